@@ -1,0 +1,97 @@
+"""The bytes of a source image, in memory or in a file, readable many times without copying."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from typing_extensions import Buffer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from imgsvc_core.errors import EmptySource, SourceUnreachable
+
+if TYPE_CHECKING:
+    import pyvips
+
+_CHUNK = 1 << 20
+
+
+class ByteSource:
+    """Random access to encoded bytes: ``read``, ``open`` for Python libraries, ``vips`` for libvips.
+
+    A path stays a path, so that a decoder streams from the file and memory does not grow with its size.
+    libvips gets a fresh connection each time, which keeps its operation cache from serving old pictures.
+    """
+
+    __slots__ = ("_data", "_path", "name", "size")
+
+    def __init__(self, origin: Buffer | Path, *, name: str = "") -> None:
+        if isinstance(origin, Path):
+            self._path: Path | None = origin
+            self._data: memoryview | None = None
+            self.name = name or origin.name
+            self.size = _file_size(origin)
+        else:
+            self._path = None
+            self._data = memoryview(origin).cast("B")
+            self.name = name
+            self.size = len(self._data)
+        if self.size == 0:
+            raise EmptySource(f"Source '{self.name or 'bytes'}' is empty; expected an encoded image.")
+
+    def read(self, start: int = 0, length: int | None = None) -> bytes:
+        """Up to ``length`` bytes from ``start``; all of the rest without a length."""
+        if self._data is not None:
+            end = None if length is None else start + length
+            return bytes(self._data[start:end])
+        with self.open() as file:
+            file.seek(start)
+            return file.read(-1 if length is None else length)
+
+    def open(self) -> BinaryIO:
+        """A fresh seekable binary file over the bytes; the caller closes it."""
+        if self._data is not None:
+            return io.BytesIO(self._data)
+        assert self._path is not None
+        try:
+            return self._path.open("rb")
+        except OSError as error:
+            raise _unreachable(self._path, error) from error
+
+    def vips(self) -> pyvips.Source:
+        """A fresh libvips source over the bytes."""
+        import pyvips
+
+        if self._data is not None:
+            return pyvips.Source.new_from_memory(self._data)
+        return pyvips.Source.new_from_file(str(self._path))
+
+    def buffer(self) -> Any:
+        """All bytes in memory, without a copy where they are there already."""
+        return self._data if self._data is not None else self.read()
+
+    def sha256(self) -> str:
+        """Hexadecimal SHA-256 digest of the bytes."""
+        if self._data is not None:
+            return hashlib.sha256(self._data).hexdigest()
+        digest = hashlib.sha256()
+        with self.open() as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+        return digest.hexdigest()
+
+
+def _file_size(path: Path) -> int:
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise _unreachable(path, error) from error
+    if path.is_dir():
+        raise SourceUnreachable(f"Source '{path}' is a folder; expected an image file.")
+    return status.st_size
+
+
+def _unreachable(path: Path, error: OSError) -> SourceUnreachable:
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    return SourceUnreachable(f"Source '{path}' cannot be read: {reason}.")

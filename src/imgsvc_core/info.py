@@ -1,0 +1,67 @@
+"""What is known of an image from its header."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+
+@attrs.frozen(kw_only=True)
+class ImageInfo:
+    """Facts of an encoded image: what the interface reports, and what planning needs.
+
+    ``width`` and ``height`` are those of one frame as stored; with ``orientation`` 5 to 8 the picture is
+    shown with the two exchanged. Where a fact does not apply (the quality of a PNG) it is ``None``.
+    """
+
+    name: str = attrs.field(default="", metadata={"doc": "File name, where one is known."})
+    format: str = attrs.field(metadata={"doc": "Format name, as in the format table."})
+    width: int = attrs.field(metadata={"doc": "Width of a frame in pixels."})
+    height: int = attrs.field(metadata={"doc": "Height of a frame in pixels."})
+    colorspace: str = attrs.field(
+        metadata={"doc": "Colour space of the stored pixels: srgb, rgb, gray, cmyk, lab or palette."}
+    )
+    interlaced: bool = attrs.field(
+        default=False, metadata={"doc": "Whether the image is progressive or interlaced."}
+    )
+    subsample: str | None = attrs.field(
+        default=None, metadata={"doc": "Chroma subsampling such as 4:2:0, for formats that have it."}
+    )
+    depth: int = attrs.field(default=8, metadata={"doc": "Bits per channel."})
+    quality: int | None = attrs.field(
+        default=None, metadata={"doc": "Quality 1 to 100, estimated from the quantisation tables."}
+    )
+    bytes: int = attrs.field(metadata={"doc": "Size of the encoded image in bytes."})
+    frames: int = attrs.field(default=1, metadata={"doc": "Number of frames."})
+    alpha: bool = attrs.field(default=False, metadata={"doc": "Whether the image has transparency."})
+    orientation: int = attrs.field(default=1, metadata={"doc": "EXIF orientation, 1 to 8."})
+    sha256: str | None = attrs.field(
+        default=None, metadata={"doc": "SHA-256 of the encoded bytes, where it was asked for."}
+    )
+    delays: tuple[int, ...] = attrs.field(
+        default=(), metadata={"doc": "Milliseconds that each frame of an animation is shown."}
+    )
+    plays: int | None = attrs.field(
+        default=None, metadata={"doc": "How often an animation plays; 0 is for ever."}
+    )
+    profile: bool = attrs.field(
+        default=False, metadata={"doc": "Whether a colour profile is embedded."}
+    )
+    levels: tuple[tuple[int, int], ...] = attrs.field(
+        default=(), metadata={"doc": "Sizes of the smaller copies that the file holds, largest first."}
+    )
+
+    @property
+    def upright_size(self) -> tuple[int, int]:
+        """Width and height as shown, after the EXIF orientation."""
+        return (self.height, self.width) if self.orientation >= 5 else (self.width, self.height)
+
+    @property
+    def animated(self) -> bool:
+        """Whether there is more than one frame."""
+        return self.frames > 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """The facts as JSON values, in the order of their declaration."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in attrs.asdict(self).items()}
