@@ -1,0 +1,35 @@
+"""Colour and alpha apart and together again, and the value range of a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyvips
+
+
+def split_alpha(image: pyvips.Image) -> tuple[pyvips.Image, pyvips.Image | None]:
+    """The colour bands, and the alpha band where there is one."""
+    if not image.hasalpha():
+        return image, None
+    return image.extract_band(0, n=image.bands - 1), image.extract_band(image.bands - 1)
+
+
+def join_alpha(color: pyvips.Image, alpha: pyvips.Image | None) -> pyvips.Image:
+    """Colour bands with the alpha band put back."""
+    return color if alpha is None else color.bandjoin(alpha)
+
+
+def on_color(image: pyvips.Image, operation: Callable[[pyvips.Image], pyvips.Image]) -> pyvips.Image:
+    """Apply an operation to the colour bands and leave alpha as it is."""
+    color, alpha = split_alpha(image)
+    return join_alpha(operation(color), alpha)
+
+
+def is_deep(image: pyvips.Image) -> bool:
+    """Whether the channels have 16 bits."""
+    return bool(image.format == "ushort")
+
+
+def white(image: pyvips.Image) -> int:
+    """The largest value of a channel: 255 or 65535."""
+    return 65535 if is_deep(image) else 255
