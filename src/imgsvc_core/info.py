@@ -45,9 +45,7 @@ class ImageInfo:
     plays: int | None = attrs.field(
         default=None, metadata={"doc": "How often an animation plays; 0 is for ever."}
     )
-    profile: bool = attrs.field(
-        default=False, metadata={"doc": "Whether a colour profile is embedded."}
-    )
+    profile: bool = attrs.field(default=False, metadata={"doc": "Whether a colour profile is embedded."})
     levels: tuple[tuple[int, int], ...] = attrs.field(
         default=(), metadata={"doc": "Sizes of the smaller copies that the file holds, largest first."}
     )
@@ -64,4 +62,7 @@ class ImageInfo:
 
     def to_dict(self) -> dict[str, Any]:
         """The facts as JSON values, in the order of their declaration."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in attrs.asdict(self).items()}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in attrs.asdict(self).items()
+        }

@@ -1,0 +1,35 @@
+"""What a reader and a writer are told."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import attrs
+
+MetadataPolicy = Literal["strip", "copyright", "keep"]
+
+
+@attrs.frozen(kw_only=True)
+class LoadSettings:
+    """How to decode: a scale to decode at, all frames or the first, in order or at random.
+
+    ``scale`` is what `plan` chose among what the format allows: ``1/2``, ``1/4``, ``1/8`` of JPEG, the ratio
+    of one of ``ImageInfo.levels``, or any factor where the decoder scales continuously (also above 1 for SVG).
+    """
+
+    scale: float = 1.0
+    all_frames: bool = False
+    sequential: bool = True
+
+
+@attrs.frozen(kw_only=True)
+class SaveSettings:
+    """How to encode. Values of ``None`` mean the default of the format."""
+
+    format: str
+    quality: int | None = None
+    progressive: bool = True
+    lossless: bool = False
+    effort: int | None = None
+    metadata: MetadataPolicy = "strip"
+    max_bytes: int | None = None
