@@ -1,0 +1,41 @@
+"""Switches and fixtures for all tests.
+
+``HYPOTHESIS_PROFILE=thorough`` tries many more examples; ``--write-goldens`` and ``--golden-differences``
+serve the golden pictures.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+from tests.support.golden import GoldenCheck
+
+hypothesis.settings.register_profile(
+    "default", max_examples=40, deadline=None, derandomize=os.environ.get("CI") == "true", print_blob=True
+)
+hypothesis.settings.register_profile("thorough", max_examples=2000, deadline=None, print_blob=True)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("golden pictures")
+    group.addoption("--write-goldens", action="store_true", help="write the golden pictures anew")
+    group.addoption(
+        "--golden-differences",
+        type=Path,
+        metavar="FOLDER",
+        help="write expected, actual and difference of each golden picture side by side",
+    )
+
+
+@pytest.fixture(scope="session")
+def check_golden(pytestconfig: pytest.Config) -> GoldenCheck:
+    """Call as ``check_golden(name, picture, tolerance)``."""
+    return GoldenCheck(
+        write=pytestconfig.getoption("write_goldens"),
+        differences=pytestconfig.getoption("golden_differences"),
+    )

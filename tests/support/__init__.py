@@ -1,0 +1,1 @@
+"""Pictures, measures and switches that all tests share."""
