@@ -1,0 +1,112 @@
+"""Per-channel curves of the adjustments.
+
+Every curve is defined on all real numbers, because curves that are folded into one table are clamped only
+at its end: what exposure pushes above white, a lower brightness brings back. Beyond [0, 1] the power laws go
+on as odd functions, and shadow and highlight leave values as they are. All curves are monotone there.
+
+Arrays have the shape (n, 1) or (n, 3). A curve that differs between the channels gives (n, 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from . import white_balance
+from .constants import EXPOSURE_STOPS, SHADOW_LIFT
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def odd_power(x: FloatArray, exponent: float) -> FloatArray:
+    """|x| to a power, with the sign of x."""
+    result: FloatArray = np.sign(x) * np.abs(x) ** exponent
+    return result
+
+
+def decode(x: FloatArray) -> FloatArray:
+    """Linear light of sRGB-encoded values (IEC 61966-2-1)."""
+    size = np.abs(x)
+    return np.sign(x) * np.where(size <= 0.04045, size / 12.92, ((size + 0.055) / 1.055) ** 2.4)
+
+
+def encode(x: FloatArray) -> FloatArray:
+    """sRGB encoding of linear light (IEC 61966-2-1)."""
+    size = np.abs(x)
+    return np.sign(x) * np.where(size <= 0.0031308, size * 12.92, 1.055 * size ** (1 / 2.4) - 0.055)
+
+
+def linear_gain(x: FloatArray, *gains: float) -> FloatArray:
+    """Linear light times one gain, or one gain for each of red, green and blue."""
+    return encode(decode(x) * np.asarray(gains))
+
+
+def temperature(x: FloatArray, value: float) -> FloatArray:
+    """Warmer light, 0 to 100: a gain per channel along the Planckian locus."""
+    return linear_gain(x, *white_balance.temperature_gains(value))
+
+
+def tint(x: FloatArray, value: float) -> FloatArray:
+    """Light towards magenta, 0 to 100: a gain per channel across the Planckian locus."""
+    return linear_gain(x, *white_balance.tint_gains(value))
+
+
+def exposure(x: FloatArray, value: float) -> FloatArray:
+    """Linear light times a power of two; 50 is one stop."""
+    return linear_gain(x, 2 ** (EXPOSURE_STOPS * value / 100))
+
+
+def shadow(x: FloatArray, value: float) -> FloatArray:
+    """Lifted dark tones, 0 to 100: x + 1.5 v x (1 - x)^3. Black and white stay."""
+    inside = np.clip(x, 0, 1)
+    return x + SHADOW_LIFT * value / 100 * inside * (1 - inside) ** 3
+
+
+def highlight(x: FloatArray, value: float) -> FloatArray:
+    """Lowered bright tones, -100 to 0: the mirror image of `shadow`."""
+    return 1 - shadow(1 - x, -value)
+
+
+def brightness(x: FloatArray, value: float) -> FloatArray:
+    """An offset, -100 to 100: from all black to all white."""
+    return x + value / 100
+
+
+def contrast(x: FloatArray, value: float) -> FloatArray:
+    """The slope about mid grey, -100 to 100, as CSS contrast(1 + v)."""
+    return (x - 0.5) * (1 + value / 100) + 0.5
+
+
+def gamma(x: FloatArray, value: float) -> FloatArray:
+    """A power law, -100 to 100: x to 2^-v, so that a plus brightens the midtones."""
+    return odd_power(x, 2 ** (-value / 100))
+
+
+def invert(x: FloatArray) -> FloatArray:
+    """The negative."""
+    return 1 - x
+
+
+def levels(x: FloatArray, black: float, white: float) -> FloatArray:
+    """Stretched tones: ``black`` becomes 0 and ``white`` becomes 1."""
+    return (x - black) / (white - black)
+
+
+CURVES: Mapping[str, Callable[..., FloatArray]] = {
+    curve.__name__: curve
+    for curve in (
+        linear_gain,
+        temperature,
+        tint,
+        exposure,
+        shadow,
+        highlight,
+        brightness,
+        contrast,
+        gamma,
+        invert,
+        levels,
+    )
+}

@@ -1,0 +1,200 @@
+"""Pointwise color operations as data: what `plan.folding` folds and `pixels.pointwise` runs.
+
+A step knows its name for people, and the three facts that folding needs:
+
+- ``neutral``: it changes nothing;
+- ``fixes_gray``: it leaves every grey as it is, so that it can be skipped on grey pictures;
+- ``brings_color``: it makes a color of some grey.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from imgsvc_core.spec import Adjust, Color, Duotone, Filter, Isolate, Monochrome, Sepia
+
+from . import matrices
+from .matrices import RGB, Matrix
+
+_TOLERANCE = 1e-9
+_COLOR_CASTS = frozenset({"temperature", "tint"})
+
+
+@attrs.frozen
+class CurveStep:
+    """A per-channel curve: a name in `curves.CURVES` and its values.
+
+    Each value is a number for all channels, or a triple for red, green and blue.
+    """
+
+    name: str
+    values: tuple[float | tuple[float, float, float], ...] = ()
+
+    fixes_gray = False
+
+    @property
+    def label(self) -> str:
+        """Name and values, for people."""
+        return " ".join([self.name, *map(_shown, self.values)])
+
+    @property
+    def neutral(self) -> bool:
+        """Whether the curve is the identity."""
+        if self.name == "linear_gain":
+            return set(_numbers(self.values)) == {1}
+        if self.name == "levels":
+            black, white = self.values
+            return set(_numbers((black,))) == {0} and set(_numbers((white,))) == {1}
+        return bool(self.values) and not any(_numbers(self.values))
+
+    @property
+    def brings_color(self) -> bool:
+        """Whether the curve differs between the channels."""
+        return self.name in _COLOR_CASTS or any(
+            isinstance(value, tuple) and len(set(value)) > 1 for value in self.values
+        )
+
+
+@attrs.frozen
+class MatrixStep:
+    """A 3x3 matrix on red, green and blue."""
+
+    label: str
+    matrix: Matrix
+
+    @property
+    def neutral(self) -> bool:
+        """Whether the matrix is the identity."""
+        return matrices.distance(self.matrix, matrices.IDENTITY) < _TOLERANCE
+
+    @property
+    def fixes_gray(self) -> bool:
+        """Whether all rows sum to 1."""
+        return all(abs(total - 1) < _TOLERANCE for total in matrices.row_sums(self.matrix))
+
+    @property
+    def brings_color(self) -> bool:
+        """Whether the sums of the rows differ."""
+        sums = matrices.row_sums(self.matrix)
+        return max(sums) - min(sums) > _TOLERANCE
+
+
+@attrs.frozen
+class VibranceStep:
+    """``vibrance``: more color where there is little."""
+
+    value: float
+
+    fixes_gray = True
+    brings_color = False
+
+    @property
+    def label(self) -> str:
+        """Name and value, for people."""
+        return f"vibrance {self.value:g}"
+
+    @property
+    def neutral(self) -> bool:
+        """Whether the value is 0."""
+        return self.value == 0
+
+
+@attrs.frozen
+class IsolateStep:
+    """``isolate``: keep one color, turn the others to grey."""
+
+    color: RGB
+    threshold: float
+
+    fixes_gray = True
+    brings_color = False
+
+    @property
+    def label(self) -> str:
+        """Name, color and threshold, for people."""
+        return f"isolate {_hex(self.color)} {self.threshold:g}"
+
+    @property
+    def neutral(self) -> bool:
+        """Whether the threshold keeps every color."""
+        return self.threshold == 1
+
+
+@attrs.frozen
+class DuotoneStep:
+    """``duotone``: luma 0 becomes ``dark``, luma 1 becomes ``light``, and in between linearly."""
+
+    light: RGB
+    dark: RGB
+
+    neutral = False
+    fixes_gray = False
+
+    @property
+    def label(self) -> str:
+        """Name and colors, for people."""
+        return f"duotone {_hex(self.dark)} to {_hex(self.light)}"
+
+    @property
+    def brings_color(self) -> bool:
+        """Whether one of the two colors is not grey."""
+        return len(set(self.light)) > 1 or len(set(self.dark)) > 1
+
+
+Step = CurveStep | MatrixStep | VibranceStep | IsolateStep | DuotoneStep
+
+_CURVES = frozenset(
+    {"temperature", "tint", "exposure", "shadow", "highlight", "brightness", "contrast", "gamma"}
+)
+
+
+def adjustment(name: str, value: Any) -> Step | None:
+    """The step of a parameter of `Adjust`; ``None`` where it is not a pointwise color operation."""
+    if name in _CURVES:
+        return CurveStep(name, (value,))
+    match name:
+        case "vibrance":
+            return VibranceStep(value)
+        case "saturation":
+            return MatrixStep(f"saturation {value:g}", matrices.saturation(value))
+        case "hue":
+            return MatrixStep(f"hue {value:g}", matrices.hue(value))
+        case "invert" if value:
+            return CurveStep("invert")
+    return None
+
+
+def adjustments(adjust: Adjust) -> tuple[Step, ...]:
+    """The pointwise steps of all adjustments, in the order of application."""
+    steps = (adjustment(name, value) for name, value in adjust.active())
+    return tuple(step for step in steps if step is not None)
+
+
+def filtering(operation: Filter) -> Step | None:
+    """The step of a filter; ``None`` where it is not a pointwise color operation."""
+    match operation:
+        case Isolate(color=color, threshold=threshold):
+            return IsolateStep(color.rgb, threshold)
+        case Monochrome(value=value, color=color):
+            return MatrixStep(
+                f"monochrome {color} {value:g}", matrices.monochrome(value, color.rgb, color.alpha)
+            )
+        case Sepia(value=value):
+            return MatrixStep(f"sepia {value:g}", matrices.sepia(value))
+        case Duotone(light=light, dark=dark):
+            return DuotoneStep(light.rgb, dark.rgb)
+    return None
+
+
+def _numbers(values: tuple[float | tuple[float, float, float], ...]) -> list[float]:
+    return [number for value in values for number in (value if isinstance(value, tuple) else (value,))]
+
+
+def _shown(value: float | tuple[float, float, float]) -> str:
+    return "/".join(f"{number:.4g}" for number in _numbers((value,)))
+
+
+def _hex(rgb: RGB) -> str:
+    return str(Color(*rgb))

@@ -1,0 +1,120 @@
+"""Folded color operations on pictures with 8 or 16 bits per channel.
+
+Between two blocks the pixels have 16 bits, whatever the picture has, so that only the last block rounds to
+the picture's own depth. Alpha is never touched, and an animation is worked on as the one strip that it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyvips
+
+from imgsvc_core.color.matrices import Matrix, scale
+from imgsvc_core.color.steps import IsolateStep, VibranceStep
+from imgsvc_core.errors import UnsupportedOperation
+from imgsvc_core.pixels.channels import join_alpha, split_alpha, white
+from imgsvc_core.plan.folding import Block, LutBlock, MatrixBlock, ToneBlock
+
+_FORMATS = {"uchar": 255, "ushort": 65535}
+
+
+def apply_blocks(image: pyvips.Image, blocks: Sequence[Block]) -> pyvips.Image:
+    """The picture after all blocks: same depth and metadata, alpha as it was.
+
+    ``blocks`` come from `plan.folding.fold`, told whether the picture is grey. A grey picture into which
+    they bring color leaves with three color bands.
+
+    Raises:
+        UnsupportedOperation: the channels have neither 8 nor 16 bits.
+    """
+    if not blocks:
+        return image
+    if image.format not in _FORMATS:
+        raise UnsupportedOperation(
+            f"Color operations need 8 or 16 bits per channel, got {image.format}; convert the picture first."
+        )
+    color, alpha = split_alpha(image)
+    for block in blocks[:-1]:
+        color = _apply(color, block, "ushort")
+    color = _apply(color, blocks[-1], image.format)
+    return _with_interpretation(join_alpha(color, alpha), colors=color.bands)
+
+
+def set_opacity(image: pyvips.Image, opacity: float) -> pyvips.Image:
+    """The picture with alpha times ``opacity`` in [0, 1]; alpha is added where there is none."""
+    if opacity == 1:
+        return image
+    color, alpha = split_alpha(image)
+    if alpha is None:
+        return color.bandjoin(int(opacity * white(image) + 0.5))
+    return join_alpha(color, (alpha * opacity).rint().cast(image.format))
+
+
+def _apply(color: pyvips.Image, block: Block, format: str) -> pyvips.Image:
+    if isinstance(block, MatrixBlock):
+        return _apply_matrix(color, block, format)
+    assert isinstance(block, LutBlock | ToneBlock)
+    return _apply_table(color, block, format)
+
+
+def _apply_table(color: pyvips.Image, block: LutBlock | ToneBlock, format: str) -> pyvips.Image:
+    # Imported here because tables need numpy, which `import imgsvc_core` must not load.
+    from imgsvc_core.pixels.tables import lookup_table
+
+    return color.maplut(lookup_table(block, white(color) + 1, _FORMATS[format]))
+
+
+def _apply_matrix(color: pyvips.Image, block: MatrixBlock, format: str) -> pyvips.Image:
+    to_output = _FORMATS[format] / white(color)
+    result = _recombine(color, scale(block.fixed, to_output))
+    if block.scaled is not None and block.weight is not None:
+        scaled = _recombine(color, scale(block.scaled, to_output))
+        result += scaled * _weight(color, block.weight)
+    # `cast` clamps but truncates.
+    return result.rint().cast(format)
+
+
+def _recombine(color: pyvips.Image, matrix: Matrix) -> pyvips.Image:
+    return color.recomb([list(row) for row in matrix])
+
+
+def _weight(color: pyvips.Image, step: VibranceStep | IsolateStep) -> pyvips.Image:
+    """One band of floats: the weight at each pixel."""
+    red, green, blue = color.bandsplit()
+    top = red.maxpair(green).maxpair(blue)
+    chroma = top - red.minpair(green).minpair(blue)
+    if isinstance(step, VibranceStep):
+        strength = step.value / 100
+        return chroma.linear(-strength / white(color), 1 + strength)
+    return _isolate_weight(red, green, blue, top, chroma, step)
+
+
+def _isolate_weight(
+    red: pyvips.Image,
+    green: pyvips.Image,
+    blue: pyvips.Image,
+    top: pyvips.Image,
+    chroma: pyvips.Image,
+    step: IsolateStep,
+) -> pyvips.Image:
+    from imgsvc_core.color.weights import wants_gray
+    from imgsvc_core.pixels.tables import isolate_table
+
+    if wants_gray(step.color):
+        place = chroma / top
+    else:
+        # The HSV hue: its sextant follows from the largest channel, the place in it from the other two.
+        # libvips divides by zero to zero, so greys get the hue of red; they have no color to weight.
+        red_top, green_top = top == red, top == green
+        numerator = red_top.ifthenelse(green - blue, green_top.ifthenelse(blue - red, red - green))
+        start = red_top.ifthenelse(1, green_top.ifthenelse(3, 5))
+        place = (numerator / chroma + start) * (1 / 6)
+    return (place * 65535).rint().cast("ushort").maplut(isolate_table(step))
+
+
+def _with_interpretation(image: pyvips.Image, *, colors: int) -> pyvips.Image:
+    deep = image.format == "ushort"
+    if colors == 1:
+        return image.copy(interpretation="grey16" if deep else "b-w")
+    return image.copy(interpretation="rgb16" if deep else "srgb")

@@ -1,0 +1,60 @@
+"""Blocks of pointwise steps in exact arithmetic, and the lookup tables made from them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyvips
+
+from imgsvc_core.color import weights
+from imgsvc_core.color.curves import CURVES, FloatArray
+from imgsvc_core.color.steps import IsolateStep, VibranceStep
+from imgsvc_core.plan.folding import Block, DuotoneBlock, LutBlock, MatrixBlock, ToneBlock
+
+
+def evaluate(block: Block, x: FloatArray) -> FloatArray:
+    """What a block makes of channel values in [0, 1], shape (n, bands), clamped to [0, 1]."""
+    match block:
+        case LutBlock(steps):
+            for step in steps:
+                x = CURVES[step.name](x, *step.values)
+        case MatrixBlock(fixed=fixed, scaled=scaled, weight=weight):
+            y = x @ np.transpose(fixed)
+            if scaled is not None and weight is not None:
+                y = y + _weight(weight, x)[:, None] * (x @ np.transpose(scaled))
+            x = y
+        case DuotoneBlock(step):
+            dark, light = np.asarray([step.dark, step.light]) / 255
+            x = dark + (light - dark) * x[:, :1]
+        case ToneBlock(blocks, color):
+            x = np.repeat(x[:, :1], 3, axis=1)
+            for inner in blocks:
+                x = evaluate(inner, x)
+            x = x if color else x[:, :1]
+    return np.clip(x, 0, 1)
+
+
+def _weight(step: VibranceStep | IsolateStep, x: FloatArray) -> FloatArray:
+    if isinstance(step, VibranceStep):
+        return weights.vibrance(x, step.value)
+    return weights.isolate(x, step.color, step.threshold)
+
+
+def lookup_table(block: LutBlock | ToneBlock, size: int, white: int) -> pyvips.Image:
+    """The table of a block for ``size`` input values, with results from 0 to ``white`` (255 or 65535)."""
+    ramp = np.linspace(0, 1, size)[:, None]
+    values = np.floor(evaluate(block, ramp) * white + 0.5)
+    return _table(values.astype(np.uint16 if white > 255 else np.uint8))
+
+
+def isolate_table(step: IsolateStep) -> pyvips.Image:
+    """Weight of isolate by 65,536 hues from -1 to 5 sextants, or saturations from 0 to 1."""
+    ramp = np.linspace(0, 1, 65536)
+    if weights.wants_gray(step.color):
+        values = weights.isolate_of_distance(ramp, step.threshold)
+    else:
+        values = weights.isolate_of_hue(ramp * 6 - 1, step.color, step.threshold)
+    return _table(values.astype(np.float32)[:, None])
+
+
+def _table(values: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> pyvips.Image:
+    return pyvips.Image.new_from_array(values[None])
