@@ -1,0 +1,34 @@
+"""``tint``: light from green to magenta."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from imgsvc_core.color.curves import exposure, temperature, tint
+from imgsvc_core.color.white_balance import tint_gains
+from tests.adjust.exact import COLORS, W, decode, encode, levels_off, run, unit
+
+
+def test_gains_at_100() -> None:
+    assert tint_gains(100) == pytest.approx((1.469, 0.820, 1.400), abs=1e-3)
+
+
+def test_0_is_neutral() -> None:
+    assert (run(COLORS, tint=0) == COLORS).all()
+
+
+def test_green_gain_is_below_1_and_luma_is_kept() -> None:
+    gains = np.array([tint_gains(value) for value in range(1, 101)])
+    assert (gains[:, 1] < 1).all()
+    assert (gains[:, [0, 2]] > 1).all()
+    assert gains @ W == pytest.approx(1)
+
+
+def test_is_a_gain_on_linear_light_that_commutes_with_temperature_and_exposure() -> None:
+    expected = np.clip(encode(decode(unit(COLORS)) * tint_gains(60)), 0, 1)
+    assert levels_off(run(COLORS, tint=60), expected) <= 0.51
+    x = np.linspace(0, 1, 101)[:, None]
+    assert tint(temperature(exposure(x, 20), 40), 60) == pytest.approx(
+        exposure(temperature(tint(x, 60), 40), 20), abs=1e-6
+    )
