@@ -1,0 +1,1 @@
+"""Measurements with bounds: ``python -m benchmarks.resize`` and its neighbors."""

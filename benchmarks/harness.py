@@ -1,0 +1,190 @@
+"""Honest comparisons: contenders take turns in one run, and bounds are on ratios, not on absolute times.
+
+A contender runs its operation a number of times and tells the wall and CPU seconds itself, so that one may
+live in another process. Rounds alternate between all contenders; a ratio is the median of the rounds' ratios,
+so that a slow minute of the machine hits both sides.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import attrs
+
+
+@attrs.frozen
+class Timing:
+    """Seconds per operation."""
+
+    wall: float
+    cpu: float
+
+
+Contender: TypeAlias = Callable[[int], Timing]
+
+
+@attrs.frozen
+class Series:
+    """What one contender took, round by round."""
+
+    rounds: tuple[Timing, ...]
+
+    @property
+    def wall(self) -> float:
+        """Median wall seconds per operation."""
+        return statistics.median(timing.wall for timing in self.rounds)
+
+    @property
+    def cpu(self) -> float:
+        """Median CPU seconds per operation, all threads."""
+        return statistics.median(timing.cpu for timing in self.rounds)
+
+    @property
+    def spread(self) -> float:
+        """Distance between the quartiles of the wall times, relative to the median."""
+        lower, _, upper = statistics.quantiles([timing.wall for timing in self.rounds], n=4)
+        return (upper - lower) / self.wall
+
+    def times_faster_than(self, other: Series) -> float:
+        """Median over the rounds of the other's wall time divided by this one's."""
+        pairs = zip(self.rounds, other.rounds, strict=True)
+        return statistics.median(theirs.wall / ours.wall for ours, theirs in pairs)
+
+
+@attrs.frozen
+class Bound:
+    """A number that must not be missed."""
+
+    what: str
+    value: float
+    limit: float
+    at_least: bool = False
+    unit: str = ""
+
+    @property
+    def met(self) -> bool:
+        return self.value >= self.limit if self.at_least else self.value <= self.limit
+
+
+def timed(operation: Callable[[], object]) -> Contender:
+    """A contender that runs in this process."""
+
+    def run(repeats: int) -> Timing:
+        wall, cpu = time.perf_counter(), time.process_time()
+        for _ in range(repeats):
+            operation()
+        return Timing(wall=(time.perf_counter() - wall) / repeats, cpu=(time.process_time() - cpu) / repeats)
+
+    return run
+
+
+def compare(contenders: Mapping[str, Contender], *, rounds: int = 15, repeats: int = 5) -> dict[str, Series]:
+    """Warm every contender up, then let them take turns; who begins changes from round to round."""
+    names = list(contenders)
+    for name in names:
+        contenders[name](repeats)
+    timings: dict[str, list[Timing]] = {name: [] for name in names}
+    for turn in range(rounds):
+        first = turn % len(names)
+        for name in names[first:] + names[:first]:
+            timings[name].append(contenders[name](repeats))
+    return {name: Series(tuple(rows)) for name, rows in timings.items()}
+
+
+def run_python(code: str, *arguments: str | Path) -> dict[str, Any]:
+    """Run Python code in a fresh process; what it prints is JSON, and is given back.
+
+    ``peak_memory`` is there for the code to call: see :func:`peak_memory`.
+    """
+    prelude = "from benchmarks.harness import peak_memory\n"
+    return run_json([sys.executable, "-c", prelude + code, *map(str, arguments)])
+
+
+def run_json(command: Sequence[str], environment: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Run a command in a fresh process and give back the JSON that it prints."""
+    answer: dict[str, Any] = json.loads(subprocess.check_output(command, env=environment, text=True))
+    return answer
+
+
+def run_timed(command: Sequence[str]) -> Callable[[int], Timing]:
+    """A contender that starts a fresh process each time, with its start and end counted."""
+
+    def run(repeats: int) -> Timing:
+        wall, cpu = time.perf_counter(), _children_cpu()
+        for _ in range(repeats):
+            subprocess.check_output(command)
+        return Timing(wall=(time.perf_counter() - wall) / repeats, cpu=(_children_cpu() - cpu) / repeats)
+
+    return run
+
+
+def peak_memory() -> float:
+    """Largest resident size of this process so far, in MB.
+
+    Read from the process itself: what a parent gets from ``wait4`` can include the parent's own size at the
+    time of the fork.
+    """
+    status = Path("/proc/self/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024 / 1e6
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Columns aligned: the first to the left, the others to the right."""
+    texts = [[_text(cell) for cell in row] for row in [columns, *rows]]
+    widths = [max(len(row[column]) for row in texts) for column in range(len(columns))]
+    for row in texts:
+        first, *others = (
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        print("  ".join([first, *others]))
+    print()
+
+
+def print_series(series: Mapping[str, Series], extra: Mapping[str, str] | None = None) -> None:
+    """Median wall and CPU time of each contender, and its spread."""
+    rows = [
+        (
+            name,
+            f"{one.wall * 1e3:.2f}",
+            f"{one.cpu * 1e3:.2f}",
+            f"{one.spread:.0%}",
+            (extra or {}).get(name, ""),
+        )
+        for name, one in series.items()
+    ]
+    print_table(("", "wall ms", "cpu ms", "spread", ""), rows)
+
+
+def verdict(bounds: Sequence[Bound]) -> int:
+    """Print each bound and whether it holds; the exit code of the benchmark."""
+    rows = [
+        (
+            bound.what,
+            f"{bound.value:.3g}{bound.unit}",
+            f"{'>=' if bound.at_least else '<='} {bound.limit:.3g}{bound.unit}",
+            "ok" if bound.met else "MISSED",
+        )
+        for bound in bounds
+    ]
+    print_table(("bound", "found", "limit", ""), rows)
+    return 0 if all(bound.met for bound in bounds) else 1
+
+
+def _children_cpu() -> float:
+    import resource
+
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _text(cell: object) -> str:
+    return str(cell)

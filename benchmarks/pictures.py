@@ -1,0 +1,62 @@
+"""Photographic files to measure with, made once and kept in a folder of temporary files.
+
+``python -m benchmarks.pictures NAME...`` makes them ahead, in a process of its own, so that the large arrays
+do not count as memory of whoever measures.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+FOLDER = Path(tempfile.gettempdir()) / "imgsvc-benchmark-pictures"
+
+_SIZES = {"6mp": (2725, 2225), "2mp": (1632, 1224), "12mp": (4000, 3000), "100mp": (11585, 8632)}
+NAMES = (*(f"{size}.jpg" for size in _SIZES), "100mp.png", "60frames.gif")
+
+_FRAMES = (60, 480, 360)
+
+
+def picture(name: str) -> Path:
+    """Path of one of ``NAMES``: ``6mp.jpg`` is 2725 x 2225 at quality 90 with 4:2:0, as cameras write."""
+    path = FOLDER / name
+    if not path.exists():
+        subprocess.run([sys.executable, "-m", "benchmarks.pictures", name], check=True)
+    return path
+
+
+def make(name: str) -> None:
+    """Draw the picture and write its file at once, so that no half of one is ever found."""
+    import pyvips
+    from tests.support import photos
+
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    size, kind = name.split(".")
+    if kind == "gif":
+        count, width, height = _FRAMES
+        frames = [photos.as_vips(frame) for frame in photos.moving_frames(count, width, height)]
+        strip = pyvips.Image.arrayjoin(frames, across=1).copy()
+        strip.set_type(pyvips.GValue.gint_type, "page-height", height)
+        strip.set_type(pyvips.GValue.array_int_type, "delay", [40] * count)
+        data = strip.gifsave_buffer()
+    else:
+        image = photos.as_vips(photos.mosaic(*_SIZES[size]))
+        data = image.pngsave_buffer(compression=3) if kind == "png" else _as_camera_jpeg(image)
+    unfinished = FOLDER / f"{name}.unfinished"
+    unfinished.write_bytes(data)
+    unfinished.rename(FOLDER / name)
+
+
+def _as_camera_jpeg(image: object) -> bytes:
+    import pyvips
+
+    assert isinstance(image, pyvips.Image)
+    data: bytes = image.jpegsave_buffer(Q=90, subsample_mode="on", keep="none")
+    return data
+
+
+if __name__ == "__main__":
+    for wanted in sys.argv[1:] or NAMES:
+        make(wanted)

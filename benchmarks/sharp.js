@@ -1,0 +1,38 @@
+// Runs sharp for benchmarks/sharp.py: one JSON request a line on stdin, one JSON answer a line on stdout.
+const fs = require("fs");
+const readline = require("readline");
+const sharp = require("sharp");
+
+sharp.concurrency(1);
+sharp.cache(false);
+
+const buffers = new Map();
+
+function pipeline({ input, buffered, options, resize, format, save }) {
+  if (buffered && !buffers.has(input)) buffers.set(input, fs.readFileSync(input));
+  return sharp(buffered ? buffers.get(input) : input, options)
+    .resize(resize.width, resize.height, { fit: "fill" })
+    .toFormat(format, save);
+}
+
+async function run(request) {
+  const wall = process.hrtime.bigint();
+  const cpu = process.cpuUsage();
+  for (let i = 0; i < request.repeats; i++) {
+    const image = pipeline(request);
+    const data = await (request.output ? image.toFile(request.output) : image.toBuffer());
+    if (request.keep) fs.writeFileSync(request.keep, data);
+  }
+  const used = process.cpuUsage(cpu);
+  return {
+    wall: Number(process.hrtime.bigint() - wall) / 1e9 / request.repeats,
+    cpu: (used.user + used.system) / 1e6 / request.repeats,
+    peak_memory: (/VmHWM:\s*(\d+)/.exec(fs.readFileSync("/proc/self/status", "utf8"))[1] * 1024) / 1e6,
+  };
+}
+
+(async () => {
+  for await (const line of readline.createInterface({ input: process.stdin })) {
+    process.stdout.write(JSON.stringify(await run(JSON.parse(line))) + "\n");
+  }
+})();
