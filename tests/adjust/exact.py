@@ -52,7 +52,8 @@ def levels_off(pixels: Pixels, exact: Floats) -> float:
 
 def luma(x: Floats) -> Floats:
     """Luma of colors, with the last axis kept."""
-    return (x * W).sum(axis=-1, keepdims=True)
+    y: Floats = (x * W).sum(axis=-1, keepdims=True)
+    return y
 
 
 def decode(x: Floats) -> Floats:
@@ -84,7 +85,8 @@ def isolate_weight(x: Floats, color: tuple[int, int, int], threshold: float) -> 
     distance = np.minimum(turn, 360 - turn) / 180
     end = threshold * 1.04
     t = np.clip((distance - end + 0.04) / 0.04, 0, 1)
-    return 1 - (3 * t**2 - 2 * t**3)
+    weight: Floats = 1 - (3 * t**2 - 2 * t**3)
+    return weight
 
 
 def exact(pixels: Pixels, gains: dict[str, Floats], *filters: Filter, **adjust: float) -> Floats:
@@ -130,4 +132,5 @@ def exact(pixels: Pixels, gains: dict[str, Floats], *filters: Filter, **adjust: 
             case Duotone(light=light_color, dark=dark_color):
                 y = np.clip(luma(x), 0, 1)
                 x = (1 - y) * np.array(dark_color.rgb) / 255 + y * np.array(light_color.rgb) / 255
-    return np.clip(x, 0, 1)
+    result: Floats = np.clip(x, 0, 1)
+    return result
