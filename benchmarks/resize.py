@@ -75,13 +75,14 @@ def main() -> int:
 def shortest_chain(source: bytes) -> bytes:
     """Decode at half size, reduce by what is left, encode.
 
-    The factors are of the true size: libjpeg rounds the half size, and a factor of the rounded one would
-    stretch the picture by half a pixel.
+    The factors are of the true size: the decoder rounds the half size down, and factors of the rounded size
+    would stretch the picture. Two lobes of Lanczos are enough for what is left after decoding at half size:
+    three take 4 % more of the time of the whole and come no nearer that anyone could see.
     """
     header = pyvips.Image.jpegload_buffer(source)
     across, down = header.width / SHRINK / WIDTH, header.height / SHRINK / HEIGHT
     image = on_one_thread(pyvips.Image.jpegload_buffer(source, shrink=SHRINK, access="sequential"))
-    return encoded(image.reduce(across, down, kernel="lanczos3"))
+    return encoded(image.reduce(across, down, kernel="lanczos2"))
 
 
 def decode_and_encode(source: bytes) -> Callable[[], bytes]:
