@@ -1,0 +1,89 @@
+"""GIF: the blocks of the file, skipping the compressed data (GIF89a specification)."""
+
+from __future__ import annotations
+
+from imgsvc_core.codecs.headers.reader import HeaderReader
+from imgsvc_core.info import ImageInfo
+
+_EXTENSION, _IMAGE, _TRAILER = 0x21, 0x2C, 0x3B
+_GRAPHIC_CONTROL, _APPLICATION = 0xF9, 0xFF
+_LOOPING = (b"NETSCAPE2.0", b"ANIMEXTS1.0")
+_HAS_PALETTE, _INTERLACED, _TRANSPARENT = 0x80, 0x40, 0x01
+_MONITORS = frozenset({(640, 480), (640, 512), (800, 600), (1024, 768), (1280, 1024), (1600, 1200)})
+_LARGEST_SCREEN = 2048
+
+
+def read_info(reader: HeaderReader) -> ImageInfo:
+    """Facts of a GIF. Delays are those of the file, also where browsers would show a frame longer."""
+    width, height, flags = reader.unpack("<HHB", 6)
+    offset = 13 + _palette_length(flags)
+    delays: list[int] = []
+    delay, plays, alpha, interlaced, profile = 0, 1, False, False, False
+    while offset < reader.size and (block := reader.byte(offset)) != _TRAILER:
+        if block == _IMAGE:
+            left, top, frame_width, frame_height, flags = reader.unpack("<HHHHB", offset + 1)
+            if not delays:
+                width, height = _canvas(width, height, left + frame_width, top + frame_height)
+            interlaced |= bool(flags & _INTERLACED)
+            delays.append(delay)
+            delay = 0
+            offset = _after_blocks(reader, offset + 11 + _palette_length(flags))
+        elif block == _EXTENSION:
+            label = reader.byte(offset + 1)
+            if label == _GRAPHIC_CONTROL:
+                flags, hundredths = reader.unpack("<BH", offset + 3)
+                alpha |= bool(flags & _TRANSPARENT)
+                delay = 10 * hundredths
+            elif label == _APPLICATION:
+                name = reader.read(offset + 3, 11)
+                profile |= name == b"ICCRGBG1012"
+                if name in _LOOPING and reader.read(offset + 14, 2) == b"\x03\x01":
+                    (repeats,) = reader.unpack("<H", offset + 16)
+                    plays = repeats + 1 if repeats else 0
+            offset = _after_blocks(reader, offset + 2)
+        elif delays:
+            break
+        else:
+            raise reader.corrupt(f"it has an unknown block {block:#04x} before its first frame")
+    if not delays:
+        raise reader.corrupt("it has no frame")
+    reader.check_size(width, height)
+    animated = len(delays) > 1
+    return ImageInfo(
+        format="gif",
+        width=width,
+        height=height,
+        colorspace="palette",
+        interlaced=interlaced,
+        bytes=reader.size,
+        frames=len(delays),
+        alpha=alpha,
+        delays=tuple(delays) if animated else (),
+        plays=plays if animated else None,
+        profile=profile,
+    )
+
+
+def _canvas(width: int, height: int, right: int, bottom: int) -> tuple[int, int]:
+    """The size that libvips decodes to: the declared screen, enlarged to hold the first frame.
+
+    Its decoder (libnsgif) holds a screen of no size, of the size of a monitor or of more than 2048 pixels for
+    that of the author's display and not of the picture, and takes the first frame alone.
+    """
+    if (width, height) in _MONITORS or 0 in (width, height) or max(width, height) > _LARGEST_SCREEN:
+        return right, bottom
+    return max(width, right), max(height, bottom)
+
+
+def _palette_length(flags: int) -> int:
+    return 3 << ((flags & 7) + 1) if flags & _HAS_PALETTE else 0
+
+
+def _after_blocks(reader: HeaderReader, offset: int) -> int:
+    """The offset after a chain of data blocks; the end of the file where it breaks off."""
+    while offset < reader.size:
+        length = reader.byte(offset)
+        offset += 1 + length
+        if length == 0:
+            break
+    return offset

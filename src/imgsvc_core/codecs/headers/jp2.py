@@ -1,0 +1,141 @@
+"""JPEG 2000: the boxes of a JP2 file and the main header of its codestream (ITU-T T.800, annexes A and I)."""
+
+from __future__ import annotations
+
+import attrs
+
+from imgsvc_core.codecs.headers.boxes import Box, read_boxes
+from imgsvc_core.codecs.headers.reader import HeaderReader
+from imgsvc_core.info import ImageInfo
+
+CODESTREAM_START = b"\xff\x4f\xff\x51"
+
+_SIZ, _COD, _SOT = 0xFF51, 0xFF52, 0xFF90
+_ENUMERATED = {0: "gray", 12: "cmyk", 14: "lab", 15: "gray", 16: "srgb", 17: "gray", 18: "srgb"}
+_BY_CHANNELS = {1: "gray", 2: "gray", 3: "srgb", 4: "srgb"}
+_SUBSAMPLINGS = {(1, 1): "4:4:4", (2, 1): "4:2:2", (2, 2): "4:2:0", (1, 2): "4:4:0", (4, 1): "4:1:1"}
+_MOST_CHANNELS = 16_384
+_MOST_DECOMPOSITIONS = 32
+_ICC_COLOR_SPACES = {b"GRAY": "gray", b"RGB ": "srgb", b"CMYK": "cmyk", b"Lab ": "lab"}
+
+
+@attrs.frozen
+class _Codestream:
+    """What the codestream tells: the picture lies between two corners of its reference grid."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+    depth: int
+    channels: int
+    chroma_step: tuple[int, int]
+    decompositions: int
+
+
+@attrs.frozen
+class _Header:
+    """What the boxes before the codestream tell."""
+
+    colorspace: str | None = None
+    profile: bool = False
+    palette: bool = False
+    alpha: bool | None = None
+
+
+def read_info(reader: HeaderReader) -> ImageInfo:
+    """Facts of a JP2 file or a bare codestream; ``levels`` are its reduced resolutions."""
+    if reader.read(0, 4) == CODESTREAM_START:
+        return _info(reader, _Header(), _read_codestream(reader, 0))
+    header = _Header()
+    for box in read_boxes(reader, 0, reader.size):
+        if box.kind == b"jp2h":
+            header = _read_header(reader, box)
+        elif box.kind == b"jp2c":
+            return _info(reader, header, _read_codestream(reader, box.start))
+    raise reader.corrupt("it has no codestream")
+
+
+def _info(reader: HeaderReader, header: _Header, stream: _Codestream) -> ImageInfo:
+    channels = stream.channels
+    colorspace = "palette" if header.palette else header.colorspace or _BY_CHANNELS.get(channels, "srgb")
+    alpha = header.alpha if header.alpha is not None else not header.palette and _extra(colorspace, channels)
+    sizes = [_size(stream, level) for level in range(stream.decompositions + 1)]
+    reader.check_size(*sizes[0])
+    return ImageInfo(
+        format="jp2",
+        width=sizes[0][0],
+        height=sizes[0][1],
+        colorspace=colorspace,
+        subsample=_SUBSAMPLINGS.get(stream.chroma_step) if channels >= 3 else None,
+        depth=stream.depth,
+        bytes=reader.size,
+        alpha=alpha,
+        profile=header.profile,
+        levels=tuple(size for size in sizes[1:] if min(size) > 0),
+    )
+
+
+def _extra(colorspace: str, channels: int) -> bool:
+    """Without a box that says what the channels are, one more than the colors is transparency."""
+    return channels == {"gray": 1, "cmyk": 4}.get(colorspace, 3) + 1
+
+
+def _size(stream: _Codestream, level: int) -> tuple[int, int]:
+    """Size after halving ``level`` times: corners are rounded up, as the standard does (equation B-15)."""
+    step = 1 << level
+    width = -(-stream.right // step) - -(-stream.left // step)
+    height = -(-stream.bottom // step) - -(-stream.top // step)
+    return width, height
+
+
+def _read_header(reader: HeaderReader, parent: Box) -> _Header:
+    header = _Header()
+    for box in read_boxes(reader, parent.start, parent.end):
+        if box.kind == b"colr" and header.colorspace is None:
+            method = reader.byte(box.start)
+            if method == 1:
+                (number,) = reader.unpack(">I", box.start + 3)
+                header = attrs.evolve(header, colorspace=_ENUMERATED.get(number))
+            elif method in (2, 3):
+                signature = reader.read(box.start + 3 + 16, 4)
+                header = attrs.evolve(header, colorspace=_ICC_COLOR_SPACES.get(signature), profile=True)
+        elif box.kind == b"pclr":
+            header = attrs.evolve(header, palette=True)
+        elif box.kind == b"cdef":
+            header = attrs.evolve(header, alpha=_defines_alpha(reader, box))
+    return header
+
+
+def _defines_alpha(reader: HeaderReader, box: Box) -> bool:
+    (count,) = reader.unpack(">H", box.start)
+    kinds = [reader.unpack(">H", box.start + 4 + 6 * index)[0] for index in range(min(count, _MOST_CHANNELS))]
+    return 1 in kinds or 2 in kinds
+
+
+def _read_codestream(reader: HeaderReader, start: int) -> _Codestream:
+    if reader.read(start, 4) != CODESTREAM_START:
+        raise reader.corrupt("its codestream does not start with the size of the picture")
+    right, bottom, left, top = reader.unpack(">IIII", start + 8)
+    tile_width, tile_height = reader.unpack(">II", start + 24)
+    (channels,) = reader.unpack(">H", start + 40)
+    if left >= right or top >= bottom or not (tile_width and tile_height and 1 <= channels <= _MOST_CHANNELS):
+        raise reader.corrupt("the size of its picture is impossible")
+    depth = 1 + (reader.byte(start + 42) & 0x7F)
+    steps = [reader.unpack("BB", start + 43 + 3 * index) for index in range(min(channels, 3))]
+    if depth > 38 or any(0 in step for step in steps):
+        raise reader.corrupt("the layout of its channels is impossible")
+    return _Codestream(
+        left, top, right, bottom, depth, channels, steps[-1], _read_decompositions(reader, start + 2)
+    )
+
+
+def _read_decompositions(reader: HeaderReader, offset: int) -> int:
+    """How often the coding style says that the picture is halved."""
+    while True:
+        marker, length = reader.unpack(">HH", offset)
+        if marker == _COD:
+            return min(reader.byte(offset + 9), _MOST_DECOMPOSITIONS)
+        if marker < _SIZ or marker == _SOT or length < 2:
+            raise reader.corrupt("its codestream has no coding style")
+        offset += 2 + length

@@ -1,0 +1,160 @@
+"""JPEG: the segments before the first scan (ITU-T T.81, annex B)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import attrs
+
+from imgsvc_core.codecs.headers.directory import read_orientation
+from imgsvc_core.codecs.headers.quantization import estimate_quality
+from imgsvc_core.codecs.headers.reader import HeaderReader
+from imgsvc_core.info import ImageInfo
+
+_DHT, _JPG, _DAC = 0xC4, 0xC8, 0xCC
+_START_OF_FRAME = frozenset(range(0xC0, 0xD0)) - {_DHT, _JPG, _DAC}
+_PROGRESSIVE = frozenset({0xC2, 0xCA})
+_LOSSLESS = frozenset({0xC3, 0xCB})
+_HIERARCHICAL = frozenset({0xC5, 0xC6, 0xC7, 0xCD, 0xCE, 0xCF})
+_SOI, _EOI, _SOS, _DQT = 0xD8, 0xD9, 0xDA, 0xDB
+_APP1, _APP2, _APP14 = 0xE1, 0xE2, 0xEE
+_WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD8)})
+
+_COLOR_SPACES = {1: "gray", 3: "srgb", 4: "cmyk"}
+_SUBSAMPLINGS = {
+    (1, 1): "4:4:4", (2, 1): "4:2:2", (2, 2): "4:2:0", (1, 2): "4:4:0", (4, 1): "4:1:1", (4, 2): "4:1:0",
+}  # fmt: skip
+_YCCK = 2
+_MOST_SEGMENTS = 10_000
+_MOST_JUNK = 1 << 16
+
+
+@attrs.frozen
+class _Component:
+    """One channel of the frame: its sampling factors and the number of its quantisation table."""
+
+    horizontal: int
+    vertical: int
+    table: int
+
+
+@attrs.frozen
+class _Frame:
+    """What the start of frame tells."""
+
+    marker: int
+    depth: int
+    height: int
+    width: int
+    components: tuple[_Component, ...]
+
+
+def read_info(reader: HeaderReader) -> ImageInfo:
+    """Facts of a JPEG; its size is the stored one, before its EXIF orientation."""
+    frame: _Frame | None = None
+    tables: dict[int, Sequence[int]] = {}
+    orientation, profile, transform = 1, False, None
+    for marker, start, length in _segments(reader):
+        if marker in _START_OF_FRAME:
+            if frame is not None:
+                raise reader.corrupt("it has two frame headers")
+            frame = _read_frame(reader, marker, start, length)
+        elif marker == _DQT:
+            tables |= read_tables(reader, start, length)
+        elif marker == _APP1 and reader.read(start, min(6, length)) == b"Exif\0\0":
+            orientation = read_orientation(reader.part(start, length))
+        elif marker == _APP2 and reader.read(start, min(12, length)) == b"ICC_PROFILE\0":
+            profile = True
+        elif marker == _APP14 and length >= 12 and reader.read(start, 5) == b"Adobe":
+            transform = reader.byte(start + 11)
+    if frame is None:
+        raise reader.corrupt("it has no frame header before its data")
+    return ImageInfo(
+        format="jpg",
+        width=frame.width,
+        height=frame.height,
+        colorspace=_COLOR_SPACES[len(frame.components)],
+        interlaced=frame.marker in _PROGRESSIVE,
+        subsample=_subsampling(frame, transform),
+        depth=frame.depth,
+        quality=None if frame.marker in _LOSSLESS else _quality(frame, tables),
+        bytes=reader.size,
+        orientation=orientation,
+        profile=profile,
+    )
+
+
+def read_tables(reader: HeaderReader, start: int, length: int) -> Mapping[int, Sequence[int]]:
+    """The quantisation tables of a DQT segment by number, their entries in the order of the file."""
+    tables = {}
+    end = start + length
+    while start < end:
+        head = reader.byte(start)
+        layout = ">64H" if head >> 4 else ">64B"
+        tables[head & 15] = reader.unpack(layout, start + 1)
+        start += 1 + (128 if head >> 4 else 64)
+    return tables
+
+
+def _segments(reader: HeaderReader) -> Iterator[tuple[int, int, int]]:
+    """Marker, start and length of the content of each segment, up to and without the first scan."""
+    offset = 2
+    for _ in range(_MOST_SEGMENTS):
+        marker, offset = _next_marker(reader, offset)
+        if marker == _SOS:
+            return
+        if marker == _EOI:
+            raise reader.corrupt("it ends before its data")
+        if marker in _WITHOUT_LENGTH or marker == _SOI:
+            continue
+        (length,) = reader.unpack(">H", offset)
+        if length < 2:
+            raise reader.corrupt(f"one of its segments has the impossible length {length}")
+        yield marker, offset + 2, length - 2
+        offset += length
+    raise reader.corrupt(f"it has more than {_MOST_SEGMENTS:,} segments before its data")
+
+
+def _next_marker(reader: HeaderReader, offset: int) -> tuple[int, int]:
+    """The next marker, and the offset after it; decoders skip stray bytes before it, and so does this."""
+    for position in range(offset, offset + _MOST_JUNK):
+        if reader.byte(position) == 0xFF:
+            marker = reader.byte(position + 1)
+            if marker not in (0x00, 0xFF):
+                return marker, position + 2
+    raise reader.corrupt("its segments do not follow each other")
+
+
+def _read_frame(reader: HeaderReader, marker: int, start: int, length: int) -> _Frame:
+    if marker in _HIERARCHICAL:
+        raise reader.unsupported("hierarchical JPEG is not supported; save it as baseline or progressive")
+    depth, height, width, count = reader.unpack(">BHHB", start)
+    reader.check_size(width, height)
+    if count not in _COLOR_SPACES:
+        raise reader.unsupported(f"it has {count} channels; expected 1, 3 or 4")
+    if length < 6 + 3 * count or not 2 <= depth <= 16:
+        raise reader.corrupt("its frame header is impossible")
+    components = []
+    for index in range(count):
+        sampling, table = reader.unpack("BB", start + 7 + 3 * index)
+        component = _Component(sampling >> 4, sampling & 15, table)
+        if not (1 <= component.horizontal <= 4 and 1 <= component.vertical <= 4):
+            raise reader.corrupt("its sampling factors are impossible")
+        components.append(component)
+    return _Frame(marker, depth, height, width, tuple(components))
+
+
+def _subsampling(frame: _Frame, transform: int | None) -> str | None:
+    if len(frame.components) == 1 or (len(frame.components) == 4 and transform != _YCCK):
+        return None
+    luma, chroma = frame.components[:2]
+    return _SUBSAMPLINGS.get((luma.horizontal // chroma.horizontal, luma.vertical // chroma.vertical))
+
+
+def _quality(frame: _Frame, tables: Mapping[int, Sequence[int]]) -> int | None:
+    luminance = tables.get(frame.components[0].table)
+    if luminance is None:
+        return None
+    if len(frame.components) == 1 or frame.components[1].table == frame.components[0].table:
+        return estimate_quality(luminance)
+    return estimate_quality(luminance, tables.get(frame.components[1].table, ()))

@@ -1,0 +1,39 @@
+"""The quality setting behind quantisation tables."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+# Tables K.1 and K.2 of ITU-T T.81, in natural order.
+_LUMINANCE = (
+    16, 11, 10, 16, 24, 40, 51, 61, 12, 12, 14, 19, 26, 58, 60, 55,
+    14, 13, 16, 24, 40, 57, 69, 56, 14, 17, 22, 29, 51, 87, 80, 62,
+    18, 22, 37, 56, 68, 109, 103, 77, 24, 35, 55, 64, 81, 104, 113, 92,
+    49, 64, 78, 87, 103, 121, 120, 101, 72, 92, 95, 98, 112, 100, 103, 99,
+)  # fmt: skip
+_CHROMINANCE = (
+    17, 18, 24, 47, 99, 99, 99, 99, 18, 21, 26, 66, 99, 99, 99, 99,
+    24, 26, 56, 99, 99, 99, 99, 99, 47, 66, 99, 99, 99, 99, 99, 99,
+    99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99,
+    99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99,
+)  # fmt: skip
+
+
+def estimate_quality(luminance: Sequence[int], chrominance: Sequence[int] = ()) -> int:
+    """Quality 1 to 100 at which the Independent JPEG Group's encoder makes tables of the nearest sum.
+
+    The sum of all entries falls with every step of the quality, so that the answer is exact for tables of
+    that encoder (libjpeg and its descendants) and the nearest in coarseness for others. The order of the
+    entries does not matter.
+    """
+    base = _LUMINANCE + (_CHROMINANCE if chrominance else ())
+    total = sum(luminance) + sum(chrominance)
+    above = bisect_left(range(1, 101), -total, key=lambda quality: -_scaled_sum(base, quality)) + 1
+    candidates = [quality for quality in (above - 1, above) if 1 <= quality <= 100]
+    return min(candidates, key=lambda quality: abs(_scaled_sum(base, quality) - total))
+
+
+def _scaled_sum(base: Sequence[int], quality: int) -> int:
+    scale = 5000 // quality if quality < 50 else 200 - 2 * quality
+    return sum(min(255, max(1, (entry * scale + 50) // 100)) for entry in base)

@@ -1,0 +1,53 @@
+"""The facts of an image from its header, before any pixel is decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import attrs
+
+from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs.headers import bmp, gif, heif, ico, jp2, jpeg, png, psd, svg, tiff, webp
+from imgsvc_core.codecs.headers.reader import HeaderReader
+from imgsvc_core.codecs.sniff import sniff
+from imgsvc_core.codecs.table import FORMATS
+from imgsvc_core.errors import UnsupportedFormat
+from imgsvc_core.info import ImageInfo
+
+_READERS: Mapping[str, Callable[[HeaderReader], ImageInfo]] = {
+    "jpg": jpeg.read_info,
+    "jp2": jp2.read_info,
+    "png": png.read_info,
+    "apng": png.read_info,
+    "gif": gif.read_info,
+    "webp": webp.read_info,
+    "heic": heif.read_info,
+    "avif": heif.read_info,
+    "tiff": tiff.read_info,
+    "bmp": bmp.read_info,
+    "ico": ico.read_info,
+    "psd": psd.read_info,
+    "svg": svg.read_info,
+}
+
+
+def probe(source: ByteSource) -> ImageInfo:
+    """What the header of an image tells, whatever its name.
+
+    Sizes are those of one frame as stored, with the EXIF orientation beside them; HEIC and AVIF are decoded
+    upright, and their facts are those of the upright picture. Delays are those of the file. Of a TIFF with
+    many pages, the first is meant; of an icon, the largest picture.
+
+    Raises `UnsupportedFormat` for what is no image of a format in the table or a variant that nothing reads,
+    and `CorruptImage` where the header is damaged. A header that is fine says nothing of the data after it.
+    """
+    format_ = sniff(source)
+    if format_ is None:
+        known = ", ".join(row.title for row in FORMATS.values())
+        subject = f"Source '{source.name}'" if source.name else "The source"
+        start = source.read(0, 8).hex(" ")
+        raise UnsupportedFormat(
+            f"{subject} is no image of a known format (it starts with {start}); expected {known}."
+        )
+    info = _READERS[format_.name](HeaderReader(source, format_.title))
+    return attrs.evolve(info, name=source.name)

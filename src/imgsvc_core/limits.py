@@ -1,0 +1,116 @@
+"""How much work one picture may cause, and the checks that refuse more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from imgsvc_core.errors import ImageTooLarge, OutputTooLarge, Problem, SourceTooLarge, SpecError
+from imgsvc_core.info import ImageInfo
+
+
+def _check_positive(_limits: Limits, field: attrs.Attribute[Any], value: object) -> None:
+    kinds = (int, float) if field.metadata["unit"] == "s" else (int,)
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, kinds) or not 0 < value < float("inf"):
+        expected = "number" if float in kinds else "integer"
+        message = f"Limits '{field.name}' parameter must be a positive {expected} or null, got {value!r}"
+        raise SpecError([Problem(field.name, message)])
+
+
+def _limit(default: float, unit: str, doc: str) -> Any:
+    return attrs.field(default=default, validator=_check_positive, metadata={"doc": doc, "unit": unit})
+
+
+@attrs.frozen(kw_only=True)
+class Limits:
+    """The most that one picture may cost; ``None`` is no limit, and other than positive a `SpecError`."""
+
+    source_bytes: int | None = _limit(50_000_000, "bytes", "Size of the encoded source.")
+    source_pixels: int | None = _limit(100_000_000, "pixels", "Pixels of one frame of the source.")
+    output_pixels: int | None = _limit(100_000_000, "pixels", "Pixels of one frame of the result.")
+    output_side: int | None = _limit(16_384, "pixels", "Longest side of the result.")
+    frames: int | None = _limit(500, "frames", "Frames of an animation.")
+    frame_pixels: int | None = _limit(300_000_000, "pixels", "Pixels of all frames of an animation together.")
+    seconds: float | None = _limit(30, "s", "Time to process one picture.")
+
+    @classmethod
+    def none(cls) -> Limits:
+        """No limits at all, for pictures that can be trusted."""
+        return cls(**dict.fromkeys(attrs.fields_dict(cls)))
+
+
+def tighten(limits: Limits, other: Limits) -> Limits:
+    """The smaller value of each limit, so that a request can lower limits but never raise them."""
+    return Limits(**{name: _smaller(getattr(limits, name), getattr(other, name)) for name in _NAMES})
+
+
+def check_bytes(size: int, limits: Limits) -> None:
+    """Raise `SourceTooLarge` where the encoded source has more bytes than allowed."""
+    if _exceeds(size, limits.source_bytes):
+        raise SourceTooLarge(
+            f"The source has {size:,} bytes; at most {limits.source_bytes:,} are allowed: "
+            "send a smaller file."
+        )
+
+
+def check_source(info: ImageInfo, limits: Limits) -> None:
+    """Refuse a source by the facts of its header, before any pixel is decoded.
+
+    Raises `SourceTooLarge` for its bytes and `ImageTooLarge` for its pixels or frames.
+    """
+    check_bytes(info.bytes, limits)
+    pixels = info.width * info.height
+    if _exceeds(pixels, limits.source_pixels):
+        raise ImageTooLarge(
+            f"The source image has {info.width} x {info.height} = {pixels:,} pixels; "
+            f"at most {limits.source_pixels:,} are allowed: send a smaller image."
+        )
+    if _exceeds(info.frames, limits.frames):
+        raise ImageTooLarge(
+            f"The source image has {info.frames:,} frames; at most {limits.frames:,} are allowed: "
+            "send a shorter animation."
+        )
+    if info.animated and _exceeds(pixels * info.frames, limits.frame_pixels):
+        raise ImageTooLarge(
+            f"The {info.frames:,} frames of the source image have {pixels * info.frames:,} pixels together; "
+            f"at most {limits.frame_pixels:,} are allowed: send a smaller or shorter animation."
+        )
+
+
+def check_output(width: int, height: int, frames: int, limits: Limits) -> None:
+    """Raise `OutputTooLarge` where a result of that size, in pixels, is more than allowed."""
+    if _exceeds(max(width, height), limits.output_side):
+        raise OutputTooLarge(
+            f"The result would be {width} x {height} pixels; at most {limits.output_side:,} are allowed "
+            "per side: ask for a smaller size."
+        )
+    pixels = width * height
+    if _exceeds(pixels, limits.output_pixels):
+        raise OutputTooLarge(
+            f"The result would have {width} x {height} = {pixels:,} pixels; "
+            f"at most {limits.output_pixels:,} are allowed: ask for a smaller size."
+        )
+    if _exceeds(frames, limits.frames):
+        raise OutputTooLarge(
+            f"The result would have {frames:,} frames; at most {limits.frames:,} are allowed: "
+            "ask for a still format."
+        )
+    if frames > 1 and _exceeds(pixels * frames, limits.frame_pixels):
+        raise OutputTooLarge(
+            f"The {frames:,} frames of the result would have {pixels * frames:,} pixels together; "
+            f"at most {limits.frame_pixels:,} are allowed: ask for a smaller size or a still format."
+        )
+
+
+_NAMES = tuple(attrs.fields_dict(Limits))
+
+
+def _smaller(first: Any, second: Any) -> Any:
+    return min((value for value in (first, second) if value is not None), default=None)
+
+
+def _exceeds(value: int, limit: int | None) -> bool:
+    return limit is not None and value > limit
