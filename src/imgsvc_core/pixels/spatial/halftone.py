@@ -51,7 +51,8 @@ def _print(color: pyvips.Image, pitch: float) -> pyvips.Image:
     to_full = (65535 / np.maximum(np.arange(levels + 1), 1)).astype(np.float32)
     hue = (color * lightest.maplut(_row(to_full))).rint().cast("ushort")
     inks = _dots(hue, _COLOR_SCREENS, pitch, color.format)
-    return inks.minpair(black).copy(interpretation=color.interpretation)
+    paper = (inks * black * (1 / levels)).rint().cast(color.format)
+    return paper.copy(interpretation=color.interpretation)
 
 
 def _dots(
@@ -63,7 +64,8 @@ def _dots(
     overshoot = 0.5 / contrast
     scale = 65535 / (2 + 2 * overshoot)
     curved = _row(np.rint((_curve(white(tones), contrast) + overshoot) * scale).astype(np.uint16))
-    tiles = [_row(np.rint(_screen(pitch, screen) * scale).astype(np.uint16)) for screen in screens]
+    # Rounded up, so that white stays white on all of the screen.
+    tiles = [_row(np.ceil(_screen(pitch, screen) * scale).astype(np.uint16)) for screen in screens]
     layers = [_cover(tile, tones.width, tones.height) for tile in tiles]
     screen = layers[0].bandjoin(layers[1:]) if len(layers) > 1 else layers[0]
     brightness = np.clip((np.arange(65536) / scale - overshoot - 1) * contrast + 0.5, 0, 1)

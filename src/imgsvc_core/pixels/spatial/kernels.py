@@ -21,7 +21,8 @@ _VECTOR_LARGEST = 63
 _BROAD_PEAK = 0.135
 """Largest weight that such coefficients represent to about a level: a Gaussian of three pixels."""
 
-_SAMPLES_PER_PIXEL = 32
+_SAMPLES = 16
+"""Points of a line looked at in each pixel."""
 
 
 def gaussian_weights(sigma: float) -> Weights:
@@ -32,32 +33,29 @@ def gaussian_weights(sigma: float) -> Weights:
     return np.asarray(weights / weights.sum()).reshape(1, -1)
 
 
-def direction(angle: float) -> tuple[float, float]:
-    """Unit step of an angle in degrees, counter-clockwise from right, in pixels (x right, y down)."""
-    radians = math.radians(angle % 180)
-    return round(math.cos(radians), 12), round(-math.sin(radians), 12)
+def line_weights(across: float, down: float) -> Weights:
+    """An antialiased line through the centre, ``across`` and ``down`` pixels from end to end.
 
-
-def line_weights(length: float, angle: float) -> Weights:
-    """An antialiased line through the centre: weights that sum to one, odd width and height.
-
-    Along its longer axis each pixel gets the part of the line inside it, across it the weight is shared
-    between the two nearest pixels. At 0 and 90 degrees this is the box filter of that length.
+    Weights that sum to one, with odd width and height. Along its longer axis each pixel gets the part of the
+    line inside it, across it the weight is shared between the two nearest pixels. An upright line is thus the
+    box filter of that length, and lines set end to end add up to a longer one without a seam.
     """
-    dx, dy = direction(angle)
-    if abs(dx) < abs(dy):
-        return line_weights(length, 90 - angle).T
-    count = max(3, math.ceil(length * _SAMPLES_PER_PIXEL) | 1)
-    along = ((np.arange(count) + 0.5) / count - 0.5) * length
-    x, y = along * dx, along * dy
-    reach_x = math.ceil(max(x.max(), -x.min()) - 0.5)
-    reach_y = math.ceil(max(y.max(), -y.min()))
-    weights = np.zeros((2 * reach_y + 2, 2 * reach_x + 1))
-    column, row = np.floor(x + 0.5).astype(int) + reach_x, np.floor(y).astype(int) + reach_y
-    share = y - np.floor(y)
-    np.add.at(weights, (row, column), 1 - share)
-    np.add.at(weights, (row + 1, column), share)
-    return weights[:-1] / count
+    if abs(across) < abs(down):
+        return line_weights(down, across).T
+    half = abs(across) / 2
+    reach = math.ceil(half - 0.5)
+    columns = np.arange(-reach, reach + 1).reshape(-1, 1)
+    begin, end = np.maximum(columns - 0.5, -half), np.minimum(columns + 0.5, half)
+    x = begin + (end - begin) * (np.arange(_SAMPLES) + 0.5) / _SAMPLES
+    y = x * down / across
+    above = np.floor(y).astype(int)
+    weight = np.broadcast_to((end - begin) / (2 * half * _SAMPLES), y.shape)
+    reach_down = math.ceil(abs(down) / 2)
+    weights = np.zeros((2 * reach_down + 2, 2 * reach + 1))
+    place = np.broadcast_to(columns + reach, y.shape)
+    np.add.at(weights, (above + reach_down, place), weight * (1 - (y - above)))
+    np.add.at(weights, (above + reach_down + 1, place), weight * (y - above))
+    return weights[:-1]
 
 
 def convolve(image: pyvips.Image, weights: Weights, *, both_ways: bool = False) -> pyvips.Image:

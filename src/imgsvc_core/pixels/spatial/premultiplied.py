@@ -23,7 +23,8 @@ def on_premultiplied(image: pyvips.Image, operation: Callable[[pyvips.Image], py
     weighted = image.premultiply(max_alpha=peak)
     if not is_deep(image):
         weighted = weighted * (_DEEP_WHITE / peak)
-    mixed = operation(weighted.rint().cast("ushort"))
+    # As plain bands, lest libvips multiplies by alpha once more.
+    mixed = operation(weighted.rint().cast("ushort").copy(interpretation="multiband"))
     colors = mixed.unpremultiply(max_alpha=_DEEP_WHITE)
     if not is_deep(image):
         colors = colors * (peak / _DEEP_WHITE)

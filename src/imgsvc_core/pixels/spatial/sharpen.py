@@ -22,8 +22,8 @@ def sharpen(image: pyvips.Image, gain: float, sigma: float) -> pyvips.Image:
     if color.bands > 1:
         grey = "grey16" if image.format == "ushort" else "b-w"
         luma = color.recomb(_LUMA).rint().cast(image.format).copy(interpretation=grey)
-    detail = luma - _blurred(luma, alpha, sigma)
-    return join_alpha((color + detail * gain).rint().cast(image.format), alpha)
+    detail = (luma - _blurred(luma, alpha, sigma)) * gain
+    return join_alpha((color + detail.rint().cast("int")).cast(image.format), alpha)
 
 
 def unsharp(image: pyvips.Image, gain: float, sigma: float) -> pyvips.Image:

@@ -6,6 +6,7 @@ import math
 
 import pyvips
 
+from imgsvc_core.pixels.channels import is_deep
 from imgsvc_core.pixels.spatial.premultiplied import on_premultiplied
 
 _STEP = 1.5
@@ -34,13 +35,13 @@ def _zoom(image: pyvips.Image, depth: float, travel: float) -> pyvips.Image:
     largest = 1 / (1 - depth)
     factors = [largest ** (2**-step) for step in range(1, passes + 1)]
     sizes = _sizes((image.width, image.height), factors)
-    blurred = _enlarge(image, *sizes[0]).copy_memory()
+    blurred = _interpolate(image, *sizes[0]).copy_memory()
     for step, (width, height) in enumerate(sizes[1:]):
         if (blurred.width, blurred.height) == (width, height):
             continue
         left, top = (blurred.width - width) // 2, (blurred.height - height) // 2
         nearer = blurred.crop(left, top, width, height)
-        farther = blurred.reduce(blurred.width / width, blurred.height / height, kernel="linear")
+        farther = _shrink(blurred, width, height)
         # Rounding up and down in turn keeps the mean.
         blurred = ((nearer + farther + step % 2) >> 1).cast(image.format).copy_memory()
     return blurred
@@ -55,7 +56,14 @@ def _sizes(final: tuple[int, int], factors: list[float]) -> list[tuple[int, int]
     return sizes
 
 
-def _enlarge(image: pyvips.Image, width: int, height: int) -> pyvips.Image:
+def _shrink(image: pyvips.Image, width: int, height: int) -> pyvips.Image:
+    # `reduce` is vectorised for 8 bits; with 16 it is slower than interpolation and darkens flat fields.
+    if is_deep(image):
+        return _interpolate(image, width, height)
+    return image.reduce(image.width / width, image.height / height, kernel="linear")
+
+
+def _interpolate(image: pyvips.Image, width: int, height: int) -> pyvips.Image:
     scale_x, scale_y = width / image.width, height / image.height
     return image.affine(
         [scale_x, 0, 0, scale_y],

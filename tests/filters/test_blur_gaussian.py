@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import ndimage  # type: ignore[import-untyped]
+
+from imgsvc_core.pixels.spatial import NEEDS_RANDOM_ACCESS, gaussian_blur
+from imgsvc_core.pixels.spatial.amounts import gaussian_sigma
+from tests.support.golden import GoldenCheck
+from tests.support.photos import as_vips, astronaut, coffee, deep
+from tests.support.spatial import (
+    KINDS,
+    assert_deep,
+    assert_flat_is_exact,
+    assert_keeps_metadata,
+    assert_no_bleeding,
+    assert_no_halo,
+    assert_same_kind,
+    assert_streams,
+    every_kind,
+    pictures,
+)
+
+SIGMAS = (0.25, 0.4, 0.7, 1, 1.5, 2.2, 2.99, 3.1, 4, 5.5, 6.2, 8, 11, 15, 20, 24, 24.1, 29, 37, 50, 75)
+
+
+def scipy_blur(pixels: np.ndarray, sigma: float) -> np.ndarray:
+    return ndimage.gaussian_filter(pixels.astype(float), (sigma, sigma, 0), mode="nearest", truncate=6)
+
+
+@pytest.mark.parametrize("sigma", SIGMAS)
+def test_agrees_with_an_independent_gaussian(sigma: float) -> None:
+    pixels = coffee()[60:300, 100:400]
+    expected = scipy_blur(pixels, sigma)
+    shallow = gaussian_blur(as_vips(pixels), sigma).numpy() - expected
+    fine = gaussian_blur(as_vips(deep(pixels)), sigma).numpy() / 257 - expected
+    assert np.abs(shallow).max() < 1.5
+    assert np.abs(fine).max() < 1.5
+    assert abs(shallow.mean()) < 0.05
+    assert abs(fine.mean()) < 0.05
+    assert fine.std() < 0.1
+
+
+@pytest.mark.parametrize("sigma", [2.0, 9.0, 40.0])
+def test_step_edges_at_the_border_are_clamped(sigma: float) -> None:
+    pixels = np.zeros((120, 160, 1), np.uint8)
+    pixels[:, :3], pixels[-5:], pixels[40:60, 80:] = 255, 255, 200
+    result = gaussian_blur(as_vips(pixels), sigma).numpy().reshape(pixels.shape)
+    assert np.abs(result - scipy_blur(pixels, sigma)).max() < 1.5
+
+
+@pytest.mark.parametrize("sigma", [0.5, 5.0, 30.0, 200.0])
+def test_a_flat_field_is_exact(sigma: float) -> None:
+    assert_flat_is_exact(lambda image: gaussian_blur(image, sigma))
+
+
+@pytest.mark.parametrize("sigma", [1.0, 12.0, 26.0])
+def test_the_mean_is_kept(sigma: float) -> None:
+    framed = np.pad(astronaut(), ((200, 200), (200, 200), (0, 0)))
+    for pixels in (framed, deep(framed)):
+        result = gaussian_blur(as_vips(pixels), sigma).numpy()
+        assert result.mean() == pytest.approx(pixels.mean(), rel=2e-3)
+
+
+def test_blurs_add_up() -> None:
+    image = as_vips(deep(astronaut()))
+    twice = gaussian_blur(gaussian_blur(image, 3.0), 4.0).numpy() / 257
+    assert np.abs(twice - gaussian_blur(image, 5.0).numpy() / 257)[20:-20, 20:-20].max() < 1
+
+
+def test_large_blurs_show_no_blocks() -> None:
+    """On a soft picture neighbouring pixels differ by a hair: blocks would be steps."""
+    result = gaussian_blur(as_vips(deep(coffee())), 60.0).numpy().astype(float) / 257
+    bend = np.abs(np.diff(result, n=2, axis=1))
+    assert bend.max() < 0.2
+
+
+def test_neutral_is_the_same_image() -> None:
+    image = as_vips(astronaut())
+    assert gaussian_blur(image, gaussian_sigma(0, 512)) is image
+
+
+def test_no_dark_halo_around_transparency() -> None:
+    for sigma in (1.0, 10.0, 40.0):
+        assert_no_halo(lambda image, sigma=sigma: gaussian_blur(image, sigma))
+
+
+@every_kind
+@pytest.mark.parametrize("sigma", [1.5, 12.0, 40.0])
+def test_keeps_the_kind(kind: str, sigma: float) -> None:
+    image = as_vips(KINDS[kind]())
+    assert_same_kind(gaussian_blur(image, sigma), image)
+
+
+@given(pictures(), st.floats(0, 60))
+def test_any_size_and_value(pixels: np.ndarray, sigma: float) -> None:
+    image = as_vips(pixels)
+    assert_same_kind(gaussian_blur(image, sigma), image)
+
+
+def test_metadata_frames_and_streams() -> None:
+    assert NEEDS_RANDOM_ACCESS["gaussian_blur"] is False
+    for sigma in (2.0, 7.0, 60.0):
+        assert_keeps_metadata(lambda image, sigma=sigma: gaussian_blur(image, sigma))
+        assert_no_bleeding(lambda image, sigma=sigma: gaussian_blur(image, sigma))
+        assert_streams(lambda image, sigma=sigma: gaussian_blur(image, sigma))
+
+
+def test_deep_pictures_are_computed_deep() -> None:
+    for sigma in (1.0, 10.0):
+        assert_deep(lambda image, sigma=sigma: gaussian_blur(image, sigma))
+
+
+def test_a_preview_looks_like_the_full_size() -> None:
+    full = as_vips(astronaut())
+    half = full.resize(0.5)
+    small = gaussian_blur(half, gaussian_sigma(40, 256)).numpy().astype(float)
+    large = gaussian_blur(full, gaussian_sigma(40, 512)).resize(0.5).numpy()
+    assert np.abs(small - large).mean() < 0.7
+
+
+def test_golden(check_golden: GoldenCheck) -> None:
+    check_golden("blur-gaussian", gaussian_blur(as_vips(astronaut()[20:140, 160:280]), 4.0))
