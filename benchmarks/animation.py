@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyvips
 
-from benchmarks.harness import Bound, Timing, compare, print_series, timed, verdict
+from benchmarks.harness import Bound, Contender, Timing, compare, print_series, timed, verdict
 from benchmarks.pictures import picture
 from benchmarks.resize import on_one_thread
 from benchmarks.sharp import Sharp, sharp_process
@@ -26,7 +26,10 @@ def main() -> int:
     source = path.read_bytes()
     kept = path.with_name("sharp-result.gif")
     with sharp_process() as sharp:
-        contenders = {"imgsvc": timed(partial(half, source)), "sharp": partial(_sharp, sharp, path)}
+        contenders: dict[str, Contender] = {
+            "imgsvc": timed(partial(half, source)),
+            "sharp": partial(_sharp, sharp, path),
+        }
         series = compare(contenders, rounds=5, repeats=1)
         _sharp(sharp, path, 1, keep=kept)
     ours, theirs = half(source), kept.read_bytes()

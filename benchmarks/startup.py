@@ -26,8 +26,8 @@ print(json.dumps({"modules": sorted(sys.modules)}))
 INSPECT = """
 import json, sys, time
 import imgsvc_core
-imgsvc_core.inspect(sys.argv[1])
 memory = peak_memory()
+imgsvc_core.inspect(sys.argv[1])
 started = time.perf_counter()
 imgsvc_core.inspect(sys.argv[2])
 print(json.dumps({"wall": time.perf_counter() - started, "memory": peak_memory() - memory}))
