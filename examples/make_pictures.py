@@ -104,12 +104,12 @@ def _mix(a: _Floats, b: _Floats, share: _Floats | float) -> _Floats:
 
 
 def _smooth(start: float, end: float, x: _Floats) -> _Floats:
-    t = np.clip((x - start) / (end - start), 0, 1)
+    t: _Floats = np.clip((x - start) / (end - start), 0, 1)
     return t * t * (3 - 2 * t)
 
 
 def _color(code: str) -> _Floats:
-    return np.frombuffer(bytes.fromhex(code), np.uint8) / 255
+    return np.frombuffer(bytes.fromhex(code), np.uint8) / 255.0
 
 
 if __name__ == "__main__":
