@@ -78,8 +78,8 @@ _ROWS = (
         depth=16, becomes="apng",
     ),
     Format(
-        name="gif", title="GIF", media_type="image/gif", suffixes=(".gif",), animation=True, interlaces=True,
-        becomes="gif",
+        name="gif", title="GIF", media_type="image/gif", suffixes=(".gif",), animation=True, lossless=False,
+        interlaces=True, becomes="gif",
     ),
     Format(
         name="webp", title="WebP", media_type="image/webp", suffixes=(".webp",), animation=True, quality=80,
@@ -87,7 +87,8 @@ _ROWS = (
     ),
     Format(
         name="heic", title="HEIC", media_type="image/heic", suffixes=(".heic", ".heif", ".hif"),
-        aliases=("heif",), depth=10, quality=60, lossless=False, max_side=16_384, becomes="heic", extra="heic",
+        aliases=("heif",), depth=10, quality=60, lossless=False, max_side=16_384, becomes="heic",
+        extra="heic",
     ),
     Format(
         name="avif", title="AVIF", media_type="image/avif", suffixes=(".avif",), depth=10, quality=60,
@@ -95,7 +96,7 @@ _ROWS = (
     ),
     Format(
         name="tiff", title="TIFF", media_type="image/tiff", suffixes=(".tiff", ".tif"), aliases=("tif",),
-        depth=16, quality=80, load_scaling=LoadScaling.LEVELS, becomes="jpg",
+        depth=16, load_scaling=LoadScaling.LEVELS, becomes="jpg",
     ),
     Format(
         name="bmp", title="BMP", media_type="image/bmp", suffixes=(".bmp", ".dib"), writable=False,

@@ -1,0 +1,130 @@
+"""What this machine can read and write: asked of the codecs that are really there, once, when needed."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+
+import attrs
+import pyvips
+
+from imgsvc_core.codecs.table import FORMATS, Format
+from imgsvc_core.errors import MissingDependency
+
+
+@attrs.frozen
+class Support:
+    """Whether a format works in one direction.
+
+    ``backend`` is the package that does it; without one, ``reason`` says in a sentence what is missing and
+    ``extra`` is the extra of this package that brings it.
+    """
+
+    backend: str | None
+    reason: str = ""
+    extra: str | None = None
+
+    def __bool__(self) -> bool:
+        return self.backend is not None
+
+
+# Candidates in order of preference: package, then the libvips operation that must exist where it is libvips.
+_READERS: dict[str, tuple[tuple[str, str], ...]] = {
+    "jpg": (("libvips", "jpegload_source"),),
+    "jp2": (("libvips", "jp2kload_source"), ("imagecodecs", ""), ("PIL", "")),
+    "png": (("libvips", "pngload_source"),),
+    "apng": (("libvips", "pngload_source"),),
+    "gif": (("libvips", "gifload_source"),),
+    "webp": (("libvips", "webpload_source"),),
+    "heic": (("libvips", "hevc"), ("pillow_heif", "")),
+    "avif": (("libvips", "heifload_source"),),
+    "tiff": (("libvips", "tiffload_source"),),
+    "bmp": (("numpy", ""),),
+    "ico": (("numpy", ""),),
+    "psd": (("psd_tools", ""),),
+    "svg": (("libvips", "svgload_buffer"),),
+}
+_WRITERS: dict[str, tuple[tuple[str, str], ...]] = {
+    "jpg": (("libvips", "jpegsave_target"),),
+    "jp2": (("libvips", "jp2ksave_target"), ("imagecodecs", ""), ("PIL", "")),
+    "png": (("libvips", "pngsave_target"),),
+    "apng": (("libvips", "pngsave_target"),),
+    "gif": (("libvips", "gifsave_target"),),
+    "webp": (("libvips", "webpsave_target"),),
+    "heic": (("libvips", "hevc"), ("pillow_heif", "")),
+    "avif": (("libvips", "av1"),),
+    "tiff": (("libvips", "tiffsave_target"),),
+}
+
+
+@functools.cache
+def read_support(format: str) -> Support:
+    """How files of a format are decoded here."""
+    return _first_present(FORMATS[format], _READERS[format], "read")
+
+
+@functools.cache
+def write_support(format: str) -> Support:
+    """How files of a format are encoded here."""
+    row = FORMATS[format]
+    if not row.writable:
+        return Support(None, f"{row.title} is an input format only.")
+    return _first_present(row, _WRITERS[format], "written")
+
+
+def readable(format: str) -> bool:
+    """Whether files of the format can be decoded here."""
+    return bool(read_support(format))
+
+
+def writable(format: str) -> bool:
+    """Whether files of the format can be encoded here."""
+    return bool(write_support(format))
+
+
+def reader_backend(format: str) -> str:
+    """The package that decodes the format; raises `MissingDependency` where there is none."""
+    return _required(read_support(format))
+
+
+def writer_backend(format: str) -> str:
+    """The package that encodes the format; raises `MissingDependency` where there is none."""
+    return _required(write_support(format))
+
+
+def _required(support: Support) -> str:
+    if support.backend is None:
+        raise MissingDependency(support.reason)
+    return support.backend
+
+
+def _first_present(row: Format, candidates: tuple[tuple[str, str], ...], verb: str) -> Support:
+    for package, feature in candidates:
+        if package == "libvips" and _libvips_has(feature):
+            return Support("libvips")
+        if package != "libvips" and importlib.util.find_spec(package) is not None:
+            return Support(package)
+    if row.extra is None:
+        return Support(None, f"{row.title} cannot be {verb}: this build of libvips lacks the codec.")
+    return Support(
+        None,
+        f"{row.title} cannot be {verb} here; install it with: pip install 'imgsvc[{row.extra}]'.",
+        row.extra,
+    )
+
+
+def _libvips_has(feature: str) -> bool:
+    if feature in ("hevc", "av1"):
+        return _heif_compression_works(feature)
+    return bool(pyvips.type_find("VipsOperation", feature))
+
+
+@functools.cache
+def _heif_compression_works(compression: str) -> bool:
+    """The HEIF operations exist without their codecs, so only encoding and decoding pixels tells."""
+    try:
+        encoded = pyvips.Image.black(64, 64, bands=3).heifsave_buffer(compression=compression)
+        pyvips.Image.heifload_buffer(encoded).avg()
+    except pyvips.Error:
+        return False
+    return True

@@ -1,0 +1,54 @@
+"""Decoding: one reader per format, one way in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+import pyvips
+
+from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs import availability
+from imgsvc_core.codecs.boundary import decoding
+from imgsvc_core.codecs.settings import LoadSettings
+from imgsvc_core.errors import UnsupportedFormat
+from imgsvc_core.info import ImageInfo
+
+Reader = Callable[[ByteSource, ImageInfo, LoadSettings], pyvips.Image]
+
+# Module and function by format, imported when first needed.
+_READERS = {
+    "jpg": ("jpeg", "read"),
+    "jp2": ("jp2", "read"),
+    "png": ("png", "read"),
+    "apng": ("png", "read_animated"),
+    "gif": ("gif", "read"),
+    "webp": ("webp", "read"),
+    "heic": ("heif", "read_heic"),
+    "avif": ("heif", "read_avif"),
+    "tiff": ("tiff", "read"),
+    "bmp": ("bmp", "read"),
+    "ico": ("ico", "read"),
+    "psd": ("psd", "read"),
+    "svg": ("svg", "read"),
+}
+
+
+def load(source: ByteSource, info: ImageInfo, settings: LoadSettings | None = None) -> pyvips.Image:
+    """The picture as it is stored: not turned upright, not converted to another color space.
+
+    Samples have 8 or 16 bits (Lab: real numbers), and the interpretation says which of grey, RGB, CMYK or
+    Lab they are. Metadata is attached under libvips' names. With ``all_frames`` an animation is a tall strip
+    with ``page-height``, ``delay`` (ms) and ``loop`` (0 for ever, else the number of plays).
+
+    Where the codec can, pixels are decoded only as they are asked for, and damage is met only then: evaluate
+    the picture inside `translate_errors`. Raises `CorruptImage` for damage that shows at once,
+    `MissingDependency` without the codec, `UnsupportedFormat` for an unknown format.
+    """
+    if info.format not in _READERS:
+        raise UnsupportedFormat(f"Images of the format '{info.format}' cannot be read.")
+    availability.reader_backend(info.format)
+    module, function = _READERS[info.format]
+    reader: Reader = getattr(import_module(f"{__name__}.{module}"), function)
+    with decoding(info.format):
+        return reader(source, info, settings or LoadSettings())

@@ -1,0 +1,57 @@
+"""HEIC and AVIF: pictures arrive upright, and 10 or 12 bits become 16."""
+
+from __future__ import annotations
+
+import pyvips
+
+from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs import availability
+from imgsvc_core.codecs.readers.vips import attach, from_array, full_range, open_lazily, still
+from imgsvc_core.codecs.settings import LoadSettings
+from imgsvc_core.info import ImageInfo
+
+
+def read_avif(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+    """RGB or grey, with alpha where the file has it."""
+    return _read_by_libvips(source, info, settings)
+
+
+def read_heic(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+    """RGB or grey, with alpha where the file has it; raises `MissingDependency` without a HEVC decoder."""
+    if availability.reader_backend("heic") == "libvips":
+        return _read_by_libvips(source, info, settings)
+    return _read_by_pillow_heif(source)
+
+
+def _read_by_libvips(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+    image = still(open_lazily("heif", source, settings, fail_on="error"))
+    bits = image.get("bits-per-sample") if image.get_typeof("bits-per-sample") else 8
+    if image.format == "ushort" and bits < 16:
+        image = full_range(image, bits)
+    if info.colorspace == "gray" and image.bands >= 3:
+        luma = image.extract_band(0).copy(interpretation="grey16" if image.format == "ushort" else "b-w")
+        image = luma.bandjoin(image.extract_band(3)) if image.bands == 4 else luma
+    return image
+
+
+def _read_by_pillow_heif(source: ByteSource) -> pyvips.Image:
+    import numpy as np
+    import pillow_heif
+
+    with source.open() as file:
+        heif = pillow_heif.open_heif(file, convert_hdr_to_8bit=False)
+    # One view of the decoder's own memory; rows that are padded make it a copy.
+    image = from_array(np.asarray(heif))
+    bits = int(heif.info.get("bit_depth", 8))
+    if image.format == "ushort" and bits < 16:
+        image = full_range(image, bits)
+    if heif.premultiplied_alpha:
+        image = image.unpremultiply().rint().cast(image.format).copy(interpretation=image.interpretation)
+    return attach(
+        image,
+        {
+            "icc-profile-data": heif.info.get("icc_profile"),
+            "exif-data": heif.info.get("exif"),
+            "xmp-data": heif.info.get("xmp"),
+        },
+    )

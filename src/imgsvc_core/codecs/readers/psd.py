@@ -1,0 +1,187 @@
+"""PSD and PSB: the composite picture that Photoshop stores beside the layers.
+
+The sections are walked here, after Adobe's "Photoshop File Formats Specification", so that layers cost no
+time and no memory; psd-tools expands the compressed channels.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import attrs
+import pyvips
+
+from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs.readers.pillow import lab_from_bytes
+from imgsvc_core.codecs.readers.vips import attach, from_array
+from imgsvc_core.codecs.settings import LoadSettings
+from imgsvc_core.errors import CorruptImage, UnsupportedFormat
+from imgsvc_core.info import ImageInfo
+
+_BITMAP, _GRAYSCALE, _INDEXED, _RGB, _CMYK, _DUOTONE, _LAB = 0, 1, 2, 3, 4, 8, 9
+_COLOR_CHANNELS = {_BITMAP: 1, _GRAYSCALE: 1, _INDEXED: 1, _RGB: 3, _CMYK: 4, _DUOTONE: 1, _LAB: 3}
+_IPTC, _PROFILE, _VERSION_INFO, _EXIF, _XMP = 1028, 1039, 1057, 1058, 1060
+
+
+@attrs.frozen(kw_only=True)
+class _Document:
+    version: int
+    channels: int
+    width: int
+    height: int
+    depth: int
+    mode: int
+    palette: bytes
+    resources: dict[int, bytes]
+    transparency: bool
+    pixels_at: int
+
+
+def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+    """Grey, RGB, CMYK or Lab, with alpha where the composite is transparent; 32 bits become 16.
+
+    `UnsupportedFormat` where the file was saved without a composite: the stored one is then empty.
+    """
+    document = _parse(source)
+    stored = document.resources.get(_VERSION_INFO)
+    if stored is not None and len(stored) >= 5 and not stored[4]:
+        raise UnsupportedFormat(
+            "The PSD image holds no composite picture; save it with 'Maximize Compatibility' switched on."
+        )
+    resources = document.resources
+    return attach(
+        _picture(_planes(source, document), document),
+        {
+            "icc-profile-data": resources.get(_PROFILE),
+            "exif-data": resources.get(_EXIF),
+            "xmp-data": resources.get(_XMP),
+            "iptc-data": resources.get(_IPTC),
+        },
+    )
+
+
+def _parse(source: ByteSource) -> _Document:
+    version, channels, height, width, depth, mode = struct.unpack(">4xH6xHIIHH", source.read(0, 26))
+    if mode not in _COLOR_CHANNELS or channels < _COLOR_CHANNELS[mode] or depth not in (1, 8, 16, 32):
+        raise CorruptImage(
+            f"The PSD image has mode {mode}, {channels} channels and {depth} bits: unreadable."
+        )
+    position = 26
+    (length,) = struct.unpack(">I", source.read(position, 4))
+    palette = source.read(position + 4, length)
+    position += 4 + length
+    (length,) = struct.unpack(">I", source.read(position, 4))
+    resources = _resources(source.read(position + 4, length))
+    position += 4 + length
+    code, size = (">Q", 8) if version == 2 else (">I", 4)
+    (length,) = struct.unpack(code, source.read(position, size))
+    return _Document(
+        version=version, channels=channels, width=width, height=height, depth=depth, mode=mode,
+        palette=palette, resources=resources, pixels_at=position + size + length,
+        transparency=_layers_are_transparent(source, position, size, length),
+    )  # fmt: skip
+
+
+def _layers_are_transparent(source: ByteSource, position: int, size: int, length: int) -> bool:
+    """A negative number of layers says that the first extra channel is the transparency of the composite."""
+    if length < size + 2:
+        return False
+    head = source.read(position + size, size + 2)
+    (count,) = struct.unpack(">h", head[size:])
+    return bool(count < 0)
+
+
+def _resources(data: bytes) -> dict[int, bytes]:
+    found: dict[int, bytes] = {}
+    position = 0
+    while position + 12 <= len(data):
+        (kind,) = struct.unpack_from(">H", data, position + 4)
+        name = data[position + 6] + 1
+        start = position + 6 + name + name % 2
+        if start + 4 > len(data):
+            break
+        (length,) = struct.unpack_from(">I", data, start)
+        found.setdefault(kind, data[start + 4 : start + 4 + length])
+        position = start + 4 + length + length % 2
+    return found
+
+
+def _planes(source: ByteSource, document: _Document) -> Any:
+    """All channels of the composite as an array of (channels, height, width)."""
+    import numpy as np
+    from psd_tools.compression import decompress
+    from psd_tools.constants import Compression
+
+    (kind,) = struct.unpack(">H", source.read(document.pixels_at, 2))
+    rows = document.height * document.channels
+    raw = decompress(
+        source.read(document.pixels_at + 2), Compression(kind), document.width, rows, document.depth,
+        document.version,
+    )  # fmt: skip
+    if document.depth == 1:
+        stride = (document.width + 7) // 8
+        bits = np.unpackbits(np.frombuffer(raw, np.uint8, rows * stride).reshape(rows, stride), axis=1)
+        planes = (1 - bits[:, : document.width]) * np.uint8(255)
+    else:
+        kind_of_sample = np.dtype({8: "u1", 16: ">u2", 32: ">f4"}[document.depth])
+        planes = np.frombuffer(raw, kind_of_sample, rows * document.width)
+    return planes.reshape(document.channels, document.height, document.width)
+
+
+def _picture(planes: Any, document: _Document) -> pyvips.Image:
+    import numpy as np
+
+    bands = _COLOR_CHANNELS[document.mode]
+    alpha = planes[bands] if document.transparency and document.channels > bands else None
+    color = planes[:bands]
+    if document.depth == 32:
+        return _from_linear_light(color, alpha)
+    color = color.astype(np.uint16 if document.depth == 16 else np.uint8, copy=False)
+    alpha = None if alpha is None else alpha.astype(color.dtype, copy=False)
+    if document.mode == _INDEXED:
+        color = np.frombuffer(document.palette, np.uint8, 768).reshape(3, 256)[:, color[0]]
+    elif document.mode == _CMYK:
+        color = np.iinfo(color.dtype).max - color
+    elif alpha is not None and document.mode in (_GRAYSCALE, _RGB, _DUOTONE):
+        color = _without_white_matte(color, alpha)
+    stacked = color if alpha is None else np.concatenate((color, alpha[None]))
+    image = from_array(np.moveaxis(stacked, 0, -1))
+    if document.mode == _CMYK:
+        return image.copy(interpretation="cmyk")
+    return _lab(image) if document.mode == _LAB else image
+
+
+def _without_white_matte(color: Any, alpha: Any) -> Any:
+    """The composite is stored blended onto white; the color of a pixel itself is (c - (1 - a)) / a."""
+    import numpy as np
+
+    white = np.iinfo(color.dtype).max
+    opacity = np.maximum(alpha, 1).astype(np.float32)
+    own = (color.astype(np.float32) - white + alpha) * (white / opacity)
+    return np.rint(np.clip(own, 0, white)).astype(color.dtype)
+
+
+def _from_linear_light(color: Any, alpha: Any) -> pyvips.Image:
+    """Photoshop's 32-bit documents hold linear light, 0 to 1."""
+    import numpy as np
+
+    bands = len(color)
+    image = from_array(
+        np.moveaxis(np.broadcast_to(color, (3, *color.shape[1:])), 0, -1).astype(np.float32), "scrgb"
+    )
+    image = image.colourspace("rgb16")
+    if bands == 1:
+        image = image.extract_band(0).copy(interpretation="grey16")
+    if alpha is None:
+        return image
+    opacity = from_array(np.rint(np.clip(alpha, 0, 1) * 65535).astype(np.uint16))
+    return image.bandjoin(opacity)
+
+
+def _lab(image: pyvips.Image) -> pyvips.Image:
+    color, alpha = (image[:3], image[3]) if image.bands == 4 else (image, None)
+    if image.format == "ushort":
+        color, alpha = color * (255 / 65535), None if alpha is None else alpha * (255 / 65535)
+    lab = lab_from_bytes(color, signed=False)
+    return lab if alpha is None else lab.bandjoin(alpha.cast("float")).copy(interpretation="lab")

@@ -1,0 +1,133 @@
+"""TIFF: by libvips, and by Pillow the kinds that libvips cannot decode."""
+
+from __future__ import annotations
+
+import pyvips
+
+from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs import exif
+from imgsvc_core.codecs.readers.pillow import to_vips
+from imgsvc_core.codecs.readers.vips import attach, open_lazily, set_int, still
+from imgsvc_core.codecs.settings import LoadSettings
+from imgsvc_core.errors import CorruptImage
+from imgsvc_core.info import ImageInfo
+
+_BITS_PER_SAMPLE = 258
+_COMPRESSION = 259
+_PHOTOMETRIC = 262
+_PLANAR = 284
+_TILE_WIDTH = 322
+_EXTRA_SAMPLES = 338
+
+_OLD_JPEG = 6
+_CIELAB = 8
+_SEPARATE_PLANES = 2
+_ASSOCIATED_ALPHA = 1
+# Deflate, LZW, PackBits, JPEG and fax are in every libtiff; these are often left out.
+_RARE_COMPRESSIONS = {34925: "LZMA", 50000: "Zstandard", 50001: "WebP", 52546: "JPEG XL"}
+
+
+def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+    """The first page, or one of its smaller copies; grey, RGB, CMYK or Lab, as stored and not oriented.
+
+    Floating-point samples are linear light from 0 to 1, as editors write them, and become 16 bits.
+    """
+    tags = exif.read_first(source.read)
+    if _beyond_libvips(tags):
+        return _read_by_pillow(source)
+    image = still(_open_level(source, info, settings))
+    return _eight_or_sixteen_bits(_straight_alpha(image, tags))
+
+
+def _beyond_libvips(tags: exif.Directory) -> bool:
+    bits = _first_number(tags, _BITS_PER_SAMPLE, 1)
+    compression = _first_number(tags, _COMPRESSION, 1)
+    tiled_planes = _first_number(tags, _PLANAR, 1) == _SEPARATE_PLANES and _TILE_WIDTH in tags
+    eight_bit_lab = _first_number(tags, _PHOTOMETRIC, 0) == _CIELAB and bits == 8
+    return (
+        compression == _OLD_JPEG or compression in _RARE_COMPRESSIONS or tiled_planes or eight_bit_lab
+        or bits == 12
+    )  # fmt: skip
+
+
+def _first_number(tags: exif.Directory, tag: int, default: int) -> int:
+    numbers = tags[tag].numbers() if tag in tags else ()
+    return numbers[0] if numbers else default
+
+
+def _open_level(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+    """The full picture, or the page or sub-image that holds the smaller copy."""
+    options = {"fail_on": "error"}
+    image = open_lazily("tiff", source, settings, **options)
+    wanted = info.width * settings.scale
+    if settings.scale >= 1 or abs(image.width - wanted) <= 1:
+        return image
+    pages = image.get("n-pages") if image.get_typeof("n-pages") else 1
+    subifds = image.get("n-subifds") if image.get_typeof("n-subifds") else 0
+    copies = [{"subifd": index} for index in range(subifds)] or [{"page": page} for page in range(1, pages)]
+    for place in copies[: len(info.levels) or len(copies)]:
+        level = open_lazily("tiff", source, settings, **place, **options)
+        if abs(level.width - wanted) <= 1:
+            return level
+    return image
+
+
+def _straight_alpha(image: pyvips.Image, tags: exif.Directory) -> pyvips.Image:
+    if _first_number(tags, _EXTRA_SAMPLES, 0) != _ASSOCIATED_ALPHA or not image.hasalpha():
+        return image
+    return image.unpremultiply().rint().cast(image.format).copy(interpretation=image.interpretation)
+
+
+def _eight_or_sixteen_bits(image: pyvips.Image) -> pyvips.Image:
+    if image.interpretation in ("lab", "labs", "labq", "xyz"):
+        return image
+    match image.format:
+        case "uchar" | "ushort":
+            return image
+        case "float" | "double":
+            return _from_linear_light(image)
+        case "uint":
+            image = (image / 65536).cast("ushort")
+        case "short" | "int" | "char":
+            image = image.cast("ushort")
+        case kind:
+            raise CorruptImage(f"TIFF samples of type {kind} are no picture; expected 8, 16 or 32 bits.")
+    return image.copy(interpretation="grey16" if image.bands < 3 else "rgb16")
+
+
+def _from_linear_light(image: pyvips.Image) -> pyvips.Image:
+    color, alpha = (image, None) if image.bands in (1, 3) else (image[: image.bands - 1], image[-1])
+    if color.bands == 1:
+        gray = color.bandjoin([color, color]).copy(interpretation="scrgb").colourspace("rgb16")
+        color = gray.extract_band(0).copy(interpretation="grey16")
+    else:
+        color = color.copy(interpretation="scrgb").colourspace("rgb16")
+    if alpha is None:
+        return color
+    return color.bandjoin((alpha * 65535).rint().cast("ushort"))
+
+
+def _read_by_pillow(source: ByteSource) -> pyvips.Image:
+    from PIL import Image
+    from PIL.TiffImagePlugin import TiffImageFile
+
+    undo = {
+        2: Image.Transpose.FLIP_LEFT_RIGHT,
+        3: Image.Transpose.ROTATE_180,
+        4: Image.Transpose.FLIP_TOP_BOTTOM,
+        5: Image.Transpose.TRANSPOSE,
+        6: Image.Transpose.ROTATE_90,
+        7: Image.Transpose.TRANSVERSE,
+        8: Image.Transpose.ROTATE_270,
+    }
+    with source.open() as file, TiffImageFile(file) as picture:
+        orientation = int(picture.tag_v2.get(274, 1))
+        profile, xmp = picture.info.get("icc_profile"), picture.info.get("xmp")
+        picture.load()
+        # Pillow turns TIFF upright by itself; callers expect every picture as it is stored.
+        upright: Image.Image = picture
+        stored = upright.transpose(undo[orientation]) if orientation in undo else upright
+        image = attach(to_vips(stored), {"icc-profile-data": profile, "xmp-data": xmp})
+    if orientation != 1:
+        set_int(image, "orientation", orientation)
+    return image

@@ -1,0 +1,87 @@
+"""Decoding by libvips, always through the loader of the sniffed format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyvips
+
+from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs.settings import LoadSettings
+
+ANIMATION_FIELDS = ("n-pages", "page-height", "delay", "loop", "gif-delay", "gif-loop")
+
+
+def open_lazily(loader: str, source: ByteSource, settings: LoadSettings, **options: object) -> pyvips.Image:
+    """The picture that the named libvips loader makes of the source; pixels flow when they are asked for."""
+    connection = source.vips()
+    access = "sequential" if settings.sequential else "random"
+    image = getattr(pyvips.Image, f"{loader}load_source")(connection, access=access, **options)
+    # The binding keeps the memory behind a source alive only for its generic loaders.
+    image._references.append(connection)
+    return image
+
+
+def still(image: pyvips.Image) -> pyvips.Image:
+    """The picture without the fields of an animation."""
+    present = [name for name in ANIMATION_FIELDS if image.get_typeof(name)]
+    if not present:
+        return image
+    image = image.copy()
+    for name in present:
+        image.remove(name)
+    return image
+
+
+def with_timing(
+    image: pyvips.Image, page_height: int, delays: tuple[int, ...], plays: int | None
+) -> pyvips.Image:
+    """A strip with the fields of an animation: ``delay`` in ms, and ``loop`` 0 for ever or N plays."""
+    frames = image.height // page_height
+    image = image.copy()
+    set_int(image, "page-height", page_height)
+    set_int(image, "n-pages", frames)
+    if delays:
+        image.set_type(pyvips.GValue.array_int_type, "delay", list(delays[:frames]))
+    if plays is not None:
+        set_int(image, "loop", plays)
+    return image
+
+
+def set_int(image: pyvips.Image, name: str, value: int) -> None:
+    """Set an integer field of a picture that nobody else holds yet."""
+    image.set_type(pyvips.GValue.gint_type, name, value)
+
+
+def attach(image: pyvips.Image, fields: dict[str, bytes | None]) -> pyvips.Image:
+    """The picture with blobs such as ``icc-profile-data`` under libvips' names; empty ones are left out."""
+    image = image.copy()
+    for name, blob in fields.items():
+        if blob:
+            image.set_type(pyvips.GValue.blob_type, name, blob)
+    return image
+
+
+def full_range(image: pyvips.Image, bits: int) -> pyvips.Image:
+    """16-bit samples whose upper ``bits`` bits are used, stretched so that white is 65535."""
+    white = (2**bits - 1) << (16 - bits)
+    return (image * (65535 / white)).rint().cast("ushort").copy(interpretation=image.interpretation)
+
+
+def from_array(array: Any, interpretation: str | None = None) -> pyvips.Image:
+    """A picture over the memory of a contiguous array of (height, width[, bands]), without a copy."""
+    import numpy as np
+
+    array = np.ascontiguousarray(array)
+    height, width = array.shape[:2]
+    bands = 1 if array.ndim == 2 else array.shape[2]
+    format = {"uint8": "uchar", "uint16": "ushort", "float32": "float"}[array.dtype.name]
+    image = pyvips.Image.new_from_memory(array.data, width, height, bands, format)
+    return image.copy(interpretation=interpretation or usual_interpretation(bands, format))
+
+
+def usual_interpretation(bands: int, format: str) -> str:
+    """What libvips calls grey and RGB of 8 or 16 bits, with or without alpha."""
+    if format == "ushort":
+        return "grey16" if bands < 3 else "rgb16"
+    return "b-w" if bands < 3 else "srgb"

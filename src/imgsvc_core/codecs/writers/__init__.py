@@ -1,0 +1,90 @@
+"""Encoding: one writer per format, one way out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import BinaryIO
+
+import attrs
+import pyvips
+
+from imgsvc_core.codecs import availability
+from imgsvc_core.codecs.boundary import encoding
+from imgsvc_core.codecs.metadata import apply_policy
+from imgsvc_core.codecs.settings import SaveSettings
+from imgsvc_core.codecs.table import by_name
+from imgsvc_core.codecs.writers.budget import best_fitting, unreachable
+from imgsvc_core.codecs.writers.prepare import check, to_depth
+from imgsvc_core.codecs.writers.sink import Sink
+from imgsvc_core.errors import UnsupportedFormat
+
+Writer = Callable[[pyvips.Image, SaveSettings, Sink], None]
+
+# Module and function by format, imported when first needed.
+_WRITERS = {
+    "jpg": ("jpeg", "write"),
+    "jp2": ("jp2", "write"),
+    "png": ("png", "write"),
+    "apng": ("png", "write_animated"),
+    "gif": ("gif", "write"),
+    "webp": ("webp", "write"),
+    "heic": ("heif", "write_heic"),
+    "avif": ("heif", "write_avif"),
+    "tiff": ("tiff", "write"),
+}
+
+
+@attrs.frozen
+class Encoded:
+    """What `save` made: the bytes unless they went to a target, their number, and the quality used."""
+
+    data: bytes | None
+    size: int
+    quality: int | None
+
+
+def save(image: pyvips.Image, settings: SaveSettings, target: BinaryIO | None = None) -> Encoded:
+    """Encode a grey or sRGB picture, upright, with straight alpha; into a binary file or into memory.
+
+    Samples are rounded to the depth that the format keeps. Metadata follows ``settings.metadata``; a color
+    profile always stays. With ``max_bytes`` the quality is lowered until the result fits.
+
+    Raises `UnsupportedOperation` for alpha, frames, color spaces or ``lossless`` in formats without them,
+    `OutputTooLarge` beyond the longest side of the format, `BudgetUnreachable`, `MissingDependency`,
+    `EncodingFailed`, `TargetError`; `CorruptImage` where the picture turns out damaged while it is decoded.
+    """
+    row = by_name(settings.format)
+    if row is None or row.name not in _WRITERS:
+        raise UnsupportedFormat(f"Images of the format '{settings.format}' cannot be written.")
+    availability.writer_backend(row.name)
+    check(image, row, settings)
+    prepared = to_depth(apply_policy(image, settings.metadata), row.depth)
+    quality = row.quality if settings.quality is None or row.quality is None else settings.quality
+    settings = attrs.evolve(settings, format=row.name, quality=quality)
+    module, function = _WRITERS[row.name]
+    writer: Writer = getattr(import_module(f"{__name__}.{module}"), function)
+    sink = Sink(target)
+    with encoding(row.name, image):
+        if settings.max_bytes is None:
+            writer(prepared, settings, sink)
+        else:
+            data, quality = _within(settings.max_bytes, prepared.copy_memory(), settings, writer)
+            sink.write(data)
+    return Encoded(sink.data if target is None else None, sink.size, None if settings.lossless else quality)
+
+
+def _within(
+    max_bytes: int, image: pyvips.Image, settings: SaveSettings, writer: Writer
+) -> tuple[bytes, int | None]:
+    def encode(quality: int | None) -> bytes:
+        sink = Sink()
+        writer(image, attrs.evolve(settings, quality=quality), sink)
+        return sink.data
+
+    if settings.quality is None or settings.lossless:
+        data = encode(settings.quality)
+        if len(data) > max_bytes:
+            raise unreachable(len(data), max_bytes)
+        return data, settings.quality
+    return best_fitting(encode, settings.quality, max_bytes)

@@ -1,0 +1,32 @@
+"""JPEG, by libvips; color is stored at half the resolution below quality 90, as libjpeg does."""
+
+from __future__ import annotations
+
+import pyvips
+
+from imgsvc_core.codecs.metadata import IPTC, blob, keep_flags, wrap_iptc
+from imgsvc_core.codecs.settings import SaveSettings
+from imgsvc_core.codecs.writers.effort import codec_effort
+from imgsvc_core.codecs.writers.sink import Sink
+
+_LEVELS: dict[int | str, dict[str, bool]] = {
+    "plain": {},
+    "optimized": {"optimize_coding": True},
+    "trellis": {"optimize_coding": True, "trellis_quant": True},
+    "exhaustive": {
+        "optimize_coding": True, "trellis_quant": True, "overshoot_deringing": True, "optimize_scans": True,
+    },
+}  # fmt: skip
+
+
+def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+    """Progressive unless told otherwise."""
+    records = blob(image, IPTC)
+    if records:
+        image = image.copy()
+        image.set_type(pyvips.GValue.blob_type, IPTC, wrap_iptc(records))
+    options = dict(_LEVELS[codec_effort("jpg", settings.effort)])
+    progressive = settings.progressive is not False
+    if not progressive:
+        options.pop("optimize_scans", None)
+    sink.save(image, "jpeg", Q=settings.quality, interlace=progressive, keep=keep_flags(image), **options)

@@ -1,0 +1,58 @@
+"""Where a writer puts its bytes: memory, or the file of the caller."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+import pyvips
+
+from imgsvc_core.errors import TargetError
+
+
+class Sink:
+    """Takes encoded bytes and counts them.
+
+    libvips streams into a file as it encodes, so that a large result is never in memory as a whole.
+    """
+
+    def __init__(self, target: BinaryIO | None = None) -> None:
+        self._target = target
+        self._failure: OSError | None = None
+        self.data = b""
+        self.size = 0
+
+    def write(self, data: bytes) -> None:
+        """Bytes from an encoder; all of them at once where there is no file."""
+        self.size += len(data)
+        if self._target is None:
+            self.data = self.data + data if self.data else data
+            return
+        try:
+            self._target.write(data)
+        except OSError as error:
+            raise TargetError(f"The result cannot be written: {error.strerror or error}.") from error
+
+    def save(self, image: pyvips.Image, saver: str, **options: object) -> None:
+        """Encode with the named libvips saver."""
+        if self._target is None:
+            self.write(getattr(image, f"{saver}save_buffer")(**options))
+            return
+        target = pyvips.TargetCustom()
+        target.on_write(self._take)
+        try:
+            getattr(image, f"{saver}save_target")(target, **options)
+        except pyvips.Error:
+            if self._failure is None:
+                raise
+            message = f"The result cannot be written: {self._failure.strerror or self._failure}."
+            raise TargetError(message) from self._failure
+
+    def _take(self, chunk: bytes) -> int:
+        assert self._target is not None
+        try:
+            self._target.write(chunk)
+        except OSError as error:
+            self._failure = error
+            return -1
+        self.size += len(chunk)
+        return len(chunk)
