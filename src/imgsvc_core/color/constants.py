@@ -24,3 +24,42 @@ ISOLATE_FEATHER: Final = 0.04
 
 ISOLATE_NEAR_GRAY: Final = 0.1
 """HSV saturation below which the color to isolate has no usable hue, so that grays are kept instead."""
+
+ENHANCE_SAMPLE_SIDE: Final = 256
+"""``enhance`` measures a copy whose longer side has about this many pixels."""
+
+ENHANCE_TAIL: Final = 0.5
+"""Percent of the tones at each end that ``enhance`` may clip."""
+
+ENHANCE_MARGIN: Final = 0.01
+"""How far the ends of the tones may be from black and white without a correction."""
+
+ENHANCE_MIN_RANGE: Final = 0.1
+"""Range of tones below which a picture counts as flat and keeps its levels."""
+
+ENHANCE_MAX_GAIN: Final = 4.0
+"""Largest gain of light, two stops, so that noise in the dark does not become the picture."""
+
+ENHANCE_MID_TONE: Final = 0.5
+"""Median luma above which a picture counts as too bright."""
+
+ENHANCE_MID_STRENGTH: Final = 0.75
+"""Part of the excess above it that is taken away."""
+
+ENHANCE_CAST_STRENGTH: Final = 0.8
+"""Part of a measured color cast that is taken away."""
+
+ENHANCE_BRIGHT_PERCENTILE: Final = 96
+"""Luma percentile from which pixels count as highlights, which tend to have the color of the light."""
+
+ENHANCE_NEAR_GRAY: Final = 0.5
+"""HSV saturation up to which highlights and mid tones tell something about the color of the light."""
+
+ENHANCE_MIN_CAST: Final = 0.01
+"""Gains nearer to 1 than this are no cast."""
+
+ENHANCE_CHROMA: Final = 0.2
+"""Mean chroma below which colors are enlivened."""
+
+ENHANCE_MAX_VIBRANCE: Final = 20
+"""Largest vibrance that ``enhance`` asks for."""

@@ -38,19 +38,19 @@ def encode(x: FloatArray) -> FloatArray:
     return np.sign(x) * np.where(size <= 0.0031308, size * 12.92, 1.055 * size ** (1 / 2.4) - 0.055)
 
 
-def linear_gain(x: FloatArray, *gains: float) -> FloatArray:
+def linear_gain(x: FloatArray, gain: float | white_balance.Triple) -> FloatArray:
     """Linear light times one gain, or one gain for each of red, green and blue."""
-    return encode(decode(x) * np.asarray(gains))
+    return encode(decode(x) * np.asarray(gain))
 
 
 def temperature(x: FloatArray, value: float) -> FloatArray:
     """Warmer light, 0 to 100: a gain per channel along the Planckian locus."""
-    return linear_gain(x, *white_balance.temperature_gains(value))
+    return linear_gain(x, white_balance.temperature_gains(value))
 
 
 def tint(x: FloatArray, value: float) -> FloatArray:
     """Light towards magenta, 0 to 100: a gain per channel across the Planckian locus."""
-    return linear_gain(x, *white_balance.tint_gains(value))
+    return linear_gain(x, white_balance.tint_gains(value))
 
 
 def exposure(x: FloatArray, value: float) -> FloatArray:

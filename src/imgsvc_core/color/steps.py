@@ -37,7 +37,7 @@ class CurveStep:
     @property
     def label(self) -> str:
         """Name and values, for people."""
-        return " ".join([self.name, *map(_shown, self.values)])
+        return " ".join([self.name.replace("_", " "), *map(_shown, self.values)])
 
     @property
     def neutral(self) -> bool:
