@@ -50,8 +50,8 @@ def _measure(name: str) -> list[Bound]:
         "all twelve, one by one": lambda: _one_by_one(photo, **TWELVE),
     }
     print(name)
-    repeats = 1 if photo.width * photo.height > 5e6 else 5
-    series = compare({what: timed(run) for what, run in contenders.items()}, rounds=9, repeats=repeats)
+    repeats = 1 if photo.width * photo.height > 5e6 else 10
+    series = compare({what: timed(run) for what, run in contenders.items()}, rounds=11, repeats=repeats)
     print_series(series)
 
     def ratio(what: str, reference: str) -> float:
