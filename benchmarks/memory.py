@@ -11,7 +11,7 @@ from benchmarks.harness import Bound, print_table, run_python, verdict
 from benchmarks.pictures import picture
 from benchmarks.sharp import sharp_process
 
-WIDTH, HEIGHT = 800, 596
+WIDTH, HEIGHT = 800, 600
 REPEATS = 3
 
 OURS = """
@@ -19,7 +19,7 @@ import json, sys, time
 import pyvips
 source, target = sys.argv[1:]
 started = time.perf_counter()
-pyvips.Image.thumbnail(source, 800, height=596, size="force").jpegsave(target, Q=80, keep="none")
+pyvips.Image.thumbnail(source, 800, height=600, size="force").jpegsave(target, Q=80, keep="none")
 print(json.dumps({"wall": time.perf_counter() - started, "peak_memory": peak_memory()}))
 """
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 FOLDER = Path(tempfile.gettempdir()) / "imgsvc-benchmark-pictures"
 
-_SIZES = {"6mp": (2725, 2225), "2mp": (1632, 1224), "12mp": (4000, 3000), "100mp": (11585, 8632)}
+_SIZES = {"6mp": (2725, 2225), "2mp": (1632, 1224), "12mp": (4000, 3000), "100mp": (11547, 8660)}
 NAMES = (*(f"{size}.jpg" for size in _SIZES), "100mp.png", "60frames.gif")
 
 _FRAMES = (60, 480, 360)

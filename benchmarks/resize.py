@@ -41,7 +41,7 @@ def main() -> int:
         contenders["sharp: no optimized coding"] = partial(
             sharp_resize, sharp, path, {"optimiseCoding": False}
         )
-        series = compare(contenders)
+        series = compare(contenders, rounds=25)
         results = {name: operation() for name, operation in ours.items()}
         sharp_resize(sharp, path, {}, 1, keep=kept)
         results["sharp"] = kept.read_bytes()
