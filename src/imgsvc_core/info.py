@@ -20,7 +20,7 @@ class ImageInfo:
     width: int = attrs.field(metadata={"doc": "Width of a frame in pixels."})
     height: int = attrs.field(metadata={"doc": "Height of a frame in pixels."})
     colorspace: str = attrs.field(
-        metadata={"doc": "Colour space of the stored pixels: srgb, rgb, gray, cmyk, lab or palette."}
+        metadata={"doc": "Color space of the stored pixels: srgb (any RGB), gray, cmyk, lab or palette."}
     )
     interlaced: bool = attrs.field(
         default=False, metadata={"doc": "Whether the image is progressive or interlaced."}

@@ -123,7 +123,8 @@ def _read_delay(reader: HeaderReader, info: ImageInfo, chunk: _Chunk) -> int:
     width, height, left, top, numerator, denominator = reader.unpack(">IIIIHH", chunk.start + 4)
     if not (0 < width <= info.width - left and 0 < height <= info.height - top):
         raise reader.corrupt("one of its frames does not lie inside the picture")
-    return int(round(1000 * numerator / (denominator or 100)))
+    milliseconds: float = 1000 * numerator / (denominator or 100)
+    return round(milliseconds)
 
 
 def _check_sum(reader: HeaderReader, chunk: _Chunk) -> None:

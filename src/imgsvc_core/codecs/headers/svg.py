@@ -50,20 +50,35 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     """Facts of an SVG at 72 dots per inch. It is opened from memory, so that it reaches no other file."""
     import pyvips
 
+    markup = read_markup(reader)
     try:
-        image = pyvips.Image.svgload_buffer(read_markup(reader))
+        image = pyvips.Image.svgload_buffer(markup)
+        size = image.width, image.height
+        if 1 in size:
+            _check_not_overflown(reader, markup, size)
     except pyvips.Error as error:
         raise _translate(reader, error) from error
     return ImageInfo(
         format="svg",
-        width=image.width,
-        height=image.height,
+        width=size[0],
+        height=size[1],
         colorspace="srgb",
         bytes=reader.size,
         alpha=True,
     )
 
 
+def _check_not_overflown(reader: HeaderReader, markup: bytes, size: tuple[int, int]) -> None:
+    """libvips reports a side of more than its 100 million pixels as 1, which does not grow with the scale."""
+    import pyvips
+
+    large = pyvips.Image.svgload_buffer(markup, scale=100)
+    if (size[0] == 1 and large.width == 1) or (size[1] == 1 and large.height == 1):
+        raise reader.corrupt("its size is impossible")
+
+
 def _translate(reader: HeaderReader, error: Exception) -> CorruptImage:
     detail = str(error).strip().splitlines()[-1].strip().rstrip(".")
+    if detail.endswith(("bad dimensions", "zero-sized image")):
+        return reader.corrupt("it has no usable size; give it a width and a height, or a viewBox")
     return reader.corrupt(f"librsvg cannot read it ({detail})")

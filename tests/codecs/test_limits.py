@@ -1,0 +1,126 @@
+"""Limits refuse by numbers, say the numbers, and can only be tightened."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from imgsvc_core.errors import ImageTooLarge, ImgsvcError, OutputTooLarge, SourceTooLarge, SpecError
+from imgsvc_core.info import ImageInfo
+from imgsvc_core.limits import Limits, check_bytes, check_output, check_source, tighten
+
+NAMES = list(attrs.fields_dict(Limits))
+
+
+def facts(width: int = 10, height: int = 10, frames: int = 1, size: int = 100) -> ImageInfo:
+    return ImageInfo(
+        format="gif", width=width, height=height, colorspace="palette", bytes=size, frames=frames
+    )
+
+
+def test_defaults() -> None:
+    assert attrs.asdict(Limits()) == {
+        "source_bytes": 50_000_000,
+        "source_pixels": 100_000_000,
+        "output_pixels": 100_000_000,
+        "output_side": 16_384,
+        "frames": 500,
+        "frame_pixels": 300_000_000,
+        "seconds": 30,
+    }
+
+
+def test_every_limit_says_its_meaning_and_unit() -> None:
+    for field in attrs.fields(Limits):
+        assert field.metadata["doc"].endswith(".")
+        assert field.metadata["unit"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), True, "5"])
+def test_only_positive_numbers(name: str, value: object) -> None:
+    with pytest.raises(SpecError, match=rf"Limits '{name}' parameter must be a positive .*, got") as caught:
+        Limits(**{name: value})
+    assert caught.value.problems[0].path == name
+
+
+def test_only_time_may_be_a_fraction() -> None:
+    assert Limits(seconds=0.5).seconds == 0.5
+    with pytest.raises(SpecError, match="positive integer"):
+        Limits(frames=1.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("info", "error", "numbers"),
+    [
+        (facts(size=50_000_001), SourceTooLarge, ["50,000,001", "50,000,000"]),
+        (facts(width=10_001, height=10_000), ImageTooLarge, ["10001 x 10000", "100,010,000", "100,000,000"]),
+        (facts(frames=501), ImageTooLarge, ["501", "500"]),
+        (facts(width=3000, height=1001, frames=100), ImageTooLarge, ["300,300,000", "300,000,000"]),
+    ],
+)
+def test_source_beyond_a_limit(info: ImageInfo, error: type[ImgsvcError], numbers: list[str]) -> None:
+    with pytest.raises(error) as caught:
+        check_source(info, Limits())
+    assert all(number in caught.value.message for number in numbers)
+    check_source(info, Limits.none())
+
+
+@pytest.mark.parametrize(
+    "info",
+    [facts(size=50_000_000), facts(width=10_000, height=10_000), facts(frames=500), facts(3000, 1000, 100)],
+)
+def test_source_at_a_limit(info: ImageInfo) -> None:
+    check_source(info, Limits())
+
+
+@pytest.mark.parametrize(
+    ("size", "number"),
+    [
+        ((16_385, 1, 1), "16385 x 1"),
+        ((1, 16_385, 1), "1 x 16385"),
+        ((16_384, 6104, 1), "100,007,936"),
+        ((1, 1, 501), "501"),
+        ((3000, 1001, 100), "300,300,000"),
+    ],
+)
+def test_output_beyond_a_limit(size: tuple[int, int, int], number: str) -> None:
+    with pytest.raises(OutputTooLarge) as caught:
+        check_output(*size, Limits())
+    assert number in caught.value.message
+    check_output(*size, Limits.none())
+
+
+def test_output_at_the_limits() -> None:
+    check_output(16_384, 6103, 1, Limits())
+    check_output(3000, 1000, 100, Limits())
+
+
+def test_a_still_picture_is_not_measured_as_an_animation() -> None:
+    check_source(facts(width=100, height=100), Limits(frame_pixels=1))
+    check_output(100, 100, 1, Limits(frame_pixels=1))
+
+
+def test_bytes_alone() -> None:
+    check_bytes(10, Limits(source_bytes=10))
+    with pytest.raises(SourceTooLarge, match="11 bytes; at most 10"):
+        check_bytes(11, Limits(source_bytes=10))
+
+
+limits = st.builds(Limits, **{name: st.none() | st.integers(1, 10**9) for name in NAMES})
+
+
+@given(limits, limits)
+def test_tightening_never_raises_a_limit(first: Limits, second: Limits) -> None:
+    both = tighten(first, second)
+    assert both == tighten(second, first)
+    for name in NAMES:
+        given_values = {getattr(first, name), getattr(second, name)} - {None}
+        assert getattr(both, name) == (min(given_values) if given_values else None)
+
+
+@given(limits)
+def test_no_limits_change_nothing(some: Limits) -> None:
+    assert tighten(some, Limits.none()) == some
