@@ -1,6 +1,6 @@
 """The main path: a 2725 x 2225 JPEG to 720 x 588 at quality 80, baseline, 4:2:0, buffer to buffer.
 
-Everything on one thread. sharp runs twice: as it comes, with optimized Huffman tables, and without them, as
+Everything on one CPU. sharp runs twice: as it comes, with optimized Huffman tables, and without them, as
 this project writes baseline files. Nearness to the picture is the perceptual distance to the full decode
 reduced by Lanczos, before any JPEG of the result.
 """
@@ -17,7 +17,16 @@ import pyvips
 from PIL import Image
 from tests.support.perceptual import distance
 
-from benchmarks.harness import Bound, Contender, Timing, compare, print_series, timed, verdict
+from benchmarks.harness import (
+    Bound,
+    Contender,
+    Timing,
+    compare,
+    print_series,
+    stay_on_one_cpu,
+    timed,
+    verdict,
+)
 from benchmarks.pictures import picture
 from benchmarks.sharp import Sharp, sharp_process
 
@@ -142,4 +151,5 @@ def on_one_thread(image: pyvips.Image) -> pyvips.Image:
 
 if __name__ == "__main__":
     pyvips.cache_set_max(0)
+    stay_on_one_cpu()
     sys.exit(main())
