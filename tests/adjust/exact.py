@@ -121,7 +121,7 @@ def exact(pixels: Pixels, gains: dict[str, Floats], *filters: Filter, **adjust: 
 
     for operation in filters:
         match operation:
-            case Isolate(color=color, threshold=threshold):
+            case Isolate(color=color, threshold=threshold) if threshold < 1:
                 x = np.clip(x, 0, 1)
                 x = luma(x) + isolate_weight(x, color.rgb, threshold)[..., None] * (x - luma(x))
             case Monochrome(value=value, color=color):

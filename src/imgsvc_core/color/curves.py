@@ -9,7 +9,9 @@ Arrays have the shape (n, 1) or (n, 3). A curve that differs between the channel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import groupby
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,7 @@ from . import white_balance
 from .constants import EXPOSURE_STOPS, SHADOW_LIFT
 
 FloatArray = npt.NDArray[np.float64]
+Gain = float | white_balance.Triple | FloatArray
 
 
 def odd_power(x: FloatArray, exponent: float) -> FloatArray:
@@ -38,24 +41,19 @@ def encode(x: FloatArray) -> FloatArray:
     return np.sign(x) * np.where(size <= 0.0031308, size * 12.92, 1.055 * size ** (1 / 2.4) - 0.055)
 
 
-def linear_gain(x: FloatArray, gain: float | white_balance.Triple) -> FloatArray:
+def linear_gain(x: FloatArray, gain: Gain) -> FloatArray:
     """Linear light times one gain, or one gain for each of red, green and blue."""
     return encode(decode(x) * np.asarray(gain))
 
 
-def temperature(x: FloatArray, value: float) -> FloatArray:
-    """Warmer light, 0 to 100: a gain per channel along the Planckian locus."""
-    return linear_gain(x, white_balance.temperature_gains(value))
+def exposure_gain(value: float) -> float:
+    """Gain of ``exposure`` -100..100: a power of two; 50 is one stop."""
+    return float(2 ** (EXPOSURE_STOPS * value / 100))
 
 
-def tint(x: FloatArray, value: float) -> FloatArray:
-    """Light towards magenta, 0 to 100: a gain per channel across the Planckian locus."""
-    return linear_gain(x, white_balance.tint_gains(value))
-
-
-def exposure(x: FloatArray, value: float) -> FloatArray:
-    """Linear light times a power of two; 50 is one stop."""
-    return linear_gain(x, 2 ** (EXPOSURE_STOPS * value / 100))
+def stated_gain(gain: Gain) -> Gain:
+    """The gain of a ``linear gain`` that is given as such."""
+    return gain
 
 
 def shadow(x: FloatArray, value: float) -> FloatArray:
@@ -94,19 +92,33 @@ def levels(x: FloatArray, black: float, white: float) -> FloatArray:
     return (x - black) / (white - black)
 
 
-CURVES: Mapping[str, Callable[..., FloatArray]] = {
-    curve.__name__: curve
-    for curve in (
-        linear_gain,
-        temperature,
-        tint,
-        exposure,
-        shadow,
-        highlight,
-        brightness,
-        contrast,
-        gamma,
-        invert,
-        levels,
-    )
+GAINS: Mapping[str, Callable[..., Gain]] = {
+    "linear_gain": stated_gain,
+    "temperature": white_balance.temperature_gains,
+    "tint": white_balance.tint_gains,
+    "exposure": exposure_gain,
 }
+"""Curves that are gains on linear light, which commute."""
+
+CURVES: Mapping[str, Callable[..., FloatArray]] = {
+    "shadow": shadow,
+    "highlight": highlight,
+    "brightness": brightness,
+    "contrast": contrast,
+    "gamma": gamma,
+    "invert": invert,
+    "levels": levels,
+}
+"""All other curves."""
+
+
+def apply_curves(x: FloatArray, curves: Iterable[tuple[str, tuple[Any, ...]]]) -> FloatArray:
+    """Values after curves given by name and values. Adjacent gains go to linear light and back once."""
+    for are_gains, group in groupby(curves, key=lambda curve: curve[0] in GAINS):
+        if are_gains:
+            gains = [np.asarray(GAINS[name](*values)) for name, values in group]
+            x = linear_gain(x, np.prod(np.broadcast_arrays(*gains), axis=0))
+        else:
+            for name, values in group:
+                x = CURVES[name](x, *values)
+    return x

@@ -24,7 +24,7 @@ _COLOR_CASTS = frozenset({"temperature", "tint"})
 
 @attrs.frozen
 class CurveStep:
-    """A per-channel curve: a name in `curves.CURVES` and its values.
+    """A per-channel curve: a name in `curves.GAINS` or `curves.CURVES` and its values.
 
     Each value is a number for all channels, or a triple for red, green and blue.
     """

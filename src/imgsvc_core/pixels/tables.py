@@ -6,7 +6,7 @@ import numpy as np
 import pyvips
 
 from imgsvc_core.color import weights
-from imgsvc_core.color.curves import CURVES, FloatArray
+from imgsvc_core.color.curves import FloatArray, apply_curves
 from imgsvc_core.color.steps import IsolateStep, VibranceStep
 from imgsvc_core.plan.folding import Block, DuotoneBlock, LutBlock, MatrixBlock, ToneBlock
 
@@ -15,8 +15,7 @@ def evaluate(block: Block, x: FloatArray) -> FloatArray:
     """What a block makes of channel values in [0, 1], shape (n, bands), clamped to [0, 1]."""
     match block:
         case LutBlock(steps):
-            for step in steps:
-                x = CURVES[step.name](x, *step.values)
+            x = apply_curves(x, ((step.name, step.values) for step in steps))
         case MatrixBlock(fixed=fixed, scaled=scaled, weight=weight):
             y = x @ np.transpose(fixed)
             if scaled is not None and weight is not None:
