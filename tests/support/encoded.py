@@ -93,7 +93,7 @@ def _inks_picture() -> Image.Image:
 def printed() -> Pixels:
     """What these inks look like on paper, by libvips' own CMYK profile: 64 x 96 x 3."""
     image = pyvips.Image.new_from_array(inks()).copy(interpretation="cmyk")
-    return as_srgb(image).numpy()
+    return np.asarray(as_srgb(image).numpy())
 
 
 def as_srgb(image: pyvips.Image) -> pyvips.Image:
@@ -794,4 +794,4 @@ def _decode_frames(picture: Image.Image) -> tuple[Pixels, tuple[int, ...], int |
 def _decode_by_vips(format: str, data: bytes) -> Pixels:
     loader = "heif" if format == "avif" else "png"
     image = getattr(pyvips.Image, f"{loader}load_buffer")(data)
-    return image.numpy()
+    return np.asarray(image.numpy())

@@ -115,8 +115,11 @@ def _planes(source: ByteSource, document: _Document) -> Any:
 
     (kind,) = struct.unpack(">H", source.read(document.pixels_at, 2))
     rows = document.height * document.channels
+    stored = source.read(document.pixels_at + 2)
+    if kind == Compression.RLE:
+        _check_runs(stored, rows, ">u4" if document.version == 2 else ">u2")
     raw = decompress(
-        source.read(document.pixels_at + 2), Compression(kind), document.width, rows, document.depth,
+        stored, Compression(kind), document.width, rows, document.depth,
         document.version,
     )  # fmt: skip
     if document.depth == 1:
@@ -127,6 +130,15 @@ def _planes(source: ByteSource, document: _Document) -> Any:
         kind_of_sample = np.dtype({8: "u1", 16: ">u2", 32: ">f4"}[document.depth])
         planes = np.frombuffer(raw, kind_of_sample, rows * document.width)
     return planes.reshape(document.channels, document.height, document.width)
+
+
+def _check_runs(stored: bytes, rows: int, kind: str) -> None:
+    """The lengths of all rows come first; the library fills in missing rows without a word."""
+    import numpy as np
+
+    lengths = np.frombuffer(stored, kind, rows)
+    if lengths.nbytes + int(lengths.sum(dtype=np.int64)) > len(stored):
+        raise CorruptImage("The PSD image is truncated: part of its pixels is missing.")
 
 
 def _picture(planes: Any, document: _Document) -> pyvips.Image:

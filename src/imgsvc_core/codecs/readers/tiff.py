@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import pyvips
 
 from imgsvc_core.bytesource import ByteSource
@@ -9,22 +11,23 @@ from imgsvc_core.codecs import exif
 from imgsvc_core.codecs.readers.pillow import to_vips
 from imgsvc_core.codecs.readers.vips import attach, open_lazily, set_int, still
 from imgsvc_core.codecs.settings import LoadSettings
-from imgsvc_core.errors import CorruptImage
+from imgsvc_core.errors import CorruptImage, UnsupportedFormat
 from imgsvc_core.info import ImageInfo
 
 _BITS_PER_SAMPLE = 258
 _COMPRESSION = 259
 _PHOTOMETRIC = 262
 _PLANAR = 284
+_STRIP_OFFSETS, _STRIP_COUNTS = 273, 279
 _TILE_WIDTH = 322
-_EXTRA_SAMPLES = 338
+_TILE_OFFSETS, _TILE_COUNTS = 324, 325
 
-_OLD_JPEG = 6
 _CIELAB = 8
 _SEPARATE_PLANES = 2
-_ASSOCIATED_ALPHA = 1
-# Deflate, LZW, PackBits, JPEG and fax are in every libtiff; these are often left out.
-_RARE_COMPRESSIONS = {34925: "LZMA", 50000: "Zstandard", 50001: "WebP", 52546: "JPEG XL"}
+# None, fax, LZW, JPEG, deflate and PackBits: these are in every libtiff.
+_COMMON_COMPRESSIONS = (1, 2, 3, 4, 5, 7, 8, 32773, 32946)
+# These are in many; what a build of libtiff lacks, Pillow refuses clearly and libvips does not.
+_RARE_COMPRESSIONS = {6: "old-style JPEG", 34925: "LZMA", 50000: "Zstandard", 50001: "WebP"}
 
 
 def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
@@ -33,21 +36,39 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
     Floating-point samples are linear light from 0 to 1, as editors write them, and become 16 bits.
     """
     tags = exif.read_first(source.read)
+    compression = _first_number(tags, _COMPRESSION, 1)
+    if compression not in (*_COMMON_COMPRESSIONS, *_RARE_COMPRESSIONS):
+        raise UnsupportedFormat(
+            f"TIFF images with compression {compression} cannot be read; save it with deflate."
+        )
+    _check_complete(source, tags)
+    if compression in _RARE_COMPRESSIONS:
+        try:
+            return _read_by_pillow(source)
+        except OSError as error:
+            name = _RARE_COMPRESSIONS[compression]
+            raise UnsupportedFormat(
+                f"The TIFF image with {name} compression cannot be read here: {error}; save it with deflate."
+            ) from error
     if _beyond_libvips(tags):
         return _read_by_pillow(source)
-    image = still(_open_level(source, info, settings))
-    return _eight_or_sixteen_bits(_straight_alpha(image, tags))
+    return _eight_or_sixteen_bits(still(_open_level(source, info, settings)))
+
+
+def _check_complete(source: ByteSource, tags: exif.Directory) -> None:
+    """Refuse files whose pixels lie beyond their end, which libvips fills with whatever is in memory."""
+    for offsets, counts in ((_STRIP_OFFSETS, _STRIP_COUNTS), (_TILE_OFFSETS, _TILE_COUNTS)):
+        if offsets in tags and counts in tags:
+            ends = map(operator.add, tags[offsets].numbers(), tags[counts].numbers())
+            if max(ends, default=0) > source.size:
+                raise CorruptImage("The TIFF image is truncated: part of its pixels is missing.")
 
 
 def _beyond_libvips(tags: exif.Directory) -> bool:
     bits = _first_number(tags, _BITS_PER_SAMPLE, 1)
-    compression = _first_number(tags, _COMPRESSION, 1)
     tiled_planes = _first_number(tags, _PLANAR, 1) == _SEPARATE_PLANES and _TILE_WIDTH in tags
     eight_bit_lab = _first_number(tags, _PHOTOMETRIC, 0) == _CIELAB and bits == 8
-    return (
-        compression == _OLD_JPEG or compression in _RARE_COMPRESSIONS or tiled_planes or eight_bit_lab
-        or bits == 12
-    )  # fmt: skip
+    return tiled_planes or eight_bit_lab or bits == 12
 
 
 def _first_number(tags: exif.Directory, tag: int, default: int) -> int:
@@ -70,12 +91,6 @@ def _open_level(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> 
         if abs(level.width - wanted) <= 1:
             return level
     return image
-
-
-def _straight_alpha(image: pyvips.Image, tags: exif.Directory) -> pyvips.Image:
-    if _first_number(tags, _EXTRA_SAMPLES, 0) != _ASSOCIATED_ALPHA or not image.hasalpha():
-        return image
-    return image.unpremultiply().rint().cast(image.format).copy(interpretation=image.interpretation)
 
 
 def _eight_or_sixteen_bits(image: pyvips.Image) -> pyvips.Image:

@@ -8,6 +8,8 @@ import pyvips
 
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.settings import LoadSettings
+from imgsvc_core.errors import CorruptImage
+from imgsvc_core.info import ImageInfo
 
 ANIMATION_FIELDS = ("n-pages", "page-height", "delay", "loop", "gif-delay", "gif-loop")
 
@@ -31,6 +33,17 @@ def still(image: pyvips.Image) -> pyvips.Image:
     for name in present:
         image.remove(name)
     return image
+
+
+def animation(image: pyvips.Image, info: ImageInfo) -> pyvips.Image:
+    """The strip with the timing as the file states it: libvips itself lengthens short delays.
+
+    `CorruptImage` where frames are missing at the end of a truncated file.
+    """
+    found = image.height // image.get_page_height()
+    if found < info.frames:
+        raise CorruptImage(f"The image is truncated: {found} of {info.frames} frames are there.")
+    return with_timing(image, image.get_page_height(), info.delays, info.plays)
 
 
 def with_timing(

@@ -1,0 +1,384 @@
+"""Reading: scales, streaming, damage, bombs and the odd dialects of old formats."""
+
+from __future__ import annotations
+
+import gc
+import io
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+import pyvips
+from PIL import Image
+
+from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs import availability
+from imgsvc_core.codecs.boundary import translate_errors
+from imgsvc_core.codecs.probe import probe
+from imgsvc_core.codecs.readers import load
+from imgsvc_core.codecs.settings import LoadSettings
+from imgsvc_core.codecs.table import FORMATS
+from imgsvc_core.errors import CorruptImage, ImgsvcError, MissingDependency, UnsupportedFormat
+from imgsvc_core.info import ImageInfo
+from tests.support import encoded as files
+from tests.support import photos
+from tests.support.encoded import VARIANTS, encoded
+from tests.support.perceptual import distance
+from tests.support.photos import Pixels
+
+
+def read(data: bytes, **settings: Any) -> pyvips.Image:
+    source = ByteSource(data)
+    return load(source, probe(source), LoadSettings(**{"sequential": False, **settings}))
+
+
+@pytest.mark.parametrize("factor", [1, 2, 4, 8])
+def test_jpeg_is_decoded_at_a_fraction(factor: int) -> None:
+    image = read(files.pillow(photos.astronaut(), "JPEG", quality=95), scale=1 / factor)
+    assert (image.width, image.height) == (512 // factor, 512 // factor)
+    expected = Image.fromarray(photos.astronaut()).resize(image.numpy().shape[:2], Image.Resampling.BOX)
+    assert distance(image, np.asarray(expected)) < 0.03
+
+
+def test_webp_is_decoded_at_any_smaller_size() -> None:
+    image = read(files.pillow(photos.astronaut(), "WEBP", quality=95), scale=0.3)
+    assert (image.width, image.height) == (154, 154)
+
+
+def test_webp_animation_is_decoded_smaller() -> None:
+    image = read(encoded("webp_animated").data, scale=0.5, all_frames=True)
+    assert (image.width, image.get_page_height(), image.height) == (48, 32, 128)
+    assert tuple(image.get("delay")) == (5, 40, 333, 100)
+
+
+@pytest.mark.parametrize("scale", [0.25, 1.0, 3.0])
+def test_svg_is_rendered_at_the_size_asked_for(scale: float) -> None:
+    image = read(encoded("svg").data, scale=scale)
+    assert (image.width, image.height) == (96 * scale, 64 * scale)
+    inside = image.crop(int(20 * scale), int(20 * scale), int(20 * scale), int(20 * scale))
+    assert inside.extract_band(0).min() == 255
+
+
+def test_jpeg2000_is_decoded_at_one_of_its_resolutions() -> None:
+    data = files.pillow(photos.astronaut(), "JPEG2000", irreversible=False, mct=1, num_resolutions=4)
+    info = probe(ByteSource(data))
+    assert info.levels[:2] == ((256, 256), (128, 128))
+    image = read(data, scale=0.25)
+    assert (image.width, image.height) == (128, 128)
+    expected = Image.fromarray(photos.astronaut()).resize((128, 128), Image.Resampling.BOX)
+    assert distance(image, np.asarray(expected)) < 0.05
+
+
+@pytest.mark.parametrize("subifd", [False, True])
+def test_pyramid_is_read_at_one_of_its_levels(subifd: bool) -> None:
+    picture = files.vips(photos.astronaut())
+    data = picture.tiffsave_buffer(tile=True, pyramid=True, subifd=subifd, tile_width=64, tile_height=64)
+    levels = probe(ByteSource(data)).levels
+    assert (128, 128) in levels
+    image = read(data, scale=0.25)
+    assert (image.width, image.height) == (128, 128)
+
+
+@pytest.mark.parametrize("name", ["jpeg", "png", "webp", "gif", "tiff", "avif"])
+def test_sequential_reading_gives_the_same_pixels(name: str) -> None:
+    data = encoded(name).data
+    assert np.array_equal(read(data, sequential=True).numpy(), read(data, sequential=False).numpy())
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_file_reads_like_its_bytes(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "picture"
+    path.write_bytes(encoded(name).data)
+    source = ByteSource(path)
+    image = load(source, probe(source), LoadSettings(all_frames=True))
+    assert np.array_equal(image.numpy(), read(encoded(name).data, all_frames=True).numpy())
+
+
+def test_pixels_outlive_the_source() -> None:
+    pictures = [read(bytes(bytearray(encoded("jpeg").data)), sequential=True) for _ in range(30)]
+    gc.collect()
+    assert [bytearray(10_000) for _ in range(500)]
+    assert len({picture.avg() for picture in pictures}) == 1
+
+
+@pytest.mark.parametrize("name", ["apng", "gif_animated", "webp_animated"])
+def test_first_frame_of_an_animation(name: str) -> None:
+    image = read(encoded(name).data, all_frames=False)
+    assert np.array_equal(image.numpy(), encoded(name).pixels[0])
+    assert not image.get_typeof("page-height")
+    assert not image.get_typeof("delay")
+
+
+# Damage
+
+
+_HALVES_THAT_ARE_WHOLE = {"tiff_pyramid"}  # the full picture comes first, its copies last
+
+
+@pytest.mark.parametrize("name", sorted(set(VARIANTS) - _HALVES_THAT_ARE_WHOLE))
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_truncated_files_are_refused(name: str, share: float) -> None:
+    data = encoded(name).data
+    info = probe(ByteSource(data))
+    cut = ByteSource(data[: int(len(data) * share)])
+    with pytest.raises(CorruptImage), translate_errors(info.format):
+        load(cut, info, LoadSettings(all_frames=True)).copy_memory()
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_damaged_files_raise_nothing_else(name: str) -> None:
+    data = encoded(name).data
+    info = probe(ByteSource(data))
+    random = np.random.default_rng(list(name.encode()))
+    for _ in range(12):
+        broken = bytearray(data)
+        for place in random.integers(len(data) // 10, len(data), 4):
+            broken[place] ^= int(random.integers(1, 256))
+        try:
+            with translate_errors(info.format):
+                image = load(ByteSource(bytes(broken)), info, LoadSettings(all_frames=True)).copy_memory()
+            assert image.format in ("uchar", "ushort", "float")
+        except ImgsvcError as error:
+            assert error.message.endswith(".")
+            assert len(error.message.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["png", "apng", "jpeg_progressive"])
+def test_flipped_bits_are_found_where_the_format_can_tell(name: str) -> None:
+    data = bytearray(encoded(name).data)
+    for place in range(len(data) // 2, len(data) // 2 + 64):
+        data[place] ^= 0x55
+    info = probe(ByteSource(encoded(name).data))
+    with pytest.raises(CorruptImage), translate_errors(info.format):
+        load(ByteSource(bytes(data)), info, LoadSettings(all_frames=True)).copy_memory()
+
+
+def test_errors_keep_their_cause() -> None:
+    data = encoded("png").data
+    with pytest.raises(CorruptImage, match=r"^The PNG image is damaged or truncated: .+\.$") as caught:
+        with translate_errors("png"):
+            read(data[: len(data) // 2]).avg()
+    assert isinstance(caught.value.__cause__, pyvips.Error)
+
+
+# Bombs
+
+
+def _jpeg_segment(marker: int, body: bytes) -> bytes:
+    return struct.pack(">BBH", 0xFF, marker, len(body) + 2) + body
+
+
+def _many_scans(count: int) -> bytes:
+    """A legal progressive JPEG of 64 x 64 grey pixels, refined one bit of one coefficient at a time."""
+    parts = [b"\xff\xd8", _jpeg_segment(0xDB, bytes(1) + b"\1" * 64)]
+    parts.append(_jpeg_segment(0xC2, struct.pack(">BHHB", 8, 64, 64, 1) + b"\1\x11\0"))
+    one_symbol = b"\1" + bytes(15)
+    parts.append(_jpeg_segment(0xC4, b"\0" + one_symbol + b"\0"))
+    parts.append(_jpeg_segment(0xC4, b"\x10" + one_symbol + b"\0"))
+    parts.append(_jpeg_segment(0xDA, b"\1\1\0\0\0\x0d") + bytes(8))
+    orders = ((k, bit) for k in range(1, 64) for bit in range(13, -1, -1))
+    for (k, bit), _ in zip(orders, range(count - 1), strict=False):
+        high = 0 if bit == 13 else bit + 1
+        parts.append(_jpeg_segment(0xDA, bytes((1, 1, 0, k, k, high << 4 | bit))) + bytes(8))
+    return b"".join((*parts, b"\xff\xd9"))
+
+
+def test_jpeg_of_many_scans() -> None:
+    assert read(_many_scans(60)).avg() == 128
+    with pytest.raises(CorruptImage, match="800 scans"):
+        read(_many_scans(800))
+
+
+def test_icon_with_a_huge_png_behind_a_small_entry() -> None:
+    """The size that the embedded picture states is what counts, and it must be the one that was checked."""
+    huge = b"\x89PNG\r\n\x1a\n" + files.png_chunk(
+        b"IHDR", struct.pack(">IIBBBBB", 20_000, 20_000, 8, 6, 0, 0, 0)
+    )
+    entry = struct.pack("<BBBBHHII", 16, 16, 0, 0, 1, 32, len(huge), 22)
+    data = struct.pack("<HHH", 0, 1, 1) + entry + huge
+    info = ImageInfo(format="ico", width=16, height=16, colorspace="srgb", bytes=len(data))
+    with pytest.raises(CorruptImage, match="16 x 16"):
+        load(ByteSource(data), info)
+
+
+def test_svg_reaches_no_files(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.png"
+    Image.new("RGB", (10, 10), (255, 0, 0)).save(secret)
+    drawing = tmp_path / "drawing.svg"
+    drawing.write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10">'
+        f'<image href="secret.png" width="10" height="10"/><image href="{secret}" width="10" height="10"/></svg>'
+    )
+    source = ByteSource(drawing)
+    image = load(source, probe(source))
+    assert image.extract_band(3).max() == 0
+
+
+def test_psd_without_a_composite_is_refused() -> None:
+    version = files.psd_resource(1057, struct.pack(">IB", 1, 0))
+    data = files.psd_by_hand(np.moveaxis(files.photo(), -1, 0), 3, resources=version)
+    with pytest.raises(UnsupportedFormat, match="Maximize Compatibility"):
+        read(data)
+
+
+# BMP dialects
+
+
+def _bits(indices: Pixels, bits: int) -> bytes:
+    """Rows of palette indices, bottom up, padded to four bytes."""
+    planes = (indices[::-1, :, None] >> np.arange(bits - 1, -1, -1)) & 1
+    packed = np.packbits(planes.reshape(len(indices), -1).astype(np.uint8), axis=1)
+    return np.pad(packed, ((0, 0), (0, -packed.shape[1] % 4))).tobytes()
+
+
+_PALETTE = np.array([[0, 0, 0], [255, 0, 0], [0, 128, 0], [40, 50, 255]], np.uint8)
+_INDICES = (np.add.outer(np.arange(7), np.arange(13)) % 4).astype(np.uint8)
+_QUADS = np.pad(_PALETTE[:, ::-1], ((0, 0), (0, 1))).tobytes()
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_bmp_palettes(bits: int) -> None:
+    data = files.bmp_by_hand(_bits(_INDICES, bits), 13, 7, bits, palette=_QUADS)
+    assert np.array_equal(read(data).numpy(), _PALETTE[_INDICES])
+
+
+def test_bmp_top_down() -> None:
+    data = files.bmp_by_hand(_bits(_INDICES[::-1], 8), 13, -7, 8, palette=_QUADS)
+    assert np.array_equal(read(data).numpy(), _PALETTE[_INDICES])
+
+
+@pytest.mark.parametrize("size", [12, 16, 40, 64])
+def test_os2_headers(size: int) -> None:
+    if size == 12:
+        header = struct.pack("<IHHHH", 12, 13, 7, 1, 2) + _PALETTE[:, ::-1].tobytes()
+    else:
+        fields = struct.pack("<IiiHHIIiiII", size, 13, 7, 1, 2, 0, 0, 0, 0, 4 if size >= 40 else 0, 0)
+        header = fields.ljust(size, b"\0")[:size] + _QUADS
+    rows = _bits(_INDICES, 2)
+    start = 14 + len(header)
+    data = b"BM" + struct.pack("<IHHI", start + len(rows), 0, 0, start) + header + rows
+    assert np.array_equal(read(data).numpy(), _PALETTE[_INDICES])
+
+
+def test_bmp_bit_fields_of_any_width() -> None:
+    """Ten bits a channel, in an order of its own."""
+    values = np.arange(13 * 7 * 3).reshape(7, 13, 3) * 1023 // (13 * 7 * 3)
+    words = (values[..., 0] | values[..., 1] << 10 | values[..., 2] << 20).astype("<u4")
+    masks = struct.pack("<III", 0x3FF, 0x3FF << 10, 0x3FF << 20)
+    rows = words[::-1].tobytes()
+    data = files.bmp_by_hand(rows, 13, 7, 32, 3, palette=masks)
+    data = data[:46] + struct.pack("<I", 0) + data[50:]
+    assert np.array_equal(read(data).numpy(), np.rint(values * 255 / 1023))
+
+
+def test_bmp_rle4_with_jumps() -> None:
+    body = bytes((5, 0x12)) + b"\0\0" + bytes((0, 2, 1, 1)) + bytes((0, 5, 0x12, 0x31, 0x20, 0)) + b"\0\1"
+    data = files.bmp_by_hand(body, 8, 4, 4, 2, palette=_QUADS)
+    rows = np.zeros((4, 8), np.uint8)
+    rows[0, :5] = (1, 2, 1, 2, 1)
+    rows[2, 1:6] = (1, 2, 3, 1, 2)
+    assert np.array_equal(read(data).numpy(), _PALETTE[rows[::-1]])
+
+
+def test_bmp_rle24_of_os2() -> None:
+    body = b"".join(bytes((13, *_PALETTE[row % 4, ::-1])) + b"\0\0" for row in range(7)) + b"\0\1"
+    header = struct.pack("<IiiHHI", 64, 13, 7, 1, 24, 4).ljust(64, b"\0")
+    data = b"BM" + struct.pack("<IHHI", 78 + len(body), 0, 0, 78) + header + body
+    expected = np.repeat(_PALETTE[np.arange(7) % 4][::-1, None], 13, axis=1)
+    assert np.array_equal(read(data).numpy(), expected)
+
+
+# TIFF dialects
+
+
+@pytest.mark.parametrize("compression", ["lzma", "zstd", "jpeg", "packbits", "tiff_adobe_deflate"])
+def test_tiff_compressions_are_right_or_refused(compression: str) -> None:
+    try:
+        data = files.pillow(files.photo(), "TIFF", compression=compression)
+    except OSError as error:
+        pytest.skip(f"Pillow's libtiff cannot write it: {error}")
+    assert distance(read(data), files.photo()) <= (0.02 if compression == "jpeg" else 0)
+
+
+@pytest.mark.parametrize("compression", ["webp", "jpegxl", "jpeg2000"])
+def test_tiff_compressions_that_nothing_reads_are_refused(compression: str, tmp_path: Path) -> None:
+    import tifffile
+
+    path = tmp_path / "picture.tif"
+    tifffile.imwrite(path, files.photo(), photometric="rgb", compression=compression)
+    source = ByteSource(path)
+    with pytest.raises(UnsupportedFormat, match="compression"):
+        load(source, probe(source)).avg()
+
+
+def test_premultiplied_alpha_becomes_straight() -> None:
+    import tifffile
+
+    rgba = photos.deep(files.transparent())
+    premultiplied = rgba.copy()
+    premultiplied[..., :3] = np.rint(rgba[..., :3] * (rgba[..., 3:] / 65535))
+    file = io.BytesIO()
+    tifffile.imwrite(file, premultiplied, photometric="rgb", extrasamples=["assocalpha"])
+    assert distance(read(file.getvalue()), rgba) < 0.001
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_tiff_by_pillow_is_not_turned(orientation: int) -> None:
+    import tifffile
+
+    planes = np.moveaxis(files.photo(), -1, 0)
+    file = io.BytesIO()
+    tifffile.imwrite(
+        file, planes, photometric="rgb", planarconfig="separate", tile=(32, 32),
+        extratags=[(274, 3, 1, orientation, True)],
+    )  # fmt: skip
+    image = read(file.getvalue())
+    assert np.array_equal(image.numpy(), files.photo())
+    assert image.get("orientation") == orientation
+
+
+# What is there and what is not
+
+
+def test_every_format_of_the_table_is_readable_here() -> None:
+    assert [name for name in FORMATS if not availability.readable(name)] == []
+    assert [
+        row.name for row in FORMATS.values() if row.writable and not availability.writable(row.name)
+    ] == []
+
+
+def test_input_formats_say_why_they_cannot_be_written() -> None:
+    support = availability.write_support("psd")
+    assert not support
+    assert support.reason == "PSD is an input format only."
+
+
+def test_missing_codec_names_the_extra() -> None:
+    """In a fresh interpreter where pillow-heif cannot be found."""
+    script = """
+import importlib.abc, sys
+class Hidden(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "pillow_heif":
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Hidden())
+from imgsvc_core.codecs import availability
+print(availability.read_support("heic").extra)
+"""
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert result.stdout.strip() == "heic", result.stderr
+
+
+def test_unknown_format_is_refused() -> None:
+    info = attrs.evolve(probe(ByteSource(encoded("png").data)), format="xyz")
+    with pytest.raises(UnsupportedFormat):
+        load(ByteSource(encoded("png").data), info)
+
+
+def test_missing_dependency_is_one_of_ours() -> None:
+    assert issubclass(MissingDependency, ImgsvcError)
