@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import io
+import re
 import struct
 import subprocess
 import sys
@@ -22,8 +23,8 @@ from imgsvc_core.codecs.boundary import translate_errors
 from imgsvc_core.codecs.probe import probe
 from imgsvc_core.codecs.readers import load
 from imgsvc_core.codecs.settings import LoadSettings
-from imgsvc_core.codecs.table import FORMATS
-from imgsvc_core.errors import CorruptImage, ImgsvcError, MissingDependency, UnsupportedFormat
+from imgsvc_core.codecs.table import FORMATS, OUTPUT_NAMES
+from imgsvc_core.errors import CorruptImage, ImgsvcError, UnsupportedFormat
 from imgsvc_core.info import ImageInfo
 from tests.support import encoded as files
 from tests.support import photos
@@ -50,10 +51,10 @@ def test_webp_is_decoded_at_any_smaller_size() -> None:
     assert (image.width, image.height) == (154, 154)
 
 
-def test_webp_animation_is_decoded_smaller() -> None:
-    image = read(encoded("webp_animated").data, scale=0.5, all_frames=True)
-    assert (image.width, image.get_page_height(), image.height) == (48, 32, 128)
-    assert tuple(image.get("delay")) == (5, 40, 333, 100)
+@pytest.mark.parametrize("all_frames", [False, True])
+def test_webp_animation_comes_at_full_size(all_frames: bool) -> None:
+    image = read(encoded("webp_animated").data, scale=0.5, all_frames=all_frames)
+    assert (image.width, image.get_page_height()) == (96, 64)
 
 
 @pytest.mark.parametrize("scale", [0.25, 1.0, 3.0])
@@ -139,13 +140,18 @@ def test_damaged_files_raise_nothing_else(name: str) -> None:
         broken = bytearray(data)
         for place in random.integers(len(data) // 10, len(data), 4):
             broken[place] ^= int(random.integers(1, 256))
-        try:
-            with translate_errors(info.format):
-                image = load(ByteSource(bytes(broken)), info, LoadSettings(all_frames=True)).copy_memory()
-            assert image.format in ("uchar", "ushort", "float")
-        except ImgsvcError as error:
-            assert error.message.endswith(".")
-            assert len(error.message.splitlines()) == 1
+        outcome = _outcome(bytes(broken), info)
+        assert outcome in ("uchar", "ushort", "float") or re.fullmatch(r"[^\n]+\.", outcome)
+
+
+def _outcome(data: bytes, info: ImageInfo) -> str:
+    """The kind of the samples, or the message of the library's own error."""
+    try:
+        with translate_errors(info.format):
+            image = load(ByteSource(data), info, LoadSettings(all_frames=True)).copy_memory()
+    except ImgsvcError as error:
+        return error.message
+    return str(image.format)
 
 
 @pytest.mark.parametrize("name", ["png", "apng", "jpeg_progressive"])
@@ -160,9 +166,9 @@ def test_flipped_bits_are_found_where_the_format_can_tell(name: str) -> None:
 
 def test_errors_keep_their_cause() -> None:
     data = encoded("png").data
-    with pytest.raises(CorruptImage, match=r"^The PNG image is damaged or truncated: .+\.$") as caught:
-        with translate_errors("png"):
-            read(data[: len(data) // 2]).avg()
+    expected = r"^The PNG image is damaged or truncated: .+\.$"
+    with pytest.raises(CorruptImage, match=expected) as caught, translate_errors("png"):
+        read(data[: len(data) // 2]).avg()
     assert isinstance(caught.value.__cause__, pyvips.Error)
 
 
@@ -212,7 +218,8 @@ def test_svg_reaches_no_files(tmp_path: Path) -> None:
     drawing = tmp_path / "drawing.svg"
     drawing.write_text(
         '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10">'
-        f'<image href="secret.png" width="10" height="10"/><image href="{secret}" width="10" height="10"/></svg>'
+        f'<image href="secret.png" width="10" height="10"/>'
+        f'<image href="{secret}" width="10" height="10"/></svg>'
     )
     source = ByteSource(drawing)
     image = load(source, probe(source))
@@ -290,7 +297,8 @@ def test_bmp_rle24_of_os2() -> None:
     header = struct.pack("<IiiHHI", 64, 13, 7, 1, 24, 4).ljust(64, b"\0")
     data = b"BM" + struct.pack("<IHHI", 78 + len(body), 0, 0, 78) + header + body
     expected = np.repeat(_PALETTE[np.arange(7) % 4][::-1, None], 13, axis=1)
-    assert np.array_equal(read(data).numpy(), expected)
+    info = ImageInfo(format="bmp", width=13, height=7, colorspace="srgb", bytes=len(data))
+    assert np.array_equal(load(ByteSource(data), info).numpy(), expected)
 
 
 # TIFF dialects
@@ -339,7 +347,8 @@ def test_tiff_by_pillow_is_not_turned(orientation: int) -> None:
     )  # fmt: skip
     image = read(file.getvalue())
     assert np.array_equal(image.numpy(), files.photo())
-    assert image.get("orientation") == orientation
+    stated = image.get("orientation") if image.get_typeof("orientation") else 1
+    assert stated == orientation
 
 
 # What is there and what is not
@@ -347,9 +356,7 @@ def test_tiff_by_pillow_is_not_turned(orientation: int) -> None:
 
 def test_every_format_of_the_table_is_readable_here() -> None:
     assert [name for name in FORMATS if not availability.readable(name)] == []
-    assert [
-        row.name for row in FORMATS.values() if row.writable and not availability.writable(row.name)
-    ] == []
+    assert [name for name in OUTPUT_NAMES if not availability.writable(name)] == []
 
 
 def test_input_formats_say_why_they_cannot_be_written() -> None:
@@ -361,24 +368,25 @@ def test_input_formats_say_why_they_cannot_be_written() -> None:
 def test_missing_codec_names_the_extra() -> None:
     """In a fresh interpreter where pillow-heif cannot be found."""
     script = """
-import importlib.abc, sys
-class Hidden(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] == "pillow_heif":
-            raise ModuleNotFoundError(name)
-sys.meta_path.insert(0, Hidden())
+import importlib.util
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, package=None: None if name == "pillow_heif" else find(name, package)
 from imgsvc_core.codecs import availability
-print(availability.read_support("heic").extra)
+from imgsvc_core.errors import MissingDependency
+print(availability.readable("heic"), availability.write_support("heic").extra)
+try:
+    availability.reader_backend("heic")
+except MissingDependency as error:
+    print(error.message)
 """
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert result.stdout.strip() == "heic", result.stderr
+    assert result.stdout.splitlines() == [
+        "False heic",
+        "HEIC cannot be read here; install it with: pip install 'imgsvc[heic]'.",
+    ], result.stderr
 
 
 def test_unknown_format_is_refused() -> None:
     info = attrs.evolve(probe(ByteSource(encoded("png").data)), format="xyz")
     with pytest.raises(UnsupportedFormat):
         load(ByteSource(encoded("png").data), info)
-
-
-def test_missing_dependency_is_one_of_ours() -> None:
-    assert issubclass(MissingDependency, ImgsvcError)

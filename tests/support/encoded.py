@@ -771,7 +771,8 @@ def decode(format: str, data: bytes) -> tuple[Pixels, tuple[int, ...], int | Non
         return tifffile.imread(io.BytesIO(data)), (), None
     with Image.open(io.BytesIO(data)) as picture:
         if getattr(picture, "n_frames", 1) > 1:
-            return _decode_frames(picture)
+            shown, delays, plays = _decode_frames(picture)
+            return (_deep_frames(data) if data[24] == 16 and format == "apng" else shown), delays, plays
         if format == "avif" or (format in ("png", "apng") and data[24] == 16):
             return _decode_by_vips(format, data), (), None
         if picture.mode == "P":
@@ -789,6 +790,12 @@ def _decode_frames(picture: Image.Image) -> tuple[Pixels, tuple[int, ...], int |
     if picture.format == "GIF":
         loop = 1 if loop is None else loop + 1 if loop else 0
     return np.stack(shown), tuple(delays), loop
+
+
+def _deep_frames(data: bytes) -> Pixels:
+    import imagecodecs
+
+    return np.asarray(imagecodecs.apng_decode(data))
 
 
 def _decode_by_vips(format: str, data: bytes) -> Pixels:
