@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 import pytest
 from hypothesis import given
@@ -40,7 +42,7 @@ def test_every_limit_says_its_meaning_and_unit() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), True, "5"])
-def test_only_positive_numbers(name: str, value: object) -> None:
+def test_only_positive_numbers(name: str, value: Any) -> None:
     with pytest.raises(SpecError, match=rf"Limits '{name}' parameter must be a positive .*, got") as caught:
         Limits(**{name: value})
     assert caught.value.problems[0].path == name

@@ -19,6 +19,7 @@ from PIL import Image, ImageCms
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.headers.quantization import estimate_quality
 from imgsvc_core.codecs.probe import probe
+from imgsvc_core.errors import UnsupportedFormat
 from imgsvc_core.info import ImageInfo
 from tests.support import requires
 
@@ -320,6 +321,27 @@ class TestHeif:
         data = vips(np.zeros((64, 96, 3), np.uint16), ".avif", bitdepth=depth, effort=0)
         check(data, depth=depth, subsample=facts(data).subsample)
 
+    @pytest.mark.parametrize("size", [(97, 63), (33, 21), (1, 1), (65, 130)])
+    def test_odd_sizes_are_those_that_decode(self, size: tuple[int, int]) -> None:
+        photo = PHOTO.resize(size)
+        for data in (heic(photo), pillow(photo, "AVIF")):
+            info = facts(data)
+            assert (info.width, info.height) == size
+
+    @pytest.mark.parametrize("wide", [True, False])
+    def test_clean_aperture_then_rotation(self, wide: bool) -> None:
+        aperture = struct.pack(">IIIIiIiI", 60, 1, 40, 1, 0, 2, 0, 2)
+        config = bytes(16) + bytes([0xFC | 2, 0xF8 | 2, 0xF8 | 2])
+        size = struct.pack(">III", 0, 100, 80)
+        data = heif((b"ispe", size), (b"clap", aperture), (b"irot", b"\x03"), (b"hvcC", config), wide=wide)
+        check(data, width=40, height=60, depth=10, subsample="4:2:2")
+        data = heif((b"ispe", size), (b"irot", b"\x02"), (b"hvcC", config), wide=wide)
+        check(data, width=100, height=80, depth=10, subsample="4:2:2")
+
+    def test_other_codecs_are_not_read(self) -> None:
+        with pytest.raises(UnsupportedFormat, match="neither as HEVC nor as AV1"):
+            facts(heif((b"ispe", struct.pack(">III", 0, 9, 9)), (b"vvcC", bytes(9)), wide=False))
+
     @pytest.mark.parametrize("orientation", range(1, 9))
     def test_avif_is_upright(self, orientation: int) -> None:
         data = pillow(PHOTO, "AVIF", exif=with_orientation(orientation))
@@ -328,6 +350,22 @@ class TestHeif:
         assert (info.width, info.height) == (image.width, image.height)
         assert (info.width < info.height) == (orientation >= 5)
         assert info.orientation == 1
+
+
+def box(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", 8 + len(content)) + kind + content
+
+
+def heif(*properties: tuple[bytes, bytes], wide: bool) -> bytes:
+    """A file up to its data, of one picture with these properties; ``wide`` numbers take twice the bytes."""
+    numbers = range(1, len(properties) + 1)
+    item, number = (">I", "H") if wide else (">H", "B")
+    shared = struct.pack(">BxxBI", wide, wide, 1) + struct.pack(item, 7)
+    uses = shared + struct.pack(f">B{len(properties)}{number}", len(properties), *numbers)
+    owned = b"".join(box(kind, content) for kind, content in properties)
+    primary = box(b"pitm", struct.pack(">Bxxx", wide) + struct.pack(item, 7))
+    meta = primary + box(b"iprp", box(b"ipco", owned) + box(b"ipma", uses))
+    return box(b"ftyp", b"heic\0\0\0\0mif1heic") + box(b"meta", bytes(4) + meta) + box(b"mdat", b"")
 
 
 def heic(image: Image.Image, **options: Any) -> bytes:
@@ -521,7 +559,6 @@ class TestPhotoshop:
         [
             ("L", {"colorspace": "gray"}),
             ("RGB", {}),
-            ("RGBA", {"alpha": True}),
             ("CMYK", {"colorspace": "cmyk"}),
         ],
     )
@@ -534,16 +571,21 @@ class TestPhotoshop:
         assert (again.width, again.height, again.depth) == (96, 64, 8)
 
     @pytest.mark.parametrize("version", [1, 2])
-    @pytest.mark.parametrize(
-        ("layers", "identifiers", "alpha"),
-        [(0, [], True), (-1, [], True), (1, [], False), (0, [7], False), (0, [0], True), (-1, [7], True)],
-    )
-    def test_extra_channel(self, version: int, layers: int, identifiers: list[int], alpha: bool) -> None:
-        check(photoshop(version, 4, layers=layers, identifiers=identifiers), alpha=alpha)
+    @pytest.mark.parametrize(("layers", "alpha"), [(-3, True), (-1, True), (0, False), (1, False)])
+    def test_extra_channel(self, version: int, layers: int, alpha: bool) -> None:
+        check(photoshop(version, 4, layers=layers), alpha=alpha)
 
     @pytest.mark.parametrize("version", [1, 2])
     def test_extra_channel_of_deep_pictures(self, version: int) -> None:
-        check(photoshop(version, 4, depth=16, layers=0, block=b"Mt16", identifiers=[7]), depth=16, alpha=True)
+        check(photoshop(version, 4, depth=16, block=b"Mt16"), depth=16, alpha=True)
+        check(photoshop(version, 4, depth=16, block=b"Patt"), depth=16)
+
+    @pytest.mark.parametrize("version", [1, 2])
+    def test_no_extra_channel(self, version: int) -> None:
+        check(photoshop(version, 3, layers=-1))
+
+    def test_profile(self) -> None:
+        check(photoshop(1, 3, profile=SRGB_PROFILE), profile=True)
 
     @pytest.mark.parametrize(
         ("number", "channels", "name"),
@@ -555,17 +597,19 @@ class TestPhotoshop:
 
 def photoshop(
     version: int, channels: int, *, mode: int = 3, depth: int = 8, layers: int = 0, block: bytes = b"",
-    identifiers: list[int] | None = None,
+    profile: bytes = b"",
 ) -> bytes:  # fmt: skip
-    """A PSD of 96 x 64 pixels up to its layers; all lengths of sections are 8 bytes in version 2."""
+    """A PSD of 96 x 64 pixels up to its layers; version 2 has lengths of 8 bytes."""
     word = ">Q" if version == 2 else ">I"
     head = b"8BPS" + struct.pack(">H6xHIIHH", version, channels, 64, 96, depth, mode)
-    content = struct.pack(f">{len(identifiers or [])}I", *identifiers or [])
-    resources = b"8BIM" + struct.pack(">HHI", 1053, 0, len(content)) + content
+    resources = b"8BIM" + struct.pack(">HHI", 1005, 0, 16) + bytes(16)
+    if profile:
+        resources += b"8BIM" + struct.pack(">HHI", 1039, 0, len(profile)) + profile
     info = struct.pack(">h", layers) + b"\0\0" if layers else b""
     section = struct.pack(word, len(info)) + info + struct.pack(">I", 0)
     if block:
-        section += b"8BIM" + block + struct.pack(word, 0)
+        length = struct.pack(word if block == b"Mt16" else ">I", 0)
+        section += b"8BIM" + block + length
     return (
         head + struct.pack(">I", 0) + struct.pack(">I", len(resources)) + resources
         + struct.pack(word, len(section)) + section

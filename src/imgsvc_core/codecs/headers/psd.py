@@ -10,7 +10,7 @@ from imgsvc_core.info import ImageInfo
 _COLOR_SPACES = {0: "gray", 1: "gray", 2: "palette", 3: "srgb", 4: "cmyk", 8: "gray", 9: "lab"}
 _CHANNELS = {"gray": 1, "palette": 1, "srgb": 3, "cmyk": 4, "lab": 3}
 _MULTICHANNEL = 7
-_PROFILE, _ALPHA_IDENTIFIERS = 1039, 1053
+_PROFILE = 1039
 _MERGED_TRANSPARENCY = frozenset({b"Mtrn", b"Mt16", b"Mt32"})
 _DEEP_LAYERS = frozenset({b"Lr16", b"Lr32"})
 _LONG_IN_PSB = _MERGED_TRANSPARENCY | _DEEP_LAYERS | {
@@ -37,7 +37,6 @@ def read_info(reader: HeaderReader) -> ImageInfo:
 
     resources = 30 + reader.unpack(">I", 26)[0]
     layers = resources + 4 + reader.unpack(">I", resources)[0]
-    profile, named_channels = _read_resources(reader, resources + 4, layers)
     extra = channels > _CHANNELS[colorspace]
     return ImageInfo(
         format="psd",
@@ -46,33 +45,28 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         colorspace=colorspace,
         depth=depth,
         bytes=reader.size,
-        alpha=extra and _first_extra_is_alpha(reader, layers, big=version == 2, named=named_channels),
-        profile=profile,
+        alpha=extra and _first_extra_is_alpha(reader, layers, big=version == 2),
+        profile=_has_profile(reader, resources + 4, layers),
     )
 
 
-def _read_resources(reader: HeaderReader, offset: int, end: int) -> tuple[bool, bool]:
-    """Whether there is a profile, and whether all extra channels are selections that a person saved."""
-    profile, named = False, False
+def _has_profile(reader: HeaderReader, offset: int, end: int) -> bool:
     while offset + 12 <= end:
         signature, number, name_length = reader.unpack(">4sHB", offset)
         if signature != b"8BIM":
-            break
+            return False
         offset += 6 + name_length + 1 + (name_length + 1) % 2
         (length,) = reader.unpack(">I", offset)
         if number == _PROFILE:
-            profile = length > 0
-        elif number == _ALPHA_IDENTIFIERS and 4 <= length <= 4 * 56:
-            named = all(reader.unpack(f">{length // 4}I", offset + 4))
+            return bool(length)
         offset += 4 + length + length % 2
-    return profile, named
+    return False
 
 
-def _first_extra_is_alpha(reader: HeaderReader, start: int, *, big: bool, named: bool) -> bool:
-    """Whether the first channel after the colors is the transparency of the picture, and not a selection.
+def _first_extra_is_alpha(reader: HeaderReader, start: int, *, big: bool) -> bool:
+    """Whether the first channel after the colors is the transparency of the picture, not a saved selection.
 
-    A negative number of layers says so, and so does a block of its own in pictures of more than 8 bits. A
-    picture without layers has no such mark; its extra channel counts unless it is a saved selection.
+    A negative number of layers says so, and in pictures of more than 8 bits a block of its own.
     """
     layers = 0
     length_code, length_size = (">Q", 8) if big else (">I", 4)
@@ -88,7 +82,7 @@ def _first_extra_is_alpha(reader: HeaderReader, start: int, *, big: bool, named:
                 return True
             if key in _DEEP_LAYERS:
                 (layers,) = reader.unpack(">h", block)
-    return layers < 0 or (layers == 0 and not named)
+    return layers < 0
 
 
 def _tagged_blocks(reader: HeaderReader, offset: int, end: int, *, big: bool) -> Iterator[tuple[bytes, int]]:
