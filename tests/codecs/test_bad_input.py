@@ -34,14 +34,11 @@ from imgsvc_core.errors import (
 )
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits, check_source
+from tests.codecs.probing import facts, pillow
 from tests.support import requires
 
 PNG_START = b"\x89PNG\r\n\x1a\n"
 SVG_NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
-
-
-def facts(data: bytes) -> ImageInfo:
-    return probe(ByteSource(data))
 
 
 def facts_or_error(data: bytes) -> ImageInfo | ImgsvcError:
@@ -64,12 +61,6 @@ def check_sanity(info: ImageInfo) -> None:
     assert len(info.delays) in (0, info.frames)
     assert 1 <= info.orientation <= 8
     assert info.quality is None or 1 <= info.quality <= 100
-
-
-def pillow(image: Image.Image, format_: str, **options: Any) -> bytes:
-    file = io.BytesIO()
-    image.save(file, format_, **options)
-    return file.getvalue()
 
 
 def picture() -> Image.Image:
