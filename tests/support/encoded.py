@@ -126,8 +126,9 @@ def frames(count: int = 4) -> Pixels:
     return pictures
 
 
+@functools.cache
 def profile() -> bytes:
-    """A valid ICC profile for RGB."""
+    """A valid ICC profile for RGB, the same one through a whole session: it holds the time of its making."""
     return ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 
 

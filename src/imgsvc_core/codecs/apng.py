@@ -14,7 +14,7 @@ import attrs
 import pyvips
 
 from imgsvc_core.codecs.changes import changed_area, timing
-from imgsvc_core.codecs.readers.vips import attach, from_array, with_timing
+from imgsvc_core.codecs.readers.vips import attach, from_array, to_array, with_timing
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.pixels.frames import frame_count, split_frames
 
@@ -182,24 +182,31 @@ def _compose(pictures: list[pyvips.Image], frames: list[_Frame], width: int, hei
     """The canvas after each frame, below each other: (frames * height, width, bands)."""
     import numpy as np
 
-    covering = all((frame.width, frame.height) == (width, height) for frame in frames)
-    if covering and not any(picture.hasalpha() for picture in pictures):
-        return np.concatenate([_with_bands(picture) for picture in pictures])
-    pictures = [_rgba(picture) for picture in pictures]
-    dtype = pictures[0].numpy().dtype
-    shown = np.empty((len(frames), height, width, 4), dtype)
-    canvas = np.zeros((height, width, 4), dtype)
-    for index, (picture, frame) in enumerate(zip(pictures, frames, strict=True)):
+    if not _opaque(pictures, frames, width, height):
+        pictures = [_rgba(picture) for picture in pictures]
+    arrays = [to_array(picture) for picture in pictures]
+    canvas = np.zeros((height, width, arrays[0].shape[2]), arrays[0].dtype)
+    shown = np.empty((len(frames), *canvas.shape), canvas.dtype)
+    for index, (pixels, frame) in enumerate(zip(arrays, frames, strict=True)):
         region = canvas[frame.top : frame.top + frame.height, frame.left : frame.left + frame.width]
         before = region.copy() if frame.disposal == _RESTORE and index else None
-        pixels = picture.numpy()
-        region[...] = _over(pixels, region) if frame.blend == _OVER else pixels
+        region[...] = _over(pixels, region) if frame.blend == _OVER and pixels.shape[2] == 4 else pixels
         shown[index] = canvas
         if before is not None:
             region[...] = before
         elif frame.disposal in (_CLEAR, _RESTORE):
             region[...] = 0
-    return shown.reshape(len(frames) * height, width, 4)
+    return shown.reshape(len(frames) * height, width, canvas.shape[2])
+
+
+def _opaque(pictures: list[pyvips.Image], frames: list[_Frame], width: int, height: int) -> bool:
+    """Whether no pixel of the canvas is ever transparent, so that the animation needs no alpha."""
+    first, *later = frames
+    uncovered = (first.width, first.height) != (width, height)
+    cleared = [frame.disposal for frame in frames[:-1]].count(_CLEAR) or (
+        later and first.disposal == _RESTORE
+    )
+    return not (uncovered or cleared or any(picture.hasalpha() for picture in pictures))
 
 
 def _over(source: Any, below: Any) -> Any:
@@ -219,11 +226,6 @@ def _rgba(picture: pyvips.Image) -> pyvips.Image:
     if picture.bands < 3:
         picture = picture.colourspace("rgb16" if picture.format == "ushort" else "srgb")
     return picture if picture.bands == 4 else picture.addalpha()
-
-
-def _with_bands(picture: pyvips.Image) -> Any:
-    pixels = picture.numpy()
-    return pixels[:, :, None] if pixels.ndim == 2 else pixels
 
 
 def _fraction(milliseconds: int) -> tuple[int, int]:

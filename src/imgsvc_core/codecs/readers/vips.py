@@ -93,6 +93,14 @@ def from_array(array: Any, interpretation: str | None = None) -> pyvips.Image:
     return image.copy(interpretation=interpretation or usual_interpretation(bands, format))
 
 
+def to_array(image: pyvips.Image) -> Any:
+    """The pixels as an array of (height, width, bands), also for one band or one pixel."""
+    import numpy as np
+
+    kind = {"uchar": np.uint8, "ushort": np.uint16}[image.format]
+    return np.frombuffer(image.write_to_memory(), kind).reshape(image.height, image.width, image.bands)
+
+
 def usual_interpretation(bands: int, format: str) -> str:
     """What libvips calls grey and RGB of 8 or 16 bits, with or without alpha."""
     if format == "ushort":

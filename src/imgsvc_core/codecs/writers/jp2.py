@@ -11,6 +11,7 @@ import pyvips
 
 from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.metadata import PROFILE, blob, keep_flags
+from imgsvc_core.codecs.readers.vips import to_array
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.writers.prepare import to_depth
 from imgsvc_core.codecs.writers.sink import Sink
@@ -56,7 +57,8 @@ def _encode_deep(image: pyvips.Image, settings: SaveSettings) -> bytes:
 
     assert settings.quality is not None
     level = 0 if settings.lossless else round(decibels(settings.quality))
-    pixels = image.numpy()
+    pixels = to_array(image)
+    pixels = pixels[:, :, 0] if image.bands == 1 else pixels
     return bytes(
         imagecodecs.jpeg2k_encode(
             pixels, level=level, codecformat="jp2", reversible=settings.lossless, mct=image.bands >= 3

@@ -1,0 +1,257 @@
+"""Animations: every frame, every delay and the number of plays, read and written exactly."""
+
+from __future__ import annotations
+
+import io
+import struct
+from typing import Any
+
+import numpy as np
+import pytest
+import pyvips
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs import apng
+from imgsvc_core.codecs.changes import changed_area
+from imgsvc_core.codecs.probe import probe
+from imgsvc_core.codecs.readers import load
+from imgsvc_core.codecs.settings import LoadSettings, SaveSettings
+from imgsvc_core.codecs.writers import save
+from imgsvc_core.codecs.writers.gif import in_hundredths
+from imgsvc_core.errors import CorruptImage
+from tests.support import photos
+from tests.support.encoded import (
+    ApngFrame,
+    apng_by_hand,
+    decode,
+    frames,
+    photo,
+    png_chunk,
+    png_header,
+    png_scanlines,
+    transparent,
+    vips,
+)
+from tests.support.perceptual import distance
+from tests.support.photos import Pixels
+
+_ANIMATED = ["apng", "gif", "webp"]
+
+
+def strip(pictures: Pixels, delays: list[int] | None = None, plays: int | None = None) -> pyvips.Image:
+    image = vips(pictures.reshape(-1, *pictures.shape[2:]))
+    image.set_type(pyvips.GValue.gint_type, "page-height", pictures.shape[1])
+    if delays is not None:
+        image.set_type(pyvips.GValue.array_int_type, "delay", delays)
+    if plays is not None:
+        image.set_type(pyvips.GValue.gint_type, "loop", plays)
+    return image
+
+
+def write(image: pyvips.Image, format: str, **options: Any) -> bytes:
+    data = save(image, SaveSettings(format=format, **options)).data
+    assert data is not None
+    return data
+
+
+def read(data: bytes) -> pyvips.Image:
+    source = ByteSource(data)
+    return load(source, probe(source), LoadSettings(all_frames=True, sequential=False))
+
+
+@pytest.mark.parametrize("format", _ANIMATED)
+@pytest.mark.parametrize("plays", [0, 1, 2, 7])
+def test_plays_survive(format: str, plays: int) -> None:
+    data = write(strip(frames(), [100] * 4, plays), format)
+    assert decode(format, data)[2] == plays
+    assert probe(ByteSource(data)).plays == plays
+    assert read(data).get("loop") == plays
+
+
+@pytest.mark.parametrize("format", _ANIMATED)
+def test_equal_frames_stay_frames_of_their_own(format: str) -> None:
+    pictures = frames()[[0, 0, 1, 1, 1, 0]]
+    delays = [40, 50, 60, 70, 80, 90]
+    data = write(strip(pictures, delays, 0), format)
+    shown, found, _ = decode(format, data)
+    assert found == tuple(delays)
+    assert len(shown) == 6
+    assert all(distance(a, b) < 0.04 for a, b in zip(shown, pictures, strict=True))
+    assert tuple(read(data).get("delay")) == tuple(delays)
+
+
+@pytest.mark.parametrize("format", _ANIMATED)
+def test_no_timing_means_a_tenth_of_a_second_for_ever(format: str) -> None:
+    _, delays, plays = decode(format, write(strip(frames()), format))
+    assert delays == (100,) * 4
+    assert plays == 0
+
+
+@pytest.mark.parametrize("format", ["apng", "webp"])
+@given(delays=st.lists(st.integers(0, 65_000), min_size=2, max_size=5))
+@settings(max_examples=15)
+def test_delays_are_exact(format: str, delays: list[int]) -> None:
+    pictures = np.repeat(frames(1), len(delays), axis=0)
+    data = write(strip(pictures, delays, 0), format)
+    assert probe(ByteSource(data)).delays == tuple(delays)
+    assert tuple(read(data).get("delay")) == tuple(delays)
+
+
+@given(st.lists(st.integers(0, 5000), min_size=1, max_size=50))
+def test_gif_delays_do_not_drift(delays: list[int]) -> None:
+    stored = in_hundredths(delays)
+    assert all(delay % 10 == 0 and delay >= 0 for delay in stored)
+    assert np.abs(np.cumsum(stored) - np.cumsum(delays)).max() <= 5
+    if all(delay % 10 == 0 for delay in delays):
+        assert stored == delays
+
+
+def test_delays_beyond_sixteen_bits_keep_what_fits() -> None:
+    data = write(strip(frames(2), [70_000, 700_000], 1), "apng")
+    assert probe(ByteSource(data)).delays == (70_000, 700_000)
+
+
+@pytest.mark.parametrize("format", ["apng", "webp"])
+@given(data=st.data())
+@settings(max_examples=15)
+def test_any_frames_come_back_exactly(format: str, data: st.DataObject) -> None:
+    """Noise, holes and repetitions: only the changed rectangle is stored, and nothing may show of that."""
+    count, height, width = data.draw(st.tuples(st.integers(2, 4), st.integers(1, 12), st.integers(1, 12)))
+    random = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    pictures = np.repeat(random.integers(0, 256, (1, height, width, 4), np.uint8), count, axis=0)
+    for picture in pictures[1:]:
+        top, left = random.integers(0, height), random.integers(0, width)
+        area = picture[top : top + random.integers(0, 8), left : left + random.integers(0, 8)]
+        area[...] = random.integers(0, 256, area.shape, np.uint8)
+    encoded = write(strip(pictures, [50] * count, 0), format, lossless=format == "webp")
+    shown = read(encoded).numpy().reshape(pictures.shape)
+    visible = pictures[..., 3:] > 0
+    assert np.array_equal(shown[..., 3], pictures[..., 3])
+    assert np.array_equal(shown * visible, pictures * visible)
+
+
+@pytest.mark.parametrize("format", ["apng", "webp"])
+def test_only_what_changes_is_stored(format: str) -> None:
+    still = len(write(vips(photo()), format))
+    blinking = np.repeat(photo()[None], 20, axis=0)
+    blinking[1::2, 20:30, 20:30] = 255
+    assert len(write(strip(blinking, [50] * 20, 0), format)) < 2.5 * still
+
+
+@pytest.mark.parametrize("effort", [0, 9])
+def test_webp_is_no_larger_than_that_of_the_library(effort: int) -> None:
+    pictures = np.stack(photos.moving_frames(6, 160, 120))
+    ours = write(strip(pictures, [50] * 6, 0), "webp", effort=effort)
+    image = strip(pictures, [50] * 6, 0)
+    theirs = image.webpsave_buffer(Q=80, effort=6 if effort else 0, keep="none")
+    assert len(ours) < 1.1 * len(theirs)
+
+
+def test_sixteen_bits_move_too() -> None:
+    pictures = photos.deep(frames(3)) - 123
+    image = read(write(strip(pictures, [50] * 3, 0), "apng"))
+    assert image.interpretation == "rgb16"
+    assert np.array_equal(image.numpy().reshape(pictures.shape), pictures)
+
+
+def test_gray_frames_stay_gray() -> None:
+    pictures = frames(3)[..., 1]
+    image = read(write(strip(pictures, [50] * 3, 0), "apng"))
+    assert image.interpretation == "b-w"
+    assert np.array_equal(image.numpy().reshape(pictures.shape), pictures)
+
+
+def test_a_strip_of_one_frame_is_a_still() -> None:
+    for format in _ANIMATED:
+        data = write(vips(photo()), format)
+        assert probe(ByteSource(data)).frames == 1
+
+
+# Animated PNG as others write it
+
+
+def test_a_default_image_is_not_part_of_the_animation() -> None:
+    parts = [ApngFrame(pixels=picture) for picture in frames(3)]
+    default = np.full_like(frames(1)[0], 99)
+    image = apng.decode(apng_by_hand(parts, default=default))
+    assert np.array_equal(image.numpy().reshape(3, 64, 96, 4), frames(3))
+
+
+def test_a_smaller_first_frame_leaves_the_rest_transparent() -> None:
+    base = ApngFrame(pixels=frames(1)[0][:32, :48], left=8, top=4)
+    data = apng_by_hand([base, ApngFrame(pixels=frames(2)[1])], default=frames(1)[0])
+    first = apng.decode(data, first_only=True).numpy()
+    assert first[..., 3].sum() == 32 * 48 * 255
+    assert np.array_equal(first[4:36, 8:56], frames(1)[0][:32, :48])
+
+
+def test_every_disposal_agrees_with_a_browser_like_reference() -> None:
+    """Restoring the frame before, after blending: what other readers get wrong."""
+    patch = np.full((10, 10, 4), (0, 255, 0, 100), np.uint8)
+    parts = [ApngFrame(pixels=transparent())]
+    parts += [ApngFrame(pixels=patch, left=x, top=20, disposal=2, blend=1) for x in (0, 30, 60)]
+    shown = apng.decode(apng_by_hand(parts)).numpy().reshape(4, 64, 96, 4)
+    for index, left in enumerate((0, 30, 60), start=1):
+        untouched = np.ones((64, 96), bool)
+        untouched[20:30, left : left + 10] = False
+        assert np.array_equal(shown[index][untouched], transparent()[untouched])
+        assert not np.array_equal(shown[index], transparent())
+
+
+def test_a_late_or_second_animation_header_is_ignored() -> None:
+    data = apng_by_hand([ApngFrame(pixels=picture) for picture in frames(2)], plays=4)
+    after_first = data.index(b"fcTL") - 4
+    second = png_chunk(b"acTL", struct.pack(">II", 9, 9))
+    image = apng.decode(data[:after_first] + second + data[after_first:])
+    assert image.get("n-pages") == 2
+    assert image.get("loop") == 4
+
+
+@pytest.mark.parametrize("damage", ["sequence", "outside", "missing", "checksum"])
+def test_wrong_structure_is_refused(damage: str) -> None:
+    picture = frames(1)[0]
+    control = struct.pack(">IIIIIHHBB", 1 if damage == "sequence" else 0, 96, 64, 0, 0, 1, 10, 0, 0)
+    if damage == "outside":
+        control = struct.pack(">IIIIIHHBB", 0, 96, 64, 1, 0, 1, 10, 0, 0)
+    chunks = [
+        png_chunk(b"IHDR", png_header(picture)),
+        png_chunk(b"acTL", struct.pack(">II", 2 if damage == "missing" else 1, 0)),
+        png_chunk(b"fcTL", control),
+        png_chunk(b"IDAT", png_scanlines(picture)),
+        png_chunk(b"IEND", b""),
+    ]
+    if damage == "checksum":
+        chunks[3] = chunks[3][:-1] + bytes((chunks[3][-1] ^ 1,))
+    with pytest.raises(CorruptImage):
+        apng.decode(b"\x89PNG\r\n\x1a\n" + b"".join(chunks))
+
+
+def test_written_files_open_as_plain_png() -> None:
+    data = write(strip(frames(), [50] * 4, 0), "apng")
+    with Image.open(io.BytesIO(data)) as picture:
+        assert picture.format == "PNG"
+        assert np.array_equal(np.asarray(picture.convert("RGBA")), frames()[0])
+
+
+# What differs
+
+
+@given(st.integers(0, 2**32), st.sampled_from([1, 2]))
+def test_changed_area_is_the_smallest_rectangle(seed: int, grid: int) -> None:
+    random = np.random.default_rng(seed)
+    before = random.integers(0, 256, (random.integers(1, 20), random.integers(1, 20), 3), np.uint8)
+    after = before.copy()
+    for _ in range(random.integers(0, 4)):
+        after[
+            random.integers(0, before.shape[0]), random.integers(0, before.shape[1]), random.integers(3)
+        ] += 1
+    left, top, width, height = changed_area(vips(before), vips(after), grid=grid)
+    rows, columns = np.nonzero((before != after).any(axis=2))
+    if len(rows):
+        assert (left, top) == (columns.min() // grid * grid, rows.min() // grid * grid)
+        assert (left + width, top + height) == (columns.max() + 1, rows.max() + 1)
+    else:
+        assert (left, top, width, height) == (0, 0, 1, 1)
