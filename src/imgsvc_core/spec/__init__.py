@@ -1,0 +1,59 @@
+"""WHAT is asked: frozen classes, one per operation, parsed from JSON and written back to it."""
+
+from imgsvc_core.spec.adjust import Adjust, Auto
+from imgsvc_core.spec.color import Color
+from imgsvc_core.spec.declare import Operation, Param, params
+from imgsvc_core.spec.filters import (
+    FILTERS,
+    Blur,
+    Duotone,
+    Filter,
+    Halftone,
+    Isolate,
+    Monochrome,
+    Pixellate,
+    Sepia,
+    Vignette,
+)
+from imgsvc_core.spec.frame import Border, Mask, Padding
+from imgsvc_core.spec.geometry import Crop, Flip, Resize, Rotate, Scale
+from imgsvc_core.spec.output import Output
+from imgsvc_core.spec.parsing import parse, unparse
+from imgsvc_core.spec.request import OPERATIONS, PHASES, Spec
+from imgsvc_core.spec.schema import request_schema
+from imgsvc_core.spec.watermark import Watermark
+
+__all__ = [
+    "FILTERS",
+    "OPERATIONS",
+    "PHASES",
+    "Adjust",
+    "Auto",
+    "Blur",
+    "Border",
+    "Color",
+    "Crop",
+    "Duotone",
+    "Filter",
+    "Flip",
+    "Halftone",
+    "Isolate",
+    "Mask",
+    "Monochrome",
+    "Operation",
+    "Output",
+    "Padding",
+    "Param",
+    "Pixellate",
+    "Resize",
+    "Rotate",
+    "Scale",
+    "Sepia",
+    "Spec",
+    "Vignette",
+    "Watermark",
+    "params",
+    "parse",
+    "request_schema",
+    "unparse",
+]

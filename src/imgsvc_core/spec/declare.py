@@ -1,0 +1,131 @@
+"""How operations are declared: attrs classes whose fields carry everything that is known of a parameter.
+
+A parameter's type, range, unit, default, neutral value and documentation are given once, in the call of
+`param`. Validation, error messages, JSON Schema, command-line flags and documentation read them from there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, TypeVar
+
+import attrs
+
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.spec.kinds import Kind
+from imgsvc_core.spec.rules import Rule
+
+REQUIRED: Any = attrs.NOTHING
+_METADATA_KEY = "imgsvc"
+
+
+@attrs.frozen(kw_only=True)
+class Param:
+    """What is known of one parameter. ``neutral`` is the value that changes nothing, where there is one."""
+
+    name: str = ""
+    kind: Kind
+    doc: str
+    unit: str | None = None
+    default: Any = REQUIRED
+    neutral: Any = None
+
+    @property
+    def required(self) -> bool:
+        """Whether a request must give it."""
+        return self.default is REQUIRED
+
+    def parse(self, title: str, value: object) -> Any:
+        """The value in its Python form, or `SpecError` with the interface's sentence."""
+        if value is None and self.default is None:
+            return None
+        try:
+            return self.kind.parse(value)
+        except ValueError:
+            raise SpecError([Problem(self.name, self._mismatch(title, value))]) from None
+
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema of the parameter."""
+        unit = f" ({self.unit})" if self.unit else ""
+        schema = {**self.kind.schema(), "description": f"{self.doc}{unit}"}
+        if not self.required and self.default is not None:
+            schema["default"] = self.kind.unparse(self.default)
+        return schema
+
+    def _mismatch(self, title: str, value: object) -> str:
+        return f"{title} '{self.name}' parameter must be {self.kind.expectation}, got {shown(value)}"
+
+
+def shown(value: object) -> str:
+    """A value that came in a request, as JSON, short enough for a sentence."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def param(
+    kind: Kind, doc: str, *, unit: str | None = None, default: Any = REQUIRED, neutral: Any = None
+) -> Any:
+    """Declare a parameter as a field of an `Operation`; one without a default is required, ``None`` is absent."""
+    declared = Param(kind=kind, doc=doc, unit=unit, default=default, neutral=neutral)
+    converter = attrs.Converter(_convert, takes_self=True, takes_field=True)
+    return attrs.field(default=default, converter=converter, metadata={_METADATA_KEY: declared})
+
+
+def _convert(value: object, operation: attrs.AttrsInstance, field: attrs.Attribute[Any]) -> Any:
+    assert isinstance(operation, Operation)
+    return _declared(field).parse(operation.title, value)
+
+
+def _declared(field: attrs.Attribute[Any]) -> Param:
+    declared: Param = field.metadata[_METADATA_KEY]
+    return attrs.evolve(declared, name=field.name)
+
+
+@attrs.frozen(kw_only=True)
+class Operation:
+    """Base of everything that a request can ask for: immutable, compared and hashed by value."""
+
+    key: ClassVar[str]
+    title: ClassVar[str]
+    rules: ClassVar[tuple[Rule, ...]] = ()
+
+    def __attrs_post_init__(self) -> None:
+        values = {name: getattr(self, name) for name in params(type(self))}
+        if problems := list(rule_problems(type(self), values)):
+            raise SpecError(problems)
+
+    @property
+    def is_neutral(self) -> bool:
+        """Whether the operation changes nothing: every parameter that has a neutral value is at it."""
+        marked = [param for param in params(type(self)).values() if param.neutral is not None]
+        return bool(marked) and all(getattr(self, param.name) == param.neutral for param in marked)
+
+
+_O = TypeVar("_O", bound=Operation)
+_PARAMS: dict[type, Mapping[str, Param]] = {}
+
+
+def params(operation: type[Operation]) -> Mapping[str, Param]:
+    """The declared parameters of an operation by name, in the order of declaration."""
+    if operation not in _PARAMS:
+        fields = attrs.fields(operation)
+        _PARAMS[operation] = {
+            field.name: _declared(field) for field in fields if _METADATA_KEY in field.metadata
+        }
+    return _PARAMS[operation]
+
+
+def rule_problems(operation: type[Operation], values: Mapping[str, Any]) -> Iterator[Problem]:
+    """What the rules between parameters find wrong with values; defaults stand in for absent ones."""
+    defaults = {name: param.default for name, param in params(operation).items() if not param.required}
+    for rule in operation.rules:
+        yield from rule.problems(operation.title, {**defaults, **values})
+
+
+def doc(operation: type) -> str:
+    """The first paragraph of a class's documentation, on one line."""
+    return " ".join((operation.__doc__ or "").strip().split("\n\n")[0].split())

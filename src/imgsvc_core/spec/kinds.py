@@ -1,0 +1,196 @@
+"""Kinds of parameters: each knows what it accepts, how to say so, and its JSON Schema."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+import attrs
+
+from imgsvc_core.spec.color import Color
+
+
+class Kind(Protocol):
+    """What a parameter accepts."""
+
+    @property
+    def expectation(self) -> str:
+        """The words after "must be" in an error message."""
+
+    def parse(self, value: object) -> Any:
+        """The value in its Python form; `ValueError` where it is not acceptable."""
+
+    def unparse(self, value: Any) -> Any:
+        """The JSON form of a parsed value."""
+
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema of the accepted values."""
+
+
+class _Plain:
+    """JSON form and Python form are the same."""
+
+    def unparse(self, value: Any) -> Any:
+        return value
+
+
+@attrs.frozen
+class Integer(_Plain):
+    """A whole number in a range, both ends included."""
+
+    minimum: int
+    maximum: int
+
+    @property
+    def expectation(self) -> str:
+        return f"integer within {self.minimum} to {self.maximum} range"
+
+    def parse(self, value: object) -> int:
+        whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+        if isinstance(value, bool) or not whole or not self.minimum <= value <= self.maximum:  # type: ignore[operator]
+            raise ValueError(value)
+        return int(value)  # type: ignore[call-overload, no-any-return]
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
+
+
+@attrs.frozen
+class Number(_Plain):
+    """A finite number in a range, both ends included."""
+
+    minimum: float
+    maximum: float
+
+    @property
+    def expectation(self) -> str:
+        return f"float within {self.minimum:g} to {self.maximum:g} range"
+
+    def parse(self, value: object) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(value)
+        if not self.minimum <= value <= self.maximum:  # false for NaN as well
+            raise ValueError(value)
+        return float(value) + 0.0  # turns -0.0 into 0.0, so that equal requests have equal digests
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "number", "minimum": self.minimum, "maximum": self.maximum}
+
+
+@attrs.frozen
+class Boolean(_Plain):
+    """True or false."""
+
+    expectation = "boolean, true or false"
+
+    def parse(self, value: object) -> bool:
+        if not isinstance(value, bool):
+            raise ValueError(value)
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "boolean"}
+
+
+@attrs.frozen
+class Choice(_Plain):
+    """One of several words; ``aliases`` are other spellings of some of them."""
+
+    options: tuple[str, ...]
+    aliases: dict[str, str] = attrs.field(factory=dict, hash=False)
+
+    @property
+    def expectation(self) -> str:
+        return "one of " + ", ".join(self.options)
+
+    def parse(self, value: object) -> str:
+        if not isinstance(value, str):
+            raise ValueError(value)
+        word = self.aliases.get(value, value)
+        if word not in self.options:
+            raise ValueError(value)
+        return word
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "enum": [*self.options, *self.aliases]}
+
+
+@attrs.frozen
+class Text(_Plain):
+    """A string of limited length."""
+
+    maximum: int
+    minimum: int = 1
+
+    @property
+    def expectation(self) -> str:
+        return f"string of {self.minimum} to {self.maximum} characters"
+
+    def parse(self, value: object) -> str:
+        if not isinstance(value, str) or not self.minimum <= len(value) <= self.maximum:
+            raise ValueError(value)
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "minLength": self.minimum, "maxLength": self.maximum}
+
+
+@attrs.frozen
+class HexColor:
+    """A colour in hexadecimal notation, where allowed with alpha in front."""
+
+    alpha: bool = True
+
+    @property
+    def expectation(self) -> str:
+        return "hex color " + ("RGB, RRGGBB or AARRGGBB" if self.alpha else "RGB or RRGGBB")
+
+    def parse(self, value: object) -> Color:
+        color = value if isinstance(value, Color) else Color.parse(value) if isinstance(value, str) else None
+        if color is None or (not self.alpha and _has_alpha(value, color)):
+            raise ValueError(value)
+        return color
+
+    def unparse(self, value: Color) -> str:
+        return str(value)
+
+    def schema(self) -> dict[str, Any]:
+        lengths = "{3}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8}" if self.alpha else "{3}|[0-9A-Fa-f]{6}"
+        return {"type": "string", "pattern": f"^#?([0-9A-Fa-f]{lengths})$"}
+
+
+def _has_alpha(value: object, color: Color) -> bool:
+    return color.alpha != 255 or (isinstance(value, str) and len(value.removeprefix("#")) == 8)
+
+
+@attrs.frozen
+class AspectRatio:
+    """Width to height, written ``16:9``; each part is a positive number."""
+
+    expectation = "aspect ratio such as 16:9"
+
+    def parse(self, value: object) -> tuple[float, float]:
+        parts = value.split(":") if isinstance(value, str) else value
+        if not isinstance(parts, list | tuple) or len(parts) != 2:
+            raise ValueError(value)
+        width, height = (_ratio_part(part) for part in parts)
+        return width, height
+
+    def unparse(self, value: tuple[float, float]) -> str:
+        return ":".join(f"{part:.10g}" for part in value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "pattern": r"^[0-9]{1,5}(\.[0-9]{1,4})?:[0-9]{1,5}(\.[0-9]{1,4})?$"}
+
+
+def _ratio_part(part: object) -> float:
+    if isinstance(part, str):
+        digits, _, decimals = part.partition(".")
+        if not (part.isascii() and digits.isdigit() and len(digits) <= 5 and len(decimals) <= 4):
+            raise ValueError(part)
+        if "." in part and not decimals.isdigit():
+            raise ValueError(part)
+        part = float(part)
+    if isinstance(part, bool) or not isinstance(part, int | float) or not math.isfinite(part) or part <= 0:
+        raise ValueError(part)
+    return float(part)

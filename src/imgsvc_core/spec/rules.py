@@ -1,0 +1,86 @@
+"""Rules between the parameters of one operation, each with its check and its JSON Schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+import attrs
+
+from imgsvc_core.errors import Problem
+
+
+class Rule(Protocol):
+    """A condition on several parameters of an operation together."""
+
+    def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+        """What is wrong with the given values; absent ones are ``None``."""
+
+    def schema(self) -> dict[str, Any]:
+        """The same condition in JSON Schema."""
+
+
+def _quoted(names: tuple[str, ...], word: str) -> str:
+    return f" {word} ".join(f"'{name}'" for name in names)
+
+
+@attrs.frozen
+class AtLeastOne:
+    """One of the parameters must be there."""
+
+    names: tuple[str, ...]
+
+    def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+        if all(values.get(name) is None for name in self.names):
+            yield Problem(
+                self.names[0], f"{title} needs at least one of {_quoted(self.names, 'and')}, got none"
+            )
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [{"required": [name]} for name in self.names]}
+
+
+@attrs.frozen
+class RequiredWhen:
+    """Parameters that certain choices of another one need."""
+
+    choice: str
+    options: tuple[str, ...]
+    required: tuple[str, ...]
+    default: bool = False  # whether the condition also holds when the choice is left out
+
+    def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+        option = values.get(self.choice)
+        if not isinstance(option, str) or option not in self.options:
+            return
+        for name in self.required:
+            if values.get(name) is None:
+                yield Problem(
+                    name, f"{title} '{name}' parameter is required when '{self.choice}' is {option}"
+                )
+
+    def schema(self) -> dict[str, Any]:
+        condition: dict[str, Any] = {"properties": {self.choice: {"enum": list(self.options)}}}
+        if not self.default:
+            condition["required"] = [self.choice]
+        return {"if": condition, "then": {"required": list(self.required)}}
+
+
+@attrs.frozen
+class NotTogether:
+    """Two groups of parameters that exclude each other."""
+
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+
+    def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+        for name in self.first:
+            for other in self.second:
+                if values.get(name) is not None and values.get(other) is not None:
+                    yield Problem(
+                        name, f"{title} '{name}' parameter cannot be used together with '{other}'; give one"
+                    )
+
+    def schema(self) -> dict[str, Any]:
+        pairs = [(name, other) for name in self.first for other in self.second]
+        return {"allOf": [{"not": {"required": list(pair)}} for pair in pairs]}
