@@ -23,7 +23,7 @@ from imgsvc_core.codecs.writers import save
 from tests.support.encoded import frames, gray, photo, pillow, profile, vips
 
 _HOLDS_EXIF = ["jpg", "png", "apng", "webp", "heic", "avif", "tiff"]
-_HOLDS_XMP = ["jpg", "png", "webp", "heic", "avif", "tiff"]
+_HOLDS_XMP = ["jpg", "png", "apng", "webp", "heic", "avif", "tiff"]
 _HOLDS_PROFILE = ["jpg", "jp2", "png", "apng", "webp", "heic", "avif", "tiff"]
 
 _XMP = b"""<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
@@ -147,6 +147,19 @@ def test_iptc_follows_the_policy_in_jpeg() -> None:
     assert stored("copyright") == {(2, 80): b"Ann", (2, 116): b"Held by Ann"}
 
 
+def test_iptc_follows_the_policy_in_tiff() -> None:
+    import tifffile
+
+    def stored(policy: MetadataPolicy) -> bytes:
+        with tifffile.TiffFile(io.BytesIO(_write("tiff", policy))) as file:
+            tag = file.pages.first.tags.get(33723)
+            return b"" if tag is None else bytes(tag.value)
+
+    assert stored("strip") == b""
+    assert stored("keep") == _IPTC
+    assert stored("copyright") == _IPTC[len(_dataset(25, b"holidays")) :]
+
+
 @pytest.mark.parametrize("format", _HOLDS_PROFILE)
 @pytest.mark.parametrize("policy", ["strip", "copyright", "keep"])
 def test_the_profile_always_travels(format: str, policy: MetadataPolicy) -> None:
@@ -180,9 +193,8 @@ def test_metadata_of_real_files_comes_through(format: str) -> None:
     source = ByteSource(pillow(photo(), format, exif=_exif_blob(), icc_profile=profile()))
     image = load(source, probe(source), LoadSettings(sequential=False))
     main, _, gps = _exif("jpg", _write("jpg", "keep", image))
-    if format != "TIFF":  # libvips does not read EXIF from TIFF
-        assert main[0x8298].strip("\0 ") == "Held by Ann"
-        assert gps[1].strip("\0 ") == "N"
+    assert main[0x8298].strip("\0 ") == "Held by Ann"
+    assert gps[1].strip("\0 ") == "N"
     assert not _exif("jpg", _write("jpg", "strip", image))[2]
 
 
@@ -238,3 +250,17 @@ def test_damaged_metadata_never_stops_a_picture(place: int, value: int) -> None:
         image.set_type(pyvips.GValue.blob_type, name, bytes(broken))
     for policy in ("copyright", "keep"):
         assert save(image, SaveSettings(format="jpg", metadata=policy)).size > 0
+
+
+@pytest.mark.parametrize("big", [False, True])
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_rights_of_any_tiff_are_read(big: bool, order: str) -> None:
+    import tifffile
+
+    file = io.BytesIO()
+    held = [(33432, 2, 0, "Held by Ann", True)]
+    tifffile.imwrite(file, photo(), photometric="rgb", bigtiff=big, byteorder=order, extratags=held)
+    source = ByteSource(file.getvalue())
+    image = load(source, probe(source), LoadSettings(sequential=False))
+    assert np.array_equal(image.numpy(), photo())
+    assert _exif("jpg", _write("jpg", "copyright", image))[0][0x8298].strip("\0 ") == "Held by Ann"

@@ -22,7 +22,7 @@ _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _KEEP, _CLEAR, _RESTORE = 0, 1, 2
 _OVER = 1
 # Chunks before the pixels that say how they are to be understood; every frame is decoded with them.
-_SHARED = (b"PLTE", b"tRNS", b"iCCP", b"sRGB", b"gAMA", b"cHRM", b"sBIT", b"cICP", b"eXIf", b"iTXt")
+_SHARED = (b"PLTE", b"tRNS", b"iCCP", b"sRGB", b"gAMA", b"cHRM", b"sBIT", b"cICP", b"eXIf", b"iTXt", b"zTXt")
 
 
 @attrs.define

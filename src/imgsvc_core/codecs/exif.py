@@ -14,13 +14,14 @@ ARTIST = 0x013B
 COPYRIGHT = 0x8298
 ORIENTATION = 0x0112
 _DESCRIPTIVE = (0x010E, 0x010F, 0x0110, 0x0131, 0x0132, ARTIST, COPYRIGHT)
+_IPTC = 0x83BB
 _EXIF_POINTER = 0x8769
 _GPS_POINTER = 0x8825
 _INTEROP_POINTER = 0xA005
 _POINTERS = (_EXIF_POINTER, _GPS_POINTER, _INTEROP_POINTER)
 
 _PREFIX = b"Exif\0\0"
-_ASCII, _SHORT, _LONG = 2, 3, 4
+_SHORT, _LONG, _UNDEFINED = 3, 4, 7
 _TYPE_SIZE = {
     1: 1,
     2: 1,
@@ -91,12 +92,22 @@ def parse(blob: bytes) -> Exif | None:
         return blob[start : start + length]
 
     try:
-        main = read_first(read)
+        return _gather(read, read_first(read))
     except (ValueError, struct.error):
         return None
-    order = _order(blob[:2])
-    subs = [_follow(read, order, main, pointer) for pointer in (_EXIF_POINTER, _GPS_POINTER)]
-    return Exif(_plain(main), _plain(subs[0]), subs[1])
+
+
+def of_tiff(read: Reader, main: Directory) -> Exif | None:
+    """What the directories of a TIFF file say of its picture; ``None`` where that is nothing."""
+    found = _gather(read, main)
+    described = {tag: entry for tag, entry in found.main.items() if tag in _DESCRIPTIVE}
+    return Exif(described, found.photo, found.gps) if described or found.photo or found.gps else None
+
+
+def _gather(read: Reader, main: Directory) -> Exif:
+    order, big = _kind(read(0, 4))
+    photo, gps = (_follow(read, order, big, main, pointer) for pointer in (_EXIF_POINTER, _GPS_POINTER))
+    return Exif(_plain(main), _plain(photo), gps)
 
 
 def read_first(read: Reader) -> dict[int, Entry]:
@@ -105,11 +116,8 @@ def read_first(read: Reader) -> dict[int, Entry]:
     Raises ValueError or struct.error where the structure is damaged.
     """
     head = read(0, 16)
-    order = _order(head[:2])
-    big = struct.unpack_from(f"{order}H", head, 2)[0] == 43
-    offset = (
-        struct.unpack_from(f"{order}Q", head, 8)[0] if big else struct.unpack_from(f"{order}I", head, 4)[0]
-    )
+    order, big = _kind(head)
+    (offset,) = struct.unpack_from(f"{order}Q", head, 8) if big else struct.unpack_from(f"{order}I", head, 4)
     return _read_directory(read, order, offset, big)
 
 
@@ -119,8 +127,8 @@ def serialize(exif: Exif) -> bytes:
     return _PREFIX + b"II*\0" + struct.pack("<I", 8) + body
 
 
-def add_to_tiff(encoded: bytes, exif: Exif) -> bytes:
-    """A little-endian TIFF file whose first directory also holds what EXIF says of the picture.
+def add_to_tiff(encoded: bytes, exif: Exif, iptc: bytes = b"") -> bytes:
+    """A little-endian TIFF file whose first directory also holds what EXIF and IPTC say of the picture.
 
     The extended directory goes to the end of the file, so that no offset in it changes.
     """
@@ -132,10 +140,12 @@ def add_to_tiff(encoded: bytes, exif: Exif) -> bytes:
         return encoded
     offset = struct.unpack_from("<I", encoded, 4)[0]
     main = _read_directory(read, "<", offset, big=False)
-    described = {tag: entry for tag, entry in exif.main.items() if tag in _DESCRIPTIVE}
+    added = {tag: entry for tag, entry in exif.main.items() if tag in _DESCRIPTIVE}
+    if iptc:
+        added[_IPTC] = Entry(_UNDEFINED, len(iptc), iptc)
     padding = b"\0" * (len(encoded) % 2)
     start = len(encoded) + len(padding)
-    body = _layout({**main, **described}, exif, start)
+    body = _layout({**main, **added}, exif, start)
     return b"".join((encoded[:4], struct.pack("<I", start), encoded[8:], padding, body))
 
 
@@ -192,12 +202,12 @@ def _read_directory(read: Reader, order: str, offset: int, big: bool) -> dict[in
     return directory
 
 
-def _follow(read: Reader, order: str, directory: Directory, pointer: int) -> dict[int, Entry]:
+def _follow(read: Reader, order: str, big: bool, directory: Directory, pointer: int) -> dict[int, Entry]:
     entry = directory.get(pointer)
     if entry is None or not entry.numbers():
         return {}
     try:
-        return _read_directory(read, order, entry.numbers()[0], big=False)
+        return _read_directory(read, order, entry.numbers()[0], big)
     except (ValueError, struct.error):
         return {}
 
@@ -206,10 +216,12 @@ def _plain(directory: Directory) -> dict[int, Entry]:
     return {tag: entry for tag, entry in directory.items() if tag not in _POINTERS}
 
 
-def _order(mark: bytes) -> str:
-    if mark not in (b"II", b"MM"):
+def _kind(head: bytes) -> tuple[str, bool]:
+    """The byte order, and whether offsets have 64 bits (BigTIFF)."""
+    if head[:2] not in (b"II", b"MM"):
         raise ValueError("no TIFF byte-order mark")
-    return "<" if mark == b"II" else ">"
+    order = "<" if head[:2] == b"II" else ">"
+    return order, struct.unpack_from(f"{order}H", head, 2)[0] == 43
 
 
 def _little_endian(data: bytes, kind: int, order: str) -> bytes:

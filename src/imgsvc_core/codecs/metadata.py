@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
-from xml.etree import ElementTree
 
 import pyvips
 
@@ -98,6 +97,8 @@ def _fits(profile: bytes, image: pyvips.Image) -> bool:
 
 def _xmp_rights(packet: bytes) -> bytes | None:
     """A packet with the statements of rights and authorship only; ``None`` where there are none."""
+    from xml.etree import ElementTree
+
     try:
         root = ElementTree.fromstring(packet.strip(b"\0 \r\n\t"))
     except (ElementTree.ParseError, ValueError):

@@ -52,7 +52,9 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
             ) from error
     if _beyond_libvips(tags):
         return _read_by_pillow(source)
-    return _eight_or_sixteen_bits(still(_open_level(source, info, settings)))
+    image = _eight_or_sixteen_bits(still(_open_level(source, info, settings)))
+    described = exif.of_tiff(source.read, tags)
+    return attach(image, {"exif-data": exif.serialize(described)}) if described else image
 
 
 def _check_complete(source: ByteSource, tags: exif.Directory) -> None:

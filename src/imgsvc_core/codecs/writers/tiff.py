@@ -5,16 +5,21 @@ from __future__ import annotations
 import pyvips
 
 from imgsvc_core.codecs import exif
-from imgsvc_core.codecs.metadata import EXIF, blob, keep_flags
+from imgsvc_core.codecs.metadata import EXIF, IPTC, blob, keep_flags
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.writers.sink import Sink
 
 
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
-    """Straight to the target, or with EXIF, which libvips leaves out of TIFF, through memory."""
-    options = {"compression": "deflate", "predictor": "horizontal", "keep": keep_flags(image)}
-    stored = blob(image, EXIF)
+    """Through memory: EXIF and IPTC are added behind, as libvips leaves out the one and cuts off the other."""
+    stored, iptc = blob(image, EXIF), blob(image, IPTC) or b""
     parsed = exif.parse(stored) if stored else None
+    if iptc:
+        image = image.copy()
+        image.remove(IPTC)
     memory = Sink()
-    memory.save(image, "tiff", **options)
-    sink.write(exif.add_to_tiff(memory.data, parsed) if parsed else memory.data)
+    memory.save(image, "tiff", compression="deflate", predictor="horizontal", keep=keep_flags(image))
+    if parsed or iptc:
+        sink.write(exif.add_to_tiff(memory.data, parsed or exif.Exif({}), iptc))
+    else:
+        sink.write(memory.data)
