@@ -23,18 +23,9 @@ from imgsvc_core.codecs.writers import save
 from imgsvc_core.codecs.writers.gif import in_hundredths
 from imgsvc_core.errors import CorruptImage
 from tests.support import photos
-from tests.support.encoded import (
-    ApngFrame,
-    apng_by_hand,
-    decode,
-    frames,
-    photo,
-    png_chunk,
-    png_header,
-    png_scanlines,
-    transparent,
-    vips,
-)
+from tests.support.decoded import decode
+from tests.support.encoded import frames, photo, transparent
+from tests.support.handmade import ApngFrame, apng_by_hand, png_chunk, png_header, png_scanlines, vips
 from tests.support.perceptual import distance
 from tests.support.photos import Pixels
 

@@ -16,7 +16,8 @@ from imgsvc_core.codecs.settings import LoadSettings, SaveSettings
 from imgsvc_core.codecs.table import FORMATS, OUTPUT_NAMES
 from imgsvc_core.codecs.writers import save
 from imgsvc_core.info import ImageInfo
-from tests.support.encoded import VARIANTS, Encoded, as_srgb, decode, encoded
+from tests.support.decoded import decode
+from tests.support.encoded import VARIANTS, Encoded, as_srgb, encoded
 from tests.support.perceptual import distance
 from tests.support.photos import Pixels
 

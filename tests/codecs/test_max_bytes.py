@@ -16,7 +16,7 @@ from imgsvc_core.codecs.writers import save
 from imgsvc_core.codecs.writers.budget import best_fitting
 from imgsvc_core.errors import BudgetUnreachable
 from tests.support import photos
-from tests.support.encoded import vips
+from tests.support.handmade import vips
 
 _WITH_QUALITY = [name for name in OUTPUT_NAMES if FORMATS[name].quality is not None]
 

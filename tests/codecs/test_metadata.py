@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -20,7 +20,8 @@ from imgsvc_core.codecs.probe import probe
 from imgsvc_core.codecs.readers import load
 from imgsvc_core.codecs.settings import LoadSettings, MetadataPolicy, SaveSettings
 from imgsvc_core.codecs.writers import save
-from tests.support.encoded import frames, gray, photo, pillow, profile, vips
+from tests.support.encoded import frames, gray, photo, profile
+from tests.support.handmade import pillow, vips
 
 _HOLDS_EXIF = ["jpg", "png", "apng", "webp", "heic", "avif", "tiff"]
 _HOLDS_XMP = ["jpg", "png", "apng", "webp", "heic", "avif", "tiff"]
@@ -254,7 +255,7 @@ def test_damaged_metadata_never_stops_a_picture(place: int, value: int) -> None:
 
 @pytest.mark.parametrize("big", [False, True])
 @pytest.mark.parametrize("order", ["<", ">"])
-def test_rights_of_any_tiff_are_read(big: bool, order: str) -> None:
+def test_rights_of_any_tiff_are_read(big: bool, order: Literal["<", ">"]) -> None:
     import tifffile
 
     file = io.BytesIO()

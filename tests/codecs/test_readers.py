@@ -27,7 +27,7 @@ from imgsvc_core.codecs.table import FORMATS, OUTPUT_NAMES
 from imgsvc_core.errors import CorruptImage, ImgsvcError, UnsupportedFormat
 from imgsvc_core.info import ImageInfo
 from tests.support import encoded as files
-from tests.support import photos
+from tests.support import handmade, photos
 from tests.support.encoded import VARIANTS, encoded
 from tests.support.perceptual import distance
 from tests.support.photos import Pixels
@@ -40,14 +40,14 @@ def read(data: bytes, **settings: Any) -> pyvips.Image:
 
 @pytest.mark.parametrize("factor", [1, 2, 4, 8])
 def test_jpeg_is_decoded_at_a_fraction(factor: int) -> None:
-    image = read(files.pillow(photos.astronaut(), "JPEG", quality=95), scale=1 / factor)
+    image = read(handmade.pillow(photos.astronaut(), "JPEG", quality=95), scale=1 / factor)
     assert (image.width, image.height) == (512 // factor, 512 // factor)
     expected = Image.fromarray(photos.astronaut()).resize(image.numpy().shape[:2], Image.Resampling.BOX)
     assert distance(image, np.asarray(expected)) < 0.03
 
 
 def test_webp_is_decoded_at_any_smaller_size() -> None:
-    image = read(files.pillow(photos.astronaut(), "WEBP", quality=95), scale=0.3)
+    image = read(handmade.pillow(photos.astronaut(), "WEBP", quality=95), scale=0.3)
     assert (image.width, image.height) == (154, 154)
 
 
@@ -66,7 +66,7 @@ def test_svg_is_rendered_at_the_size_asked_for(scale: float) -> None:
 
 
 def test_jpeg2000_is_decoded_at_one_of_its_resolutions() -> None:
-    data = files.pillow(photos.astronaut(), "JPEG2000", irreversible=False, mct=1, num_resolutions=4)
+    data = handmade.pillow(photos.astronaut(), "JPEG2000", irreversible=False, mct=1, num_resolutions=4)
     info = probe(ByteSource(data))
     assert info.levels[:2] == ((256, 256), (128, 128))
     image = read(data, scale=0.25)
@@ -77,7 +77,7 @@ def test_jpeg2000_is_decoded_at_one_of_its_resolutions() -> None:
 
 @pytest.mark.parametrize("subifd", [False, True])
 def test_pyramid_is_read_at_one_of_its_levels(subifd: bool) -> None:
-    picture = files.vips(photos.astronaut())
+    picture = handmade.vips(photos.astronaut())
     data = picture.tiffsave_buffer(tile=True, pyramid=True, subifd=subifd, tile_width=64, tile_height=64)
     levels = probe(ByteSource(data)).levels
     assert (128, 128) in levels
@@ -202,7 +202,7 @@ def test_jpeg_of_many_scans() -> None:
 
 def test_icon_with_a_huge_png_behind_a_small_entry() -> None:
     """The size that the embedded picture states is what counts, and it must be the one that was checked."""
-    huge = b"\x89PNG\r\n\x1a\n" + files.png_chunk(
+    huge = b"\x89PNG\r\n\x1a\n" + handmade.png_chunk(
         b"IHDR", struct.pack(">IIBBBBB", 20_000, 20_000, 8, 6, 0, 0, 0)
     )
     entry = struct.pack("<BBBBHHII", 16, 16, 0, 0, 1, 32, len(huge), 22)
@@ -227,8 +227,8 @@ def test_svg_reaches_no_files(tmp_path: Path) -> None:
 
 
 def test_psd_without_a_composite_is_refused() -> None:
-    version = files.psd_resource(1057, struct.pack(">IB", 1, 0))
-    data = files.psd_by_hand(np.moveaxis(files.photo(), -1, 0), 3, resources=version)
+    version = handmade.psd_resource(1057, struct.pack(">IB", 1, 0))
+    data = handmade.psd_by_hand(np.moveaxis(files.photo(), -1, 0), 3, resources=version)
     with pytest.raises(UnsupportedFormat, match="Maximize Compatibility"):
         read(data)
 
@@ -250,12 +250,12 @@ _QUADS = np.pad(_PALETTE[:, ::-1], ((0, 0), (0, 1))).tobytes()
 
 @pytest.mark.parametrize("bits", [2, 4, 8])
 def test_bmp_palettes(bits: int) -> None:
-    data = files.bmp_by_hand(_bits(_INDICES, bits), 13, 7, bits, palette=_QUADS)
+    data = handmade.bmp_by_hand(_bits(_INDICES, bits), 13, 7, bits, palette=_QUADS)
     assert np.array_equal(read(data).numpy(), _PALETTE[_INDICES])
 
 
 def test_bmp_top_down() -> None:
-    data = files.bmp_by_hand(_bits(_INDICES[::-1], 8), 13, -7, 8, palette=_QUADS)
+    data = handmade.bmp_by_hand(_bits(_INDICES[::-1], 8), 13, -7, 8, palette=_QUADS)
     assert np.array_equal(read(data).numpy(), _PALETTE[_INDICES])
 
 
@@ -278,14 +278,14 @@ def test_bmp_bit_fields_of_any_width() -> None:
     words = (values[..., 0] | values[..., 1] << 10 | values[..., 2] << 20).astype("<u4")
     masks = struct.pack("<III", 0x3FF, 0x3FF << 10, 0x3FF << 20)
     rows = words[::-1].tobytes()
-    data = files.bmp_by_hand(rows, 13, 7, 32, 3, palette=masks)
+    data = handmade.bmp_by_hand(rows, 13, 7, 32, 3, palette=masks)
     data = data[:46] + struct.pack("<I", 0) + data[50:]
     assert np.array_equal(read(data).numpy(), np.rint(values * 255 / 1023))
 
 
 def test_bmp_rle4_with_jumps() -> None:
     body = bytes((5, 0x12)) + b"\0\0" + bytes((0, 2, 1, 1)) + bytes((0, 5, 0x12, 0x31, 0x20, 0)) + b"\0\1"
-    data = files.bmp_by_hand(body, 8, 4, 4, 2, palette=_QUADS)
+    data = handmade.bmp_by_hand(body, 8, 4, 4, 2, palette=_QUADS)
     rows = np.zeros((4, 8), np.uint8)
     rows[0, :5] = (1, 2, 1, 2, 1)
     rows[2, 1:6] = (1, 2, 3, 1, 2)
@@ -307,7 +307,7 @@ def test_bmp_rle24_of_os2() -> None:
 @pytest.mark.parametrize("compression", ["lzma", "zstd", "jpeg", "packbits", "tiff_adobe_deflate"])
 def test_tiff_compressions_are_right_or_refused(compression: str) -> None:
     try:
-        data = files.pillow(files.photo(), "TIFF", compression=compression)
+        data = handmade.pillow(files.photo(), "TIFF", compression=compression)
     except OSError as error:
         pytest.skip(f"Pillow's libtiff cannot write it: {error}")
     assert distance(read(data), files.photo()) <= (0.02 if compression == "jpeg" else 0)

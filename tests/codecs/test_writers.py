@@ -29,7 +29,9 @@ from imgsvc_core.errors import (
     UnsupportedOperation,
 )
 from tests.support import photos
-from tests.support.encoded import decode, deep, encoded, gray, photo, transparent, vips
+from tests.support.decoded import decode
+from tests.support.encoded import deep, encoded, gray, photo, transparent
+from tests.support.handmade import vips
 from tests.support.perceptual import distance
 
 _WITH_QUALITY = [name for name in OUTPUT_NAMES if FORMATS[name].quality is not None]

@@ -9,8 +9,7 @@ from __future__ import annotations
 import functools
 import io
 import struct
-import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -19,6 +18,17 @@ import pyvips
 from PIL import Image, ImageCms
 
 from tests.support import photos
+from tests.support.handmade import (
+    ApngFrame,
+    apng_by_hand,
+    bmp_by_hand,
+    lzw_of_one_color,
+    pillow,
+    png_by_hand,
+    psd_by_hand,
+    psd_resource,
+    vips,
+)
 from tests.support.photos import Pixels
 
 WIDTH, HEIGHT = 96, 64
@@ -136,23 +146,6 @@ def _palette_picture(colors: int) -> Image.Image:
     return Image.fromarray(photo()).quantize(colors)
 
 
-def pillow(pixels: Pixels | Image.Image, format: str, **options: Any) -> bytes:
-    """The picture as Pillow encodes it."""
-    picture = pixels if isinstance(pixels, Image.Image) else Image.fromarray(pixels)
-    file = io.BytesIO()
-    picture.save(file, format, **options)
-    return file.getvalue()
-
-
-def vips(pixels: Pixels) -> pyvips.Image:
-    """The pixels as libvips' picture."""
-    image = pyvips.Image.new_from_array(np.ascontiguousarray(pixels))
-    deep_ = pixels.dtype == np.uint16
-    if image.bands < 3:
-        return image.copy(interpretation="grey16" if deep_ else "b-w")
-    return image.copy(interpretation="rgb16" if deep_ else "srgb")
-
-
 # JPEG
 
 
@@ -253,60 +246,6 @@ def png_deep_gray() -> Encoded:
 
 def png_interlaced() -> Encoded:
     return Encoded(format="png", data=vips(photo()).pngsave_buffer(interlace=True), pixels=photo())
-
-
-def png_chunk(kind: bytes, body: bytes) -> bytes:
-    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-
-def png_scanlines(pixels: Pixels) -> bytes:
-    """The compressed data of a picture without filters."""
-    rows = np.ascontiguousarray(pixels.astype(pixels.dtype.newbyteorder(">"))).reshape(len(pixels), -1)
-    raw = rows.view(np.uint8).reshape(len(pixels), -1)
-    return zlib.compress(np.hstack((np.zeros((len(raw), 1), np.uint8), raw)).tobytes())
-
-
-def png_header(pixels: Pixels) -> bytes:
-    kind = {1: 0, 2: 4, 3: 2, 4: 6}[1 if pixels.ndim == 2 else pixels.shape[2]]
-    return struct.pack(">IIBBBBB", pixels.shape[1], pixels.shape[0], pixels.itemsize * 8, kind, 0, 0, 0)
-
-
-def png_by_hand(pixels: Pixels) -> bytes:
-    chunks = ((b"IHDR", png_header(pixels)), (b"IDAT", png_scanlines(pixels)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(png_chunk(*chunk) for chunk in chunks)
-
-
-@attrs.frozen(kw_only=True)
-class ApngFrame:
-    """A frame as the file holds it."""
-
-    pixels: Pixels
-    left: int = 0
-    top: int = 0
-    delay: tuple[int, int] = (1, 10)
-    disposal: int = 0
-    blend: int = 0
-
-
-def apng_by_hand(parts: Sequence[ApngFrame], *, plays: int = 0, default: Pixels | None = None) -> bytes:
-    """An animated PNG; with ``default`` there is a picture outside the animation."""
-    first = parts[0].pixels if default is None else default
-    chunks = [(b"IHDR", png_header(first)), (b"acTL", struct.pack(">II", len(parts), plays))]
-    if default is not None:
-        chunks.append((b"IDAT", png_scanlines(default)))
-    sequence = 0
-    for index, part in enumerate(parts):
-        height, width = part.pixels.shape[:2]
-        control = (sequence, width, height, part.left, part.top, *part.delay, part.disposal, part.blend)
-        chunks.append((b"fcTL", struct.pack(">IIIIIHHBB", *control)))
-        sequence += 1
-        if index == 0 and default is None:
-            chunks.append((b"IDAT", png_scanlines(part.pixels)))
-            continue
-        chunks.append((b"fdAT", struct.pack(">I", sequence) + png_scanlines(part.pixels)))
-        sequence += 1
-    chunks.append((b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(png_chunk(*chunk) for chunk in chunks)
 
 
 def apng() -> Encoded:
@@ -416,19 +355,9 @@ def gif_disposals() -> Encoded:
     for left, top, width, height, color, disposal in parts:
         body.append(struct.pack("<BBBBHBB", 0x21, 0xF9, 4, disposal << 2 | 1, 10, 0, 0))
         body.append(struct.pack("<BHHHHB", 0x2C, left, top, width, height, 0))
-        body.append(_lzw_of_one_color(color, width * height))
+        body.append(lzw_of_one_color(color, width * height))
     body.append(b"\x3b")
     return Encoded(format="gif", data=b"".join(body), pixels=np.stack(shown), delays=(100,) * 4, plays=0)
-
-
-def _lzw_of_one_color(color: int, count: int) -> bytes:
-    """Pixels of two bits, with a clear code before every second one so that codes stay three bits wide."""
-    clear, end = 4, 5
-    codes = [code for index in range(count) for code in ((clear, color) if index % 2 == 0 else (color,))]
-    bits = "".join(f"{code:03b}"[::-1] for code in (*codes, end))
-    packed = bytes(int(bits[start : start + 8][::-1], 2) for start in range(0, len(bits), 8))
-    blocks = (packed[start : start + 255] for start in range(0, len(packed), 255))
-    return b"\x02" + b"".join(bytes((len(block),)) + block for block in blocks) + b"\0"
 
 
 # WebP, HEIC, AVIF
@@ -581,20 +510,6 @@ def bmp_bilevel() -> Encoded:
     return Encoded(format="bmp", data=data, pixels=bilevel())
 
 
-def bmp_by_hand(
-    rows: bytes, width: int, height: int, bits: int, compression: int = 0, *, extra: bytes = b"",
-    palette: bytes = b"", header_size: int = 40,
-) -> bytes:  # fmt: skip
-    """A BMP file of a header, what follows it (masks), a palette and rows, bottom row first."""
-    used = len(palette) // 4
-    fields = struct.pack(
-        "<IiiHHIIiiII", header_size, width, height, 1, bits, compression, len(rows), 0, 0, used, 0
-    )
-    header = fields + extra.ljust(header_size - 40, b"\0") + palette
-    start = 14 + len(header)
-    return b"BM" + struct.pack("<IHHI", start + len(rows), 0, 0, start) + header + rows
-
-
 def bmp_alpha() -> Encoded:
     """32 bits with an alpha mask, in the V4 header that carries it."""
     masks = struct.pack("<IIII", 0xFF0000, 0xFF00, 0xFF, 0xFF000000)
@@ -648,38 +563,6 @@ def ico_bitmap() -> Encoded:
     body = header + rows + mask
     entry = struct.pack("<BBBBHHII", WIDTH, HEIGHT, 0, 0, 1, 24, len(body), 22)
     return Encoded(format="ico", data=struct.pack("<HHH", 0, 1, 1) + entry + body, pixels=hard)
-
-
-def psd_by_hand(
-    planes: Pixels, mode: int, *, transparent_layers: bool = False, resources: bytes = b"", rle: bool = False,
-    palette: bytes = b"",
-) -> bytes:  # fmt: skip
-    """A PSD of (channels, height, width) planes and no layers."""
-    channels, height, width = planes.shape
-    stored = planes.astype(planes.dtype.newbyteorder(">"))
-    layers = struct.pack(">Ih", 2, -1 if transparent_layers else 0) + b"\0\0"
-    body = stored.tobytes()
-    if rle:
-        rows = [_pack_bits(row.tobytes()) for plane in stored for row in plane]
-        body = b"".join(struct.pack(">H", len(row)) for row in rows) + b"".join(rows)
-    return b"".join(
-        (
-            struct.pack(">4sH6xHIIHH", b"8BPS", 1, channels, height, width, planes.itemsize * 8, mode),
-            struct.pack(">I", len(palette)), palette,
-            struct.pack(">I", len(resources)), resources,
-            struct.pack(">I", len(layers)), layers,
-            struct.pack(">H", 1 if rle else 0), body,
-        )
-    )  # fmt: skip
-
-
-def psd_resource(kind: int, body: bytes) -> bytes:
-    return struct.pack(">4sHHI", b"8BIM", kind, 0, len(body)) + body + b"\0" * (len(body) % 2)
-
-
-def _pack_bits(row: bytes) -> bytes:
-    parts = (row[start : start + 128] for start in range(0, len(row), 128))
-    return b"".join(bytes((len(part) - 1,)) + part for part in parts)
 
 
 def psd() -> Encoded:
@@ -751,55 +634,3 @@ VARIANTS: dict[str, Callable[[], Encoded]] = {
 def encoded(name: str) -> Encoded:
     """The variant of that name, made once a session."""
     return VARIANTS[name]()
-
-
-def decode(format: str, data: bytes) -> tuple[Pixels, tuple[int, ...], int | None]:
-    """Pixels, delays and plays of a file by a decoder that is not the one under test where there is another.
-
-    Animations are (frames, height, width, bands).
-    """
-    if format == "heic":
-        import pillow_heif
-
-        return np.asarray(pillow_heif.open_heif(io.BytesIO(data), convert_hdr_to_8bit=False)), (), None
-    if format == "jp2":
-        import imagecodecs
-
-        return imagecodecs.jpeg2k_decode(data), (), None
-    if format == "tiff":
-        import tifffile
-
-        return tifffile.imread(io.BytesIO(data)), (), None
-    with Image.open(io.BytesIO(data)) as picture:
-        if getattr(picture, "n_frames", 1) > 1:
-            shown, delays, plays = _decode_frames(picture)
-            return (_deep_frames(data) if data[24] == 16 and format == "apng" else shown), delays, plays
-        if format == "avif" or (format in ("png", "apng") and data[24] == 16):
-            return _decode_by_vips(format, data), (), None
-        if picture.mode == "P":
-            return np.asarray(picture.convert("RGBA" if "transparency" in picture.info else "RGB")), (), None
-        return np.asarray(picture), (), None
-
-
-def _decode_frames(picture: Image.Image) -> tuple[Pixels, tuple[int, ...], int | None]:
-    shown, delays = [], []
-    for index in range(getattr(picture, "n_frames", 1)):
-        picture.seek(index)
-        shown.append(np.asarray(picture.convert("RGBA")))
-        delays.append(round(picture.info.get("duration", 0)))
-    loop = picture.info.get("loop")
-    if picture.format == "GIF":
-        loop = 1 if loop is None else loop + 1 if loop else 0
-    return np.stack(shown), tuple(delays), loop
-
-
-def _deep_frames(data: bytes) -> Pixels:
-    import imagecodecs
-
-    return np.asarray(imagecodecs.apng_decode(data))
-
-
-def _decode_by_vips(format: str, data: bytes) -> Pixels:
-    loader = "heif" if format == "avif" else "png"
-    image = getattr(pyvips.Image, f"{loader}load_buffer")(data)
-    return np.asarray(image.numpy())
