@@ -1,0 +1,88 @@
+"""Everything that checks or shows the project: ``nox -s lint``, ``tests``, ``demo`` and so on.
+
+Each session makes its own environment. Arguments after ``--`` go to the tool that the session runs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2024.10"
+nox.options.reuse_venv = "yes"
+nox.options.sessions = ["lint", "types", "docs", "tests"]
+
+PYPROJECT = nox.project.load_toml()
+BENCHMARKS = sorted(
+    path.stem for path in Path("benchmarks").glob("*.py") if "def main(" in path.read_text(encoding="utf-8")
+)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style, and the direction of imports."""
+    install(session, "lint")
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+    session.run("lint-imports", env={"PYTHONPATH": "src"})
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Types, strictly."""
+    install(session, "types", package=True)
+    session.run("mypy", *session.posargs)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """All tests, the examples in docstrings among them."""
+    install(session, "test", package=True)
+    session.run("pytest", *(session.posargs or ["--numprocesses=auto", "--doctest-modules", "src", "tests"]))
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """The documentation in docs/_build/html, after running the examples in it."""
+    install(session, "docs", package=True)
+    for builder in ("doctest", "html"):
+        session.run(
+            "sphinx-build", "-W", "--keep-going", "-q", "-b", builder, "docs", f"docs/_build/{builder}"
+        )
+    session.log(f"open {Path('docs/_build/html/index.html').resolve()}")
+
+
+@nox.session
+def demo(session: nox.Session) -> None:
+    """Example pictures of several formats through the library, with a page that shows the results."""
+    session.install("-e", ".[all]")
+    session.run("python", "-m", "examples.demo", *session.posargs)
+
+
+@nox.session
+def gallery(session: nox.Session) -> None:
+    """Every adjustment and every filter on labelled sheets, as in the documentation."""
+    session.install("-e", ".[all]")
+    session.run("python", "-m", "examples.gallery", *session.posargs)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """All benchmarks, or those named after ``--``; each prints its ratios and fails where it misses a bound."""
+    install(session, "test", package=True)
+    failed = []
+    for name in session.posargs or BENCHMARKS:
+        try:
+            session.run("python", "-m", f"benchmarks.{name}")
+        except nox.command.CommandFailed:
+            failed.append(name)
+    if failed:
+        session.error(f"failed or missed a bound: {', '.join(failed)}")
+
+
+def install(session: nox.Session, group: str, *, package: bool = False) -> None:
+    """The tools of a dependency group, and where needed the package itself with every optional format."""
+    if package:
+        session.install("-e", ".[all]")
+    session.install(*nox.project.dependency_groups(PYPROJECT, group))
