@@ -69,7 +69,7 @@ def gallery(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """All benchmarks, or those named after ``--``; each prints its ratios and fails where it misses a bound."""
+    """All benchmarks, or those named after ``--``: their ratios, and which miss a bound."""
     install(session, "test", package=True)
     failed = []
     for name in session.posargs or BENCHMARKS:

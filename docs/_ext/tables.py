@@ -1,0 +1,191 @@
+"""Reference tables in Markdown, made from the declarations of the code and from nothing else."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from imgsvc_core import errors
+from imgsvc_core.codecs import availability
+from imgsvc_core.codecs.table import FORMATS, Format, LoadScaling
+from imgsvc_core.info import ImageInfo
+from imgsvc_core.limits import Limits
+from imgsvc_core.spec import FILTERS, OPERATIONS, PHASES, Operation, Param, params, request_schema
+from imgsvc_core.spec.rules import AtLeastOne, NotTogether, RequiredWhen, Rule
+
+NOTHING = "–"
+_SCALING = {
+    LoadScaling.NONE: NOTHING,
+    LoadScaling.DCT: "by 2, 4 or 8",
+    LoadScaling.CONTINUOUS: "to any size",
+    LoadScaling.LEVELS: "to stored levels",
+}
+
+
+def phases() -> str:
+    """The order of application as one line."""
+    return " → ".join(f"`{phase}`" for phase in PHASES)
+
+
+def operations() -> str:
+    """One section with a table for each operation of a request, in the order of application."""
+    return "\n\n".join(_operation(operation, f"{key}") for key, operation in OPERATIONS.items())
+
+
+def filters() -> str:
+    """The same for each filter."""
+    return "\n\n".join(_operation(item, f"filter.{item.key}", level=3) for item in FILTERS)
+
+
+def formats() -> str:
+    """Names of each format, the package that reads and writes it here, and what it becomes by default."""
+    columns = ("name", "format", "suffixes", "media type", "read by", "written by", "becomes")
+    return _table(columns, (_format_names(row) for row in FORMATS.values()))
+
+
+def format_abilities() -> str:
+    """What each format can carry."""
+    columns = (
+        "name", "alpha", "animation", "bits per channel", "default quality", "lossless", "progressive",
+        "longest side", "scales at decoding",
+    )  # fmt: skip
+    return _table(columns, (_format_abilities(row) for row in FORMATS.values()))
+
+
+def error_tree() -> str:
+    """Slug, class, meaning and base of every error."""
+    rows = (
+        (f"`{cls.slug}`", f"`{cls.__name__}`", _first_paragraph(cls), f"`{cls.__base__.__name__}`")
+        for cls in error_classes()
+    )
+    return _table(("slug", "class", "meaning", "is a"), rows)
+
+
+def error_classes() -> list[type[errors.ImgsvcError]]:
+    """All classes of the tree in the order of the module, which puts a base before what derives from it."""
+    members = vars(errors).values()
+    return [item for item in members if inspect.isclass(item) and issubclass(item, errors.ImgsvcError)]
+
+
+def limits() -> str:
+    """Every limit with its default."""
+    rows = (
+        (f"`{field.name}`", f"{field.default:,}", field.metadata["unit"], field.metadata["doc"])
+        for field in attrs.fields(Limits)
+    )
+    return _table(("limit", "default", "unit", "of what"), rows)
+
+
+def image_info() -> str:
+    """Every fact that `inspect` reports."""
+    return _table(
+        ("field", "meaning"),
+        ((f"`{field.name}`", field.metadata["doc"]) for field in attrs.fields(ImageInfo)),
+    )
+
+
+def schema() -> str:
+    """JSON Schema of requests."""
+    return f"```json\n{json.dumps(request_schema(), indent=2, ensure_ascii=False)}\n```"
+
+
+TABLES: Mapping[str, Callable[[], str]] = {
+    table.__name__: table
+    for table in (
+        phases,
+        operations,
+        filters,
+        formats,
+        format_abilities,
+        error_tree,
+        limits,
+        image_info,
+        schema,
+    )
+}
+
+
+def _operation(operation: type[Operation], path: str, level: int = 2) -> str:
+    heading = f"({path.replace('.', '-')})=\n{'#' * level} {path}"
+    rules = "\n".join(map(_rule, operation.rules))
+    columns = ("parameter", "type and range", "unit", "default", "neutral", "meaning")
+    table = _table(columns, (_parameter(param) for param in params(operation).values()))
+    return "\n\n".join(part for part in (heading, _text(operation), table, rules) if part)
+
+
+def _parameter(param: Param) -> tuple[str, ...]:
+    default = "required" if param.required else _json(param, param.default)
+    return (
+        f"`{param.name}`",
+        param.kind.expectation,
+        param.unit or NOTHING,
+        default,
+        _json(param, param.neutral),
+        param.doc,
+    )
+
+
+def _json(param: Param, value: Any) -> str:
+    return NOTHING if value is None else f"`{json.dumps(param.kind.unparse(value))}`"
+
+
+def _rule(rule: Rule) -> str:
+    match rule:
+        case AtLeastOne(names):
+            return f"- At least one of {_names(names)} is required."
+        case RequiredWhen(choice, options, required):
+            return f"- {_names(required)} must be given where `{choice}` is {_names(options, 'or')}."
+        case NotTogether(first, second):
+            return f"- {_names(first, 'or')} cannot be used together with {_names(second, 'or')}."
+    raise TypeError(rule)
+
+
+def _names(names: Sequence[str], word: str = "and") -> str:
+    return f" {word} ".join(f"`{name}`" for name in names)
+
+
+def _format_names(row: Format) -> tuple[str, ...]:
+    return (
+        ", ".join(f"`{name}`" for name in (row.name, *row.aliases)),
+        row.title,
+        " ".join(f"`{suffix}`" for suffix in row.suffixes),
+        f"`{row.media_type}`",
+        availability.read_support(row.name).backend or NOTHING,
+        availability.write_support(row.name).backend or NOTHING,
+        f"`{row.becomes}`",
+    )
+
+
+def _format_abilities(row: Format) -> tuple[str, ...]:
+    return (
+        f"`{row.name}`",
+        _yes(row.alpha),
+        _yes(row.animation),
+        str(row.depth),
+        str(row.quality or NOTHING),
+        _yes(row.lossless),
+        _yes(row.interlaces),
+        f"{row.max_side:,}",
+        _SCALING[row.load_scaling],
+    )
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else NOTHING
+
+
+def _text(cls: type) -> str:
+    return inspect.cleandoc(cls.__doc__ or "").replace("``", "`")
+
+
+def _first_paragraph(cls: type) -> str:
+    return " ".join(_text(cls).split("\n\n")[0].split())
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)

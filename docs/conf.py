@@ -1,0 +1,39 @@
+"""Sphinx configuration. Reference tables come from the code through ``_ext/declarations.py``."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version as version_of
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "imgsvc"
+author = "The imgsvc developers"
+version = release = version_of("imgsvc")
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.doctest",
+    "sphinx.ext.viewcode",
+    "declarations",
+]
+exclude_patterns = ["_build"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+default_role = "any"
+add_module_names = False
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+doctest_global_setup = """
+import os
+import imgsvc_core as imgsvc
+
+os.chdir(os.path.join(os.path.dirname(imgsvc.__file__), "..", "..", "examples", "pictures"))
+"""
+
+html_theme = "furo"
+html_title = f"imgsvc {release}"
+html_static_path = ["images"]

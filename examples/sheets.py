@@ -1,0 +1,56 @@
+"""Labelled contact sheets."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+import imgsvc_core as imgsvc
+
+_PAPER, _INK, _FAINT = "#ffffff", "#1b1f24", "#667077"
+_GAP = 14
+
+
+@attrs.frozen
+class Cell:
+    """A picture in any readable format, with a title and a smaller line below it."""
+
+    picture: bytes
+    title: str
+    caption: str = ""
+
+
+def sheet(rows: Sequence[Sequence[Cell]], *, width: int, height: int, font: int = 13) -> Image.Image:
+    """Each picture is shown inside ``width`` x ``height`` pixels, never enlarged."""
+    line = round(font * 1.35)
+    step_x, step_y = width + _GAP, height + 2 * line + 4 + _GAP
+    paper = Image.new("RGB", (max(map(len, rows)) * step_x + _GAP, len(rows) * step_y + _GAP), _PAPER)
+    pen = ImageDraw.Draw(paper)
+    for y, row in enumerate(rows):
+        for x, cell in enumerate(row):
+            left, top = _GAP + x * step_x, _GAP + y * step_y
+            paper.paste(_shown(cell.picture, width, height), (left, top))
+            pen.text((left, top + height + 4), cell.title, _INK, ImageFont.load_default(font))
+            pen.text((left, top + height + 4 + line), cell.caption, _FAINT, ImageFont.load_default(font - 2))
+    return paper
+
+
+def save(paper: Image.Image, target: Path, *, max_bytes: int = 290_000) -> None:
+    """Write a sheet, by this library, into at most so many bytes."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    spec = imgsvc.Spec(output=imgsvc.Output(quality=88, max_bytes=max_bytes))
+    print(f"{target}: {imgsvc.process(np.asarray(paper), spec, target).output.bytes:,} bytes")
+
+
+def _shown(picture: bytes, width: int, height: int) -> Image.Image:
+    box = imgsvc.Resize(width=width, height=height, mode="fill", upscale=False, background=_PAPER)
+    spec = imgsvc.Spec(resize=box, output=imgsvc.Output(format="png", background=_PAPER))
+    shown = Image.open(io.BytesIO(imgsvc.process(picture, spec).data)).convert("RGBA")
+    paper = Image.new("RGBA", shown.size, _PAPER)
+    paper.alpha_composite(shown)
+    return paper.convert("RGB")
