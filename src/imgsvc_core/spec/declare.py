@@ -69,7 +69,7 @@ def shown(value: object) -> str:
 def param(
     kind: Kind, doc: str, *, unit: str | None = None, default: Any = REQUIRED, neutral: Any = None
 ) -> Any:
-    """Declare a parameter as a field of an `Operation`; one without a default is required, ``None`` is absent."""
+    """Declare a parameter as a field of an `Operation`; required without a default."""
     declared = Param(kind=kind, doc=doc, unit=unit, default=default, neutral=neutral)
     converter = attrs.Converter(_convert, takes_self=True, takes_field=True)
     return attrs.field(default=default, converter=converter, metadata={_METADATA_KEY: declared})

@@ -1,0 +1,68 @@
+"""From any color space to sRGB, or to grey for grey pictures."""
+
+from __future__ import annotations
+
+import struct
+
+import pyvips
+
+from imgsvc_core.pixels.channels import is_deep, join_alpha, split_alpha
+
+_PROFILE = "icc-profile-data"
+_GRAY = frozenset({"b-w", "grey16"})
+
+
+def to_srgb(image: pyvips.Image) -> pyvips.Image:
+    """The picture in sRGB, by its embedded profile where it has one.
+
+    A grey picture stays grey, alpha is not touched, 16 bits stay 16 bits. A profile that is sRGB already is
+    kept and costs nothing.
+    """
+    depth = 16 if is_deep(image) else 8
+    profile = image.get(_PROFILE) if image.get_typeof(_PROFILE) else None
+    gray = image.interpretation in _GRAY
+    if profile is None or (gray and not _is_gray(profile)):
+        return _converted(image, gray=gray)
+    if is_srgb(profile):
+        return image
+    color, alpha = split_alpha(image)
+    try:
+        color = color.icc_transform(
+            "srgb", embedded=True, intent="relative", black_point_compensation=True, depth=depth
+        )
+    except pyvips.Error:
+        color = _converted(color, gray=gray)
+    if gray:
+        color = color.colourspace("grey16" if depth == 16 else "b-w")
+        color = color.copy()
+        color.remove(_PROFILE)
+    return join_alpha(color, alpha)
+
+
+def is_srgb(profile: bytes) -> bool:
+    """Whether an ICC profile says of itself that it is sRGB."""
+    return b"sRGB" in _description(profile).replace(b"\0", b"")
+
+
+def _is_gray(profile: bytes) -> bool:
+    return profile[16:20] == b"GRAY"
+
+
+def _description(profile: bytes) -> bytes:
+    """The bytes of the profile's ``desc`` tag (ICC.1, 7.3)."""
+    if len(profile) < 132:
+        return b""
+    (count,) = struct.unpack_from(">I", profile, 128)
+    for index in range(min(count, 100)):
+        entry = profile[132 + 12 * index : 144 + 12 * index]
+        if len(entry) == 12 and entry[:4] == b"desc":
+            offset, length = struct.unpack(">II", entry[4:])
+            return profile[offset : offset + length]
+    return b""
+
+
+def _converted(image: pyvips.Image, *, gray: bool) -> pyvips.Image:
+    if image.interpretation in ("srgb", "rgb16", *_GRAY):
+        return image
+    space = ("grey16" if is_deep(image) else "b-w") if gray else ("rgb16" if is_deep(image) else "srgb")
+    return image.colourspace(space)

@@ -1,0 +1,120 @@
+"""Turning, cropping and resampling of one frame."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import pyvips
+
+from imgsvc_core.pixels.channels import is_deep, split_alpha
+from imgsvc_core.spec import Color
+
+_TURNS = {
+    2: ("fliphor",),
+    3: ("rot180",),
+    4: ("flipver",),
+    5: ("rot90", "fliphor"),
+    6: ("rot90",),
+    7: ("rot90", "flipver"),
+    8: ("rot270",),
+}
+# What a decoder has already averaged needs fewer lobes: nothing visible is lost, and a third of the work.
+_KERNEL_AFTER_DECODER = "lanczos2"
+_KERNEL = "lanczos3"
+_GAP = 2.0  # boxes do the coarse part of a strong reduction, which bounds the lines held in memory
+
+
+def turn(image: pyvips.Image, orientation: int) -> pyvips.Image:
+    """Mirror and turn by quarters as an EXIF orientation says."""
+    for operation in _TURNS.get(orientation, ()):
+        image = getattr(image, operation)()
+    return image
+
+
+def rotate(
+    image: pyvips.Image, angle: float, background: Color | None, width: int, height: int
+) -> pyvips.Image:
+    """Turn clockwise by any angle about the centre, into a frame of a given size."""
+    cosine, sine = math.cos(math.radians(angle)), math.sin(math.radians(angle))
+    if background is None and not image.hasalpha():
+        image = image.addalpha()
+    elif background is not None and background.alpha < 255 and not image.hasalpha():
+        image = image.addalpha()
+    if background is not None and not background.gray and split_alpha(image)[0].bands == 1:
+        image = image.colourspace("rgb16" if is_deep(image) else "srgb")
+    middle_x, middle_y = (image.width - 1) / 2, (image.height - 1) / 2
+    return image.affine(
+        [cosine, -sine, sine, cosine],
+        interpolate=pyvips.Interpolate.new("bicubic"),
+        idx=-middle_x,
+        idy=-middle_y,
+        odx=(width - 1) / 2,
+        ody=(height - 1) / 2,
+        oarea=[0, 0, width, height],
+        background=_band_values(image, background),
+    )
+
+
+def resample(
+    image: pyvips.Image, width: int, height: int, full: tuple[float, float] | None = None
+) -> pyvips.Image:
+    """Resample to a size. ``full`` is the true size where the decoder has scaled down and rounded."""
+    across, down = (
+        _factor(image.width, width, full and full[0]),
+        _factor(image.height, height, full and full[1]),
+    )
+    kernel = _KERNEL if full is None else _KERNEL_AFTER_DECODER
+    if image.hasalpha():
+        format = image.format
+        scaled = _resample(image.premultiply(), across, down, kernel).unpremultiply()
+        return scaled.rint().cast(format).copy(interpretation=image.interpretation)
+    return _resample(image, across, down, kernel)
+
+
+def smart_box(image: pyvips.Image, width: int, height: int) -> tuple[int, int]:
+    """Left and top of the most interesting region of a size."""
+    _, found = image.smartcrop(
+        min(width, image.width),
+        min(height, image.height),
+        interesting="attention",
+        attention_x=True,
+        attention_y=True,
+    )
+    left = round(found["attention_x"] - width / 2)
+    top = round(found["attention_y"] - height / 2)
+    return max(0, min(left, image.width - width)), max(0, min(top, image.height - height))
+
+
+def extend(
+    image: pyvips.Image, left: int, top: int, width: int, height: int, background: Color | None
+) -> pyvips.Image:
+    """Put the picture into a larger frame."""
+    from imgsvc_core.pixels.shapes import add_padding
+
+    right, bottom = width - left - image.width, height - top - image.height
+    return add_padding(image, top, right, bottom, left, background)
+
+
+def _resample(
+    image: pyvips.Image, across: float, down: float, kernel: Literal["lanczos2", "lanczos3"]
+) -> pyvips.Image:
+    if across >= 1 and down >= 1:
+        return image if across == down == 1 else image.reduce(across, down, kernel=kernel, gap=_GAP)
+    return image.resize(1 / across, vscale=1 / down, kernel="lanczos3")
+
+
+def _factor(have: int, want: int, full: float | None) -> float:
+    """The factor of a reduction, of the true size unless that would miss the wanted number of pixels."""
+    if full is not None and math.floor(have / (full / want) + 0.5) == want:
+        return full / want
+    return have / want
+
+
+def _band_values(image: pyvips.Image, color: Color | None) -> list[int]:
+    scale = 257 if is_deep(image) else 1
+    red, green, blue, alpha = (0, 0, 0, 0) if color is None else (*color.rgb, color.alpha)
+    values = [red, green, blue] if split_alpha(image)[0].bands == 3 else [red]
+    if image.hasalpha():
+        values.append(alpha)
+    return [value * scale for value in values]

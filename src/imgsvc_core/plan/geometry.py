@@ -1,0 +1,156 @@
+"""Sizes and positions: pure functions on whole numbers of pixels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from imgsvc_core.spec import Resize, Scale
+
+
+class Size(NamedTuple):
+    """Width and height in pixels, at least 1 each."""
+
+    width: int
+    height: int
+
+
+class Box(NamedTuple):
+    """A rectangle in pixels, from the top left corner of a picture."""
+
+    left: int
+    top: int
+    width: int
+    height: int
+
+    @property
+    def size(self) -> Size:
+        """Its width and height."""
+        return Size(self.width, self.height)
+
+
+class Placement(NamedTuple):
+    """How a resize comes about: scale to ``scaled``, then cut or pad to ``final``."""
+
+    scaled: Size
+    final: Size
+
+
+def resized(size: Size, resize: Resize) -> Placement:
+    """The sizes that a `Resize` leads to."""
+    if resize.mode == "auto":
+        scaled = _inside(size, resize.width, resize.height, upscale=resize.upscale)
+        return Placement(scaled, scaled)
+    assert resize.width is not None
+    assert resize.height is not None
+    box = Size(resize.width, resize.height)
+    if resize.mode == "fill":
+        return Placement(_inside(size, *box, upscale=resize.upscale), box)
+    if resize.mode == "fit":
+        scaled = _covering(size, box, upscale=resize.upscale)
+        return Placement(scaled, _smaller(scaled, box))
+    stretched = box if resize.upscale else _smaller(size, box)
+    return Placement(stretched, stretched)
+
+
+def scaled(size: Size, scale: Scale) -> Size:
+    """The size that a `Scale` leads to."""
+    width = _pixels(size.width * scale.size)
+    height = size.height * scale.size if scale.ratio is None else width * scale.ratio
+    return Size(width, _pixels(height))
+
+
+def rotated(size: Size, angle: float) -> Size:
+    """The upright frame around a picture turned by any angle in degrees."""
+    if angle % 90 == 0:
+        return Size(size.height, size.width) if angle % 180 else size
+    cosine, sine = abs(math.cos(math.radians(angle))), abs(math.sin(math.radians(angle)))
+    width = size.width * cosine + size.height * sine
+    height = size.width * sine + size.height * cosine
+    return Size(_pixels(width), _pixels(height))
+
+
+def largest_of_ratio(size: Size, ratio: tuple[float, float]) -> Size:
+    """The largest part of a picture that has an aspect ratio, width to height."""
+    across, down = ratio
+    if size.width * down > size.height * across:
+        return Size(min(size.width, _pixels(size.height * across / down)), size.height)
+    return Size(size.width, min(size.height, _pixels(size.width * down / across)))
+
+
+def clipped(size: Size, left: int, top: int, width: int, height: int) -> Box | None:
+    """The part of a rectangle that lies in a picture; ``None`` where none does."""
+    right, bottom = min(left + width, size.width), min(top + height, size.height)
+    left, top = max(left, 0), max(top, 0)
+    return Box(left, top, right - left, bottom - top) if right > left and bottom > top else None
+
+
+def around(center: tuple[float, float], inner: Size, outer: Size) -> tuple[int, int]:
+    """Left and top of a part as near as possible to being centred on a point, without leaving the picture."""
+    left, top = (
+        min(max(round(middle - part / 2), 0), whole - part)
+        for middle, part, whole in zip(center, inner, outer, strict=True)
+    )
+    return left, top
+
+
+def _inside(size: Size, width: int | None, height: int | None, *, upscale: bool) -> Size:
+    """The largest size of the same aspect within the box; a missing side is no bound."""
+    across = math.inf if width is None else width / size.width
+    down = math.inf if height is None else height / size.height
+    if not upscale and min(across, down) >= 1:
+        return size
+    if across <= down:
+        assert width is not None
+        return Size(width, _at_most(_pixels(size.height * width / size.width), height))
+    assert height is not None
+    return Size(_at_most(_pixels(size.width * height / size.height), width), height)
+
+
+def _covering(size: Size, box: Size, *, upscale: bool) -> Size:
+    """The smallest size of the same aspect that covers the box."""
+    across, down = box.width / size.width, box.height / size.height
+    if not upscale and max(across, down) >= 1:
+        return size
+    if across >= down:
+        return Size(box.width, max(box.height, _pixels(size.height * box.width / size.width)))
+    return Size(max(box.width, _pixels(size.width * box.height / size.height)), box.height)
+
+
+def _smaller(first: Size, second: Size) -> Size:
+    return Size(min(first.width, second.width), min(first.height, second.height))
+
+
+def _pixels(length: float) -> int:
+    """The nearest whole number of pixels, halves up, at least one."""
+    return max(1, math.floor(length + 0.5))
+
+
+def _at_most(value: int, bound: int | None) -> int:
+    return value if bound is None else min(value, bound)
+
+
+BoxMapping = Callable[[Box], Box]
+
+
+def scaled_box(box: Box, across: float, down: float) -> Box:
+    """A rectangle of a picture that is resampled."""
+    return Box(
+        round(box.left * across),
+        round(box.top * down),
+        _pixels(box.width * across),
+        _pixels(box.height * down),
+    )
+
+
+def rotated_box(box: Box, size: Size, frame: Size, angle: float) -> Box:
+    """A rectangle that goes round with its picture: its centre turns, its size stays."""
+    cosine, sine = math.cos(math.radians(angle)), math.sin(math.radians(angle))
+    across = box.left + box.width / 2 - size.width / 2
+    down = box.top + box.height / 2 - size.height / 2
+    center = (
+        cosine * across - sine * down + frame.width / 2,
+        sine * across + cosine * down + frame.height / 2,
+    )
+    return box._replace(left=round(center[0] - box.width / 2), top=round(center[1] - box.height / 2))

@@ -1,0 +1,64 @@
+"""Mirrorings and quarter turns as one of the eight EXIF orientations, and how they trade places with crops."""
+
+from __future__ import annotations
+
+from imgsvc_core.plan.geometry import Box, Size
+from imgsvc_core.spec import Flip
+
+_Matrix = tuple[int, int, int, int]
+
+# Where a stored vector (right, down) points in the upright picture, row by row, per EXIF orientation.
+_MATRICES: dict[int, _Matrix] = {
+    1: (1, 0, 0, 1),
+    2: (-1, 0, 0, 1),
+    3: (-1, 0, 0, -1),
+    4: (1, 0, 0, -1),
+    5: (0, 1, 1, 0),
+    6: (0, -1, 1, 0),
+    7: (0, -1, -1, 0),
+    8: (0, 1, -1, 0),
+}
+_ORIENTATIONS = {matrix: orientation for orientation, matrix in _MATRICES.items()}
+_QUARTERS = {0: 1, 90: 6, 180: 3, 270: 8}
+
+
+def then(first: int, second: int) -> int:
+    """The orientation that does ``first`` and after it ``second``."""
+    a, b, c, d = _MATRICES[second]
+    e, f, g, h = _MATRICES[first]
+    return _ORIENTATIONS[(a * e + b * g, a * f + b * h, c * e + d * g, c * f + d * h)]
+
+
+def of_flip(flip: Flip) -> int:
+    """The orientation that a flip is."""
+    return {(False, False): 1, (True, False): 2, (True, True): 3, (False, True): 4}[
+        (flip.horizontal, flip.vertical)
+    ]
+
+
+def of_angle(angle: float) -> int | None:
+    """The orientation that a clockwise rotation is; ``None`` where it is no multiple of 90 degrees."""
+    return _QUARTERS.get(int(angle) % 360) if angle % 90 == 0 else None
+
+
+def inverse(orientation: int) -> int:
+    """The orientation that takes another one back."""
+    return {6: 8, 8: 6}.get(orientation, orientation)
+
+
+def turned(size: Size, orientation: int) -> Size:
+    """The size after the turn."""
+    return Size(size.height, size.width) if orientation >= 5 else size
+
+
+def turned_box(box: Box, size: Size, orientation: int) -> Box:
+    """Where a rectangle of a picture of a size comes to lie."""
+    a, b, c, d = _MATRICES[orientation]
+    across = 2 * box.left + box.width - size.width
+    down = 2 * box.top + box.height - size.height
+    frame, part = turned(size, orientation), turned(box.size, orientation)
+    return Box(
+        (a * across + b * down + frame.width - part.width) // 2,
+        (c * across + d * down + frame.height - part.height) // 2,
+        *part,
+    )

@@ -1,0 +1,249 @@
+"""The whole way: a source, a request, a result."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pyvips
+
+from imgsvc_core import faces as face_detection
+from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs.boundary import translate_errors
+from imgsvc_core.codecs.probe import probe
+from imgsvc_core.codecs.readers import load
+from imgsvc_core.codecs.settings import LoadSettings
+from imgsvc_core.codecs.writers import Encoded, save
+from imgsvc_core.deadline import deadline
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.faces import Face
+from imgsvc_core.info import ImageInfo
+from imgsvc_core.limits import Limits, check_source
+from imgsvc_core.pixels import colorspace, geometry
+from imgsvc_core.pixels.render import render
+from imgsvc_core.plan import Plan, compile_plan, wants_faces
+from imgsvc_core.plan.geometry import Size
+from imgsvc_core.plan.loading import scale_for
+from imgsvc_core.plan.placement import watermark_size
+from imgsvc_core.result import Result, Timing
+from imgsvc_core.sources import Source, as_image, describe, is_url, open_bytes
+from imgsvc_core.spec import Spec, Watermark, parse
+from imgsvc_core.targets import Target, name_of, suffix_of, writing
+
+Watermarks = Mapping[str, Source] | Callable[[str], Source]
+"""Watermark pictures by id, or a function that gives them."""
+
+_FACE_SIDE = 640  # pixels of the longer side of the copy that faces are looked for in
+
+
+def inspect(
+    source: Source, *, limits: Limits | None = None, name: str | None = None, digest: bool = False
+) -> ImageInfo:
+    """The facts of a picture from its header; no pixels are decoded.
+
+    Args:
+        source: a path, encoded bytes, a binary file object, an fsspec URL, a numpy array or a pyvips image.
+        limits: what the source may have at most; only the number of bytes matters here.
+        name: the file name to report, where the source has none.
+        digest: whether to compute ``sha256``, which reads all bytes.
+
+    Raises:
+        SourceError: the source cannot be read or is no image.
+        SourceTooLarge: it has too many bytes.
+    """
+    picture = as_image(source)
+    if picture is not None:
+        return describe(picture, name=name)
+    data = open_bytes(source, limits or Limits.none(), name=name)
+    info = probe(data)
+    return attrs.evolve(info, sha256=data.sha256()) if digest else info
+
+
+def explain(
+    spec: Spec | Mapping[str, Any], info: ImageInfo, *, limits: Limits | None = None, suffix: str = ""
+) -> Plan:
+    """The plan of a request for a source with these facts; ``print`` it to read it.
+
+    ``suffix`` is that of the target's name. Faces are not looked for: places that depend on them are shown
+    as they are without any.
+
+    Raises:
+        SpecError: the request is wrong.
+        OutputTooLarge: the result would have too many pixels.
+    """
+    return compile_plan(parse(spec), info, limits=limits, suffix=suffix)
+
+
+def process(
+    source: Source,
+    spec: Spec | Mapping[str, Any] | None = None,
+    target: Target = None,
+    *,
+    limits: Limits | None = None,
+    watermarks: Watermarks | None = None,
+    name: str | None = None,
+    digest: bool = False,
+    accept: str | None = None,
+    threads: int | None = None,
+) -> Result:
+    """Do what a request asks for to one picture.
+
+    Args:
+        source: a path, encoded bytes, a binary file object, an fsspec URL, a numpy array (height x width
+            x channels, ``uint8`` or ``uint16``) or a pyvips image.
+        spec: the request, as `Spec` or as JSON values; nothing for a plain conversion.
+        target: a path, an fsspec URL or a binary file object; without one the bytes are in ``Result.data``.
+            A path or URL is written whole or not at all, and its suffix names the format where the request
+            does not.
+        limits: how much work the picture may cause; `Limits()` by default.
+        watermarks: the pictures of watermarks by id, or a function from id to picture.
+        name: the file name of the source to report, where it has none.
+        digest: whether to compute ``sha256`` of source and result.
+        accept: an HTTP ``Accept`` header, for the output format ``auto``.
+        threads: how many threads libvips may use for this picture; all cores by default.
+
+    Raises:
+        SpecError: the request is wrong.
+        SourceError: the source cannot be read or is no image.
+        LimitExceeded: the work would go beyond the limits.
+        UnsupportedOperation: the picture or the format cannot do what is asked.
+        MissingDependency: an optional package is needed.
+        EncodingFailed, TargetError: the result cannot be written.
+    """
+    started = time.perf_counter()
+    request, limits = parse({} if spec is None else spec), limits or Limits()
+    opened = _Opened.of(source, limits, name, digest=digest)
+    found = opened.find_faces() if wants_faces(request) else None
+    plan = compile_plan(
+        request, opened.info, limits=limits, faces=found or (), suffix=suffix_of(target), accept=accept
+    )
+    with deadline(limits.seconds) as watch:
+        image = watch.over(_on_threads(opened.load(plan.load), threads))
+        loaded = time.perf_counter()
+        with translate_errors(opened.info.format):
+            rendered = render(image, plan, _marks(watermarks, limits))
+        processed = time.perf_counter()
+        encoded = _write(rendered, plan, target)
+    finished = time.perf_counter()
+    output = attrs.evolve(probe(encoded.source), quality=encoded.quality, name=name_of(target))
+    if digest:
+        output = attrs.evolve(output, sha256=encoded.source.sha256())
+    return Result(
+        input=opened.info,
+        output=output,
+        data=encoded.data,
+        faces=None if found is None else plan.faces,
+        timing=Timing(
+            decode=_ms(loaded - started), process=_ms(processed - loaded), encode=_ms(finished - processed)
+        ),
+        plan=plan,
+    )
+
+
+@attrs.frozen
+class _Opened:
+    """A source whose facts are known: encoded bytes, or a picture in memory."""
+
+    info: ImageInfo
+    data: ByteSource | None
+    picture: pyvips.Image | None
+
+    @classmethod
+    def of(cls, source: Source, limits: Limits, name: str | None, *, digest: bool = False) -> _Opened:
+        picture = as_image(source)
+        if picture is not None:
+            info = describe(picture, name=name)
+            check_source(info, attrs.evolve(limits, source_bytes=None))
+            return cls(info, None, picture)
+        data = open_bytes(source, limits, name=name)
+        info = probe(data)
+        check_source(info, limits)
+        return cls(attrs.evolve(info, sha256=data.sha256()) if digest else info, data, None)
+
+    def load(self, settings: LoadSettings) -> pyvips.Image:
+        if self.picture is not None:
+            return self.picture
+        assert self.data is not None
+        return load(self.data, self.info, settings)
+
+    def find_faces(self) -> tuple[Face, ...]:
+        """The faces in the first frame, in pixels of the upright picture."""
+        info = self.info
+        scale = scale_for(info, max(1.0, max(info.width, info.height) / _FACE_SIDE), all_frames=False)
+        with translate_errors(info.format):
+            image = self.load(LoadSettings(scale=scale, sequential=True))
+            image = image.crop(0, 0, image.width, image.get_page_height())
+            upright = geometry.turn(colorspace.to_srgb(image).copy_memory(), info.orientation)
+            found = face_detection.detect(upright)
+        across = info.upright_size[0] / upright.width
+        down = info.upright_size[1] / upright.height
+        return tuple(face_detection.scaled(face, across, down) for face in found)
+
+
+@attrs.frozen
+class _Written:
+    source: ByteSource
+    data: bytes | None
+    quality: int | None
+
+
+def _write(image: pyvips.Image, plan: Plan, target: Target) -> _Written:
+    if len(plan.save) > 1:
+        image = image.copy_memory()
+    if isinstance(target, str | os.PathLike) and not is_url(target) and len(plan.save) == 1:
+        with writing(target) as file:
+            quality = save(image, plan.save[0], file).quality
+        return _Written(ByteSource(Path(target)), None, quality)
+    results = [save(image, settings) for settings in plan.save]
+    best: Encoded = min(results, key=lambda result: result.size)
+    assert best.data is not None
+    if target is not None:
+        with writing(target) as file:
+            file.write(best.data)
+    return _Written(ByteSource(best.data), None if target is not None else best.data, best.quality)
+
+
+def _marks(watermarks: Watermarks | None, limits: Limits) -> Callable[[Watermark, Size], pyvips.Image]:
+    """How to get the picture of a watermark for a picture of a size."""
+
+    def picture(watermark: Watermark, size: Size) -> pyvips.Image:
+        opened = _Opened.of(_resolve(watermarks, watermark.id), limits, None)
+        wanted = watermark_size(opened.info.upright_size, size, watermark)
+        request = Spec(resize={"width": wanted[0], "height": wanted[1], "mode": "stretch"})  # type: ignore[arg-type]
+        plan = compile_plan(request, attrs.evolve(opened.info, frames=1), suffix=".png")
+        with translate_errors(opened.info.format):
+            return render(opened.load(plan.load), plan, _no_marks).copy_memory()
+
+    return picture
+
+
+def _resolve(watermarks: Watermarks | None, id: str) -> Source:
+    try:
+        source = watermarks(id) if callable(watermarks) else (watermarks or {})[id]
+    except KeyError:
+        source = None
+    if source is None:
+        raise SpecError(
+            [Problem("watermark.id", f"Watermark 'id' parameter must be a known watermark, got '{id}'")]
+        )
+    return source
+
+
+def _no_marks(watermark: Watermark, size: Size) -> pyvips.Image:
+    raise AssertionError(watermark)
+
+
+def _on_threads(image: pyvips.Image, threads: int | None) -> pyvips.Image:
+    if threads is None:
+        return image
+    image = image.copy()
+    image.set_type(pyvips.GValue.gint_type, "concurrency", threads)
+    return image
+
+
+def _ms(seconds: float) -> float:
+    return round(1000 * seconds, 3)

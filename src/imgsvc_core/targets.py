@@ -1,0 +1,90 @@
+"""Everything that a result can be written to, whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO
+
+from imgsvc_core.errors import TargetError
+from imgsvc_core.sources import is_url
+
+Target = Any
+"""A path, an fsspec URL, or a binary file object."""
+
+
+def suffix_of(target: Target) -> str:
+    """The file suffix of a path or URL, with its dot."""
+    if is_url(target):
+        return PurePosixPath(target.partition("?")[0]).suffix
+    return Path(target).suffix if isinstance(target, str | os.PathLike) else ""
+
+
+def name_of(target: Target) -> str:
+    """The file name of a path or URL."""
+    if is_url(target):
+        return PurePosixPath(target.partition("?")[0]).name
+    return Path(target).name if isinstance(target, str | os.PathLike) else ""
+
+
+@contextlib.contextmanager
+def writing(target: Target) -> Iterator[BinaryIO]:
+    """A binary file that becomes the target when the block ends well, and leaves nothing otherwise.
+
+    Raises `TargetError` where the target cannot be written.
+    """
+    if is_url(target):
+        with _uploading(target) as file:
+            yield file
+    elif isinstance(target, str | os.PathLike):
+        with _replacing(Path(target)) as file:
+            yield file
+    else:
+        yield target
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file beside the target that takes its place in one step; links are followed, modes are kept."""
+    path = Path(os.path.realpath(path))
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
+    try:
+        file = beside.open("xb")
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    try:
+        with file:
+            yield file
+        if path.exists():
+            beside.chmod(path.stat().st_mode & 0o7777)
+        beside.replace(path)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _uploading(url: str) -> Iterator[BinaryIO]:
+    """Bytes are collected first: object stores write an object when it is closed, whole or not."""
+    import io
+
+    import fsspec
+
+    buffer = io.BytesIO()
+    yield buffer
+    try:
+        with fsspec.open(url, "wb") as file:
+            file.write(buffer.getbuffer())
+    except ImportError as error:
+        raise TargetError(f"Target '{url}' needs a package that is not installed: {error}.") from error
+    except (OSError, ValueError) as error:
+        raise TargetError(f"Target '{url}' cannot be written: {error}.") from error
+
+
+def _unwritable(path: Path, error: OSError) -> TargetError:
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    return TargetError(f"Target '{path}' cannot be written: {reason}.")
