@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-from typing_extensions import Buffer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
+
+from typing_extensions import Buffer
 
 from imgsvc_core.errors import EmptySource, SourceUnreachable
 

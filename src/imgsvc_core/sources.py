@@ -127,7 +127,7 @@ def _translated(url: str) -> Iterator[None]:
         ) from error
     except (OSError, ValueError, KeyError) as error:
         raise SourceUnreachable(
-            f"Source '{shown}' cannot be read: {error or type(error).__name__}."
+            f"Source '{shown}' cannot be read: {str(error) or type(error).__name__}."
         ) from error
 
 

@@ -19,9 +19,10 @@ _TURNS = {
     7: ("rot90", "flipver"),
     8: ("rot270",),
 }
+_Kernel = Literal["lanczos2", "lanczos3"]
 # What a decoder has already averaged needs fewer lobes: nothing visible is lost, and a third of the work.
-_KERNEL_AFTER_DECODER = "lanczos2"
-_KERNEL = "lanczos3"
+_KERNEL_AFTER_DECODER: _Kernel = "lanczos2"
+_KERNEL: _Kernel = "lanczos3"
 _GAP = 2.0  # boxes do the coarse part of a strong reduction, which bounds the lines held in memory
 
 
@@ -37,9 +38,7 @@ def rotate(
 ) -> pyvips.Image:
     """Turn clockwise by any angle about the centre, into a frame of a given size."""
     cosine, sine = math.cos(math.radians(angle)), math.sin(math.radians(angle))
-    if background is None and not image.hasalpha():
-        image = image.addalpha()
-    elif background is not None and background.alpha < 255 and not image.hasalpha():
+    if (background is None or background.alpha < 255) and not image.hasalpha():
         image = image.addalpha()
     if background is not None and not background.gray and split_alpha(image)[0].bands == 1:
         image = image.colourspace("rgb16" if is_deep(image) else "srgb")
@@ -64,7 +63,7 @@ def resample(
         _factor(image.width, width, full and full[0]),
         _factor(image.height, height, full and full[1]),
     )
-    kernel = _KERNEL if full is None else _KERNEL_AFTER_DECODER
+    kernel: _Kernel = _KERNEL if full is None else _KERNEL_AFTER_DECODER
     if image.hasalpha():
         format = image.format
         scaled = _resample(image.premultiply(), across, down, kernel).unpremultiply()
@@ -96,9 +95,7 @@ def extend(
     return add_padding(image, top, right, bottom, left, background)
 
 
-def _resample(
-    image: pyvips.Image, across: float, down: float, kernel: Literal["lanczos2", "lanczos3"]
-) -> pyvips.Image:
+def _resample(image: pyvips.Image, across: float, down: float, kernel: _Kernel) -> pyvips.Image:
     if across >= 1 and down >= 1:
         return image if across == down == 1 else image.reduce(across, down, kernel=kernel, gap=_GAP)
     return image.resize(1 / across, vscale=1 / down, kernel="lanczos3")

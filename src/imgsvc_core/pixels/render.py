@@ -7,9 +7,8 @@ from typing import Any
 
 import pyvips
 
-from imgsvc_core.color import enhance
-from imgsvc_core.pixels import colorspace, frames, geometry, overlay, pointwise, shapes, spatial
-from imgsvc_core.pixels.spatial import amounts
+from imgsvc_core.color.steps import Step as ColorStep
+from imgsvc_core.pixels import colorspace, frames, geometry, overlay, pointwise, shapes
 from imgsvc_core.plan import Plan, steps
 from imgsvc_core.plan.folding import fold
 from imgsvc_core.plan.geometry import Size
@@ -59,7 +58,7 @@ def _render_frame(
             image = image.crop(*decisions[index], *size)
         elif isinstance(step, steps.Recolor):
             if index not in decisions:
-                decisions[index] = enhance.measure(image) if step.enhance else ()
+                decisions[index] = _corrections(image) if step.enhance else ()
             blocks = fold((*decisions[index], *step.steps), gray=_is_gray(image))
             image = pointwise.apply_blocks(image, blocks)
         elif isinstance(step, steps.LayWatermark):
@@ -90,12 +89,8 @@ def _apply(image: pyvips.Image, step: steps.Step, scale: float) -> pyvips.Image:
             return image.crop(left, top, width, height)
         case steps.Extend():
             return geometry.extend(image, step.left, step.top, step.width, step.height, step.background)
-        case steps.Sharpen():
-            extent = min(image.width, image.height)
-            return spatial.sharpen(image, amounts.sharpen_gain(step.value), amounts.sharpen_sigma(extent))
-        case steps.Unsharp():
-            extent = min(image.width, image.height)
-            return spatial.unsharp(image, amounts.unsharp_gain(step.value), amounts.unsharp_sigma(extent))
+        case steps.Sharpen() | steps.Unsharp():
+            return _sharpen(image, step)
         case steps.ApplyFilter():
             return _filter(image, step.filter)
         case steps.ApplyMask(mask=mask):
@@ -111,7 +106,29 @@ def _apply(image: pyvips.Image, step: steps.Step, scale: float) -> pyvips.Image:
     raise AssertionError(step)
 
 
+# What works on neighbours or measures the picture needs numpy, which plain resizing should not wait for.
+
+
+def _corrections(image: pyvips.Image) -> tuple[ColorStep, ...]:
+    from imgsvc_core.color import enhance
+
+    return enhance.measure(image)
+
+
+def _sharpen(image: pyvips.Image, step: steps.Sharpen | steps.Unsharp) -> pyvips.Image:
+    from imgsvc_core.pixels import spatial
+    from imgsvc_core.pixels.spatial import amounts
+
+    extent = min(image.width, image.height)
+    if isinstance(step, steps.Sharpen):
+        return spatial.sharpen(image, amounts.sharpen_gain(step.value), amounts.sharpen_sigma(extent))
+    return spatial.unsharp(image, amounts.unsharp_gain(step.value), amounts.unsharp_sigma(extent))
+
+
 def _filter(image: pyvips.Image, operation: Filter) -> pyvips.Image:
+    from imgsvc_core.pixels import spatial
+    from imgsvc_core.pixels.spatial import amounts
+
     extent = min(image.width, image.height)
     match operation:
         case Blur(mode="gaussian", value=value):

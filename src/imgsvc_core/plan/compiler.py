@@ -39,11 +39,11 @@ from imgsvc_core.plan.steps import (
     Turn,
     Unsharp,
 )
-from imgsvc_core.spec import Output, Spec
 from imgsvc_core.spec import Crop as CropSpec
+from imgsvc_core.spec import Output, Spec
 from imgsvc_core.spec import Resize as ResizeSpec
 
-_SPATIAL_ADJUSTMENTS = {"sharpen": Sharpen, "unsharp": Unsharp}
+_SPATIAL_ADJUSTMENTS: dict[str, type[Sharpen | Unsharp]] = {"sharpen": Sharpen, "unsharp": Unsharp}
 _NO_CONVERSION = frozenset({"srgb", "gray", "palette"})
 
 
@@ -226,7 +226,7 @@ def _in_fast_order(moves: list[Step], info: ImageInfo) -> list[Step]:
 
 
 def _turn_late(steps: list[Step], stored: Size) -> list[Step]:
-    """Crop and resample the stored picture, then turn the small result: it streams, and moves fewer pixels."""
+    """Crop and resample the stored picture, then turn the result: that streams, and moves fewer pixels."""
     place = next((i for i, step in enumerate(steps) if isinstance(step, Resize)), 0)
     head = steps[1:place]
     if not place or not isinstance(steps[0], Turn) or not all(isinstance(step, Crop) for step in head):

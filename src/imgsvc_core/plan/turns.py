@@ -1,4 +1,4 @@
-"""Mirrorings and quarter turns as one of the eight EXIF orientations, and how they trade places with crops."""
+"""Mirrorings and quarter turns, as the eight EXIF orientations, and how they trade places with crops."""
 
 from __future__ import annotations
 
