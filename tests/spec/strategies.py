@@ -1,0 +1,79 @@
+"""Hypothesis strategies for requests, made from the declarations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from imgsvc_core.errors import SpecError
+from imgsvc_core.spec import FILTERS, OPERATIONS, Color, Operation, Param, Spec, params
+from imgsvc_core.spec.kinds import AspectRatio, Boolean, Choice, HexColor, Integer, Number, Text
+
+
+def values(param: Param) -> st.SearchStrategy[Any]:
+    """Valid values of a parameter in their Python form."""
+    match param.kind:
+        case Integer(minimum=low, maximum=high):
+            return st.integers(low, high)
+        case Number(minimum=low, maximum=high):
+            return st.floats(low, high)
+        case Boolean():
+            return st.booleans()
+        case Choice(options=options):
+            return st.sampled_from(options)
+        case Text(maximum=longest):
+            return st.text(min_size=1, max_size=min(longest, 30))
+        case HexColor(alpha=alpha):
+            channel = st.integers(0, 255)
+            return st.builds(Color, channel, channel, channel, channel if alpha else st.just(255))
+        case AspectRatio():
+            part = st.integers(1, 99_999).map(float)
+            return st.tuples(part, part)
+    raise AssertionError(param.kind)
+
+
+@st.composite
+def operations(draw: st.DrawFn, operation: type[Operation]) -> Operation:
+    """Valid operations of a class."""
+    chosen = {
+        name: draw(values(param))
+        for name, param in params(operation).items()
+        if param.required or draw(st.booleans())
+    }
+    try:
+        return operation(**chosen)
+    except SpecError:  # a rule between parameters; such a request is simply not drawn
+        return draw(st.nothing())
+
+
+def specs() -> st.SearchStrategy[Spec]:
+    """Valid requests."""
+    parts = {name: st.none() | operations(operation) for name, operation in OPERATIONS.items()}
+    filters = st.lists(st.sampled_from(FILTERS).flatmap(operations), max_size=4)
+    return st.builds(Spec, filter=filters, **parts)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
+    max_leaves=20,
+)
+"""Any JSON value, NaN and infinities included."""
+
+
+@st.composite
+def nearly_requests(draw: st.DrawFn) -> dict[str, Any]:
+    """Objects with the right keys and any values."""
+    request: dict[str, Any] = {}
+    for name, operation in {**OPERATIONS, **{item.key: item for item in FILTERS}}.items():
+        if not draw(st.booleans()):
+            continue
+        names = st.sampled_from(list(params(operation)))
+        usual = st.sampled_from([0, 1, -1, 50, 1.5, "fit", "rect", "16:9", "fff", True, None])
+        value = draw(st.dictionaries(names, usual | json_values, max_size=4) | json_values)
+        if name in OPERATIONS:
+            request[name] = value
+        else:
+            request.setdefault(draw(st.sampled_from(["filter", "stylize"])), {})[name] = value
+    return request

@@ -1,0 +1,230 @@
+"""JSON to specs and back."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from imgsvc_core import SpecError
+from imgsvc_core.spec import (
+    Blur,
+    Color,
+    Halftone,
+    Isolate,
+    Output,
+    Resize,
+    Sepia,
+    Spec,
+    Vignette,
+    parse,
+    unparse,
+)
+from tests.spec.strategies import json_values, nearly_requests, specs
+
+
+@given(specs())
+def test_unparsing_and_parsing_gives_the_same_spec(spec: Spec) -> None:
+    assert parse(unparse(spec)) == spec
+    assert parse(json.loads(json.dumps(unparse(spec)))) == spec
+
+
+@given(specs())
+def test_equal_specs_have_equal_hashes_and_digests(spec: Spec) -> None:
+    again = parse(unparse(spec))
+    assert hash(again) == hash(spec)
+    assert again.digest == spec.digest
+    assert len(spec.digest) == 64
+
+
+@given(json_values | nearly_requests())
+def test_any_json_value_gives_a_spec_or_a_spec_error(value: Any) -> None:
+    try:
+        outcome: Any = parse(value)
+    except SpecError as error:
+        outcome = error
+    assert isinstance(outcome, Spec) or all(problem.message for problem in outcome.problems)
+
+
+def test_specs_are_built_directly_too() -> None:
+    built = Spec(resize=Resize(width=800), filter=Sepia(value=60), output=Output(format="webp"))
+    document = {"resize": {"width": 800}, "filter": {"sepia": {"value": 60}}, "output": {"format": "webp"}}
+    assert built == parse(document)
+
+
+def test_direct_building_is_as_strict_as_parsing() -> None:
+    with pytest.raises(SpecError, match="Resize 'width' parameter must be integer within 1 to 65535 range"):
+        Resize(width=0)
+    with pytest.raises(SpecError, match="Sepia 'value' parameter must be float within 0 to 100 range"):
+        Sepia(value=float("nan"))
+    with pytest.raises(SpecError, match="Filter must be built from filter classes"):
+        Spec(filter=["sepia"])
+
+
+@pytest.mark.parametrize(
+    ("request_", "path", "message"),
+    [
+        (
+            {"adjust": {"brightness": 101}},
+            "adjust.brightness",
+            "Adjust 'brightness' parameter must be integer within -100 to 100 range, got 101",
+        ),
+        (
+            {"adjust": {"highlight": 1}},
+            "adjust.highlight",
+            "Adjust 'highlight' parameter must be integer within -100 to 0 range, got 1",
+        ),
+        (
+            {"filter": {"sepia": {"value": "60"}}},
+            "filter.sepia.value",
+            "Sepia 'value' parameter must be float within 0 to 100 range, got \"60\"",
+        ),
+        (
+            {"filter": {"blur": {"value": 10}}},
+            "filter.blur.mode",
+            "Blur 'mode' parameter is required and must be one of gaussian, motion, zoom",
+        ),
+        (
+            {"filter": [{"sepia": {"value": 1}}, {"blur": {"mode": "box", "value": 1}}]},
+            "filter[1].blur.mode",
+            "Blur 'mode' parameter must be one of gaussian, motion, zoom, got \"box\"",
+        ),
+        (
+            {"stylize": {"pixelate": {"value": 1}}},
+            "stylize.pixelate",
+            "Filter has no 'pixelate' parameter; did you mean 'pixellate'?",
+        ),
+        (
+            {"resize": {"widht": 5, "height": 1}},
+            "resize.widht",
+            "Resize has no 'widht' parameter; did you mean 'width'?",
+        ),
+        ({"resize": {}}, "resize.width", "Resize needs at least one of 'width' and 'height', got none"),
+        (
+            {"resize": {"width": 10, "mode": "fit"}},
+            "resize.height",
+            "Resize 'height' parameter is required when 'mode' is fit",
+        ),
+        (
+            {"watermark": {"id": "a", "gravity": "top", "x": 1}},
+            "watermark.gravity",
+            "Watermark 'gravity' parameter cannot be used together with 'x'; give one",
+        ),
+        ({"resize": 5}, "resize", "Resize must be an object of parameters, got 5"),
+        ([], "", "The request must be a JSON object, got []"),
+        (
+            {"filter": {"duotone": {"light": "80ffffff", "dark": "000"}}},
+            "filter.duotone.light",
+            "Duotone 'light' parameter must be hex color RGB or RRGGBB, got \"80ffffff\"",
+        ),
+    ],
+)  # fmt: skip
+def test_messages_name_the_parameter_the_expectation_and_what_came(
+    request_: Any, path: str, message: str
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        parse(request_)
+    assert [(problem.path, problem.message) for problem in caught.value.problems] == [(path, message)]
+
+
+def test_all_problems_come_at_once_in_the_order_of_the_operations() -> None:
+    bad = {
+        "output": {"format": "exe", "quality": 0},
+        "unknown": 1,
+        "filter": {"sepia": {}, "vignette": {"value": -1, "radius": 0}},
+        "resize": {"width": "x", "mode": "fit"},
+    }
+    with pytest.raises(SpecError) as caught:
+        parse(bad)
+    assert [problem.path for problem in caught.value.problems] == [
+        "resize.width",
+        "resize.height",
+        "filter.sepia.value",
+        "filter.vignette.value",
+        "output.format",
+        "output.quality",
+        "unknown",
+    ]
+    assert str(caught.value).count("; ") >= 6
+
+
+def test_filter_and_its_old_name_exclude_each_other() -> None:
+    with pytest.raises(SpecError, match="'stylize' is the old name of 'filter'"):
+        parse({"filter": {}, "stylize": {}})
+    old, new = ({key: {"sepia": {"value": 5}}} for key in ("stylize", "filter"))
+    assert parse(old) == parse(new)
+
+
+def test_an_object_of_filters_has_a_fixed_order() -> None:
+    blur = {"mode": "gaussian", "value": 5}
+    first = parse({"filter": {"blur": blur, "isolate": {"color": "f00"}, "halftone": {"value": 3}}})
+    second = parse({"filter": {"halftone": {"value": 3}, "isolate": {"color": "f00"}, "blur": blur}})
+    assert first == second
+    assert [type(item) for item in first.filter] == [Isolate, Blur, Halftone]
+
+
+def test_an_array_of_filters_keeps_its_order_and_repeats() -> None:
+    items = [
+        {"vignette": {"value": 5, "radius": 1}},
+        {"sepia": {"value": 1}},
+        {"vignette": {"value": 5, "radius": 1}},
+    ]
+    assert [type(item) for item in parse({"filter": items}).filter] == [Vignette, Sepia, Vignette]
+
+
+@given(st.sampled_from(["RGB", "RRGGBB", "AARRGGBB"]), st.booleans(), st.data())
+def test_colors_in_every_notation(notation: str, hash_: bool, data: st.DataObject) -> None:
+    digits = data.draw(st.text("0123456789abcdefABCDEF", min_size=len(notation), max_size=len(notation)))
+    color = Color.parse(("#" if hash_ else "") + digits)
+    if len(digits) == 3:
+        assert color.rgb == tuple(17 * int(digit, 16) for digit in digits)
+    else:
+        assert color.rgb == tuple(bytes.fromhex(digits[-6:]))
+    assert color.alpha == (int(digits[:2], 16) if len(digits) == 8 else 255)
+    assert Color.parse(str(color)) == color
+
+
+@pytest.mark.parametrize(
+    "text", ["", "#", "ff", "ffff", "fffff", "fffffff", "ggg", "##fff", "ffﬀ", "+12", " fff"]
+)
+def test_what_is_no_color_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(text)):
+        Color.parse(text)
+
+
+def test_numbers_are_numbers() -> None:
+    assert parse({"resize": {"width": 5.0}}) == parse({"resize": {"width": 5}})
+    for value in (True, "5", 5.5, None, float("inf"), 10**400, [5]):
+        with pytest.raises(SpecError):
+            parse({"resize": {"width": value, "height": None}})
+
+
+@pytest.mark.parametrize(
+    "neutral",
+    [
+        {"adjust": {"brightness": 0, "opacity": 1, "invert": False}},
+        {"filter": {"sepia": {"value": 0}}},
+        {"filter": {"vignette": {"value": 50, "radius": 100}}},
+        {"filter": {"isolate": {"color": "fff", "threshold": 1}}},
+        {"flip": {}},
+        {"rotate": {"angle": 0}},
+        {"scale": {"size": 1}},
+        {"padding": {}},
+        {"border": {"size": 0}},
+        {"auto": {"enhance": False}},
+        {"mask": {"shape": "rounded", "radius": 0}},
+    ],
+)
+def test_what_changes_nothing_leaves_no_trace_in_the_canonical_form(neutral: dict[str, Any]) -> None:
+    assert parse(neutral).canonical() == "{}"
+    assert parse(neutral).digest == Spec().digest
+
+
+def test_the_digest_is_stable() -> None:
+    spec = parse({"resize": {"width": 800}, "output": {"format": "jpeg"}})
+    assert spec.canonical() == '{"output":{"format":"jpg"},"resize":{"width":800}}'
+    assert spec.digest == "e695bcb4471f9813bb39eef661fee751c4c449b5b4ea773264e08396bfbffbe6"

@@ -1,0 +1,49 @@
+"""The JSON Schema and the parser agree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from jsonschema import Draft202012Validator
+
+from imgsvc_core import SpecError
+from imgsvc_core.spec import FILTERS, OPERATIONS, Spec, params, parse, request_schema, unparse
+from tests.spec.strategies import json_values, nearly_requests, specs
+
+_VALIDATOR = Draft202012Validator(request_schema())
+
+
+def test_the_schema_is_valid() -> None:
+    Draft202012Validator.check_schema(request_schema())
+
+
+@given(specs())
+def test_every_spec_fits_the_schema(spec: Spec) -> None:
+    _VALIDATOR.validate(unparse(spec))
+
+
+@given(json_values | nearly_requests())
+def test_what_fits_the_schema_is_parsed(value: Any) -> None:
+    if _VALIDATOR.is_valid(value):
+        parse(value)
+
+
+@given(nearly_requests())
+def test_what_is_parsed_fits_the_schema_where_nothing_is_null(value: dict[str, Any]) -> None:
+    try:
+        spec = parse(value)
+    except SpecError:
+        return
+    _VALIDATOR.validate(unparse(spec))
+
+
+def test_every_parameter_is_described_with_its_range_and_default() -> None:
+    schema = request_schema()["properties"]
+    filters = schema["filter"]["anyOf"][0]["properties"]
+    for operation in [*OPERATIONS.values(), *FILTERS]:
+        described = (schema if operation in OPERATIONS.values() else filters)[operation.key]["properties"]
+        assert list(described) == list(params(operation))
+        for name, param in params(operation).items():
+            assert param.doc in described[name]["description"]
+            assert ("default" in described[name]) == (not param.required and param.default is not None)
