@@ -60,7 +60,7 @@ WORKS = (
     Work(
         "duotone",
         "portrait.jpg",
-        {"filter": {"duotone": {"light": "ffd9a0", "dark": "1b1464"}}, "output": {"format": "jpg"}},
+        {"filter": {"duotone": {"light": "ffe2b8", "dark": "120a52"}}, "output": {"format": "jpg"}},
     ),
     Work("as taken", "coffee.heic", {"output": {"format": "jpg"}}),
     Work(
@@ -86,15 +86,15 @@ WORKS = (
     Work(
         "turned",
         "logo.png",
-        {"rotate": {"angle": 20}, "resize": {"width": 400}, "output": {"format": "jp2"}},
+        {"rotate": {"angle": 20}, "resize": {"width": 400}, "output": {"format": "jp2", "lossless": True}},
     ),
     Work("animated", "day.gif", {"adjust": {"saturation": 35}, "output": {"format": "webp"}}),
     Work(
-        "pixels",
+        "evening",
         "day.gif",
         {
-            "filter": {"pixellate": {"value": 60}},
-            "adjust": {"hue": 150},
+            "filter": {"duotone": {"light": "ffb199", "dark": "13113c"}},
+            "mask": {"shape": "rounded", "radius": 24},
             "output": {"format": "apng"},
         },
     ),
@@ -110,7 +110,7 @@ def main(folder: str = "build/demo") -> int:
             PICTURES / work.source, work.request, target / work.target, watermarks=WATERMARKS
         )
         results.append(result)
-        milliseconds = sum(result.timing.values())
+        milliseconds = sum(attrs.astuple(result.timing))
         print(f"{work.source:13}-> {work.target:18}{result.output.bytes:8,} bytes{milliseconds:7.0f} ms")
     save(contact_sheet(target), target / "sheet.jpg")
     page = target / "index.html"
@@ -122,7 +122,7 @@ def main(folder: str = "build/demo") -> int:
 def contact_sheet(folder: Path) -> Image.Image:
     """All results, each under the request that made it."""
     cells = [
-        Cell((folder / work.target).read_bytes(), f"{work.source} → {work.target}", _short(work.request))
+        Cell((folder / work.target).read_bytes(), f"{work.source} to {work.target}", _short(work.request))
         for work in WORKS
     ]
     rows = [cells[start : start + 4] for start in range(0, len(cells), 4)]
@@ -130,10 +130,14 @@ def contact_sheet(folder: Path) -> Image.Image:
 
 
 def _short(request: dict[str, Any]) -> str:
-    steps = (key for key in request if key != "output")
-    return ", ".join(
-        name for key in steps for name in (request[key] if key in ("adjust", "filter") else [key])
-    )
+    """Names of the operations, with adjustments and filters by name."""
+    names = [
+        name
+        for key, part in request.items()
+        if key != "output"
+        for name in (part if key in ("adjust", "filter") else (key,))
+    ]
+    return ", ".join(names) or "converted"
 
 
 def _page(folder: Path, results: list[imgsvc.Result]) -> str:

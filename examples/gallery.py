@@ -17,13 +17,7 @@ SMALL = {"crop": {"mode": "ratio", "ratio": "4:3", "gravity": "top"}, "resize": 
 SHOWN = {"width": 168, "height": 126}
 
 AMOUNTS = [{"value": value} for value in (5, 15, 30, 60, 100)]
-DUOTONES = (
-    ("ffffff", "000000"),
-    ("ffd9a0", "1b1464"),
-    ("ffb199", "003b46"),
-    ("e8ff8b", "3d0c45"),
-    ("111", "fec"),
-)
+DUOTONES = (("fff", "000"), ("ffd9a0", "1b1464"), ("ffb199", "003b46"), ("e8ff8b", "3d0c45"), ("112", "fec"))
 
 FILTER_ROWS: tuple[tuple[str, Sequence[dict[str, Any]]], ...] = (
     ("isolate", [{"color": "b5322a", "threshold": value} for value in (0, 0.05, 0.1, 0.3, 0.6)]),

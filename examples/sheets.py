@@ -48,9 +48,33 @@ def save(paper: Image.Image, target: Path, *, max_bytes: int = 290_000) -> None:
 
 
 def _shown(picture: bytes, width: int, height: int) -> Image.Image:
+    """The picture inside a frame of the given size; of an animation four frames."""
+    frames = imgsvc.inspect(picture).frames
+    if frames == 1:
+        return _still(picture, width, height)
+    spec = imgsvc.Spec(output=imgsvc.Output(format="webp", lossless=True))
+    animation = Image.open(io.BytesIO(_bytes(picture, spec)))
+    shown = Image.new("RGB", (width, height), _PAPER)
+    for part in range(4):
+        animation.seek(frames * (2 * part + 5) // 14)
+        encoded = io.BytesIO()
+        animation.save(encoded, "png")
+        across, down = (width - 6) // 2, (height - 6) // 2
+        place = (part % 2 * (across + 6), part // 2 * (down + 6))
+        shown.paste(_still(encoded.getvalue(), across, down), place)
+    return shown
+
+
+def _still(picture: bytes, width: int, height: int) -> Image.Image:
     box = imgsvc.Resize(width=width, height=height, mode="fill", upscale=False, background=_PAPER)
-    spec = imgsvc.Spec(resize=box, output=imgsvc.Output(format="png", background=_PAPER))
-    shown = Image.open(io.BytesIO(imgsvc.process(picture, spec).data)).convert("RGBA")
-    paper = Image.new("RGBA", shown.size, _PAPER)
-    paper.alpha_composite(shown)
+    spec = imgsvc.Spec(resize=box, output=imgsvc.Output(format="png"))
+    still = Image.open(io.BytesIO(_bytes(picture, spec))).convert("RGBA")
+    paper = Image.new("RGBA", still.size, _PAPER)
+    paper.alpha_composite(still)
     return paper.convert("RGB")
+
+
+def _bytes(picture: bytes, spec: imgsvc.Spec) -> bytes:
+    data = imgsvc.process(picture, spec).data
+    assert data is not None
+    return data

@@ -1,0 +1,99 @@
+"""The documentation says what the code says."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import sys
+from pathlib import Path
+
+import attrs
+import pytest
+from examples.gallery import FILTER_ROWS
+
+import imgsvc_core as imgsvc
+from imgsvc_core.limits import Limits
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
+sys.path.insert(0, str(DOCS / "_ext"))
+
+import tables  # noqa: E402
+
+
+def section(text: str, heading: str) -> str:
+    """What stands below a heading, up to the next."""
+    body = re.search(rf"^#+ {re.escape(heading)}$(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL)
+    assert body, f"there is no heading {heading}"
+    return body[1]
+
+
+@pytest.mark.parametrize("key", imgsvc.OPERATIONS)
+def test_reference_has_every_parameter_of_every_operation(key: str) -> None:
+    found = section(tables.operations(), key)
+    for name, param in imgsvc.params(imgsvc.OPERATIONS[key]).items():
+        (row,) = [line for line in found.splitlines() if line.startswith(f"| `{name}` |")]
+        assert param.doc in row
+        assert param.kind.expectation in row
+        assert ("required" in row) == param.required
+
+
+@pytest.mark.parametrize("item", imgsvc.FILTERS, ids=lambda item: item.key)
+def test_reference_has_every_parameter_of_every_filter(item: type[imgsvc.Filter]) -> None:
+    found = section(tables.filters(), f"filter.{item.key}")
+    assert re.findall(r"^\| `(\w+)` \|", found, re.MULTILINE) == list(imgsvc.params(item))
+
+
+def test_reference_has_every_rule_between_parameters() -> None:
+    found = section(tables.operations(), "resize")
+    assert "- At least one of `width` and `height` is required." in found
+    assert "- `width` and `height` must be given where `mode` is `fit` or `fill` or `stretch`." in found
+
+
+def test_reference_has_every_format_error_limit_and_fact() -> None:
+    assert all(f"| `{name}`" in tables.formats() for name in imgsvc.FORMATS)
+    assert all(f"| `{name}` |" in tables.format_abilities() for name in imgsvc.FORMATS)
+    assert all(
+        f"| `{item.slug}` | `{item.__name__}` |" in tables.error_tree() for item in tables.error_classes()
+    )
+    assert all(f"| `{field.name}` |" in tables.limits() for field in attrs.fields(Limits))
+    assert all(f"| `{field.name}` |" in tables.image_info() for field in attrs.fields(imgsvc.ImageInfo))
+
+
+def test_tables_are_rectangular() -> None:
+    for make in tables.TABLES.values():
+        lines = [line for line in make().splitlines() if line.startswith("|")]
+        for upper, lower in itertools.pairwise(lines):
+            if lower.startswith("| ---"):
+                assert upper.count(" | ") == lower.count(" | ")
+
+
+def test_schema_page_is_the_schema() -> None:
+    assert json.loads(tables.schema().removeprefix("```json").removesuffix("```")) == imgsvc.request_schema()
+
+
+def test_formulas_are_given_for_every_adjustment_and_filter() -> None:
+    page = (DOCS / "looks.md").read_text(encoding="utf-8")
+    for name in imgsvc.params(imgsvc.Adjust):
+        assert f"\n| {name} |" in section(page, "Adjustments")
+    for item in imgsvc.FILTERS:
+        assert re.search(rf"^\| {item.key}\b", section(page, "Filters"), re.MULTILINE)
+
+
+def test_gallery_shows_every_filter() -> None:
+    assert {name for name, _ in FILTER_ROWS} == {item.key for item in imgsvc.FILTERS}
+
+
+def test_every_page_is_reachable() -> None:
+    listed = re.findall(r"```\{toctree\}.*?```", (DOCS / "index.md").read_text(encoding="utf-8"), re.DOTALL)
+    names = {line for block in listed for line in block.splitlines()[1:]}
+    assert {str(path.relative_to(DOCS).with_suffix("")) for path in PAGES} - {"index"} <= names
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_placeholders_and_pictures_of_pages_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert set(re.findall(r"^<!-- table: (\w+) -->$", text, re.MULTILINE)) <= tables.TABLES.keys()
+    for picture in re.findall(r"```\{image\} (\S+)", text):
+        assert (page.parent / picture).is_file()
