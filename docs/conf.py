@@ -16,6 +16,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.doctest",
+    "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "declarations",
 ]
@@ -27,13 +28,18 @@ default_role = "any"
 add_module_names = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-doctest_global_setup = """
-import os
+doctest_global_setup = f"""
+import os, shutil, tempfile
 import imgsvc_core as imgsvc
 
-os.chdir(os.path.join(os.path.dirname(imgsvc.__file__), "..", "..", "examples", "pictures"))
+before, folder = os.getcwd(), tempfile.mkdtemp()
+shutil.copytree({str(Path(__file__).parent.parent / "examples" / "pictures")!r}, folder, dirs_exist_ok=True)
+os.chdir(folder)
+"""
+doctest_global_cleanup = """
+os.chdir(before)
+shutil.rmtree(folder)
 """
 
 html_theme = "furo"
 html_title = f"imgsvc {release}"
-html_static_path = ["images"]

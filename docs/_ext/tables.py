@@ -93,6 +93,20 @@ def schema() -> str:
     return f"```json\n{json.dumps(request_schema(), indent=2, ensure_ascii=False)}\n```"
 
 
+def command() -> str:
+    """The help of the command and of each of its subcommands."""
+    import click
+    from imgsvc_cli.__main__ import main
+
+    group = click.Context(main, info_name="imgsvc")
+    subcommands = {name: main.get_command(group, name) for name in main.list_commands(group)}
+    helps = [main.get_help(group)]
+    for name, subcommand in subcommands.items():
+        context = click.Context(subcommand, info_name=name, parent=group)
+        helps.append(f"## imgsvc {name}\n\n```text\n{subcommand.get_help(context)}\n```")
+    return "\n\n".join([f"```text\n{helps[0]}\n```", *helps[1:]])
+
+
 TABLES: Mapping[str, Callable[[], str]] = {
     table.__name__: table
     for table in (
@@ -105,6 +119,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
         limits,
         image_info,
         schema,
+        command,
     )
 }
 

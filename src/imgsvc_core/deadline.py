@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import time
+import threading
 from collections.abc import Iterator
-from typing import Any
 
 import pyvips
 
@@ -15,31 +14,35 @@ from imgsvc_core.errors import ImgsvcError, TimeLimitExceeded
 class Watch:
     """Stops the evaluation of the pictures it watches over, once the time is up."""
 
-    def __init__(self, seconds: float | None) -> None:
-        self.seconds = seconds
+    def __init__(self) -> None:
         self.expired = False
-        self._end = None if seconds is None else time.monotonic() + seconds
+        self._lock = threading.Lock()
+        self._watched: list[pyvips.Image] = []
 
     def over(self, image: pyvips.Image) -> pyvips.Image:
         """The picture, watched: everything computed from it stops when the time is up."""
-        if self._end is None:
-            return image
         watched = image.copy()
-        watched.set_progress(True)
-        watched.signal_connect("eval", self._check)
+        with self._lock:
+            self._watched.append(watched)
+            watched.set_kill(self.expired)
         return watched
 
-    def _check(self, image: pyvips.Image, _progress: Any) -> None:
-        assert self._end is not None
-        if time.monotonic() > self._end:
+    def expire(self) -> None:
+        """Stop everything."""
+        with self._lock:
             self.expired = True
-            image.set_kill(True)
+            for image in self._watched:
+                image.set_kill(True)
 
 
 @contextlib.contextmanager
 def deadline(seconds: float | None) -> Iterator[Watch]:
     """A watch for the block, which ends with `TimeLimitExceeded` where the watch had to stop something."""
-    watch = Watch(seconds)
+    watch = Watch()
+    timer = threading.Timer(seconds or 0, watch.expire)
+    timer.daemon = True
+    if seconds is not None:
+        timer.start()
     try:
         yield watch
     except (ImgsvcError, pyvips.Error) as error:
@@ -49,3 +52,5 @@ def deadline(seconds: float | None) -> Iterator[Watch]:
             f"Processing took longer than the {seconds:g} seconds that are allowed: ask for less, "
             "or send a smaller image."
         ) from error
+    finally:
+        timer.cancel()

@@ -127,7 +127,7 @@ def process(
         with translate_errors(opened.info.format):
             rendered = render(image, plan, _marks(watermarks, limits))
         processed = time.perf_counter()
-        encoded = _write(rendered, plan, target)
+        encoded = _write(watch.over(rendered), plan, target)
     finished = time.perf_counter()
     output = attrs.evolve(probe(encoded.source), quality=encoded.quality, name=name_of(target))
     if digest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from bisect import bisect_left
 from collections.abc import Sequence
 
@@ -27,13 +28,15 @@ def estimate_quality(luminance: Sequence[int], chrominance: Sequence[int] = ()) 
     that encoder (libjpeg and its descendants) and the nearest in coarseness for others. The order of the
     entries does not matter.
     """
-    base = _LUMINANCE + (_CHROMINANCE if chrominance else ())
+    color = bool(chrominance)
     total = sum(luminance) + sum(chrominance)
-    above = bisect_left(range(1, 101), -total, key=lambda quality: -_scaled_sum(base, quality)) + 1
+    above = bisect_left(range(1, 101), -total, key=lambda quality: -_scaled_sum(color, quality)) + 1
     candidates = [quality for quality in (above - 1, above) if 1 <= quality <= 100]
-    return min(candidates, key=lambda quality: abs(_scaled_sum(base, quality) - total))
+    return min(candidates, key=lambda quality: abs(_scaled_sum(color, quality) - total))
 
 
-def _scaled_sum(base: Sequence[int], quality: int) -> int:
+@functools.cache
+def _scaled_sum(color: bool, quality: int) -> int:
+    base = _LUMINANCE + _CHROMINANCE if color else _LUMINANCE
     scale = 5000 // quality if quality < 50 else 200 - 2 * quality
     return sum(min(255, max(1, (entry * scale + 50) // 100)) for entry in base)
