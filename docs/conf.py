@@ -28,6 +28,7 @@ default_role = "any"
 add_module_names = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
+doctest_test_doctest_blocks = ""  # those in docstrings run under pytest
 doctest_global_setup = f"""
 import os, shutil, tempfile
 import imgsvc_core as imgsvc
