@@ -24,7 +24,7 @@ exclude_patterns = ["_build"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
-default_role = "any"
+default_role = "code"
 add_module_names = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"

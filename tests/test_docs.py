@@ -85,6 +85,15 @@ def test_gallery_shows_every_filter() -> None:
     assert {name for name, _ in FILTER_ROWS} == {item.key for item in imgsvc.FILTERS}
 
 
+def test_api_page_has_every_public_name_without_a_table_of_its_own() -> None:
+    page = (DOCS / "reference" / "api.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\.\. (?:auto\w+|data):: (\w+)", page, re.MULTILINE))
+    tabled = {
+        item.__name__ for item in (*tables.error_classes(), *imgsvc.OPERATIONS.values(), *imgsvc.FILTERS)
+    }
+    assert set(imgsvc.__all__) - tabled - {"__version__"} == listed
+
+
 def test_every_page_is_reachable() -> None:
     listed = re.findall(r"```\{toctree\}.*?```", (DOCS / "index.md").read_text(encoding="utf-8"), re.DOTALL)
     names = {line for block in listed for line in block.splitlines()[1:]}
