@@ -132,8 +132,8 @@ def _by_cascade(cv2: Any, small: pyvips.Image) -> list[Face]:
         outputRejectLevels=True,
     )
     return [
-        Face(*(int(side) for side in box), score=round(float(weight), 3))
-        for box, weight in zip(boxes, weights, strict=True)
+        Face(int(left), int(top), int(width), int(height), round(float(weight), 3))
+        for (left, top, width, height), weight in zip(boxes, weights, strict=True)
     ]
 
 
@@ -142,6 +142,6 @@ def _by_network(cv2: Any, small: pyvips.Image, model: Path) -> list[Face]:
     pixels = small.colourspace("srgb").numpy()[:, :, ::-1].copy()
     _, rows = detector.detect(pixels)
     return [
-        Face(*(max(0, int(side)) for side in row[:4]), score=round(float(row[-1]), 3))
+        Face(max(0, int(row[0])), max(0, int(row[1])), int(row[2]), int(row[3]), round(float(row[-1]), 3))
         for row in (rows if rows is not None else ())
     ]

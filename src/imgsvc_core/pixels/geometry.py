@@ -7,7 +7,8 @@ from typing import Literal
 
 import pyvips
 
-from imgsvc_core.pixels.channels import is_deep, split_alpha
+from imgsvc_core.pixels.blending import band_values, fit_for
+from imgsvc_core.pixels.shapes import add_padding
 from imgsvc_core.spec import Color
 
 _TURNS = {
@@ -38,10 +39,7 @@ def rotate(
 ) -> pyvips.Image:
     """Turn clockwise by any angle about the centre, into a frame of a given size."""
     cosine, sine = math.cos(math.radians(angle)), math.sin(math.radians(angle))
-    if (background is None or background.alpha < 255) and not image.hasalpha():
-        image = image.addalpha()
-    if background is not None and not background.gray and split_alpha(image)[0].bands == 1:
-        image = image.colourspace("rgb16" if is_deep(image) else "srgb")
+    image = fit_for(image, background)
     middle_x, middle_y = (image.width - 1) / 2, (image.height - 1) / 2
     return image.affine(
         [cosine, -sine, sine, cosine],
@@ -51,7 +49,7 @@ def rotate(
         odx=(width - 1) / 2,
         ody=(height - 1) / 2,
         oarea=[0, 0, width, height],
-        background=_band_values(image, background),
+        background=band_values(image, background),
     )
 
 
@@ -89,8 +87,6 @@ def extend(
     image: pyvips.Image, left: int, top: int, width: int, height: int, background: Color | None
 ) -> pyvips.Image:
     """Put the picture into a larger frame."""
-    from imgsvc_core.pixels.shapes import add_padding
-
     right, bottom = width - left - image.width, height - top - image.height
     return add_padding(image, top, right, bottom, left, background)
 
@@ -106,12 +102,3 @@ def _factor(have: int, want: int, full: float | None) -> float:
     if full is not None and math.floor(have / (full / want) + 0.5) == want:
         return full / want
     return have / want
-
-
-def _band_values(image: pyvips.Image, color: Color | None) -> list[int]:
-    scale = 257 if is_deep(image) else 1
-    red, green, blue, alpha = (0, 0, 0, 0) if color is None else (*color.rgb, color.alpha)
-    values = [red, green, blue] if split_alpha(image)[0].bands == 3 else [red]
-    if image.hasalpha():
-        values.append(alpha)
-    return [value * scale for value in values]

@@ -25,7 +25,7 @@ def gravity_offset(
 
 
 def watermark_size(mark: tuple[int, int], image: tuple[int, int], watermark: Watermark) -> Size:
-    """The size of a watermark on a picture: ``scale``, then the largest size, then ``fit``; never enlarged."""
+    """The size of a watermark on a picture: ``scale``, then the bounds, then ``fit``; never enlarged."""
     factor = watermark.scale
     width, height = mark[0] * factor, mark[1] * factor
     bounds = [(width, watermark.width), (height, watermark.height)]

@@ -1,0 +1,44 @@
+"""A watermark laid over one frame."""
+
+from __future__ import annotations
+
+import pyvips
+
+from imgsvc_core.pixels.blending import over, to_rgb
+from imgsvc_core.pixels.channels import is_deep, split_alpha
+from imgsvc_core.plan.geometry import Size, clipped
+
+
+def lay_over(
+    image: pyvips.Image, mark: pyvips.Image, left: int, top: int, opacity: float = 1.0
+) -> pyvips.Image:
+    """The picture with a mark at a place; what reaches over its edges is cut off.
+
+    A colored mark makes a grey picture RGB. Pixels that the mark does not touch stay as they are.
+    """
+    if split_alpha(mark)[0].bands == 3:
+        image = to_rgb(image)
+    part = clipped(Size(image.width, image.height), left, top, mark.width, mark.height)
+    if part is None:
+        return image
+    mark = _like(mark, image).crop(part.left - left, part.top - top, part.width, part.height)
+    color, alpha = split_alpha(mark)
+    assert alpha is not None
+    if opacity != 1:
+        mark = color.bandjoin((alpha * opacity).rint().cast(image.format)).copy(
+            interpretation=image.interpretation
+        )
+    return image.insert(over(mark, image.crop(*part)), part.left, part.top)
+
+
+def _like(mark: pyvips.Image, image: pyvips.Image) -> pyvips.Image:
+    """The mark with alpha, and with the depth and the color bands of the picture."""
+    if split_alpha(image)[0].bands == 3:
+        mark = to_rgb(mark)
+    if not mark.hasalpha():
+        mark = mark.addalpha()
+    if is_deep(image) and not is_deep(mark):
+        mark = (mark * 257).cast("ushort")
+    elif is_deep(mark) and not is_deep(image):
+        mark = (mark / 257).rint().cast("uchar")
+    return mark.copy(interpretation=image.interpretation)
