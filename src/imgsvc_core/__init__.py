@@ -6,6 +6,8 @@
 True
 """
 
+from typing import TYPE_CHECKING, Any
+
 from imgsvc_core.codecs.table import FORMATS, Format
 from imgsvc_core.errors import (
     BudgetUnreachable,
@@ -29,9 +31,9 @@ from imgsvc_core.errors import (
 )
 from imgsvc_core.faces import Face
 from imgsvc_core.info import ImageInfo
+from imgsvc_core.inspection import explain, inspect
 from imgsvc_core.limits import Limits
 from imgsvc_core.plan import Plan
-from imgsvc_core.processing import explain, inspect, process
 from imgsvc_core.result import Result, Timing
 from imgsvc_core.spec import (
     FILTERS,
@@ -68,7 +70,20 @@ from imgsvc_core.spec import (
     unparse,
 )
 
+if TYPE_CHECKING:
+    from imgsvc_core.processing import process
+
 __version__ = "1.0.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Load libvips when pictures are processed, not when requests are written or headers read."""
+    if name == "process":
+        from imgsvc_core.processing import process
+
+        return process
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "FILTERS",
