@@ -78,7 +78,7 @@ WORKS = (
         "coffee.heic",
         {
             "watermark": {"id": "logo", "gravity": "bottom-right", "padding": 16, "width": 110},
-            "border": {"size": 10, "color": "ffffff", "radius": 28},
+            "border": {"size": 10, "color": "2a2440", "radius": 28},
             "output": {"format": "webp"},
         },
     ),

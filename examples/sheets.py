@@ -66,7 +66,7 @@ def _shown(picture: bytes, width: int, height: int) -> Image.Image:
 
 
 def _still(picture: bytes, width: int, height: int) -> Image.Image:
-    box = imgsvc.Resize(width=width, height=height, mode="fill", upscale=False, background=_PAPER)
+    box = imgsvc.Resize(width=width, height=height, mode="fill", upscale=False)
     spec = imgsvc.Spec(resize=box, output=imgsvc.Output(format="png"))
     still = Image.open(io.BytesIO(_bytes(picture, spec))).convert("RGBA")
     paper = Image.new("RGBA", still.size, _PAPER)

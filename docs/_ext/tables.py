@@ -59,7 +59,7 @@ def format_abilities() -> str:
 def error_tree() -> str:
     """Slug, class, meaning and base of every error."""
     rows = (
-        (f"`{cls.slug}`", f"`{cls.__name__}`", _first_paragraph(cls), f"`{cls.__base__.__name__}`")
+        (f"`{cls.slug}`", f"`{cls.__name__}`", _first_paragraph(cls), f"`{cls.__mro__[1].__name__}`")
         for cls in error_classes()
     )
     return _table(("slug", "class", "meaning", "is a"), rows)
