@@ -1,0 +1,81 @@
+"""Exit codes, and results and errors in words."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from imgsvc_core import errors
+from imgsvc_core.errors import ImgsvcError, SpecError
+
+EXIT_CODES: tuple[tuple[type[BaseException], int, str], ...] = (
+    (errors.SpecError, 2, "wrong usage, or an invalid parameter"),
+    (errors.SourceError, 3, "the source cannot be read or is no image"),
+    (errors.LimitExceeded, 4, "a limit would be exceeded"),
+    (errors.TargetError, 5, "the result cannot be written"),
+    (errors.EncodingFailed, 5, "the result cannot be written"),
+    (errors.MissingDependency, 6, "the operation, or an optional package for it, is not there"),
+    (errors.UnsupportedOperation, 6, "the operation, or an optional package for it, is not there"),
+    (Exception, 1, "an unexpected failure"),
+    (KeyboardInterrupt, 130, "interrupted"),
+)
+"""Error classes, exit codes and their meaning, the first that fits; 0 is success."""
+
+
+def exit_code(error: BaseException) -> int:
+    """The exit code of an error."""
+    return next(code for kind, code, _ in EXIT_CODES if isinstance(error, kind))
+
+
+def exit_code_help() -> str:
+    """The table of exit codes for the help."""
+    meanings = {0: "success", **{code: text for _, code, text in EXIT_CODES}}
+    return "\n".join(f"  {code:>3}  {text}" for code, text in sorted(meanings.items()))
+
+
+def error_lines(error: ImgsvcError) -> list[str]:
+    """The sentences of an error, one for each problem."""
+    return (
+        [problem.message for problem in error.problems] if isinstance(error, SpecError) else [error.message]
+    )
+
+
+def error_dict(error: ImgsvcError) -> dict[str, Any]:
+    """An error as JSON values."""
+    found: dict[str, Any] = {"success": False, "error": error.slug, "message": error.message}
+    if isinstance(error, SpecError):
+        found["errors"] = [{"path": item.path, "message": item.message} for item in error.problems]
+    return found
+
+
+def echo_json(value: Any) -> None:
+    """Print a JSON document, readable on a terminal."""
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
+
+
+def echo_error(error: ImgsvcError, *, subject: str = "") -> None:
+    """Print an error on standard error, one line for each problem."""
+    for line in error_lines(error):
+        where = f"{subject}: " if subject else ""
+        click.echo(f"{click.style('imgsvc:', fg='red')} {where}{line}", err=True)
+
+
+def size(count: int) -> str:
+    """A number of bytes for people."""
+    value = float(count)
+    for unit in ("B", "kB", "MB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} GB"
+
+
+def table(rows: list[list[str]]) -> str:
+    """Aligned columns."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )

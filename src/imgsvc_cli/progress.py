@@ -1,0 +1,47 @@
+"""A sign of life for work that takes longer than a second, on a terminal only."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Iterator
+
+_PATIENCE = 1.0  # seconds
+
+
+@contextlib.contextmanager
+def progress(text: str, *, done: int = 0, total: int = 1) -> Iterator[None]:
+    """Show what is being worked on, once it has taken a second."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    finished = threading.Event()
+    thread = threading.Thread(target=_spin, args=(text, done, total, finished), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        finished.set()
+        thread.join()
+
+
+def _spin(text: str, done: int, total: int, finished: threading.Event) -> None:
+    if finished.wait(_PATIENCE):
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    columns = [SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()]
+    if total > 1:
+        columns[2:2] = [BarColumn(), MofNCompleteColumn()]
+    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
+        display.add_task(text, completed=done, total=total)
+        finished.wait()
