@@ -1,4 +1,4 @@
-"""A golden picture of every pointwise adjustment and filter; the spatial ones have theirs beside their tests."""
+"""A golden picture of every pointwise look; the spatial operations have theirs beside their tests."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def pixellate(image: pyvips.Image, cell: float) -> pyvips.Image:
     There are round(width / cell) times round(height / cell) cells, at least one; their sides differ by at
     most one pixel, so that they fill the picture evenly.
     """
-    if cell <= 0:
+    if cell <= 1:
         return image
     columns, rows = (min(side, max(1, round(side / cell))) for side in (image.width, image.height))
     if (columns, rows) == (image.width, image.height):
