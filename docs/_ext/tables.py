@@ -96,15 +96,15 @@ def schema() -> str:
 def command() -> str:
     """The help of the command and of each of its subcommands."""
     import click
-    from imgsvc_cli.__main__ import main
 
-    group = click.Context(main, info_name="imgsvc")
-    subcommands = {name: main.get_command(group, name) for name in main.list_commands(group)}
-    helps = [main.get_help(group)]
-    for name, subcommand in subcommands.items():
-        context = click.Context(subcommand, info_name=name, parent=group)
-        helps.append(f"## imgsvc {name}\n\n```text\n{subcommand.get_help(context)}\n```")
-    return "\n\n".join([f"```text\n{helps[0]}\n```", *helps[1:]])
+    from imgsvc_cli.app import cli
+
+    top = click.Context(cli, info_name="imgsvc", **cli.context_settings)
+    parts = [f"```text\n{cli.get_help(top)}\n```"]
+    for name, subcommand in cli.commands.items():
+        context = click.Context(subcommand, info_name=name, parent=top)
+        parts.append(f"## imgsvc {name}\n\n```text\n{subcommand.get_help(context)}\n```")
+    return "\n\n".join(parts)
 
 
 TABLES: Mapping[str, Callable[[], str]] = {
