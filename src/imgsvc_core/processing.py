@@ -31,7 +31,7 @@ from imgsvc_core.plan.loading import scale_for
 from imgsvc_core.plan.placement import watermark_size
 from imgsvc_core.result import Result, Timing
 from imgsvc_core.sources import Source, as_image, describe, is_url, open_bytes
-from imgsvc_core.spec import Spec, Watermark, parse
+from imgsvc_core.spec import Resize, Spec, Watermark, parse
 from imgsvc_core.targets import Target, name_of, suffix_of, writing
 
 Watermarks = Mapping[str, Source] | Callable[[str], Source]
@@ -175,7 +175,7 @@ def _marks(watermarks: Watermarks | None, limits: Limits) -> Callable[[Watermark
     def picture(watermark: Watermark, size: Size) -> pyvips.Image:
         opened = _Opened.of(_resolve(watermarks, watermark.id), limits, None)
         wanted = watermark_size(opened.info.upright_size, size, watermark)
-        request = Spec(resize={"width": wanted[0], "height": wanted[1], "mode": "stretch"})  # type: ignore[arg-type]
+        request = Spec(resize=Resize(width=wanted[0], height=wanted[1], mode="stretch"))
         plan = compile_plan(request, attrs.evolve(opened.info, frames=1), suffix=".png")
         with translate_errors(opened.info.format):
             return render(opened.load(plan.load), plan, _no_marks).copy_memory()
