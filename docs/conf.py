@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+logging.getLogger("pyvips").setLevel(logging.WARNING)  # Sphinx prints what every library logs
 
 project = "imgsvc"
 author = "The imgsvc developers"

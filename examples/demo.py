@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-from examples.sheets import Cell, save, sheet
 from PIL import Image
 
 import imgsvc_core as imgsvc
+from examples.sheets import Cell, save, sheet
 
 PICTURES = Path(__file__).parent / "pictures"
 WATERMARKS = {"logo": PICTURES / "logo.svg"}
