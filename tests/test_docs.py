@@ -6,7 +6,11 @@ import importlib
 import itertools
 import json
 import re
+import shlex
+import shutil
+import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import attrs
@@ -18,6 +22,9 @@ from imgsvc_core.limits import Limits
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
+PICTURES = DOCS.parent / "examples" / "pictures"
+START = (DOCS / "start.md").read_text(encoding="utf-8")
+QUICK_START_COMMANDS = re.findall(r"^\$ imgsvc (.+)$", START, re.MULTILINE)
 sys.path.insert(0, str(DOCS / "_ext"))
 tables = importlib.import_module("tables")
 
@@ -106,3 +113,22 @@ def test_placeholders_and_pictures_of_pages_exist(page: Path) -> None:
     assert set(re.findall(r"^<!-- table: (\w+) -->$", text, re.MULTILINE)) <= tables.TABLES.keys()
     for picture in re.findall(r"```\{image\} (\S+)", text):
         assert (page.parent / picture).is_file()
+
+
+@pytest.mark.parametrize("command", QUICK_START_COMMANDS)
+def test_commands_of_the_quick_start_run(command: str, tmp_path: Path) -> None:
+    pictures = shutil.copytree(PICTURES, tmp_path / "pictures")
+    before = set(pictures.iterdir())
+    arguments = shlex.split(command)
+    output = subprocess.check_output(
+        [sys.executable, "-m", "imgsvc_cli", *arguments], cwd=pictures, text=True
+    )
+    assert output.strip()
+    made = [path.name for path in set(pictures.iterdir()) - before]
+    assert made == [arguments[position + 1] for position, word in enumerate(arguments) if word == "-o"]
+
+
+def test_extras_of_the_quick_start_are_those_of_the_package() -> None:
+    project = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    listed = re.findall(r"`(\w+)`", section(START, "Install"))
+    assert set(listed) - {"all"} <= project["optional-dependencies"].keys()
