@@ -43,7 +43,10 @@ def writing(target: Target) -> Iterator[BinaryIO]:
         with _replacing(Path(target)) as file:
             yield file
     else:
-        yield target
+        try:
+            yield target
+        except OSError as error:
+            raise TargetError(f"Target file cannot be written: {error.strerror or error}.") from error
 
 
 @contextlib.contextmanager

@@ -80,10 +80,10 @@ def compile_plan(
     if alpha and not all(row.alpha for row in formats):
         steps.append(Flatten(output.background))
     planned = _with_sizes(steps, Size(info.width, info.height))
-    for step in planned:
-        check_output(*step.size, frames, limits or Limits())
-    before = [Size(info.width, info.height), *(step.size for step in planned)][:-1]
-    scale = load_scale(info, steps, before, all_frames=frames > 1)
+    sizes = [Size(info.width, info.height), *(step.size for step in planned)]
+    for size in sizes[1:] or sizes:
+        check_output(*size, frames, limits or Limits())
+    scale = load_scale(info, steps, sizes[:-1], all_frames=frames > 1)
     return Plan(
         info=info,
         load=LoadSettings(scale=scale, all_frames=frames > 1, sequential=_streams(steps)),

@@ -1,0 +1,164 @@
+"""Where pictures come from and go to."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import numpy as np
+import pytest
+import pyvips
+
+import imgsvc_core as imgsvc
+from imgsvc_core.spec import Resize, Spec
+from tests.process.pictures import pixels_of
+from tests.support.photos import as_vips, coffee, cut_out, deep
+
+PNG = {"output": {"format": "png"}}
+
+
+@pytest.fixture
+def photo(tmp_path: Path) -> Path:
+    path = tmp_path / "photo.png"
+    as_vips(coffee()).pngsave(str(path))
+    return path
+
+
+def test_every_kind_of_source_gives_the_same_picture(photo: Path) -> None:
+    data = photo.read_bytes()
+    with fsspec.open("memory://sources/photo.png", "wb") as file:
+        file.write(data)
+    sources: list[Any] = [
+        photo,
+        str(photo),
+        data,
+        bytearray(data),
+        memoryview(data),
+        io.BytesIO(data),
+        "memory://sources/photo.png",
+        coffee(),
+        as_vips(coffee()),
+    ]
+    for source in sources:
+        assert np.array_equal(pixels_of(imgsvc.process(source, PNG).data or b""), coffee()), type(source)
+    with photo.open("rb") as file:
+        assert imgsvc.process(file, PNG).input.name == "photo.png"
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        coffee(),
+        coffee()[..., 0],
+        coffee()[..., :2],
+        cut_out("coffee"),
+        deep(coffee()),
+        deep(coffee()[..., 0]),
+    ],
+    ids=["rgb", "grey", "grey and alpha", "rgba", "16 bit", "grey 16 bit"],
+)
+def test_arrays_keep_their_channels_and_depth(array: np.ndarray[Any, Any]) -> None:
+    data = imgsvc.process(array, PNG).data
+    image = pyvips.Image.new_from_buffer(data, "")
+    assert np.array_equal(image.numpy().reshape(array.shape), array)
+    assert image.format == ("ushort" if array.dtype == np.uint16 else "uchar")
+
+
+@pytest.mark.parametrize(
+    "source", [None, 5, object(), ["a"], np.zeros((2, 2, 5), np.uint8), np.zeros((2, 2)), io.StringIO("text")]
+)
+def test_what_is_no_source_is_refused(source: Any) -> None:
+    with pytest.raises(imgsvc.SourceUnreachable, match=r"Source .*must be"):
+        imgsvc.process(source)
+
+
+@pytest.mark.parametrize("source", ["missing.png", "memory://nowhere/missing.png", "nosuch://host/a.png"])
+def test_what_is_not_there_is_unreachable(source: str) -> None:
+    with pytest.raises(imgsvc.SourceUnreachable, match="cannot be read"):
+        imgsvc.process(source)
+
+
+def test_a_target_gets_what_the_result_would_hold(photo: Path, tmp_path: Path) -> None:
+    request = {"resize": {"width": 100}}
+    expected = imgsvc.process(photo, {**request, "output": {"format": "webp"}}).data
+    buffer = io.BytesIO()
+    assert imgsvc.process(photo, {**request, "output": {"format": "webp"}}, buffer).data is None
+    imgsvc.process(photo, request, tmp_path / "out.webp")
+    result = imgsvc.process(photo, request, "memory://targets/out.webp")
+    with fsspec.open("memory://targets/out.webp", "rb") as file:
+        uploaded = file.read()
+    assert expected == buffer.getvalue() == (tmp_path / "out.webp").read_bytes() == uploaded
+    assert (result.output.name, result.output.format, result.output.bytes) == (
+        "out.webp",
+        "webp",
+        len(uploaded),
+    )
+
+
+def test_the_request_names_the_format_before_the_suffix_does(photo: Path, tmp_path: Path) -> None:
+    assert imgsvc.process(photo, None, tmp_path / "a.jpg").output.format == "jpg"
+    assert imgsvc.process(photo, PNG, tmp_path / "b.jpg").output.format == "png"
+    assert imgsvc.process(photo, None, tmp_path / "c.unknown").output.format == "png"
+    assert imgsvc.process(photo).output.format == "png"
+
+
+def test_the_source_may_be_the_target(photo: Path) -> None:
+    imgsvc.process(photo, {"resize": {"width": 60}}, photo)
+    assert imgsvc.inspect(photo).width == 60
+
+
+def _broken() -> bytes:
+    data = as_vips(coffee()).pngsave_buffer()
+    return data[: len(data) // 2]
+
+
+def test_a_failed_job_leaves_the_old_file_and_no_new_one(photo: Path, tmp_path: Path) -> None:
+    target = tmp_path / "results" / "out.png"
+    target.parent.mkdir()
+    with pytest.raises(imgsvc.CorruptImage):
+        imgsvc.process(_broken(), None, target)
+    assert list(target.parent.iterdir()) == []
+    target.write_bytes(b"precious")
+    with pytest.raises(imgsvc.CorruptImage):
+        imgsvc.process(_broken(), None, target)
+    assert target.read_bytes() == b"precious"
+    assert list(target.parent.iterdir()) == [target]
+    with pytest.raises(imgsvc.CorruptImage):
+        imgsvc.process(_broken(), None, "memory://failed/out.png")
+    assert not fsspec.filesystem("memory").exists("/failed/out.png")
+
+
+def test_a_target_that_cannot_be_written_says_so(photo: Path, tmp_path: Path) -> None:
+    with pytest.raises(imgsvc.TargetError, match=r"cannot be written: No such file or directory\."):
+        imgsvc.process(photo, None, tmp_path / "missing" / "out.png")
+    with pytest.raises(imgsvc.TargetError, match="cannot be written"):
+        imgsvc.process(photo, None, tmp_path)
+    with (
+        open("/dev/full", "wb", buffering=0) as full,
+        pytest.raises(imgsvc.TargetError, match="No space left"),
+    ):
+        imgsvc.process(photo, None, full)
+
+
+def test_digests_are_computed_where_they_are_asked_for(photo: Path) -> None:
+    import hashlib
+
+    result = imgsvc.process(photo, PNG, digest=True)
+    assert result.input.sha256 == hashlib.sha256(photo.read_bytes()).hexdigest()
+    assert result.output.sha256 == hashlib.sha256(result.data or b"").hexdigest()
+    assert imgsvc.inspect(photo, digest=True).sha256 == result.input.sha256
+    assert imgsvc.inspect(photo).sha256 is None
+
+
+def test_the_result_tells_what_was_done(photo: Path) -> None:
+    result = imgsvc.process(photo, Spec(resize=Resize(width=100)), name="given.png")
+    told = result.to_dict()
+    assert told["input"]["name"] == "given.png"
+    assert (told["input"]["width"], told["input"]["height"]) == (600, 400)
+    assert (told["output"]["width"], told["output"]["height"]) == (100, 67)
+    assert told["output"]["bytes"] == len(result.data or b"")
+    assert set(told["timing"]) == {"decode", "process", "encode"}
+    assert all(value >= 0 for value in told["timing"].values())
+    assert "faces" not in told["output"]
