@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from examples.sheets import Cell, save, sheet
 from PIL import Image
 
 import imgsvc_core as imgsvc
+from examples.sheets import Cell, save, sheet
 
 PICTURES = Path(__file__).parent / "pictures"
 SMALL = {"crop": {"mode": "ratio", "ratio": "4:3", "gravity": "top"}, "resize": {"width": 336, "height": 252}}
