@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -107,6 +109,17 @@ def command() -> str:
     return "\n\n".join(parts)
 
 
+def benchmarks() -> str:
+    """Every benchmark with the first sentence of its own documentation."""
+    rows = []
+    for path in sorted((Path(__file__).parents[2] / "benchmarks").glob("*.py")):
+        module = ast.parse(path.read_text(encoding="utf-8"))
+        if any(isinstance(item, ast.FunctionDef) and item.name == "main" for item in module.body):
+            text = " ".join((ast.get_docstring(module) or "").split("\n\n")[0].split())
+            rows.append((f"`{path.stem}`", text.replace("``", "`")))
+    return _table(("benchmark", "what it measures"), rows)
+
+
 TABLES: Mapping[str, Callable[[], str]] = {
     table.__name__: table
     for table in (
@@ -120,6 +133,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
         image_info,
         schema,
         command,
+        benchmarks,
     )
 }
 
