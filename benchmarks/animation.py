@@ -23,13 +23,13 @@ from benchmarks.harness import (
     verdict,
 )
 from benchmarks.pictures import picture
-from benchmarks.resize import on_one_thread
 from benchmarks.sharp import Sharp, sharp_process
+from imgsvc_core import process
 
 WIDTH, HEIGHT = 240, 180
+# Effort 6 of ours is 7 on the scale of the encoder, which is sharp's too.
 EFFORT = 7
-# Both spend nearly all of the time in the same quantizer; runs of one and the same program differ by 3 %.
-EQUAL = 0.97
+REQUEST = {"resize": {"width": WIDTH, "height": HEIGHT}, "output": {"format": "gif", "effort": EFFORT - 1}}
 
 
 def main() -> int:
@@ -48,12 +48,12 @@ def main() -> int:
     _check_frames(source, ours)
     _check_frames(source, theirs)
     speed = series["imgsvc"].times_cheaper_than(series["sharp"])
-    return verdict([Bound("frames per CPU second over sharp's", speed, EQUAL, at_least=True)])
+    return verdict([Bound("frames per CPU second over sharp's", speed, 1.0, at_least=True)])
 
 
 def half(source: bytes) -> bytes:
-    image = pyvips.Image.thumbnail_buffer(source, WIDTH, height=HEIGHT, size="force", option_string="[n=-1]")
-    data: bytes = on_one_thread(image).gifsave_buffer(effort=EFFORT)
+    data = process(source, REQUEST).data
+    assert data is not None
     return data
 
 

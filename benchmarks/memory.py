@@ -16,10 +16,12 @@ REPEATS = 3
 
 OURS = """
 import json, sys, time
-import pyvips
+from imgsvc_core import Limits, process
 source, target = sys.argv[1:]
+output = {"format": "jpg", "quality": 80, "encoding": "baseline"}
+request = {"resize": {"width": 800, "height": 600}, "output": output}
 started = time.perf_counter()
-pyvips.Image.thumbnail(source, 800, height=600, size="force").jpegsave(target, Q=80, keep="none")
+process(source, request, target, limits=Limits.none())
 print(json.dumps({"wall": time.perf_counter() - started, "peak_memory": peak_memory()}))
 """
 
