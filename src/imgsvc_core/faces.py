@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     import pyvips
 
 _CASCADE = "haarcascade_frontalface_alt2.xml"
-_LONGER_SIDE = 360  # pixels of the copy that is searched
-_SMALLEST = 1 / 14  # of the shorter side of the picture: what is smaller is no face that one crops to
-_SCALE_STEP = 1.1
-_NEIGHBORS = 4
+_LONGER_SIDE = 480  # pixels of the copy that is searched
+_SMALLEST = 1 / 18  # of the shorter side of the picture: what is smaller is no face that one crops to
+_SCALE_STEP = 1.2
+_NEIGHBORS = 3
 
 
 @attrs.frozen

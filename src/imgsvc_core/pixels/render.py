@@ -9,6 +9,7 @@ import pyvips
 
 from imgsvc_core.color.steps import Step as ColorStep
 from imgsvc_core.pixels import colorspace, frames, geometry, overlay, pointwise, shapes
+from imgsvc_core.pixels.channels import without_idle_alpha
 from imgsvc_core.plan import Plan, steps
 from imgsvc_core.plan.folding import fold
 from imgsvc_core.plan.geometry import Size
@@ -32,7 +33,7 @@ def render(image: pyvips.Image, plan: Plan, marks: Marks) -> pyvips.Image:
         return _render_frame(image, plan, marks, decisions, streaming=plan.load.sequential)
     if not plan.steps:
         return image
-    strip = image.copy_memory()
+    strip = without_idle_alpha(image.copy_memory())
     rendered = [
         _render_frame(frame, plan, marks, decisions, streaming=False) for frame in frames.split_frames(strip)
     ]
