@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _CASCADE = "haarcascade_frontalface_alt2.xml"
 _LONGER_SIDE = 480  # pixels of the copy that is searched
 _SMALLEST = 1 / 18  # of the shorter side of the picture: what is smaller is no face that one crops to
-_SCALE_STEP = 1.2
+_SCALE_STEP = 1.1
 _NEIGHBORS = 3
 
 

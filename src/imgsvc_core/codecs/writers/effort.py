@@ -17,7 +17,8 @@ effort  jpg         png    gif  webp  heic       avif
 
 The defaults are where more time stops to pay: plain for JPEG (progressive files are optimized anyway; for
 baseline ones it saves 1 % at three times the time), 6 for PNG and WebP, 2 for GIF (6 takes four times as long
-for 2 % less), 0 for HEIC, whose fastest preset also has the best picture at equal quality, 2 for AVIF. JPEG 2000 and TIFF have no such setting.
+for 2 % less), 0 for HEIC, whose fastest preset also has the best picture at equal quality, 2 for AVIF.
+JPEG 2000 and TIFF have no such setting.
 """
 
 from __future__ import annotations

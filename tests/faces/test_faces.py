@@ -1,0 +1,103 @@
+"""Faces: found where they are, and only there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from imgsvc_core.faces import Face, detect, face_center, face_region
+from tests.support import requires
+from tests.support.photos import as_vips, astronaut, cat, coffee, cut_out, deep, ramp, rocket
+
+requires.module("cv2")
+
+HEAD = (175, 65, 97, 97)
+
+
+def _is_the_head(face: Face, left: float = 0, top: float = 0, scale: float = 1) -> bool:
+    found = ((face.left - left) / scale, (face.top - top) / scale, face.width / scale, face.height / scale)
+    return bool(np.abs(np.array(found) - HEAD).max() < 15)
+
+
+@pytest.mark.parametrize("scale", [0.25, 0.5, 1.0, 2.0, 4.0])
+def test_a_face_of_any_size(scale: float) -> None:
+    (face,) = detect(as_vips(astronaut()).resize(scale).copy_memory())
+    assert _is_the_head(face, scale=scale)
+    assert face.score > 0
+
+
+@pytest.mark.parametrize(("left", "top"), [(0, 0), (300, 120), (37, 488)])
+def test_a_face_anywhere(left: int, top: int) -> None:
+    canvas = np.full((1000, 900, 3), 128, np.uint8)
+    canvas[top : top + 512, left : left + 512] = astronaut()
+    (face,) = detect(as_vips(canvas))
+    assert _is_the_head(face, left, top)
+
+
+def test_grey_deep_and_transparent_pictures() -> None:
+    pictures = [astronaut().mean(axis=2).astype(np.uint8), deep(astronaut()), cut_out("astronaut")]
+    for picture in pictures:
+        assert len(detect(as_vips(picture))) == 1
+
+
+def test_no_faces_where_there_are_none() -> None:
+    noise = np.random.default_rng(5).integers(0, 256, (300, 400, 3), dtype=np.uint8)
+    for picture in (coffee(), cat(), rocket(), ramp(400, 300), noise):
+        assert detect(as_vips(picture)) == ()
+
+
+def test_the_largest_comes_first() -> None:
+    small = as_vips(astronaut()).resize(0.5).numpy()
+    canvas = np.full((512, 800, 3), 128, np.uint8)
+    canvas[:256, :256] = small
+    canvas[:, 280:792] = astronaut()
+    faces = detect(as_vips(canvas))
+    assert len(faces) == 2
+    assert _is_the_head(faces[0], 280, 0)
+    assert _is_the_head(faces[1], 0, 0, 0.5)
+
+
+BOXES = st.builds(
+    Face, st.integers(0, 900), st.integers(0, 900), st.integers(1, 99), st.integers(1, 99), st.floats(0, 9)
+)
+
+
+@given(st.lists(BOXES, min_size=1, max_size=5), st.floats(0, 5))
+def test_a_region_holds_the_faces_and_stays_inside(faces: list[Face], padding: float) -> None:
+    left, top, width, height = face_region(faces, (1000, 1000), padding, "all")
+    assert left >= 0
+    assert top >= 0
+    assert left + width <= 1000
+    assert top + height <= 1000
+    for face in faces:
+        assert left <= face.left
+        assert top <= face.top
+        assert face.left + face.width <= left + width
+        assert face.top + face.height <= top + height
+    across, down = face_center(faces, "all")
+    assert left <= across <= left + width
+    assert top <= down <= top + height
+
+
+def test_the_largest_alone() -> None:
+    faces = [Face(10, 10, 20, 20, 1.0), Face(100, 100, 50, 50, 1.0)]
+    assert face_region(faces, (1000, 1000), 0.5, "largest") == (75, 75, 100, 100)
+    assert face_region(faces, (1000, 1000), 0, "all") == (10, 10, 140, 140)
+    assert face_center(faces, "largest") == (125, 125)
+    assert face_center(faces, "all") == (80, 80)
+
+
+def test_without_opencv_the_error_names_the_extra() -> None:
+    script = (
+        "import sys; sys.modules['cv2'] = None\n"
+        "import numpy as np, imgsvc_core as imgsvc\n"
+        "try:\n    imgsvc.process(np.zeros((50, 50, 3), np.uint8), {'crop': {'mode': 'face'}})\n"
+        "except imgsvc.MissingDependency as error:\n    print(error)\n"
+    )
+    said = subprocess.check_output([sys.executable, "-c", script], text=True)
+    assert "imgsvc[faces]" in said

@@ -1,0 +1,169 @@
+"""Masks, padding, borders and flat backgrounds, against plain arithmetic on real numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from imgsvc_core.pixels.shapes import add_border, add_padding, apply_mask, flatten
+from imgsvc_core.spec import Color
+from tests.support.photos import Pixels, as_vips, camera, coffee, cut_out, deep
+
+RED, GREY, GLASS = Color(200, 30, 20), Color(90, 90, 90), Color(10, 200, 90, 128)
+PICTURES = {
+    "rgb": coffee()[100:180, 200:320],
+    "grey": camera()[100:180, 200:320],
+    "rgba": cut_out("coffee")[100:180, 200:320],
+    "16 bit": deep(coffee()[100:180, 200:320]),
+}
+
+
+def _disc_share(width: int, height: int, times: int = 16) -> Pixels:
+    """How much of each pixel lies in the ellipse, by counting finer ones."""
+    y, x = np.mgrid[0 : height * times, 0 : width * times] + 0.5
+    inside = (2 * x / (width * times) - 1) ** 2 + (2 * y / (height * times) - 1) ** 2 <= 1
+    return inside.reshape(height, times, width, times).mean(axis=(1, 3))
+
+
+@pytest.mark.parametrize(("width", "height"), [(120, 80), (33, 90), (64, 64)])
+def test_the_ellipse_touches_all_sides_and_has_soft_edges(width: int, height: int) -> None:
+    picture = as_vips(np.full((height, width, 3), 200, np.uint8))
+    alpha = apply_mask(picture, "ellipse", 0, None)[3].numpy() / 255
+    assert np.abs(alpha - _disc_share(width, height)).max() < 0.16
+    assert alpha.mean() == pytest.approx(np.pi / 4, rel=0.005)
+    middle = (alpha[height // 2, 0], alpha[height // 2, -1], alpha[0, width // 2], alpha[-1, width // 2])
+    assert min(middle) > 0.5
+    assert max(alpha[0, 0], alpha[-1, -1], alpha[0, -1], alpha[-1, 0]) == 0
+
+
+def test_rounded_corners_have_their_radius() -> None:
+    picture = as_vips(np.full((80, 120, 3), 200, np.uint8))
+    alpha = apply_mask(picture, "rounded", 20, None)[3].numpy()
+    assert (alpha[20:60] == 255).all()
+    assert (alpha[:, 20:100] == 255).all()
+    quarter = _disc_share(40, 40)[:20, :20]
+    assert np.abs(alpha[:20, :20] / 255 - quarter).max() < 0.16
+    largest = apply_mask(picture, "rounded", 9999, None)[3].numpy()
+    assert np.array_equal(largest, apply_mask(picture, "rounded", 40, None)[3].numpy())
+
+
+@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("background", [None, RED, GREY, GLASS])
+def test_a_mask_mixes_picture_and_background(name: str, background: Color | None) -> None:
+    pixels = PICTURES[name]
+    image = as_vips(pixels)
+    share = (
+        apply_mask(as_vips(np.full((*pixels.shape[:2], 3), 9, np.uint8)), "ellipse", 0, None)[3].numpy()
+        / 255.0
+    )
+    found = apply_mask(image, "ellipse", 0, background)
+    assert found.format == image.format
+    top = 65535 if image.format == "ushort" else 255
+    expected = _mixed(pixels, background, share)
+    actual = _rgba(found.numpy(), top)
+    visible = expected[..., 3] > 0.02
+    level = 3.2 / 255  # the share itself is known to half a level only, and small alpha magnifies that
+    assert np.abs(actual[..., 3] - expected[..., 3]).max() <= level
+    weight = expected[..., 3:]
+    assert (np.abs(actual[..., :3] - expected[..., :3]) * weight)[visible].max() <= level
+
+
+def test_nothing_of_the_picture_changes_inside() -> None:
+    for pixels in PICTURES.values():
+        for background in (None, GREY):
+            found = apply_mask(as_vips(pixels), "rounded", 10, background).numpy()
+            inner = found[20:60, 20:100]
+            kept = pixels[20:60, 20:100]
+            kept = kept if kept.ndim == 3 else kept[..., None]
+            visible = kept[..., -1] > 0 if pixels.ndim == 3 and pixels.shape[2] == 4 else ...
+            inner = inner.reshape(*inner.shape[:2], -1)[..., : kept.shape[2]]
+            assert np.array_equal(inner[visible], kept[visible])
+
+
+@given(
+    st.integers(0, 30),
+    st.integers(0, 30),
+    st.integers(0, 30),
+    st.integers(0, 30),
+    st.sampled_from([None, RED, GREY, GLASS]),
+)
+def test_padding_adds_its_color_and_keeps_the_picture(
+    top: int, right: int, bottom: int, left: int, background: Color | None
+) -> None:
+    for pixels in PICTURES.values():
+        found = add_padding(as_vips(pixels), top, right, bottom, left, background)
+        height, width = pixels.shape[:2]
+        assert (found.width, found.height) == (width + left + right, height + top + bottom)
+        white = 65535 if found.format == "ushort" else 255
+        values = _rgba(found.numpy(), white)
+        inside = values[top : top + height, left : left + width]
+        assert np.array_equal(inside, _rgba(pixels, white))
+        outside = np.ones(values.shape[:2], bool)
+        outside[top : top + height, left : left + width] = False
+        if outside.any():
+            assert np.allclose(values[outside], _color(background), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_grey_color_leaves_grey_pictures_grey(name: str) -> None:
+    image = as_vips(PICTURES[name])
+    bands = image.bands
+    assert add_padding(image, 1, 1, 1, 1, GREY).bands == bands
+    assert add_padding(image, 1, 1, 1, 1, RED).bands == max(3, bands)
+    assert add_padding(image, 1, 1, 1, 1, None).bands == (bands if image.hasalpha() else bands + 1)
+
+
+def test_a_border_surrounds_the_picture() -> None:
+    pixels = PICTURES["rgb"]
+    found = add_border(as_vips(pixels), 7, RED, 0, None).numpy()
+    assert found.shape == (94, 134, 3)
+    assert np.array_equal(found[7:-7, 7:-7], pixels)
+    assert (found[:7] == RED.rgb).all()
+    assert (found[:, -7:] == RED.rgb).all()
+
+
+def test_a_round_border_has_an_inner_and_an_outer_radius() -> None:
+    found = add_border(as_vips(PICTURES["rgb"]), 8, RED, 24, None).numpy()
+    assert found.shape == (96, 136, 4)
+    assert found[0, 0, 3] == 0
+    assert (found[4, 60] == (*RED.rgb, 255)).all()
+    assert (found[9, 9] == (*RED.rgb, 255)).all()  # outside of the inner corner, whose radius is 16
+    assert np.array_equal(found[24:-24, 24:-24, :3], PICTURES["rgb"][16:-16, 16:-16])
+
+
+def test_flattening_is_compositing() -> None:
+    pixels = PICTURES["rgba"]
+    found = flatten(as_vips(pixels), RED).numpy().astype(float)
+    alpha = pixels[..., 3:] / 255
+    expected = pixels[..., :3] * alpha + (1 - alpha) * np.array(RED.rgb)
+    assert np.abs(found - expected).max() <= 1
+    opaque = as_vips(PICTURES["rgb"])
+    assert flatten(opaque, RED) is opaque
+
+
+def _rgba(pixels: Pixels, white: int) -> Pixels:
+    values = (pixels if pixels.ndim == 3 else pixels[..., None]) / white
+    color, alpha = (
+        (values[..., :-1], values[..., -1:])
+        if values.shape[2] in (2, 4)
+        else (values, np.ones_like(values[..., :1]))
+    )
+    return np.concatenate([np.broadcast_to(color, (*color.shape[:2], 3)), alpha], axis=2)
+
+
+def _color(color: Color | None) -> Pixels:
+    return np.array([0, 0, 0, 0] if color is None else [*color.rgb, color.alpha]) / 255
+
+
+def _mixed(pixels: Pixels, background: Color | None, share: Pixels) -> Pixels:
+    """Premultiplied mixing, as straight alpha in [0, 1]."""
+    picture = _rgba(pixels, 65535 if pixels.dtype == np.uint16 else 255)
+    under = _color(background)
+    alpha = picture[..., 3] * share + under[3] * (1 - share)
+    color = (
+        picture[..., :3] * (picture[..., 3] * share)[..., None]
+        + under[:3] * (under[3] * (1 - share))[..., None]
+    )
+    return np.concatenate([color / np.maximum(alpha, 1e-9)[..., None], alpha[..., None]], axis=2)

@@ -1,0 +1,141 @@
+"""Watermarks on pixels, against plain arithmetic, and through the whole way."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+import pyvips
+from PIL import Image
+
+import imgsvc_core as imgsvc
+from imgsvc_core.pixels.overlay import lay_over
+from tests.process.pictures import pixels_of
+from tests.support import encoded
+from tests.support.photos import Pixels, as_vips, camera, coffee, cut_out, deep
+
+PHOTO = coffee()[100:220, 200:380]
+MARK = cut_out("rocket")[100:160, 200:260]
+
+
+@pytest.mark.parametrize("opacity", [1.0, 0.4])
+@pytest.mark.parametrize(("left", "top"), [(20, 30), (-25, -10), (160, 100), (0, 0)])
+@pytest.mark.parametrize("kind", ["rgb", "rgba", "16 bit"])
+def test_laying_over_is_compositing(kind: str, left: int, top: int, opacity: float) -> None:
+    bottom = {"rgb": PHOTO, "rgba": cut_out("coffee")[100:220, 200:380], "16 bit": deep(PHOTO)}[kind]
+    found = lay_over(as_vips(bottom), as_vips(MARK), left, top, opacity).numpy()
+    assert found.shape == bottom.shape
+    assert found.dtype == bottom.dtype
+    white = 65535 if bottom.dtype == np.uint16 else 255
+    expected, covered = _over(bottom / white, MARK / 255, left, top, opacity)
+    seen = expected[..., 3:] if bottom.shape[2] == 4 else 1
+    assert (np.abs(found / white - expected) * seen).max() <= 1.5 / 255
+    assert np.array_equal(found[~covered], bottom[~covered])
+
+
+def test_a_mark_that_lies_outside_changes_nothing() -> None:
+    image = as_vips(PHOTO)
+    assert lay_over(image, as_vips(MARK), 500, 0) is image
+
+
+def test_a_transparent_mark_changes_nothing_and_an_opaque_one_replaces() -> None:
+    clear, opaque = np.zeros((20, 30, 4), np.uint8), np.full((20, 30, 4), 255, np.uint8)
+    opaque[..., :3] = coffee()[:20, :30]
+    assert np.array_equal(lay_over(as_vips(PHOTO), as_vips(clear), 5, 5).numpy(), PHOTO)
+    found = lay_over(as_vips(PHOTO), as_vips(opaque), 5, 5).numpy()
+    assert np.array_equal(found[5:25, 5:35], coffee()[:20, :30])
+
+
+def test_color_comes_into_grey_pictures_only_with_a_colored_mark() -> None:
+    grey = as_vips(camera()[:100, :100])
+    assert lay_over(grey, as_vips(camera()[:20, :20]), 5, 5).bands == 1
+    assert lay_over(grey, as_vips(MARK), 5, 5).bands == 3
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        encoded.png_alpha,
+        encoded.jpeg,
+        encoded.webp,
+        encoded.gif,
+        encoded.heic,
+        encoded.tiff_cmyk,
+        encoded.svg,
+    ],
+)
+def test_marks_of_any_format(make: Any) -> None:
+    request = {"watermark": {"id": "mark", "gravity": "top-left", "width": 40}, "output": {"format": "png"}}
+    found = pixels_of(imgsvc.process(PHOTO, request, watermarks={"mark": make().data}).data or b"")
+    changed = (found != PHOTO).any(axis=2)
+    assert changed.any()
+    assert not changed[:, 40:].any()
+    assert not changed[45:].any()
+
+
+def test_ids_are_looked_up_in_a_mapping_or_asked_of_a_function() -> None:
+    request = {"watermark": {"id": "a"}, "output": {"format": "png"}}
+    asked: list[str] = []
+
+    def resolve(name: str) -> Pixels:
+        asked.append(name)
+        return MARK
+
+    from_mapping = imgsvc.process(PHOTO, request, watermarks={"a": MARK}).data
+    assert imgsvc.process(PHOTO, request, watermarks=resolve).data == from_mapping
+    assert asked == ["a"]
+
+
+def test_vector_marks_are_drawn_at_their_size() -> None:
+    svg = (
+        b'<svg xmlns="http://www.w3.org/2000/svg" width="600" height="600"><path d="M0 600 600 0V600"/></svg>'
+    )
+    request = {"watermark": {"id": "a", "width": 60, "x": 10, "y": 10}, "output": {"format": "png"}}
+    found = pixels_of(imgsvc.process(PHOTO, request, watermarks={"a": svg}).data or b"")
+    assert (found[60:69, 60:69] == 0).all()
+    assert np.array_equal(found[10:20, 10:20], PHOTO[10:20, 10:20])
+
+
+def test_a_larger_mark_is_clipped_or_fitted() -> None:
+    large = np.full((300, 400, 4), 255, np.uint8)
+    clipped = imgsvc.process(
+        PHOTO, {"watermark": {"id": "a"}, "output": {"format": "png"}}, watermarks={"a": large}
+    )
+    assert (pixels_of(clipped.data or b"") == 255).all()
+    fitted = imgsvc.process(
+        PHOTO, {"watermark": {"id": "a", "fit": True}, "output": {"format": "png"}}, watermarks={"a": large}
+    )
+    pixels = pixels_of(fitted.data or b"")
+    assert pixels.shape == PHOTO.shape
+    assert (pixels == 255).all(axis=2).sum() == 160 * 120
+
+
+def test_every_frame_of_an_animation_gets_it() -> None:
+    frames = [Image.fromarray(np.full((60, 80, 3), value, np.uint8)) for value in (0, 60, 120)]
+    data = io.BytesIO()
+    frames[0].save(data, "WEBP", save_all=True, append_images=frames[1:], duration=50, lossless=True)
+    mark = np.full((10, 10, 3), 255, np.uint8)
+    request = {"watermark": {"id": "a", "gravity": "bottom-right"}, "output": {"lossless": True}}
+    found = pyvips.Image.new_from_buffer(
+        imgsvc.process(data.getvalue(), request, watermarks={"a": mark}).data, "n=-1"
+    )
+    strip = found.numpy()[..., :3].reshape(3, 60, 80, 3)
+    assert (strip[:, 50:, 70:] == 255).all()
+    assert [int(frame[0, 0, 0]) for frame in strip] == [0, 60, 120]
+
+
+def _over(bottom: Pixels, mark: Pixels, left: int, top: int, opacity: float) -> tuple[Pixels, Pixels]:
+    height, width = bottom.shape[:2]
+    layer = np.zeros((height + 400, width + 400, 4))
+    layer[top + 200 : top + 200 + mark.shape[0], left + 200 : left + 200 + mark.shape[1]] = mark
+    layer = layer[200:-200, 200:-200]
+    share = layer[..., 3:] * opacity
+    covered = share[..., 0] > 0
+    if bottom.shape[2] == 3:
+        return layer[..., :3] * share + bottom * (1 - share), covered
+    under = bottom[..., 3:] * (1 - share)
+    alpha = share + under
+    color = (layer[..., :3] * share + bottom[..., :3] * under) / np.maximum(alpha, 1e-9)
+    return np.concatenate([color, alpha], axis=2), covered

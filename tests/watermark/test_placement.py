@@ -1,0 +1,80 @@
+"""Where a watermark lies and how large it is, by numbers alone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from imgsvc_core.plan.placement import gravity_offset, watermark_position, watermark_size
+from imgsvc_core.spec import Watermark
+from imgsvc_core.spec.geometry import EDGES
+
+SIZES = st.tuples(st.integers(1, 3000), st.integers(1, 3000))
+BOUNDS = st.none() | st.integers(1, 3000)
+
+
+@given(SIZES, SIZES, st.floats(0.01, 1), BOUNDS, BOUNDS, st.booleans())
+def test_it_is_never_enlarged_and_keeps_its_aspect(
+    mark: tuple[int, int],
+    image: tuple[int, int],
+    scale: float,
+    width: int | None,
+    height: int | None,
+    fit: bool,
+) -> None:
+    found = watermark_size(mark, image, Watermark(id="a", scale=scale, width=width, height=height, fit=fit))
+    assert 1 <= found.width <= mark[0]
+    assert 1 <= found.height <= mark[1]
+    assert width is None or found.width <= width
+    assert height is None or found.height <= height
+    if fit:
+        assert found.width <= image[0]
+        assert found.height <= image[1]
+    across, down = found.width / mark[0], found.height / mark[1]
+    assert abs(across - down) * max(mark) <= max(mark[0] / mark[1], mark[1] / mark[0]) + 1
+
+
+@given(SIZES, SIZES)
+def test_without_scale_and_bounds_it_keeps_its_size(mark: tuple[int, int], image: tuple[int, int]) -> None:
+    assert watermark_size(mark, image, Watermark(id="a")) == mark
+
+
+def test_scale_comes_before_the_bounds() -> None:
+    assert watermark_size((400, 200), (9999, 9999), Watermark(id="a", scale=0.5, width=300)) == (200, 100)
+    assert watermark_size((400, 200), (9999, 9999), Watermark(id="a", scale=0.5, width=100)) == (100, 50)
+
+
+@pytest.mark.parametrize(
+    ("gravity", "expected"),
+    [
+        ("top-left", (5, 5)),
+        ("top", (45, 5)),
+        ("top-right", (85, 5)),
+        ("right", (85, 20)),
+        ("bottom-right", (85, 35)),
+        ("bottom", (45, 35)),
+        ("bottom-left", (5, 35)),
+        ("left", (5, 20)),
+        ("center", (45, 20)),
+    ],
+)
+def test_gravity_pulls_to_an_edge_and_padding_keeps_off_it(gravity: str, expected: tuple[int, int]) -> None:
+    watermark = Watermark(id="a", gravity=gravity, padding=5)
+    assert watermark_position((10, 10), (100, 50), watermark) == expected
+
+
+def test_exact_positions_and_the_centre() -> None:
+    assert watermark_position((10, 10), (100, 50), Watermark(id="a", x=-3, y=7)) == (-3, 7)
+    assert watermark_position((10, 10), (100, 50), Watermark(id="a", x=4)) == (4, 0)
+    assert watermark_position((10, 10), (100, 50), Watermark(id="a")) == (45, 20)
+    assert watermark_position((200, 90), (100, 50), Watermark(id="a")) == (-50, -20)
+
+
+@given(st.sampled_from([*EDGES, "center"]), SIZES, SIZES)
+def test_what_fits_stays_inside(gravity: str, inner: tuple[int, int], outer: tuple[int, int]) -> None:
+    left, top = gravity_offset(gravity, inner, outer)
+    if inner[0] <= outer[0]:
+        assert 0 <= left <= outer[0] - inner[0]
+    if inner[1] <= outer[1]:
+        assert 0 <= top <= outer[1] - inner[1]
