@@ -1,0 +1,252 @@
+"""The command as a person or a script runs it."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import imgsvc_core as imgsvc
+from tests.process.pictures import pixels_of
+from tests.support import encoded
+from tests.support.perceptual import distance
+from tests.support.photos import as_vips, coffee
+
+COMMAND = [sys.executable, "-m", "imgsvc_cli"]
+
+
+def run(
+    *arguments: object, stdin: bytes | None = None, cwd: Path | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)], input=stdin, capture_output=True, cwd=cwd, timeout=60, check=False
+    )
+
+
+@pytest.fixture
+def photo(tmp_path: Path) -> Path:
+    path = tmp_path / "photo.jpg"
+    as_vips(coffee()).jpegsave(str(path), Q=92)
+    return path
+
+
+def test_from_heic_to_webp(tmp_path: Path) -> None:
+    (tmp_path / "photo.heic").write_bytes(encoded.heic().data)
+    arguments = ["process", "photo.heic", "-o", "out.webp", "--resize", "80x60", "--mode", "fit"]
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(b"photo.heic 96x64 ")
+    assert b" -> out.webp 80x60 " in done.stdout
+    info = imgsvc.inspect(tmp_path / "out.webp")
+    assert (info.format, info.width, info.height) == ("webp", 80, 60)
+
+
+def test_pipes(photo: Path) -> None:
+    done = run("process", "-", "-o", "-", "--resize", "150x", "--format", "png", stdin=photo.read_bytes())
+    assert done.returncode == 0, done.stderr
+    assert distance(pixels_of(done.stdout), as_vips(coffee()).resize(0.25).numpy()) < 0.02
+    assert b"standard input 600x400" in done.stderr
+    told = run("inspect", "-", "--json", stdin=photo.read_bytes())
+    assert json.loads(told.stdout)["width"] == 600
+
+
+def test_the_request_may_come_from_a_file(photo: Path, tmp_path: Path) -> None:
+    spec = tmp_path / "spec.json"
+    spec.write_text('{"resize": {"width": 90}, "filter": {"sepia": {"value": 50}}}')
+    done = run("process", photo, "-o", tmp_path / "a.png", "--spec", spec, "--resize-width", "60")
+    assert done.returncode == 0, done.stderr
+    assert imgsvc.inspect(tmp_path / "a.png").width == 60
+    piped = run("process", photo, "-o", tmp_path / "b.png", "--spec", "-", stdin=spec.read_bytes())
+    assert piped.returncode == 0, piped.stderr
+    assert imgsvc.inspect(tmp_path / "b.png").width == 90
+    for text in ("{", "[]", '{"resize": 5}'):
+        spec.write_text(text)
+        assert run("process", photo, "--spec", spec).returncode == 2
+    assert run("process", photo, "--spec", tmp_path / "missing.json").returncode == 2
+
+
+def test_results_without_a_name_lie_beside_the_source(photo: Path) -> None:
+    assert run("process", photo, "--format", "webp").returncode == 0
+    made = photo.with_name("photo-out.webp")
+    before = made.read_bytes()
+    again = run("process", photo, "--format", "webp", "--sepia", "90")
+    assert again.returncode == 5
+    assert b"exists already" in again.stderr
+    assert made.read_bytes() == before
+    assert run("process", photo, "--format", "webp", "--sepia", "90", "--force").returncode == 0
+    assert made.read_bytes() != before
+
+
+def test_many_sources_go_on_after_a_bad_one(photo: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.jpg"
+    bad.write_bytes(b"no picture")
+    other = tmp_path / "other.png"
+    as_vips(coffee()).pngsave(str(other))
+    folder = tmp_path / "results"
+    done = run("process", photo, bad, other, "-o", f"{folder}/", "--resize", "40x")
+    assert done.returncode == 3
+    assert sorted(path.name for path in folder.iterdir()) == ["other.png", "photo.jpg"]
+    assert done.stderr.count(b"\n") == 1
+    assert b"bad.jpg" in done.stderr
+    assert run("process", photo, other, "-o", tmp_path / "one.jpg").returncode == 5
+
+
+def test_json_of_results_and_errors(photo: Path, tmp_path: Path) -> None:
+    done = run("process", photo, "-o", tmp_path / "a.webp", "--json")
+    told = json.loads(done.stdout)
+    assert told["success"] is True
+    assert told["output"]["format"] == "webp"
+    failed = run(
+        "process", photo, "-o", tmp_path / "b.webp", "--json", "--brightness", "900", "--quality", "0"
+    )
+    assert failed.returncode == 2
+    error = json.loads(failed.stdout)
+    assert error["error"] == "invalid_parameter"
+    assert [item["path"] for item in error["errors"]] == ["adjust.brightness", "output.quality"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["process"], 2),
+        (["nonsense"], 2),
+        (["process", "{photo}", "--nonsense"], 2),
+        (["process", "{photo}", "--brightness", "101"], 2),
+        (["process", "missing.jpg"], 3),
+        (["process", "{photo}", "-o", "a.jpg", "--resize", "20000x20000"], 4),
+        (["process", "{photo}", "-o", "nowhere/a.jpg"], 5),
+        (["process", "{photo}", "-o", "a.png", "--crop", "5x5", "--crop-x", "4000"], 6),
+        (["inspect", "missing.jpg"], 3),
+        (["explain"], 2),
+        (["--version"], 0),
+        (["--help"], 0),
+    ],
+)
+def test_exit_codes(arguments: list[str], code: int, photo: Path, tmp_path: Path) -> None:
+    done = run(*(argument.format(photo=photo) for argument in arguments), cwd=tmp_path)
+    assert done.returncode == code, done.stderr
+    assert b"Traceback" not in done.stderr
+    assert bool(done.stderr) == bool(code)
+    assert b"\x1b[" not in done.stderr + done.stdout
+
+
+def test_each_problem_has_a_line(photo: Path) -> None:
+    done = run("process", photo, "--brightness", "900", "--hue", "x", "--sepia", "-1")
+    assert done.stderr.decode().splitlines() == [
+        "imgsvc: Adjust 'brightness' parameter must be integer within -100 to 100 range, got 900",
+        "imgsvc: Adjust 'hue' parameter must be integer within -180 to 180 range, got \"x\"",
+        "imgsvc: Sepia 'value' parameter must be float within 0 to 100 range, got -1",
+    ]
+
+
+def test_inspect_explain_formats_schema(photo: Path) -> None:
+    told = run("inspect", photo).stdout.decode()
+    assert "width        600" in told
+    assert "quality      92" in told
+    plan = run("explain", photo, "--resize", "100x", "--contrast", "10", "--hue", "20").stdout.decode()
+    assert "LUT of contrast 10; matrix of hue 20" in plan
+    assert "1/4 of its size" in plan
+    imagined = run("explain", "--size", "4000x3000", "--resize", "100x", "--json")
+    assert json.loads(imagined.stdout)["load"]["scale"] == 0.125
+    rows = json.loads(run("formats", "--json").stdout)
+    assert {row["name"] for row in rows} == set(imgsvc.FORMATS)
+    assert all(row["reads"] for row in rows)
+    assert "Animated PNG" in run("formats").stdout.decode()
+    assert json.loads(run("schema").stdout) == imgsvc.request_schema()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell: str) -> None:
+    done = run("completion", shell)
+    assert done.returncode == 0
+    assert b"_IMGSVC_COMPLETE" in done.stdout
+    if shell == "bash" and shutil.which("bash"):
+        subprocess.run(["bash", "-n"], input=done.stdout, check=True)
+
+
+def test_the_help_has_a_section_for_every_operation() -> None:
+    told = run("process", "--help").stdout.decode()
+    for operation in (*imgsvc.OPERATIONS.values(), *imgsvc.FILTERS):
+        assert f"\n{operation.title}: " in told
+
+
+def test_every_format_loads_in_the_guarded_process(tmp_path: Path) -> None:
+    sources = [encoded.jpeg(), encoded.jp2(), encoded.png(), encoded.apng(), encoded.gif(), encoded.webp()]
+    sources += [encoded.heic(), encoded.avif(), encoded.tiff(), encoded.svg()]
+    paths = []
+    for index, source in enumerate(sources):
+        paths.append(tmp_path / f"{index}.bin")
+        paths[-1].write_bytes(source.data)
+    done = run("process", *paths, "-o", f"{tmp_path}/made/", "--format", "png")
+    assert done.returncode == 0, done.stderr
+    assert len(list((tmp_path / "made").iterdir())) == len(sources)
+    script = (
+        "from imgsvc_cli.libvips import guard\nguard()\nimport pyvips, sys\n"
+        "try:\n    pyvips.Image.csvload(sys.argv[1])\n"
+        "except pyvips.Error as error:\n    print('blocked', error)\n"
+    )
+    table = tmp_path / "table.csv"
+    table.write_text("1,2\n3,4\n")
+    assert subprocess.check_output([sys.executable, "-c", script, str(table)]).startswith(b"blocked")
+
+
+def _on_a_terminal(*arguments: object) -> str:
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        stdout=follower,
+        stderr=follower,
+        env={**os.environ, "TERM": "xterm"},
+    )
+    os.close(follower)
+    shown = b""
+    while True:
+        try:
+            chunk = os.read(leader, 65536)
+        except OSError:
+            break
+        if not chunk:
+            break
+        shown += chunk
+    process.wait(timeout=60)
+    os.close(leader)
+    return shown.decode(errors="replace")
+
+
+def test_progress_is_shown_on_a_terminal_for_long_work_only(photo: Path, tmp_path: Path) -> None:
+    quick = _on_a_terminal("process", photo, "-o", tmp_path / "a.jpg", "--resize", "50x")
+    assert "\x1b[?25l" not in quick
+    slow = _on_a_terminal("process", photo, "-o", tmp_path / "a.avif", "--scale", "4", "--effort", "4")
+    assert "\x1b[?25l" in slow
+    assert "photo.jpg" in slow
+    red = _on_a_terminal("process", "missing.jpg")
+    assert "\x1b[31mimgsvc:" in red
+
+
+def test_an_interrupt_ends_it() -> None:
+    process = subprocess.Popen([*COMMAND, "inspect", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert told == b"imgsvc: interrupted\n"
+
+
+def test_a_closed_pipe_is_no_error(photo: Path) -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m imgsvc_cli process --help | head -1",
+        shell=True,
+        capture_output=True,
+        check=True,
+    )
+    assert done.stderr == b""
+    assert io.BytesIO(done.stdout).readline().startswith(b"Usage: imgsvc process")

@@ -1,0 +1,109 @@
+"""Flags and the request they make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from imgsvc_cli.app import cli
+from imgsvc_cli.flags import document, flag_name
+from imgsvc_core import SpecError
+from imgsvc_core.spec import FILTERS, OPERATIONS, Spec, params, parse, unparse
+from tests.spec.strategies import specs
+
+
+def _options() -> dict[str, click.Parameter]:
+    return {name: param for param in cli.commands["process"].params for name in param.opts}
+
+
+def test_every_parameter_has_a_flag_with_its_documentation() -> None:
+    options = _options()
+    for operation in (*OPERATIONS.values(), *FILTERS):
+        for name, param in params(operation).items():
+            option = options[f"--{flag_name(operation, name)}"]
+            assert isinstance(option, click.Option)
+            assert param.doc in (option.help or "")
+
+
+def test_no_flag_stands_for_two_things() -> None:
+    names = [
+        name for param in cli.commands["process"].params for name in (*param.opts, *param.secondary_opts)
+    ]
+    assert len(names) == len(set(names))
+
+
+def _values(spec: Spec) -> dict[str, Any]:
+    """What click would give for the flags of a request."""
+    found: dict[str, Any] = {}
+    request = unparse(spec)
+    filters = {key: part for item in request.pop("filter", []) for key, part in item.items()}
+    for operation in (*OPERATIONS.values(), *FILTERS):
+        for name, value in {**request, **filters}.get(operation.key, {}).items():
+            key = flag_name(operation, name).replace("-", "_")
+            found[key] = value if isinstance(value, bool) else str(value)
+    return found
+
+
+@given(specs())
+def test_flags_make_the_request_that_they_spell(spec: Spec) -> None:
+    kinds = [type(item) for item in spec.filter]
+    if len(kinds) != len(set(kinds)) or sorted(kinds, key=FILTERS.index) != kinds:
+        return  # an order of its own, or a filter twice, takes a file
+    if any(
+        part == type(part)()
+        for part in (spec.flip, spec.adjust, spec.auto, spec.output, spec.padding)
+        if part
+    ):
+        return  # an operation without parameters has no flags
+    assert parse(document(_values(spec))) == spec
+
+
+@pytest.mark.parametrize(
+    ("flags", "request_"),
+    [
+        ({"resize": "800x600"}, {"resize": {"width": 800, "height": 600}}),
+        ({"resize": "800x", "mode": "auto"}, {"resize": {"width": 800, "mode": "auto"}}),
+        ({"resize": "x600"}, {"resize": {"height": 600}}),
+        ({"crop": "40x30", "gravity": "top"}, {"crop": {"width": 40, "height": 30, "gravity": "top"}}),
+        ({"crop": "16:9"}, {"crop": {"mode": "ratio", "ratio": "16:9"}}),
+        ({"crop": "face"}, {"crop": {"mode": "face"}}),
+        ({"flip": "hv"}, {"flip": {"horizontal": True, "vertical": True}}),
+        ({"rotate": "-12.5"}, {"rotate": {"angle": -12.5}}),
+        ({"scale": ".5"}, {"scale": {"size": 0.5}}),
+        ({"mask": "ellipse"}, {"mask": {"shape": "ellipse"}}),
+        ({"mask": "12"}, {"mask": {"shape": "rounded", "radius": 12}}),
+        ({"padding": "5"}, {"padding": {"size": 5}}),
+        ({"border": "2"}, {"border": {"size": 2}}),
+        ({"watermark": "a.png"}, {"watermark": {"id": "a.png"}}),
+        ({"sepia": "60"}, {"filter": {"sepia": {"value": 60}}}),
+        ({"blur": "5"}, {"filter": {"blur": {"mode": "gaussian", "value": 5}}}),
+    ],
+)
+def test_shorthands(flags: dict[str, str], request_: dict[str, Any]) -> None:
+    assert parse(document(flags)) == parse(request_)
+
+
+def test_flags_win_over_the_file() -> None:
+    base = {
+        "resize": {"width": 5, "height": 6},
+        "filter": [{"sepia": {"value": 1}}, {"halftone": {"value": 2}}],
+    }
+    found = document({"resize_width": "9", "sepia": "7"}, base)
+    assert found == {
+        "resize": {"width": 9, "height": 6},
+        "filter": [{"sepia": {"value": 7}}, {"halftone": {"value": 2}}],
+    }
+    assert base["resize"] == {"width": 5, "height": 6}
+
+
+@given(st.text(max_size=12), st.sampled_from(["resize", "crop", "flip"]))
+def test_a_shorthand_that_cannot_be_read_is_a_problem_of_the_request(text: str, name: str) -> None:
+    try:
+        outcome: object = parse(document({name: text}))
+    except SpecError as error:
+        outcome = error
+    assert isinstance(outcome, Spec | SpecError)
