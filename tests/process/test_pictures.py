@@ -191,3 +191,14 @@ def test_faces_steer_crops() -> None:
     )
     assert nobody.faces == ()
     assert nobody.data == centred.data
+
+
+@pytest.mark.parametrize(("width", "height"), [(101, 67), (333, 211), (97, 301), (256, 256)])
+def test_jpeg_2000_of_any_size_is_decoded_small(width: int, height: int) -> None:
+    source = as_vips(astronaut()).thumbnail_image(width, height=height, size="force")
+    data = imgsvc.process(source, {"output": {"format": "jp2", "quality": 95}}).data
+    for target in (width // 2, width // 3, width // 5, width // 7):
+        found = _process(data, {"resize": {"width": target}})
+        expected = source.resize(target / width, vscale=found.height / height)
+        assert found.width == target
+        assert np.abs(found.numpy().astype(int) - expected.numpy()).mean() < 9

@@ -32,7 +32,7 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
     if info.depth > 8 and reduce == 0 and find_spec("imagecodecs") is not None:
         image = _read_deep(data, info)
     else:
-        image = _read_by_pillow(data, reduce)
+        image = _read_by_pillow(data, reduce, info)
     return attach(image, {"icc-profile-data": _profile(data)})
 
 
@@ -45,11 +45,18 @@ def _reduction(info: ImageInfo, scale: float) -> int:
     return 0
 
 
-def _read_by_pillow(data: bytes, reduce: int) -> pyvips.Image:
+def _read_by_pillow(data: bytes, reduce: int, info: ImageInfo) -> pyvips.Image:
+    """Pillow's own ``reduce`` rounds sizes to nearest where the standard rounds up, and then fails."""
+    from PIL.ImageFile import _Tile
     from PIL.Jpeg2KImagePlugin import Jpeg2KImageFile
 
     with Jpeg2KImageFile(io.BytesIO(data)) as picture:
-        picture.reduce = reduce
+        if reduce:
+            size = info.levels[reduce - 1]
+            codec, _, offset, arguments = picture.tile[0]
+            assert isinstance(arguments, tuple)
+            picture._size = size
+            picture.tile = [_Tile(codec, (0, 0, *size), offset, (arguments[0], reduce, *arguments[2:]))]
         picture.load()
         return to_vips(picture)
 
