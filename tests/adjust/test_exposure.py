@@ -32,7 +32,7 @@ def test_is_additive_until_clipping() -> None:
 
 @pytest.mark.parametrize(("value", "gain"), [(30, 2**0.6), (-70, 2**-1.4)])
 def test_equals_a_gain_on_linear_light_in_imagemagick(value: int, gain: float, tmp_path: Path) -> None:
-    magick = requires.program("magick", "convert")
+    magick = requires.program("magick", "convert-im6.q16", "convert")
     source, target = tmp_path / "in.png", tmp_path / "out.png"
     as_vips(deep(COLORS)).pngsave(str(source))
     operations = ["-colorspace", "RGB", "-evaluate", "Multiply", str(gain), "-colorspace", "sRGB"]
