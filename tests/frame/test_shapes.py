@@ -27,7 +27,7 @@ def _disc_share(width: int, height: int, times: int = 16) -> Pixels:
     return inside.reshape(height, times, width, times).mean(axis=(1, 3))
 
 
-@pytest.mark.parametrize(("width", "height"), [(120, 80), (33, 90), (64, 64)])
+@pytest.mark.parametrize(("width", "height"), [(120, 80), (33, 90), (64, 64), (51, 51), (301, 21)])
 def test_the_ellipse_touches_all_sides_and_has_soft_edges(width: int, height: int) -> None:
     picture = as_vips(np.full((height, width, 3), 200, np.uint8))
     alpha = apply_mask(picture, "ellipse", 0, None)[3].numpy() / 255
@@ -36,6 +36,29 @@ def test_the_ellipse_touches_all_sides_and_has_soft_edges(width: int, height: in
     middle = (alpha[height // 2, 0], alpha[height // 2, -1], alpha[0, width // 2], alpha[-1, width // 2])
     assert min(middle) > 0.5
     assert max(alpha[0, 0], alpha[-1, -1], alpha[0, -1], alpha[-1, 0]) == 0
+
+
+@pytest.mark.parametrize("shape", ["ellipse", "rounded"])
+@given(st.integers(1, 60), st.integers(1, 60), st.integers(0, 70))
+def test_shapes_of_any_size_are_symmetric_and_without_holes(
+    shape: str, width: int, height: int, radius: int
+) -> None:
+    picture = as_vips(np.full((height, width, 3), 200, np.uint8))
+    alpha = apply_mask(picture, shape, radius, None)[3].numpy().reshape(height, width).astype(int)
+    assert np.array_equal(alpha, alpha[::-1])
+    assert np.array_equal(alpha, alpha[:, ::-1])
+    assert (np.diff(alpha[: (height + 1) // 2], axis=0) >= 0).all()
+    assert (np.diff(alpha[:, : (width + 1) // 2], axis=1) >= 0).all()
+    if min(width, height) > 2:
+        assert alpha[height // 2, width // 2] == 255
+
+
+def test_a_radius_of_nothing_cuts_nothing() -> None:
+    for pixels in PICTURES.values():
+        for radius, part in ((0, pixels), (9, pixels[:1]), (9, pixels[:, :1])):
+            found = apply_mask(as_vips(part), "rounded", radius, GREY).numpy()
+            visible = part[..., 3] > 0 if part.ndim == 3 and part.shape[2] == 4 else ...
+            assert np.array_equal(found.reshape(part.shape)[visible], part[visible])
 
 
 def test_rounded_corners_have_their_radius() -> None:

@@ -64,6 +64,30 @@ def test_gravity_pulls_to_an_edge_and_padding_keeps_off_it(gravity: str, expecte
     assert watermark_position((10, 10), (100, 50), watermark) == expected
 
 
+@given(st.sampled_from([None, *EDGES, "center"]), st.integers(0, 50), SIZES, SIZES, st.floats(0.01, 1))
+def test_what_is_fitted_lies_inside_with_its_padding(
+    gravity: str | None, padding: int, mark: tuple[int, int], outer: tuple[int, int], scale: float
+) -> None:
+    image = (outer[0] + padding, outer[1] + padding)
+    watermark = Watermark(id="a", gravity=gravity, padding=padding, fit=True, scale=scale)
+    width, height = watermark_size(mark, image, watermark)
+    left, top = watermark_position((width, height), image, watermark)
+    named = (gravity or "").split("-")
+    assert (padding if "left" in named else 0) <= left
+    assert left + width <= image[0] - (padding if "right" in named else 0)
+    assert (padding if "top" in named else 0) <= top
+    assert top + height <= image[1] - (padding if "bottom" in named else 0)
+
+
+def test_fitting_takes_no_more_than_it_must() -> None:
+    assert watermark_size((400, 200), (100, 100), Watermark(id="a", fit=True)) == (100, 50)
+    assert watermark_size((90, 45), (100, 100), Watermark(id="a", fit=True)) == (90, 45)
+    padded = Watermark(id="a", fit=True, gravity="right", padding=20)
+    assert watermark_size((400, 200), (100, 100), padded) == (80, 40)
+    assert watermark_size((80, 90), (100, 100), padded) == (80, 90)
+    assert watermark_size((400, 200), (100, 100), Watermark(id="a", fit=True, padding=20)) == (100, 50)
+
+
 def test_exact_positions_and_the_centre() -> None:
     assert watermark_position((10, 10), (100, 50), Watermark(id="a", x=-3, y=7)) == (-3, 7)
     assert watermark_position((10, 10), (100, 50), Watermark(id="a", x=4)) == (4, 0)

@@ -50,24 +50,28 @@ def add_border(
 
 def _ellipse(width: int, height: int) -> pyvips.Image:
     """How much of each pixel lies in the ellipse: its distance to the edge, to first order."""
-    across, down = _centered(width, height)
+    across, down = _from_middle(width, height)
     a, b = width / 2, height / 2
-    radius = ((across / a) ** 2 + (down / b) ** 2) ** 0.5
-    slope = ((across / a**2) ** 2 + (down / b**2) ** 2) ** 0.5
-    distance = (radius - 1) * radius / (slope + 1e-9)
-    return (0.5 - distance).clamp()
+    value = _sum_of_squares(across / a, down / b) - 1
+    slope = _sum_of_squares(across / a**2, down / b**2) ** 0.5 * 2
+    return (0.5 - value / (slope + 1e-9)).clamp()
 
 
 def _rounded(width: int, height: int, radius: int) -> pyvips.Image:
     """How much of each pixel lies in the rectangle with rounded corners."""
-    radius = min(radius, width // 2, height // 2)
-    across, down = _centered(width, height)
-    beyond_x = (across.abs() - (width / 2 - radius)).clamp(min=0, max=width)
-    beyond_y = (down.abs() - (height / 2 - radius)).clamp(min=0, max=height)
-    return (radius + 0.5 - (beyond_x**2 + beyond_y**2) ** 0.5).clamp()
+    around = max(0.5, min(radius, width / 2, height / 2))  # half a pixel is what a square corner has
+    across, down = _from_middle(width, height)
+    beyond_x = (across.abs() - (width / 2 - around)).clamp(min=0, max=width)
+    beyond_y = (down.abs() - (height / 2 - around)).clamp(min=0, max=height)
+    return (around + 0.5 - _sum_of_squares(beyond_x, beyond_y) ** 0.5).clamp()
 
 
-def _centered(width: int, height: int) -> tuple[pyvips.Image, pyvips.Image]:
-    """The distance of each pixel's centre from the middle, across and down."""
-    places = pyvips.Image.xyz(width, height).cast("float")
-    return places[0] - (width - 1) / 2, places[1] - (height - 1) / 2
+def _from_middle(width: int, height: int) -> tuple[pyvips.Image, pyvips.Image]:
+    """The distances of the pixels' centres from the middle: across as one row, down as one column."""
+    row, column = pyvips.Image.xyz(width, 1)[0], pyvips.Image.xyz(1, height)[1]
+    return row - (width - 1) / 2, column - (height - 1) / 2
+
+
+def _sum_of_squares(row: pyvips.Image, column: pyvips.Image) -> pyvips.Image:
+    """A picture of the squares of a row and of a column, added."""
+    return (row * row).zoom(1, column.height) + (column * column).zoom(row.width, 1)

@@ -25,12 +25,16 @@ def gravity_offset(
 
 
 def watermark_size(mark: tuple[int, int], image: tuple[int, int], watermark: Watermark) -> Size:
-    """The size of a watermark on a picture: ``scale``, then the bounds, then ``fit``; never enlarged."""
+    """The size of a watermark on a picture: ``scale``, then the bounds, then ``fit``; never enlarged.
+
+    What ``fit`` fits into is the picture without the padding at the edges that gravity names.
+    """
     factor = watermark.scale
     width, height = mark[0] * factor, mark[1] * factor
     bounds = [(width, watermark.width), (height, watermark.height)]
     if watermark.fit:
-        bounds += [(width, image[0]), (height, image[1])]
+        room = _room(image, watermark)
+        bounds += [(width, room.width), (height, room.height)]
     factor *= min([1.0, *(bound / side for side, bound in bounds if bound is not None)])
     return Size(max(1, round(mark[0] * factor)), max(1, round(mark[1] * factor)))
 
@@ -44,3 +48,9 @@ def watermark_position(
     if watermark.gravity is None:
         return gravity_offset("center", mark, image)
     return gravity_offset(watermark.gravity, mark, image, watermark.padding)
+
+
+def _room(image: tuple[int, int], watermark: Watermark) -> Size:
+    across = watermark.padding if watermark.gravity in _LEFT | _RIGHT else 0
+    down = watermark.padding if watermark.gravity in _TOP | _BOTTOM else 0
+    return Size(max(1, image[0] - across), max(1, image[1] - down))
