@@ -76,8 +76,8 @@ def process(
     Example: imgsvc process photo.heic -o out.webp --resize 800x600 --mode fit
     """
     from imgsvc_cli.jobs import Job, plan_jobs, run_job
-    from imgsvc_cli.libvips import guard
     from imgsvc_cli.progress import progress
+    from imgsvc_core.libvips import guard
 
     request = imgsvc.parse(document(flags, _read_spec(spec)))
     jobs: list[Job] = plan_jobs(sources, target, force=force)

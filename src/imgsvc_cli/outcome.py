@@ -17,6 +17,7 @@ EXIT_CODES: tuple[tuple[type[BaseException], int, str], ...] = (
     (errors.LimitExceeded, 4, "a limit would be exceeded"),
     (errors.TargetError, 5, "the result cannot be written"),
     (errors.EncodingFailed, 5, "the result cannot be written"),
+    (errors.WorkerDied, 4, "a limit would be exceeded"),
     (errors.MissingDependency, 6, "the operation, or an optional package for it, is not there"),
     (errors.UnsupportedOperation, 6, "the operation, or an optional package for it, is not there"),
     (Exception, 1, "an unexpected failure"),

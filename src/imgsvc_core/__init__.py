@@ -28,6 +28,7 @@ from imgsvc_core.errors import (
     TimeLimitExceeded,
     UnsupportedFormat,
     UnsupportedOperation,
+    WorkerDied,
 )
 from imgsvc_core.faces import Face
 from imgsvc_core.info import ImageInfo
@@ -140,6 +141,7 @@ __all__ = [
     "UnsupportedOperation",
     "Vignette",
     "Watermark",
+    "WorkerDied",
     "__version__",
     "explain",
     "inspect",

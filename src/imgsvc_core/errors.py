@@ -150,6 +150,12 @@ class EncodingFailed(ImgsvcError):
     slug = "encoding_failed"
 
 
+class WorkerDied(ImgsvcError):
+    """The process that worked on the picture ended before it had an answer."""
+
+    slug = "worker_died"
+
+
 class TargetError(ImgsvcError):
     """The result could not be written to its target."""
 

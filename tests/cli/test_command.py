@@ -190,7 +190,7 @@ def test_every_format_loads_in_the_guarded_process(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "made").iterdir())) == len(sources)
     script = (
-        "from imgsvc_cli.libvips import guard\nguard()\nimport pyvips, sys\n"
+        "from imgsvc_core.libvips import guard\nguard()\nimport pyvips, sys\n"
         "try:\n    pyvips.Image.csvload(sys.argv[1])\n"
         "except pyvips.Error as error:\n    print('blocked', error)\n"
     )

@@ -24,6 +24,7 @@ from imgsvc_http.statuses import status_of
         (errors.TargetError("refused"), 424),
         (errors.MissingDependency("no codec"), 500),
         (errors.EncodingFailed("no codec"), 500),
+        (errors.WorkerDied("no memory"), 500),
     ],
 )
 def test_status_of_an_error(error: errors.ImgsvcError, status: int) -> None:

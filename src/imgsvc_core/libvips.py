@@ -1,4 +1,4 @@
-"""libvips as a command wants it, which owns its process."""
+"""libvips as a process wants it that owns it: a command, or a worker."""
 
 from __future__ import annotations
 

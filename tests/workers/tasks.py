@@ -1,0 +1,40 @@
+"""What the tests let workers do."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pyvips
+
+from imgsvc_core.errors import Problem, SpecError
+
+
+def echo(value: object) -> object:
+    return value
+
+
+def process_id() -> int:
+    return os.getpid()
+
+
+def crash() -> None:
+    os.abort()
+
+
+def hold(size: int) -> int:
+    return len(bytearray(size))
+
+
+def refuse() -> None:
+    raise SpecError([Problem("resize.width", "wrong"), Problem("rotate", "wrong too")])
+
+
+def wait_and_write(seconds: float, path: Path) -> None:
+    time.sleep(seconds)
+    path.write_text("done")
+
+
+def load_unlisted(path: str) -> None:
+    pyvips.Image.new_from_file(path).avg()

@@ -1,0 +1,116 @@
+"""A pool survives whatever its tasks do, and says what became of each."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from pathlib import Path
+
+import pytest
+
+from imgsvc_core.errors import SpecError, TimeLimitExceeded, WorkerDied
+from imgsvc_core.workers import WorkerPool
+from tests.workers import tasks
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[WorkerPool]:
+    with WorkerPool(1, memory_bytes=1_000_000_000) as pool:
+        yield pool
+
+
+def alive(pool: WorkerPool) -> bool:
+    return pool.submit(tasks.echo, "still there").result(timeout=30) == "still there"
+
+
+def test_work_is_done_in_another_process(pool: WorkerPool) -> None:
+    assert pool.submit(tasks.process_id).result() != os.getpid()
+
+
+def test_errors_come_back_whole(pool: WorkerPool) -> None:
+    with pytest.raises(SpecError) as caught:
+        pool.submit(tasks.refuse).result()
+    assert [problem.path for problem in caught.value.problems] == ["resize.width", "rotate"]
+    assert alive(pool)
+
+
+def test_a_crash_costs_one_task(pool: WorkerPool) -> None:
+    with pytest.raises(WorkerDied, match="died"):
+        pool.submit(tasks.crash).result()
+    assert alive(pool)
+
+
+def test_memory_has_an_end(pool: WorkerPool) -> None:
+    assert pool.submit(tasks.hold, 100_000_000).result() == 100_000_000
+    with pytest.raises(WorkerDied):
+        pool.submit(tasks.hold, 2_000_000_000).result()
+    assert alive(pool)
+
+
+def test_time_has_an_end(pool: WorkerPool, tmp_path: Path) -> None:
+    written = tmp_path / "late"
+    with pytest.raises(TimeLimitExceeded, match=r"0\.5 seconds"):
+        pool.submit(tasks.wait_and_write, 2, written, seconds=0.5).result()
+    assert alive(pool)
+    time.sleep(2)
+    assert not written.exists()
+
+
+def test_a_cancelled_task_stops(pool: WorkerPool, tmp_path: Path) -> None:
+    written = tmp_path / "unwanted"
+    running = pool.submit(tasks.wait_and_write, 1.5, written)
+    time.sleep(0.3)
+    assert running.cancel()
+    with pytest.raises(CancelledError):
+        running.result()
+    assert alive(pool)
+    time.sleep(1.5)
+    assert not written.exists()
+
+
+def test_formats_outside_the_table_are_not_touched(pool: WorkerPool, tmp_path: Path) -> None:
+    path = tmp_path / "picture.ppm"
+    path.write_bytes(b"P6 1 1 255 abc")
+    with pytest.raises(Exception, match=r"operation is blocked|not a known file format"):
+        pool.submit(tasks.load_unlisted, str(path)).result()
+
+
+def test_closing_waits_and_stopping_does_not(tmp_path: Path) -> None:
+    with WorkerPool(1) as pool:
+        pool.submit(tasks.wait_and_write, 0.5, tmp_path / "finished")
+    assert (tmp_path / "finished").exists()
+    pool = WorkerPool(1)
+    pool.submit(tasks.wait_and_write, 30, tmp_path / "never")
+    started = time.monotonic()
+    pool.stop()
+    assert time.monotonic() - started < 20
+    assert not (tmp_path / "never").exists()
+
+
+def test_workers_end_with_a_parent_that_was_killed(tmp_path: Path) -> None:
+    program = tmp_path / "parent.py"
+    program.write_text(
+        "from imgsvc_core.workers import WorkerPool\nfrom tests.workers import tasks\nimport time\n"
+        "if __name__ == '__main__':\n    pool = WorkerPool(1)\n"
+        "    print(pool.submit(tasks.process_id).result(), flush=True)\n    time.sleep(60)\n"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, str(program)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"PYTHONPATH": os.getcwd()},
+    )
+    assert parent.stdout is not None
+    worker = int(parent.stdout.readline())
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    parent.stdout.close()
+    deadline = time.monotonic() + 20
+    while Path(f"/proc/{worker}").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not Path(f"/proc/{worker}").exists()
