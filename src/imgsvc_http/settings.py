@@ -1,0 +1,408 @@
+"""All settings of the service, each declared once.
+
+They come from a TOML file, then from environment variables (``IMGSVC_SECTION_NAME``), then from flags; what
+comes later wins. `render` writes them as the TOML file that would give them.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import textwrap
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.limits import Limits
+from imgsvc_core.spec.kinds import Integer, Number, Text
+from imgsvc_http.sections import (
+    FilePath,
+    Many,
+    Matching,
+    Network,
+    Setting,
+    Url,
+    flattened,
+    from_text,
+    setting,
+    settings_of,
+    toml_value,
+    unknown,
+)
+
+Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
+
+FILE_VARIABLE = "IMGSVC_CONFIG"
+"""The environment variable that names the settings file."""
+
+_FERNET_KEY = Matching(r"[A-Za-z0-9_-]{43}=", "32 bytes in URL-safe base64")
+_HEADER = Matching(r"[A-Za-z][A-Za-z0-9-]{0,40}", "beginning of a header name such as X-Svc")
+_PERIODS = Matching(r"[a-z]{1,40}", "word such as monthly")
+_WEB = ("http", "https")
+# Kubernetes tells every container the addresses of services in such variables.
+_OF_KUBERNETES = re.compile(r"IMGSVC_(.+_)?(SERVICE_(HOST|PORT.*)|PORT(_\d+_(TCP|UDP).*)?)")
+
+
+def default_state_folder(environ: Mapping[str, str]) -> Path:
+    """Where a program of this user keeps what must survive it, by the XDG base directory specification."""
+    base = environ.get("XDG_STATE_HOME", "")
+    home = Path(environ["HOME"]) if "HOME" in environ else Path.home()
+    return (Path(base) if base.startswith("/") else home / ".local/state") / "imgsvc"
+
+
+@attrs.frozen(kw_only=True)
+class Server:
+    """Where and how the service listens."""
+
+    state_folder: Path = setting(
+        FilePath(),
+        "Folder for the database, temporary pictures, certificate and master key.",
+        factory=lambda: default_state_folder(os.environ),
+    )
+    host: str = setting(Text(255), "Name or address to listen at.", default="127.0.0.1")
+    port: int = setting(Integer(0, 65535), "Port to listen at; 0 takes a free one.", default=8443)
+    base_url: str = setting(
+        Url(_WEB, optional=True),
+        "Public address of the service; https://localhost and the port when empty.",
+        default="",
+    )
+    certificate: Path | None = setting(
+        FilePath(optional=True),
+        "Certificate chain in PEM; one for localhost is made when empty.",
+        default=None,
+    )
+    private_key: Path | None = setting(
+        FilePath(optional=True), "Private key of the certificate in PEM.", default=None
+    )
+    trusted_proxies: Networks = setting(
+        Many(Network()),
+        "Addresses of proxies that end TLS, whose X-Forwarded-Proto and X-Forwarded-For are believed.",
+        default=(),
+    )
+    header_prefix: str = setting(_HEADER, "How the service's own headers begin.", default="X-Svc")
+    shutdown_seconds: float = setting(
+        Number(0, 3600), "How long running requests may take to finish at the end.", unit="s", default=30
+    )
+
+
+@attrs.frozen(kw_only=True)
+class Database:
+    """Where accounts, keys, watermarks and webhooks are kept."""
+
+    url: str = setting(
+        Url(("sqlite", "postgresql"), optional=True),
+        "sqlite:////path/file.db or postgresql://user:password@host/name; "
+        "SQLite in the state folder when empty.",
+        default="",
+        secret=True,
+    )
+
+
+@attrs.frozen(kw_only=True)
+class Cache:
+    """What the nodes of a service share for a short time."""
+
+    url: str = setting(
+        Url(("redis", "rediss"), optional=True),
+        "redis://host:6379/0 to count request rates over all nodes; in memory, each node alone, when empty.",
+        default="",
+        secret=True,
+    )
+
+
+@attrs.frozen(kw_only=True)
+class Temporary:
+    """Where results without an external store are kept for a while."""
+
+    url: str = setting(
+        Url(optional=True),
+        "Any fsspec URL, such as s3://bucket/folder; a folder in the state folder when empty.",
+        default="",
+        secret=True,
+    )
+    lifetime_seconds: float = setting(Number(1, 604_800), "How long a result stays.", unit="s", default=3600)
+
+
+@attrs.frozen(kw_only=True)
+class ServiceLimits(Limits):
+    """What one request may cost; a request can only tighten the limits of pictures."""
+
+    json_bytes: int = setting(Integer(1, 10**9), "Size of a JSON body.", unit="bytes", default=1_000_000)
+    store_seconds: float = setting(
+        Number(0.1, 3600), "Time to write a result into a store.", unit="s", default=60
+    )
+
+
+@attrs.frozen(kw_only=True)
+class Rate:
+    """How often a key may call."""
+
+    requests: int = setting(Integer(1, 10**9), "Requests in a period.", default=100_000)
+    period_seconds: int = setting(Integer(1, 86_400), "Length of a period.", unit="s", default=900)
+
+
+@attrs.frozen(kw_only=True)
+class Accounts:
+    """What a new account gets."""
+
+    plan: str = setting(Text(80), "Name of its subscription.", default="standard")
+    period: str = setting(_PERIODS, "Billing period of its subscription.", default="monthly")
+    quota: int = setting(Integer(0, 10**12), "Pictures in a calendar month (UTC).", default=100_000)
+
+
+@attrs.frozen(kw_only=True)
+class Fetch:
+    """How sources are fetched from their URLs."""
+
+    connect_seconds: float = setting(Number(0.1, 300), "Time to connect.", unit="s", default=5)
+    total_seconds: float = setting(Number(0.1, 3600), "Time for everything.", unit="s", default=20)
+    redirects: int = setting(Integer(0, 50), "Redirects that are followed.", default=5)
+    private_allowed: tuple[str, ...] = setting(
+        Many(Text(255)),
+        "Host names, addresses and networks that may be fetched from although they are private.",
+        default=(),
+    )
+    user_agent: str = setting(
+        Matching(r"[\x21-\x7e]([\x20-\x7e]{0,198}[\x21-\x7e])?", "User-Agent of printable ASCII"),
+        "User-Agent of fetches and notifications.",
+        default="imgsvc/1.0",
+    )
+
+
+def _template(platform: str, fields: str, default: str) -> Any:
+    doc = f"Address of a picture, or of the profile that names it, at {platform}; {fields} is filled in."
+    return setting(Url(_WEB), doc, default=default)
+
+
+def _token(platform: str) -> Any:
+    return setting(Text(4096, minimum=0), f"Access token of {platform}.", default="", secret=True)
+
+
+@attrs.frozen(kw_only=True)
+class Social:
+    """Where profile pictures come from."""
+
+    facebook_url: str = _template(
+        "Facebook", "{user}", "https://graph.facebook.com/v23.0/{user}/picture?type=large"
+    )
+    facebook_token: str = _token("Facebook")
+    twitter_url: str = _template(
+        "Twitter",
+        "{user}",
+        "https://api.twitter.com/2/users/by/username/{user}?user.fields=profile_image_url",
+    )
+    twitter_token: str = _token("Twitter")
+    instagram_url: str = _template(
+        "Instagram", "{user}", "https://i.instagram.com/api/v1/users/web_profile_info/?username={user}"
+    )
+    instagram_token: str = _token("Instagram")
+    github_url: str = _template("GitHub", "{user}", "https://github.com/{user}.png")
+    github_token: str = _token("GitHub")
+    gravatar_url: str = _template("Gravatar", "{hash}", "https://gravatar.com/avatar/{hash}?d=404&s=2048")
+    gravatar_token: str = _token("Gravatar")
+
+
+@attrs.frozen(kw_only=True)
+class Workers:
+    """The processes that work on pictures."""
+
+    number: int = setting(Integer(0, 1024), "Processes; one for each core when 0.", default=0)
+    memory_bytes: int = setting(
+        Integer(2**28, 2**46), "Most data that one process may hold.", unit="bytes", default=2**31
+    )
+    tasks: int = setting(
+        Integer(0, 10**9), "Pictures after which a process is replaced; never when 0.", default=1000
+    )
+    queue: int = setting(
+        Integer(1, 10**6), "Requests that may wait or run; more are answered 503.", default=64
+    )
+
+
+@attrs.frozen(kw_only=True)
+class Security:
+    """Keys that protect what is kept."""
+
+    master_keys: tuple[str, ...] = setting(
+        Many(_FERNET_KEY),
+        "Fernet keys that encrypt keyfiles and webhook secrets, newest first; several nodes need the same. "
+        "One is made and kept in the state folder when there is none.",
+        default=(),
+        secret=True,
+    )
+
+
+@attrs.frozen(kw_only=True)
+class Idempotency:
+    """Answers that are kept for repeated requests."""
+
+    hours: float = setting(
+        Number(0.01, 8760), "How long an answer is repeated for its Idempotency-Key.", unit="h", default=24
+    )
+
+
+@attrs.frozen(kw_only=True)
+class Webhooks:
+    """Notifications of finished requests."""
+
+    seconds: float = setting(Number(0.1, 300), "Time an endpoint has to answer.", unit="s", default=10)
+    retries: tuple[int, ...] = setting(
+        Many(Integer(0, 604_800)),
+        "Waits before each further attempt; none turns repeating off.",
+        unit="s",
+        default=(5, 30, 300, 1800, 7200),
+    )
+    history_days: int = setting(Integer(1, 36_500), "How long records are kept.", unit="days", default=60)
+
+
+@attrs.frozen(kw_only=True)
+class Settings:
+    """All settings; `load` reads them."""
+
+    server: Server = attrs.field(factory=Server)
+    database: Database = attrs.field(factory=Database)
+    cache: Cache = attrs.field(factory=Cache)
+    temporary: Temporary = attrs.field(factory=Temporary)
+    limits: ServiceLimits = attrs.field(factory=ServiceLimits)
+    rate: Rate = attrs.field(factory=Rate)
+    accounts: Accounts = attrs.field(factory=Accounts)
+    fetch: Fetch = attrs.field(factory=Fetch)
+    social: Social = attrs.field(factory=Social)
+    workers: Workers = attrs.field(factory=Workers)
+    security: Security = attrs.field(factory=Security)
+    idempotency: Idempotency = attrs.field(factory=Idempotency)
+    webhooks: Webhooks = attrs.field(factory=Webhooks)
+
+    def __attrs_post_init__(self) -> None:
+        if (self.server.certificate is None) != (self.server.private_key is None):
+            missing = "private_key" if self.server.private_key is None else "certificate"
+            message = f"Setting 'server.{missing}' must be given too: certificate and key belong together"
+            raise SpecError([Problem(f"server.{missing}", message)])
+
+    @property
+    def base_url(self) -> str:
+        """Public address of the service, without a slash at its end."""
+        return (self.server.base_url or f"https://localhost:{self.server.port}").rstrip("/")
+
+    @property
+    def database_url(self) -> str:
+        """URL of the database."""
+        return self.database.url or f"sqlite:///{(self.server.state_folder / 'imgsvc.db').absolute()}"
+
+    @property
+    def temporary_url(self) -> str:
+        """fsspec URL of temporary storage."""
+        return self.temporary.url or (self.server.state_folder / "temporary").absolute().as_uri()
+
+    @classmethod
+    def load(
+        cls,
+        file: Path | None = None,
+        environ: Mapping[str, str] | None = None,
+        flags: Mapping[str, object] | None = None,
+    ) -> Settings:
+        """Settings from a TOML file, environment variables and flags, all optional.
+
+        Args:
+            file: the TOML file; the one that ``IMGSVC_CONFIG`` names where it is not given.
+            environ: environment variables, such as ``os.environ``.
+            flags: values by path, such as ``{"server.port": 443}``; texts are read as those of variables.
+
+        Raises:
+            SpecError: with everything that is wrong, and where it stands.
+        """
+        environ = {} if environ is None else environ
+        named = environ.get(FILE_VARIABLE)
+        problems: list[Problem] = []
+        values: dict[str, Any] = {"server.state_folder": default_state_folder(environ)}
+        file = file or (Path(named) if named else None)
+        for path, value, origin in (
+            *_in_file(file, problems),
+            *_in_environ(environ),
+            *_in_flags(flags or {}),
+        ):
+            if path not in SETTINGS:
+                problems.append(_unknown(path, origin))
+                continue
+            try:
+                values[path] = SETTINGS[path].parse(value, origin)
+            except ValueError as error:
+                problems.append(Problem(path, str(error)))
+        if problems:
+            raise SpecError(problems)
+        return cls(**{name: section(**_below(name, values)) for name, section in SECTIONS.items()})
+
+
+SECTIONS: dict[str, type] = {
+    field.name: field.default.factory  # type: ignore[union-attr]
+    for field in attrs.fields(Settings)
+}
+"""The sections by name, in the order of declaration."""
+
+SETTINGS: dict[str, Setting] = {
+    item.path: item for name, section in SECTIONS.items() for item in settings_of(name, section).values()
+}
+"""Every setting by its path, ``section.name``."""
+
+_BY_VARIABLE = {item.variable: item for item in SETTINGS.values()}
+
+
+def render(settings: Settings) -> str:
+    """The TOML file of settings, with their documentation; secrets are masked."""
+    blocks = []
+    for name, section in SECTIONS.items():
+        lines = [f"# {(section.__doc__ or '').splitlines()[0]}", f"[{name}]"]
+        for key, item in settings_of(name, section).items():
+            unit = f" ({item.unit})" if item.unit else ""
+            comment = textwrap.wrap(f"{item.doc}{unit}", 96, initial_indent="# ", subsequent_indent="# ")
+            value = toml_value(item.masked(getattr(getattr(settings, name), key)))
+            lines += [*comment, f"{key} = {value}"]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks) + "\n"
+
+
+_Found = Iterator[tuple[str, Any, str]]
+
+
+def _in_file(file: Path | None, problems: list[Problem]) -> _Found:
+    if file is None:
+        return
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        problems.append(Problem("", f"The settings file '{file}' must be readable TOML: {error}"))
+        return
+    for path, value in flattened(document, SECTIONS).items():
+        yield path, value, f"the file {file}"
+
+
+def _in_environ(environ: Mapping[str, str]) -> _Found:
+    for name, text in sorted(environ.items()):
+        if name in _BY_VARIABLE:
+            item = _BY_VARIABLE[name]
+            yield item.path, from_text(item.kind, text), f"the environment variable {name}"
+        elif name.startswith("IMGSVC_") and name != FILE_VARIABLE and not _OF_KUBERNETES.fullmatch(name):
+            yield name, text, "the environment"
+
+
+def _in_flags(flags: Mapping[str, object]) -> _Found:
+    for path, value in flags.items():
+        known = path in SETTINGS and isinstance(value, str)
+        yield path, from_text(SETTINGS[path].kind, str(value)) if known else value, f"the flag for {path}"
+
+
+def _unknown(path: str, origin: str) -> Problem:
+    if path.startswith("IMGSVC_"):
+        return unknown("environment variable", path, _BY_VARIABLE, origin)
+    if path in SECTIONS:
+        return Problem(path, f"Setting '{path}' must be a table of settings, in {origin}")
+    return unknown("setting", path, [*SETTINGS, *SECTIONS], origin)
+
+
+def _below(section: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    head = f"{section}."
+    return {path.removeprefix(head): value for path, value in values.items() if path.startswith(head)}
