@@ -29,14 +29,16 @@ from benchmarks.harness import (
 )
 from benchmarks.pictures import picture
 from benchmarks.sharp import Sharp, sharp_process
-from imgsvc_core import process
+from imgsvc_core import parse, process
 
 WIDTH, HEIGHT, QUALITY = 720, 588, 80
 SHRINK = 2
-REQUEST = {
-    "resize": {"width": WIDTH, "height": HEIGHT},
-    "output": {"format": "jpg", "quality": QUALITY, "encoding": "baseline"},
-}
+REQUEST = parse(
+    {
+        "resize": {"width": WIDTH, "height": HEIGHT},
+        "output": {"format": "jpg", "quality": QUALITY, "encoding": "baseline"},
+    }
+)
 
 
 def main() -> int:

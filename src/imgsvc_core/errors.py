@@ -18,6 +18,7 @@
     ├── UnsupportedOperation     unsupported_operation   the operation cannot work on this picture
     ├── MissingDependency        missing_dependency      an optional package is needed; says which extra
     ├── EncodingFailed           encoding_failed         the picture could not be written in the format
+    ├── WorkerDied               worker_died             the process that did the work ended before its answer
     └── TargetError              target_unwritable       the result could not be put where it was to go
 
 The slug is stable: programs branch on it, people read the message. Errors of pyvips, Pillow and other

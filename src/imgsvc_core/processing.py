@@ -84,12 +84,13 @@ def process(
         request, opened.info, limits=limits, faces=found or (), suffix=suffix_of(target), accept=accept
     )
     with deadline(limits.seconds) as watch:
-        image = watch.over(_on_threads(opened.load(plan.load), threads))
+        image = watch.over(opened.load(plan.load), threads)
         loaded = time.perf_counter()
         with translate_errors(opened.info.format):
             rendered = render(image, plan, _marks(watermarks, limits))
         processed = time.perf_counter()
-        encoded = _write(watch.over(rendered), plan, target)
+        # Where pixels stream, the encoder stops with the decoder that it waits for.
+        encoded = _write(rendered if plan.streams else watch.over(rendered), plan, target)
     finished = time.perf_counter()
     output = attrs.evolve(probe(encoded.source), quality=encoded.quality, name=name_of(target))
     if digest:
@@ -197,14 +198,6 @@ def _resolve(watermarks: Watermarks | None, id: str) -> Source:
 
 def _no_marks(watermark: Watermark, size: Size) -> pyvips.Image:
     raise AssertionError(watermark)
-
-
-def _on_threads(image: pyvips.Image, threads: int | None) -> pyvips.Image:
-    if threads is None:
-        return image
-    image = image.copy()
-    image.set_type(pyvips.GValue.gint_type, "concurrency", threads)
-    return image
 
 
 def _ms(seconds: float) -> float:

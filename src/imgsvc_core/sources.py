@@ -69,7 +69,7 @@ def as_image(source: Source) -> pyvips.Image | None:
     import pyvips
 
     if isinstance(source, pyvips.Image):
-        return source
+        return _with_meaning(source)
     if module == "numpy" and hasattr(source, "dtype") and hasattr(source, "ndim"):
         channels = source.shape[2] if source.ndim == 3 else 1
         if (
@@ -82,9 +82,7 @@ def as_image(source: Source) -> pyvips.Image | None:
                 "Source array must be height x width with 1 to 4 channels of uint8 or uint16, "
                 f"got shape {source.shape} of {source.dtype}."
             )
-        deep = str(source.dtype) == "uint16"
-        space = ("grey16" if deep else "b-w") if channels < 3 else ("rgb16" if deep else "srgb")
-        return pyvips.Image.new_from_array(source).copy(interpretation=space)
+        return _with_meaning(pyvips.Image.new_from_array(source).copy(interpretation="multiband"))
     return None
 
 
@@ -107,6 +105,17 @@ def describe(image: pyvips.Image, *, name: str | None = None) -> ImageInfo:
         orientation=image.get("orientation") if image.get_typeof("orientation") else 1,
         profile=bool(image.get_typeof("icc-profile-data")),
     )
+
+
+def _with_meaning(image: pyvips.Image) -> pyvips.Image:
+    """Channels that nobody named are grey or RGB, with or without alpha."""
+    if image.interpretation != "multiband":
+        return image
+    if image.bands > 4:
+        raise SourceUnreachable(f"Source image must have 1 to 4 channels, got {image.bands} without a name.")
+    deep = image.format == "ushort"
+    space = ("grey16" if deep else "b-w") if image.bands < 3 else ("rgb16" if deep else "srgb")
+    return image.copy(interpretation=space)
 
 
 def _fetch(url: str, limits: Limits) -> bytes:

@@ -19,6 +19,9 @@ EXIF = "exif-data"
 XMP = "xmp-data"
 IPTC = "iptc-data"
 
+_DROPPED = frozenset({EXIF, XMP, IPTC, "orientation"})
+_DROPPED_FAMILIES = ("exif-", "png-comment", "jpeg-thumb")
+
 _RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _RIGHTS_NAMESPACES = {
     "http://ns.adobe.com/xap/1.0/rights/": None,  # all of it
@@ -38,15 +41,15 @@ def apply_policy(image: pyvips.Image, policy: MetadataPolicy) -> pyvips.Image:
 
     A color profile of another kind than the pixels, such as one for CMYK on RGB, goes too.
     """
+    dropped = [name for name in image.get_fields() if name in _DROPPED or name.startswith(_DROPPED_FAMILIES)]
+    if image.get_typeof(PROFILE) and not _fits(image.get(PROFILE), image):
+        dropped.append(PROFILE)
+    if not dropped:
+        return image
     blobs = _kept(image, policy)
     image = image.copy()
-    for name in image.get_fields():
-        if name in (EXIF, XMP, IPTC, "orientation") or name.startswith(
-            ("exif-", "png-comment", "jpeg-thumb")
-        ):
-            image.remove(name)
-    if image.get_typeof(PROFILE) and not _fits(image.get(PROFILE), image):
-        image.remove(PROFILE)
+    for name in dropped:
+        image.remove(name)
     for name, blob in blobs.items():
         if blob:
             image.set_type(pyvips.GValue.blob_type, name, blob)

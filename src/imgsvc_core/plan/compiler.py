@@ -79,15 +79,17 @@ def compile_plan(
     steps = [*_in_fast_order(moves.steps, info), *_looks(request)]
     if alpha and not all(row.alpha for row in formats):
         steps.append(Flatten(output.background))
-    planned = _with_sizes(steps, Size(info.width, info.height))
-    sizes = [Size(info.width, info.height), *(step.size for step in planned)]
+    sizes = _sizes(steps, Size(info.width, info.height))
     for size in sizes[1:] or sizes:
         check_output(*size, frames, limits or Limits())
     scale = load_scale(info, steps, sizes[:-1], all_frames=frames > 1)
     return Plan(
+        spec=spec,
+        suffix=suffix,
+        accept=accept,
         info=info,
         load=LoadSettings(scale=scale, all_frames=frames > 1, sequential=_streams(steps)),
-        steps=tuple(planned),
+        steps=tuple(PlannedStep(step, size) for step, size in zip(steps, sizes[1:], strict=True)),
         save=tuple(settings_for(row, output) for row in formats),
         frames=frames,
         faces=tuple(moves.faces),
@@ -293,12 +295,12 @@ def _colors(spec: Spec) -> Iterable[Step]:
     yield from flush()
 
 
-def _with_sizes(steps: Iterable[Step], size: Size) -> list[PlannedStep]:
-    planned = []
+def _sizes(steps: Iterable[Step], size: Size) -> list[Size]:
+    """The sizes of a frame before the first step and after each."""
+    sizes = [size]
     for step in steps:
-        size = _size_after(step, size)
-        planned.append(PlannedStep(step, size))
-    return planned
+        sizes.append(_size_after(step, sizes[-1]))
+    return sizes
 
 
 def _size_after(step: Step, size: Size) -> Size:

@@ -10,8 +10,10 @@ from imgsvc_core.codecs.settings import LoadSettings, SaveSettings
 from imgsvc_core.codecs.table import FORMATS
 from imgsvc_core.faces import Face
 from imgsvc_core.info import ImageInfo
+from imgsvc_core.plan import reasons
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.steps import Step
+from imgsvc_core.spec import Output, Spec
 
 
 @attrs.frozen
@@ -24,8 +26,14 @@ class PlannedStep:
 
 @attrs.frozen(kw_only=True)
 class Plan:
-    """The compiled request. ``str(plan)`` explains it; with several ``save`` the smallest file is taken."""
+    """The compiled request. ``str(plan)`` explains it; with several ``save`` the smallest file is taken.
 
+    ``spec`` is the request, ``suffix`` that of the target's name, ``accept`` an HTTP header.
+    """
+
+    spec: Spec
+    suffix: str = ""
+    accept: str | None = None
     info: ImageInfo
     load: LoadSettings
     steps: tuple[PlannedStep, ...]
@@ -34,30 +42,33 @@ class Plan:
     faces: tuple[Face, ...] = ()
 
     @property
+    def streams(self) -> bool:
+        """Whether pixels flow from the decoder to the encoder without ever being in memory as a whole."""
+        return self.frames == 1 and self.load.sequential and not any(item.step.rereads for item in self.steps)
+
+    @property
     def size(self) -> Size:
         """Width and height of a frame of the result."""
         return self.steps[-1].size if self.steps else Size(self.info.width, self.info.height)
 
     def lines(self) -> list[dict[str, Any]]:
-        """Each stage as phase, what is done, and width and height of a frame after it."""
-        width, height = self.info.width, self.info.height
-        load = {"phase": "load", "text": self._load_text(), "width": width, "height": height}
-        steps = [
-            {
-                "phase": item.step.phase,
-                "text": item.step.text,
-                "width": item.size.width,
-                "height": item.size.height,
-            }
-            for item in self.steps
+        """Each stage as phase, what is done and why, and width and height of a frame after it."""
+        steps = [item.step for item in self.steps]
+        sizes = [Size(self.info.width, self.info.height), *(item.size for item in self.steps)]
+        formats = [FORMATS[settings.format] for settings in self.save]
+        output = self.spec.output or Output()
+        load_why = reasons.of_load(self.load, steps, sizes, frames=self.frames)
+        save_why = reasons.of_format(output, self.info, formats, self.suffix, self.accept)
+        return [
+            _line("load", self._load_text(), load_why, sizes[0]),
+            *(
+                _line(
+                    step.phase, step.text, reasons.of_step(step, before, self.spec, self.info, formats), after
+                )
+                for step, before, after in zip(steps, sizes, sizes[1:], strict=False)
+            ),
+            _line("output", self._save_text(), save_why, self.size),
         ]
-        save = {
-            "phase": "output",
-            "text": self._save_text(),
-            "width": self.size.width,
-            "height": self.size.height,
-        }
-        return [load, *steps, save]
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON values."""
@@ -80,6 +91,7 @@ class Plan:
         size_width = max(map(len, sizes))
         return "\n".join(
             f"{line['phase']:<{phase_width}}  {size:>{size_width}}  {line['text']}"
+            + (f" ({line['why']})" if line["why"] else "")
             for line, size in zip(lines, sizes, strict=True)
         )
 
@@ -98,13 +110,18 @@ class Plan:
             scale = f", decode at 1/{1 / self.load.scale:.4g} of its size"
         else:
             scale = f", render at {self.load.scale:.4g} times its size"
-        order = ", line by line" if self.load.sequential else ", whole in memory"
+        in_order = self.load.sequential and (self.frames == 1 or not self.steps)
+        order = ", line by line" if in_order else ", whole in memory"
         return f"{title}{frames}{scale}{order}"
 
     def _save_text(self) -> str:
         return " or ".join(_described(settings) for settings in self.save) + (
             ", whichever is smaller" if len(self.save) > 1 else ""
         )
+
+
+def _line(phase: str, text: str, why: str, size: Size) -> dict[str, Any]:
+    return {"phase": phase, "text": text, "why": why, "width": size.width, "height": size.height}
 
 
 def _described(settings: SaveSettings) -> str:

@@ -1,0 +1,69 @@
+"""Every stage of an explained plan says why it is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import imgsvc_core as imgsvc
+from imgsvc_core.info import ImageInfo
+
+
+def info(**facts: Any) -> ImageInfo:
+    known: dict[str, Any] = {
+        "format": "jpg", "width": 2725, "height": 2225, "colorspace": "srgb", "depth": 8, "bytes": 800_000,
+    }  # fmt: skip
+    return ImageInfo(**known | facts)
+
+
+def reasons(request: dict[str, Any], **facts: Any) -> dict[str, str]:
+    """The last reason of each phase."""
+    lines = imgsvc.explain(imgsvc.parse(request), info(**facts)).lines()
+    return {line["phase"]: line["why"] for line in lines}
+
+
+def test_the_decoder_scales_because_enough_pixels_are_left() -> None:
+    why = reasons({"resize": {"width": 720}})
+    assert why["load"] == "1362 x 1112 pixels are enough for 720 x 588, pixels are needed once, in order"
+    assert why["resize"] == "mode auto keeps the aspect within 720 x any"
+
+
+@pytest.mark.parametrize(
+    ("request_", "facts", "phase", "expected"),
+    [
+        ({}, {"orientation": 6}, "orient", "EXIF orientation 6"),
+        ({"flip": {"horizontal": True}}, {"orientation": 6}, "flip", "together with EXIF orientation 6"),
+        ({"rotate": {"angle": 90}}, {}, "load", "'turn by 90 degrees clockwise' needs pixels out of order"),
+        ({}, {"profile": True}, "orient", "the picture has a profile"),
+        ({}, {"colorspace": "cmyk"}, "orient", "the picture is cmyk"),
+        ({"scale": {"size": 0.5}}, {}, "scale", "factor 0.5"),
+        ({"crop": {"mode": "ratio", "ratio": "16:9"}}, {}, "crop", "the largest part of 16:9, gravity"),
+        ({"crop": {"width": 9, "height": 9, "x": 1, "y": 1}}, {}, "crop", "at the given place"),
+        (
+            {"resize": {"width": 100, "height": 100, "mode": "fit", "gravity": "top"}},
+            {}, "resize", "122 x 100 covers the box, gravity top",
+        ),
+        (
+            {"adjust": {"brightness": 10, "contrast": 10}},
+            {}, "adjust", "pointwise steps go together",
+        ),
+        ({"adjust": {"sharpen": 10}}, {}, "adjust", "in a pass of its own, as it looks beyond single pixels"),
+        ({"output": {"format": "webp"}}, {}, "output", "as asked for"),
+        ({}, {}, "output", "the format of the source"),
+        ({}, {"format": "bmp"}, "output", "what BMP becomes unless told otherwise"),
+        ({"output": {"format": "auto"}}, {}, "output", "the smallest suitable"),
+    ],
+)  # fmt: skip
+def test_each_stage_has_its_reason(
+    request_: dict[str, Any], facts: dict[str, Any], phase: str, expected: str
+) -> None:
+    assert reasons(request_, **facts)[phase].startswith(expected)
+
+
+def test_transparency_is_dropped_because_the_format_has_none() -> None:
+    plan = imgsvc.explain(imgsvc.parse({"mask": {"shape": "ellipse"}, "output": {"format": "jpg"}}), info())
+    assert [line["why"] for line in plan.lines() if line["text"] == "lay on FFFFFF"] == [
+        "JPEG has no transparency"
+    ]
+    assert "lay on FFFFFF (JPEG has no transparency)" in str(plan)

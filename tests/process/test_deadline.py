@@ -1,0 +1,52 @@
+"""One watchdog for all pictures: it stops what is due, lets the rest run, and survives a fork."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+import pytest
+import pyvips
+
+import imgsvc_core as imgsvc
+from imgsvc_core.deadline import deadline
+from imgsvc_core.errors import TimeLimitExceeded
+
+
+def endless() -> pyvips.Image:
+    """A picture that takes minutes to compute."""
+    return pyvips.Image.gaussnoise(20_000, 20_000).gaussblur(30)
+
+
+def test_the_earliest_deadline_comes_first() -> None:
+    with deadline(60):
+        started = time.monotonic()
+        with pytest.raises(TimeLimitExceeded, match=r"0\.3 seconds"), deadline(0.3) as watch:
+            watch.over(endless()).avg()
+        assert time.monotonic() - started < 10
+
+
+def test_a_watch_that_has_ended_stops_nothing() -> None:
+    with deadline(0.2) as watch:
+        image = watch.over(pyvips.Image.black(10, 10))
+        assert image.avg() == 0
+    time.sleep(0.5)
+    assert image.avg() == 0
+    assert not watch.expired
+
+
+def test_many_pictures_share_one_thread() -> None:
+    for _ in range(20):
+        imgsvc.process(pyvips.Image.black(10, 10))
+    assert [thread.name for thread in threading.enumerate()].count("imgsvc-watchdog") <= 1
+
+
+def test_a_forked_child_has_a_watchdog_of_its_own() -> None:
+    with deadline(60):
+        child = os.fork()
+        if child == 0:
+            with deadline(0.2) as watch:
+                time.sleep(1)
+            os._exit(0 if watch.expired else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
