@@ -1,0 +1,155 @@
+"""Accounts, and how much of their monthly quota is used."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import attrs
+from sqlalchemy import literal, select, update
+
+from imgsvc_http.state.database import Database
+from imgsvc_http.state.tables import AccountRow, UsageRow
+from imgsvc_http.state.vault import Vault
+
+_SECRET_BYTES = 32
+
+
+@attrs.frozen(kw_only=True)
+class Account:
+    """Who uses the service; ``quota`` counts pictures in a calendar month."""
+
+    id: str
+    company: str
+    plan: str
+    period: str
+    quota: int
+    created_at: datetime
+
+
+@attrs.frozen
+class Quota:
+    """Pictures of the current month: how many there may be, were, and are left."""
+
+    total: int
+    used: int
+
+    @property
+    def remaining(self) -> int:
+        """How many are left; none where the quota was lowered below what is used."""
+        return max(self.total - self.used, 0)
+
+
+_COLUMNS = tuple(getattr(AccountRow, field.name) for field in attrs.fields(Account))
+
+
+async def create(db: Database, *, company: str, plan: str, period: str, quota: int, now: datetime) -> Account:
+    """A new account."""
+    account = Account(id=str(uuid4()), company=company, plan=plan, period=period, quota=quota, created_at=now)
+    async with db.transaction() as session:
+        session.add(AccountRow(**attrs.asdict(account)))
+    return account
+
+
+async def list_all(db: Database) -> Sequence[Account]:
+    """All accounts, oldest first."""
+    async with db.session() as session:
+        rows = await session.execute(select(*_COLUMNS).order_by(AccountRow.created_at, AccountRow.id))
+        return [Account(**row) for row in rows.mappings()]
+
+
+async def get(db: Database, account_id: str) -> Account | None:
+    """The account of an id."""
+    async with db.session() as session:
+        row = (await session.execute(select(*_COLUMNS).where(AccountRow.id == account_id))).mappings().first()
+        return Account(**row) if row else None
+
+
+async def set_quota(db: Database, account_id: str, quota: int) -> bool:
+    """Change a quota, from now on; whether there is such an account."""
+    change = update(AccountRow).where(AccountRow.id == account_id).values(quota=quota)
+    async with db.transaction() as session:
+        found = await session.execute(change.returning(AccountRow.id))
+        return found.first() is not None
+
+
+async def usage(db: Database, account_id: str, now: datetime) -> Quota | None:
+    """What is used of the quota in the month of a moment, by UTC."""
+    query = (
+        select(AccountRow.quota, UsageRow.used)
+        .outerjoin(UsageRow, (UsageRow.account_id == AccountRow.id) & (UsageRow.month == _month(now)))
+        .where(AccountRow.id == account_id)
+    )
+    async with db.session() as session:
+        row = (await session.execute(query)).first()
+        return Quota(row.quota, row.used or 0) if row else None
+
+
+async def spend(db: Database, account_id: str, now: datetime) -> bool:
+    """Count one picture, unless the quota of the month is used up; whether it was counted.
+
+    One statement, so that any number of processes never count more than the quota together.
+    """
+    quota = select(AccountRow.quota).where(AccountRow.id == account_id).scalar_subquery()
+    first = select(AccountRow.id, literal(_month(now)), literal(1)).where(
+        AccountRow.id == account_id, AccountRow.quota > 0
+    )
+    count = (
+        db.insert(UsageRow)
+        .from_select(["account_id", "month", "used"], first)
+        .on_conflict_do_update(
+            index_elements=["account_id", "month"],
+            set_={"used": UsageRow.used + 1},
+            where=UsageRow.used < quota,
+        )
+        .returning(UsageRow.used)
+    )
+    async with db.transaction() as session:
+        return (await session.execute(count)).first() is not None
+
+
+async def refund(db: Database, account_id: str, now: datetime) -> None:
+    """Take back one that was counted in the month of a moment, because its picture failed."""
+    change = (
+        update(UsageRow)
+        .where(UsageRow.account_id == account_id, UsageRow.month == _month(now), UsageRow.used > 0)
+        .values(used=UsageRow.used - 1)
+    )
+    async with db.transaction() as session:
+        await session.execute(change)
+
+
+async def webhook_secret(db: Database, vault: Vault, account_id: str) -> str | None:
+    """The secret that signs an account's notifications, made on first use; ``None`` without an account."""
+    query = select(AccountRow.webhook_secret).where(AccountRow.id == account_id)
+    async with db.session() as session:
+        row = (await session.execute(query)).first()
+    if row is None:
+        return None
+    if row.webhook_secret is not None:
+        return vault.decrypt(row.webhook_secret).decode("ascii")
+    await _put_webhook_secret(db, vault, account_id, only_first=True)
+    return await webhook_secret(db, vault, account_id)
+
+
+async def renew_webhook_secret(db: Database, vault: Vault, account_id: str) -> str | None:
+    """A fresh secret instead of the present one; ``None`` without an account."""
+    return await _put_webhook_secret(db, vault, account_id, only_first=False)
+
+
+async def _put_webhook_secret(db: Database, vault: Vault, account_id: str, *, only_first: bool) -> str | None:
+    secret = "whsec_" + base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode("ascii")
+    change = update(AccountRow).where(AccountRow.id == account_id)
+    if only_first:
+        change = change.where(AccountRow.webhook_secret.is_(None))
+    change = change.values(webhook_secret=vault.encrypt(secret.encode("ascii")))
+    async with db.transaction() as session:
+        found = await session.execute(change.returning(AccountRow.id))
+        return secret if found.first() else None
+
+
+def _month(now: datetime) -> str:
+    return f"{now.astimezone(UTC):%Y-%m}"

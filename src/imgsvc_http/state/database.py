@@ -1,0 +1,155 @@
+"""The database: SQLite in a file for one node, PostgreSQL for several."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Self
+
+import attrs
+from sqlalchemy import URL, Connection, event, make_url, text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
+
+from imgsvc_core.errors import MissingDependency, Problem, SpecError
+from imgsvc_http.state.tables import Base
+
+_DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}
+_MIGRATIONS = Path(__file__).parent / "migrations"
+_MIGRATION_LOCK = 0x696D67737663  # "imgsvc": any number that no other program locks
+_BUSY_MS = 20_000
+
+
+@attrs.frozen(eq=False)
+class Database:
+    """An open database; one for each event loop."""
+
+    engine: AsyncEngine
+    _sessions: async_sessionmaker[AsyncSession]
+    _writing: asyncio.Lock | nullcontext[None]
+
+    @classmethod
+    async def open(cls, url: str) -> Self:
+        """Open the database at a URL; `migrate` makes its tables.
+
+        Raises:
+            SpecError: the URL is of no database that is known, or nothing answers there.
+        """
+        engine = create_engine(url)
+        try:
+            async with engine.connect():
+                pass
+        except (OSError, SQLAlchemyError) as error:
+            await engine.dispose()
+            raise _wrong_url(f"it cannot be opened ({_first_line(error)})") from error
+        # SQLite has one writer at a time: queueing here is fairer and faster than its polling for the lock.
+        writing = asyncio.Lock() if engine.dialect.name == "sqlite" else nullcontext()
+        return cls(engine, async_sessionmaker(engine, expire_on_commit=False), writing)
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[AsyncSession]:
+        """A session to read in; what it writes is kept only where it commits itself."""
+        async with self._sessions() as session:
+            yield session
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[AsyncSession]:
+        """A session to write in: committed at the end, rolled back on an error.
+
+        Begin with a statement that writes: SQLite lets none that has read before wait for another writer.
+        """
+        async with self._writing, self._sessions.begin() as session:
+            yield session
+
+    def insert(self, table: type[Base]) -> sqlite.Insert | postgresql.Insert:
+        """An INSERT that can have an ON CONFLICT clause."""
+        return sqlite.insert(table) if self.engine.dialect.name == "sqlite" else postgresql.insert(table)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self.engine.dispose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+def create_engine(url: str) -> AsyncEngine:
+    """The engine of a ``sqlite:///`` or ``postgresql://`` URL; a folder of an SQLite file is made."""
+    parsed = _with_driver(url)
+    if parsed.get_backend_name() == "postgresql":
+        try:
+            return create_async_engine(parsed, pool_pre_ping=True, pool_size=10, max_overflow=10)
+        except ModuleNotFoundError as error:
+            raise MissingDependency(
+                "PostgreSQL needs the optional package asyncpg: pip install 'imgsvc[cluster]'"
+            ) from error
+    if parsed.database in (None, "", ":memory:"):
+        raise _wrong_url("name a file: in memory, each connection would have a database of its own")
+    Path(parsed.database or "").parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    engine = create_async_engine(parsed, connect_args={"timeout": _BUSY_MS / 1000})
+    event.listen(engine.sync_engine, "connect", _prepare_sqlite)
+    return engine
+
+
+async def migrate(url: str) -> None:
+    """Bring the tables of a database up to date; safe while other nodes do the same."""
+    engine = create_engine(url)
+    try:
+        async with engine.connect() as connection:
+            if engine.dialect.name == "sqlite":
+                await connection.exec_driver_sql("BEGIN IMMEDIATE")
+            else:
+                await connection.execute(
+                    text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK}
+                )
+            await connection.run_sync(_upgrade)
+            await connection.commit()
+    finally:
+        await engine.dispose()
+
+
+def _upgrade(connection: Connection) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:
+    cursor = connection.cursor()
+    for pragma in (
+        f"busy_timeout = {_BUSY_MS}",
+        "journal_mode = WAL",
+        "synchronous = NORMAL",  # nothing is lost when a process is killed
+        "foreign_keys = ON",
+    ):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _with_driver(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except Exception as error:
+        raise _wrong_url("give a URL such as sqlite:////var/lib/imgsvc.db") from error
+    backend = parsed.drivername.partition("+")[0]
+    if backend not in _DRIVERS:
+        raise _wrong_url(f"{' and '.join(_DRIVERS)} are supported, not '{backend}'")
+    return parsed.set(drivername=_DRIVERS[backend])
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _wrong_url(advice: str) -> SpecError:
+    return SpecError([Problem("database.url", f"The URL of the database is wrong: {advice}")])

@@ -1,0 +1,157 @@
+"""Answers kept for requests that come again with the same idempotency key.
+
+A request claims its key before it works, and then finishes or abandons it. A claim whose process died lapses
+after its lease.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timedelta
+from uuid import uuid4
+
+import attrs
+from sqlalchemy import ColumnElement, and_, delete, select, update
+
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_http.state.database import Database
+from imgsvc_http.state.tables import AnswerRow
+
+_KEY_LENGTH = 255
+_LEASE = timedelta(minutes=5)
+_LIFETIME = timedelta(hours=24)
+
+
+@attrs.frozen
+class Answer:
+    """An HTTP answer: status, headers in their order, body."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes = attrs.field(repr=False)
+
+
+@attrs.frozen
+class Fresh:
+    """The key is new: do the work, then `finish` or `abandon` this claim."""
+
+    account_id: str
+    key: str
+    claim: str
+
+
+@attrs.frozen
+class Replay:
+    """The same request was answered already."""
+
+    answer: Answer
+
+
+@attrs.frozen
+class Conflict:
+    """The key was used for another request."""
+
+
+@attrs.frozen
+class Running:
+    """The same request is being worked on."""
+
+
+Claim = Fresh | Replay | Conflict | Running
+
+
+def fingerprint(*parts: bytes) -> str:
+    """What tells requests apart that have the same key: a digest of their parts."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()
+
+
+async def claim(
+    db: Database, account_id: str, key: str, fingerprint: str, now: datetime, *, lease: timedelta = _LEASE
+) -> Claim:
+    """Claim a key of an account for a request, or tell what became of it before.
+
+    Args:
+        db: the database.
+        account_id: whose key it is.
+        key: what the client chose, of 1 to 255 characters; other lengths are a `SpecError`.
+        fingerprint: tells other requests with the same key, see `fingerprint`.
+        now: the present moment.
+        lease: after how long an unfinished claim is void.
+    """
+    if not 1 <= len(key) <= _KEY_LENGTH:
+        message = f"Idempotency-Key must be string of 1 to {_KEY_LENGTH} characters, got {len(key)}"
+        raise SpecError([Problem("Idempotency-Key", message)])
+    mine = Fresh(account_id, key, uuid4().hex)
+    values = {"fingerprint": fingerprint, "claim": mine.claim, "expires_at": now + lease}
+    nothing = {"status": None, "headers": None, "body": None}
+    put = (
+        db.insert(AnswerRow)
+        .values(account_id=account_id, key=key, **values)
+        .on_conflict_do_update(
+            index_elements=["account_id", "key"],
+            set_={**values, **nothing},
+            where=AnswerRow.expires_at <= now,
+        )
+        .returning(AnswerRow.claim)
+    )
+    query = select(AnswerRow).where(AnswerRow.account_id == account_id, AnswerRow.key == key)
+    while True:
+        async with db.transaction() as session:
+            if (await session.execute(put)).first() is not None:
+                return mine
+            row = (await session.execute(query)).scalars().first()
+        if row is not None:
+            return _told(row, fingerprint)
+
+
+async def finish(
+    db: Database, fresh: Fresh, answer: Answer, now: datetime, *, lifetime: timedelta = _LIFETIME
+) -> None:
+    """Keep the answer to a claimed request for a time; nothing where the claim lapsed meanwhile."""
+    change = (
+        update(AnswerRow)
+        .where(_is(fresh))
+        .values(
+            status=answer.status,
+            headers=[list(header) for header in answer.headers],
+            body=answer.body,
+            expires_at=now + lifetime,
+        )
+    )
+    async with db.transaction() as session:
+        await session.execute(change)
+
+
+async def abandon(db: Database, fresh: Fresh) -> None:
+    """Give a claim back, so that the request may be tried again."""
+    async with db.transaction() as session:
+        await session.execute(delete(AnswerRow).where(_is(fresh), AnswerRow.status.is_(None)))
+
+
+async def purge(db: Database, now: datetime) -> int:
+    """Forget answers and claims whose time is over; how many there were."""
+    async with db.transaction() as session:
+        gone = await session.execute(
+            delete(AnswerRow).where(AnswerRow.expires_at <= now).returning(AnswerRow.key)
+        )
+        return len(gone.all())
+
+
+def _told(row: AnswerRow, fingerprint: str) -> Claim:
+    if row.fingerprint != fingerprint:
+        return Conflict()
+    if row.status is None:
+        return Running()
+    headers = tuple((name, value) for name, value in row.headers or [])
+    return Replay(Answer(row.status, headers, row.body or b""))
+
+
+def _is(fresh: Fresh) -> ColumnElement[bool]:
+    return and_(
+        AnswerRow.account_id == fresh.account_id,
+        AnswerRow.key == fresh.key,
+        AnswerRow.claim == fresh.claim,
+    )

@@ -1,0 +1,145 @@
+"""Service-account keyfiles of accounts, encrypted at rest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+import attrs
+from sqlalchemy import delete as delete_from
+from sqlalchemy import select, update
+
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_http.state.database import Database
+from imgsvc_http.state.tables import AccountRow, KeyfileRow
+from imgsvc_http.state.vault import Vault
+
+TOKEN_URI = "https://oauth2.googleapis.com/token"
+"""Where access tokens come from; a keyfile that names another place would send its signatures there."""
+
+_EMAIL_LENGTH = 320
+
+
+@attrs.frozen(kw_only=True)
+class Keyfile:
+    """What may be shown of a keyfile."""
+
+    id: str
+    client_email: str
+    created_at: datetime
+
+
+_COLUMNS = tuple(getattr(KeyfileRow, field.name) for field in attrs.fields(Keyfile))
+
+
+@attrs.frozen
+class Credentials:
+    """A decrypted keyfile."""
+
+    client_email: str
+    document: Mapping[str, Any] = attrs.field(repr=False)
+
+
+async def add(db: Database, vault: Vault, account_id: str, document: object, now: datetime) -> Keyfile:
+    """Keep a keyfile, given as its JSON value.
+
+    Raises:
+        SpecError: it is not the keyfile of a service account; says what is wrong, without its values.
+    """
+    checked = _checked(document)
+    keyfile = Keyfile(id=str(uuid4()), client_email=checked["client_email"], created_at=now)
+    encrypted = vault.encrypt(json.dumps(checked).encode())
+    async with db.transaction() as session:
+        session.add(KeyfileRow(**attrs.asdict(keyfile), account_id=account_id, encrypted=encrypted))
+    return keyfile
+
+
+async def list_all(db: Database, account_id: str) -> Sequence[Keyfile]:
+    """The keyfiles of an account, oldest first."""
+    query = select(*_COLUMNS).where(KeyfileRow.account_id == account_id)
+    async with db.session() as session:
+        rows = await session.execute(query.order_by(KeyfileRow.created_at, KeyfileRow.id))
+        return [Keyfile(**row) for row in rows.mappings()]
+
+
+async def get(db: Database, account_id: str, keyfile_id: str) -> Keyfile | None:
+    """What may be shown of a keyfile of an account."""
+    query = select(*_COLUMNS).where(KeyfileRow.id == keyfile_id, KeyfileRow.account_id == account_id)
+    async with db.session() as session:
+        row = (await session.execute(query)).mappings().first()
+        return Keyfile(**row) if row else None
+
+
+async def credentials(db: Database, vault: Vault, account_id: str, keyfile_id: str) -> Credentials | None:
+    """A keyfile of an account, decrypted."""
+    query = select(KeyfileRow.client_email, KeyfileRow.encrypted).where(
+        KeyfileRow.id == keyfile_id, KeyfileRow.account_id == account_id
+    )
+    async with db.session() as session:
+        row = (await session.execute(query)).first()
+    return Credentials(row.client_email, json.loads(vault.decrypt(row.encrypted))) if row else None
+
+
+async def delete(db: Database, account_id: str, keyfile_id: str) -> bool:
+    """Forget a keyfile of an account; whether there was one."""
+    change = delete_from(KeyfileRow).where(KeyfileRow.id == keyfile_id, KeyfileRow.account_id == account_id)
+    async with db.transaction() as session:
+        return (await session.execute(change.returning(KeyfileRow.id))).first() is not None
+
+
+async def reencrypt_all(db: Database, vault: Vault) -> int:
+    """Encrypt all keyfiles and webhook secrets with the newest master key; how many there were."""
+    keyfiles = await _reencrypt(db, vault, KeyfileRow, KeyfileRow.encrypted)
+    secrets = await _reencrypt(db, vault, AccountRow, AccountRow.webhook_secret)
+    return keyfiles + secrets
+
+
+async def _reencrypt(db: Database, vault: Vault, table: Any, column: Any) -> int:
+    async with db.session() as session:
+        rows = (await session.execute(select(table.id, column).where(column.is_not(None)))).all()
+    for row_id, encrypted in rows:
+        # What has changed meanwhile was encrypted anew already.
+        change = update(table).where(table.id == row_id, column == encrypted)
+        async with db.transaction() as session:
+            await session.execute(change.values({column: vault.reencrypt(encrypted)}))
+    return len(rows)
+
+
+def _checked(document: object) -> dict[str, Any]:
+    if not isinstance(document, Mapping):
+        raise SpecError([Problem("", "Keyfile must be the JSON object of a service account's keyfile")])
+    if problems := list(_problems(document)):
+        raise SpecError(problems)
+    return dict(document)
+
+
+def _problems(document: Mapping[Any, Any]) -> Iterator[Problem]:
+    if document.get("type") != "service_account":
+        yield _problem("type", "'service_account'")
+    email = document.get("client_email")
+    if not isinstance(email, str) or not 3 <= len(email) <= _EMAIL_LENGTH or "@" not in email:
+        yield _problem("client_email", "the e-mail address of the service account")
+    if not _is_private_key(document.get("private_key")):
+        yield _problem("private_key", "an RSA private key in PEM")
+    if document.get("token_uri") != TOKEN_URI:
+        yield _problem("token_uri", f"'{TOKEN_URI}'")
+
+
+def _problem(name: str, expected: str) -> Problem:
+    return Problem(name, f"Keyfile '{name}' parameter must be {expected}")
+
+
+def _is_private_key(value: object) -> bool:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    if not isinstance(value, str):
+        return False
+    try:
+        return isinstance(load_pem_private_key(value.encode(), password=None), RSAPrivateKey)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return False

@@ -1,0 +1,1 @@
+"""Steps that bring the tables of any earlier version up to date."""

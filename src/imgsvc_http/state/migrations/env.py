@@ -1,0 +1,24 @@
+"""How alembic runs the migrations: on the connection it is given, on our tables only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from alembic import context
+
+from imgsvc_http.state.tables import Base
+
+
+def _is_ours(item: Any, name: str | None, kind: str, _reflected: bool, _other: object) -> bool:
+    return name in Base.metadata.tables if kind == "table" else True
+
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=Base.metadata,
+    include_object=_is_ours,
+    version_table="imgsvc_schema",
+    render_as_batch=True,
+    transaction_per_migration=False,
+)
+context.run_migrations()

@@ -1,0 +1,147 @@
+"""The tables of the service. A change here needs a migration in ``migrations/versions``."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    DateTime,
+    Dialect,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    MetaData,
+    String,
+    Text,
+    TypeDecorator,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+_NAMES = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A moment, always with a time zone in Python and always UTC in the database."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"A moment needs a time zone, got {value!r}")
+        moment = value.astimezone(UTC)
+        return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Base(DeclarativeBase):
+    """Base of all tables."""
+
+    metadata = MetaData(naming_convention=_NAMES)
+    type_annotation_map = {  # noqa: RUF012
+        datetime: UtcDateTime,
+        int: BigInteger,
+        bytes: LargeBinary,
+        dict[str, Any]: JSON,
+        list[str]: JSON,
+    }
+
+
+def _id() -> Any:
+    return mapped_column(String(64), primary_key=True)
+
+
+def _account() -> Any:
+    return mapped_column(ForeignKey("accounts.id", ondelete="CASCADE"), index=True)
+
+
+class AccountRow(Base):
+    __tablename__ = "accounts"
+
+    id: Mapped[str] = _id()
+    company: Mapped[str] = mapped_column(Text)
+    plan: Mapped[str] = mapped_column(Text)
+    period: Mapped[str] = mapped_column(Text)
+    quota: Mapped[int]
+    webhook_secret: Mapped[bytes | None]  # encrypted with the master key
+    created_at: Mapped[datetime]
+
+
+class UsageRow(Base):
+    """Pictures that an account has processed in a month, written ``2026-11``."""
+
+    __tablename__ = "usage"
+
+    account_id: Mapped[str] = mapped_column(ForeignKey("accounts.id", ondelete="CASCADE"), primary_key=True)
+    month: Mapped[str] = mapped_column(String(7), primary_key=True)
+    used: Mapped[int]
+
+
+class ApiKeyRow(Base):
+    """A key by the SHA-256 of its secret; ``previous_digest`` stays valid for a while after a rotation."""
+
+    __tablename__ = "api_keys"
+
+    id: Mapped[str] = _id()
+    account_id: Mapped[str] = _account()
+    name: Mapped[str] = mapped_column(Text)
+    hint: Mapped[str] = mapped_column(Text)  # the last characters of the secret, for people
+    scopes: Mapped[list[str]]
+    digest: Mapped[bytes] = mapped_column(unique=True)
+    previous_digest: Mapped[bytes | None] = mapped_column(index=True)
+    previous_until: Mapped[datetime | None]
+    created_at: Mapped[datetime]
+    rotated_at: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]
+    revoked_at: Mapped[datetime | None]
+
+
+class KeyfileRow(Base):
+    __tablename__ = "keyfiles"
+
+    id: Mapped[str] = _id()
+    account_id: Mapped[str] = _account()
+    client_email: Mapped[str] = mapped_column(Text)
+    encrypted: Mapped[bytes]
+    created_at: Mapped[datetime]
+
+
+class WatermarkRow(Base):
+    __tablename__ = "watermarks"
+
+    id: Mapped[str] = _id()
+    account_id: Mapped[str] = _account()
+    info: Mapped[dict[str, Any]]  # facts of the picture, as inspection gives them
+    sha256: Mapped[str] = mapped_column(String(64))
+    data: Mapped[bytes]
+    created_at: Mapped[datetime]
+
+
+class AnswerRow(Base):
+    """A request with an idempotency key: under way while ``status`` is empty, and then its answer."""
+
+    __tablename__ = "answers"
+    __table_args__ = (Index("ix_answers_expires_at", "expires_at"),)
+
+    account_id: Mapped[str] = mapped_column(ForeignKey("accounts.id", ondelete="CASCADE"), primary_key=True)
+    key: Mapped[str] = mapped_column(String(255), primary_key=True)
+    fingerprint: Mapped[str] = mapped_column(String(64))
+    claim: Mapped[str] = mapped_column(String(64))
+    expires_at: Mapped[datetime]
+    status: Mapped[int | None]
+    headers: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
+    body: Mapped[bytes | None]

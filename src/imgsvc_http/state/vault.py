@@ -1,0 +1,112 @@
+"""What is encrypted at rest, with master keys that can be replaced."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import attrs
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_http.settings import Settings
+
+
+@attrs.define
+class Vault:
+    """Encrypts with the newest master key, and decrypts with any of them.
+
+    ``read_keys`` gives the keys, newest first. It is asked again when no key fits, because another process
+    may have added one since.
+    """
+
+    _read_keys: Callable[[], Sequence[str]] = attrs.field(repr=False)
+    _fernet: MultiFernet = attrs.field(init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._load()
+
+    def encrypt(self, plain: bytes) -> bytes:
+        """The encrypted form of some bytes."""
+        return self._fernet.encrypt(plain)
+
+    def decrypt(self, encrypted: bytes) -> bytes:
+        """The bytes that were encrypted; `SpecError` where none of the master keys did it."""
+        return self._with_keys(lambda: self._fernet.decrypt(encrypted))
+
+    def reencrypt(self, encrypted: bytes) -> bytes:
+        """The same bytes, encrypted with the newest master key."""
+        return self._with_keys(lambda: self._fernet.rotate(encrypted))
+
+    def _load(self) -> None:
+        self._fernet = MultiFernet([Fernet(key) for key in self._read_keys()])
+
+    def _with_keys(self, work: Callable[[], bytes]) -> bytes:
+        try:
+            return work()
+        except InvalidToken:
+            self._load()
+        try:
+            return work()
+        except InvalidToken as error:
+            message = (
+                "Setting 'security.master_keys' must hold the key that what is kept was encrypted with; "
+                "none of the master keys fits: put the older key back behind the newer ones"
+            )
+            raise SpecError([Problem("security.master_keys", message)]) from error
+
+
+def open_vault(settings: Settings) -> Vault:
+    """The vault of a service; where settings have no master key, one is made in the state folder."""
+    if settings.security.master_keys:
+        return Vault(lambda: settings.security.master_keys)
+    file = key_file(settings)
+    if not file.exists():
+        _write(file, [new_master_key()], replace=False)
+    return Vault(lambda: file.read_text(encoding="ascii").split())
+
+
+def key_file(settings: Settings) -> Path:
+    """Where master keys are kept that no setting gives: one a line, newest first."""
+    return settings.server.state_folder / "master.keys"
+
+
+def new_master_key() -> str:
+    """A fresh master key."""
+    return Fernet.generate_key().decode("ascii")
+
+
+def add_master_key(file: Path) -> None:
+    """Put a fresh key before those of the file; what the older ones encrypted stays readable."""
+    _write(file, [new_master_key(), *file.read_text(encoding="ascii").split()], replace=True)
+
+
+def drop_old_master_keys(file: Path) -> int:
+    """Leave only the newest key in the file; how many went."""
+    keys = file.read_text(encoding="ascii").split()
+    _write(file, keys[:1], replace=True)
+    return len(keys) - 1
+
+
+def _write(file: Path, keys: Sequence[str], *, replace: bool) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor, name = tempfile.mkstemp(dir=file.parent)  # of mode 600
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as stream:
+            stream.write("\n".join(keys) + "\n")
+            stream.flush()
+            os.fsync(descriptor)
+        if replace:
+            os.replace(name, file)
+            return
+        try:
+            os.link(name, file)
+        except FileExistsError:
+            return  # another process was first
+        finally:
+            os.unlink(name)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
