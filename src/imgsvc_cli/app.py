@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 import imgsvc_core as imgsvc
-from imgsvc_cli import outcome
+from imgsvc_cli import admin, outcome
 from imgsvc_cli.flags import Flag, document, request_flags
 from imgsvc_core.errors import ImgsvcError, Problem, SpecError
 
@@ -213,6 +213,11 @@ def completion(shell: str) -> None:
     found = get_completion_class(shell)
     assert found is not None
     click.echo(found(cli, {}, "imgsvc", "_IMGSVC_COMPLETE").source())
+
+
+cli.add_command(admin.accounts)
+cli.add_command(admin.keys)
+cli.add_command(admin.keyfiles)
 
 
 def run(arguments: Sequence[str]) -> int:

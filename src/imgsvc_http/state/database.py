@@ -38,13 +38,7 @@ class Database:
         Raises:
             SpecError: the URL is of no database that is known, or nothing answers there.
         """
-        engine = create_engine(url)
-        try:
-            async with engine.connect():
-                pass
-        except (OSError, SQLAlchemyError) as error:
-            await engine.dispose()
-            raise _wrong_url(f"it cannot be opened ({_first_line(error)})") from error
+        engine = await _reached(url)
         # SQLite has one writer at a time: queueing here is fairer and faster than its polling for the lock.
         writing = asyncio.Lock() if engine.dialect.name == "sqlite" else nullcontext()
         return cls(engine, async_sessionmaker(engine, expire_on_commit=False), writing)
@@ -80,7 +74,7 @@ class Database:
 
 
 def create_engine(url: str) -> AsyncEngine:
-    """The engine of a ``sqlite:///`` or ``postgresql://`` URL; a folder of an SQLite file is made."""
+    """The engine of a ``sqlite:///`` or ``postgresql://`` URL; an SQLite file is made, for its owner only."""
     parsed = _with_driver(url)
     if parsed.get_backend_name() == "postgresql":
         try:
@@ -91,15 +85,24 @@ def create_engine(url: str) -> AsyncEngine:
             ) from error
     if parsed.database in (None, "", ":memory:"):
         raise _wrong_url("name a file: in memory, each connection would have a database of its own")
-    Path(parsed.database or "").parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    file = Path(parsed.database or "")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file.touch(mode=0o600)
+    except OSError as error:
+        raise _wrong_url(f"its file cannot be made ({error})") from error
     engine = create_async_engine(parsed, connect_args={"timeout": _BUSY_MS / 1000})
     event.listen(engine.sync_engine, "connect", _prepare_sqlite)
     return engine
 
 
 async def migrate(url: str) -> None:
-    """Bring the tables of a database up to date; safe while other nodes do the same."""
-    engine = create_engine(url)
+    """Bring the tables of a database up to date; safe while other nodes do the same.
+
+    Raises:
+        SpecError: nothing answers at the URL, or a newer version has made the tables.
+    """
+    engine = await _reached(url)
     try:
         async with engine.connect() as connection:
             if engine.dialect.name == "sqlite":
@@ -114,14 +117,29 @@ async def migrate(url: str) -> None:
         await engine.dispose()
 
 
+async def _reached(url: str) -> AsyncEngine:
+    engine = create_engine(url)
+    try:
+        async with engine.connect():
+            return engine
+    except (OSError, SQLAlchemyError) as error:
+        await engine.dispose()
+        first_line = (str(error).splitlines() or [type(error).__name__])[0]
+        raise _wrong_url(f"it cannot be opened ({first_line})") from error
+
+
 def _upgrade(connection: Connection) -> None:
     from alembic import command
     from alembic.config import Config
+    from alembic.util import CommandError
 
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    try:
+        command.upgrade(config, "head")
+    except CommandError as error:
+        raise _wrong_url(f"its tables cannot be brought up to date ({error}): use a newer imgsvc") from error
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
@@ -145,10 +163,6 @@ def _with_driver(url: str) -> URL:
     if backend not in _DRIVERS:
         raise _wrong_url(f"{' and '.join(_DRIVERS)} are supported, not '{backend}'")
     return parsed.set(drivername=_DRIVERS[backend])
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _wrong_url(advice: str) -> SpecError:

@@ -17,10 +17,8 @@ from sqlalchemy import or_, select, update
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.state.database import Database
+from imgsvc_http.state.scopes import DEFAULT_SCOPES, SCOPES
 from imgsvc_http.state.tables import ApiKeyRow
-
-SCOPES = ("process", "account", "admin")
-"""What a key may be for: processing pictures, looking after its account, administration of the service."""
 
 _PREFIX = "isk_"
 _SECRET_BYTES = 32
@@ -73,7 +71,7 @@ async def create(
     account_id: str,
     *,
     name: str = "",
-    scopes: Iterable[str] = ("process", "account"),
+    scopes: Iterable[str] = DEFAULT_SCOPES,
     now: datetime,
 ) -> NewKey:
     """A new key of an account; `SpecError` for unknown scopes."""
