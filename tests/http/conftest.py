@@ -1,0 +1,74 @@
+"""Databases of both kinds, each test with a fresh one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+import pytest_asyncio
+
+from imgsvc_http.state import accounts
+from imgsvc_http.state.accounts import Account
+from imgsvc_http.state.database import Database, create_engine, migrate
+from imgsvc_http.state.vault import Vault, new_master_key
+from tests.support import servers
+
+NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[str]:
+    with servers.postgresql() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    with servers.redis() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """URL of a database without tables."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/state.db"
+    server: str = request.getfixturevalue("postgresql_server")
+    name = f"test_{uuid4().hex}"
+    asyncio.run(_create_database(server, name))
+    return server.rpartition("/")[0] + f"/{name}"
+
+
+async def _create_database(server: str, name: str) -> None:
+    engine = create_engine(server).execution_options(isolation_level="AUTOCOMMIT")
+    async with engine.connect() as connection:
+        await connection.exec_driver_sql(f"CREATE DATABASE {name}")
+    await engine.dispose()
+
+
+@pytest.fixture
+def url(empty_url: str) -> str:
+    """URL of a database with its tables."""
+    asyncio.run(migrate(empty_url))
+    return empty_url
+
+
+@pytest_asyncio.fixture
+async def db(url: str) -> AsyncIterator[Database]:
+    async with await Database.open(url) as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture
+async def account(db: Database) -> Account:
+    return await accounts.create(db, company="Acme", plan="standard", period="monthly", quota=1000, now=NOW)
+
+
+@pytest.fixture
+def vault() -> Vault:
+    key = new_master_key()
+    return Vault(lambda: [key])

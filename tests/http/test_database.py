@@ -1,0 +1,180 @@
+"""The database: migrations, moments, transactions, and what is told where it cannot be opened."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import Connection, Dialect, inspect, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import StatementError
+
+from imgsvc_core.errors import SpecError
+from imgsvc_http.state import accounts, database
+from imgsvc_http.state.database import Database, create_engine, migrate
+from imgsvc_http.state.tables import AccountRow, Base, UtcDateTime
+from tests.http.conftest import NOW
+from tests.http.processes import at_once, migrate_database
+
+MIGRATIONS = Path(database.__file__).parent / "migrations"
+
+
+def _differences(connection: Connection) -> list[object]:
+    context = MigrationContext.configure(
+        connection, opts={"version_table": "imgsvc_schema", "compare_server_default": True}
+    )
+    return list(compare_metadata(context, Base.metadata))
+
+
+@pytest.mark.asyncio
+async def test_migrations_make_the_declared_tables(db: Database) -> None:
+    async with db.engine.connect() as connection:
+        assert await connection.run_sync(_differences) == []
+
+
+def test_migrating_again_keeps_what_is_there(url: str) -> None:
+    async def check() -> None:
+        async with await Database.open(url) as db:
+            account = await accounts.create(db, company="A", plan="p", period="monthly", quota=1, now=NOW)
+        await migrate(url)
+        async with await Database.open(url) as db:
+            assert await accounts.get(db, account.id) == account
+
+    asyncio.run(check())
+
+
+def test_nodes_that_start_together_migrate_once(empty_url: str) -> None:
+    at_once(4, migrate_database, empty_url)
+
+    async def check() -> None:
+        async with await Database.open(empty_url) as db, db.engine.connect() as connection:
+            assert await connection.run_sync(_differences) == []
+
+    asyncio.run(check())
+
+
+@pytest.mark.asyncio
+async def test_migrations_can_be_taken_back(db: Database) -> None:
+    def downgrade(connection: Connection) -> list[str]:
+        config = Config()
+        config.set_main_option("script_location", str(MIGRATIONS))
+        config.attributes["connection"] = connection
+        command.downgrade(config, "base")
+        return inspect(connection).get_table_names()
+
+    async with db.engine.begin() as connection:
+        assert await connection.run_sync(downgrade) == ["imgsvc_schema"]
+
+
+def test_tables_of_a_newer_version_are_refused(url: str) -> None:
+    async def check() -> None:
+        engine = create_engine(url)
+        async with engine.begin() as connection:
+            await connection.exec_driver_sql("UPDATE imgsvc_schema SET version_num = '9999'")
+        await engine.dispose()
+        await migrate(url)
+
+    with pytest.raises(SpecError, match="use a newer imgsvc"):
+        asyncio.run(check())
+
+
+@pytest.mark.asyncio
+async def test_moments_come_back_as_they_were_in_utc(db: Database) -> None:
+    east = datetime(2026, 1, 1, 0, 30, 15, 123456, tzinfo=timezone(timedelta(hours=5, minutes=30)))
+    account = await accounts.create(db, company="A", plan="p", period="monthly", quota=1, now=east)
+    found = await accounts.get(db, account.id)
+    assert found is not None
+    assert found.created_at == east
+    assert found.created_at.tzinfo is UTC
+
+
+@pytest.mark.asyncio
+async def test_moments_need_a_time_zone(db: Database) -> None:
+    with pytest.raises(StatementError, match="needs a time zone"):
+        await accounts.create(db, company="A", plan="p", period="monthly", quota=1, now=datetime(2026, 1, 1))
+    assert await accounts.list_all(db) == []
+
+
+@given(
+    st.datetimes(min_value=datetime(1900, 1, 2), max_value=datetime(9999, 12, 30), timezones=st.timezones()),
+    st.sampled_from([sqlite.dialect(), postgresql.dialect()]),
+)
+def test_any_moment_round_trips(moment: datetime, dialect: Dialect) -> None:
+    kind = UtcDateTime()
+    stored = kind.process_bind_param(moment, dialect)
+    assert stored is not None
+    assert (stored.tzinfo is None) == (dialect.name == "sqlite")
+    assert kind.process_result_value(stored, dialect) == moment.astimezone(UTC)
+
+
+@pytest.mark.asyncio
+async def test_transactions_are_all_or_nothing(db: Database) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with db.transaction() as session:
+            session.add(AccountRow(id="a", company="A", plan="p", period="monthly", quota=1, created_at=NOW))
+            await session.flush()
+            raise ZeroDivisionError
+    assert await accounts.list_all(db) == []
+
+
+@pytest.mark.asyncio
+async def test_sessions_read_while_another_writes(db: Database, account: accounts.Account) -> None:
+    async with db.transaction() as writing:
+        row = await writing.get_one(AccountRow, account.id)
+        row.company = "Changed"
+        await writing.flush()
+        async with db.session() as reading:
+            assert (await reading.execute(select(AccountRow.company))).scalar_one() == "Acme"
+    async with db.session() as reading:
+        assert (await reading.execute(select(AccountRow.company))).scalar_one() == "Changed"
+
+
+def test_sqlite_is_set_for_many_processes_and_one_owner(tmp_path: Path) -> None:
+    file = tmp_path / "made" / "state.db"
+
+    async def pragmas() -> dict[str, object]:
+        async with await Database.open(f"sqlite:///{file}") as db, db.engine.connect() as connection:
+            names = ("journal_mode", "foreign_keys", "busy_timeout", "synchronous")
+            return {name: (await connection.exec_driver_sql(f"PRAGMA {name}")).scalar_one() for name in names}
+
+    assert asyncio.run(pragmas()) == {
+        "journal_mode": "wal",
+        "foreign_keys": 1,
+        "busy_timeout": 20_000,
+        "synchronous": 1,
+    }
+    assert file.stat().st_mode & 0o077 == 0
+    assert file.parent.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("mysql://localhost/x", "not 'mysql'"),
+        ("nonsense", "give a URL"),
+        ("sqlite://", "name a file"),
+        ("sqlite:///:memory:", "name a file"),
+        ("postgresql://someone:hidden-word@127.0.0.1:1/x", "cannot be opened"),
+        ("sqlite:////dev/null/x.db", "cannot be made"),
+    ],
+)
+@pytest.mark.parametrize("work", [migrate, Database.open])
+def test_databases_that_cannot_be_opened(url: str, told: str, work: object) -> None:
+    with pytest.raises(SpecError, match=told) as caught:
+        asyncio.run(work(url))  # type: ignore[operator]
+    assert caught.value.problems[0].path == "database.url"
+    assert "hidden-word" not in str(caught.value)
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    (tmp_path / "text.db").write_text("This is no database, but long enough to look like one. " * 20)
+    with pytest.raises(SpecError, match="cannot be opened"):
+        asyncio.run(migrate(f"sqlite:///{tmp_path}/text.db"))

@@ -1,0 +1,110 @@
+"""Real servers for tests: started on loopback at a free port in a folder of their own, and ended by their id."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.support import requires
+
+_POSTGRESQL = Path("/usr/lib/postgresql")  # where Debian keeps what is not in the path
+_USER = "imgsvc"
+_START_SECONDS = 60
+
+
+@contextmanager
+def postgresql() -> Iterator[str]:
+    """URL of a PostgreSQL server whose user may make databases."""
+    initdb, postgres = _postgresql("initdb"), _postgresql("postgres")
+    with _folder() as folder, _free_port() as port:
+        data, who = folder / "data", _unprivileged(folder)
+        environment = {**os.environ, "LC_ALL": "C.UTF-8"}
+        make = [initdb, "--pgdata", data, "--username", _USER, "--auth", "trust", "--no-sync"]
+        subprocess.run(make, check=True, capture_output=True, cwd=folder, env=environment, **who)
+        options = {
+            "listen_addresses": "127.0.0.1",
+            "port": port,
+            "unix_socket_directories": "",
+            "fsync": "off",
+        }
+        start = [postgres, "-D", data, *(f"--{name}={value}" for name, value in options.items())]
+        with _running(start, port, signal.SIGINT, cwd=folder, env=environment, **who):
+            yield f"postgresql://{_USER}@127.0.0.1:{port}/postgres"
+
+
+@contextmanager
+def redis() -> Iterator[str]:
+    """URL of a Redis server that keeps nothing."""
+    server = requires.program("redis-server", "valkey-server")
+    with _folder() as folder, _free_port() as port:
+        start = [server, "--bind", "127.0.0.1", "--port", str(port), "--save", ""]
+        with _running(start, port, signal.SIGTERM, cwd=folder):
+            yield f"redis://127.0.0.1:{port}/0"
+
+
+def _postgresql(name: str) -> str:
+    found = max(_POSTGRESQL.glob(f"*/bin/{name}"), key=lambda path: path.parts[-3].zfill(3), default=None)
+    return str(found) if found else requires.program(name)
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="imgsvc-server-", ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+@contextmanager
+def _free_port() -> Iterator[int]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    yield port
+
+
+def _unprivileged(folder: Path) -> dict[str, Any]:
+    """Arguments that run a program as another user where we are root, which PostgreSQL refuses."""
+    if os.geteuid() != 0:
+        return {}
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    user = "postgres" if "postgres" in names else "nobody"
+    shutil.chown(folder, user)
+    return {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
+
+
+@contextmanager
+def _running(command: list[Any], port: int, end: signal.Signals, **options: Any) -> Iterator[None]:
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log, **options)
+        try:
+            _wait_for(process, port, log)
+            yield
+        finally:
+            process.send_signal(end)
+            try:
+                process.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _wait_for(process: subprocess.Popen[bytes], port: int, log: Any) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    log.seek(0)
+    raise AssertionError(f"The server did not start: {log.read().decode(errors='replace')}")
