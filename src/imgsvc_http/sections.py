@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import attrs
 
-from imgsvc_core.errors import Problem
+from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.declare import shown
 from imgsvc_core.spec.kinds import Boolean, Integer, Kind, Number
 
@@ -183,21 +183,22 @@ class Setting:
         return "IMGSVC_" + self.path.replace(".", "_").upper()
 
     def parse(self, value: object, origin: str) -> Any:
-        """The value in its Python form; `ValueError` with a sentence that names where it came from."""
+        """The value in its Python form; `SpecError` with a sentence that names where it came from."""
         if self.secret and MASK in str(value):
-            raise ValueError(f"Setting '{self.path}' must be the secret itself, got its mask in {origin}")
+            raise self._wrong(f"must be the secret itself, got its mask in {origin}")
         try:
             return self.kind.parse(value)
         except ValueError:
             came = "another value" if self.secret else shown(value)
-            raise ValueError(
-                f"Setting '{self.path}' must be {self.kind.expectation}, got {came} in {origin}"
-            ) from None
+            raise self._wrong(f"must be {self.kind.expectation}, got {came} in {origin}") from None
 
     def masked(self, value: Any) -> Any:
         """The plain form of a value, for people: no password, no token."""
         plain = self.kind.unparse(value)
         return _masked(self.kind, plain) if self.secret else plain
+
+    def _wrong(self, how: str) -> SpecError:
+        return SpecError([Problem(self.path, f"Setting '{self.path}' {how}")])
 
 
 def setting(

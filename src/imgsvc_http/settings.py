@@ -330,8 +330,8 @@ class Settings:
                 continue
             try:
                 values[path] = SETTINGS[path].parse(value, origin)
-            except ValueError as error:
-                problems.append(Problem(path, str(error)))
+            except SpecError as error:
+                problems += error.problems
         if problems:
             raise SpecError(problems)
         return cls(**{name: section(**_below(name, values)) for name, section in SECTIONS.items()})

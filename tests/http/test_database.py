@@ -117,11 +117,14 @@ def test_any_moment_round_trips(moment: datetime, dialect: Dialect) -> None:
 
 @pytest.mark.asyncio
 async def test_transactions_are_all_or_nothing(db: Database) -> None:
-    with pytest.raises(ZeroDivisionError):
+    async def fail() -> None:
         async with db.transaction() as session:
             session.add(AccountRow(id="a", company="A", plan="p", period="monthly", quota=1, created_at=NOW))
             await session.flush()
             raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await fail()
     assert await accounts.list_all(db) == []
 
 

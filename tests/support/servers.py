@@ -1,4 +1,4 @@
-"""Real servers for tests: started on loopback at a free port in a folder of their own, and ended by their id."""
+"""Real servers for tests: on loopback, at a free port, in a folder of their own."""
 
 from __future__ import annotations
 

@@ -13,12 +13,13 @@ def _is_ours(item: Any, name: str | None, kind: str, _reflected: bool, _other: o
     return name in Base.metadata.tables if kind == "table" else True
 
 
-context.configure(
-    connection=context.config.attributes["connection"],
-    target_metadata=Base.metadata,
-    include_object=_is_ours,
-    version_table="imgsvc_schema",
-    render_as_batch=True,
-    transaction_per_migration=False,
-)
-context.run_migrations()
+if hasattr(context, "config"):  # alembic runs this file; others may import it
+    context.configure(
+        connection=context.config.attributes["connection"],
+        target_metadata=Base.metadata,
+        include_object=_is_ours,
+        version_table="imgsvc_schema",
+        render_as_batch=True,
+        transaction_per_migration=False,
+    )
+    context.run_migrations()

@@ -1,0 +1,239 @@
+"""Settings: declared once, read strictly from file, environment and flags, written without secrets."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from imgsvc_core.errors import SpecError
+from imgsvc_core.limits import Limits, tighten
+from imgsvc_http.sections import MASK, from_text
+from imgsvc_http.settings import SECTIONS, SETTINGS, Server, Settings, render
+
+KEY = "A" * 43 + "="
+HOME = {"HOME": "/home/someone"}
+
+
+def _written(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "imgsvc.toml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def _problems(*arguments: Any) -> dict[str, str]:
+    with pytest.raises(SpecError) as caught:
+        Settings.load(*arguments)
+    return {problem.path: problem.message for problem in caught.value.problems}
+
+
+def test_defaults_are_those_of_the_interface() -> None:
+    settings = Settings.load(None, HOME)
+    assert settings.base_url == "https://localhost:8443"
+    assert settings.server.state_folder == Path("/home/someone/.local/state/imgsvc")
+    assert settings.database_url == "sqlite:////home/someone/.local/state/imgsvc/imgsvc.db"
+    assert settings.temporary_url == "file:///home/someone/.local/state/imgsvc/temporary"
+    assert (settings.rate.requests, settings.rate.period_seconds) == (100_000, 900)
+    assert settings.temporary.lifetime_seconds == 3600
+    assert (settings.webhooks.seconds, settings.webhooks.history_days) == (10, 60)
+    assert settings.webhooks.retries == (5, 30, 300, 1800, 7200)
+    assert settings.fetch.redirects == 5
+    assert settings.fetch.user_agent == "imgsvc/1.0"
+    assert settings.idempotency.hours == 24
+
+
+def test_limits_are_those_of_the_core() -> None:
+    settings = Settings.load(None, HOME)
+    assert tighten(settings.limits, Limits.none()) == Limits()
+    assert {f"limits.{name}" for name in attrs.fields_dict(Limits)} < set(SETTINGS)
+    lifted = Settings.load(None, {**HOME, "IMGSVC_LIMITS_FRAMES": "none"}, {"limits.seconds": "2.5"})
+    assert lifted.limits.frames is None
+    assert lifted.limits.seconds == 2.5
+    assert set(_problems(None, HOME, {"limits.seconds": 0, "limits.frames": 1.5})) == {
+        "limits.seconds",
+        "limits.frames",
+    }
+
+
+def test_the_state_folder_follows_the_xdg_specification() -> None:
+    assert Settings.load(None, {"XDG_STATE_HOME": "/var/state", **HOME}).server.state_folder == Path(
+        "/var/state/imgsvc"
+    )
+    relative = Settings.load(None, {"XDG_STATE_HOME": "state", **HOME})
+    assert relative.server.state_folder == Path("/home/someone/.local/state/imgsvc")
+
+
+def test_flags_win_over_environment_and_environment_over_file(tmp_path: Path) -> None:
+    file = _written(tmp_path, '[server]\nport = 1\nhost = "a"\nheader_prefix = "X-File"\n')
+    environ = {**HOME, "IMGSVC_SERVER_PORT": "2", "IMGSVC_SERVER_HOST": "b"}
+    server = Settings.load(file, environ, {"server.port": "3"}).server
+    assert (server.port, server.host, server.header_prefix) == (3, "b", "X-File")
+
+
+def test_the_environment_can_name_the_file(tmp_path: Path) -> None:
+    file = _written(tmp_path, "[server]\nport = 1\n")
+    assert Settings.load(None, {**HOME, "IMGSVC_CONFIG": str(file)}).server.port == 1
+    assert "must be readable TOML" in _problems(None, {"IMGSVC_CONFIG": f"{file}.missing"})[""]
+
+
+def test_everything_wrong_is_told_at_once_with_its_origin(tmp_path: Path) -> None:
+    file = _written(
+        tmp_path,
+        '[server]\nport = "x"\nhots = "a"\n[sever]\nport = 1\n[rate]\nrequests = true\n'
+        '[fetch]\nprivate_allowed = "localhost"\nredirects = nan\n',
+    )
+    environ = {**HOME, "IMGSVC_SERVER_PROT": "1", "IMGSVC_WORKERS_QUEUE": "0"}
+    problems = _problems(file, environ, {"server.shutdown_seconds": -1, "nonsense": "1", "server": 5})
+    assert set(problems) == {
+        "server.port", "server.hots", "sever", "rate.requests", "fetch.private_allowed", "fetch.redirects",
+        "IMGSVC_SERVER_PROT", "workers.queue", "server.shutdown_seconds", "nonsense", "server",
+    }  # fmt: skip
+    assert problems["server.port"] == (
+        f"Setting 'server.port' must be integer within 0 to 65535 range, got \"x\" in the file {file}"
+    )
+    assert "did you mean 'server.host'?" in problems["server.hots"]
+    assert "did you mean 'server'?" in problems["sever"]
+    assert "did you mean 'IMGSVC_SERVER_PORT'?" in problems["IMGSVC_SERVER_PROT"]
+    assert problems["workers.queue"].endswith("got 0 in the environment variable IMGSVC_WORKERS_QUEUE")
+    assert problems["server.shutdown_seconds"].endswith("got -1 in the flag for server.shutdown_seconds")
+
+
+@pytest.mark.parametrize("text", ["[server", "a = 1\na = 2", "\x00"])
+def test_files_that_are_no_toml(tmp_path: Path, text: str) -> None:
+    assert str(tmp_path / "imgsvc.toml") in _problems(_written(tmp_path, text), HOME)[""]
+
+
+def test_wrong_values_are_told_even_where_another_wins(tmp_path: Path) -> None:
+    file = _written(tmp_path, "[server]\nport = -1\n")
+    assert set(_problems(file, HOME, {"server.port": 5})) == {"server.port"}
+
+
+def test_variables_of_kubernetes_and_of_others_are_left_alone() -> None:
+    foreign = {
+        "IMGSVC_SERVICE_HOST": "10.0.0.1", "IMGSVC_SERVICE_PORT_HTTPS": "443", "IMGSVC_PORT": "tcp://10.0.0.1",
+        "IMGSVC_PORT_443_TCP_ADDR": "10.0.0.1", "_IMGSVC_COMPLETE": "bash_source", "PATH": "/bin",
+    }  # fmt: skip
+    assert Settings.load(None, {**HOME, **foreign}) == Settings.load(None, HOME)
+
+
+@pytest.mark.parametrize("path", SETTINGS)
+def test_every_setting_is_documented_and_can_be_set_everywhere(path: str, tmp_path: Path) -> None:
+    item = SETTINGS[path]
+    assert item.doc.endswith(".")
+    section, _, name = path.partition(".")
+    settings = Settings.load(None, HOME)
+    plain = item.kind.unparse(getattr(getattr(settings, section), name))
+    text = plain if isinstance(plain, str) else json.dumps(plain)
+    assert item.variable == f"IMGSVC_{section}_{name}".upper()
+    assert item.kind.parse(from_text(item.kind, text)) == getattr(getattr(settings, section), name)
+    assert Settings.load(None, {**HOME, item.variable: text}) == settings
+    assert Settings.load(None, HOME, {path: text}) == settings
+
+
+def test_variables_are_unambiguous() -> None:
+    assert len({item.variable for item in SETTINGS.values()}) == len(SETTINGS)
+
+
+def test_what_is_printed_loads_back(tmp_path: Path) -> None:
+    settings = Settings.load(
+        None,
+        HOME,
+        {
+            "server.trusted_proxies": "10.0.0.0/8, ::1",
+            "server.certificate": "/etc/cert.pem",
+            "server.private_key": "/etc/key.pem",
+            "fetch.private_allowed": '["intranet", "10.1.0.0/16"]',
+            "limits.frames": "none",
+            "limits.seconds": "0.25",
+            "webhooks.retries": "",
+        },
+    )
+    assert settings.server.trusted_proxies == (
+        ipaddress.ip_network("10.0.0.0/8"),
+        ipaddress.ip_network("::1/128"),
+    )
+    assert settings.webhooks.retries == ()
+    text = render(settings)
+    assert Settings.load(_written(tmp_path, text), {"HOME": "/other"}) == settings
+    for section in SECTIONS:
+        assert f"[{section}]\n" in text
+    assert "\n# Port to listen at; 0 takes a free one.\nport = 8443\n" in text
+
+
+@given(
+    plan=st.text(min_size=1, max_size=80),
+    hosts=st.lists(st.text(min_size=1, max_size=20)),
+    seconds=st.floats(1, 3600),
+)
+def test_any_text_and_number_loads_back(
+    tmp_path_factory: pytest.TempPathFactory, plan: str, hosts: list[str], seconds: float
+) -> None:
+    flags = {
+        "fetch.private_allowed": hosts,
+        "webhooks.seconds": min(seconds, 300),
+        "temporary.lifetime_seconds": seconds,
+    }
+    settings = attrs.evolve(Settings.load(None, HOME, flags))
+    settings = attrs.evolve(settings, accounts=attrs.evolve(settings.accounts, plan=plan))
+    file = _written(tmp_path_factory.mktemp("any"), render(settings))
+    assert Settings.load(file, HOME) == settings
+
+
+SECRETS = {
+    "database.url": "postgresql://someone:hidden-word@host/name",
+    "cache.url": "redis://:hidden-word@host/0",
+    "temporary.url": "s3://key:hidden-word@bucket/folder",
+    "security.master_keys": [KEY, "hiddenword".ljust(43, "B") + "="],
+    "social.facebook_token": "hidden-word",
+    "social.twitter_token": "hidden-word",
+    "social.instagram_token": "hidden-word",
+    "social.github_token": "hidden-word",
+    "social.gravatar_token": "hidden-word",
+}
+
+
+def test_secrets_are_never_shown(tmp_path: Path) -> None:
+    assert set(SECRETS) == {path for path, item in SETTINGS.items() if item.secret}
+    settings = Settings.load(None, HOME, SECRETS)
+    for shown in (render(settings), repr(settings)):
+        assert "hidden" not in shown
+        assert KEY not in shown
+        assert shown.count(MASK) == len(SECRETS) + 1
+    assert f"postgresql://someone:{MASK}@host/name" in render(settings)
+    assert settings.database.url == SECRETS["database.url"]
+    told = _problems(_written(tmp_path, render(settings)), HOME)
+    assert set(told) == set(SECRETS)
+    assert all("got its mask" in message for message in told.values())
+
+
+def test_errors_do_not_show_secrets() -> None:
+    wrong: dict[str, object] = dict.fromkeys(SECRETS, 5) | {"security.master_keys": ["hidden-word"]}
+    wrong |= {"database.url": "mysql://a:hidden-word@b", "cache.url": "http://a:hidden-word@b"}
+    told = _problems(None, HOME, wrong)
+    assert set(told) == set(SECRETS)
+    assert all("hidden" not in message and "got 5" not in message for message in told.values())
+
+
+def test_certificate_and_key_belong_together() -> None:
+    assert "belong together" in _problems(None, HOME, {"server.certificate": "/c"})["server.private_key"]
+    assert "belong together" in _problems(None, HOME, {"server.private_key": "/c"})["server.certificate"]
+
+
+def test_settings_made_in_python_are_checked_too() -> None:
+    with pytest.raises(SpecError, match="'port' must be integer within 0 to 65535 range"):
+        Server(port=70_000)
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        Settings().server.port = 5  # type: ignore[misc]
+    assert Settings(server=Server(base_url="https://images.example/")).base_url == "https://images.example"
+
+
+def test_a_fresh_environment_can_be_read_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "/var/state")
+    assert Settings().server.state_folder == Path("/var/state/imgsvc")
+    assert Settings.load(None, {}).server.state_folder.is_absolute()
