@@ -1,0 +1,241 @@
+"""Accounts, keys and the master key from the command."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from imgsvc_cli.app import run
+from imgsvc_http.settings import Settings
+from imgsvc_http.state import accounts, keyfiles
+from imgsvc_http.state.database import Database
+from imgsvc_http.state.keys import Authenticator
+from imgsvc_http.state.vault import new_master_key, open_vault
+from tests.http.test_keyfiles import KEYFILE
+
+T = TypeVar("T")
+
+
+@pytest.fixture(autouse=True)
+def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("IMGSVC_SERVER_STATE_FOLDER", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def settings(state_folder: Path) -> Settings:
+    return Settings.load(None, {}, {"server.state_folder": state_folder})
+
+
+@pytest.fixture
+def imgsvc(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """Run a command with --json that succeeds; what it printed."""
+
+    def call(*arguments: str) -> Any:
+        code = run([*arguments, "--json"])
+        printed = capsys.readouterr()
+        assert code == 0, printed.out + printed.err
+        return json.loads(printed.out)
+
+    return call
+
+
+def _in_database(settings: Settings, work: Callable[[Database], Awaitable[T]]) -> T:
+    async def with_database() -> T:
+        async with await Database.open(settings.database_url) as db:
+            return await work(db)
+
+    return asyncio.run(with_database())
+
+
+def _account_of(settings: Settings, secret: str) -> str | None:
+    async def look_up(db: Database) -> str | None:
+        found = await Authenticator(db).principal(secret)
+        return found.account_id if found else None
+
+    return _in_database(settings, look_up)
+
+
+def test_from_nothing_to_a_working_key(imgsvc: Callable[..., Any], settings: Settings) -> None:
+    account = imgsvc("accounts", "create", "Acme Ltd")
+    assert (account["plan"], account["period"], account["quota"]) == ("standard", "monthly", 100_000)
+    assert datetime.fromisoformat(account["created_at"]).tzinfo is not None
+    made = imgsvc("keys", "create", account["id"], "--name", "site", "--scope", "admin", "--scope", "process")
+    assert made["scopes"] == ["process", "admin"]
+    assert _account_of(settings, made["secret"]) == account["id"]
+    listed = imgsvc("keys", "list", "--account", account["id"])
+    assert [key["id"] for key in listed] == [made["id"]]
+    assert "secret" not in listed[0]
+    assert imgsvc("keys", "list", "--account", "another") == []
+
+
+def test_keys_are_rotated_and_revoked(imgsvc: Callable[..., Any], settings: Settings) -> None:
+    account = imgsvc("accounts", "create", "Acme")
+    first = imgsvc("keys", "create", account["id"])
+    second = imgsvc("keys", "rotate", first["id"])
+    assert second["id"] == first["id"]
+    secrets = [first["secret"], second["secret"]]
+    assert [_account_of(settings, secret) for secret in secrets] == [account["id"]] * 2
+    third = imgsvc("keys", "rotate", first["id"], "--grace", "0")
+    secrets.append(third["secret"])
+    assert [_account_of(settings, secret) for secret in secrets] == [None, None, account["id"]]
+    assert imgsvc("keys", "revoke", first["id"]) == {"id": first["id"], "revoked": True}
+    assert _account_of(settings, third["secret"]) is None
+    assert imgsvc("keys", "list")[0]["revoked_at"] is not None
+
+
+def test_accounts_list_what_they_used(imgsvc: Callable[..., Any], settings: Settings) -> None:
+    assert imgsvc("accounts", "list") == []
+    first = imgsvc("accounts", "create", "First", "--quota", "5", "--plan", "large", "--period", "yearly")
+    second = imgsvc("accounts", "create", "Second", "--set", "accounts.quota=7")
+
+    async def spend(db: Database) -> None:
+        for _ in range(3):
+            assert await accounts.spend(db, first["id"], datetime.now(UTC))
+
+    _in_database(settings, spend)
+    rows = imgsvc("accounts", "list")
+    assert [(row["company"], row["plan"], row["quota"], row["used"]) for row in rows] == [
+        ("First", "large", 5, 3),
+        ("Second", "standard", 7, 0),
+    ]
+    assert imgsvc("accounts", "quota", first["id"]) == {"total": 5, "used": 3, "remaining": 2}
+    assert imgsvc("accounts", "quota", first["id"], "2") == {"total": 2, "used": 3, "remaining": 0}
+    assert imgsvc("accounts", "quota", second["id"])["total"] == 7
+
+
+def test_webhook_secrets_are_shown_again_until_renewed(imgsvc: Callable[..., Any]) -> None:
+    account = imgsvc("accounts", "create", "Acme")
+    first = imgsvc("accounts", "webhook-secret", account["id"])["webhook_secret"]
+    assert first.startswith("whsec_")
+    assert imgsvc("accounts", "webhook-secret", account["id"])["webhook_secret"] == first
+    renewed = imgsvc("accounts", "webhook-secret", account["id"], "--renew")["webhook_secret"]
+    assert renewed != first
+    assert imgsvc("accounts", "webhook-secret", account["id"])["webhook_secret"] == renewed
+
+
+def test_the_master_key_of_the_state_folder_is_replaced(
+    imgsvc: Callable[..., Any], settings: Settings
+) -> None:
+    account = imgsvc("accounts", "create", "Acme")
+    secret = imgsvc("accounts", "webhook-secret", account["id"])["webhook_secret"]
+
+    async def add(db: Database) -> str:
+        added = await keyfiles.add(db, open_vault(settings), account["id"], KEYFILE, datetime.now(UTC))
+        return added.id
+
+    async def read(db: Database, keyfile_id: str) -> object:
+        found = await keyfiles.credentials(db, open_vault(settings), account["id"], keyfile_id)
+        return found and found.document
+
+    keyfile_id = _in_database(settings, add)
+    file = settings.server.state_folder / "master.keys"
+    before = file.read_text().split()
+    assert imgsvc("keyfiles", "rotate") == {"encrypted": 2, "dropped": 0}
+    during = file.read_text().split()
+    assert during[1:] == before
+    assert imgsvc("keyfiles", "rotate", "--drop-old") == {"encrypted": 2, "dropped": 1}
+    assert file.read_text().split() == during[:1]
+    assert imgsvc("accounts", "webhook-secret", account["id"])["webhook_secret"] == secret
+    assert _in_database(settings, lambda db: read(db, keyfile_id)) == KEYFILE
+
+
+def test_the_master_key_of_the_settings_is_replaced(
+    imgsvc: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    older, newer = new_master_key(), new_master_key()
+    monkeypatch.setenv("IMGSVC_SECURITY_MASTER_KEYS", older)
+    account = imgsvc("accounts", "create", "Acme")
+    secret = imgsvc("accounts", "webhook-secret", account["id"])["webhook_secret"]
+    monkeypatch.setenv("IMGSVC_SECURITY_MASTER_KEYS", f"{newer},{older}")
+    assert imgsvc("keyfiles", "rotate") == {"encrypted": 1, "dropped": 0}
+    monkeypatch.setenv("IMGSVC_SECURITY_MASTER_KEYS", newer)
+    assert imgsvc("accounts", "webhook-secret", account["id"])["webhook_secret"] == secret
+    assert run(["keyfiles", "rotate", "--drop-old"]) == 2
+    assert "take them out of the settings" in capsys.readouterr().err
+    monkeypatch.setenv("IMGSVC_SECURITY_MASTER_KEYS", older)
+    assert run(["accounts", "webhook-secret", account["id"]]) == 2
+    assert "none of the master keys fits" in capsys.readouterr().err
+
+
+def test_new_master_keys_can_be_printed(capsys: pytest.CaptureFixture[str], state_folder: Path) -> None:
+    assert run(["keyfiles", "key"]) == 0
+    printed = capsys.readouterr().out.strip()
+    assert Settings.load(None, {}, {"security.master_keys": printed}).security.master_keys == (printed,)
+    assert not state_folder.exists()
+
+
+def test_a_settings_file_is_used(imgsvc: Callable[..., Any], tmp_path: Path) -> None:
+    file = tmp_path / "imgsvc.toml"
+    file.write_text(f'[database]\nurl = "sqlite:///{tmp_path}/other.db"\n[accounts]\nplan = "file"\n')
+    assert imgsvc("accounts", "create", "Acme", "--config", str(file))["plan"] == "file"
+    assert (tmp_path / "other.db").exists()
+    assert imgsvc("accounts", "list") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["keys", "create", "nobody"], "There is no account 'nobody': see imgsvc accounts list"),
+        (["keys", "rotate", "nothing"], "There is no working key 'nothing': see imgsvc keys list"),
+        (["keys", "revoke", "nothing"], "There is no working key 'nothing': see imgsvc keys list"),
+        (["accounts", "quota", "nobody"], "There is no account 'nobody'"),
+        (["accounts", "quota", "nobody", "5"], "There is no account 'nobody'"),
+        (["accounts", "webhook-secret", "nobody"], "There is no account 'nobody'"),
+        (["accounts", "webhook-secret", "nobody", "--renew"], "There is no account 'nobody'"),
+        (["accounts", "create", "Acme", "--quota", "-1"], "-1 is not in the range"),
+        (["keys", "create", "x", "--scope", "root"], "'root' is not one of"),
+        (["accounts", "list", "--set", "server.port"], "must be NAME=VALUE"),
+        (["accounts", "list", "--set", "server.prot=1"], "did you mean 'server.port'?"),
+        (["accounts", "list", "--config", "missing.toml"], "must be readable TOML"),
+        (["accounts", "list", "--set", "database.url=sqlite:////dev/null/x"], "cannot be made"),
+        (["accounts", "list", "--set", "database.url=postgresql://127.0.0.1:1/x"], "cannot be opened"),
+    ],
+)
+def test_mistakes_are_told(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments) == 2
+    printed = capsys.readouterr()
+    assert told in printed.err
+    assert printed.out == ""
+
+
+def test_people_get_tables_and_are_told_to_keep_the_secret(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["accounts", "list"]) == 0
+    assert capsys.readouterr().out == "There are no accounts.\n"
+    assert run(["accounts", "create", "Acme"]) == 0
+    told = capsys.readouterr()
+    account_id = told.out.split()[1]
+    assert told.err == f"Next, give it a key: imgsvc keys create {account_id}\n"
+    assert run(["keys", "create", account_id]) == 0
+    told = capsys.readouterr()
+    assert "secret" in told.out
+    assert told.err == "Keep the secret: it is not shown again.\n"
+    assert run(["keys", "list"]) == 0
+    head, row = capsys.readouterr().out.splitlines()
+    assert head.split()[0] == "id"
+    assert "process, account" in row
+    assert run(["accounts", "webhook-secret", account_id]) == 0
+    assert capsys.readouterr().out.startswith("whsec_")
+
+
+def test_commands_for_pictures_load_nothing_of_the_service() -> None:
+    code = "import imgsvc_cli.app, json, sys; print(json.dumps(list(sys.modules)))"
+    loaded = {
+        name.partition(".")[0] for name in json.loads(subprocess.check_output([sys.executable, "-c", code]))
+    }
+    assert not loaded & {"aiohttp", "aiosqlite", "alembic", "asyncio", "cryptography", "limits", "sqlalchemy"}
+
+
+def test_groups_are_listed_with_their_commands() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "imgsvc_cli", "keys", "--help"], capture_output=True, text=True, check=True
+    )
+    assert all(f"\n  {name}" in done.stdout for name in ("create", "list", "rotate", "revoke"))

@@ -1,0 +1,138 @@
+"""Accounts and quotas, counted right by any number of tasks and processes."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta, timezone
+
+import attrs
+import pytest
+from sqlalchemy import select
+
+from imgsvc_http.state import accounts
+from imgsvc_http.state.accounts import Account, Quota
+from imgsvc_http.state.database import Database
+from imgsvc_http.state.tables import AccountRow
+from imgsvc_http.state.vault import Vault
+from tests.http.conftest import NOW
+from tests.http.processes import at_once, spend_often
+
+pytestmark = pytest.mark.asyncio
+
+
+async def _spend(db: Database, account: Account, times: int, now: datetime = NOW) -> int:
+    return sum(await asyncio.gather(*(accounts.spend(db, account.id, now) for _ in range(times))))
+
+
+async def test_accounts_come_back_as_created(db: Database, account: Account) -> None:
+    other = await accounts.create(
+        db, company="Zoë & Söhne 🖼", plan="p", period="yearly", quota=0, now=NOW + timedelta(seconds=1)
+    )
+    assert await accounts.get(db, account.id) == account
+    assert await accounts.list_all(db) == [account, other]
+    assert await accounts.get(db, "nobody") is None
+
+
+async def test_a_fresh_account_has_used_nothing(db: Database, account: Account) -> None:
+    assert await accounts.usage(db, account.id, NOW) == Quota(1000, 0)
+    assert await accounts.usage(db, "nobody", NOW) is None
+
+
+async def test_spending_stops_at_the_quota(db: Database, account: Account) -> None:
+    await accounts.set_quota(db, account.id, 3)
+    assert [await accounts.spend(db, account.id, NOW) for _ in range(5)] == [True] * 3 + [False] * 2
+    assert await accounts.usage(db, account.id, NOW) == Quota(3, 3)
+    assert not await accounts.spend(db, "nobody", NOW)
+
+
+async def test_many_tasks_never_spend_more_than_the_quota(db: Database, account: Account) -> None:
+    await accounts.set_quota(db, account.id, 70)
+    assert await _spend(db, account, 100) == 70
+    assert await accounts.usage(db, account.id, NOW) == Quota(70, 70)
+
+
+async def test_many_processes_never_spend_more_than_the_quota(
+    url: str, db: Database, account: Account
+) -> None:
+    await accounts.set_quota(db, account.id, 100)
+    counted = await asyncio.to_thread(at_once, 3, spend_often, url, account.id, NOW, 50)
+    assert sum(counted) == 100
+    assert await accounts.usage(db, account.id, NOW) == Quota(100, 100)
+
+
+async def test_every_picture_counts_while_the_quota_lasts(url: str, db: Database, account: Account) -> None:
+    counted = await asyncio.to_thread(at_once, 3, spend_often, url, account.id, NOW, 50)
+    assert sum(counted) == 150
+    assert await accounts.usage(db, account.id, NOW) == Quota(1000, 150)
+
+
+async def test_accounts_spend_apart(db: Database, account: Account) -> None:
+    other = await accounts.create(db, company="B", plan="p", period="monthly", quota=5, now=NOW)
+    assert await _spend(db, account, 4) == 4
+    assert await _spend(db, other, 9) == 5
+    assert await accounts.usage(db, account.id, NOW) == Quota(1000, 4)
+
+
+async def test_months_are_those_of_utc(db: Database, account: Account) -> None:
+    last = datetime(2026, 11, 30, 23, 59, 59, 999999, tzinfo=UTC)
+    first = datetime(2026, 12, 1, tzinfo=UTC)
+    assert await _spend(db, account, 3, last) == 3
+    assert await _spend(db, account, 2, first) == 2
+    assert await accounts.usage(db, account.id, last) == Quota(1000, 3)
+    assert await accounts.usage(db, account.id, first) == Quota(1000, 2)
+    east = timezone(timedelta(hours=9))
+    assert await accounts.usage(db, account.id, datetime(2026, 12, 1, 8, 59, tzinfo=east)) == Quota(1000, 3)
+
+
+async def test_a_quota_can_change_within_the_month(db: Database, account: Account) -> None:
+    assert await _spend(db, account, 10) == 10
+    assert await accounts.set_quota(db, account.id, 4)
+    found = await accounts.usage(db, account.id, NOW)
+    assert found is not None
+    assert (found.total, found.used, found.remaining) == (4, 10, 0)
+    assert not await accounts.spend(db, account.id, NOW)
+    await accounts.set_quota(db, account.id, 11)
+    assert await _spend(db, account, 5) == 1
+    assert not await accounts.set_quota(db, "nobody", 5)
+
+
+async def test_a_quota_of_nothing(db: Database, account: Account) -> None:
+    await accounts.set_quota(db, account.id, 0)
+    assert not await accounts.spend(db, account.id, NOW)
+    assert await accounts.usage(db, account.id, NOW) == Quota(0, 0)
+
+
+async def test_refunds_give_back_what_was_counted_and_no_more(db: Database, account: Account) -> None:
+    await accounts.set_quota(db, account.id, 2)
+    assert await _spend(db, account, 2) == 2
+    await accounts.refund(db, account.id, NOW)
+    assert await accounts.usage(db, account.id, NOW) == Quota(2, 1)
+    assert await accounts.spend(db, account.id, NOW)
+    for _ in range(4):
+        await accounts.refund(db, account.id, NOW)
+    assert await accounts.usage(db, account.id, NOW) == Quota(2, 0)
+
+
+async def test_webhook_secrets_are_made_once_and_kept_encrypted(
+    db: Database, account: Account, vault: Vault
+) -> None:
+    asked = [accounts.webhook_secret(db, vault, account.id) for _ in range(5)]
+    first, *others = await asyncio.gather(*asked)
+    assert others == [first] * 4
+    assert first is not None
+    assert first.startswith("whsec_")
+    async with db.session() as session:
+        kept = (await session.execute(select(AccountRow.webhook_secret))).scalar_one()
+    assert kept is not None
+    assert first.encode()[6:] not in kept
+    assert vault.decrypt(kept).decode() == first
+    renewed = await accounts.renew_webhook_secret(db, vault, account.id)
+    assert renewed != first
+    assert await accounts.webhook_secret(db, vault, account.id) == renewed
+    assert await accounts.webhook_secret(db, vault, "nobody") is None
+    assert await accounts.renew_webhook_secret(db, vault, "nobody") is None
+
+
+async def test_accounts_are_values(account: Account) -> None:
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        account.quota = 5  # type: ignore[misc]

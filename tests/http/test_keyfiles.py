@@ -1,0 +1,196 @@
+"""Keyfiles: their form is checked, they are encrypted at rest, and master keys can be replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from cryptography.fernet import Fernet
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from sqlalchemy import select
+
+from imgsvc_core.errors import SpecError
+from imgsvc_http.settings import Settings
+from imgsvc_http.state import accounts, keyfiles
+from imgsvc_http.state.accounts import Account
+from imgsvc_http.state.database import Database
+from imgsvc_http.state.tables import KeyfileRow
+from imgsvc_http.state.vault import (
+    Vault,
+    add_master_key,
+    drop_old_master_keys,
+    key_file,
+    new_master_key,
+    open_vault,
+)
+from tests.http.conftest import NOW
+
+
+def _pem(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey) -> str:
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+
+
+PRIVATE_KEY = _pem(rsa.generate_private_key(public_exponent=65537, key_size=2048))
+KEYFILE = {
+    "type": "service_account",
+    "project_id": "pictures",
+    "private_key_id": "1234",
+    "private_key": PRIVATE_KEY,
+    "client_email": "pictures@pictures.iam.gserviceaccount.com",
+    "client_id": "5678",
+    "token_uri": "https://oauth2.googleapis.com/token",
+}
+
+
+def _settings(folder: Path, **values: object) -> Settings:
+    return Settings.load(None, {}, {"server.state_folder": folder, **values})
+
+
+@pytest.mark.asyncio
+async def test_keyfiles_come_back_to_their_account_only(db: Database, account: Account, vault: Vault) -> None:
+    other = await accounts.create(db, company="B", plan="p", period="monthly", quota=5, now=NOW)
+    first = await keyfiles.add(db, vault, account.id, KEYFILE, NOW)
+    second = await keyfiles.add(db, vault, account.id, KEYFILE, NOW + timedelta(seconds=1))
+    assert await keyfiles.list_all(db, account.id) == [first, second]
+    assert await keyfiles.get(db, account.id, first.id) == first
+    found = await keyfiles.credentials(db, vault, account.id, first.id)
+    assert found is not None
+    assert found.document == KEYFILE
+    for account_id, keyfile_id in ((other.id, first.id), (account.id, "nothing")):
+        assert await keyfiles.get(db, account_id, keyfile_id) is None
+        assert await keyfiles.credentials(db, vault, account_id, keyfile_id) is None
+        assert not await keyfiles.delete(db, account_id, keyfile_id)
+    assert await keyfiles.list_all(db, other.id) == []
+    assert await keyfiles.delete(db, account.id, first.id)
+    assert await keyfiles.list_all(db, account.id) == [second]
+
+
+@pytest.mark.asyncio
+async def test_nothing_shows_or_stores_the_key(
+    db: Database, account: Account, vault: Vault, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    keyfile = await keyfiles.add(db, vault, account.id, KEYFILE, NOW)
+    found = await keyfiles.credentials(db, vault, account.id, keyfile.id)
+    async with db.session() as session:
+        kept = (await session.execute(select(KeyfileRow.encrypted))).scalar_one()
+    secret = PRIVATE_KEY.splitlines()[1]
+    assert secret.encode() not in kept
+    assert secret not in f"{keyfile!r} {found!r} {vault!r} {caplog.text}"
+    assert set(attrs.asdict(keyfile)) == {"id", "client_email", "created_at"}
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        ({"type": "authorized_user"}, {"type"}),
+        ({"type": None}, {"type"}),
+        ({"client_email": 5}, {"client_email"}),
+        ({"client_email": "nobody"}, {"client_email"}),
+        ({"private_key": "secret-word"}, {"private_key"}),
+        ({"private_key": PRIVATE_KEY.replace("PRIVATE", "PUBLIC")}, {"private_key"}),
+        ({"private_key": PRIVATE_KEY[:400]}, {"private_key"}),
+        ({"private_key": _pem(ec.generate_private_key(ec.SECP256R1()))}, {"private_key"}),
+        ({"private_key": ["secret-word"]}, {"private_key"}),
+        ({"token_uri": "https://evil.example/token"}, {"token_uri"}),
+        ({"token_uri": "http://oauth2.googleapis.com/token"}, {"token_uri"}),
+        ({"token_uri": "https://oauth2.googleapis.com/token/"}, {"token_uri"}),
+        (dict.fromkeys(KEYFILE), {"type", "client_email", "private_key", "token_uri"}),
+    ],
+)
+def test_what_is_no_keyfile_is_refused_by_field(
+    change: dict[str, Any], wrong: set[str], vault: Vault, tmp_path: Path
+) -> None:
+    async def add() -> None:
+        async with await Database.open(f"sqlite:///{tmp_path}/x.db") as db:
+            await keyfiles.add(db, vault, "account", {**KEYFILE, **change}, NOW)
+
+    with pytest.raises(SpecError) as caught:
+        asyncio.run(add())
+    assert {problem.path for problem in caught.value.problems} == wrong
+    assert "secret-word" not in str(caught.value)
+    assert PRIVATE_KEY.splitlines()[1] not in str(caught.value)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("document", [None, [], "text", 5, [KEYFILE]])
+async def test_what_is_no_object_is_refused(document: object, tmp_path: Path, vault: Vault) -> None:
+    async with await Database.open(f"sqlite:///{tmp_path}/x.db") as db:
+        with pytest.raises(SpecError, match="must be the JSON object"):
+            await keyfiles.add(db, vault, "account", document, NOW)
+
+
+@pytest.mark.asyncio
+async def test_everything_is_encrypted_anew_with_a_new_master_key(db: Database, account: Account) -> None:
+    master_keys = [new_master_key()]
+    vault = Vault(lambda: list(master_keys))
+    keyfile = await keyfiles.add(db, vault, account.id, KEYFILE, NOW)
+    secret = await accounts.webhook_secret(db, vault, account.id)
+    other = await accounts.create(db, company="B", plan="p", period="monthly", quota=5, now=NOW)
+    master_keys.insert(0, new_master_key())
+    assert await keyfiles.reencrypt_all(db, Vault(lambda: list(master_keys))) == 2
+    newest_only = Vault(lambda: master_keys[:1])
+    found = await keyfiles.credentials(db, newest_only, account.id, keyfile.id)
+    assert found is not None
+    assert found.document == KEYFILE
+    assert await accounts.webhook_secret(db, newest_only, account.id) == secret
+    assert await accounts.webhook_secret(db, newest_only, other.id) is not None
+
+
+@pytest.mark.asyncio
+async def test_a_lost_master_key_is_told(db: Database, account: Account, vault: Vault) -> None:
+    keyfile = await keyfiles.add(db, vault, account.id, KEYFILE, NOW)
+    stranger = new_master_key()
+    with pytest.raises(SpecError, match="none of the master keys fits") as caught:
+        await keyfiles.credentials(db, Vault(lambda: [stranger]), account.id, keyfile.id)
+    assert stranger not in str(caught.value)
+
+
+def test_a_running_service_learns_of_new_master_keys(tmp_path: Path) -> None:
+    running = open_vault(_settings(tmp_path))
+    before = running.encrypt(b"before")
+    add_master_key(key_file(_settings(tmp_path)))
+    after = open_vault(_settings(tmp_path)).encrypt(b"after")
+    assert running.decrypt(after) == b"after"
+    assert running.decrypt(before) == b"before"
+    assert open_vault(_settings(tmp_path)).decrypt(before) == b"before"
+
+
+def test_the_master_key_is_made_once_for_its_owner_only(tmp_path: Path) -> None:
+    settings = _settings(tmp_path / "state")
+    sealed = open_vault(settings).encrypt(b"plain")
+    file = key_file(settings)
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.parent.stat().st_mode & 0o777 == 0o700
+    assert open_vault(settings).decrypt(sealed) == b"plain"
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+
+
+def test_old_master_keys_can_be_dropped(tmp_path: Path) -> None:
+    settings = _settings(tmp_path)
+    sealed = open_vault(settings).encrypt(b"plain")
+    file = key_file(settings)
+    add_master_key(file)
+    again = open_vault(settings).reencrypt(sealed)
+    assert drop_old_master_keys(file) == 1
+    assert drop_old_master_keys(file) == 0
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert open_vault(settings).decrypt(again) == b"plain"
+    with pytest.raises(SpecError, match="none of the master keys fits"):
+        open_vault(settings).decrypt(sealed)
+
+
+def test_master_keys_of_the_settings_come_first(tmp_path: Path) -> None:
+    newest, older = new_master_key(), new_master_key()
+    settings = _settings(tmp_path, **{"security.master_keys": f"{newest},{older}"})
+    vault = open_vault(settings)
+    assert not key_file(settings).exists()
+    assert Fernet(newest).decrypt(vault.encrypt(b"plain")) == b"plain"
+    assert vault.decrypt(Fernet(older).encrypt(json.dumps({}).encode())) == b"{}"
