@@ -234,7 +234,7 @@ def new_key() -> None:
 @click.option(
     "--drop-old",
     is_flag=True,
-    help="Make no new key, but drop the old ones; do it once the service was restarted after a rotation.",
+    help="Make no new key, but drop the old ones once all is encrypted with the newest.",
 )
 @with_settings
 @_AS_JSON
@@ -248,17 +248,18 @@ def rotate_master_key(drop_old: bool, settings: Settings, as_json: bool) -> None
     async def work(db: Database) -> dict[str, Any]:
         from imgsvc_http.state import keyfiles, vault
 
-        file = vault.key_file(settings)
-        in_settings = bool(settings.security.master_keys)
-        if in_settings and drop_old:
-            message = "Option '--drop-old' is for keys in the state folder: take them out of the settings"
-            raise SpecError([Problem("--drop-old", message)])
         opened = vault.open_vault(settings)
-        if not in_settings and not drop_old:
-            vault.add_master_key(file)
-            opened = vault.open_vault(settings)
-        count = await keyfiles.reencrypt_all(db, opened)
-        return {"encrypted": count, "dropped": vault.drop_old_master_keys(file) if drop_old else 0}
+        if settings.security.master_keys:
+            if drop_old:
+                message = "Option '--drop-old' is for keys in the state folder: take them out of the settings"
+                raise SpecError([Problem("--drop-old", message)])
+            return {"encrypted": await keyfiles.reencrypt_all(db, opened), "dropped": 0}
+        file = vault.key_file(settings)
+        with vault.changing(file):
+            if not drop_old:
+                vault.add_master_key(file)
+            count = await keyfiles.reencrypt_all(db, vault.open_vault(settings))
+            return {"encrypted": count, "dropped": vault.drop_old_master_keys(file) if drop_old else 0}
 
     _show(_run(settings, work), as_json)
 

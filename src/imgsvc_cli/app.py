@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 import imgsvc_core as imgsvc
-from imgsvc_cli import admin, outcome
+from imgsvc_cli import admin, outcome, serve
 from imgsvc_cli.flags import Flag, document, request_flags
 from imgsvc_core.errors import ImgsvcError, Problem, SpecError
 
@@ -215,6 +215,7 @@ def completion(shell: str) -> None:
     click.echo(found(cli, {}, "imgsvc", "_IMGSVC_COMPLETE").source())
 
 
+cli.add_command(serve.serve)
 cli.add_command(admin.accounts)
 cli.add_command(admin.keys)
 cli.add_command(admin.keyfiles)

@@ -13,18 +13,32 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import SplitResult, urlsplit
 
 import attrs
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.declare import shown
-from imgsvc_core.spec.kinds import Boolean, Integer, Kind, Number
+from imgsvc_core.spec.kinds import Boolean, Integer, Number
 
 MASK = "********"
 _METADATA_KEY = "imgsvc_setting"
 _NONE = "none"
+
+
+class Kind(Protocol):
+    """What a setting accepts; the kinds of parameters of requests fit as well."""
+
+    @property
+    def expectation(self) -> str:
+        """The words after "must be" in an error message."""
+
+    def parse(self, value: object) -> Any:
+        """The value in its Python form; `ValueError` where it is not acceptable."""
+
+    def unparse(self, value: Any) -> Any:
+        """The plain form of a parsed value: string, number, boolean, or a list of them."""
 
 
 @attrs.frozen
@@ -49,9 +63,6 @@ class Matching:
     def unparse(self, value: str) -> str:
         return value
 
-    def schema(self) -> dict[str, Any]:
-        return {"type": "string", "pattern": self.pattern}
-
 
 @attrs.frozen
 class FilePath:
@@ -72,9 +83,6 @@ class FilePath:
 
     def unparse(self, value: Path | None) -> str:
         return "" if value is None else str(value)
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "string"}
 
 
 @attrs.frozen
@@ -101,9 +109,6 @@ class Url:
     def unparse(self, value: str) -> str:
         return value
 
-    def schema(self) -> dict[str, Any]:
-        return {"type": "string"}
-
 
 @attrs.frozen
 class Network:
@@ -120,9 +125,6 @@ class Network:
 
     def unparse(self, value: object) -> str:
         return str(value)
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "string"}
 
 
 @attrs.frozen
@@ -143,9 +145,6 @@ class Many:
     def unparse(self, value: Iterable[Any]) -> list[Any]:
         return [self.kind.unparse(item) for item in value]
 
-    def schema(self) -> dict[str, Any]:
-        return {"type": "array", "items": self.kind.schema()}
-
 
 @attrs.frozen
 class Maybe:
@@ -162,9 +161,6 @@ class Maybe:
 
     def unparse(self, value: Any) -> Any:
         return _NONE if value is None else self.kind.unparse(value)
-
-    def schema(self) -> dict[str, Any]:
-        return {"anyOf": [self.kind.schema(), {"const": _NONE}]}
 
 
 @attrs.frozen(kw_only=True)

@@ -85,6 +85,9 @@ class Server:
         default=(),
     )
     header_prefix: str = setting(_HEADER, "How the service's own headers begin.", default="X-Svc")
+    body_seconds: float = setting(
+        Number(0.1, 3600), "How long the body of a request may take to arrive.", unit="s", default=60
+    )
     shutdown_seconds: float = setting(
         Number(0, 3600), "How long running requests may take to finish at the end.", unit="s", default=30
     )

@@ -22,8 +22,8 @@ _FILTER_KEYS = ("filter", "stylize")
 _converter = Converter(detailed_validation=True, forbid_extra_keys=True)
 
 
-def parse(value: object) -> Spec:
-    """The spec that a JSON value asks for.
+def parse(value: object, *, also_known: Iterable[str] = ()) -> Spec:
+    """The spec that a JSON value asks for; ``also_known`` are keys that a mistyped one may have meant.
 
     Raises:
         SpecError: with all problems found, each with its path.
@@ -44,7 +44,9 @@ def parse(value: object) -> Spec:
             elif key in OPERATIONS:
                 parts[key] = None if part is None else parse_operation(OPERATIONS[key], part, path=key)
             else:
-                problems.append(unknown_key("The request", str(key), [*OPERATIONS, *_FILTER_KEYS]))
+                problems.append(
+                    unknown_key("The request", str(key), [*also_known, *OPERATIONS, *_FILTER_KEYS])
+                )
         except SpecError as error:
             problems += error.problems
     if all(key in value for key in _FILTER_KEYS):

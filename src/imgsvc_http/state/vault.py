@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import attrs
@@ -18,8 +20,8 @@ from imgsvc_http.settings import Settings
 class Vault:
     """Encrypts with the newest master key, and decrypts with any of them.
 
-    ``read_keys`` gives the keys, newest first. It is asked again when no key fits, because another process
-    may have added one since.
+    ``read_keys`` gives the keys, newest first. It is asked again before something is encrypted, and when no
+    key fits, because another process may have added one since.
     """
 
     _read_keys: Callable[[], Sequence[str]] = attrs.field(repr=False)
@@ -30,6 +32,7 @@ class Vault:
 
     def encrypt(self, plain: bytes) -> bytes:
         """The encrypted form of some bytes."""
+        self._load()
         return self._fernet.encrypt(plain)
 
     def decrypt(self, encrypted: bytes) -> bytes:
@@ -76,6 +79,14 @@ def key_file(settings: Settings) -> Path:
 def new_master_key() -> str:
     """A fresh master key."""
     return Fernet.generate_key().decode("ascii")
+
+
+@contextmanager
+def changing(file: Path) -> Iterator[None]:
+    """Keep other processes from changing master keys until all that is kept is encrypted anew."""
+    with open(file.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def add_master_key(file: Path) -> None:

@@ -1,0 +1,72 @@
+"""``imgsvc serve``: the service in this process."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import click
+
+from imgsvc_cli.configuration import needs_service, settings_of
+
+
+@click.command()
+@click.option(
+    "--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Settings as TOML."
+)
+@click.option(
+    "--set", "assignments", multiple=True, metavar="NAME=VALUE", help="A setting such as rate.requests=1000."
+)
+@click.option("--host", help="Name or address to listen at. [default 127.0.0.1]")
+@click.option("--port", type=int, help="Port to listen at; 0 takes a free one. [default 8443]")
+@click.option("--state", metavar="FOLDER", help="Folder for everything that is kept.")
+@click.option("--database", metavar="URL", help="postgresql:// URL, for several nodes.")
+@click.option("--cache", metavar="URL", help="redis:// URL, to count request rates over several nodes.")
+@click.option("--temporary", metavar="URL", help="fsspec URL of temporary storage, for several nodes.")
+@click.option("--print-config", is_flag=True, help="Print all settings as TOML, and end.")
+@click.option("--verbose", is_flag=True, help="Log every request.")
+def serve(
+    config: Path | None,
+    assignments: tuple[str, ...],
+    host: str | None,
+    port: int | None,
+    state: str | None,
+    database: str | None,
+    cache: str | None,
+    temporary: str | None,
+    print_config: bool,
+    verbose: bool,
+) -> None:
+    """Serve the HTTPS interface until interrupted; the first run sets everything up."""
+    flags = {
+        "server.host": host,
+        "server.port": port,
+        "server.state_folder": state,
+        "database.url": database,
+        "cache.url": cache,
+        "temporary.url": temporary,
+    }
+    try:
+        import asyncio
+
+        from imgsvc_http.serve import Greeting
+        from imgsvc_http.serve import serve as run
+        from imgsvc_http.settings import render
+    except ImportError as error:
+        raise needs_service(error) from error
+    settings = settings_of(config, assignments, flags)
+    if print_config:
+        click.echo(render(settings), nl=False)
+        return
+    logging.basicConfig(
+        level=logging.INFO if verbose else logging.WARNING,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+
+    def greet(greeting: Greeting) -> None:
+        click.echo(f"Serving at {greeting.address} until you press Ctrl-C.")
+        if greeting.key:
+            click.echo(f"Your API key, shown only now: {greeting.key}")
+        click.echo(f"Try it from another terminal:\n\n  {greeting.command}\n")
+
+    asyncio.run(run(settings, greet))

@@ -1,0 +1,98 @@
+"""The shapes of answers: JSON bodies, and pictures with their metadata in a header."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+import attrs
+from aiohttp import web
+
+from imgsvc_http.refusals import Refusal
+
+_IN_PIECES = 1 << 18
+_MOST_HEADER_BYTES = 7_000
+# Given up first, where a header would become too long for servers between here and the client.
+_EXTRAS = (("errors",), ("output", "faces"), ("input", "delays"), ("output", "delays"))
+
+
+@attrs.frozen
+class Answer:
+    """An HTTP answer that can be kept and given again."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = attrs.field(repr=False)
+
+    def response(self) -> web.Response:
+        """What is sent; large bodies in pieces, so that encrypting them holds nobody up."""
+        body = io.BytesIO(self.body) if len(self.body) > _IN_PIECES else self.body
+        return web.Response(status=self.status, headers=dict(self.headers), body=body)
+
+
+def success(status: HTTPStatus = HTTPStatus.OK, **fields: Any) -> Answer:
+    """``success``, ``code`` and the fields as JSON."""
+    return _json(status, {"success": True, "code": status.value, **fields})
+
+
+def failure(refusal: Refusal, request_id: str) -> Answer:
+    """The shape of every error."""
+    return _json(refusal.status, describe(refusal, request_id), refusal.headers)
+
+
+def picture(data: bytes, media_type: str, metadata: Mapping[str, Any], prefix: str) -> Answer:
+    """A picture with its metadata in a header."""
+    headers = {"Content-Type": media_type, "X-Content-Type-Options": "nosniff", **_carried(metadata, prefix)}
+    return Answer(HTTPStatus.OK, headers, data)
+
+
+def no_picture(refusal: Refusal, request_id: str, prefix: str) -> Answer:
+    """An error where a picture was asked for: no body, all in the header."""
+    return Answer(refusal.status, {**refusal.headers, **_carried(describe(refusal, request_id), prefix)}, b"")
+
+
+def describe(refusal: Refusal, request_id: str) -> dict[str, Any]:
+    """An error as JSON values; ``errors`` lists every wrong parameter."""
+    described: dict[str, Any] = {
+        "success": False,
+        "code": refusal.status.value,
+        "id": request_id,
+        "error": refusal.slug,
+        "message": refusal.message,
+    }
+    if refusal.problems:
+        described["errors"] = [attrs.asdict(problem) for problem in refusal.problems]
+    return described
+
+
+def _json(
+    status: HTTPStatus, document: Mapping[str, Any], headers: Mapping[str, str] | None = None
+) -> Answer:
+    body = json.dumps(document, separators=(",", ":")).encode("ascii")
+    return Answer(status, {"Content-Type": "application/json; charset=utf-8", **(headers or {})}, body)
+
+
+def _carried(metadata: Mapping[str, Any], prefix: str) -> dict[str, str]:
+    """The metadata in ASCII, under both names."""
+    text = json.dumps(metadata, separators=(",", ":"))
+    for path in _EXTRAS:
+        if len(text) <= _MOST_HEADER_BYTES:
+            break
+        metadata = _without(metadata, path)
+        text = json.dumps(metadata, separators=(",", ":"))
+    if len(text) > _MOST_HEADER_BYTES and "message" in metadata:
+        metadata = {**metadata, "message": metadata["message"][:1000] + "..."}
+        text = json.dumps(metadata, separators=(",", ":"))
+    return {f"{prefix}-Metadata": text, f"{prefix}-Meta": text}
+
+
+def _without(metadata: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:
+    head, *rest = path
+    if head not in metadata:
+        return metadata
+    if not rest:
+        return {key: value for key, value in metadata.items() if key != head}
+    return {**metadata, head: _without(metadata[head], tuple(rest))}

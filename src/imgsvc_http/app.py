@@ -1,0 +1,49 @@
+"""The service as an aiohttp application."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from aiohttp import web
+
+from imgsvc_http import openapi
+from imgsvc_http.middleware import MIDDLEWARES, add_headers
+from imgsvc_http.routes import ROUTES
+from imgsvc_http.routing import Reply, Route, add_routes
+from imgsvc_http.services import SERVICES, open_services
+from imgsvc_http.settings import Settings
+
+
+def create_app(settings: Settings | None = None) -> web.Application:
+    """The whole service, to be run alone or as a part of another aiohttp application.
+
+    Everything that it holds open is opened when the application starts, and closed when it ends.
+
+    Args:
+        settings: where it keeps its state, its limits and so on; `Settings()` by default.
+    """
+    settings = settings or Settings()
+    app = web.Application(middlewares=MIDDLEWARES, client_max_size=settings.limits.json_bytes)
+    description = Route(
+        method="GET",
+        path="/1.0/openapi.json",
+        handler=openapi.endpoint(ROUTES, settings.base_url),
+        summary="This description",
+        tag="Health",
+        public=True,
+        replies={200: Reply(doc="OpenAPI 3.1.", contents={"application/json": {"type": "object"}})},
+    )
+    add_routes(app, (*ROUTES, description))
+    app.on_response_prepare.append(add_headers)
+
+    async def services(app: web.Application) -> AsyncIterator[None]:
+        async with open_services(settings) as opened:
+            app[SERVICES] = opened
+            yield
+
+    async def stop(app: web.Application) -> None:
+        app[SERVICES].stopping.set()
+
+    app.cleanup_ctx.append(services)
+    app.on_shutdown.append(stop)
+    return app

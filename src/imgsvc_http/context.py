@@ -1,0 +1,14 @@
+"""What is known of a request while it is handled."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from imgsvc_http.ratelimit import RateState
+from imgsvc_http.state.keys import Principal
+
+REQUEST_ID = web.RequestKey("request_id", str)
+PRINCIPAL = web.RequestKey("principal", Principal)
+RATE = web.RequestKey("rate", RateState)
+BINARY = web.RequestKey("binary", bool)
+"""Whether the answer is to be a picture, with everything else in a header."""

@@ -1,0 +1,191 @@
+"""POST /1.0/fetch and POST /1.0/upload."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_http import answers, schemas
+from imgsvc_http.answers import Answer
+from imgsvc_http.context import BINARY, PRINCIPAL, REQUEST_ID
+from imgsvc_http.once import HEADER, once
+from imgsvc_http.pipeline import Processed, process
+from imgsvc_http.processing_request import (
+    ProcessingRequest,
+    asks_for_binary,
+    parse_request,
+    request_body_schema,
+)
+from imgsvc_http.receiving import read_json, read_upload
+from imgsvc_http.refusals import Refusal
+from imgsvc_http.routing import Body, Parameter, Reply, Route
+from imgsvc_http.services import Services, services_of
+
+Obtain = Callable[[Path], Awaitable[tuple[str, float]]]
+"""Puts the source into a file; gives its name, and the milliseconds that it took."""
+
+
+async def fetch(request: web.Request) -> web.StreamResponse:
+    """Process the picture at a URL."""
+    services = services_of(request)
+    services.workers.check_room()
+    limits, server = services.settings.limits, services.settings.server
+    document = await read_json(request, limit=limits.json_bytes, seconds=server.body_seconds)
+    asked = _asked(request, services, document, fetching=True)
+
+    async def obtain(into: Path) -> tuple[str, float]:
+        assert asked.url is not None
+        most = asked.limits.source_bytes
+        fetched = await services.fetcher.fetch(asked.url, asked.headers, into, most)
+        return fetched.name, 1000 * fetched.seconds
+
+    async def parts() -> tuple[bytes, ...]:
+        return (_canonical(document), _mode(request))
+
+    with services.incoming.path() as path:
+        answer = await once(request, parts, lambda: _answer(request, asked, path, obtain), _failed(request))
+    return answer.response()
+
+
+async def upload(request: web.Request) -> web.StreamResponse:
+    """Process a picture that comes with the request."""
+    services = services_of(request)
+    services.workers.check_room()
+    limits, server = services.settings.limits, services.settings.server
+    with services.incoming.path() as path:
+        received = await read_upload(
+            request,
+            path,
+            limit=limits.source_bytes or 2**62,
+            json_limit=limits.json_bytes,
+            seconds=server.body_seconds,
+        )
+        asked = _asked(request, services, received.document, fetching=False)
+
+        async def obtain(_: Path) -> tuple[str, float]:
+            return received.name, 0.0
+
+        async def parts() -> tuple[bytes, ...]:
+            return (await asyncio.to_thread(_digest, path), _canonical(received.document), _mode(request))
+
+        answer = await once(request, parts, lambda: _answer(request, asked, path, obtain), _failed(request))
+    return answer.response()
+
+
+def _asked(request: web.Request, services: Services, document: Any, *, fetching: bool) -> ProcessingRequest:
+    """The request, whose wish for a binary answer is known before anything in it can be wrong."""
+    if asks_for_binary(document):
+        request[BINARY] = True
+    asked = parse_request(document, services.settings.limits, fetching=fetching)
+    if request.get(BINARY):
+        conflicts = [key for key in ("webhook",) if getattr(asked, key) is not None]
+        if conflicts:
+            message = "Response 'mode' parameter must not be binary together with " + " or ".join(conflicts)
+            raise SpecError([Problem("response.mode", message)])
+    return asked
+
+
+async def _answer(request: web.Request, asked: ProcessingRequest, path: Path, obtain: Obtain) -> Answer:
+    services, request_id = services_of(request), request[REQUEST_ID]
+    binary = bool(request.get(BINARY))
+    name, fetch_ms = await obtain(path)
+    accept = request.headers.get("Accept") if binary else None
+    account_id = request[PRINCIPAL].account_id
+    result = await process(services, account_id, asked, path, name, fetch_ms=fetch_ms, accept=accept)
+    return _as_picture(result, request_id, services) if binary else _as_json(result, request_id)
+
+
+def _as_json(result: Processed, request_id: str) -> Answer:
+    return answers.success(id=request_id, **result.fields)
+
+
+def _as_picture(result: Processed, request_id: str, services: Services) -> Answer:
+    metadata = {"success": True, "code": 200, "id": request_id, **result.fields}
+    return answers.picture(result.data, result.media_type, metadata, services.settings.server.header_prefix)
+
+
+def _failed(request: web.Request) -> Callable[[Refusal], Answer]:
+    def answer(refusal: Refusal) -> Answer:
+        if request.get(BINARY):
+            prefix = services_of(request).settings.server.header_prefix
+            return answers.no_picture(refusal, request[REQUEST_ID], prefix)
+        return answers.failure(refusal, request[REQUEST_ID])
+
+    return answer
+
+
+def _canonical(document: Any) -> bytes:
+    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
+
+
+def _mode(request: web.Request) -> bytes:
+    """What else decides the answer."""
+    return f"{request.get(BINARY)} {request.headers.get('Accept')}".encode("utf-8", "surrogateescape")
+
+
+def _digest(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
+
+
+_REPLIES = {
+    200: Reply(
+        doc="The result: its metadata, or the picture itself with the metadata in a header.",
+        contents={"application/json": schemas.RESULT, "image/*": schemas.FILE},
+        headers={
+            "X-Svc-Metadata": "In binary mode: the result as JSON in ASCII.",
+            "X-Svc-Meta": "The same as X-Svc-Metadata.",
+        },
+    ),
+}
+_FAILURES = (400, 402, 408, 409, 413, 415, 422, 424, 500, 503)
+_PARAMETERS = (
+    Parameter(
+        name=HEADER,
+        where="header",
+        schema={"type": "string", "minLength": 1, "maxLength": 255},
+        doc="The same key and body give the same answer again.",
+    ),
+    Parameter(
+        name="X-Svc-Binary",
+        where="header",
+        schema={"type": "string", "enum": ["1", "true"]},
+        doc="Answer the picture itself, as response.mode binary does.",
+    ),
+)
+
+ROUTES = (
+    Route(
+        method="POST",
+        path="/1.0/fetch",
+        handler=fetch,
+        summary="Process the picture at a URL",
+        tag="Processing",
+        scope="process",
+        binary=True,
+        parameters=_PARAMETERS,
+        body=Body(contents={"application/json": request_body_schema(fetching=True)}),
+        replies=_REPLIES,
+        failures=_FAILURES,
+    ),
+    Route(
+        method="POST",
+        path="/1.0/upload",
+        handler=upload,
+        summary="Process a picture that comes with the request",
+        tag="Processing",
+        scope="process",
+        binary=True,
+        parameters=_PARAMETERS,
+        body=Body(contents={"multipart/form-data": schemas.form(request_body_schema(fetching=False))}),
+        replies=_REPLIES,
+        failures=_FAILURES,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Getting source pictures from the network, safely."""

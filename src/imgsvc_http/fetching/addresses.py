@@ -1,0 +1,142 @@
+"""Which addresses may be connected to: public ones, and private ones that the operator names."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+from aiohttp import AddrInfoType, TCPConnector
+from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.resolver import ThreadedResolver
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_COMPATIBLE = ipaddress.IPv6Network("::/96")
+_RELAYS = ipaddress.IPv4Network("192.88.99.0/24")
+
+
+class PrivateAddress(OSError):
+    """A host is, or resolves to, an address that is not public."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(f"'{host}' is not a public address")
+        self.host = host
+
+
+def is_public(address: Address) -> bool:
+    """Whether an address belongs to the public internet, and so do all IPv4 addresses within it."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address.is_global and not address.is_multicast and address not in _RELAYS
+    inner = list(_embedded(address))
+    if inner:
+        return all(is_public(item) for item in inner)
+    return address.is_global and not address.is_multicast and not address.is_reserved
+
+
+def _embedded(address: ipaddress.IPv6Address) -> Iterable[ipaddress.IPv4Address]:
+    """The IPv4 addresses that an IPv6 address leads to."""
+    if address.ipv4_mapped:
+        yield address.ipv4_mapped
+    if address.sixtofour:
+        yield address.sixtofour
+    if address.teredo:
+        yield from address.teredo
+    if address in _NAT64 or address in _COMPATIBLE:
+        yield ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+
+
+def _lower(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(_plain(name) for name in names)
+
+
+def _plain(host: str) -> str:
+    return host.strip().rstrip(".").lower()
+
+
+@attrs.frozen
+class Guard:
+    """Decides which hosts may be connected to.
+
+    ``names`` and ``networks`` are those that the operator allows although they are private.
+    """
+
+    names: frozenset[str] = attrs.field(default=frozenset(), converter=_lower)
+    networks: tuple[Network, ...] = ()
+    _let_in: set[Address] = attrs.field(factory=set, init=False, repr=False)
+
+    @classmethod
+    def allowing(cls, entries: Iterable[str]) -> Guard:
+        """A guard with an allow-list of host names, addresses and networks."""
+        names, networks = [], []
+        for entry in entries:
+            try:
+                networks.append(ipaddress.ip_network(entry.strip(), strict=False))
+            except ValueError:
+                names.append(entry)
+        return cls(names, tuple(networks))
+
+    def check(self, host: str, addresses: Iterable[str]) -> None:
+        """Raise `PrivateAddress` unless every address of a host may be connected to."""
+        parsed = [_parse(address) for address in addresses]
+        if _plain(host) in self.names:
+            self._let_in.update(parsed)
+        elif not all(self.permits(address) for address in parsed):
+            raise PrivateAddress(host)
+
+    def check_literal(self, host: str) -> None:
+        """The same for a host that is an address itself; names are checked when they are resolved."""
+        try:
+            _parse(host)
+        except ValueError:
+            return
+        self.check(host, [host])
+
+    def permits(self, address: Address) -> bool:
+        """Whether an address may be connected to."""
+        return (
+            is_public(address)
+            or address in self._let_in
+            or any(address in network for network in self.networks if network.version == address.version)
+        )
+
+    def connector(self, **options: Any) -> TCPConnector:
+        """A connector for aiohttp that connects to nothing else, and to what it has checked."""
+        return TCPConnector(
+            resolver=_Resolver(self), use_dns_cache=False, socket_factory=self._socket, **options
+        )
+
+    def _socket(self, info: AddrInfoType) -> socket.socket:
+        family, kind, protocol, _, place = info
+        if not self.permits(_parse(str(place[0]))):
+            raise PrivateAddress(str(place[0]))
+        opened = socket.socket(family, kind, protocol)
+        opened.setblocking(False)
+        return opened
+
+
+class _Resolver(AbstractResolver):
+    """Resolves names by the system, and refuses those that lead to private addresses."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+        self._inner = ThreadedResolver()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        found = await self._inner.resolve(host, port, family)
+        self._guard.check(host, [item["host"] for item in found])
+        return found
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+def _parse(address: str) -> Address:
+    """An address, without the zone of a link-local one."""
+    return ipaddress.ip_address(address.strip("[]").partition("%")[0])

@@ -1,0 +1,301 @@
+"""Fetching a source picture from a URL into a file."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+import zlib
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+import aiohttp
+import attrs
+from yarl import URL
+
+from imgsvc_core.errors import EmptySource, Problem, SourceTooLarge, SourceUnreachable, SpecError
+from imgsvc_http.fetching.addresses import Guard, PrivateAddress
+from imgsvc_http.fetching.social import Profile, is_social, profile_of
+from imgsvc_http.settings import Fetch, Social
+
+_CHUNK = 1 << 16
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_NOT_TO_SET = frozenset({
+    "accept-encoding", "connection", "content-encoding", "content-length", "expect", "forwarded", "host",
+    "keep-alive", "origin", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
+    "transfer-encoding", "upgrade", "via",
+})  # fmt: skip
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VISIBLE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_MOST_PROFILE_BYTES = 2_000_000
+
+
+@attrs.frozen(kw_only=True)
+class Fetched:
+    """A source that lies in a file now."""
+
+    path: Path
+    name: str
+    bytes: int
+    content_type: str
+    seconds: float
+
+
+class Fetcher:
+    """Fetches sources over one session; opened with the application and closed with it."""
+
+    def __init__(self, settings: Fetch, social: Social) -> None:
+        self._settings = settings
+        self._social = social
+        self._guard = Guard.allowing(settings.private_allowed)
+        self._session = aiohttp.ClientSession(
+            connector=self._guard.connector(limit=0, limit_per_host=0),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=settings.connect_seconds),
+            headers={"User-Agent": settings.user_agent, "Accept-Encoding": "identity"},
+        )
+
+    async def close(self) -> None:
+        """Close the session."""
+        await self._session.close()
+
+    async def fetch(
+        self, url: str, headers: Mapping[str, str], into: Path, limit_bytes: int | None
+    ) -> Fetched:
+        """Fetch the picture at a URL, or the profile picture of ``<platform>:<user>``.
+
+        Args:
+            url: where the picture is; it may carry Basic credentials.
+            headers: headers to send along, to the host of the URL only.
+            into: the file to write; it is not there after a failure.
+            limit_bytes: the most bytes that are taken.
+
+        Raises:
+            SpecError: the URL or the headers are wrong.
+            SourceUnreachable: nothing usable came.
+            EmptySource, SourceTooLarge: too few or too many bytes came.
+        """
+        check_headers(headers)
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(self._settings.total_seconds):
+                profile = profile_of(url, self._social) if is_social(url) else None
+                location, extra = (
+                    (_parsed(url), headers) if profile is None else await self._profile_picture(profile)
+                )
+                async with self._get(location, extra, profile) as response:
+                    size = await _save(response, into, limit_bytes)
+                    name, kind = _name(response), response.content_type
+        except TimeoutError:
+            into.unlink(missing_ok=True)
+            raise SourceUnreachable(
+                f"Source '{_shown(url)}' did not answer completely within {self._settings.total_seconds:g} "
+                "seconds."
+            ) from None
+        except BaseException:
+            into.unlink(missing_ok=True)
+            raise
+        seconds = time.perf_counter() - started
+        return Fetched(path=into, name=name, bytes=size, content_type=kind, seconds=seconds)
+
+    async def _profile_picture(self, profile: Profile) -> tuple[URL, Mapping[str, str]]:
+        """Where a profile picture is, and the headers to fetch it with."""
+        fresh = {"Cache-Control": "no-cache", "Pragma": "no-cache"}
+        location, headers = _parsed(profile.url), {**fresh, **profile.headers}
+        if profile.picture_in is None:
+            return location, headers
+        async with self._get(location, headers, profile) as response:
+            body = bytearray()
+            async for chunk in response.content.iter_chunked(_CHUNK):
+                body += chunk
+                if len(body) > _MOST_PROFILE_BYTES:
+                    raise profile.unusable()
+        return _parsed(profile.picture_in(bytes(body))), fresh
+
+    @asynccontextmanager
+    async def _get(
+        self, location: URL, headers: Mapping[str, str], profile: Profile | None = None
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The successful answer at a location, after redirects."""
+        shown = _shown(str(location))
+        for _ in range(self._settings.redirects + 1):
+            try:
+                self._guard.check_literal(location.raw_host or "")
+                async with self._session.get(
+                    _bare(location),
+                    headers={**headers, **_authorization(location)},
+                    allow_redirects=False,
+                ) as response:
+                    if response.status not in _REDIRECTS:
+                        _check_status(response, shown, profile)
+                        yield response
+                        return
+                    target = _next(location, response.headers.get("Location", ""), shown)
+            except PrivateAddress as error:
+                raise _refused(error.host, shown) from error
+            except (aiohttp.ClientError, OSError, ValueError) as error:
+                if isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ClientError):
+                    raise
+                cause = _private_cause(error)
+                if cause is not None:
+                    raise _refused(cause.host, shown) from error
+                raise SourceUnreachable(f"Source '{shown}' cannot be fetched: {_reason(error)}.") from error
+            if target.origin() != location.origin():
+                headers = {}
+            location = target
+        raise SourceUnreachable(
+            f"Source '{shown}' redirects more than {self._settings.redirects} times: give its final URL."
+        )
+
+
+def check_headers(headers: Mapping[str, str]) -> None:
+    """Raise `SpecError` for headers that cannot be sent along with a fetch."""
+    problems = []
+    for name, value in headers.items():
+        if not _TOKEN.fullmatch(name) or not _VISIBLE.fullmatch(value) or len(name) + len(value) > 8000:
+            reason = "must be names and values of HTTP headers"
+        elif name.lower() in _NOT_TO_SET:
+            reason = "must not hold headers of the connection itself"
+        else:
+            continue
+        message = f"Fetch 'headers' parameter {reason}, got '{name[:60]!a}'".replace("''", "'")
+        problems.append(Problem(f"headers.{name[:60]}", message))
+    if problems:
+        raise SpecError(problems)
+
+
+def _parsed(url: str) -> URL:
+    try:
+        parsed = URL(url)
+        usable = parsed.scheme in ("http", "https") and parsed.host
+    except ValueError:
+        usable = False
+    if not usable:
+        message = (
+            "Fetch 'url' parameter must be a URL that starts with http:// or https://, or <platform>:<user>, "
+            f"got '{_shown(url)}'"
+        )
+        raise SpecError([Problem("url", message)])
+    return parsed
+
+
+def _bare(location: URL) -> URL:
+    return location.with_user(None).with_fragment(None)
+
+
+def _authorization(location: URL) -> dict[str, str]:
+    if location.user is None and location.password is None:
+        return {}
+    encoded = aiohttp.BasicAuth(location.user or "", location.password or "", "utf-8").encode()
+    return {"Authorization": encoded}
+
+
+def _next(location: URL, target: str, shown: str) -> URL:
+    try:
+        joined = location.join(URL(target)) if target else None
+    except ValueError:
+        joined = None
+    if joined is None or joined.scheme not in ("http", "https") or not joined.host:
+        raise SourceUnreachable(f"Source '{shown}' redirects to what is no http or https URL.")
+    return joined
+
+
+def _check_status(response: aiohttp.ClientResponse, shown: str, profile: Profile | None) -> None:
+    if response.status in (404, 410) and profile is not None:
+        raise profile.unknown()
+    if response.status != 200:
+        raise SourceUnreachable(
+            f"Source '{shown}' answered with status {response.status}; expected 200 with an image."
+        )
+
+
+async def _save(response: aiohttp.ClientResponse, into: Path, limit: int | None) -> int:
+    """Write the decoded body into a file; its size."""
+    shown = _shown(str(response.url))
+    coding = response.headers.get("Content-Encoding", "").strip().lower()
+    if coding not in ("", "identity", "gzip", "x-gzip", "deflate"):
+        raise SourceUnreachable(f"Source '{shown}' is encoded as {coding[:40]}, which was not asked for.")
+    announced = response.content_length
+    if limit is not None and announced is not None and announced > limit:
+        raise _too_large(limit, shown)
+    decoder = None if coding in ("", "identity") else zlib.decompressobj(zlib.MAX_WBITS | 32)
+    size = 0
+    with into.open("xb") as file:
+        async for chunk in response.content.iter_chunked(_CHUNK):
+            size += _write(file, chunk, decoder, shown)
+            while decoder is not None and decoder.unconsumed_tail and (limit is None or size <= limit):
+                size += _write(file, decoder.unconsumed_tail, decoder, shown)
+            if limit is not None and size > limit:
+                raise _too_large(limit, shown)
+    if size == 0:
+        raise EmptySource(f"Source '{shown}' is empty; expected an image.")
+    if decoder is not None and not decoder.eof:
+        raise SourceUnreachable(f"Source '{shown}' ended before it was complete.")
+    return size
+
+
+def _write(file: BinaryIO, chunk: bytes, decoder: zlib._Decompress | None, shown: str) -> int:
+    if decoder is None:
+        return file.write(chunk)
+    try:
+        return file.write(decoder.decompress(chunk, _CHUNK))
+    except zlib.error as error:
+        raise SourceUnreachable(f"Source '{shown}' has a broken Content-Encoding.") from error
+
+
+def _name(response: aiohttp.ClientResponse) -> str:
+    """The file name that the answer gives, or the URL; without paths and control characters."""
+    disposition = response.content_disposition
+    given = (disposition.filename if disposition else None) or PurePosixPath(response.url.path).name
+    base = given.replace("\\", "/").rpartition("/")[2]
+    return "".join(letter for letter in base if letter.isprintable())[:255]
+
+
+def _shown(url: str) -> str:
+    """A URL without credentials and query, which may hold secrets."""
+    try:
+        parsed = URL(url)
+        if parsed.host is None:
+            return url.partition("?")[0][:200] if "@" not in url or is_social(url) else parsed.scheme
+        return str(_bare(parsed).with_query(None))[:200]
+    except ValueError:
+        return url.partition("://")[0][:20]
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientConnectorSSLError):
+        return "its certificate is not valid"
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "its host name is unknown"
+    if isinstance(error, aiohttp.ServerTimeoutError):
+        return "it cannot be connected to in time"
+    if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ServerDisconnectedError):
+        return "the connection ended before the answer was complete"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return f"it cannot be connected to ({error.os_error.strerror or 'no connection'})"
+    return "its answer is no valid HTTP"
+
+
+def _private_cause(error: BaseException) -> PrivateAddress | None:
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, PrivateAddress):
+            return seen
+        seen = seen.__cause__ or seen.__context__
+    return None
+
+
+def _refused(host: str, shown: str) -> SourceUnreachable:
+    return SourceUnreachable(
+        f"Source '{shown}' cannot be fetched: '{host[:80]}' is not a public address; use a public URL, "
+        "or upload the image."
+    )
+
+
+def _too_large(limit: int, shown: str) -> SourceTooLarge:
+    return SourceTooLarge(
+        f"Source '{shown}' has more than {limit:,} bytes, which is the limit: use a smaller file."
+    )

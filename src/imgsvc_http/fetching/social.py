@@ -1,0 +1,143 @@
+"""Profile pictures of social platforms, asked for as ``<platform>:<user>``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+import attrs
+
+from imgsvc_core.errors import Problem, SourceUnreachable, SpecError
+from imgsvc_http.settings import Social
+
+
+@attrs.frozen
+class Platform:
+    """How the picture of a user is found.
+
+    ``user`` is what a user part looks like, ``expectation`` the same in words. ``path`` leads to the URL of
+    the picture in a JSON answer; without it the address is that of the picture itself. ``token`` says how an
+    access token is sent: as a bearer or in the query.
+    """
+
+    name: str
+    user: re.Pattern[str]
+    expectation: str
+    path: tuple[str, ...] = ()
+    token: str = "bearer"
+    needs_token: bool = False
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+    larger: Callable[[str], str] = str
+
+
+PLATFORMS: Mapping[str, Platform] = {
+    platform.name: platform
+    for platform in (
+        Platform("facebook", re.compile(r"[0-9]{1,30}"), "numeric user id", token="query"),
+        Platform(
+            "twitter",
+            re.compile(r"[A-Za-z0-9_]{1,15}"),
+            "user name of letters, digits and underscores",
+            path=("data", "profile_image_url"),
+            needs_token=True,
+            larger=lambda url: re.sub(r"_normal(\.\w+)$", r"\1", url),
+        ),
+        Platform(
+            "instagram",
+            re.compile(r"[A-Za-z0-9._]{1,30}"),
+            "user name of letters, digits, periods and underscores",
+            path=("data", "user", "profile_pic_url_hd"),
+            headers={"X-IG-App-ID": "936619743392459"},
+        ),
+        Platform("github", re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})"), "user name"),
+        Platform("gravatar", re.compile(r"[^\s@]{1,64}@[^\s@]{1,255}"), "e-mail address"),
+    )
+}
+"""The platforms by name."""
+
+
+@attrs.frozen
+class Profile:
+    """A user of a platform: where to ask, with which headers, and how to read the answer."""
+
+    platform: Platform
+    user: str
+    url: str = attrs.field(repr=False)
+    headers: Mapping[str, str] = attrs.field(repr=False)
+
+    @property
+    def picture_in(self) -> Callable[[bytes], str] | None:
+        """Reads the URL of the picture from an answer; nothing where the answer is the picture."""
+        return self._picture_in if self.platform.path else None
+
+    def unknown(self) -> SourceUnreachable:
+        """There is no such user, or no picture."""
+        name = self.platform.name
+        return SourceUnreachable(f"Source '{name}:{self.user}' has no profile picture: is the user right?")
+
+    def unusable(self) -> SourceUnreachable:
+        """The platform's answer cannot be read."""
+        return SourceUnreachable(
+            f"Source '{self.platform.name}:{self.user}' cannot be fetched: the platform's answer names no "
+            "picture."
+        )
+
+    def _picture_in(self, body: bytes) -> str:
+        try:
+            value: Any = json.loads(body)
+        except ValueError:
+            raise self.unusable() from None
+        for key in self.platform.path:
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is None:
+            raise self.unknown()
+        if not isinstance(value, str) or not value.startswith(("https://", "http://")):
+            raise self.unusable()
+        return self.platform.larger(value)
+
+
+def is_social(url: str) -> bool:
+    """Whether a URL is of the form ``<platform>:<user>``, of a known platform or not."""
+    scheme, colon, rest = url.partition(":")
+    return bool(colon) and not rest.startswith("//") and scheme.isalpha()
+
+
+def profile_of(url: str, settings: Social) -> Profile:
+    """The profile that ``<platform>:<user>`` means.
+
+    Raises:
+        SpecError: no such platform, or not a user part of it.
+        SourceUnreachable: the platform needs a token that the service has not.
+    """
+    name, _, user = url.partition(":")
+    platform = PLATFORMS.get(name.lower())
+    if platform is None:
+        known = ", ".join(PLATFORMS)
+        message = (
+            "Fetch 'url' parameter must be a URL that starts with http:// or https://, or <platform>:<user> "
+            f"with one of {known}, got '{name[:40]}:'"
+        )
+        raise SpecError([Problem("url", message)])
+    user = user.strip()
+    if not platform.user.fullmatch(user):
+        message = f"Fetch 'url' parameter must be {name.lower()}: and a {platform.expectation}"
+        raise SpecError([Problem("url", f"{message}, got '{user[:60]}'")])
+    token = getattr(settings, f"{platform.name}_token")
+    if platform.needs_token and not token:
+        raise SourceUnreachable(
+            f"Source '{platform.name}:{user}' cannot be fetched: the service has no access token of "
+            f"{platform.name}; the operator sets social.{platform.name}_token."
+        )
+    digest = hashlib.sha256(user.lower().encode()).hexdigest()
+    template = getattr(settings, f"{platform.name}_url")
+    address = template.replace("{user}", quote(user, safe="")).replace("{hash}", digest)
+    headers = dict(platform.headers)
+    if token and platform.token == "query":
+        address += ("&" if "?" in address else "?") + "access_token=" + quote(token, safe="")
+    elif token:
+        headers["Authorization"] = f"Bearer {token}"
+    return Profile(platform, user, address, headers)

@@ -1,0 +1,108 @@
+"""One port for TLS, that also answers those who come without it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+
+from aiohttp import web
+
+_HANDSHAKE = 0x16  # the first byte of every TLS connection
+_PATIENCE_SECONDS = 10
+_BACKLOG = 1024
+
+
+class Listener(web.BaseSite):
+    """A site that looks at the first byte of a connection: TLS is spoken with those who speak it.
+
+    The others reach the application as plain HTTP, which can tell them what is wrong.
+    """
+
+    def __init__(self, runner: web.BaseRunner, listening: socket.socket, tls: ssl.SSLContext) -> None:
+        super().__init__(runner)
+        self._tls = tls
+        self._socket = listening
+        self._accepting: asyncio.Task[None] | None = None
+        self._opening: set[asyncio.Task[None]] = set()
+
+    @property
+    def name(self) -> str:
+        """The address that it listens at."""
+        host, port = self._socket.getsockname()[:2]
+        return f"https://{f'[{host}]' if ':' in host else host}:{port}"
+
+    async def start(self) -> None:
+        """Take connections from now on."""
+        await super().start()
+        self._accepting = asyncio.create_task(self._accept())
+
+    async def stop(self) -> None:
+        """Take no more connections."""
+        self._runner._unreg_site(self)
+        for task in (self._accepting, *self._opening):
+            if task is not None:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+        self._socket.close()
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, _ = await loop.sock_accept(self._socket)
+            except OSError:  # too many open files, or a client that has gone
+                await asyncio.sleep(0.1)
+                continue
+            task = asyncio.create_task(self._open(connection))
+            self._opening.add(task)
+            task.add_done_callback(self._opening.discard)
+
+    async def _open(self, connection: socket.socket) -> None:
+        connection.setblocking(False)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                first = await _first_byte(connection)
+            server = self._runner.server
+            if not first or server is None:
+                connection.close()
+                return
+            secure = first[0] == _HANDSHAKE
+            await asyncio.get_running_loop().connect_accepted_socket(
+                server,
+                connection,
+                ssl=self._tls if secure else None,
+                ssl_handshake_timeout=_PATIENCE_SECONDS if secure else None,
+            )
+        except BaseException as error:
+            connection.close()
+            if not isinstance(error, OSError | TimeoutError):
+                raise
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0 takes a free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    listening.setblocking(False)
+    return listening
+
+
+async def _first_byte(connection: socket.socket) -> bytes:
+    """The first byte, left where it is; nothing where the client has gone."""
+    loop = asyncio.get_running_loop()
+    readable: asyncio.Future[None] = loop.create_future()
+
+    def ready() -> None:
+        if not readable.done():
+            readable.set_result(None)
+
+    loop.add_reader(connection, ready)
+    try:
+        await readable
+    finally:
+        loop.remove_reader(connection)
+    return connection.recv(1, socket.MSG_PEEK)

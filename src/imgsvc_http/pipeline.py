@@ -1,0 +1,101 @@
+"""From a request and a source in a file to a finished result, counted and put where it belongs."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_http.processing_request import ProcessingRequest
+from imgsvc_http.refusals import Refusal, quota_exceeded
+from imgsvc_http.schemas import timestamp
+from imgsvc_http.services import Services, now
+from imgsvc_http.state import accounts, watermarks
+from imgsvc_http.work import Done, Task
+
+IMAGES_PATH = "/1.0/images/"
+
+
+@attrs.frozen(kw_only=True)
+class Processed:
+    """A finished result: the fields of the answer, and the picture."""
+
+    fields: dict[str, Any]
+    data: bytes = attrs.field(repr=False)
+    media_type: str
+
+
+async def process(
+    services: Services,
+    account_id: str,
+    asked: ProcessingRequest,
+    source: Path,
+    name: str,
+    *,
+    fetch_ms: float = 0.0,
+    accept: str | None = None,
+) -> Processed:
+    """Process a source that lies in a file.
+
+    Only a result that has reached its place counts in the quota.
+
+    Raises:
+        ImgsvcError: the picture cannot be processed, or the result not stored.
+        Refusal: the quota is used up, or there is no room.
+    """
+    quota = await accounts.usage(services.db, account_id, now())
+    if quota is None or quota.remaining == 0:
+        raise quota_exceeded(quota.total if quota else 0)
+    task = Task(
+        source=source,
+        name=name,
+        spec=asked.spec,
+        limits=asked.limits,
+        watermark=await _watermark(services, account_id, asked),
+        accept=accept,
+    )
+    done = await services.workers.process(task)
+    started = time.perf_counter()
+    async with _counted(services, account_id, quota.total):
+        place = await _put(services, account_id, asked, done)
+    store_ms = round(1000 * (time.perf_counter() - started), 3)
+    timing = {"fetch": round(fetch_ms, 3), **done.timing, "store": store_ms}
+    fields = {"input": done.input, "output": {**done.output, **place}, "timing": timing}
+    return Processed(fields=fields, data=done.data, media_type=done.media_type)
+
+
+@contextlib.asynccontextmanager
+async def _counted(services: Services, account_id: str, total: int) -> AsyncIterator[None]:
+    """Count one picture, unless the block fails."""
+    moment = now()
+    if not await accounts.spend(services.db, account_id, moment):
+        raise quota_exceeded(total)
+    try:
+        yield
+    except BaseException:
+        await accounts.refund(services.db, account_id, moment)
+        raise
+
+
+async def _put(services: Services, account_id: str, asked: ProcessingRequest, done: Done) -> dict[str, str]:
+    """Put the picture into the store that was asked for, or into temporary storage; where it is."""
+    stored = await services.temporary.put(done.data, done.media_type, now())
+    url = f"{services.settings.base_url}{IMAGES_PATH}{stored.name}"
+    return {"url": url, "expires_at": timestamp(stored.expires_at)}
+
+
+async def _watermark(services: Services, account_id: str, asked: ProcessingRequest) -> bytes | None:
+    """The bytes of the watermark that a request names."""
+    if asked.spec.watermark is None:
+        return None
+    found = await watermarks.data(services.db, account_id, asked.spec.watermark.id)
+    if found is None:
+        id_ = asked.spec.watermark.id[:60]
+        message = f"Watermark 'id' parameter must be the id of an uploaded watermark, got '{id_}'"
+        raise Refusal.of(SpecError([Problem("watermark.id", message)]))
+    return found

@@ -1,0 +1,233 @@
+"""The body of a processing request: the library's request, and what the service adds to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import attrs
+
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.limits import Limits, tighten
+from imgsvc_core.spec import Spec
+from imgsvc_core.spec.declare import Operation, doc, param, params, shown
+from imgsvc_core.spec.kinds import Choice, Integer, Text
+from imgsvc_core.spec.parsing import parse, parse_operation, unknown_key
+from imgsvc_core.spec.schema import operation_schema, request_object
+
+
+@attrs.frozen
+class WebAddress:
+    """An http or https URL by RFC 3986, with a host."""
+
+    expectation: ClassVar[str] = "URL valid under RFC 3986 that starts with http:// or https://"
+
+    def parse(self, value: object) -> str:
+        if not isinstance(value, str) or len(value) > 8192 or not _URL.fullmatch(value):
+            raise ValueError(value)
+        return value
+
+    def unparse(self, value: str) -> str:
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "format": "uri", "maxLength": 8192, "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://."}
+
+
+_URL = re.compile(
+    r"https?://"
+    r"(?:(?:[A-Za-z0-9\-._~!$&'()*+,;=:]|%[0-9A-Fa-f]{2})*@)?"  # user and password
+    r"(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})+)(?::[0-9]{1,5})?"
+    r"(?:/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*)?"
+    r"(?:\?(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?]|%[0-9A-Fa-f]{2})*)?"
+    r"(?:#(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?]|%[0-9A-Fa-f]{2})*)?",
+    re.IGNORECASE,
+)
+
+
+@attrs.frozen(kw_only=True)
+class Source(Operation):
+    """Where the picture comes from."""
+
+    key: ClassVar[str] = "source"
+    title: ClassVar[str] = "Fetch"
+
+    url: str = param(Text(8192), "Public URL of an image, or <platform>:<user> for a social profile picture.")
+
+
+@attrs.frozen(kw_only=True)
+class Response(Operation):
+    """How the result is answered."""
+
+    key: ClassVar[str] = "response"
+    title: ClassVar[str] = "Response"
+
+    mode: str = param(
+        Choice(("json", "binary")), "json for metadata, binary for the picture itself.", default="json"
+    )
+
+
+@attrs.frozen(kw_only=True)
+class Webhook(Operation):
+    """Answer at once, and post the result to an endpoint later."""
+
+    key: ClassVar[str] = "webhook"
+    title: ClassVar[str] = "Webhook"
+
+    url: str = param(
+        WebAddress(), "Endpoint that is notified; it may carry Basic credentials and a query string."
+    )
+    delay: int | None = param(
+        Integer(1, 604_800), "Time after which the notification is sent; at once without it.",
+        unit="s", default=None,
+    )  # fmt: skip
+
+
+@attrs.frozen(kw_only=True)
+class ProcessingRequest:
+    """What a client asks for. ``url`` is missing where the picture was uploaded."""
+
+    url: str | None
+    headers: Mapping[str, str] = attrs.field(repr=False)
+    spec: Spec
+    limits: Limits
+    response: Response
+    webhook: Webhook | None
+
+
+_HEADERS_SCHEMA = {
+    "type": "object",
+    "description": "Headers that are sent along with the fetch.",
+    "additionalProperties": {"type": "string"},
+    "maxProperties": 32,
+}
+
+
+def parse_request(document: object, limits: Limits, *, fetching: bool) -> ProcessingRequest:
+    """The request of a JSON document.
+
+    Args:
+        document: JSON values.
+        limits: those of the service, which the request can tighten.
+        fetching: whether the picture is fetched from ``url``, rather than uploaded.
+
+    Raises:
+        SpecError: with all problems found, each with its path.
+    """
+    if not isinstance(document, Mapping):
+        raise SpecError([Problem("", f"The request must be a JSON object, got {shown(document)}")])
+    problems: list[Problem] = []
+
+    def part(key: str, read: Callable[[Any], Any], default: Any) -> Any:
+        value = document.get(key)
+        if value is None:
+            return default
+        try:
+            return read(value)
+        except SpecError as error:
+            problems.extend(error.problems)
+            return default
+
+    url, headers = None, {}
+    if fetching:
+        try:
+            given = {"url": document["url"]} if "url" in document else {}
+            url = parse_operation(Source, given, path="").url
+        except SpecError as error:
+            problems.extend(attrs.evolve(problem, path="url") for problem in error.problems)
+        headers = part("headers", _headers, {})
+    own = SERVICE_KEYS if fetching else tuple(key for key in SERVICE_KEYS if key not in _FETCH_ONLY)
+    rest = {key: value for key, value in document.items() if key not in own}
+    spec = Spec()
+    try:
+        spec = parse(rest, also_known=own)
+    except SpecError as error:
+        problems.extend(error.problems)
+    tighter = part("limits", lambda value: tighten(limits, _limits(value)), limits)
+    response = part("response", lambda value: parse_operation(Response, value, path="response"), Response())
+    webhook = part("webhook", lambda value: parse_operation(Webhook, value, path="webhook"), None)
+    if problems:
+        raise SpecError(problems)
+    return ProcessingRequest(
+        url=url,
+        headers=headers,
+        spec=spec,
+        limits=tighter,
+        response=response,
+        webhook=webhook,
+    )
+
+
+def asks_for_binary(document: object) -> bool:
+    """Whether a request, right or wrong, names the binary mode."""
+    response = document.get("response") if isinstance(document, Mapping) else None
+    return isinstance(response, Mapping) and response.get("mode") == "binary"
+
+
+def request_body_schema(*, fetching: bool) -> dict[str, Any]:
+    """JSON Schema of the body of a processing request."""
+    core = request_object()
+    properties = {
+        **({"url": params(Source)["url"].schema(), "headers": _HEADERS_SCHEMA} if fetching else {}),
+        **core["properties"],
+        "limits": limits_schema(),
+        "response": operation_schema(Response),
+        "webhook": operation_schema(Webhook),
+    }
+    schema = {**core, "properties": properties}
+    return {**schema, "required": ["url"]} if fetching else schema
+
+
+def limits_schema() -> dict[str, Any]:
+    """JSON Schema of the limits that a request may tighten."""
+    return {
+        "type": "object",
+        "description": f"{doc(Limits).partition(';')[0]}; larger values than the service's change nothing.",
+        "properties": {
+            field.name: {
+                "type": "number" if field.metadata["unit"] == "s" else "integer",
+                "exclusiveMinimum": 0,
+                "description": f"{field.metadata['doc']} ({field.metadata['unit']})",
+            }
+            for field in attrs.fields(Limits)
+        },
+        "additionalProperties": False,
+    }
+
+
+SERVICE_KEYS = ("url", "headers", "limits", "response", "webhook")
+"""The keys of a request that are the service's own."""
+
+_FETCH_ONLY = ("url", "headers")
+
+
+def _limits(value: object) -> Limits:
+    if not isinstance(value, Mapping):
+        raise SpecError([Problem("limits", f"Limits must be an object of parameters, got {shown(value)}")])
+    names = attrs.fields_dict(Limits)
+    problems: list[Problem] = []
+    given: dict[str, Any] = {}
+    for name, item in value.items():
+        if name not in names:
+            problem = unknown_key("Limits", str(name), names)
+            problems.append(attrs.evolve(problem, path=f"limits.{problem.path}"))
+            continue
+        try:
+            Limits(**{name: item})
+            given[name] = item
+        except SpecError as error:
+            problems += [attrs.evolve(problem, path=f"limits.{problem.path}") for problem in error.problems]
+    if problems:
+        raise SpecError(problems)
+    return attrs.evolve(Limits.none(), **given)
+
+
+def _headers(value: object) -> dict[str, str]:
+    right = isinstance(value, Mapping) and all(
+        isinstance(name, str) and isinstance(item, str) for name, item in value.items()
+    )
+    if not right or len(value) > _HEADERS_SCHEMA["maxProperties"]:  # type: ignore[arg-type, operator]
+        message = f"Fetch 'headers' parameter must be object of at most 32 strings, got {shown(value)}"
+        raise SpecError([Problem("headers", message)])
+    return dict(value)  # type: ignore[call-overload, no-any-return]

@@ -1,0 +1,81 @@
+"""How endpoints are declared: everything that routing, access control and OpenAPI need to know of one."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+from aiohttp import web
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Schema = Mapping[str, Any]
+
+
+@attrs.frozen(kw_only=True)
+class Body:
+    """A request body: its schema by content type."""
+
+    contents: Mapping[str, Schema]
+    required: bool = True
+
+
+@attrs.frozen(kw_only=True)
+class Parameter:
+    """A parameter in the path, the query or a header."""
+
+    name: str
+    where: str
+    schema: Schema
+    doc: str
+    required: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class Reply:
+    """A possible answer: its meaning and its schema by content type."""
+
+    doc: str
+    contents: Mapping[str, Schema] = attrs.field(factory=dict)
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class Route:
+    """An endpoint.
+
+    ``scope`` is what the key must be for, nothing for any key; ``binary`` says that it can answer a picture.
+    ``failures`` are the statuses of errors beyond those that every endpoint has.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    summary: str
+    tag: str
+    replies: Mapping[int, Reply]
+    failures: Sequence[int] = ()
+    public: bool = False
+    scope: str | None = None
+    binary: bool = False
+    body: Body | None = None
+    parameters: Sequence[Parameter] = ()
+
+
+_ROUTES = web.AppKey("routes", dict[Any, Route])
+
+
+def add_routes(app: web.Application, routes: Sequence[Route]) -> None:
+    """Let the application answer at the routes."""
+    for route in routes:
+        if route.method == "GET":
+            app.router.add_get(route.path, route.handler, allow_head=True)
+        else:
+            app.router.add_route(route.method, route.path, route.handler)
+    app[_ROUTES] = {route.handler: route for route in routes}
+
+
+def route_of(request: web.Request) -> Route | None:
+    """The route that a request takes; ``None`` for unknown paths and methods."""
+    routes = request.config_dict.get(_ROUTES, {})
+    return routes.get(request.match_info.handler)

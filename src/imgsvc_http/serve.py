@@ -1,0 +1,120 @@
+"""Running the service on its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import attrs
+from aiohttp import web
+
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_http.app import create_app
+from imgsvc_http.certificate import certificate_files, tls_context
+from imgsvc_http.listener import Listener, listen
+from imgsvc_http.services import SERVICES, Services, now
+from imgsvc_http.settings import Settings
+from imgsvc_http.state import accounts, keys
+from imgsvc_http.state.scopes import SCOPES
+
+_log = logging.getLogger(__name__)
+
+_SAMPLE = """<svg xmlns="http://www.w3.org/2000/svg" width="960" height="640" viewBox="0 0 96 64">
+<defs><linearGradient id="sky" x2="0" y2="1">
+<stop stop-color="#1d3b6f"/><stop offset=".7" stop-color="#e8894a"/><stop offset="1" stop-color="#ffd27a"/>
+</linearGradient></defs>
+<rect width="96" height="64" fill="url(#sky)"/><circle cx="62" cy="38" r="9" fill="#fff1c4"/>
+<path d="M0 50 22 26 38 44 52 30 74 50 84 42 96 52V64H0Z" fill="#31425e"/>
+<path d="M0 58 18 46 36 56 60 44 96 60V64H0Z" fill="#18233a"/></svg>
+"""
+
+
+@attrs.frozen
+class Greeting:
+    """What a person is told when the service has started; ``key`` only on its first run."""
+
+    address: str
+    key: str | None = attrs.field(repr=False)
+    command: str = attrs.field(repr=False)
+
+
+async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
+    """Serve until the process is told to end; then finish what runs.
+
+    Raises:
+        SpecError: the settings cannot be used.
+    """
+    try:
+        listening = listen(settings.server.host, settings.server.port)
+    except OSError as error:
+        place = f"{settings.server.host}:{settings.server.port}"
+        message = f"Setting 'server.port' must be free to listen at, got {place}: {error.strerror or error}"
+        raise SpecError([Problem("server.port", message)]) from error
+    port = int(listening.getsockname()[1])
+    settings = attrs.evolve(settings, server=attrs.evolve(settings.server, port=port))
+    settings.server.state_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    tls = tls_context(settings.server)
+    app = create_app(settings)
+    runner = web.AppRunner(app, shutdown_timeout=settings.server.shutdown_seconds)
+    await runner.setup()
+    try:
+        listener = Listener(runner, listening, tls)
+        await listener.start()
+        key = await first_key(app[SERVICES])
+        greet(Greeting(settings.base_url, key, sample_command(settings, key)))
+        await _told_to_end()
+        _log.info("Finishing what runs.")
+    finally:
+        await runner.cleanup()
+
+
+async def first_key(services: Services) -> str | None:
+    """The secret of a new key of a new account, where there is no account yet."""
+    if await accounts.list_all(services.db):
+        return None
+    default = services.settings.accounts
+    account = await accounts.create(
+        services.db,
+        company="My company",
+        plan=default.plan,
+        period=default.period,
+        quota=default.quota,
+        now=now(),
+    )
+    made = await keys.create(services.db, account.id, name="first", scopes=SCOPES, now=now())
+    return made.secret
+
+
+def sample_command(settings: Settings, key: str | None) -> str:
+    """A command for a shell that sends a drawn picture through the service, and works as it stands."""
+    sample = settings.server.state_folder / "sample.svg"
+    if not sample.exists():
+        sample.write_text(_SAMPLE, encoding="utf-8")
+    trust = (
+        "" if settings.server.certificate else f" --cacert {_quoted(certificate_files(settings.server)[0])}"
+    )
+    request = '{"resize":{"width":480},"filter":{"sepia":{"value":70}},"output":{"format":"webp"}}'
+    return (
+        f"curl --fail{trust} -H 'Authorization: Bearer {key or '<your key>'}' "
+        f"-H '{settings.server.header_prefix}-Binary: 1' -F file=@{_quoted(sample)} -F 'data={request}' "
+        f"-o sample.webp {settings.base_url}/1.0/upload"
+    )
+
+
+def _quoted(path: Path) -> str:
+    import shlex
+
+    return shlex.quote(str(path.absolute()))
+
+
+async def _told_to_end() -> None:
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError):
+            loop.add_signal_handler(number, told.set)
+    await told.wait()

@@ -1,0 +1,114 @@
+"""Everything that a running service holds open."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime
+
+import attrs
+from aiohttp import web
+
+from imgsvc_core.workers import WorkerPool
+from imgsvc_http.fetching.client import Fetcher
+from imgsvc_http.ratelimit import RateLimiter
+from imgsvc_http.receiving import IncomingFolder
+from imgsvc_http.settings import Settings
+from imgsvc_http.state import idempotency
+from imgsvc_http.state.database import Database, migrate
+from imgsvc_http.state.keys import Authenticator
+from imgsvc_http.state.vault import Vault, open_vault
+from imgsvc_http.temporary import TemporaryStorage
+from imgsvc_http.work import Workers
+
+_log = logging.getLogger(__name__)
+_SWEEP_SECONDS = 30
+
+
+@attrs.frozen(kw_only=True)
+class Services:
+    """What handlers work with. ``stopping`` is set when the service no longer takes new work."""
+
+    settings: Settings
+    db: Database
+    vault: Vault
+    authenticator: Authenticator
+    limiter: RateLimiter
+    fetcher: Fetcher
+    temporary: TemporaryStorage
+    incoming: IncomingFolder
+    workers: Workers
+    stopping: asyncio.Event = attrs.field(factory=asyncio.Event)
+
+
+SERVICES = web.AppKey("services", Services)
+
+
+def services_of(request: web.Request) -> Services:
+    """The services of the application that a request came to."""
+    return request.config_dict[SERVICES]
+
+
+def now() -> datetime:
+    """The present moment."""
+    return datetime.now(UTC)
+
+
+@contextlib.asynccontextmanager
+async def open_services(settings: Settings) -> AsyncIterator[Services]:
+    """Open everything, and close it in reverse."""
+    async with contextlib.AsyncExitStack() as stack:
+        await migrate(settings.database_url)
+        db = await stack.enter_async_context(await Database.open(settings.database_url))
+        limiter = RateLimiter(
+            settings.rate.requests, settings.rate.period_seconds, cache_url=settings.cache.url
+        )
+        stack.push_async_callback(limiter.close)
+        fetcher = Fetcher(settings.fetch, settings.social)
+        stack.push_async_callback(fetcher.close)
+        temporary = TemporaryStorage(settings.temporary_url, settings.temporary.lifetime_seconds)
+        pool = WorkerPool(
+            settings.workers.number or None,
+            memory_bytes=settings.workers.memory_bytes,
+            tasks_per_worker=settings.workers.tasks or None,
+        )
+        workers = Workers(pool, settings.workers.queue)
+        stack.push_async_callback(workers.close)
+        services = Services(
+            settings=settings,
+            db=db,
+            vault=open_vault(settings),
+            authenticator=Authenticator(db),
+            limiter=limiter,
+            fetcher=fetcher,
+            temporary=temporary,
+            incoming=IncomingFolder(settings.server.state_folder / "incoming"),
+            workers=workers,
+        )
+        await workers.warm_up()
+        sweeper = asyncio.create_task(_sweep(services))
+        stack.push_async_callback(_ended, sweeper)
+        yield services
+
+
+async def _sweep(services: Services) -> None:
+    """Delete what has expired, for as long as the service runs."""
+    chores: tuple[Callable[[], Awaitable[object]], ...] = (
+        lambda: services.temporary.sweep(now()),
+        lambda: idempotency.purge(services.db, now()),
+    )
+    while True:
+        for chore in chores:
+            try:
+                await chore()
+            except Exception:
+                _log.exception("Sweeping failed; it is tried again in %s seconds.", _SWEEP_SECONDS)
+        await asyncio.sleep(_SWEEP_SECONDS)
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task

@@ -1,0 +1,196 @@
+"""Temporary storage of results: any place that fsspec can write to, with names that tell when they expire."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any
+
+import attrs
+from aiohttp import web
+
+from imgsvc_core.codecs.table import FORMATS
+from imgsvc_http.refusals import Refusal, gone, not_found
+
+_NAME = re.compile(r"([0-9a-z]{6,9})-([A-Za-z0-9_-]{32})(\.[a-z0-9]{2,5})")
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+_PIECE = 1 << 18
+_TYPES = {row.suffix: row.media_type for row in FORMATS.values()}
+_SUFFIXES = {row.media_type: row.suffix for row in reversed(list(FORMATS.values()))}
+
+
+@attrs.frozen(kw_only=True)
+class Stored:
+    """A picture in temporary storage."""
+
+    name: str
+    expires_at: datetime
+
+
+class TemporaryStorage:
+    """Keeps pictures for a while under unguessable names.
+
+    A name begins with the second at which it expires, so that every node knows without asking, and a sweeper
+    needs nothing but the names. A picture's name is told only when all of it is there.
+
+    Args:
+        url: an fsspec URL of a folder.
+        lifetime_seconds: how long pictures stay.
+    """
+
+    def __init__(self, url: str, lifetime_seconds: float) -> None:
+        self._url = url
+        self._lifetime = lifetime_seconds
+        self._opened: tuple[Any, str] | None = None
+
+    async def put(self, data: bytes, media_type: str, now: datetime) -> Stored:
+        """Keep a picture."""
+        expires = int(now.timestamp() + self._lifetime) + 1
+        name = f"{_base36(expires)}-{secrets.token_urlsafe(24)}{_SUFFIXES[media_type]}"
+        await asyncio.to_thread(self._write, name, data)
+        return Stored(name=name, expires_at=datetime.fromtimestamp(expires, UTC))
+
+    async def size(self, name: str) -> int:
+        """The size of a picture in bytes; `FileNotFoundError` where there is none."""
+        return await asyncio.to_thread(lambda: int(self._fs.size(self._path(name))))
+
+    async def read(self, name: str, start: int, end: int) -> AsyncIterator[bytes]:
+        """The bytes from ``start`` up to ``end``, in pieces."""
+        while start < end:
+            stop = min(start + _PIECE, end)
+            piece = await asyncio.to_thread(self._fs.cat_file, self._path(name), start, stop)
+            yield bytes(piece)
+            start = stop
+
+    async def delete(self, name: str) -> None:
+        """Forget a picture before its time."""
+        await asyncio.to_thread(self._remove, name)
+
+    async def sweep(self, now: datetime) -> int:
+        """Delete what has expired; how many there were."""
+        return await asyncio.to_thread(self._sweep, now)
+
+    @property
+    def _fs(self) -> Any:
+        return self._open()[0]
+
+    def _open(self) -> tuple[Any, str]:
+        if self._opened is None:
+            import fsspec
+
+            fs, root = fsspec.core.url_to_fs(self._url)
+            fs.makedirs(root, exist_ok=True)
+            self._opened = fs, root
+        return self._opened
+
+    def _path(self, name: str) -> str:
+        return f"{self._open()[1].rstrip('/')}/{name}"
+
+    def _write(self, name: str, data: bytes) -> None:
+        try:
+            self._fs.pipe_file(self._path(name), data)
+        except BaseException:
+            self._remove(name)
+            raise
+
+    def _remove(self, name: str) -> bool:
+        try:
+            self._fs.rm_file(self._path(name))
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _sweep(self, now: datetime) -> int:
+        fs, root = self._open()
+        fs.invalidate_cache()
+        names = [str(path).rpartition("/")[2] for path in fs.ls(root, detail=False)]
+        return sum(self._remove(name) for name in names if _has_expired(name, now))
+
+
+def expiry_of(name: str) -> datetime | None:
+    """When the picture of a name expires; ``None`` for what is no name."""
+    match = _NAME.fullmatch(name)
+    return datetime.fromtimestamp(int(match[1], 36), UTC) if match else None
+
+
+async def serve(
+    request: web.Request, storage: TemporaryStorage, name: str, now: datetime
+) -> web.StreamResponse:
+    """Answer a picture, or a range of its bytes.
+
+    Raises a `Refusal`: 404 for unknown names, 410 for expired ones.
+    """
+    expires = expiry_of(name)
+    if expires is None or name.rpartition(".")[2] not in {suffix[1:] for suffix in _TYPES}:
+        raise not_found("image")
+    if expires <= now:
+        raise gone("image")
+    try:
+        size = await storage.size(name)
+    except FileNotFoundError:
+        raise not_found("image") from None
+    etag = f'"{name.rpartition(".")[0]}"'
+    headers = {
+        "Content-Type": _TYPES["." + name.rpartition(".")[2]],
+        "Content-Disposition": "inline",
+        "Cache-Control": f"private, max-age={max(0, int((expires - now).total_seconds()))}",
+        "ETag": etag,
+        "Accept-Ranges": "bytes",
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    }
+    if _matches(request.headers.get("If-None-Match", ""), etag):
+        return web.Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
+    start, end = _range(request, size, etag)
+    partial = (start, end) != (0, size)
+    if partial:
+        headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
+    response = web.StreamResponse(
+        status=HTTPStatus.PARTIAL_CONTENT if partial else HTTPStatus.OK, headers=headers
+    )
+    response.content_length = end - start
+    await response.prepare(request)
+    if request.method != "HEAD":
+        async for piece in storage.read(name, start, end):
+            await response.write(piece)
+    await response.write_eof()
+    return response
+
+
+def _range(request: web.Request, size: int, etag: str) -> tuple[int, int]:
+    """Start and end of the bytes that are wanted; all, where the range is of another kind or version."""
+    asked = request.headers.get("Range", "")
+    if not re.fullmatch(r"bytes=(\d+-\d*|-\d+)", asked) or request.headers.get("If-Range", etag) != etag:
+        return 0, size
+    first, _, last = asked.removeprefix("bytes=").partition("-")
+    start, end = (int(first), int(last) + 1 if last else size) if first else (max(0, size - int(last)), size)
+    end = min(end, size)
+    if start >= end:
+        raise Refusal(
+            HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
+            "range_not_satisfiable",
+            f"The range lies outside of the {size:,} bytes of the image.",
+            headers={"Content-Range": f"bytes */{size}"},
+        )
+    return start, end
+
+
+def _matches(known: str, etag: str) -> bool:
+    return known.strip() == "*" or etag in [item.strip().removeprefix("W/") for item in known.split(",")]
+
+
+def _has_expired(name: str, now: datetime) -> bool:
+    expires = expiry_of(name)
+    return expires is not None and expires <= now
+
+
+def _base36(number: int) -> str:
+    digits = ""
+    while number:
+        number, digit = divmod(number, 36)
+        digits = _DIGITS[digit] + digits
+    return digits
