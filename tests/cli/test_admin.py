@@ -148,6 +148,17 @@ def test_the_master_key_of_the_state_folder_is_replaced(
     assert _in_database(settings, lambda db: read(db, keyfile_id)) == KEYFILE
 
 
+def test_rotations_at_the_same_time_lose_nothing(imgsvc: Callable[..., Any], state_folder: Path) -> None:
+    account = imgsvc("accounts", "create", "Acme")
+    secret = imgsvc("accounts", "webhook-secret", account["id"])["webhook_secret"]
+    command = [sys.executable, "-m", "imgsvc_cli", "keyfiles", "rotate"]
+    extras: tuple[tuple[str, ...], ...] = ((), (), ("--drop-old",))
+    running = [subprocess.Popen([*command, *extra], stdout=subprocess.DEVNULL) for extra in extras]
+    assert [process.wait(timeout=60) for process in running] == [0, 0, 0]
+    assert imgsvc("accounts", "webhook-secret", account["id"])["webhook_secret"] == secret
+    assert 1 <= len((state_folder / "master.keys").read_text().split()) <= 3
+
+
 def test_the_master_key_of_the_settings_is_replaced(
     imgsvc: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -66,6 +66,20 @@ async def test_every_picture_counts_while_the_quota_lasts(url: str, db: Database
     assert await accounts.usage(db, account.id, NOW) == Quota(1000, 150)
 
 
+async def test_cancelled_requests_leave_the_database_as_it_should_be(db: Database, account: Account) -> None:
+    counted = 0
+    for index in range(60):
+        task = asyncio.create_task(accounts.spend(db, account.id, NOW))
+        await asyncio.sleep(index * 0.0001)
+        task.cancel()
+        counted += (await asyncio.gather(task, return_exceptions=True))[0] is True
+    found = await accounts.usage(db, account.id, NOW)
+    assert found is not None
+    assert counted <= found.used <= 60
+    assert await _spend(db, account, 30) == 30
+    assert await accounts.usage(db, account.id, NOW) == Quota(1000, found.used + 30)
+
+
 async def test_accounts_spend_apart(db: Database, account: Account) -> None:
     other = await accounts.create(db, company="B", plan="p", period="monthly", quota=5, now=NOW)
     assert await _spend(db, account, 4) == 4

@@ -155,10 +155,18 @@ async def test_a_lost_master_key_is_told(db: Database, account: Account, vault: 
 
 def test_a_running_service_learns_of_new_master_keys(tmp_path: Path) -> None:
     running = open_vault(_settings(tmp_path))
-    before = running.encrypt(b"before")
     add_master_key(key_file(_settings(tmp_path)))
     after = open_vault(_settings(tmp_path)).encrypt(b"after")
     assert running.decrypt(after) == b"after"
+    drop_old_master_keys(key_file(_settings(tmp_path)))
+    later = running.encrypt(b"later")
+    assert open_vault(_settings(tmp_path)).decrypt(later) == b"later"
+
+
+def test_a_running_service_still_reads_what_older_keys_encrypted(tmp_path: Path) -> None:
+    running = open_vault(_settings(tmp_path))
+    before = running.encrypt(b"before")
+    add_master_key(key_file(_settings(tmp_path)))
     assert running.decrypt(before) == b"before"
     assert open_vault(_settings(tmp_path)).decrypt(before) == b"before"
 

@@ -65,7 +65,7 @@ async def test_keys_count_apart(make: Make, key: str) -> None:
 
 async def test_a_refused_request_may_come_after_the_time_it_is_told(make: Make, key: str) -> None:
     limiter = make(4, 2)
-    for _ in range(3):
+    for _ in range(2):
         while (state := await limiter.hit(key)).allowed:
             pass
         await asyncio.sleep(state.retry_seconds)
