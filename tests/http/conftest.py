@@ -1,4 +1,4 @@
-"""Databases of both kinds, each test with a fresh one."""
+"""Databases of both kinds, each test with a fresh one; and the running service."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
+import aiohttp
 import pytest
 import pytest_asyncio
 
@@ -15,6 +16,7 @@ from imgsvc_http.state import accounts
 from imgsvc_http.state.accounts import Account
 from imgsvc_http.state.database import Database, create_engine, migrate
 from imgsvc_http.state.vault import Vault, new_master_key
+from tests.http.running import Service, running
 from tests.support import servers
 
 NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
@@ -72,3 +74,18 @@ async def account(db: Database) -> Account:
 def vault() -> Vault:
     key = new_master_key()
     return Vault(lambda: [key])
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One service for all tests that leave it as it was; loopback may be fetched from."""
+    folder = tmp_path_factory.mktemp("service")
+    with running(folder / "state", {"fetch.private_allowed": "127.0.0.1,localhost"}) as service:
+        yield service
+
+
+@pytest_asyncio.fixture
+async def client(service: Service) -> AsyncIterator[aiohttp.ClientSession]:
+    """A client with the service's first key."""
+    async with service.client() as client:
+        yield client

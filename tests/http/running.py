@@ -1,0 +1,108 @@
+"""The service as its users meet it: a process of its own, over TLS, on a free port."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import aiohttp
+import attrs
+
+_START_SECONDS = 60
+
+
+@attrs.frozen
+class Service:
+    """A running service: where it is, its first key, and the files of its state folder."""
+
+    url: str
+    key: str
+    state: Path
+    command: str
+    process: subprocess.Popen[str]
+
+    @property
+    def certificate(self) -> Path:
+        """What clients have to trust."""
+        return self.state / "localhost.pem"
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    @property
+    def tls(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=self.certificate)
+
+    def client(
+        self, *, key: str | None = None, headers: Mapping[str, str] | None = None
+    ) -> aiohttp.ClientSession:
+        """A client with a key, its own first one by default; with an empty one it has none."""
+        key = self.key if key is None else key
+        return aiohttp.ClientSession(
+            self.url,
+            connector=aiohttp.TCPConnector(ssl=self.tls),
+            headers={**({"Authorization": f"Bearer {key}"} if key else {}), **(headers or {})},
+        )
+
+    def imgsvc(self, *arguments: str) -> str:
+        """What the command prints, working on the service's state."""
+        command = [sys.executable, "-m", "imgsvc_cli", *arguments]
+        environment = os.environ | {"IMGSVC_SERVER_STATE_FOLDER": str(self.state)}
+        return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+
+    def leftovers(self) -> list[Path]:
+        """Sources that lie about although no request is being worked on."""
+        return list((self.state / "incoming").iterdir())
+
+
+@contextlib.contextmanager
+def running(state: Path, settings: Mapping[str, object] | None = None) -> Iterator[Service]:
+    """A service with its state in a folder; ended gently, which has to work."""
+    process = start(state, settings)
+    try:
+        yield await_start(process, state)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def start(state: Path, settings: Mapping[str, object] | None = None) -> subprocess.Popen[str]:
+    """Start the command that serves."""
+    values = {"server.port": 0, "server.state_folder": state, "workers.number": 1, **(settings or {})}
+    flags = [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
+    return subprocess.Popen(
+        [sys.executable, "-m", "imgsvc_cli", "serve", *flags],
+        stdout=subprocess.PIPE,
+        stderr=(state.parent / f"{state.name}.log").open("a"),
+        text=True,
+    )
+
+
+def await_start(process: subprocess.Popen[str], state: Path, key: str = "") -> Service:
+    """The service, once it has told where it is; ``key`` is one from an earlier run."""
+    assert process.stdout is not None
+    lines: list[str] = []
+    deadline = time.monotonic() + _START_SECONDS
+    while not any("curl" in line for line in lines):
+        line = process.stdout.readline()
+        if not line or time.monotonic() > deadline:
+            log = (state.parent / f"{state.name}.log").read_text()
+            raise AssertionError(f"the service did not start: {''.join(lines)}{log}")
+        lines.append(line)
+    text = "".join(lines)
+    found = re.search(r"isk_[\w-]+", text)
+    url = re.search(r"https://localhost:\d+", text)
+    command = next(line.strip() for line in lines if line.strip().startswith("curl"))
+    assert url is not None
+    return Service(url[0], found[0] if found else key, state, command, process)
