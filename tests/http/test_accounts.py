@@ -35,7 +35,9 @@ async def test_accounts_come_back_as_created(db: Database, account: Account) -> 
 
 async def test_a_fresh_account_has_used_nothing(db: Database, account: Account) -> None:
     assert await accounts.usage(db, account.id, NOW) == Quota(1000, 0)
+    assert await accounts.standing(db, account.id, NOW) == (account, Quota(1000, 0))
     assert await accounts.usage(db, "nobody", NOW) is None
+    assert await accounts.standing(db, "nobody", NOW) is None
 
 
 async def test_spending_stops_at_the_quota(db: Database, account: Account) -> None:
@@ -94,6 +96,7 @@ async def test_months_are_those_of_utc(db: Database, account: Account) -> None:
     assert await _spend(db, account, 2, first) == 2
     assert await accounts.usage(db, account.id, last) == Quota(1000, 3)
     assert await accounts.usage(db, account.id, first) == Quota(1000, 2)
+    assert await accounts.standing(db, account.id, first) == (account, Quota(1000, 2))
     east = timezone(timedelta(hours=9))
     assert await accounts.usage(db, account.id, datetime(2026, 12, 1, 8, 59, tzinfo=east)) == Quota(1000, 3)
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 import attrs
-from sqlalchemy import literal, select, update
+from sqlalchemy import bindparam, literal, select, update
 
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.tables import AccountRow, UsageRow
@@ -43,7 +43,14 @@ class Quota:
         return max(self.total - self.used, 0)
 
 
-_COLUMNS = tuple(getattr(AccountRow, field.name) for field in attrs.fields(Account))
+_NAMES = tuple(attrs.fields_dict(Account))
+_COLUMNS = tuple(getattr(AccountRow, name) for name in _NAMES)
+# Built once, because it is asked more often than anything else.
+_STANDING = (
+    select(*_COLUMNS, UsageRow.used)
+    .outerjoin(UsageRow, (UsageRow.account_id == AccountRow.id) & (UsageRow.month == bindparam("month")))
+    .where(AccountRow.id == bindparam("account"))
+)
 
 
 async def create(db: Database, *, company: str, plan: str, period: str, quota: int, now: datetime) -> Account:
@@ -78,14 +85,15 @@ async def set_quota(db: Database, account_id: str, quota: int) -> bool:
 
 async def usage(db: Database, account_id: str, now: datetime) -> Quota | None:
     """What is used of the quota in the month of a moment, by UTC."""
-    query = (
-        select(AccountRow.quota, UsageRow.used)
-        .outerjoin(UsageRow, (UsageRow.account_id == AccountRow.id) & (UsageRow.month == _month(now)))
-        .where(AccountRow.id == account_id)
-    )
-    async with db.session() as session:
-        row = (await session.execute(query)).first()
-        return Quota(row.quota, row.used or 0) if row else None
+    found = await standing(db, account_id, now)
+    return found[1] if found else None
+
+
+async def standing(db: Database, account_id: str, now: datetime) -> tuple[Account, Quota] | None:
+    """An account and its `usage`, by one question to the database."""
+    async with db.engine.connect() as connection:
+        row = (await connection.execute(_STANDING, {"account": account_id, "month": _month(now)})).first()
+    return (Account(**dict(zip(_NAMES, row, strict=False))), Quota(row.quota, row.used or 0)) if row else None
 
 
 async def spend(db: Database, account_id: str, now: datetime) -> bool:
