@@ -32,7 +32,7 @@ def accounts() -> None:
 @click.argument("company")
 @click.option("--plan", help="Name of the subscription.")
 @click.option("--period", help="Billing period of the subscription.")
-@click.option("--quota", type=click.IntRange(0), help="Pictures in a calendar month.")
+@click.option("--quota", type=int, help="Pictures in a calendar month.")
 @with_settings
 @_AS_JSON
 def create_account(
@@ -78,7 +78,7 @@ def list_accounts(settings: Settings, as_json: bool) -> None:
 
 @accounts.command("quota")
 @click.argument("account_id", metavar="ACCOUNT")
-@click.argument("quota", type=click.IntRange(0), required=False)
+@click.argument("quota", type=int, required=False)
 @with_settings
 @_AS_JSON
 def quota(account_id: str, quota: int | None, settings: Settings, as_json: bool) -> None:

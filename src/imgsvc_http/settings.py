@@ -44,6 +44,7 @@ _FERNET_KEY = Matching(r"[A-Za-z0-9_-]{43}=", "32 bytes in URL-safe base64")
 _HEADER = Matching(r"[A-Za-z][A-Za-z0-9-]{0,40}", "beginning of a header name such as X-Svc")
 _PERIODS = Matching(r"[a-z]{1,40}", "word such as monthly")
 _WEB = ("http", "https")
+QUOTA = Integer(0, 10**12)
 # Kubernetes tells every container the addresses of services in such variables.
 _OF_KUBERNETES = re.compile(r"IMGSVC_(.+_)?(SERVICE_(HOST|PORT.*)|PORT(_\d+_(TCP|UDP).*)?)")
 
@@ -155,7 +156,7 @@ class Accounts:
 
     plan: str = setting(Text(80), "Name of its subscription.", default="standard")
     period: str = setting(_PERIODS, "Billing period of its subscription.", default="monthly")
-    quota: int = setting(Integer(0, 10**12), "Pictures in a calendar month (UTC).", default=100_000)
+    quota: int = setting(QUOTA, "Pictures in a calendar month (UTC).", default=100_000)
 
 
 @attrs.frozen(kw_only=True)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import attrs
 import pytest
 from sqlalchemy import select
 
+from imgsvc_core.errors import SpecError
 from imgsvc_http.state import accounts
 from imgsvc_http.state.accounts import Account, Quota
 from imgsvc_http.state.database import Database
@@ -31,6 +33,25 @@ async def test_accounts_come_back_as_created(db: Database, account: Account) -> 
     assert await accounts.get(db, account.id) == account
     assert await accounts.list_all(db) == [account, other]
     assert await accounts.get(db, "nobody") is None
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        ({"company": ""}, "company"),
+        ({"company": "\udcff"}, "company"),
+        ({"plan": "x" * 201}, "plan"),
+        ({"period": "a\x00"}, "period"),
+        ({"quota": -1}, "quota"),
+        ({"quota": 10**12 + 1}, "quota"),
+    ],
+)
+async def test_what_cannot_be_kept_is_refused(db: Database, change: dict[str, Any], wrong: str) -> None:
+    values: dict[str, Any] = {"company": "A", "plan": "p", "period": "monthly", "quota": 1, **change}
+    with pytest.raises(SpecError) as caught:
+        await accounts.create(db, **values, now=NOW)
+    assert [problem.path for problem in caught.value.problems] == [wrong]
+    assert await accounts.list_all(db) == []
 
 
 async def test_a_fresh_account_has_used_nothing(db: Database, account: Account) -> None:
@@ -111,6 +132,8 @@ async def test_a_quota_can_change_within_the_month(db: Database, account: Accoun
     await accounts.set_quota(db, account.id, 11)
     assert await _spend(db, account, 5) == 1
     assert not await accounts.set_quota(db, "nobody", 5)
+    with pytest.raises(SpecError, match="'quota' parameter must be integer within 0 to"):
+        await accounts.set_quota(db, account.id, -1)
 
 
 async def test_a_quota_of_nothing(db: Database, account: Account) -> None:

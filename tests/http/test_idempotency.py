@@ -98,9 +98,9 @@ async def test_purging_forgets_what_is_over_only(db: Database, account: Account)
     assert await _claim(db, account, key="running") == Running()
 
 
-@pytest.mark.parametrize("key", ["", "k" * 256])
-async def test_keys_have_a_length(db: Database, account: Account, key: str) -> None:
-    with pytest.raises(SpecError, match="1 to 255 characters"):
+@pytest.mark.parametrize("key", ["", "k" * 256, "\x00", "\udcff", "a\nb"])
+async def test_keys_have_a_length_and_can_be_printed(db: Database, account: Account, key: str) -> None:
+    with pytest.raises(SpecError, match="1 to 255 printable characters"):
         await _claim(db, account, key=key)
     assert await _fresh(db, account, key="ü" * 255)
 

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from sqlalchemy import select
 
-from imgsvc_core.errors import SpecError
+from imgsvc_core.errors import ImgsvcError, SpecError
 from imgsvc_http.settings import Settings
 from imgsvc_http.state import accounts, keyfiles
 from imgsvc_http.state.accounts import Account
@@ -94,6 +94,7 @@ async def test_nothing_shows_or_stores_the_key(
         ({"type": None}, {"type"}),
         ({"client_email": 5}, {"client_email"}),
         ({"client_email": "nobody"}, {"client_email"}),
+        ({"client_email": "some\x00body@pictures.example"}, {"client_email"}),
         ({"private_key": "secret-word"}, {"private_key"}),
         ({"private_key": PRIVATE_KEY.replace("PRIVATE", "PUBLIC")}, {"private_key"}),
         ({"private_key": PRIVATE_KEY[:400]}, {"private_key"}),
@@ -148,7 +149,7 @@ async def test_everything_is_encrypted_anew_with_a_new_master_key(db: Database, 
 async def test_a_lost_master_key_is_told(db: Database, account: Account, vault: Vault) -> None:
     keyfile = await keyfiles.add(db, vault, account.id, KEYFILE, NOW)
     stranger = new_master_key()
-    with pytest.raises(SpecError, match="none of the master keys fits") as caught:
+    with pytest.raises(ImgsvcError, match="None of the master keys fits") as caught:
         await keyfiles.credentials(db, Vault(lambda: [stranger]), account.id, keyfile.id)
     assert stranger not in str(caught.value)
 
@@ -191,7 +192,7 @@ def test_old_master_keys_can_be_dropped(tmp_path: Path) -> None:
     assert drop_old_master_keys(file) == 0
     assert file.stat().st_mode & 0o777 == 0o600
     assert open_vault(settings).decrypt(again) == b"plain"
-    with pytest.raises(SpecError, match="none of the master keys fits"):
+    with pytest.raises(ImgsvcError, match="None of the master keys fits"):
         open_vault(settings).decrypt(sealed)
 
 
@@ -202,3 +203,12 @@ def test_master_keys_of_the_settings_come_first(tmp_path: Path) -> None:
     assert not key_file(settings).exists()
     assert Fernet(newest).decrypt(vault.encrypt(b"plain")) == b"plain"
     assert vault.decrypt(Fernet(older).encrypt(json.dumps({}).encode())) == b"{}"
+
+
+@pytest.mark.parametrize("content", ["", "no key", "=" * 44])
+def test_a_damaged_file_of_master_keys_is_told(tmp_path: Path, content: str) -> None:
+    settings = _settings(tmp_path)
+    key_file(settings).write_text(content)
+    with pytest.raises(ImgsvcError, match="cannot be read"):
+        open_vault(settings)
+    assert key_file(settings).read_text() == content

@@ -36,7 +36,7 @@ async def test_a_secret_leads_to_its_account_key_and_scopes(db: Database, accoun
     assert made.key.scopes == ("process", "admin")
 
 
-@pytest.mark.parametrize("guess", ["", "x", "isk_", "🔑", "\x00", "\udcff", "a" * 100_000])
+@pytest.mark.parametrize("guess", ["", "x", "isk_", "🔑", "\x00", "\ud800", "a" * 100_000])
 async def test_guesses_lead_nowhere(db: Database, account: Account, guess: str) -> None:
     made = await keys.create(db, account.id, now=NOW)
     authenticator = _authenticator(db, seconds=60)
@@ -119,6 +119,12 @@ async def test_unknown_scopes_are_refused(db: Database, account: Account) -> Non
         with pytest.raises(SpecError, match=", ".join(SCOPES)):
             await keys.create(db, account.id, scopes=scopes, now=NOW)
     assert await keys.list_all(db) == []
+
+
+@pytest.mark.parametrize("name", ["x" * 201, "a\x00b", "\udcff", "two\nlines"])
+async def test_names_that_cannot_be_kept_are_refused(db: Database, account: Account, name: str) -> None:
+    with pytest.raises(SpecError, match="'name' parameter must be 0 to 200 printable characters"):
+        await keys.create(db, account.id, name=name, now=NOW)
 
 
 async def test_answers_are_remembered_for_a_while_only(db: Database, account: Account) -> None:

@@ -41,7 +41,7 @@ async def test_watermarks_come_back_to_their_account_only(db: Database, account:
 async def test_any_bytes_are_kept_as_they_are(db: Database, account: Account) -> None:
     data = bytes(range(256)) * 20_000
     info = imgsvc.ImageInfo(
-        name="naïve \x00.png", format="png", width=1, height=1, colorspace="srgb", bytes=1
+        name="naïve \x00 \udcff.png", format="png", width=1, height=1, colorspace="srgb", bytes=1
     )
     added = await watermarks.add(db, account.id, data, info, NOW)
     assert await watermarks.data(db, account.id, added.id) == data

@@ -11,11 +11,14 @@ from uuid import uuid4
 import attrs
 from sqlalchemy import bindparam, literal, select, update
 
+from imgsvc_http.settings import QUOTA
+from imgsvc_http.state.checks import check, check_text
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.tables import AccountRow, UsageRow
 from imgsvc_http.state.vault import Vault
 
 _SECRET_BYTES = 32
+_TEXT_LENGTH = 200
 
 
 @attrs.frozen(kw_only=True)
@@ -54,7 +57,10 @@ _STANDING = (
 
 
 async def create(db: Database, *, company: str, plan: str, period: str, quota: int, now: datetime) -> Account:
-    """A new account."""
+    """A new account; `SpecError` where a value cannot be kept."""
+    for name, value in (("company", company), ("plan", plan), ("period", period)):
+        check_text("Account", name, value, maximum=_TEXT_LENGTH)
+    check("Account", "quota", QUOTA, quota)
     account = Account(id=str(uuid4()), company=company, plan=plan, period=period, quota=quota, created_at=now)
     async with db.transaction() as session:
         session.add(AccountRow(**attrs.asdict(account)))
@@ -76,7 +82,8 @@ async def get(db: Database, account_id: str) -> Account | None:
 
 
 async def set_quota(db: Database, account_id: str, quota: int) -> bool:
-    """Change a quota, from now on; whether there is such an account."""
+    """Change a quota, from now on; whether there is such an account. `SpecError` where it is no quota."""
+    check("Account", "quota", QUOTA, quota)
     change = update(AccountRow).where(AccountRow.id == account_id).values(quota=quota)
     async with db.transaction() as session:
         found = await session.execute(change.returning(AccountRow.id))

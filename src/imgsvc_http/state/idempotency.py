@@ -13,7 +13,7 @@ from uuid import uuid4
 import attrs
 from sqlalchemy import ColumnElement, and_, delete, select, update
 
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_http.state.checks import check_text
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.tables import AnswerRow
 
@@ -76,14 +76,12 @@ async def claim(
     Args:
         db: the database.
         account_id: whose key it is.
-        key: what the client chose, of 1 to 255 characters; other lengths are a `SpecError`.
+        key: what the client chose: 1 to 255 printable characters; anything else is a `SpecError`.
         fingerprint: tells other requests with the same key, see `fingerprint`.
         now: the present moment.
         lease: after how long an unfinished claim is void.
     """
-    if not 1 <= len(key) <= _KEY_LENGTH:
-        message = f"Idempotency-Key must be string of 1 to {_KEY_LENGTH} characters, got {len(key)}"
-        raise SpecError([Problem("Idempotency-Key", message)])
+    check_text("Header", "Idempotency-Key", key, maximum=_KEY_LENGTH)
     mine = Fresh(account_id, key, uuid4().hex)
     values = {"fingerprint": fingerprint, "claim": mine.claim, "expires_at": now + lease}
     nothing = {"status": None, "headers": None, "body": None}

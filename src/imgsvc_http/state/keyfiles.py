@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -20,7 +21,7 @@ from imgsvc_http.state.vault import Vault
 TOKEN_URI = "https://oauth2.googleapis.com/token"
 """Where access tokens come from; a keyfile that names another place would send its signatures there."""
 
-_EMAIL_LENGTH = 320
+_EMAIL = r"[\x21-\x7e]{1,200}@[A-Za-z0-9.-]{1,200}"
 
 
 @attrs.frozen(kw_only=True)
@@ -120,7 +121,7 @@ def _problems(document: Mapping[Any, Any]) -> Iterator[Problem]:
     if document.get("type") != "service_account":
         yield _problem("type", "'service_account'")
     email = document.get("client_email")
-    if not isinstance(email, str) or not 3 <= len(email) <= _EMAIL_LENGTH or "@" not in email:
+    if not isinstance(email, str) or not re.fullmatch(_EMAIL, email):
         yield _problem("client_email", "the e-mail address of the service account")
     if not _is_private_key(document.get("private_key")):
         yield _problem("private_key", "an RSA private key in PEM")

@@ -16,6 +16,7 @@ from cachetools import TTLCache
 from sqlalchemy import or_, select, update
 
 from imgsvc_core.errors import Problem, SpecError
+from imgsvc_http.state.checks import check_text
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.scopes import DEFAULT_SCOPES, SCOPES
 from imgsvc_http.state.tables import ApiKeyRow
@@ -23,6 +24,7 @@ from imgsvc_http.state.tables import ApiKeyRow
 _PREFIX = "isk_"
 _SECRET_BYTES = 32
 _HINT_LENGTH = 4
+_NAME_LENGTH = 200
 _LAST_USED_STEP = timedelta(hours=1)
 
 
@@ -74,7 +76,8 @@ async def create(
     scopes: Iterable[str] = DEFAULT_SCOPES,
     now: datetime,
 ) -> NewKey:
-    """A new key of an account; `SpecError` for unknown scopes."""
+    """A new key of an account; `SpecError` for unknown scopes or a name that cannot be kept."""
+    check_text("Key", "name", name, minimum=0, maximum=_NAME_LENGTH)
     secret = _new_secret()
     key = ApiKey(
         id=str(uuid4()),
@@ -191,7 +194,7 @@ class Authenticator:
 
 def digest_of(secret: str) -> bytes:
     """What is kept of a secret: a plain SHA-256 is enough for 256 random bits."""
-    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
 def _new_secret() -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 import attrs
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import ImgsvcError
 from imgsvc_http.settings import Settings
 
 
@@ -36,7 +36,7 @@ class Vault:
         return self._fernet.encrypt(plain)
 
     def decrypt(self, encrypted: bytes) -> bytes:
-        """The bytes that were encrypted; `SpecError` where none of the master keys did it."""
+        """The bytes that were encrypted; `ImgsvcError` where none of the master keys did it."""
         return self._with_keys(lambda: self._fernet.decrypt(encrypted))
 
     def reencrypt(self, encrypted: bytes) -> bytes:
@@ -44,7 +44,12 @@ class Vault:
         return self._with_keys(lambda: self._fernet.rotate(encrypted))
 
     def _load(self) -> None:
-        self._fernet = MultiFernet([Fernet(key) for key in self._read_keys()])
+        try:
+            self._fernet = MultiFernet([Fernet(key) for key in self._read_keys()])
+        except (OSError, ValueError) as error:
+            raise ImgsvcError(
+                f"The master keys cannot be read ({error}): restore their file in the state folder"
+            ) from error
 
     def _with_keys(self, work: Callable[[], bytes]) -> bytes:
         try:
@@ -54,11 +59,10 @@ class Vault:
         try:
             return work()
         except InvalidToken as error:
-            message = (
-                "Setting 'security.master_keys' must hold the key that what is kept was encrypted with; "
-                "none of the master keys fits: put the older key back behind the newer ones"
-            )
-            raise SpecError([Problem("security.master_keys", message)]) from error
+            raise ImgsvcError(
+                "None of the master keys fits what is kept: put the key that it was encrypted with back "
+                "behind the newer ones, in the setting security.master_keys or in the state folder"
+            ) from error
 
 
 def open_vault(settings: Settings) -> Vault:

@@ -1,0 +1,23 @@
+"""Checks of values before they are kept."""
+
+from __future__ import annotations
+
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.spec.declare import shown
+from imgsvc_core.spec.kinds import Kind
+
+
+def check(title: str, name: str, kind: Kind, value: object) -> None:
+    """Refuse a value that is not of a kind; raises `SpecError` with the sentence of all parameters."""
+    try:
+        kind.parse(value)
+    except ValueError:
+        message = f"{title} '{name}' parameter must be {kind.expectation}, got {shown(value)}"
+        raise SpecError([Problem(name, message)]) from None
+
+
+def check_text(title: str, name: str, value: str, *, maximum: int, minimum: int = 1) -> None:
+    """Refuse a text that no database or header could hold: of a wrong length, or not printable."""
+    if not minimum <= len(value) <= maximum or not value.isprintable():
+        expected = f"{minimum} to {maximum} printable characters"
+        raise SpecError([Problem(name, f"{title} '{name}' parameter must be {expected}, got {shown(value)}")])
