@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import re
 import time
 import zlib
@@ -189,8 +190,8 @@ def _bare(location: URL) -> URL:
 def _authorization(location: URL) -> dict[str, str]:
     if location.user is None and location.password is None:
         return {}
-    encoded = aiohttp.BasicAuth(location.user or "", location.password or "", "utf-8").encode()
-    return {"Authorization": encoded}
+    credentials = f"{location.user or ''}:{location.password or ''}".encode()
+    return {"Authorization": f"Basic {base64.b64encode(credentials).decode('ascii')}"}
 
 
 def _next(location: URL, target: str, shown: str) -> URL:
@@ -268,6 +269,8 @@ def _shown(url: str) -> str:
 def _reason(error: BaseException) -> str:
     if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientConnectorSSLError):
         return "its certificate is not valid"
+    if isinstance(error, aiohttp.InvalidURL | UnicodeError):
+        return "its URL is not valid"
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return "its host name is unknown"
     if isinstance(error, aiohttp.ServerTimeoutError):

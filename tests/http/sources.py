@@ -1,0 +1,25 @@
+"""Web servers on loopback that pictures are fetched from: good ones and bad ones."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+
+from aiohttp import web
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@contextlib.asynccontextmanager
+async def serving(handlers: Mapping[str, Handler]) -> AsyncIterator[str]:
+    """The URL of a server that answers paths by handlers, written ``host:port`` after ``http://``."""
+    app = web.Application()
+    for path, handler in handlers.items():
+        app.router.add_route("*", path, handler)
+    runner = web.AppRunner(app, access_log=None, auto_decompress=False, shutdown_timeout=0.5)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,304 @@
+"""Fetching brings a whole picture or one clear error, and never leaves anything behind."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import logging
+import socket
+import threading
+import time
+import zlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from aiohttp import web
+
+from imgsvc_core.errors import EmptySource, ImgsvcError, SourceTooLarge, SourceUnreachable, SpecError
+from imgsvc_http.fetching.client import Fetched, Fetcher
+from imgsvc_http.settings import Fetch, Social
+from tests.http.sources import Handler, serving
+
+pytestmark = pytest.mark.asyncio
+
+PICTURE = bytes(range(256)) * 400
+SETTINGS = Fetch(private_allowed=("127.0.0.1",), connect_seconds=2, total_seconds=2)
+
+
+@pytest_asyncio.fixture
+async def fetcher() -> AsyncIterator[Fetcher]:
+    fetcher = Fetcher(SETTINGS, Social())
+    yield fetcher
+    await fetcher.close()
+
+
+async def get(
+    fetcher: Fetcher, url: str, into: Path, *, headers: dict[str, str] | None = None, limit: int = 10**6
+) -> Fetched:
+    try:
+        return await fetcher.fetch(url, headers or {}, into / "source", limit)
+    except ImgsvcError:
+        assert not (into / "source").exists()
+        raise
+
+
+def answering(body: bytes = PICTURE, status: int = 200, **headers: str) -> Handler:
+    async def answer(request: web.Request) -> web.Response:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return web.Response(body=body, status=status, headers=named)
+
+    return answer
+
+
+async def test_a_picture_lies_in_the_file(fetcher: Fetcher, tmp_path: Path) -> None:
+    async with serving({"/a/{name}": answering(Content_Type="image/jpeg")}) as url:
+        fetched = await get(fetcher, f"{url}/a/photo%20one.jpg?size=1#part", tmp_path)
+    assert fetched.path.read_bytes() == PICTURE
+    assert (fetched.name, fetched.bytes, fetched.content_type) == (
+        "photo one.jpg",
+        len(PICTURE),
+        "image/jpeg",
+    )
+    assert fetched.seconds > 0
+
+
+async def test_the_answer_may_name_the_file(fetcher: Fetcher, tmp_path: Path) -> None:
+    handler = answering(Content_Disposition='attachment; filename="..\\\\x/evil name.png"')
+    async with serving({"/p": handler}) as url:
+        fetched = await get(fetcher, f"{url}/p", tmp_path)
+    assert "/" not in fetched.name
+    assert fetched.name.endswith("name.png")
+
+
+async def test_the_service_says_who_it_is(fetcher: Fetcher, tmp_path: Path) -> None:
+    seen: list[dict[str, str]] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        seen.append(dict(request.headers))
+        return web.Response(body=b"x")
+
+    async with serving({"/p": answer}) as url:
+        await get(fetcher, f"{url}/p", tmp_path, headers={"X-Token": "7", "Referer": "https://example.org"})
+    assert seen[0]["User-Agent"] == "imgsvc/1.0"
+    assert (seen[0]["X-Token"], seen[0]["Referer"]) == ("7", "https://example.org")
+
+
+async def test_credentials_in_the_url_become_basic_authentication(fetcher: Fetcher, tmp_path: Path) -> None:
+    seen: list[str | None] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        seen.append(request.headers.get("Authorization"))
+        return web.Response(body=b"x")
+
+    async with serving({"/p": answer}) as url:
+        await get(fetcher, url.replace("://", "://us%40er:pa%3Ass@") + "/p", tmp_path)
+    assert seen == ["Basic dXNAZXI6cGE6c3M="]
+
+
+async def test_secrets_of_a_url_are_told_nobody(
+    fetcher: Fetcher, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with serving({"/p": answering(status=404)}) as url:
+        secret = url.replace("://", "://canary:canary@") + "/p?signature=canary"
+        for address in (secret, secret.replace("127.0.0.1", "10.0.0.1"), "ftp://canary:canary@x/?canary"):
+            with pytest.raises(ImgsvcError) as caught:
+                await get(fetcher, address, tmp_path)
+            assert "canary" not in str(caught.value)
+            (tmp_path / "source").unlink(missing_ok=True)
+    assert "canary" not in caplog.text
+
+
+async def test_redirects_are_followed_five_times(fetcher: Fetcher, tmp_path: Path) -> None:
+    async def hop(request: web.Request) -> web.Response:
+        left = int(request.match_info["left"])
+        if left:
+            raise web.HTTPFound(f"../hop/{left - 1}")
+        return web.Response(body=PICTURE)
+
+    async with serving({"/hop/{left}": hop}) as url:
+        assert (await get(fetcher, f"{url}/hop/5", tmp_path)).bytes == len(PICTURE)
+        (tmp_path / "source").unlink()
+        with pytest.raises(SourceUnreachable, match="redirects more than 5 times"):
+            await get(fetcher, f"{url}/hop/6", tmp_path)
+
+
+@pytest.mark.parametrize("target", ["http://10.0.0.1/", "http://169.254.169.254/latest/meta-data/"])
+async def test_redirects_do_not_lead_inside(target: str, fetcher: Fetcher, tmp_path: Path) -> None:
+    async with serving({"/p": answering(status=302, Location=target)}) as url:
+        with pytest.raises(SourceUnreachable, match="not a public address"):
+            await get(fetcher, f"{url}/p", tmp_path)
+
+
+@pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://example.org/x", ""])
+async def test_redirects_stay_on_the_web(target: str, fetcher: Fetcher, tmp_path: Path) -> None:
+    async with serving({"/p": answering(status=302, Location=target)}) as url:
+        with pytest.raises(SourceUnreachable, match="no http or https URL"):
+            await get(fetcher, f"{url}/p", tmp_path)
+
+
+async def test_secrets_do_not_follow_to_another_origin(fetcher: Fetcher, tmp_path: Path) -> None:
+    seen: list[dict[str, str]] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        seen.append(dict(request.headers))
+        return web.Response(body=b"x")
+
+    async with serving({"/p": answer}) as other:  # noqa: SIM117
+        async with serving({"/r": answering(status=307, Location=f"{other}/p")}) as url:
+            address = url.replace("://", "://user:secret@") + "/r"
+            await get(fetcher, address, tmp_path, headers={"X-Token": "secret", "Cookie": "secret"})
+    assert "secret" not in str(seen)
+    assert "Authorization" not in seen[0]
+
+
+async def test_without_an_allow_list_loopback_is_refused(tmp_path: Path) -> None:
+    fetcher = Fetcher(Fetch(), Social())
+    async with serving({"/p": answering()}) as url:
+        for host in ("127.0.0.1", "localhost", "0x7f.1", "2130706433"):
+            with pytest.raises(SourceUnreachable, match=r"not a public address|URL is not valid"):
+                await get(fetcher, f"{url.replace('127.0.0.1', host)}/p", tmp_path)
+    await fetcher.close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["file:///etc/passwd", "ftp://example.org/a", "nothing", "http://", "//example.org", "http://[::1", ""],
+)
+async def test_other_urls_are_wrong_parameters(url: str, fetcher: Fetcher, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="Fetch 'url' parameter must be") as caught:
+        await get(fetcher, url, tmp_path)
+    assert caught.value.problems[0].path == "url"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("Host", "x"), ("content-length", "1"), ("Transfer-Encoding", "chunked"), ("X-A", "a\r\nB: c"),
+     ("bad name", "x"), ("", "x"), ("X-A", "ü😀")],
+)  # fmt: skip
+async def test_headers_that_cannot_be_sent_are_wrong(
+    name: str, value: str, fetcher: Fetcher, tmp_path: Path
+) -> None:
+    with pytest.raises(SpecError, match="Fetch 'headers' parameter must"):
+        await get(fetcher, "http://127.0.0.1:9/", tmp_path, headers={name: value})
+
+
+async def test_too_many_bytes_are_refused_while_they_come(fetcher: Fetcher, tmp_path: Path) -> None:
+    sent = 0
+
+    async def endless(request: web.Request) -> web.StreamResponse:
+        nonlocal sent
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while True:
+            await response.write(b"x" * 65536)
+            sent += 65536
+
+    handlers = {"/endless": endless, "/long": answering(b"x" * 200_000)}
+    async with serving(handlers) as url:
+        for path in handlers:
+            with pytest.raises(SourceTooLarge, match="100,000 bytes"):
+                await get(fetcher, url + path, tmp_path, limit=100_000)
+    assert sent < 30_000_000
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+async def test_encoded_answers_are_decoded_and_limited(coding: str, fetcher: Fetcher, tmp_path: Path) -> None:
+    compress = gzip.compress if coding == "gzip" else zlib.compress
+    handlers = {
+        "/fine": answering(compress(PICTURE), Content_Encoding=coding),
+        "/bomb": answering(compress(b"\0" * 50_000_000), Content_Encoding=coding),
+        "/short": answering(compress(PICTURE)[:-20], Content_Encoding=coding),
+        "/broken": answering(b"nothing of the kind", Content_Encoding=coding),
+    }
+    async with serving(handlers) as url:
+        assert (await get(fetcher, f"{url}/fine", tmp_path)).path.read_bytes() == PICTURE
+        (tmp_path / "source").unlink()
+        with pytest.raises(SourceTooLarge):
+            await get(fetcher, f"{url}/bomb", tmp_path)
+        for path in ("/short", "/broken"):
+            with pytest.raises(SourceUnreachable):
+                await get(fetcher, url + path, tmp_path)
+
+
+async def test_slow_and_silent_servers_have_an_end(fetcher: Fetcher, tmp_path: Path) -> None:
+    async def drip(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while True:
+            await response.write(b"x")
+            await asyncio.sleep(0.1)
+
+    async def silent(request: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    async with serving({"/drip": drip, "/silent": silent}) as url:
+        for path in ("/drip", "/silent"):
+            started = time.monotonic()
+            with pytest.raises(SourceUnreachable, match="within 2 seconds"):
+                await get(fetcher, url + path, tmp_path)
+            assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nshort",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nshort",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nx",
+        b"no HTTP at all\r\n\r\n",
+        b"",
+    ],
+)
+async def test_servers_that_lie_are_unreachable(answer: bytes, fetcher: Fetcher, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def once() -> None:
+            connection, _ = server.accept()
+            connection.recv(65536)
+            connection.sendall(answer)
+            connection.close()
+
+        thread = threading.Thread(target=once, daemon=True)
+        thread.start()
+        with pytest.raises(SourceUnreachable):
+            await get(fetcher, f"http://127.0.0.1:{server.getsockname()[1]}/", tmp_path)
+        thread.join(timeout=10)
+
+
+@pytest.mark.parametrize("status", [204, 301, 304, 401, 403, 404, 500])
+async def test_other_statuses_are_unreachable(status: int, fetcher: Fetcher, tmp_path: Path) -> None:
+    async with serving({"/p": answering(b"", status=status)}) as url:
+        with pytest.raises(SourceUnreachable):
+            await get(fetcher, f"{url}/p", tmp_path)
+
+
+async def test_nothing_is_an_empty_source(fetcher: Fetcher, tmp_path: Path) -> None:
+    async with serving({"/p": answering(b"")}) as url:
+        with pytest.raises(EmptySource):
+            await get(fetcher, f"{url}/p", tmp_path)
+
+
+async def test_hosts_that_are_not_there_are_unreachable(fetcher: Fetcher, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    for url in (f"http://127.0.0.1:{port}/", "http://no-such-host.invalid/"):
+        with pytest.raises(SourceUnreachable, match="cannot be fetched"):
+            await get(fetcher, url, tmp_path)
+
+
+async def test_certificates_are_checked(fetcher: Fetcher, tmp_path: Path) -> None:
+    from imgsvc_http.certificate import tls_context
+    from imgsvc_http.settings import Server
+
+    app = web.Application()
+    runner = web.AppRunner(app)
+    await runner.setup()
+    context = tls_context(Server(state_folder=tmp_path / "state"))
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
+    with pytest.raises(SourceUnreachable, match="certificate is not valid"):
+        await get(fetcher, f"https://127.0.0.1:{runner.addresses[0][1]}/", tmp_path)
+    await runner.cleanup()

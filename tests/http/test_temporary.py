@@ -1,0 +1,177 @@
+"""Temporary storage over a real server: names, headers, ranges, and an end after an hour."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import aiohttp
+import pytest
+from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
+
+from imgsvc_core.codecs.table import FORMATS
+from imgsvc_http.refusals import Refusal
+from imgsvc_http.temporary import TemporaryStorage, expiry_of, serve
+
+pytestmark = pytest.mark.asyncio
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+DATA = bytes(range(256)) * 4000
+
+
+@pytest.fixture(params=["file", "memory"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> TemporaryStorage:
+    url = tmp_path.as_uri() + "/results" if request.param == "file" else f"memory://{uuid4().hex}/results"
+    return TemporaryStorage(url, HOUR.total_seconds())
+
+
+@contextlib.asynccontextmanager
+async def served(storage: TemporaryStorage, now: datetime = NOW) -> AsyncIterator[aiohttp.ClientSession]:
+    async def handler(request: web.Request) -> web.StreamResponse:
+        try:
+            return await serve(request, storage, request.match_info["name"], now)
+        except Refusal as refusal:
+            return web.Response(status=refusal.status, text=refusal.slug, headers=refusal.headers)
+
+    app = web.Application()
+    app.router.add_get("/{name:.*}", handler)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        async with aiohttp.ClientSession(f"http://127.0.0.1:{runner.addresses[0][1]}") as client:
+            yield client
+    finally:
+        await runner.cleanup()
+
+
+async def test_a_picture_comes_back_with_its_headers(storage: TemporaryStorage) -> None:
+    stored = await storage.put(DATA, "image/webp", NOW)
+    assert NOW + HOUR <= stored.expires_at <= NOW + HOUR + timedelta(seconds=1)
+    async with (
+        served(storage, NOW + timedelta(minutes=10)) as client,
+        client.get(f"/{stored.name}") as answer,
+    ):
+        assert answer.status == 200
+        assert await answer.read() == DATA
+        headers = answer.headers
+    assert headers["Content-Type"] == "image/webp"
+    assert headers["Content-Length"] == str(len(DATA))
+    assert 2999 <= int(headers["Cache-Control"].removeprefix("private, max-age=")) <= 3001
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Accept-Ranges"] == "bytes"
+    assert headers["ETag"].startswith('"')
+
+
+async def test_every_format_keeps_its_type(storage: TemporaryStorage) -> None:
+    async with served(storage) as client:
+        for row in FORMATS.values():
+            stored = await storage.put(b"x", row.media_type, NOW)
+            async with client.get(f"/{stored.name}") as answer:
+                assert answer.headers["Content-Type"] == row.media_type
+
+
+async def test_names_cannot_be_guessed(storage: TemporaryStorage) -> None:
+    names = {(await storage.put(b"x", "image/png", NOW)).name for _ in range(50)}
+    assert len(names) == 50
+    assert all(len(name.partition("-")[2]) >= 32 for name in names)
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "expected"),
+    [
+        ("bytes=0-99", 206, DATA[:100]),
+        ("bytes=1000-", 206, DATA[1000:]),
+        ("bytes=-50", 206, DATA[-50:]),
+        (f"bytes=10-{len(DATA) + 99}", 206, DATA[10:]),
+        (f"bytes=-{len(DATA) * 2}", 200, DATA),
+        ("bytes=500000-700000", 206, DATA[500_000:700_001]),
+        ("bytes=0-1,5-6", 200, DATA),
+        ("rows=1-2", 200, DATA),
+        ("bytes=5-1", 416, None),
+        (f"bytes={len(DATA)}-", 416, None),
+        ("bytes=-0", 416, None),
+    ],
+)
+async def test_ranges(asked: str, status: int, expected: bytes | None, storage: TemporaryStorage) -> None:
+    stored = await storage.put(DATA, "image/png", NOW)
+    async with served(storage) as client, client.get(f"/{stored.name}", headers={"Range": asked}) as answer:
+        assert answer.status == status
+        if expected is None:
+            assert answer.headers["Content-Range"] == f"bytes */{len(DATA)}"
+            return
+        assert await answer.read() == expected
+        if status == 206:
+            first, end = answer.headers["Content-Range"].split()[1].partition("/")[0].split("-")
+            assert DATA[int(first) : int(end) + 1] == expected
+
+
+async def test_an_etag_saves_the_body_and_guards_ranges(storage: TemporaryStorage) -> None:
+    stored = await storage.put(DATA, "image/png", NOW)
+    async with served(storage) as client:
+        async with client.get(f"/{stored.name}") as answer:
+            etag = answer.headers["ETag"]
+        for known in (etag, f'"other", W/{etag}', "*"):
+            async with client.get(f"/{stored.name}", headers={"If-None-Match": known}) as answer:
+                assert (answer.status, await answer.read()) == (304, b"")
+        for known, status in ((etag, 206), ('"other"', 200)):
+            headers = {"Range": "bytes=0-9", "If-Range": known}
+            async with client.get(f"/{stored.name}", headers=headers) as answer:
+                assert answer.status == status
+        async with client.head(f"/{stored.name}") as answer:
+            assert (answer.status, answer.headers["Content-Length"]) == (200, str(len(DATA)))
+            assert await answer.read() == b""
+
+
+async def test_an_hour_later_it_is_gone(storage: TemporaryStorage) -> None:
+    stored = await storage.put(DATA, "image/png", NOW)
+    for after, status in ((HOUR - timedelta(seconds=1), 200), (HOUR + timedelta(seconds=2), 410)):
+        async with served(storage, NOW + after) as client, client.get(f"/{stored.name}") as answer:
+            assert answer.status == status
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "x", "../secret.png", "..%2Fsecret.png", "zzzzzz-" + "A" * 32 + ".png",
+     "zzzzzz-" + "A" * 32 + ".exe", "zzzzzz-" + "A" * 32, "%00", "zzzzzz-" + "A" * 31 + "/.png"],
+)  # fmt: skip
+async def test_other_names_are_unknown(name: str, storage: TemporaryStorage, tmp_path: Path) -> None:
+    (tmp_path / "secret.png").write_text("secret")
+    await storage.put(b"x", "image/png", NOW)
+    async with served(storage) as client, client.get(f"/{name}") as answer:
+        assert answer.status == 404
+
+
+async def test_sweeping_takes_what_has_expired_also_after_a_restart(tmp_path: Path) -> None:
+    url = tmp_path.as_uri() + "/results"
+    before = TemporaryStorage(url, 3600)
+    old = await before.put(DATA, "image/png", NOW)
+    young = await before.put(DATA, "image/gif", NOW + timedelta(minutes=30))
+    (tmp_path / "results" / "unrelated.txt").write_text("stays")
+    after = TemporaryStorage(url, 3600)
+    assert await after.sweep(NOW + timedelta(minutes=59)) == 0
+    assert await after.sweep(NOW + timedelta(minutes=61)) == 1
+    left = {path.name for path in (tmp_path / "results").iterdir()}
+    assert left == {young.name, "unrelated.txt"}
+    assert old.name not in left
+    assert await after.sweep(NOW + timedelta(minutes=91)) == 1
+
+
+async def test_a_deleted_picture_is_unknown(storage: TemporaryStorage) -> None:
+    stored = await storage.put(DATA, "image/png", NOW)
+    await storage.delete(stored.name)
+    await storage.delete(stored.name)
+    async with served(storage) as client, client.get(f"/{stored.name}") as answer:
+        assert answer.status == 404
+
+
+@given(st.text())
+async def test_no_text_breaks_the_reading_of_names(name: str) -> None:
+    found = expiry_of(name)
+    assert found is None or found.tzinfo is not None
