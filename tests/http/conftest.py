@@ -34,29 +34,48 @@ def redis_url() -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def postgresql_template(postgresql_server: str) -> str:
+    """Name of a database with its tables, to be copied."""
+    asyncio.run(migrate(_database(postgresql_server, "template")))
+    return "template"
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """URL of a database without tables."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/state.db"
-    server: str = request.getfixturevalue("postgresql_server")
-    name = f"test_{uuid4().hex}"
-    asyncio.run(_create_database(server, name))
-    return server.rpartition("/")[0] + f"/{name}"
-
-
-async def _create_database(server: str, name: str) -> None:
-    engine = create_engine(server).execution_options(isolation_level="AUTOCOMMIT")
-    async with engine.connect() as connection:
-        await connection.exec_driver_sql(f"CREATE DATABASE {name}")
-    await engine.dispose()
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture
-def url(empty_url: str) -> str:
+def empty_url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """URL of a database without tables."""
+    if kind == "sqlite":
+        return f"sqlite:///{tmp_path}/state.db"
+    return _database(request.getfixturevalue("postgresql_server"), f"test_{uuid4().hex}")
+
+
+@pytest.fixture
+def url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """URL of a database with its tables."""
-    asyncio.run(migrate(empty_url))
-    return empty_url
+    if kind == "sqlite":
+        asyncio.run(migrate(f"sqlite:///{tmp_path}/state.db"))
+        return f"sqlite:///{tmp_path}/state.db"
+    template = request.getfixturevalue("postgresql_template")
+    server = request.getfixturevalue("postgresql_server")
+    return _database(server, f"test_{uuid4().hex}", template=template)
+
+
+def _database(server: str, name: str, *, template: str = "template0") -> str:
+    """URL of a new database on a server, a copy of another one there."""
+
+    async def create() -> None:
+        engine = create_engine(server).execution_options(isolation_level="AUTOCOMMIT")
+        async with engine.connect() as connection:
+            await connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {template}")
+        await engine.dispose()
+
+    asyncio.run(create())
+    return server.rpartition("/")[0] + f"/{name}"
 
 
 @pytest_asyncio.fixture
