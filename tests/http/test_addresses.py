@@ -14,12 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from imgsvc_http.fetching.addresses import Guard, PrivateAddress, is_public
+from tests.http.sources import serving
 
 PRIVATE = [
     "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
-    "192.0.0.0/29", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24",
+    "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24",
     "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4", "::/128", "::1/128", "fc00::/7", "fe80::/10", "ff00::/8",
-    "2001:db8::/32", "100::/64",
+    "2001:db8::/32", "100::/64", "3fff::/20", "5f00::/16", "64:ff9b:1::/48", "fec0::/10", "168.63.129.16/32",
 ]  # fmt: skip
 
 
@@ -65,6 +66,24 @@ def test_the_allow_list_lets_in_names_addresses_and_networks() -> None:
     for refused in (["10.2.0.0"], ["1.1.1.1", "127.0.0.1"], ["192.168.7.8"]):
         with pytest.raises(PrivateAddress, match=r"other\.example"):
             guard.check("other.example", refused)
+
+
+@pytest.mark.asyncio
+async def test_an_allowed_name_opens_its_address_to_no_other_host() -> None:
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(text=request.host)
+
+    async with (
+        serving({"/": answer}) as url,
+        aiohttp.ClientSession(connector=Guard.allowing(["localhost"]).connector()) as session,
+    ):
+        named = url.replace("127.0.0.1", "localhost")
+        for _ in range(2):
+            async with session.get(named) as response:
+                assert response.status == 200
+            for other in (url, url.replace("127.0.0.1", "0x7f.1")):
+                with pytest.raises((PrivateAddress, aiohttp.ClientError)):
+                    await session.get(other)
 
 
 @pytest_asyncio.fixture

@@ -5,19 +5,27 @@ from __future__ import annotations
 import ipaddress
 import socket
 from collections.abc import Iterable
+from contextvars import ContextVar
 from typing import Any
 
 import attrs
-from aiohttp import AddrInfoType, TCPConnector
+from aiohttp import AddrInfoType, ClientRequest, ClientTimeout, TCPConnector
 from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.connector import Connection
 from aiohttp.resolver import ThreadedResolver
+from aiohttp.tracing import Trace
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _COMPATIBLE = ipaddress.IPv6Network("::/96")
-_RELAYS = ipaddress.IPv4Network("192.88.99.0/24")
+# What the registry of older Python versions takes for public, and a cloud's metadata server that looks so.
+_RESERVED: tuple[Network, ...] = tuple(
+    ipaddress.ip_network(network)
+    for network in ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "3fff::/20", "fec0::/10")
+)
+_HOST: ContextVar[str] = ContextVar("host that is being connected to")
 
 
 class PrivateAddress(OSError):
@@ -30,12 +38,14 @@ class PrivateAddress(OSError):
 
 def is_public(address: Address) -> bool:
     """Whether an address belongs to the public internet, and so do all IPv4 addresses within it."""
+    if address.is_multicast or _within(address, _RESERVED):
+        return False
     if isinstance(address, ipaddress.IPv4Address):
-        return address.is_global and not address.is_multicast and address not in _RELAYS
+        return address.is_global
     inner = list(_embedded(address))
     if inner:
         return all(is_public(item) for item in inner)
-    return address.is_global and not address.is_multicast and not address.is_reserved
+    return address.is_global and not address.is_reserved
 
 
 def _embedded(address: ipaddress.IPv6Address) -> Iterable[ipaddress.IPv4Address]:
@@ -48,6 +58,10 @@ def _embedded(address: ipaddress.IPv6Address) -> Iterable[ipaddress.IPv4Address]
         yield from address.teredo
     if address in _NAT64 or address in _COMPATIBLE:
         yield ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+
+
+def _within(address: Address, networks: Iterable[Network]) -> bool:
+    return any(address in network for network in networks if network.version == address.version)
 
 
 def _lower(names: Iterable[str]) -> frozenset[str]:
@@ -67,7 +81,6 @@ class Guard:
 
     names: frozenset[str] = attrs.field(default=frozenset(), converter=_lower)
     networks: tuple[Network, ...] = ()
-    _let_in: set[Address] = attrs.field(factory=set, init=False, repr=False)
 
     @classmethod
     def allowing(cls, entries: Iterable[str]) -> Guard:
@@ -82,10 +95,7 @@ class Guard:
 
     def check(self, host: str, addresses: Iterable[str]) -> None:
         """Raise `PrivateAddress` unless every address of a host may be connected to."""
-        parsed = [_parse(address) for address in addresses]
-        if _plain(host) in self.names:
-            self._let_in.update(parsed)
-        elif not all(self.permits(address) for address in parsed):
+        if not all(self.permits(_parse(address), host) for address in addresses):
             raise PrivateAddress(host)
 
     def check_literal(self, host: str) -> None:
@@ -96,27 +106,34 @@ class Guard:
             return
         self.check(host, [host])
 
-    def permits(self, address: Address) -> bool:
-        """Whether an address may be connected to."""
-        return (
-            is_public(address)
-            or address in self._let_in
-            or any(address in network for network in self.networks if network.version == address.version)
-        )
+    def permits(self, address: Address, host: str) -> bool:
+        """Whether an address may be connected to as that of a host; an allowed name opens it to no other."""
+        return is_public(address) or _plain(host) in self.names or _within(address, self.networks)
 
     def connector(self, **options: Any) -> TCPConnector:
         """A connector for aiohttp that connects to nothing else, and to what it has checked."""
-        return TCPConnector(
+        return _Connector(
             resolver=_Resolver(self), use_dns_cache=False, socket_factory=self._socket, **options
         )
 
     def _socket(self, info: AddrInfoType) -> socket.socket:
         family, kind, protocol, _, place = info
-        if not self.permits(_parse(str(place[0]))):
+        if not self.permits(_parse(str(place[0])), _HOST.get()):
             raise PrivateAddress(str(place[0]))
         opened = socket.socket(family, kind, protocol)
         opened.setblocking(False)
         return opened
+
+
+class _Connector(TCPConnector):
+    """Lets the check at the socket know which host the connection is for."""
+
+    async def connect(self, req: ClientRequest, traces: list[Trace], timeout: ClientTimeout) -> Connection:
+        token = _HOST.set(req.url.raw_host or "")
+        try:
+            return await super().connect(req, traces, timeout)
+        finally:
+            _HOST.reset(token)
 
 
 class _Resolver(AbstractResolver):
