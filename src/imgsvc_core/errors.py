@@ -20,6 +20,8 @@
     ├── EncodingFailed           encoding_failed         the picture could not be written in the format
     ├── WorkerDied               worker_died             the process that did the work ended before its answer
     └── TargetError              target_unwritable       the result could not be put where it was to go
+        ├── StoreRefused         store_refused           the store refused the write; `code` is its own
+        └── StoreUnavailable     store_unavailable       the store did not answer, or not in time
 
 The slug is stable: programs branch on it, people read the message. Errors of pyvips, Pillow and other
 libraries are translated where they are called, and stay reachable as ``__cause__``.
@@ -27,8 +29,9 @@ libraries are translated where they are called, and stay reachable as ``__cause_
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import attrs
 
@@ -161,3 +164,22 @@ class TargetError(ImgsvcError):
     """The result could not be written to its target."""
 
     slug = "target_unwritable"
+
+
+class StoreRefused(TargetError):
+    """The store refused to take the result. ``code`` is the provider's own code, such as ``NoSuchBucket``."""
+
+    slug = "store_refused"
+
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return functools.partial(type(self), code=self.code), self.args
+
+
+class StoreUnavailable(TargetError):
+    """The store cannot be reached, fails, or did not take the result in time."""
+
+    slug = "store_unavailable"

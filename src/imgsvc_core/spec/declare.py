@@ -22,14 +22,19 @@ _METADATA_KEY = "imgsvc"
 
 @attrs.frozen(kw_only=True)
 class Param:
-    """What is known of one parameter. ``neutral`` is the value that changes nothing, where there is one."""
+    """What is known of one parameter. ``neutral`` is the value that changes nothing, where there is one.
+
+    ``attribute`` is its name in Python, where ``name`` is none there. A ``secret`` is never shown.
+    """
 
     name: str = ""
+    attribute: str = ""
     kind: Kind
     doc: str
     unit: str | None = None
     default: Any = REQUIRED
     neutral: Any = None
+    secret: bool = False
 
     @property
     def required(self) -> bool:
@@ -51,10 +56,13 @@ class Param:
         schema = {**self.kind.schema(), "description": f"{self.doc}{unit}"}
         if not self.required and self.default is not None:
             schema["default"] = self.kind.unparse(self.default)
+        if self.secret:
+            schema |= {"writeOnly": True, "format": "password"}
         return schema
 
     def _mismatch(self, title: str, value: object) -> str:
-        return f"{title} '{self.name}' parameter must be {self.kind.expectation}, got {shown(value)}"
+        got = "something else" if self.secret else shown(value)
+        return f"{title} '{self.name}' parameter must be {self.kind.expectation}, got {got}"
 
 
 def shown(value: object) -> str:
@@ -67,12 +75,26 @@ def shown(value: object) -> str:
 
 
 def param(
-    kind: Kind, doc: str, *, unit: str | None = None, default: Any = REQUIRED, neutral: Any = None
+    kind: Kind,
+    doc: str,
+    *,
+    name: str = "",
+    unit: str | None = None,
+    default: Any = REQUIRED,
+    neutral: Any = None,
+    secret: bool = False,
 ) -> Any:
-    """Declare a parameter as a field of an `Operation`; required without a default."""
-    declared = Param(kind=kind, doc=doc, unit=unit, default=default, neutral=neutral)
+    """Declare a parameter as a field of an `Operation`; required without a default.
+
+    ``name`` is its name in requests where that is no name in Python.
+    """
+    declared = Param(
+        name=name, kind=kind, doc=doc, unit=unit, default=default, neutral=neutral, secret=secret
+    )
     converter = attrs.Converter(_convert, takes_self=True, takes_field=True)
-    return attrs.field(default=default, converter=converter, metadata={_METADATA_KEY: declared})
+    return attrs.field(
+        default=default, converter=converter, repr=not secret, metadata={_METADATA_KEY: declared}
+    )
 
 
 def _convert(value: object, operation: attrs.AttrsInstance, field: attrs.Attribute[Any]) -> Any:
@@ -82,7 +104,7 @@ def _convert(value: object, operation: attrs.AttrsInstance, field: attrs.Attribu
 
 def _declared(field: attrs.Attribute[Any]) -> Param:
     declared: Param = field.metadata[_METADATA_KEY]
-    return attrs.evolve(declared, name=field.name)
+    return attrs.evolve(declared, name=declared.name or field.name, attribute=field.name)
 
 
 @attrs.frozen(kw_only=True)
@@ -94,7 +116,7 @@ class Operation:
     rules: ClassVar[tuple[Rule, ...]] = ()
 
     def __attrs_post_init__(self) -> None:
-        values = {name: getattr(self, name) for name in params(type(self))}
+        values = {name: getattr(self, param.attribute) for name, param in params(type(self)).items()}
         if problems := list(rule_problems(type(self), values)):
             raise SpecError(problems)
 
@@ -102,7 +124,7 @@ class Operation:
     def is_neutral(self) -> bool:
         """Whether the operation changes nothing: every parameter that has a neutral value is at it."""
         marked = [param for param in params(type(self)).values() if param.neutral is not None]
-        return bool(marked) and all(getattr(self, param.name) == param.neutral for param in marked)
+        return bool(marked) and all(getattr(self, param.attribute) == param.neutral for param in marked)
 
 
 _O = TypeVar("_O", bound=Operation)
@@ -113,9 +135,8 @@ def params(operation: type[Operation]) -> Mapping[str, Param]:
     """The declared parameters of an operation by name, in the order of declaration."""
     if operation not in _PARAMS:
         fields = attrs.fields(operation)
-        _PARAMS[operation] = {
-            field.name: _declared(field) for field in fields if _METADATA_KEY in field.metadata
-        }
+        declared = (_declared(field) for field in fields if _METADATA_KEY in field.metadata)
+        _PARAMS[operation] = {param.name: param for param in declared}
     return _PARAMS[operation]
 
 

@@ -65,6 +65,12 @@ def parse_operation(operation: type[_O], value: object, *, path: str) -> _O:
         raise SpecError(_below(path, error.problems)) from None
 
 
+def unparse_operation(operation: Operation) -> dict[str, Any]:
+    """The JSON object of an operation. Defaults are left out."""
+    document: dict[str, Any] = _converter.unstructure(operation)
+    return document
+
+
 def unparse(spec: Spec) -> dict[str, Any]:
     """The JSON object of a spec; ``parse(unparse(spec)) == spec``. Defaults are left out."""
     document = {name: _converter.unstructure(part) for name, part in spec.operations()}
@@ -130,7 +136,8 @@ def _structure_operation(operation: type[_O]) -> Callable[[Any, Any], _O]:
         _converter,
         _cattrs_forbid_extra_keys=True,
         **{
-            name: override(struct_hook=_structure_param(operation, param)) for name, param in declared.items()
+            param.attribute: override(rename=name, struct_hook=_structure_param(operation, param))
+            for name, param in declared.items()
         },  # type: ignore[arg-type]
     )
 
@@ -154,7 +161,8 @@ def _structure_operation(operation: type[_O]) -> Callable[[Any, Any], _O]:
 )
 def _unstructure_operation(operation: type[Operation]) -> Callable[[Any], dict[str, Any]]:
     overrides = {
-        name: override(unstruct_hook=_unstructure_param(param)) for name, param in params(operation).items()
+        param.attribute: override(rename=name, unstruct_hook=_unstructure_param(param))
+        for name, param in params(operation).items()
     }
     return make_dict_unstructure_fn(operation, _converter, _cattrs_omit_if_default=True, **overrides)  # type: ignore[arg-type]
 

@@ -84,3 +84,24 @@ class NotTogether:
     def schema(self) -> dict[str, Any]:
         pairs = [(name, other) for name in self.first for other in self.second]
         return {"allOf": [{"not": {"required": list(pair)}} for pair in pairs]}
+
+
+@attrs.frozen
+class Together:
+    """Parameters that need each other."""
+
+    names: tuple[str, ...]
+
+    def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+        missing = [name for name in self.names if values.get(name) is None]
+        if len(missing) < len(self.names):
+            for name in missing:
+                given = next(other for other in self.names if other not in missing)
+                yield Problem(name, f"{title} '{name}' parameter is required together with '{given}'")
+
+    def schema(self) -> dict[str, Any]:
+        return {
+            "dependentRequired": {
+                name: [other for other in self.names if other != name] for name in self.names
+            }
+        }

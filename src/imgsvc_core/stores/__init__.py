@@ -1,0 +1,42 @@
+"""Stores: where results go when they are to stay.
+
+>>> from imgsvc_core import stores
+>>> stores.parse_store({"provider": "ibm", "key": "secret", "bucket": "cats", "region": "eu-de"})
+Ibm(path='', bucket='cats', region='eu-de', acl='public-read')
+"""
+
+from imgsvc_core.stores.declarations import (
+    PROVIDERS,
+    Alibaba,
+    Aws,
+    DigitalOcean,
+    Google,
+    Ibm,
+    Microsoft,
+    Rackspace,
+    StoreSpec,
+)
+from imgsvc_core.stores.objects import StoredObject
+from imgsvc_core.stores.opening import Store, open_store, write
+from imgsvc_core.stores.parsing import parse_store, store_schema, unparse_store
+from imgsvc_core.stores.pool import StorePool
+
+__all__ = [
+    "PROVIDERS",
+    "Alibaba",
+    "Aws",
+    "DigitalOcean",
+    "Google",
+    "Ibm",
+    "Microsoft",
+    "Rackspace",
+    "Store",
+    "StorePool",
+    "StoreSpec",
+    "StoredObject",
+    "open_store",
+    "parse_store",
+    "store_schema",
+    "unparse_store",
+    "write",
+]

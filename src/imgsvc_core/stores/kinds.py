@@ -1,0 +1,144 @@
+"""Kinds of parameters that only stores have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import attrs
+
+Pairs = tuple[tuple[str, str], ...]
+"""A hash of strings as a value that compares and hashes."""
+
+_PRINTABLE = re.compile(r"[\x20-\x7e]+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+@attrs.frozen
+class Name:
+    """A word of a provider's, such as a bucket or a region; ``words`` describes the pattern."""
+
+    pattern: str
+    words: str
+
+    @property
+    def expectation(self) -> str:
+        return self.words
+
+    def parse(self, value: object) -> str:
+        if not isinstance(value, str) or not re.fullmatch(self.pattern, value):
+            raise ValueError(value)
+        return value
+
+    def unparse(self, value: str) -> str:
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "pattern": f"^(?:{self.pattern})$"}
+
+
+@attrs.frozen
+class ObjectPath:
+    """Where an object lies in its bucket; slashes in front are dropped."""
+
+    maximum: int = 1024
+
+    @property
+    def expectation(self) -> str:
+        return (
+            f"path of at most {self.maximum} bytes without control characters and without '.' or '..' in it"
+        )
+
+    def parse(self, value: object) -> str:
+        if not isinstance(value, str) or _CONTROL.search(value) or {".", ".."} & set(value.split("/")):
+            raise ValueError(value)
+        path = value.lstrip("/")
+        if len(path.encode()) > self.maximum:  # a lone surrogate is a ValueError of its own
+            raise ValueError(value)
+        return path
+
+    def unparse(self, value: str) -> str:
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "maxLength": self.maximum}
+
+
+@attrs.frozen
+class Strings:
+    """A hash of strings: at most ``maximum`` pairs, with names and values that match patterns."""
+
+    words: str
+    names: str
+    values: str
+    maximum: int
+
+    @property
+    def expectation(self) -> str:
+        return self.words
+
+    def parse(self, value: object) -> Pairs:
+        pairs = _pairs(value)
+        for name, text in pairs:
+            if not re.fullmatch(self.names, name) or not re.fullmatch(self.values, text):
+                raise ValueError(value)
+        if len(pairs) > self.maximum:
+            raise ValueError(value)
+        return pairs
+
+    def unparse(self, value: Pairs) -> dict[str, str]:
+        return dict(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "maxProperties": self.maximum,
+            "propertyNames": {"pattern": f"^(?:{self.names})$"},
+            "additionalProperties": {"type": "string", "pattern": f"^(?:{self.values})$"},
+        }
+
+
+@attrs.frozen
+class Headers:
+    """HTTP headers of an object, of which a provider allows some; names in any case."""
+
+    allowed: tuple[str, ...]
+
+    @property
+    def expectation(self) -> str:
+        return f"object of printable ASCII strings, with names among {', '.join(self.allowed)}"
+
+    def parse(self, value: object) -> Pairs:
+        canonical = {name.lower(): name for name in self.allowed}
+        found: dict[str, str] = {}
+        for name, text in _pairs(value):
+            known = canonical.get(name.lower())
+            if known is None or known in found or not _PRINTABLE.fullmatch(text) or len(text) > 1024:
+                raise ValueError(value)
+            if known == "Expires":
+                parsedate_to_datetime(text)
+            found[known] = text
+        return tuple(found.items())
+
+    def unparse(self, value: Pairs) -> dict[str, str]:
+        return dict(value)
+
+    def schema(self) -> dict[str, Any]:
+        text = {"type": "string", "pattern": "^[\\x20-\\x7e]{1,1024}$"}
+        return {
+            "type": "object",
+            "properties": dict.fromkeys(self.allowed, text),
+            "additionalProperties": False,
+        }
+
+
+def _pairs(value: object) -> Pairs:
+    pairs = tuple(value.items()) if isinstance(value, Mapping) else value
+    if not isinstance(pairs, tuple):
+        raise ValueError(value)
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2 or not all(isinstance(part, str) for part in pair):
+            raise ValueError(value)
+    return pairs

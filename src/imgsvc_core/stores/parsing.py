@@ -1,0 +1,61 @@
+"""The ``store`` of a request: JSON to a declaration and back, and its JSON Schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.spec.declare import shown
+from imgsvc_core.spec.kinds import Choice
+from imgsvc_core.spec.parsing import parse_operation, unparse_operation
+from imgsvc_core.spec.schema import operation_schema
+from imgsvc_core.stores.declarations import PROVIDERS, StoreSpec
+
+_PROVIDER = Choice(tuple(PROVIDERS))
+
+
+def parse_store(value: object, *, path: str = "store") -> StoreSpec:
+    """The store that a JSON value names.
+
+    Raises:
+        SpecError: with all problems found, each with its path.
+
+    >>> parse_store({"provider": "ibm", "key": "k", "bucket": "pictures", "region": "eu-de"})
+    Ibm(path='', bucket='pictures', region='eu-de', acl='public-read')
+    """
+    if isinstance(value, StoreSpec):
+        return value
+    if not isinstance(value, Mapping):  # never shown: it may hold a secret
+        raise SpecError([Problem(path, "Store must be an object of parameters, got something else")])
+    if "provider" not in value:
+        message = f"Store 'provider' parameter is required and must be {_PROVIDER.expectation}"
+        raise SpecError([Problem(f"{path}.provider", message)])
+    try:
+        provider = PROVIDERS[_PROVIDER.parse(value["provider"])]
+    except ValueError:
+        got = shown(value["provider"])
+        message = f"Store 'provider' parameter must be {_PROVIDER.expectation}, got {got}"
+        raise SpecError([Problem(f"{path}.provider", message)]) from None
+    fields = {name: item for name, item in value.items() if name != "provider"}
+    return parse_operation(provider, fields, path=path)
+
+
+def unparse_store(spec: StoreSpec) -> dict[str, Any]:
+    """The JSON object of a store, secrets included. Defaults are left out."""
+    return {"provider": spec.provider, **unparse_operation(spec)}
+
+
+def store_schema() -> dict[str, Any]:
+    """JSON Schema of ``store``: one of the providers' objects."""
+    return {"title": "Store", "type": "object", "oneOf": [_schema(item) for item in PROVIDERS.values()]}
+
+
+def _schema(provider: type[StoreSpec]) -> dict[str, Any]:
+    schema = operation_schema(provider)
+    return {
+        **schema,
+        "title": f"Store {provider.provider}",
+        "properties": {"provider": {"const": provider.provider}, **schema["properties"]},
+        "required": ["provider", *schema.get("required", [])],
+    }
