@@ -37,6 +37,7 @@ from imgsvc_core.targets import Target, name_of, suffix_of, writing
 Watermarks = Mapping[str, Source] | Callable[[str], Source]
 """Watermark pictures by id, or a function that gives them."""
 
+_USUAL_LIMITS = Limits()
 _FACE_SIDE = 640  # pixels of the longer side of the copy that faces are looked for in
 
 
@@ -77,7 +78,7 @@ def process(
         EncodingFailed, TargetError: the result cannot be written.
     """
     started = time.perf_counter()
-    request, limits = parse({} if spec is None else spec), limits or Limits()
+    request, limits = parse({} if spec is None else spec), limits or _USUAL_LIMITS
     opened = _Opened.of(source, limits, name, digest=digest)
     found = opened.find_faces() if wants_faces(request) else None
     plan = compile_plan(
@@ -92,9 +93,12 @@ def process(
         # Where pixels stream, the encoder stops with the decoder that it waits for.
         encoded = _write(rendered if plan.streams else watch.over(rendered), plan, target)
     finished = time.perf_counter()
-    output = attrs.evolve(probe(encoded.source), quality=encoded.quality, name=name_of(target))
-    if digest:
-        output = attrs.evolve(output, sha256=encoded.source.sha256())
+    output = attrs.evolve(
+        probe(encoded.source),
+        quality=encoded.quality,
+        name=name_of(target),
+        sha256=encoded.source.sha256() if digest else None,
+    )
     return Result(
         input=opened.info,
         output=output,

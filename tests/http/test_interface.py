@@ -178,7 +178,8 @@ class TestFiltersAdjustmentsWatermarks:
     @pytest.mark.parametrize(
         ("key", "name"),
         [("blur", "mode"), ("blur", "value"), ("sepia", "value"), ("pixellate", "value"),
-         ("monochrome", "value"), ("monochrome", "color"), ("vignette", "value"), ("vignette", "radius"), ("halftone", "value"),
+         ("monochrome", "value"), ("monochrome", "color"), ("vignette", "value"),
+         ("vignette", "radius"), ("halftone", "value"),
          ("isolate", "color")],
     )  # fmt: skip
     async def test_required_parameters_of_filters(
@@ -191,7 +192,8 @@ class TestFiltersAdjustmentsWatermarks:
     @pytest.mark.parametrize(
         ("key", "part"),
         [("blur", {"mode": "box"}), ("blur", {"mode": "motion", "angle": 361}),
-         ("isolate", {"threshold": 1.1}), ("vignette", {"radius": 101}), ("duotone", {"light": "ff00ff00"}), ("monochrome", {"color": "red"})],
+         ("isolate", {"threshold": 1.1}), ("vignette", {"radius": 101}),
+         ("duotone", {"light": "ff00ff00"}), ("monochrome", {"color": "red"})],
     )  # fmt: skip
     async def test_other_ranges_of_filters(
         self, key: str, part: dict[str, Any], client: aiohttp.ClientSession, photo: bytes
@@ -244,7 +246,8 @@ class TestFiltersAdjustmentsWatermarks:
     @pytest.mark.parametrize(
         ("part", "name"),
         [({"gravity": "middle"}, "gravity"), ({"padding": -1}, "padding"), ({"x": 1.5}, "x"),
-         ({"opacity": 0}, "opacity"), ({"scale": 1.01}, "scale"), ({"width": 0}, "width"), ({"fit": 1}, "fit")],
+         ({"opacity": 0}, "opacity"), ({"scale": 1.01}, "scale"), ({"width": 0}, "width"),
+         ({"fit": 1}, "fit")],
     )  # fmt: skip
     async def test_watermark_ranges(
         self, part: dict[str, Any], name: str, client: aiohttp.ClientSession, photo: bytes

@@ -50,4 +50,4 @@ def probe(source: ByteSource) -> ImageInfo:
             f"{subject} is no image of a known format (it starts with {start}); expected {known}."
         )
     info = _READERS[format_.name](HeaderReader(source, format_.title))
-    return attrs.evolve(info, name=source.name)
+    return attrs.evolve(info, name=source.name) if source.name else info

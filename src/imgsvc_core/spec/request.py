@@ -84,11 +84,11 @@ class Spec:
 
     def simplified(self) -> Spec:
         """The same request without operations that change nothing."""
-        return attrs.evolve(
-            self,
-            **{name: None for name, part in self.operations() if part.is_neutral},
-            filter=tuple(item for item in self.filter if not item.is_neutral),
-        )
+        neutral = [name for name, part in self.operations() if part.is_neutral]
+        filters = tuple(item for item in self.filter if not item.is_neutral)
+        if not neutral and filters == self.filter:
+            return self
+        return attrs.evolve(self, **dict.fromkeys(neutral), filter=filters)
 
     def operations(self) -> tuple[tuple[str, Operation], ...]:
         """Names and values of the operations that are there, in the order of application, filters aside."""

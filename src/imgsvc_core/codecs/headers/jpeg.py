@@ -90,9 +90,9 @@ def read_tables(reader: HeaderReader, start: int, length: int) -> Mapping[int, S
     end = start + length
     while start < end:
         head = reader.byte(start)
-        layout = ">64H" if head >> 4 else ">64B"
-        tables[head & 15] = reader.unpack(layout, start + 1)
-        start += 1 + (128 if head >> 4 else 64)
+        wide = bool(head >> 4)
+        tables[head & 15] = reader.unpack(">64H", start + 1) if wide else reader.read(start + 1, 64)
+        start += 1 + (128 if wide else 64)
     return tables
 
 
@@ -107,7 +107,7 @@ def _segments(reader: HeaderReader) -> Iterator[tuple[int, int, int]]:
             raise reader.corrupt("it ends before its data")
         if marker in _WITHOUT_LENGTH or marker == _SOI:
             continue
-        (length,) = reader.unpack(">H", offset)
+        length = int.from_bytes(reader.read(offset, 2), "big")
         if length < 2:
             raise reader.corrupt(f"one of its segments has the impossible length {length}")
         yield marker, offset + 2, length - 2
@@ -118,10 +118,9 @@ def _segments(reader: HeaderReader) -> Iterator[tuple[int, int, int]]:
 def _next_marker(reader: HeaderReader, offset: int) -> tuple[int, int]:
     """The next marker, and the offset after it; decoders skip stray bytes before it, and so does this."""
     for position in range(offset, offset + _MOST_JUNK):
-        if reader.byte(position) == 0xFF:
-            marker = reader.byte(position + 1)
-            if marker not in (0x00, 0xFF):
-                return marker, position + 2
+        prefix, marker = reader.read(position, 2)
+        if prefix == 0xFF and marker not in (0x00, 0xFF):
+            return marker, position + 2
     raise reader.corrupt("its segments do not follow each other")
 
 
@@ -135,8 +134,8 @@ def _read_frame(reader: HeaderReader, marker: int, start: int, length: int) -> _
     if length < 6 + 3 * count or not 2 <= depth <= 16:
         raise reader.corrupt("its frame header is impossible")
     components = []
-    for index in range(count):
-        sampling, table = reader.unpack("BB", start + 7 + 3 * index)
+    described = reader.read(start + 6, 3 * count)
+    for sampling, table in zip(described[1::3], described[2::3], strict=True):
         component = _Component(sampling >> 4, sampling & 15, table)
         if not (1 <= component.horizontal <= 4 and 1 <= component.vertical <= 4):
             raise reader.corrupt("its sampling factors are impossible")

@@ -61,7 +61,8 @@ def save(image: pyvips.Image, settings: SaveSettings, target: BinaryIO | None = 
     check(image, row, settings)
     prepared = to_depth(apply_policy(image, settings.metadata), row.depth)
     quality = row.quality if settings.quality is None or row.quality is None else settings.quality
-    settings = attrs.evolve(settings, format=row.name, quality=quality)
+    if (settings.format, settings.quality) != (row.name, quality):
+        settings = attrs.evolve(settings, format=row.name, quality=quality)
     module, function = _WRITERS[row.name]
     writer: Writer = getattr(import_module(f"{__name__}.{module}"), function)
     sink = Sink(target)
