@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 from aiohttp import web
@@ -11,15 +12,17 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @contextlib.asynccontextmanager
-async def serving(handlers: Mapping[str, Handler]) -> AsyncIterator[str]:
-    """The URL of a server that answers paths by handlers, written ``host:port`` after ``http://``."""
+async def serving(
+    handlers: Mapping[str, Handler], *, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[str]:
+    """The URL of a server that answers paths by handlers, over TLS where it is given."""
     app = web.Application()
     for path, handler in handlers.items():
         app.router.add_route("*", path, handler)
     runner = web.AppRunner(app, access_log=None, auto_decompress=False, shutdown_timeout=0.5)
     await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
     try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+        yield f"{'https' if tls else 'http'}://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()

@@ -5,7 +5,12 @@ from __future__ import annotations
 import asyncio
 import gzip
 import logging
+import os
+import resource
 import socket
+import ssl
+import subprocess
+import sys
 import threading
 import time
 import zlib
@@ -17,8 +22,9 @@ import pytest_asyncio
 from aiohttp import web
 
 from imgsvc_core.errors import EmptySource, ImgsvcError, SourceTooLarge, SourceUnreachable, SpecError
+from imgsvc_http.certificate import certificate_files, tls_context
 from imgsvc_http.fetching.client import Fetched, Fetcher
-from imgsvc_http.settings import Fetch, Social
+from imgsvc_http.settings import Fetch, Server, Social
 from tests.http.sources import Handler, serving
 
 pytestmark = pytest.mark.asyncio
@@ -72,6 +78,13 @@ async def test_the_answer_may_name_the_file(fetcher: Fetcher, tmp_path: Path) ->
     assert fetched.name.endswith("name.png")
 
 
+@pytest.mark.parametrize("name", ["..", ".", "...", " "])
+async def test_names_that_are_no_names_are_left_out(name: str, fetcher: Fetcher, tmp_path: Path) -> None:
+    handler = answering(Content_Disposition=f'attachment; filename="{name}"')
+    async with serving({"/p": handler}) as url:
+        assert (await get(fetcher, f"{url}/p", tmp_path)).name == ""
+
+
 async def test_the_service_says_who_it_is(fetcher: Fetcher, tmp_path: Path) -> None:
     seen: list[dict[str, str]] = []
 
@@ -109,6 +122,29 @@ async def test_secrets_of_a_url_are_told_nobody(
             assert "canary" not in str(caught.value)
             (tmp_path / "source").unlink(missing_ok=True)
     assert "canary" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "broken", [b"no HTTP\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: " + b"a" * 20_000 + b"\r\n\r\n"]
+)
+async def test_errors_carry_no_request_with_its_secrets(
+    broken: bytes, fetcher: Fetcher, tmp_path: Path
+) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(broken)
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        url = f"http://canary:canary@127.0.0.1:{server.sockets[0].getsockname()[1]}/p?signature=canary"
+        with pytest.raises(SourceUnreachable) as caught:
+            await get(fetcher, url, tmp_path, headers={"X-Token": "canary"})
+    error: BaseException | None = caught.value
+    while error is not None:
+        told = f"{error!r} {error}"
+        assert "canary" not in told
+        assert "Y2FuYXJ5OmNhbmFyeQ" not in told
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
 async def test_redirects_are_followed_five_times(fetcher: Fetcher, tmp_path: Path) -> None:
@@ -152,6 +188,22 @@ async def test_secrets_do_not_follow_to_another_origin(fetcher: Fetcher, tmp_pat
             await get(fetcher, address, tmp_path, headers={"X-Token": "secret", "Cookie": "secret"})
     assert "secret" not in str(seen)
     assert "Authorization" not in seen[0]
+
+
+@pytest.mark.parametrize("absolute", [True, False])
+async def test_secrets_follow_within_an_origin(absolute: bool, fetcher: Fetcher, tmp_path: Path) -> None:
+    seen: list[tuple[str | None, str | None]] = []
+
+    async def move(request: web.Request) -> web.Response:
+        raise web.HTTPFound(f"http://{request.host}/p" if absolute else "/p")
+
+    async def answer(request: web.Request) -> web.Response:
+        seen.append((request.headers.get("Authorization"), request.headers.get("X-Token")))
+        return web.Response(body=b"x")
+
+    async with serving({"/r": move, "/p": answer}) as url:
+        await get(fetcher, url.replace("://", "://u:p@") + "/r", tmp_path, headers={"X-Token": "7"})
+    assert seen == [("Basic dTpw", "7")]
 
 
 async def test_without_an_allow_list_loopback_is_refused(tmp_path: Path) -> None:
@@ -223,6 +275,60 @@ async def test_encoded_answers_are_decoded_and_limited(coding: str, fetcher: Fet
                 await get(fetcher, url + path, tmp_path)
 
 
+async def test_bytes_after_the_end_of_an_encoding_are_refused(fetcher: Fetcher, tmp_path: Path) -> None:
+    sent = 0
+
+    async def endless(request: web.Request) -> web.StreamResponse:
+        nonlocal sent
+        response = web.StreamResponse(headers={"Content-Encoding": "gzip"})
+        await response.prepare(request)
+        await response.write(gzip.compress(b"x"))
+        while True:
+            await response.write(b"y" * 65536)
+            sent += 65536
+
+    two = answering(gzip.compress(b"a") + gzip.compress(b"b"), Content_Encoding="gzip")
+    async with serving({"/endless": endless, "/two": two}) as url:
+        for path in ("/endless", "/two"):
+            with pytest.raises(SourceUnreachable, match="goes on after the end"):
+                await get(fetcher, url + path, tmp_path)
+    assert sent < 30_000_000
+
+
+async def test_unpacking_lets_others_work(fetcher: Fetcher, tmp_path: Path) -> None:
+    packed = gzip.compress(b"\0" * 50_000_000)  # 48 kB, which come in a chunk or two
+    into, sizes = tmp_path / "source", set()
+
+    async def watch() -> None:
+        while True:
+            if into.exists():
+                sizes.add(into.stat().st_size)
+            await asyncio.sleep(0)
+
+    async with serving({"/p": answering(packed, Content_Encoding="gzip")}) as url:
+        watcher = asyncio.create_task(watch())
+        await get(fetcher, f"{url}/p", tmp_path, limit=10**8)
+        watcher.cancel()
+    assert len(sizes) > 100
+
+
+async def test_what_is_wrong_on_our_side_is_not_the_source(fetcher: Fetcher, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.write_bytes(b"mine")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    async with serving({"/p": answering()}) as url:
+        with pytest.raises(FileExistsError):
+            await fetcher.fetch(f"{url}/p", {}, mine, 10**6)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))  # as on a full disk
+        try:
+            with pytest.raises(OSError, match="File too large"):
+                await fetcher.fetch(f"{url}/p", {}, tmp_path / "source", 10**6)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert mine.read_bytes() == b"mine"
+    assert list(tmp_path.iterdir()) == [mine]
+
+
 async def test_slow_and_silent_servers_have_an_end(fetcher: Fetcher, tmp_path: Path) -> None:
     async def drip(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
@@ -286,19 +392,53 @@ async def test_hosts_that_are_not_there_are_unreachable(fetcher: Fetcher, tmp_pa
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     for url in (f"http://127.0.0.1:{port}/", "http://no-such-host.invalid/"):
-        with pytest.raises(SourceUnreachable, match="cannot be fetched"):
+        with pytest.raises(SourceUnreachable, match=r"Connection refused|host name is unknown"):
             await get(fetcher, url, tmp_path)
 
 
 async def test_certificates_are_checked(fetcher: Fetcher, tmp_path: Path) -> None:
-    from imgsvc_http.certificate import tls_context
-    from imgsvc_http.settings import Server
+    async with serving({"/p": answering()}, tls=tls_context(Server(state_folder=tmp_path / "state"))) as url:
+        with pytest.raises(SourceUnreachable, match="certificate is not valid"):
+            await get(fetcher, f"{url}/p", tmp_path)
 
-    app = web.Application()
-    runner = web.AppRunner(app)
-    await runner.setup()
-    context = tls_context(Server(state_folder=tmp_path / "state"))
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
-    with pytest.raises(SourceUnreachable, match="certificate is not valid"):
-        await get(fetcher, f"https://127.0.0.1:{runner.addresses[0][1]}/", tmp_path)
-    await runner.cleanup()
+
+FETCH = """
+import asyncio, sys
+from pathlib import Path
+from imgsvc_http.fetching.client import Fetcher
+from imgsvc_http.settings import Fetch, Social
+
+async def main():
+    fetcher = Fetcher(Fetch(private_allowed=("localhost",)), Social())
+    await fetcher.fetch(sys.argv[1], {"X-Token": "secret"}, Path(sys.argv[2]), 10**6)
+    await fetcher.close()
+
+asyncio.run(main())
+"""
+
+
+async def test_tls_works_and_secrets_do_not_leave_it(tmp_path: Path) -> None:
+    seen: list[str | None] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        seen.append(request.headers.get("X-Token"))
+        if request.secure:
+            raise web.HTTPFound(f"{plain}/p")
+        return web.Response(body=PICTURE)
+
+    certificate, key = certificate_files(Server(state_folder=tmp_path / "state"))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    async with serving({"/p": answer}) as there:
+        plain = there.replace("127.0.0.1", "localhost")
+        async with serving({"/p": answer}, tls=context) as url:
+            # What is trusted is read when aiohttp is imported.
+            command = [sys.executable, "-c", FETCH, url.replace("127.0.0.1", "localhost") + "/p"]
+            await asyncio.to_thread(
+                subprocess.run,
+                [*command, str(tmp_path / "source")],
+                check=True,
+                env=os.environ | {"SSL_CERT_FILE": str(certificate)},
+            )
+    assert seen == ["secret", None]
+    assert (tmp_path / "source").read_bytes() == PICTURE

@@ -98,6 +98,22 @@ async def test_tokens_are_sent_as_the_platform_wants_them(tmp_path: Path) -> Non
     assert "Authorization" not in ASKED[1].headers
 
 
+async def test_caches_are_passed_by_at_every_hop(tmp_path: Path) -> None:
+    async with serving({"/picture/{name}": picture}) as elsewhere:
+
+        async def redirect_away(request: web.Request) -> web.Response:
+            raise web.HTTPFound(f"{elsewhere}/picture/x")
+
+        async with serving({"/{user}": redirect_away}) as url:
+            settings = Social(github_url=f"{url}/{{user}}", github_token="secret")
+            fetcher = Fetcher(Fetch(private_allowed=("127.0.0.1",)), settings)
+            ASKED.clear()
+            await fetcher.fetch("github:ada", {}, tmp_path / "picture", 1000)
+            await fetcher.close()
+    assert ASKED[0].headers["Cache-Control"] == "no-cache"
+    assert "Authorization" not in ASKED[0].headers
+
+
 @pytest.mark.parametrize(
     "source",
     ["facebook:ada", "facebook:", "twitter:a b", "twitter:toolongausername", "instagram:a/b", "github:-a",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
 import re
 import time
 import zlib
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
@@ -18,7 +19,7 @@ from yarl import URL
 
 from imgsvc_core.errors import EmptySource, Problem, SourceTooLarge, SourceUnreachable, SpecError
 from imgsvc_http.fetching.addresses import Guard, PrivateAddress
-from imgsvc_http.fetching.social import Profile, is_social, profile_of
+from imgsvc_http.fetching.social import FRESH, Profile, is_social, profile_of
 from imgsvc_http.settings import Fetch, Social
 
 _CHUNK = 1 << 16
@@ -81,31 +82,27 @@ class Fetcher:
         """
         check_headers(headers)
         started = time.perf_counter()
-        try:
-            async with asyncio.timeout(self._settings.total_seconds):
-                profile = profile_of(url, self._social) if is_social(url) else None
-                location, extra = (
-                    (_parsed(url), headers) if profile is None else await self._profile_picture(profile)
-                )
-                async with self._get(location, extra, profile) as response:
-                    size = await _save(response, into, limit_bytes)
-                    name, kind = _name(response), response.content_type
-        except TimeoutError:
-            into.unlink(missing_ok=True)
-            raise SourceUnreachable(
-                f"Source '{_shown(url)}' did not answer completely within {self._settings.total_seconds:g} "
-                "seconds."
-            ) from None
-        except BaseException:
-            into.unlink(missing_ok=True)
-            raise
+        with _new_file(into) as file:
+            try:
+                async with asyncio.timeout(self._settings.total_seconds):
+                    profile = profile_of(url, self._social) if is_social(url) else None
+                    location, extra = (
+                        (_parsed(url), headers) if profile is None else await self._profile_picture(profile)
+                    )
+                    async with self._get(location, extra, profile) as response:
+                        size = await _save(response, file, limit_bytes)
+                        name, kind = _name(response), response.content_type
+            except TimeoutError:
+                raise SourceUnreachable(
+                    f"Source '{_shown(url)}' did not answer completely within "
+                    f"{self._settings.total_seconds:g} seconds."
+                ) from None
         seconds = time.perf_counter() - started
         return Fetched(path=into, name=name, bytes=size, content_type=kind, seconds=seconds)
 
     async def _profile_picture(self, profile: Profile) -> tuple[URL, Mapping[str, str]]:
         """Where a profile picture is, and the headers to fetch it with."""
-        fresh = {"Cache-Control": "no-cache", "Pragma": "no-cache"}
-        location, headers = _parsed(profile.url), {**fresh, **profile.headers}
+        location, headers = _parsed(profile.url), {**FRESH, **profile.headers}
         if profile.picture_in is None:
             return location, headers
         async with self._get(location, headers, profile) as response:
@@ -114,7 +111,7 @@ class Fetcher:
                 body += chunk
                 if len(body) > _MOST_PROFILE_BYTES:
                     raise profile.unusable()
-        return _parsed(profile.picture_in(bytes(body))), fresh
+        return _parsed(profile.picture_in(bytes(body))), FRESH
 
     @asynccontextmanager
     async def _get(
@@ -122,34 +119,36 @@ class Fetcher:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The successful answer at a location, after redirects."""
         shown = _shown(str(location))
+        headers = {**headers, **_authorization(location)}
         for _ in range(self._settings.redirects + 1):
-            try:
-                self._guard.check_literal(location.raw_host or "")
-                async with self._session.get(
-                    _bare(location),
-                    headers={**headers, **_authorization(location)},
-                    allow_redirects=False,
-                ) as response:
-                    if response.status not in _REDIRECTS:
-                        _check_status(response, shown, profile)
+            async with await self._answer(location, headers, shown) as response:
+                if response.status not in _REDIRECTS:
+                    _check_status(response, shown, profile)
+                    try:
                         yield response
-                        return
-                    target = _next(location, response.headers.get("Location", ""), shown)
-            except PrivateAddress as error:
-                raise _refused(error.host, shown) from error
-            except (aiohttp.ClientError, OSError, ValueError) as error:
-                if isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ClientError):
-                    raise
-                cause = _private_cause(error)
-                if cause is not None:
-                    raise _refused(cause.host, shown) from error
-                raise SourceUnreachable(f"Source '{shown}' cannot be fetched: {_reason(error)}.") from error
+                    except aiohttp.ClientError as error:
+                        raise _unreachable(error, shown) from error
+                    return
+                target = _next(location, response.headers.get("Location", ""), shown)
             if target.origin() != location.origin():
-                headers = {}
+                headers = FRESH if profile else {}
+            headers = {**headers, **_authorization(target)}
             location = target
         raise SourceUnreachable(
             f"Source '{shown}' redirects more than {self._settings.redirects} times: give its final URL."
         )
+
+    async def _answer(self, location: URL, headers: Mapping[str, str], shown: str) -> aiohttp.ClientResponse:
+        """What a location answers, a redirect too."""
+        try:
+            self._guard.check_literal(location.raw_host or "")
+            return await self._session.get(_bare(location), headers=headers, allow_redirects=False)
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            if isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ClientError):
+                raise
+            # Some errors carry the whole request, and with it every secret.
+            telling = isinstance(error, aiohttp.ClientResponseError | ValueError)
+            raise _unreachable(error, shown) from (error.__cause__ if telling else error)
 
 
 def check_headers(headers: Mapping[str, str]) -> None:
@@ -213,7 +212,19 @@ def _check_status(response: aiohttp.ClientResponse, shown: str, profile: Profile
         )
 
 
-async def _save(response: aiohttp.ClientResponse, into: Path, limit: int | None) -> int:
+@contextmanager
+def _new_file(path: Path) -> Iterator[BinaryIO]:
+    """A file that is not there after a failure."""
+    with path.open("xb") as file:
+        try:
+            yield file
+            file.flush()
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+
+
+async def _save(response: aiohttp.ClientResponse, file: BinaryIO, limit: int | None) -> int:
     """Write the decoded body into a file; its size."""
     shown = _shown(str(response.url))
     coding = response.headers.get("Content-Encoding", "").strip().lower()
@@ -224,13 +235,14 @@ async def _save(response: aiohttp.ClientResponse, into: Path, limit: int | None)
         raise _too_large(limit, shown)
     decoder = None if coding in ("", "identity") else zlib.decompressobj(zlib.MAX_WBITS | 32)
     size = 0
-    with into.open("xb") as file:
-        async for chunk in response.content.iter_chunked(_CHUNK):
-            size += _write(file, chunk, decoder, shown)
-            while decoder is not None and decoder.unconsumed_tail and (limit is None or size <= limit):
-                size += _write(file, decoder.unconsumed_tail, decoder, shown)
+    async for received in response.content.iter_chunked(_CHUNK):
+        left = received
+        while left:
+            size += _write(file, left, decoder, shown)
             if limit is not None and size > limit:
                 raise _too_large(limit, shown)
+            left = decoder.unconsumed_tail if decoder else b""
+            await asyncio.sleep(0)  # a chunk of a few bytes may unpack to many
     if size == 0:
         raise EmptySource(f"Source '{shown}' is empty; expected an image.")
     if decoder is not None and not decoder.eof:
@@ -242,9 +254,12 @@ def _write(file: BinaryIO, chunk: bytes, decoder: zlib._Decompress | None, shown
     if decoder is None:
         return file.write(chunk)
     try:
-        return file.write(decoder.decompress(chunk, _CHUNK))
+        unpacked = decoder.decompress(chunk, _CHUNK)
     except zlib.error as error:
         raise SourceUnreachable(f"Source '{shown}' has a broken Content-Encoding.") from error
+    if decoder.unused_data:  # kept without a limit if it were ignored
+        raise SourceUnreachable(f"Source '{shown}' goes on after the end of its Content-Encoding.")
+    return file.write(unpacked)
 
 
 def _name(response: aiohttp.ClientResponse) -> str:
@@ -252,7 +267,8 @@ def _name(response: aiohttp.ClientResponse) -> str:
     disposition = response.content_disposition
     given = (disposition.filename if disposition else None) or PurePosixPath(response.url.path).name
     base = given.replace("\\", "/").rpartition("/")[2]
-    return "".join(letter for letter in base if letter.isprintable())[:255]
+    name = "".join(letter for letter in base if letter.isprintable())[:255]
+    return name if name.strip(". ") else ""
 
 
 def _shown(url: str) -> str:
@@ -278,8 +294,19 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ServerDisconnectedError):
         return "the connection ended before the answer was complete"
     if isinstance(error, aiohttp.ClientConnectorError):
-        return f"it cannot be connected to ({error.os_error.strerror or 'no connection'})"
+        reason = os.strerror(error.os_error.errno) if error.os_error.errno else "no connection"
+        return f"it cannot be connected to ({reason})"
     return "its answer is no valid HTTP"
+
+
+def _unreachable(error: BaseException, shown: str) -> SourceUnreachable:
+    refused = _private_cause(error)
+    if refused is None:
+        return SourceUnreachable(f"Source '{shown}' cannot be fetched: {_reason(error)}.")
+    return SourceUnreachable(
+        f"Source '{shown}' cannot be fetched: '{refused.host[:80]}' is not a public address; use a public "
+        "URL, or upload the image."
+    )
 
 
 def _private_cause(error: BaseException) -> PrivateAddress | None:
@@ -289,13 +316,6 @@ def _private_cause(error: BaseException) -> PrivateAddress | None:
             return seen
         seen = seen.__cause__ or seen.__context__
     return None
-
-
-def _refused(host: str, shown: str) -> SourceUnreachable:
-    return SourceUnreachable(
-        f"Source '{shown}' cannot be fetched: '{host[:80]}' is not a public address; use a public URL, "
-        "or upload the image."
-    )
 
 
 def _too_large(limit: int, shown: str) -> SourceTooLarge:

@@ -14,6 +14,9 @@ import attrs
 from imgsvc_core.errors import Problem, SourceUnreachable, SpecError
 from imgsvc_http.settings import Social
 
+FRESH: Mapping[str, str] = {"Cache-Control": "no-cache", "Pragma": "no-cache"}
+"""Headers that keep old pictures of caches away."""
+
 
 @attrs.frozen
 class Platform:
