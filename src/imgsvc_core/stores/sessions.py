@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -74,7 +75,10 @@ async def connect(access: Access) -> Session:
     kind = access.spec.provider + (" keyfile" if access.keyfile is not None else "")
     extra = "s3" if kind == "google" else access.spec.extra
     try:
-        module = importlib.import_module(f"imgsvc_core.stores.providers.{_MODULES[kind]}")
+        name = f"imgsvc_core.stores.providers.{_MODULES[kind]}"
+        module = await asyncio.to_thread(
+            importlib.import_module, name
+        )  # a quarter of a second the first time
     except ImportError as error:
         raise MissingDependency(
             f"Storing at {access.spec.provider} needs a package that is not installed ({error.name}): "

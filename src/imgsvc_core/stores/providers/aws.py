@@ -1,0 +1,16 @@
+"""S3 of Amazon Web Services."""
+
+from __future__ import annotations
+
+from imgsvc_core.stores.declarations import Aws
+from imgsvc_core.stores.providers import s3
+from imgsvc_core.stores.sessions import Access
+
+
+async def connect(access: Access) -> s3.S3Session:
+    """A session at the regional address."""
+    spec = access.spec
+    assert isinstance(spec, Aws)
+    domain = "amazonaws.com.cn" if spec.region.startswith("cn-") else "amazonaws.com"
+    address = f"https://s3.{spec.region}.{domain}"
+    return await s3.connect(access, address, region=spec.region, key=spec.key, secret=spec.secret)

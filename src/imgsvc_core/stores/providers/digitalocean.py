@@ -1,0 +1,15 @@
+"""Spaces of DigitalOcean."""
+
+from __future__ import annotations
+
+from imgsvc_core.stores.declarations import DigitalOcean
+from imgsvc_core.stores.providers import s3
+from imgsvc_core.stores.sessions import Access
+
+
+async def connect(access: Access) -> s3.S3Session:
+    """A session at the regional address; Spaces are signed for as if they all lay in one region."""
+    spec = access.spec
+    assert isinstance(spec, DigitalOcean)
+    address = f"https://{spec.region}.digitaloceanspaces.com"
+    return await s3.connect(access, address, region="us-east-1", key=spec.key, secret=spec.secret)

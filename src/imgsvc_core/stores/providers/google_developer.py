@@ -1,0 +1,21 @@
+"""Google Cloud Storage with developer keys, through its S3-like interface."""
+
+from __future__ import annotations
+
+from imgsvc_core.stores.declarations import Google
+from imgsvc_core.stores.providers import s3
+from imgsvc_core.stores.sessions import Access
+
+
+async def connect(access: Access) -> s3.S3Session:
+    """A session at the one address of all regions."""
+    spec = access.spec
+    assert isinstance(spec, Google)
+    return await s3.connect(
+        access,
+        "https://storage.googleapis.com",
+        region="auto",
+        host_style=False,
+        key=spec.key,
+        secret=spec.secret,
+    )

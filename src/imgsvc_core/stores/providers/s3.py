@@ -1,0 +1,200 @@
+"""The S3 protocol, which four of the providers speak, through s3fs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import re
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import attrs
+import s3fs
+from aiobotocore.session import AioSession
+from botocore.exceptions import BotoCoreError, ClientError
+
+from imgsvc_core.errors import TargetError
+from imgsvc_core.stores.declarations import StoreSpec
+from imgsvc_core.stores.failures import clean, connection_failed, first_cause
+from imgsvc_core.stores.kinds import Pairs
+from imgsvc_core.stores.sessions import Access, refused, unavailable
+
+PART_BYTES = 5 * 2**20
+"""Size of a part of an object that is sent in parts: the smallest that the protocol allows."""
+
+WHOLE_BYTES = 2 * PART_BYTES
+"""Objects up to this size are sent at once: their checksum takes milliseconds of the event loop."""
+
+_PARTS_AT_ONCE = 4
+_ABORT_SECONDS = 5
+_HOST_LABEL = re.compile(r"[a-z0-9-]+")
+_TEMPORARY = frozenset({408, 425, 429})
+_TEMPORARY_CODES = frozenset({"OperationAborted", "RequestTimeout", "SlowDown"})
+
+
+@attrs.frozen
+class S3Session:
+    """Objects written to the buckets of one server."""
+
+    filesystem: s3fs.S3FileSystem = attrs.field(repr=False)
+    endpoint: str
+    host_style: bool  # whether the name of a bucket is part of the host's
+
+    async def write(self, spec: StoreSpec, name: str, data: bytes, content_type: str) -> str:
+        bucket: str = getattr(spec, "bucket")  # noqa: B009 (each store that speaks S3 has one)
+        try:
+            await self._put(spec, {"Bucket": bucket, "Key": name}, data, content_type)
+        except (OSError, BotoCoreError, ClientError) as error:
+            raise _translated(spec, error) from clean(spec, error)
+        return f"{self.address(bucket)}/{quote(name, safe='/~')}"
+
+    def address(self, bucket: str) -> str:
+        """Where the objects of a bucket are read; a certificate covers a host's name only without dots."""
+        if self.host_style and _HOST_LABEL.fullmatch(bucket):
+            return self.endpoint.replace("://", f"://{bucket}.")
+        return f"{self.endpoint}/{bucket}"
+
+    async def close(self) -> None:
+        client = await self.filesystem.set_session()
+        await client.close()
+
+    async def _put(self, spec: StoreSpec, where: Mapping[str, str], data: bytes, content_type: str) -> None:
+        how = parameters(spec, content_type)
+        if len(data) <= WHOLE_BYTES:
+            await self._call("put_object", **where, Body=data, **how)
+            return
+        upload = await self._call("create_multipart_upload", **where, **how)
+        whole = {**where, "UploadId": upload["UploadId"]}
+        try:
+            parts = await self._put_parts(whole, data)
+            await self._call("complete_multipart_upload", **whole, MultipartUpload={"Parts": parts})
+        except BaseException:
+            with contextlib.suppress(OSError, BotoCoreError, ClientError, TimeoutError):
+                async with asyncio.timeout(_ABORT_SECONDS):
+                    await self._call("abort_multipart_upload", **whole)
+            raise
+        if tags := _tags(spec):  # which some servers forget when an object comes in parts
+            tag_set = [{"Key": name, "Value": value} for name, value in tags]
+            await self._call("put_object_tagging", **where, Tagging={"TagSet": tag_set})
+
+    async def _put_parts(self, where: Mapping[str, str], data: bytes) -> list[dict[str, Any]]:
+        turn = asyncio.Semaphore(_PARTS_AT_ONCE)
+
+        async def put(number: int, start: int) -> dict[str, Any]:
+            async with turn:
+                body = data[start : start + PART_BYTES]
+                answer = await self._call("upload_part", **where, PartNumber=number, Body=body)
+                return {"PartNumber": number, "ETag": answer["ETag"]}
+
+        starts = range(0, len(data), PART_BYTES)
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [
+                    group.create_task(put(number, start)) for number, start in enumerate(starts, start=1)
+                ]
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from None
+        return [task.result() for task in tasks]
+
+    async def _call(self, method: str, **arguments: Any) -> Any:
+        return await self.filesystem._call_s3(method, **arguments)
+
+
+async def connect(
+    access: Access,
+    address: str,
+    *,
+    region: str,
+    host_style: bool = True,
+    token_provider: object | None = None,
+    **credentials: str | None,
+) -> S3Session:
+    """A session with the server at an address; trying again is left to the policy that all stores share."""
+    replaced = access.spec.provider in access.endpoints
+    endpoint = access.endpoint(access.spec.provider, address)
+    host_style = host_style and not replaced
+    settings: dict[str, Any] = {
+        "connect_timeout": 5,
+        "read_timeout": 30,
+        "max_pool_connections": 64,
+        "retries": {"total_max_attempts": 1, "mode": "standard"},
+        "request_checksum_calculation": "when_required",
+        "response_checksum_validation": "when_required",
+        "s3": {"addressing_style": "virtual" if host_style else "path"},
+    }
+    if token_provider is not None:
+        settings["signature_version"] = "bearer"
+    filesystem = s3fs.S3FileSystem(
+        **credentials,
+        asynchronous=True,
+        skip_instance_cache=True,
+        endpoint_url=endpoint,
+        session=await _client_session(token_provider),
+        client_kwargs={"region_name": region},
+        config_kwargs=settings,
+    )
+    filesystem.retries = 1
+    await filesystem.set_session()
+    return S3Session(filesystem, endpoint, host_style)
+
+
+def parameters(spec: StoreSpec, content_type: str) -> dict[str, Any]:
+    """How an object is written, in the words of the S3 protocol."""
+    found: dict[str, Any] = {"ACL": canned_acl(spec), "ContentType": content_type}
+    storage_class = getattr(spec, "storage_class", "standard")
+    if storage_class != "standard":
+        found["StorageClass"] = storage_class.upper().replace("-", "_")
+    if metadata := getattr(spec, "metadata", ()):
+        found["Metadata"] = dict(metadata)
+    if tags := _tags(spec):
+        found["Tagging"] = urlencode(tags)
+    for name, value in getattr(spec, "headers", ()):
+        found[name.replace("-", "")] = parsedate_to_datetime(value) if name == "Expires" else value
+    return found
+
+
+def canned_acl(spec: StoreSpec) -> str:
+    """``publicRead`` as S3 writes it: ``public-read``."""
+    acl: str = getattr(spec, "acl")  # noqa: B009
+    return re.sub("[A-Z]", lambda letter: f"-{letter[0].lower()}", acl)
+
+
+def _tags(spec: StoreSpec) -> Pairs:
+    return getattr(spec, "tags", ())
+
+
+async def _client_session(token_provider: object | None) -> AioSession:
+    """What clients are made from, with all descriptions of the protocol read; making one is quick then."""
+    shared = await asyncio.to_thread(_warm_session)
+    if token_provider is None:
+        return shared
+    session = AioSession()
+    session.register_component("data_loader", shared.get_component("data_loader"))
+    session.register_component("token_provider", token_provider)
+    return session
+
+
+@functools.cache
+def _warm_session() -> AioSession:
+    session = AioSession()
+    loader = session.get_component("data_loader")
+    for name in ("service-2", "endpoint-rule-set-1", "paginators-1"):
+        loader.load_service_model("s3", name)
+    for name in ("endpoints", "partitions", "sdk-default-configuration"):
+        loader.load_data_with_path(name)
+    return session
+
+
+def _translated(spec: StoreSpec, error: BaseException) -> TargetError:
+    answer = first_cause(error, ClientError)
+    if answer is None:
+        return connection_failed(spec, error)
+    status = answer.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    said = answer.response.get("Error", {})
+    code, message = str(said.get("Code", status)), str(said.get("Message") or "without an explanation")
+    if status in _TEMPORARY or (status >= 500 and status != 501) or code in _TEMPORARY_CODES:
+        return unavailable(spec, f"{code}: {message}")
+    return refused(spec, code, message)
