@@ -12,3 +12,5 @@ PRINCIPAL = web.RequestKey("principal", Principal)
 RATE = web.RequestKey("rate", RateState)
 BINARY = web.RequestKey("binary", bool)
 """Whether the answer is to be a picture, with everything else in a header."""
+INVITED = web.RequestKey("invited", bool)
+"""There, where a client that held its body back was told to send it."""

@@ -16,6 +16,7 @@ from imgsvc_core.errors import ImgsvcError
 from imgsvc_http import refusals
 from imgsvc_http.answers import failure, no_picture
 from imgsvc_http.context import BINARY, PRINCIPAL, RATE, REQUEST_ID
+from imgsvc_http.receiving import waits_for_invitation
 from imgsvc_http.refusals import Refusal
 from imgsvc_http.routing import route_of
 from imgsvc_http.services import services_of
@@ -91,6 +92,8 @@ async def require_key(request: web.Request, handler: Handler) -> web.StreamRespo
 async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
     """On every response: its id, and how much of the rate is left."""
     response.headers["Server"] = "imgsvc"
+    if waits_for_invitation(request):
+        response.headers["Connection"] = "close"  # its body does not come now, nor may it come later
     if REQUEST_ID in request:
         response.headers["X-Request-Id"] = request[REQUEST_ID]
     if RATE in request:

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-from aiohttp import BodyPartReader, MultipartReader, web
+from aiohttp import BodyPartReader, HttpVersion11, MultipartReader, web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from imgsvc_http.context import INVITED
 from imgsvc_http.refusals import (
     body_too_large,
     body_too_slow,
@@ -73,6 +74,7 @@ async def read_json(request: web.Request, *, limit: int, seconds: float) -> Any:
 async def read_body(request: web.Request, *, limit: int, seconds: float) -> bytes:
     """All bytes of a body."""
     _check_announced(request, limit, "The body")
+    await _invite(request)
     body = bytearray()
     async with _in_time(seconds):
         async for chunk in request.content.iter_any():
@@ -92,6 +94,7 @@ async def read_upload(
     if request.content_type not in _FORMS:
         raise unsupported_media_type("multipart/form-data", request.headers.get("Content-Type", ""))
     _check_announced(request, limit + json_limit, "The form")
+    await _invite(request)
     name, document, seen = "", {}, set()
     async with _in_time(seconds):
         async for part in _parts(request):
@@ -198,6 +201,20 @@ async def _in_time(seconds: float) -> AsyncIterator[None]:
 def _check_announced(request: web.Request, limit: int, what: str) -> None:
     if request.content_length is not None and request.content_length > limit:
         raise body_too_large(what, limit)
+
+
+async def _invite(request: web.Request) -> None:
+    """Tell a client that waits for it to send its body."""
+    if waits_for_invitation(request):
+        request[INVITED] = True
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0
+
+
+def waits_for_invitation(request: web.Request) -> bool:
+    """Whether the client holds its body back, and has not been told to send it."""
+    expects = request.headers.get("Expect", "").strip().lower() == "100-continue"
+    return expects and request.version >= HttpVersion11 and INVITED not in request
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

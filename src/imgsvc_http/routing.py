@@ -69,9 +69,9 @@ def add_routes(app: web.Application, routes: Sequence[Route]) -> None:
     """Let the application answer at the routes."""
     for route in routes:
         if route.method == "GET":
-            app.router.add_get(route.path, route.handler, allow_head=True)
+            app.router.add_get(route.path, route.handler, allow_head=True, expect_handler=_say_nothing_yet)
         else:
-            app.router.add_route(route.method, route.path, route.handler)
+            app.router.add_route(route.method, route.path, route.handler, expect_handler=_say_nothing_yet)
     app[_ROUTES] = {route.handler: route for route in routes}
 
 
@@ -79,3 +79,7 @@ def route_of(request: web.Request) -> Route | None:
     """The route that a request takes; ``None`` for unknown paths and methods."""
     routes = request.config_dict.get(_ROUTES, {})
     return routes.get(request.match_info.handler)
+
+
+async def _say_nothing_yet(request: web.Request) -> None:
+    """A client that waits to be told to send its body is told when the body is read, if it ever is."""
