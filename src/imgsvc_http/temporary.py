@@ -16,7 +16,8 @@ from aiohttp import web
 from imgsvc_core.codecs.table import FORMATS
 from imgsvc_http.refusals import Refusal, gone, not_found
 
-_NAME = re.compile(r"([0-9a-z]{6,9})-([A-Za-z0-9_-]{32})(\.[a-z0-9]{2,5})")
+_NAME = re.compile(r"([0-9a-z]{6,7})-([A-Za-z0-9_-]{32})(\.[a-z0-9]{2,5})")
+_RANGE = re.compile(r"bytes=(?:([0-9]{1,30})-([0-9]{1,30})?|-([0-9]{1,30}))")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _PIECE = 1 << 18
 _TYPES = {row.suffix: row.media_type for row in FORMATS.values()}
@@ -62,7 +63,7 @@ class TemporaryStorage:
         """The bytes from ``start`` up to ``end``, in pieces."""
         while start < end:
             stop = min(start + _PIECE, end)
-            piece = await asyncio.to_thread(self._fs.cat_file, self._path(name), start, stop)
+            piece = await asyncio.to_thread(self._fs.cat_file, self._path(name), start=start, end=stop)
             yield bytes(piece)
             start = stop
 
@@ -71,7 +72,11 @@ class TemporaryStorage:
         await asyncio.to_thread(self._remove, name)
 
     async def sweep(self, now: datetime) -> int:
-        """Delete what has expired; how many there were."""
+        """Delete what has expired; how many there were.
+
+        Raises:
+            ExceptionGroup: some cannot be deleted; all others are.
+        """
         return await asyncio.to_thread(self._sweep, now)
 
     @property
@@ -82,7 +87,8 @@ class TemporaryStorage:
         if self._opened is None:
             import fsspec
 
-            fs, root = fsspec.core.url_to_fs(self._url)
+            # A cached listing would hide what other nodes have stored since.
+            fs, root = fsspec.core.url_to_fs(self._url, use_listings_cache=False)
             fs.makedirs(root, exist_ok=True)
             self._opened = fs, root
         return self._opened
@@ -106,9 +112,17 @@ class TemporaryStorage:
 
     def _sweep(self, now: datetime) -> int:
         fs, root = self._open()
-        fs.invalidate_cache()
         names = [str(path).rpartition("/")[2] for path in fs.ls(root, detail=False)]
-        return sum(self._remove(name) for name in names if _has_expired(name, now))
+        swept, failures = 0, []
+        for name in names:
+            if _has_expired(name, now):
+                try:
+                    swept += self._remove(name)
+                except OSError as error:
+                    failures.append(error)
+        if failures:
+            raise ExceptionGroup("some expired pictures cannot be deleted", failures)
+        return swept
 
 
 def expiry_of(name: str) -> datetime | None:
@@ -163,12 +177,12 @@ async def serve(
 
 def _range(request: web.Request, size: int, etag: str) -> tuple[int, int]:
     """Start and end of the bytes that are wanted; all, where the range is of another kind or version."""
-    asked = request.headers.get("Range", "")
-    if not re.fullmatch(r"bytes=(\d+-\d*|-\d+)", asked) or request.headers.get("If-Range", etag) != etag:
+    asked = _RANGE.fullmatch(request.headers.get("Range", ""))
+    if asked is None or request.headers.get("If-Range", etag) != etag:
         return 0, size
-    first, _, last = asked.removeprefix("bytes=").partition("-")
-    start, end = (int(first), int(last) + 1 if last else size) if first else (max(0, size - int(last)), size)
-    end = min(end, size)
+    first, last, suffix = asked.groups()
+    start = int(first) if first else max(0, size - int(suffix))
+    end = min(int(last) + 1 if last else size, size)
     if start >= end:
         raise Refusal(
             HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
