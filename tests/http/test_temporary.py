@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
 
 import aiohttp
+import fsspec
 import pytest
 from aiohttp import web
 from hypothesis import given
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from imgsvc_core.codecs.table import FORMATS
 from imgsvc_http.refusals import Refusal
 from imgsvc_http.temporary import TemporaryStorage, expiry_of, serve
+from tests.stores.servers import cache, processes
 
 pytestmark = pytest.mark.asyncio
 
@@ -25,9 +27,30 @@ HOUR = timedelta(hours=1)
 DATA = bytes(range(256)) * 4000
 
 
-@pytest.fixture(params=["file", "memory"])
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[str]:
+    """URL of a bucket on an S3 server."""
+    program = cache.folder("moto") / "bin/moto_server"
+    port = processes.free_ports(1)[0]
+    address = f"http://127.0.0.1:{port}"
+    access = {"AWS_ENDPOINT_URL": address, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
+    with processes.working_folder() as folder, pytest.MonkeyPatch.context() as patch:
+        for name, value in access.items():
+            patch.setenv(name, value)
+        log = folder / "log"
+        with processes.running([program, "-H", "127.0.0.1", "-p", str(port)], log) as process:
+            processes.wait_for_http(address, process, log)
+            fsspec.filesystem("s3", skip_instance_cache=True).mkdir("temporary")
+            yield "s3://temporary"
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+
+
+@pytest.fixture(params=["file", "memory", "s3"])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> TemporaryStorage:
-    url = tmp_path.as_uri() + "/results" if request.param == "file" else f"memory://{uuid4().hex}/results"
+    if request.param == "s3":
+        url = f"{request.getfixturevalue('bucket')}/{uuid4().hex}"
+    else:
+        url = tmp_path.as_uri() + "/results" if request.param == "file" else f"memory://{uuid4().hex}/results"
     return TemporaryStorage(url, HOUR.total_seconds())
 
 
@@ -97,6 +120,9 @@ async def test_names_cannot_be_guessed(storage: TemporaryStorage) -> None:
         ("bytes=5-1", 416, None),
         (f"bytes={len(DATA)}-", 416, None),
         ("bytes=-0", 416, None),
+        (f"bytes={'9' * 30}-", 416, None),
+        (f"bytes={'9' * 5000}-", 200, DATA),
+        ("bytes=\u0661-", 200, DATA),
     ],
 )
 async def test_ranges(asked: str, status: int, expected: bytes | None, storage: TemporaryStorage) -> None:
@@ -138,8 +164,9 @@ async def test_an_hour_later_it_is_gone(storage: TemporaryStorage) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["", "x", "../secret.png", "..%2Fsecret.png", "zzzzzz-" + "A" * 32 + ".png",
-     "zzzzzz-" + "A" * 32 + ".exe", "zzzzzz-" + "A" * 32, "%00", "zzzzzz-" + "A" * 31 + "/.png"],
+    ["", "x", "../secret.png", "..%2Fsecret.png", "%00",
+     *(f"{expiry}-{'A' * 32}.png" for expiry in ("zzzzzz", "zzzzzzz", "zzzzzzzzz")),
+     f"zzzzzz-{'A' * 32}.exe", f"zzzzzz-{'A' * 32}", f"zzzzzz-{'A' * 31}/.png"],
 )  # fmt: skip
 async def test_other_names_are_unknown(name: str, storage: TemporaryStorage, tmp_path: Path) -> None:
     (tmp_path / "secret.png").write_text("secret")
@@ -161,6 +188,28 @@ async def test_sweeping_takes_what_has_expired_also_after_a_restart(tmp_path: Pa
     assert left == {young.name, "unrelated.txt"}
     assert old.name not in left
     assert await after.sweep(NOW + timedelta(minutes=91)) == 1
+
+
+async def test_what_another_node_stored_after_a_sweep_is_found(bucket: str) -> None:
+    folder = uuid4().hex
+    storage = TemporaryStorage(f"{bucket}/{folder}", 3600)
+    stored = await storage.put(DATA, "image/png", NOW)
+    assert await storage.sweep(NOW) == 0
+    other = f"{stored.name.partition('-')[0]}-{'A' * 32}.png"
+    fsspec.filesystem("s3", skip_instance_cache=True).pipe_file(f"temporary/{folder}/{other}", DATA)
+    async with served(storage) as client, client.get(f"/{other}") as answer:
+        assert (answer.status, await answer.read()) == (200, DATA)
+
+
+async def test_what_cannot_be_deleted_keeps_nothing_else(tmp_path: Path) -> None:
+    storage = TemporaryStorage(tmp_path.as_uri(), 3600)
+    names = sorted([(await storage.put(DATA, "image/png", NOW)).name for _ in range(5)])
+    for name in (names[0], names[3]):
+        (tmp_path / name).unlink()
+        (tmp_path / name / "within").mkdir(parents=True)
+    with pytest.raises(ExceptionGroup, match="cannot be deleted"):
+        await storage.sweep(NOW + 2 * HOUR)
+    assert {path.name for path in tmp_path.iterdir()} == {names[0], names[3]}
 
 
 async def test_a_deleted_picture_is_unknown(storage: TemporaryStorage) -> None:
