@@ -12,6 +12,7 @@ from imgsvc_http.routes import ROUTES
 from imgsvc_http.routing import Reply, Route, add_routes
 from imgsvc_http.services import SERVICES, open_services
 from imgsvc_http.settings import Settings
+from imgsvc_http.webhooks.runner import WEBHOOKS
 
 
 def create_app(settings: Settings | None = None) -> web.Application:
@@ -37,8 +38,10 @@ def create_app(settings: Settings | None = None) -> web.Application:
     app.on_response_prepare.append(add_headers)
 
     async def services(app: web.Application) -> AsyncIterator[None]:
-        async with open_services(settings) as opened:
-            app[SERVICES] = opened
+        from imgsvc_http.webhooks.opening import open_webhooks
+
+        async with open_services(settings) as opened, open_webhooks(opened) as webhooks:
+            app[SERVICES], app[WEBHOOKS] = opened, webhooks
             yield
 
     async def stop(app: web.Application) -> None:

@@ -39,18 +39,18 @@ async def process(
     *,
     fetch_ms: float = 0.0,
     accept: str | None = None,
+    patient: bool = False,
 ) -> Processed:
     """Process a source that lies in a file.
 
-    Only a result that has reached its place counts in the quota.
+    Only a result that has reached its place counts in the quota. A ``patient`` request waits for its turn,
+    however many there are.
 
     Raises:
         ImgsvcError: the picture cannot be processed, or the result not stored.
         Refusal: the quota is used up, or there is no room.
     """
-    quota = await accounts.usage(services.db, account_id, now())
-    if quota is None or quota.remaining == 0:
-        raise quota_exceeded(quota.total if quota else 0)
+    total = await check_quota(services, account_id)
     task = Task(
         source=source,
         name=name,
@@ -59,14 +59,22 @@ async def process(
         watermark=await _watermark(services, account_id, asked),
         accept=accept,
     )
-    done = await services.workers.process(task)
+    done = await services.workers.process(task, patient=patient)
     started = time.perf_counter()
-    async with _counted(services, account_id, quota.total):
+    async with _counted(services, account_id, total):
         place = await _put(services, account_id, asked, done)
     store_ms = round(1000 * (time.perf_counter() - started), 3)
     timing = {"fetch": round(fetch_ms, 3), **done.timing, "store": store_ms}
     fields = {"input": done.input, "output": {**done.output, **place}, "timing": timing}
     return Processed(fields=fields, data=done.data, media_type=done.media_type)
+
+
+async def check_quota(services: Services, account_id: str) -> int:
+    """The monthly quota of an account; refuses where nothing is left of it."""
+    quota = await accounts.usage(services.db, account_id, now())
+    if quota is None or quota.remaining == 0:
+        raise quota_exceeded(quota.total if quota else 0)
+    return quota.total
 
 
 @contextlib.asynccontextmanager

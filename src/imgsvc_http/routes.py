@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from imgsvc_http.endpoints import account, health, images, keyfiles, processing, watermarks
+from imgsvc_http.endpoints import account, health, images, keyfiles, processing, watermarks, webhooks
 from imgsvc_http.routing import Route
 
 ROUTES: tuple[Route, ...] = (
     *processing.ROUTES,
+    *webhooks.ROUTES,
     *account.ROUTES,
     *watermarks.ROUTES,
     *keyfiles.ROUTES,

@@ -98,6 +98,7 @@ SUCCESS = _success({})
 RESULT = _success(
     {"id": {"type": "string", "format": "uuid"}, "input": _IMAGE, "output": _OUTPUT, "timing": _TIMING}
 )
+ACCEPTED = _success({"id": {"type": "string", "format": "uuid"}})
 DELETED = _success({"id": _TEXT})
 ACCOUNT = _success(
     {
@@ -156,3 +157,20 @@ FAILURE: Schema = {
     },
     "required": ["success", "code", "id", "error", "message"],
 }
+_WEBHOOK: Schema = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string", "format": "uuid"},
+        "status": {"type": "string", "enum": ["created", "scheduled", "dispatched", "delivered", "failed"]},
+        "created_at": _TIME,
+        "updated_at": _TIME,
+        "code": {**_COUNT, "description": "Status that the endpoint answered; 0 before."},
+        "payload": {
+            "description": "What was or will be posted; null until the picture is processed.",
+            "anyOf": [RESULT, FAILURE, {"type": "null"}],
+        },
+    },
+    "required": ["id", "status", "created_at", "updated_at", "code", "payload"],
+}
+WEBHOOK = _success({"webhook": _WEBHOOK})
+WEBHOOKS = _success({"webhooks": {"type": "array", "items": _WEBHOOK}})

@@ -61,12 +61,13 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
     app = create_app(settings)
     runner = web.AppRunner(app, shutdown_timeout=settings.server.shutdown_seconds)
     await runner.setup()
+    told = _when_told_to_end()
     try:
         listener = Listener(runner, listening, tls)
         await listener.start()
         key = await first_key(app[SERVICES])
         greet(Greeting(settings.base_url, key, sample_command(settings, key)))
-        await _told_to_end()
+        await told.wait()
         _log.info("Finishing what runs.")
     finally:
         await runner.cleanup()
@@ -111,10 +112,11 @@ def _quoted(path: Path) -> str:
     return shlex.quote(str(path.absolute()))
 
 
-async def _told_to_end() -> None:
+def _when_told_to_end() -> asyncio.Event:
+    """Set when the process is interrupted or terminated."""
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):
             loop.add_signal_handler(number, told.set)
-    await told.wait()
+    return told

@@ -69,12 +69,19 @@ class Workers:
         if self._busy >= self._room:
             raise overloaded(_RETRY_SECONDS)
 
-    async def process(self, task: Task) -> Done:
+    @property
+    def number(self) -> int:
+        """How many processes there are."""
+        return self._pool.workers
+
+    async def process(self, task: Task, *, patient: bool = False) -> Done:
         """Process a picture; cancelling stops the work.
 
-        Raises what `imgsvc_core.process` raises, `WorkerDied`, and `Refusal` where there is no room.
+        Raises what `imgsvc_core.process` raises, `WorkerDied`, and `Refusal` where there is no room and the
+        request is not ``patient``.
         """
-        self.check_room()
+        if not patient:
+            self.check_room()
         self._busy += 1
         threads = max(1, self._pool.workers // self._busy)
         seconds = None if task.limits.seconds is None else task.limits.seconds + _GRACE_SECONDS

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from imgsvc_http import answers, schemas
 from imgsvc_http.answers import Answer
 from imgsvc_http.context import BINARY, PRINCIPAL, REQUEST_ID
 from imgsvc_http.once import HEADER, once
-from imgsvc_http.pipeline import Processed, process
+from imgsvc_http.pipeline import Processed, check_quota, process
 from imgsvc_http.processing_request import (
     ProcessingRequest,
     asks_for_binary,
@@ -27,6 +28,8 @@ from imgsvc_http.receiving import read_json, read_upload
 from imgsvc_http.refusals import Refusal
 from imgsvc_http.routing import Body, Parameter, Reply, Route
 from imgsvc_http.services import Services, services_of
+from imgsvc_http.webhooks.records import Asked
+from imgsvc_http.webhooks.runner import WEBHOOKS
 
 Obtain = Callable[[Path], Awaitable[tuple[str, float]]]
 """Puts the source into a file; gives its name, and the milliseconds that it took."""
@@ -50,7 +53,13 @@ async def fetch(request: web.Request) -> web.StreamResponse:
         return (_canonical(document), _mode(request))
 
     with services.incoming.path() as path:
-        answer = await once(request, parts, lambda: _answer(request, asked, path, obtain), _failed(request))
+
+        async def work() -> Answer:
+            if asked.webhook is not None:
+                return await _accept(request, document, None, "")
+            return await _answer(request, asked, path, obtain)
+
+        answer = await once(request, parts, work, _failed(request))
     return answer.response()
 
 
@@ -75,7 +84,12 @@ async def upload(request: web.Request) -> web.StreamResponse:
         async def parts() -> tuple[bytes, ...]:
             return (await asyncio.to_thread(_digest, path), _canonical(received.document), _mode(request))
 
-        answer = await once(request, parts, lambda: _answer(request, asked, path, obtain), _failed(request))
+        async def work() -> Answer:
+            if asked.webhook is not None:
+                return await _accept(request, received.document, path, received.name)
+            return await _answer(request, asked, path, obtain)
+
+        answer = await once(request, parts, work, _failed(request))
     return answer.response()
 
 
@@ -90,6 +104,21 @@ def _asked(request: web.Request, services: Services, document: Any, *, fetching:
             message = "Response 'mode' parameter must not be binary together with " + " or ".join(conflicts)
             raise SpecError([Problem("response.mode", message)])
     return asked
+
+
+async def _accept(request: web.Request, document: Any, path: Path | None, name: str) -> Answer:
+    """Keep an asynchronous request durably, and answer its id."""
+    webhooks, account_id = request.config_dict[WEBHOOKS], request[PRINCIPAL].account_id
+    await check_quota(services_of(request), account_id)
+    source = None if path is None else await webhooks.sources.keep(path)
+    try:
+        asked = Asked(document=document, source=source, source_name=name)
+        await webhooks.accept(request[REQUEST_ID], account_id, asked)
+    except BaseException:
+        if source is not None:
+            await webhooks.sources.delete(source)
+        raise
+    return answers.success(HTTPStatus.ACCEPTED, id=request[REQUEST_ID])
 
 
 async def _answer(request: web.Request, asked: ProcessingRequest, path: Path, obtain: Obtain) -> Answer:
@@ -143,6 +172,10 @@ _REPLIES = {
             "X-Svc-Metadata": "In binary mode: the result as JSON in ASCII.",
             "X-Svc-Meta": "The same as X-Svc-Metadata.",
         },
+    ),
+    202: Reply(
+        doc="Accepted: the result will be posted to the webhook.",
+        contents={"application/json": schemas.ACCEPTED},
     ),
 }
 _FAILURES = (400, 402, 408, 409, 413, 415, 422, 424, 500, 503)

@@ -145,3 +145,24 @@ class AnswerRow(Base):
     status: Mapped[int | None]
     headers: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
     body: Mapped[bytes | None]
+
+
+class WebhookRow(Base):
+    """An asynchronous request: accepted, processed, and notified."""
+
+    __tablename__ = "webhooks"
+    __table_args__ = (
+        Index("ix_webhooks_account_id_created_at", "account_id", "created_at", "id"),
+        Index("ix_webhooks_account_id_status_created_at", "account_id", "status", "created_at", "id"),
+        Index("ix_webhooks_created_at", "created_at"),
+    )
+
+    id: Mapped[str] = _id()
+    account_id: Mapped[str] = mapped_column(ForeignKey("accounts.id", ondelete="CASCADE"))
+    status: Mapped[str] = mapped_column(String(16))
+    code: Mapped[int]  # what the endpoint answered, 0 before
+    request: Mapped[bytes]  # encrypted with the master key, as it may hold credentials
+    payload: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    due_at: Mapped[datetime | None]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]

@@ -1,0 +1,110 @@
+"""Posting a notification, signed by the Standard Webhooks convention."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import aiohttp
+import attrs
+from yarl import URL
+
+from imgsvc_http.fetching.addresses import Guard
+
+_AGAIN = frozenset({408, 425, 429})
+
+
+@attrs.frozen
+class Outcome:
+    """What became of an attempt; ``code`` is 0 where there was no answer."""
+
+    code: int
+    allowed: bool = True
+
+    @property
+    def delivered(self) -> bool:
+        """Whether the endpoint took it."""
+        return 200 <= self.code < 300
+
+    @property
+    def worth_repeating(self) -> bool:
+        """Whether another attempt may end better."""
+        return self.allowed and (self.code == 0 or self.code in _AGAIN or self.code >= 500)
+
+
+class Deliverer:
+    """Posts notifications over one session; redirects are answers like any other.
+
+    Args:
+        guard: decides which addresses may be notified.
+        seconds: how long an endpoint may take.
+        user_agent: what the service calls itself.
+    """
+
+    def __init__(self, guard: Guard, seconds: float, user_agent: str) -> None:
+        self._guard = guard
+        self._seconds = seconds
+        self._session = aiohttp.ClientSession(
+            connector=guard.connector(limit=0),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": user_agent, "Content-Type": "application/json"},
+        )
+
+    async def close(self) -> None:
+        """Close the session."""
+        await self._session.close()
+
+    async def post(self, url: str, id_: str, payload: Mapping[str, Any], secret: str) -> Outcome:
+        """Post a payload; never raises for what the endpoint does."""
+        body = json.dumps(payload, separators=(",", ":")).encode()
+        location = URL(url)
+        headers = {**signature(id_, int(time.time()), body, secret), **_authorization(location)}
+        try:
+            self._guard.check_literal(location.raw_host or "")
+            async with (
+                asyncio.timeout(self._seconds),
+                self._session.post(
+                    location.with_user(None).with_fragment(None),
+                    data=body,
+                    headers=headers,
+                    allow_redirects=False,
+                ) as response,
+            ):
+                return Outcome(response.status)
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            return Outcome(0, allowed=not _is_private(error))
+
+
+def signature(id_: str, timestamp: int, body: bytes, secret: str) -> dict[str, str]:
+    """The headers that sign a notification (standardwebhooks.com, version 1: HMAC-SHA256)."""
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    signed = hmac.new(key, f"{id_}.{timestamp}.".encode() + body, hashlib.sha256).digest()
+    return {
+        "webhook-id": id_,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": f"v1,{base64.b64encode(signed).decode('ascii')}",
+    }
+
+
+def _authorization(location: URL) -> dict[str, str]:
+    if location.user is None and location.password is None:
+        return {}
+    credentials = f"{location.user or ''}:{location.password or ''}".encode()
+    return {"Authorization": f"Basic {base64.b64encode(credentials).decode('ascii')}"}
+
+
+def _is_private(error: BaseException) -> bool:
+    from imgsvc_http.fetching.addresses import PrivateAddress
+
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, PrivateAddress):
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False

@@ -1,0 +1,123 @@
+"""The durable engine: work that was put into it is done, although processes die.
+
+It is DBOS, which keeps its queues in the service's own database, so that a record and the work on it are
+committed together. Work may be done more than once; `runner` is written for that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import Any
+
+from dbos import DBOS, DBOSClient, DBOSConfig
+from sqlalchemy import Connection
+
+Job = Callable[[str, int], Awaitable[None]]
+"""Work on the request of an id; the number counts attempts."""
+
+# The version stays as long as queued work means the same to every version of the service.
+_VERSION = "1"
+_SCHEMA = "imgsvc_engine"
+_POLL_SECONDS = 0.1
+_THREADS = 32
+_ENDED = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
+
+
+class Engine:
+    """Runs jobs by name, on this node's event loop.
+
+    Args:
+        database_url: the service's database.
+        node: the name of this node; one that comes back takes its interrupted work up again.
+        jobs: the work by name, and how much of each may be under way on this node.
+    """
+
+    def __init__(self, database_url: str, node: str, jobs: Mapping[str, tuple[Job, int]]) -> None:
+        self._url = database_url
+        self._node = node
+        self._jobs = jobs
+        self._client: DBOSClient | None = None
+
+    async def start(self) -> None:
+        """Take work from now on."""
+        logging.getLogger("dbos").setLevel(logging.WARNING)
+        config: DBOSConfig = {
+            "name": "imgsvc",
+            "system_database_url": self._url,
+            "application_version": _VERSION,
+            "executor_id": self._node,
+            "dbos_system_schema": _SCHEMA,
+            "log_level": "WARNING",
+            "max_executor_threads": _THREADS,
+        }
+        DBOS(config=config)
+        for name, (job, _) in self._jobs.items():
+            DBOS.workflow(name=name)(_as_workflow(job))
+        DBOS.launch()
+        for name, (_, most) in self._jobs.items():
+            await DBOS.register_queue_async(name, worker_concurrency=most, polling_interval_sec=_POLL_SECONDS)
+        self._client = await asyncio.to_thread(
+            DBOSClient,
+            system_database_url=self._url,
+            dbos_system_schema=_SCHEMA,
+            application_name="imgsvc",
+        )
+
+    async def stop(self, seconds: float) -> None:
+        """Let running jobs finish for a while; the rest goes on when the node comes back."""
+        if self._client is not None:
+            await asyncio.to_thread(self._client.destroy)
+        await asyncio.to_thread(
+            DBOS.destroy, destroy_registry=True, workflow_completion_timeout_sec=int(seconds)
+        )
+        # The engine has put its own threads behind the loop, and they are gone now.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
+
+    def enqueue(
+        self, name: str, id_: str, *, attempt: int = 1, delay: float = 0
+    ) -> Callable[[Connection], None]:
+        """Puts a job into the queue, within the transaction of a connection."""
+        client = self._client
+        assert client is not None
+
+        def put(connection: Connection) -> None:
+            options: Any = {
+                "workflow_name": name,
+                "queue_name": name,
+                "workflow_id": f"{id_}:{name}:{attempt}",
+                "app_version": _VERSION,
+            }
+            if delay > 0:
+                options["delay_seconds"] = delay
+            client.enqueue_in_transaction(connection, options, id_, attempt)
+
+        return put
+
+    async def forget(self, ids: Iterable[str]) -> None:
+        """Delete what is kept of the ended work on requests."""
+        prefixes = [f"{id_}:" for id_ in ids]
+        if not prefixes:
+            return
+        ended = await DBOS.list_workflows_async(
+            workflow_id_prefix=prefixes, status=_ENDED, load_input=False, load_output=False
+        )
+        if ended:
+            await DBOS.delete_workflows_async([item.workflow_id for item in ended])
+
+
+def _as_workflow(job: Job) -> Callable[[str, int], Awaitable[None]]:
+    async def workflow(id_: str, attempt: int) -> None:
+        await job(id_, attempt)
+
+    workflow.__qualname__ = f"workflow_{uuid.uuid4().hex}"
+    return workflow
+
+
+def node_name(configured: str, started: datetime) -> str:
+    """The name of a node that has none: one for each start, so that no two nodes share it."""
+    return configured or f"node-{started:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"

@@ -1,0 +1,55 @@
+"""Webhooks of a running service."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+from imgsvc_http.fetching.addresses import Guard
+from imgsvc_http.services import Services, now
+from imgsvc_http.webhooks.delivery import Deliverer
+from imgsvc_http.webhooks.engine import Engine, node_name
+from imgsvc_http.webhooks.runner import DELIVER, PROCESS, Webhooks
+from imgsvc_http.webhooks.sources import PendingSources
+from imgsvc_http.webhooks.takeover import keep_watch
+
+_DELIVERIES = 200
+_FORGET_SECONDS = 600
+_SINGLE_NODE = "imgsvc"
+
+
+@contextlib.asynccontextmanager
+async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
+    """Take up what was left, and work until the block ends."""
+    settings = services.settings
+    several = services.db.engine.dialect.name == "postgresql"
+    node = node_name("" if several else _SINGLE_NODE, now())
+    deliverer = Deliverer(
+        Guard.allowing(settings.fetch.private_allowed), settings.webhooks.seconds, settings.fetch.user_agent
+    )
+    webhooks = Webhooks(services, deliverer, PendingSources(f"{settings.temporary_url.rstrip('/')}-pending"))
+    jobs = {
+        PROCESS: (webhooks.process, max(2, 2 * services.workers.number)),
+        DELIVER: (webhooks.deliver, _DELIVERIES),
+    }
+    engine = Engine(settings.database_url, node, jobs)
+    await engine.start()
+    webhooks.use(engine)
+    chores = [asyncio.create_task(_forget(webhooks))]
+    if several:
+        chores.append(asyncio.create_task(keep_watch(services.db, node)))
+    try:
+        yield webhooks
+    finally:
+        for chore in chores:
+            chore.cancel()
+        await asyncio.gather(*chores, return_exceptions=True)
+        await engine.stop(settings.server.shutdown_seconds)
+        await deliverer.close()
+
+
+async def _forget(webhooks: Webhooks) -> None:
+    while True:
+        await webhooks.forget_old()
+        await asyncio.sleep(_FORGET_SECONDS)

@@ -1,0 +1,172 @@
+"""What is true of each asynchronous request: one row, changed in step with the work that is due on it.
+
+::
+
+    created -> scheduled -> dispatched -> delivered
+                    ^           |    \\-> failed
+                    \\----------/ (another attempt)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import attrs
+from sqlalchemy import Connection, delete, insert, select, update
+
+from imgsvc_http.state.database import Database
+from imgsvc_http.state.tables import WebhookRow
+from imgsvc_http.state.vault import Vault
+
+STATUSES = ("created", "scheduled", "dispatched", "delivered", "failed")
+"""In the order of a request's life."""
+
+FINAL = frozenset({"delivered", "failed"})
+
+Enqueue = Callable[[Connection], None]
+"""Puts the work that is due into the engine, in the same transaction."""
+
+
+@attrs.frozen(kw_only=True)
+class Record:
+    """A request as its account sees it; ``code`` is the status that the endpoint answered."""
+
+    id: str
+    status: str
+    code: int
+    payload: dict[str, Any] | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@attrs.frozen(kw_only=True)
+class Asked:
+    """What was asked for: the body of the request, and the source where it was uploaded."""
+
+    document: dict[str, Any] = attrs.field(repr=False)
+    source: str | None = None
+    source_name: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class Work:
+    """A request as the work on it sees it."""
+
+    id: str
+    account_id: str
+    status: str
+    asked: Asked
+    payload: dict[str, Any] | None
+    due_at: datetime | None
+
+
+_COLUMNS = tuple(getattr(WebhookRow, field.name) for field in attrs.fields(Record))
+
+
+async def create(
+    db: Database, vault: Vault, id_: str, account_id: str, asked: Asked, now: datetime, enqueue: Enqueue
+) -> None:
+    """Accept a request, together with the work on it."""
+    row = {
+        "id": id_,
+        "account_id": account_id,
+        "status": "created",
+        "code": 0,
+        "request": vault.encrypt(json.dumps(attrs.asdict(asked)).encode()),
+        "created_at": now,
+        "updated_at": now,
+    }
+    async with db.transaction() as session:
+        await session.execute(insert(WebhookRow).values(**row))
+        await (await session.connection()).run_sync(enqueue)
+
+
+async def work_of(db: Database, vault: Vault, id_: str) -> Work | None:
+    """A request that is to be worked on."""
+    async with db.session() as session:
+        row = await session.get(WebhookRow, id_)
+        if row is None:
+            return None
+        asked = Asked(**json.loads(vault.decrypt(row.request)))
+        return Work(
+            id=row.id,
+            account_id=row.account_id,
+            status=row.status,
+            asked=asked,
+            payload=row.payload,
+            due_at=row.due_at,
+        )
+
+
+async def change(
+    db: Database, id_: str, now: datetime, *, enqueue: Enqueue | None = None, **values: Any
+) -> bool:
+    """Change a request that is not settled, and put the work that follows into the engine.
+
+    Whether there was one: the work of a request that another process has settled ends there.
+    """
+    changed = (
+        update(WebhookRow)
+        .where(WebhookRow.id == id_, WebhookRow.status.not_in(FINAL))
+        .values(updated_at=now, **values)
+        .returning(WebhookRow.id)
+    )
+    async with db.transaction() as session:
+        found = (await session.execute(changed)).first() is not None
+        if found and enqueue is not None:
+            await (await session.connection()).run_sync(enqueue)
+        return found
+
+
+async def get(db: Database, account_id: str, id_: str) -> Record | None:
+    """A request of an account."""
+    query = select(*_COLUMNS).where(WebhookRow.id == id_, WebhookRow.account_id == account_id)
+    async with db.session() as session:
+        row = (await session.execute(query)).mappings().first()
+        return Record(**row) if row else None
+
+
+async def list_some(
+    db: Database,
+    account_id: str,
+    *,
+    statuses: Sequence[str] = (),
+    start: datetime | None = None,
+    end: datetime | None = None,
+    offset: int = 0,
+    limit: int = 50,
+) -> Sequence[Record]:
+    """Requests of an account, newest first; of some statuses, accepted from ``start`` up to ``end``."""
+    query = select(*_COLUMNS).where(WebhookRow.account_id == account_id)
+    if statuses:
+        query = query.where(WebhookRow.status.in_(statuses))
+    if start is not None:
+        query = query.where(WebhookRow.created_at >= start)
+    if end is not None:
+        query = query.where(WebhookRow.created_at <= end)
+    query = query.order_by(WebhookRow.created_at.desc(), WebhookRow.id.desc()).offset(offset).limit(limit)
+    async with db.session() as session:
+        return [Record(**row) for row in (await session.execute(query)).mappings()]
+
+
+async def forget_before(db: Database, moment: datetime, *, most: int = 1000) -> list[str]:
+    """Delete settled requests that were accepted before a moment, some at a time; their ids."""
+    old = (
+        select(WebhookRow.id)
+        .where(WebhookRow.created_at < moment, WebhookRow.status.in_(FINAL))
+        .order_by(WebhookRow.created_at)
+        .limit(most)
+    )
+    async with db.transaction() as session:
+        gone = await session.execute(
+            delete(WebhookRow).where(WebhookRow.id.in_(old.scalar_subquery())).returning(WebhookRow.id)
+        )
+        return list(gone.scalars())
+
+
+def due(now: datetime, delay: float) -> datetime:
+    """When a notification is to be sent that waits for some seconds."""
+    return now + timedelta(seconds=delay)
