@@ -157,14 +157,14 @@ class StoreContract:
         headers = {name: HEADERS[name] for name in kind.allowed}
         destination.put(b"headers", path="headers.webp", headers=headers)
         kept = destination.kept("headers.webp")
-        assert kept.content_type == HEADERS["Content-Type"]
         expected = {name: value for name, value in headers.items() if name not in destination.unread_headers}
-        found = {name.lower(): value for name, value in kept.headers.items()}
+        found = {"content-type": kept.content_type}
+        found |= {name.lower(): value for name, value in kept.headers.items()}
         assert {name: found.get(name.lower()) for name in expected} == expected
 
     def test_metadata_is_kept(self, destination: Destination) -> None:
         destination.declared("metadata")
-        metadata = {"camera": "A 1", "taken_by": "Zoë".encode("ascii", "replace").decode(), "empty_ish": "0"}
+        metadata = {"camera": "A 1; B=2", "author": "https://example.org/?a=b&c", "number4": "0"}
         destination.put(b"metadata", path="metadata.webp", metadata=metadata)
         assert destination.kept("metadata.webp").metadata == metadata
 
@@ -184,7 +184,7 @@ class StoreContract:
 
     def test_tags_are_kept(self, destination: Destination) -> None:
         destination.declared("tags")
-        tags = {"project": "cats & dogs".replace("&", "+"), "a/b": "c=d", "größe": "", "e": "f g"}
+        tags = {"project": "cats + dogs", "a/b": "c=d", "größe": "", "e": "f g"}
         destination.put(b"tags", path="tags.webp", tags=tags)
         assert destination.kept("tags.webp").tags == tags
 
@@ -284,5 +284,6 @@ def anonymous(url: str) -> bytes | None:
             found: bytes = response.read()
             return found
     except urllib.error.HTTPError as error:
-        assert error.code in (401, 403, 404, 409)
+        if error.code not in (401, 403, 404, 409):
+            raise
         return None

@@ -150,7 +150,7 @@ def parameters(spec: StoreSpec, content_type: str) -> dict[str, Any]:
     if metadata := getattr(spec, "metadata", ()):
         found["Metadata"] = dict(metadata)
     if tags := _tags(spec):
-        found["Tagging"] = urlencode(tags)
+        found["Tagging"] = urlencode(tags, quote_via=quote)  # a plus stays one on some servers
     for name, value in getattr(spec, "headers", ()):
         found[name.replace("-", "")] = parsedate_to_datetime(value) if name == "Expires" else value
     return found

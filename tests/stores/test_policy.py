@@ -1,0 +1,151 @@
+"""How often and how long a write is tried, against a server that fails as told."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+from aiohttp import web
+
+from imgsvc_core import errors, stores
+
+_STORE = {
+    "provider": "aws",
+    "key": "k" * 16,
+    "secret": "canary-secret",
+    "bucket": "cats",
+    "region": "eu-west-1",
+}
+_ITEM = stores.StoredObject(b"picture", "cat.webp", "image/webp")
+
+
+@contextlib.asynccontextmanager
+async def _server(answer: Callable[[int], web.Response | float]) -> AsyncIterator[tuple[str, list[bytes]]]:
+    """A server that answers its n-th request as told, or so many seconds too late; with the bodies it got."""
+    bodies: list[bytes] = []
+
+    async def handle(request: web.Request) -> web.Response:
+        bodies.append(await request.read())
+        found = answer(len(bodies))
+        if isinstance(found, web.Response):
+            return found
+        await asyncio.sleep(found)
+        return web.Response()
+
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", handle)
+    runner = web.AppRunner(application, shutdown_timeout=0)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield "http://{}:{}".format(*runner.addresses[0][:2]), bodies
+    finally:
+        await runner.cleanup()
+
+
+def _error(status: int, code: str) -> web.Response:
+    return web.Response(status=status, text=f"<Error><Code>{code}</Code><Message>So it is.</Message></Error>")
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (503, "SlowDown"),
+        (500, "InternalError"),
+        (409, "OperationAborted"),
+        (400, "RequestTimeout"),
+        (429, "Busy"),
+    ],
+)
+def test_what_fails_for_the_moment_is_tried_again(status: int, code: str) -> None:
+    async def run() -> None:
+        async with _server(lambda n: web.Response() if n == 3 else _error(status, code)) as (url, bodies):
+            async with stores.open_store(_STORE, endpoints={"aws": url}) as store:
+                assert await store.put(_ITEM) == f"{url}/cats/cat.webp"
+            assert bodies == [b"picture"] * 3
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(403, "AccessDenied"), (404, "NoSuchBucket"), (501, "NotImplemented"), (301, "PermanentRedirect")],
+)
+def test_what_is_refused_is_not_tried_again(status: int, code: str) -> None:
+    async def run() -> None:
+        async with _server(lambda _: _error(status, code)) as (url, bodies):
+            async with stores.open_store(_STORE, endpoints={"aws": url}) as store:
+                with pytest.raises(errors.StoreRefused) as caught:
+                    await store.put(_ITEM)
+            assert caught.value.code == code
+            assert caught.value.message == f"Store aws refused the result: {code}: So it is."
+            assert bodies.count(b"picture") == 1
+
+    asyncio.run(run())
+
+
+def test_a_server_that_stays_down_ends_with_the_time_and_the_last_reason() -> None:
+    async def run() -> None:
+        async with _server(lambda _: _error(503, "SlowDown")) as (url, bodies):
+            async with stores.open_store(_STORE, endpoints={"aws": url}, seconds=1) as store:
+                started = time.monotonic()
+                with pytest.raises(errors.StoreUnavailable, match=r"within 1 seconds.*SlowDown"):
+                    await store.put(_ITEM)
+                assert 0.9 < time.monotonic() - started < 3
+            assert len(bodies) >= 2
+
+    asyncio.run(run())
+
+
+def test_a_server_that_says_nothing_ends_with_the_time() -> None:
+    async def run() -> None:
+        async with _server(lambda _: 30.0) as (url, _):
+            store = stores.open_store(_STORE, endpoints={"aws": url}, seconds=0.5)
+            with pytest.raises(errors.StoreUnavailable, match=r"within 0\.5 seconds\."):
+                await store.put(_ITEM)
+            await store.close()
+
+    asyncio.run(run())
+
+
+def test_a_server_that_is_not_there_ends_with_the_time() -> None:
+    with pytest.raises(errors.StoreUnavailable, match="within 1 seconds"):
+        stores.write(_STORE, b"picture", "x", "image/png", endpoints={"aws": "http://127.0.0.1:9"}, seconds=1)
+
+
+def test_a_host_that_does_not_exist_is_refused_at_once() -> None:
+    started = time.monotonic()
+    with pytest.raises(errors.StoreRefused) as caught:
+        stores.write(_STORE, b"picture", "x", "image/png", endpoints={"aws": "http://store.invalid"})
+    assert caught.value.code == "UnknownHost"
+    assert time.monotonic() - started < 10
+
+
+def test_a_writer_also_works_inside_a_running_loop() -> None:
+    async def run() -> None:
+        async with _server(lambda _: web.Response()) as (url, bodies):
+            endpoints = {"aws": url}
+            found = await asyncio.to_thread(
+                stores.write, _STORE, b"picture", "x", "image/png", endpoints=endpoints
+            )
+            assert found == f"{url}/cats/x"
+            assert bodies == [b"picture"]
+
+    asyncio.run(run())
+
+
+def test_a_pool_keeps_no_more_idle_sessions_than_it_may() -> None:
+    async def run() -> None:
+        async with _server(lambda _: web.Response()) as (url, _):
+            pool = stores.StorePool(sessions=3, endpoints={"aws": url})
+            for number in range(8):
+                store = stores.open_store({**_STORE, "key": f"key-{number}"}, pool=pool)
+                await store.put(_ITEM)
+                assert pool.idle == min(number + 1, 3)
+            await pool.close()
+            assert pool.idle == 0
+
+    asyncio.run(run())
