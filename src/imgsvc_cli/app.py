@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +15,9 @@ import imgsvc_core as imgsvc
 from imgsvc_cli import admin, outcome, serve
 from imgsvc_cli.flags import Flag, document, request_flags
 from imgsvc_core.errors import ImgsvcError, Problem, SpecError
+
+if TYPE_CHECKING:
+    from imgsvc_cli.storing import Destination
 
 _USAGE = 2
 _INTERRUPTED = 130
@@ -66,10 +70,22 @@ _SPEC = click.option(
     "By default a file beside the source whose name ends in -out.",
 )
 @click.option("--force", is_flag=True, help="Replace a file beside the source that exists already.")
+@click.option(
+    "--store",
+    metavar="FILE",
+    help="Object store that the result goes to instead, as a JSON file; credentials that it leaves out are "
+    "taken from IMGSVC_STORE_KEY, IMGSVC_STORE_SECRET and the like.",
+)
 @_SPEC
 @_AS_JSON
 def process(
-    sources: tuple[str, ...], target: str | None, force: bool, spec: str | None, as_json: bool, **flags: Any
+    sources: tuple[str, ...],
+    target: str | None,
+    force: bool,
+    store: str | None,
+    spec: str | None,
+    as_json: bool,
+    **flags: Any,
 ) -> int:
     """Process pictures: files, URLs, or - for standard input.
 
@@ -79,14 +95,17 @@ def process(
     from imgsvc_cli.progress import progress
     from imgsvc_core.libvips import guard
 
-    request = imgsvc.parse(document(flags, _read_spec(spec)))
-    jobs: list[Job] = plan_jobs(sources, target, force=force)
+    if store is not None and target is not None:
+        raise click.UsageError("Give either --store or -o.")
+    destination = _destination(store) if store is not None else None
+    request = imgsvc.parse(document(flags, None if spec is None else _read_json("--spec", spec)))
+    jobs: list[Job] = plan_jobs(sources, target, force=force, store=destination)
     guard()
     worst = 0
     for index, job in enumerate(jobs):
         try:
             with progress(job.label, done=index, total=len(jobs)):
-                result = run_job(job, request)
+                done = run_job(job, request)
         except ImgsvcError as error:
             worst = worst or outcome.exit_code(error)
             if as_json:
@@ -95,9 +114,9 @@ def process(
                 outcome.echo_error(error, subject=job.source if len(jobs) > 1 else "")
             continue
         if as_json:
-            click.echo(json.dumps({"success": True, "target": job.target, **result.to_dict()}), err=job.piped)
+            click.echo(json.dumps({"success": True, "target": job.target, **done.to_dict()}), err=job.piped)
         else:
-            click.echo(job.summary(result), err=job.piped)
+            click.echo(job.summary(done), err=job.piped)
     return worst
 
 
@@ -145,7 +164,7 @@ def explain(
     **flags: Any,
 ) -> None:
     """Show what would be done to a picture, in which order, and what is folded into what."""
-    request = imgsvc.parse(document(flags, _read_spec(spec)))
+    request = imgsvc.parse(document(flags, None if spec is None else _read_json("--spec", spec)))
     if (source is None) == (size is None):
         raise click.UsageError("Give either a SOURCE or --size.")
     info = imgsvc.inspect(_opened(source)) if source is not None else _imagined(size or "", source_format)
@@ -249,18 +268,22 @@ def _opened(source: str) -> Any:
     return sys.stdin.buffer.read() if source == "-" else source
 
 
-def _read_spec(name: str | None) -> dict[str, Any] | None:
-    if name is None:
-        return None
+def _destination(name: str) -> Destination:
+    from imgsvc_cli.storing import Destination
+
+    return Destination.of(_read_json("--store", name), os.environ)
+
+
+def _read_json(option: str, name: str) -> dict[str, Any]:
     try:
         text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
         found = json.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         raise SpecError(
-            [Problem("", f"Option '--spec' must name a JSON file, got '{name}': {error}")]
+            [Problem("", f"Option '{option}' must name a JSON file, got '{name}': {error}")]
         ) from error
     if not isinstance(found, dict):
-        raise SpecError([Problem("", f"The request in '{name}' must be a JSON object")])
+        raise SpecError([Problem("", f"The document in '{name}' must be a JSON object")])
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -15,7 +15,25 @@ from imgsvc_core.plan.encoding import candidates
 from imgsvc_core.sources import is_url
 from imgsvc_core.spec import Output
 
+if TYPE_CHECKING:
+    from imgsvc_cli.storing import Destination
+
 _PIPE = "-"
+
+
+@attrs.frozen
+class Done:
+    """A result, and its URL where it went to a store."""
+
+    result: imgsvc.Result
+    url: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The facts as JSON values."""
+        facts = self.result.to_dict()
+        if self.url is not None:
+            facts["output"]["url"] = self.url
+        return facts
 
 
 @attrs.frozen
@@ -26,6 +44,7 @@ class Job:
     target: str | None
     folder: str | None
     force: bool
+    store: Destination | None = None
 
     @property
     def piped(self) -> bool:
@@ -37,24 +56,38 @@ class Job:
         """The name of the source for people."""
         return "standard input" if self.source == _PIPE else Path(self.source).name
 
-    def summary(self, result: imgsvc.Result) -> str:
+    @property
+    def stem(self) -> str:
+        """The name of the result without its suffix."""
+        return "image" if self.source == _PIPE else Path(self.source).stem
+
+    def summary(self, done: Done) -> str:
         """One line about what was done."""
+        result = done.result
         before, after = result.input, result.output
         saved = f"{(after.bytes - before.bytes) / before.bytes:+.0%}" if before.bytes else ""
         seconds = sum(attrs.astuple(result.timing)) / 1000
         width, height = before.upright_size
+        where = done.url or after.name or "standard output"
         return (
-            f"{self.label} {width}x{height} {size(before.bytes)} -> {after.name or 'standard output'} "
+            f"{self.label} {width}x{height} {size(before.bytes)} -> {where} "
             f"{after.width}x{after.height} {size(after.bytes)} ({saved}), {seconds:.2f} s"
         )
 
 
-def plan_jobs(sources: tuple[str, ...], target: str | None, *, force: bool) -> list[Job]:
+def plan_jobs(
+    sources: tuple[str, ...], target: str | None, *, force: bool, store: Destination | None = None
+) -> list[Job]:
     """One job for each source.
 
     Raises:
-        TargetError: several sources would go to one file.
+        TargetError: several sources would go to one file, or object.
     """
+    if store is not None:
+        if len(sources) > 1 and not store.folder:
+            path = store.spec.path
+            raise TargetError(f"Store path '{path}' must end in a slash for {len(sources)} sources.")
+        return [Job(source, None, None, force, store) for source in sources]
     into_folder = target is not None and (
         target.endswith("/") or (not is_url(target) and Path(target).is_dir())
     )
@@ -66,18 +99,21 @@ def plan_jobs(sources: tuple[str, ...], target: str | None, *, force: bool) -> l
     return [Job(source, default, None, force) for source in sources]
 
 
-def run_job(job: Job, request: imgsvc.Spec) -> imgsvc.Result:
+def run_job(job: Job, request: imgsvc.Spec) -> Done:
     """Do the job. An existing file is replaced only where it was named, or with ``--force``."""
     source: Any = sys.stdin.buffer.read() if job.source == _PIPE else job.source
+    if job.store is not None:
+        result = imgsvc.process(source, request, watermarks=_watermark)
+        return Done(result, job.store.write(result, job.stem))
     target: Any = sys.stdout.buffer if job.piped else job.target or _named(job, source, request)
-    return imgsvc.process(source, request, target, watermarks=_watermark)
+    return Done(imgsvc.process(source, request, target, watermarks=_watermark))
 
 
 def _named(job: Job, source: Any, request: imgsvc.Spec) -> str:
     """The folder's or the source's place, with the suffix of the format that the result will have."""
     info = imgsvc.inspect(source)
     suffix = candidates(request.output or Output(), info)[0].suffix
-    stem = "image" if job.source == _PIPE else Path(job.source).stem
+    stem = job.stem
     if job.folder is not None and is_url(job.folder):
         return f"{job.folder.rstrip('/')}/{stem}{suffix}"
     if job.folder is not None:

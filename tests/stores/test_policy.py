@@ -102,7 +102,7 @@ def test_a_server_that_stays_down_ends_with_the_time_and_the_last_reason() -> No
 
 def test_a_server_that_says_nothing_ends_with_the_time() -> None:
     async def run() -> None:
-        async with _server(lambda _: 30.0) as (url, _):
+        async with _server(lambda _: 3.0) as (url, _):
             store = stores.open_store(_STORE, endpoints={"aws": url}, seconds=0.5)
             with pytest.raises(errors.StoreUnavailable, match=r"within 0\.5 seconds\."):
                 await store.put(_ITEM)

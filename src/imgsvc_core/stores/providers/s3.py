@@ -137,8 +137,14 @@ async def connect(
         config_kwargs=settings,
     )
     filesystem.retries = 1
-    await filesystem.set_session()
+    client = await filesystem.set_session()
+    client.meta.events.register("before-call.s3", _stay_in_the_region)
     return S3Session(filesystem, endpoint, host_style)
+
+
+def _stay_in_the_region(context: dict[str, Any], **_: Any) -> None:
+    """Tell the client that it has followed a redirection already: a bucket elsewhere is the request's error."""
+    context.setdefault("s3_redirect", {})["redirected"] = True
 
 
 def parameters(spec: StoreSpec, content_type: str) -> dict[str, Any]:

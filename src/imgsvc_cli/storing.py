@@ -1,0 +1,69 @@
+"""Results that go to an object store: ``imgsvc process --store FILE``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+import imgsvc_core as imgsvc
+from imgsvc_core import stores
+from imgsvc_core.errors import Problem, SpecError
+
+_VARIABLE = "IMGSVC_STORE_"
+
+
+@attrs.frozen
+class Destination:
+    """A store, and the keyfile that it names: for a command, the id of a keyfile is its path."""
+
+    spec: stores.StoreSpec
+    keyfiles: Mapping[str, Mapping[str, Any]] = attrs.field(repr=False)
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any], environment: Mapping[str, str]) -> Destination:
+        """The destination of a JSON object, with the credentials that it leaves to the environment.
+
+        Raises:
+            SpecError: the store is wrong, or its keyfile is none.
+        """
+        spec = stores.parse_store({**_credentials(document, environment), **document})
+        path = getattr(spec, "keyfile", None)
+        return cls(spec, {} if path is None else {path: _keyfile(path)})
+
+    @property
+    def folder(self) -> bool:
+        """Whether every result has a name of its own there."""
+        return not self.spec.path or self.spec.path.endswith("/")
+
+    def write(self, result: imgsvc.Result, stem: str) -> str:
+        """Store a result under its own name; its URL."""
+        assert result.data is not None
+        format = imgsvc.FORMATS[result.output.format]
+        name = f"{stem}{format.suffix}"
+        return stores.write(self.spec, result.data, name, format.media_type, keyfiles=self.keyfiles)
+
+
+def _credentials(document: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, str]:
+    """What the environment has of the credentials; none where the document names another kind of them."""
+    provider = stores.PROVIDERS.get(str(document.get("provider")))
+    if provider is None or (
+        provider is stores.Google and {"keyfile", "key", "secret"} & document.keys() == {"keyfile"}
+    ):
+        return {}
+    found = {name: environment.get(_VARIABLE + name.upper()) for name in provider.credentials}
+    return {name: value for name, value in found.items() if value}
+
+
+def _keyfile(path: str) -> dict[str, Any]:
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        message = f"Store 'keyfile' parameter must name a JSON file, got '{path}': {error}"
+        raise SpecError([Problem("store.keyfile", message)]) from error
+    if not isinstance(found, dict):
+        raise SpecError([Problem("store.keyfile", f"The keyfile '{path}' must be a JSON object")])
+    return found

@@ -1,0 +1,97 @@
+"""``imgsvc process --store FILE``, against a server that speaks S3."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import imgsvc_core as imgsvc
+from imgsvc_cli import app
+from imgsvc_core import stores
+from tests.stores.contract import anonymous
+from tests.stores.s3_server import BUCKET, S3Server
+from tests.support.photos import as_vips, coffee
+
+_AWS = {"provider": "aws", "bucket": BUCKET, "region": "us-east-1"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, s3: S3Server) -> Path:
+    """A folder with two pictures, where stores lead to the test server."""
+    monkeypatch.setattr(stores, "write", functools.partial(stores.write, endpoints={"aws": s3.url}))
+    monkeypatch.setattr("imgsvc_core.libvips.guard", lambda: None)  # this process is not the command's own
+    monkeypatch.chdir(tmp_path)
+    for name in ("one.jpg", "two.png"):
+        as_vips(coffee()).write_to_file(str(tmp_path / name))
+    return tmp_path
+
+
+def _store(folder: Path, **document: Any) -> str:
+    path = folder / "store.json"
+    path.write_text(json.dumps({**_AWS, **document}))
+    return str(path)
+
+
+def test_results_go_to_the_store(folder: Path, s3: S3Server, capsys: pytest.CaptureFixture[str]) -> None:
+    store = _store(folder, key=s3.key, secret=s3.secret, path="command/")
+    assert app.run(["process", "one.jpg", "two.png", "--store", store, "--format", "webp", "--json"]) == 0
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["output"]["url"] for line in told] == [
+        f"{s3.url}/{BUCKET}/command/{name}.webp" for name in ("one", "two")
+    ]
+    for line in told:
+        data = anonymous(line["output"]["url"])
+        assert data is not None
+        assert imgsvc.inspect(data).format == "webp"
+        assert s3.client.head_object(Bucket=BUCKET, Key="command/one.webp")["ContentType"] == "image/webp"
+    assert not list(folder.glob("*-out*"))
+
+
+def test_credentials_come_from_the_environment(
+    folder: Path, s3: S3Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("IMGSVC_STORE_KEY", s3.key)
+    monkeypatch.setenv("IMGSVC_STORE_SECRET", s3.secret)
+    assert app.run(["process", "one.jpg", "--store", _store(folder, path="from the environment.jpg")]) == 0
+    assert f"{s3.url}/{BUCKET}/from%20the%20environment.jpg" in capsys.readouterr().out
+
+
+def test_a_refusal_is_told_without_the_secret(
+    folder: Path, s3: S3Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = _store(folder, key=s3.key, secret="canary-secret")
+    assert app.run(["process", "one.jpg", "--store", store]) == 5
+    printed = "".join(capsys.readouterr())
+    assert "SignatureDoesNotMatch" in printed
+    assert "canary" not in printed
+
+
+@pytest.mark.parametrize(
+    ("document", "arguments", "words"),
+    [
+        ({}, [], "'key' parameter is required"),
+        ({"key": "k", "secret": "s", "pth": "x"}, [], "did you mean 'path'"),
+        ({"key": "k", "secret": "s"}, ["-o", "out.png"], "Give either --store or -o"),
+        ({"key": "k", "secret": "s", "path": "x.jpg"}, ["two.png"], "must end in a slash for 2 sources"),
+        ({"provider": "google", "region": None, "keyfile": "nowhere.json"}, [], "'keyfile' parameter"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_done(
+    folder: Path,
+    document: dict[str, Any],
+    arguments: list[str],
+    words: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    store = _store(folder, **document)
+    if document.get("region", "") is None:
+        text = {
+            name: value for name, value in json.loads(Path(store).read_text()).items() if value is not None
+        }
+        Path(store).write_text(json.dumps(text))
+    assert app.run(["process", "one.jpg", *arguments, "--store", store]) in (2, 5)
+    assert words in capsys.readouterr().err
