@@ -11,11 +11,12 @@ from typing import Any
 import attrs
 
 from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.stores import StoredObject, StoreSpec, open_store
 from imgsvc_http.processing_request import ProcessingRequest
 from imgsvc_http.refusals import Refusal, quota_exceeded
 from imgsvc_http.schemas import timestamp
 from imgsvc_http.services import Services, now
-from imgsvc_http.state import accounts, watermarks
+from imgsvc_http.state import accounts, keyfiles, watermarks
 from imgsvc_http.work import Done, Task
 
 IMAGES_PATH = "/1.0/images/"
@@ -51,6 +52,8 @@ async def process(
         Refusal: the quota is used up, or there is no room.
     """
     total = await check_quota(services, account_id)
+    if asked.store is not None:
+        await _check_keyfile(services, account_id, asked.store)
     task = Task(
         source=source,
         name=name,
@@ -92,9 +95,32 @@ async def _counted(services: Services, account_id: str, total: int) -> AsyncIter
 
 async def _put(services: Services, account_id: str, asked: ProcessingRequest, done: Done) -> dict[str, str]:
     """Put the picture into the store that was asked for, or into temporary storage; where it is."""
+    if asked.store is not None:
+        return {"url": await _store(services, account_id, asked.store, done)}
     stored = await services.temporary.put(done.data, done.media_type, now())
     url = f"{services.settings.base_url}{IMAGES_PATH}{stored.name}"
     return {"url": url, "expires_at": timestamp(stored.expires_at)}
+
+
+async def _check_keyfile(services: Services, account_id: str, spec: StoreSpec) -> None:
+    """Refuse an unknown keyfile before any work is done."""
+    id_: str | None = getattr(spec, "keyfile", None)
+    if id_ is not None and await keyfiles.get(services.db, account_id, id_) is None:
+        message = f"Store 'keyfile' parameter must be the id of an uploaded keyfile, got '{id_[:60]}'"
+        raise SpecError([Problem("store.keyfile", message)])
+
+
+async def _store(services: Services, account_id: str, spec: StoreSpec, done: Done) -> str:
+    """Put the picture into an external store; its public URL."""
+    keyfile: str | None = getattr(spec, "keyfile", None)
+    found = keyfile and await keyfiles.credentials(services.db, services.vault, account_id, keyfile)
+    store = open_store(
+        spec,
+        keyfiles={keyfile: found.document} if keyfile and found else {},
+        pool=services.stores,
+        seconds=services.settings.limits.store_seconds,
+    )
+    return await store.put(StoredObject(done.data, done.output["name"], done.media_type))
 
 
 async def _watermark(services: Services, account_id: str, asked: ProcessingRequest) -> bytes | None:

@@ -15,6 +15,7 @@ from imgsvc_core.spec.declare import Operation, doc, param, params, shown
 from imgsvc_core.spec.kinds import Choice, Integer, Text
 from imgsvc_core.spec.parsing import parse, parse_operation, unknown_key
 from imgsvc_core.spec.schema import operation_schema, request_object
+from imgsvc_core.stores import StoreSpec, parse_store, store_schema
 
 
 @attrs.frozen
@@ -94,6 +95,7 @@ class ProcessingRequest:
     limits: Limits
     response: Response
     webhook: Webhook | None
+    store: StoreSpec | None
 
 
 _HEADERS_SCHEMA = {
@@ -147,6 +149,7 @@ def parse_request(document: object, limits: Limits, *, fetching: bool) -> Proces
     tighter = part("limits", lambda value: tighten(limits, _limits(value)), limits)
     response = part("response", lambda value: parse_operation(Response, value, path="response"), Response())
     webhook = part("webhook", lambda value: parse_operation(Webhook, value, path="webhook"), None)
+    store = part("store", parse_store, None)
     if problems:
         raise SpecError(problems)
     return ProcessingRequest(
@@ -156,6 +159,7 @@ def parse_request(document: object, limits: Limits, *, fetching: bool) -> Proces
         limits=tighter,
         response=response,
         webhook=webhook,
+        store=store,
     )
 
 
@@ -174,6 +178,7 @@ def request_body_schema(*, fetching: bool) -> dict[str, Any]:
         "limits": limits_schema(),
         "response": operation_schema(Response),
         "webhook": operation_schema(Webhook),
+        "store": store_schema(),
     }
     schema = {**core, "properties": properties}
     return {**schema, "required": ["url"]} if fetching else schema
@@ -196,7 +201,7 @@ def limits_schema() -> dict[str, Any]:
     }
 
 
-SERVICE_KEYS = ("url", "headers", "limits", "response", "webhook")
+SERVICE_KEYS = ("url", "headers", "limits", "response", "webhook", "store")
 """The keys of a request that are the service's own."""
 
 _FETCH_ONLY = ("url", "headers")

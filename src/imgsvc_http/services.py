@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 import attrs
 from aiohttp import web
 
+from imgsvc_core.stores import StorePool
 from imgsvc_core.workers import WorkerPool
 from imgsvc_http.fetching.client import Fetcher
 from imgsvc_http.ratelimit import RateLimiter
@@ -38,6 +39,7 @@ class Services:
     limiter: RateLimiter
     fetcher: Fetcher
     temporary: TemporaryStorage
+    stores: StorePool
     incoming: IncomingFolder
     workers: Workers
     stopping: asyncio.Event = attrs.field(factory=asyncio.Event)
@@ -69,6 +71,12 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         fetcher = Fetcher(settings.fetch, settings.social)
         stack.push_async_callback(fetcher.close)
         temporary = TemporaryStorage(settings.temporary_url, settings.temporary.lifetime_seconds)
+        stores = await stack.enter_async_context(
+            StorePool(
+                sessions=settings.stores.sessions,
+                endpoints=dict(item.split("=", 1) for item in settings.stores.endpoints),
+            )
+        )
         pool = WorkerPool(
             settings.workers.number or None,
             memory_bytes=settings.workers.memory_bytes,
@@ -84,6 +92,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             limiter=limiter,
             fetcher=fetcher,
             temporary=temporary,
+            stores=stores,
             incoming=IncomingFolder(settings.server.state_folder / "incoming"),
             workers=workers,
         )

@@ -250,6 +250,20 @@ class Idempotency:
 
 
 @attrs.frozen(kw_only=True)
+class Stores:
+    """External object stores that requests send results to."""
+
+    endpoints: tuple[str, ...] = setting(
+        Many(Matching(r"[a-z_]+=https?://\S+", "provider=URL such as aws=https://minio.example.org")),
+        "Addresses that replace those of a provider, for stores of your own that speak its protocol.",
+        default=(),
+    )
+    sessions: int = setting(
+        Integer(1, 10_000), "Connections to stores that are kept open, one for each credentials.", default=64
+    )
+
+
+@attrs.frozen(kw_only=True)
 class Webhooks:
     """Notifications of finished requests."""
 
@@ -279,6 +293,7 @@ class Settings:
     workers: Workers = attrs.field(factory=Workers)
     security: Security = attrs.field(factory=Security)
     idempotency: Idempotency = attrs.field(factory=Idempotency)
+    stores: Stores = attrs.field(factory=Stores)
     webhooks: Webhooks = attrs.field(factory=Webhooks)
 
     def __attrs_post_init__(self) -> None:

@@ -99,7 +99,7 @@ def _asked(request: web.Request, services: Services, document: Any, *, fetching:
         request[BINARY] = True
     asked = parse_request(document, services.settings.limits, fetching=fetching)
     if request.get(BINARY):
-        conflicts = [key for key in ("webhook",) if getattr(asked, key) is not None]
+        conflicts = [key for key in ("webhook", "store") if getattr(asked, key) is not None]
         if conflicts:
             message = "Response 'mode' parameter must not be binary together with " + " or ".join(conflicts)
             raise SpecError([Problem("response.mode", message)])
