@@ -19,6 +19,7 @@ from examples.gallery import FILTER_ROWS
 
 import imgsvc_core as imgsvc
 from imgsvc_core.limits import Limits
+from imgsvc_core.stores import PROVIDERS
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
@@ -66,6 +67,13 @@ def test_reference_has_every_format_error_limit_and_fact() -> None:
     )
     assert all(f"| `{field.name}` |" in tables.limits() for field in attrs.fields(Limits))
     assert all(f"| `{field.name}` |" in tables.image_info() for field in attrs.fields(imgsvc.ImageInfo))
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_reference_has_every_parameter_of_every_store(name: str) -> None:
+    found = section(tables.stores(), name)
+    assert re.findall(r"^\| `(\w+)` \|", found, re.MULTILINE) == list(imgsvc.params(PROVIDERS[name]))
+    assert f"| `{name}` | `http" in (DOCS / "stores.md").read_text(encoding="utf-8")
 
 
 def test_tables_are_rectangular() -> None:

@@ -17,7 +17,9 @@ from imgsvc_core.codecs.table import FORMATS, Format, LoadScaling
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits
 from imgsvc_core.spec import FILTERS, OPERATIONS, PHASES, Operation, Param, params, request_schema
-from imgsvc_core.spec.rules import AtLeastOne, NotTogether, RequiredWhen, Rule
+from imgsvc_core.spec.declare import doc
+from imgsvc_core.spec.rules import AtLeastOne, NotTogether, RequiredWhen, Rule, Together
+from imgsvc_core.stores import PROVIDERS, StoreSpec
 
 NOTHING = "–"
 _SCALING = {
@@ -56,6 +58,11 @@ def format_abilities() -> str:
         "longest side", "scales at decoding",
     )  # fmt: skip
     return _table(columns, (_format_abilities(row) for row in FORMATS.values()))
+
+
+def stores() -> str:
+    """Every provider's parameters."""
+    return "\n\n".join(_store(provider) for provider in PROVIDERS.values())
 
 
 def error_tree() -> str:
@@ -126,6 +133,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
         phases,
         operations,
         filters,
+        stores,
         formats,
         format_abilities,
         error_tree,
@@ -144,6 +152,14 @@ def _operation(operation: type[Operation], path: str, level: int = 2) -> str:
     columns = ("parameter", "type and range", "unit", "default", "neutral", "meaning")
     table = _table(columns, (_parameter(param) for param in params(operation).values()))
     return "\n\n".join(part for part in (heading, _text(operation), table, rules) if part)
+
+
+def _store(provider: type[StoreSpec]) -> str:
+    heading = f"(store-{provider.provider})=\n### {provider.provider}"
+    columns = ("parameter", "what it may be", "default", "meaning")
+    rows = ((cells[0], cells[1], cells[3], cells[5]) for cells in map(_parameter, params(provider).values()))
+    rules = "\n".join(map(_rule, provider.rules))
+    return "\n\n".join(part for part in (heading, doc(provider), _table(columns, rows), rules) if part)
 
 
 def _parameter(param: Param) -> tuple[str, ...]:
@@ -170,6 +186,8 @@ def _rule(rule: Rule) -> str:
             return f"- {_names(required)} must be given where `{choice}` is {_names(options, 'or')}."
         case NotTogether(first, second):
             return f"- {_names(first, 'or')} cannot be used together with {_names(second, 'or')}."
+        case Together(names):
+            return f"- {_names(names)} are given together or not at all."
     raise TypeError(rule)
 
 

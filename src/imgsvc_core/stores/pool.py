@@ -27,6 +27,7 @@ class StorePool:
         self._bound = sessions
         self._endpoints = dict(endpoints or {})
         self._entries: OrderedDict[tuple[Any, ...], _Entry] = OrderedDict()
+        self._gate = asyncio.Lock()
 
     async def put(
         self,
@@ -47,6 +48,7 @@ class StorePool:
 
         async def attempt() -> str:
             async with self._session(access) as session:
+                await self._turn()
                 return await session.write(spec, name, data, item.content_type)
 
         return await persistently(attempt, spec, seconds=seconds)
@@ -72,6 +74,11 @@ class StorePool:
             if entry.session is None and not entry.users and self._entries.get(key) is entry:
                 del self._entries[key]
             await self._shrink()
+
+    async def _turn(self) -> None:
+        """Let one write begin in each round of the event loop: to sign many at once would stall it."""
+        async with self._gate:
+            await asyncio.sleep(0)
 
     async def _shrink(self) -> None:
         idle = [key for key, entry in self._entries.items() if not entry.users]
