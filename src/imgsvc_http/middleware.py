@@ -30,6 +30,9 @@ _log = logging.getLogger(__name__)
 async def answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Give the request its id, and turn whatever goes wrong into the shape of errors."""
     request[REQUEST_ID] = str(uuid.uuid4())
+    route = route_of(request)
+    if route is not None and route.binary and _asks_for_binary(request):
+        request[BINARY] = True
     try:
         return await handler(request)
     except Refusal as error:
@@ -77,8 +80,6 @@ async def require_tls(request: web.Request, handler: Handler) -> web.StreamRespo
 async def require_key(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Refuse requests without a key of the scope that the route needs."""
     route = route_of(request)
-    if route is not None and route.binary and _asks_for_binary(request):
-        request[BINARY] = True
     if route is not None and route.public:
         return await handler(request)
     principal = request.get(PRINCIPAL)
