@@ -93,22 +93,71 @@ def process(
         # Where pixels stream, the encoder stops with the decoder that it waits for.
         encoded = _write(rendered if plan.streams else watch.over(rendered), plan, target)
     finished = time.perf_counter()
-    output = attrs.evolve(
-        probe(encoded.source),
-        quality=encoded.quality,
-        name=name_of(target),
-        sha256=encoded.source.sha256() if digest else None,
+    timing = Timing(
+        decode=_ms(loaded - started), process=_ms(processed - loaded), encode=_ms(finished - processed)
     )
-    return Result(
-        input=opened.info,
-        output=output,
-        data=encoded.data,
-        faces=None if found is None else plan.faces,
-        timing=Timing(
-            decode=_ms(loaded - started), process=_ms(processed - loaded), encode=_ms(finished - processed)
-        ),
-        plan=plan,
-    )
+    return _result(opened, plan, found, encoded, timing, target=target, digest=digest)
+
+
+def process_variants(
+    source: Source,
+    variants: Mapping[str, Spec | Mapping[str, Any]],
+    *,
+    limits: Limits | None = None,
+    watermarks: Watermarks | None = None,
+    name: str | None = None,
+    digest: bool = False,
+    threads: int | None = None,
+) -> dict[str, Result]:
+    """Do what several requests ask for to one picture, which is decoded once for all of them.
+
+    Args:
+        source: as in `process`.
+        variants: requests by name.
+        limits: how much work each of them may cause.
+        watermarks: the pictures of watermarks by id, or a function from id to picture.
+        name: the file name of the source to report, where it has none.
+        digest: whether to compute ``sha256`` of source and results.
+        threads: how many threads libvips may use; all cores by default.
+
+    Returns the results by name, their bytes in ``Result.data``. Raises what `process` raises.
+    """
+    started = time.perf_counter()
+    requests, limits = {key: parse(value) for key, value in variants.items()}, limits or _USUAL_LIMITS
+    opened = _Opened.of(source, limits, name, digest=digest)
+    found = opened.find_faces() if any(map(wants_faces, requests.values())) else None
+    plans = {
+        key: compile_plan(request, opened.info, limits=limits, faces=found or ())
+        for key, request in requests.items()
+    }
+    results: dict[str, Result] = {}
+    with deadline(limits.seconds) as watch:
+        for all_frames in {plan.load.all_frames for plan in plans.values()}:
+            chosen = {key: plan for key, plan in plans.items() if plan.load.all_frames is all_frames}
+            if len(chosen) == 1:
+                settings = next(iter(chosen.values())).load
+            else:
+                scale = max(plan.load.scale for plan in chosen.values())
+                settings = LoadSettings(scale=scale, all_frames=all_frames, sequential=True)
+            image = watch.over(opened.load(settings), threads)
+            if len(chosen) > 1:
+                with translate_errors(opened.info.format):
+                    image = image.copy_memory()
+            for key, plan in chosen.items():
+                loaded = time.perf_counter()
+                plan = attrs.evolve(plan, load=settings)
+                with translate_errors(opened.info.format):
+                    rendered = render(image, plan, _marks(watermarks, limits))
+                rendered_at = time.perf_counter()
+                encoded = _write(watch.over(rendered), plan, None)
+                timing = Timing(
+                    decode=_ms(loaded - started),
+                    process=_ms(rendered_at - loaded),
+                    encode=_ms(time.perf_counter() - rendered_at),
+                )
+                results[key] = _result(opened, plan, found, encoded, timing, target=None, digest=digest)
+                started = time.perf_counter()
+    return {key: results[key] for key in variants}
 
 
 @attrs.frozen
@@ -149,6 +198,32 @@ class _Opened:
         across = info.upright_size[0] / upright.width
         down = info.upright_size[1] / upright.height
         return tuple(face_detection.scaled(face, across, down) for face in found)
+
+
+def _result(
+    opened: _Opened,
+    plan: Plan,
+    found: tuple[Face, ...] | None,
+    encoded: _Written,
+    timing: Timing,
+    *,
+    target: Target,
+    digest: bool,
+) -> Result:
+    output = attrs.evolve(
+        probe(encoded.source),
+        quality=encoded.quality,
+        name=name_of(target),
+        sha256=encoded.source.sha256() if digest else None,
+    )
+    return Result(
+        input=opened.info,
+        output=output,
+        data=encoded.data,
+        faces=None if found is None else plan.faces,
+        timing=timing,
+        plan=plan,
+    )
 
 
 @attrs.frozen

@@ -1,0 +1,62 @@
+"""What a batch tells while it runs, and in the end."""
+
+from __future__ import annotations
+
+import attrs
+
+
+@attrs.frozen(kw_only=True)
+class Output:
+    """A result that was written."""
+
+    variant: str
+    path: str
+    format: str
+    width: int
+    height: int
+    bytes: int
+
+
+@attrs.frozen(kw_only=True)
+class Event:
+    """What became of one input: ``done`` with its outputs, or ``failed`` with the error."""
+
+    key: str
+    outcome: str
+    bytes: int
+    outputs: tuple[Output, ...] = ()
+    error: str = ""
+    message: str = ""
+    seconds: float = 0.0
+
+
+@attrs.frozen(kw_only=True)
+class Progress:
+    """Where a batch stands. ``total`` is what was found so far, all of it once ``listed``."""
+
+    total: int
+    listed: bool
+    done: int
+    failed: int
+    skipped: int
+    bytes_in: int
+    bytes_out: int
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Inputs per second."""
+        return (self.done + self.failed) / self.seconds if self.seconds else 0.0
+
+    @property
+    def remaining_seconds(self) -> float | None:
+        """How long it will take, as far as that is known."""
+        left = self.total - self.done - self.failed - self.skipped
+        return left / self.rate if self.listed and self.rate else None
+
+
+@attrs.frozen(kw_only=True)
+class Summary(Progress):
+    """How a batch ended; ``interrupted`` where it was told to stop before its end."""
+
+    interrupted: bool = False
