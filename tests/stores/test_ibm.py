@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Iterator
 
@@ -39,7 +40,15 @@ def destination(front: ibm.Front, s3: S3Server) -> Destination:
 
 
 class TestIbm(StoreContract):
-    pass
+    """The contract, and what is IBM's own."""
+
+    def test_tokens_are_not_in_the_log(
+        self, destination: Destination, front: ibm.Front, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.DEBUG)
+        destination.put(b"quiet", path="quiet.webp")
+        assert "quiet.webp" in caplog.text
+        assert not [token for token in front.tokens if token in caplog.text]
 
 
 def test_a_token_serves_many_objects_and_is_renewed_before_it_ends(

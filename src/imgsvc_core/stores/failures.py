@@ -36,6 +36,7 @@ def clean(spec: StoreSpec, error: BaseException) -> BaseException | None:
 
 def connection_failed(spec: StoreSpec, error: BaseException) -> TargetError:
     """No answer came: refused for good where no such host exists, as with an unknown region."""
-    if first_cause(error, socket.gaierror) is not None:
+    lookup = first_cause(error, socket.gaierror)
+    if lookup is not None and lookup.errno != socket.EAI_AGAIN:
         return refused(spec, "UnknownHost", "no server has the name that belongs to its region or account")
     return unavailable(spec, next(iter(causes(error))))

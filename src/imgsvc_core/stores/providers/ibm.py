@@ -8,7 +8,6 @@ from typing import Any
 
 import aiohttp
 import attrs
-from botocore.tokens import FrozenAuthToken
 
 from imgsvc_core.stores.declarations import Ibm
 from imgsvc_core.stores.failures import clean, connection_failed
@@ -26,33 +25,29 @@ async def connect(access: Access) -> s3.S3Session:
     spec = access.spec
     assert isinstance(spec, Ibm)
     tokens = Tokens(spec, access.endpoint("ibm_token", "https://iam.cloud.ibm.com"))
-    await tokens.get_frozen_token()
+    await tokens.authorization()
     address = f"https://s3.{spec.region}.cloud-object-storage.appdomain.cloud"
-    return await s3.connect(access, address, region=spec.region, token_provider=tokens)
+    return await s3.connect(access, address, region=spec.region, authorization=tokens.authorization)
 
 
 @attrs.define(eq=False)
 class Tokens:
-    """The token of an API key, renewed some minutes before it ends; botocore asks for it at each call."""
+    """The token of an API key, renewed some minutes before it ends."""
 
     _spec: Ibm
     _address: str
-    _token: FrozenAuthToken | None = attrs.field(default=None, repr=False)
+    _token: str = attrs.field(default="", repr=False)
     _until: float = 0
     _lock: asyncio.Lock = attrs.field(factory=asyncio.Lock, repr=False)
 
-    def load_token(self, **_: object) -> Tokens:
-        """What botocore asks a provider of tokens for."""
-        return self
-
-    async def get_frozen_token(self) -> FrozenAuthToken:
-        """A token that is still good."""
+    async def authorization(self) -> str:
+        """The header of a request, with a token that is still good."""
         async with self._lock:
-            if self._token is None or time.monotonic() > self._until:
+            if not self._token or time.monotonic() > self._until:
                 answer = await self._ask()
                 self._until = time.monotonic() + float(answer["expires_in"]) - _SPARE_SECONDS
-                self._token = FrozenAuthToken(answer["access_token"])
-            return self._token
+                self._token = str(answer["access_token"])
+            return f"Bearer {self._token}"
 
     async def _ask(self) -> dict[str, Any]:
         form = {"grant_type": _GRANT, "apikey": self._spec.key}

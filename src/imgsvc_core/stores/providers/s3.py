@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -30,6 +31,13 @@ WHOLE_BYTES = 2 * PART_BYTES
 
 _PARTS_AT_ONCE = 4
 _ABORT_SECONDS = 5
+_NOTHING = (None, None, None, None)
+_NO_FILE = (None, None, os.devnull, None)
+_ALONE = {
+    "profile": _NOTHING,
+    "config_file": _NO_FILE,
+    "credentials_file": _NO_FILE,
+}  # as nobody's settings say
 _HOST_LABEL = re.compile(r"[a-z0-9-]+")
 _TEMPORARY = frozenset({408, 425, 429})
 _TEMPORARY_CODES = frozenset({"OperationAborted", "RequestTimeout", "SlowDown"})
@@ -109,10 +117,13 @@ async def connect(
     *,
     region: str,
     host_style: bool = True,
-    token_provider: object | None = None,
+    authorization: Callable[[], Awaitable[str]] | None = None,
     **credentials: str | None,
 ) -> S3Session:
-    """A session with the server at an address; trying again is left to the policy that all stores share."""
+    """A session with the server at an address; trying again is left to the policy that all stores share.
+
+    ``authorization`` gives the header of that name where requests are not signed with ``credentials``.
+    """
     replaced = access.spec.provider in access.endpoints
     endpoint = access.endpoint(access.spec.provider, address)
     host_style = host_style and not replaced
@@ -125,26 +136,32 @@ async def connect(
         "response_checksum_validation": "when_required",
         "s3": {"addressing_style": "virtual" if host_style else "path"},
     }
-    if token_provider is not None:
-        settings["signature_version"] = "bearer"
     filesystem = s3fs.S3FileSystem(
         **credentials,
+        anon=authorization is not None,
         asynchronous=True,
         skip_instance_cache=True,
         endpoint_url=endpoint,
-        session=await _client_session(token_provider),
+        session=await asyncio.to_thread(_warm_session),
         client_kwargs={"region_name": region},
         config_kwargs=settings,
     )
     filesystem.retries = 1
     client = await filesystem.set_session()
     client.meta.events.register("before-call.s3", _stay_in_the_region)
+    if authorization is not None:
+        client.meta.events.register("before-send.s3", functools.partial(_authorize, authorization))
     return S3Session(filesystem, endpoint, host_style)
 
 
 def _stay_in_the_region(context: dict[str, Any], **_: Any) -> None:
-    """Tell the client that it has followed a redirection already: a bucket elsewhere is the request's error."""
+    """Tell the client that it has been redirected already: a bucket elsewhere is the request's error."""
     context.setdefault("s3_redirect", {})["redirected"] = True
+
+
+async def _authorize(authorization: Callable[[], Awaitable[str]], request: Any, **_: Any) -> None:
+    """Add the header last: botocore writes requests into its log before, and signatures too."""
+    request.headers["Authorization"] = await authorization()
 
 
 def parameters(spec: StoreSpec, content_type: str) -> dict[str, Any]:
@@ -172,20 +189,10 @@ def _tags(spec: StoreSpec) -> Pairs:
     return getattr(spec, "tags", ())
 
 
-async def _client_session(token_provider: object | None) -> AioSession:
-    """What clients are made from, with all descriptions of the protocol read; making one is quick then."""
-    shared = await asyncio.to_thread(_warm_session)
-    if token_provider is None:
-        return shared
-    session = AioSession()
-    session.register_component("data_loader", shared.get_component("data_loader"))
-    session.register_component("token_provider", token_provider)
-    return session
-
-
 @functools.cache
 def _warm_session() -> AioSession:
-    session = AioSession()
+    """What clients are made from, with all descriptions of the protocol read; making one is quick then."""
+    session = AioSession(session_vars=_ALONE)
     loader = session.get_component("data_loader")
     for name in ("service-2", "endpoint-rule-set-1", "paginators-1"):
         loader.load_service_model("s3", name)
