@@ -18,6 +18,7 @@ from imgsvc_http.context import INVITED
 from imgsvc_http.refusals import (
     body_too_large,
     body_too_slow,
+    broken_body,
     invalid,
     invalid_json,
     invalid_multipart,
@@ -76,7 +77,7 @@ async def read_body(request: web.Request, *, limit: int, seconds: float) -> byte
     _check_announced(request, limit, "The body")
     await _invite(request)
     body = bytearray()
-    async with _in_time(seconds):
+    async with _arriving(seconds):
         async for chunk in request.content.iter_any():
             body += chunk
             if len(body) > limit:
@@ -96,7 +97,7 @@ async def read_upload(
     _check_announced(request, limit + json_limit, "The form")
     await _invite(request)
     name, document, seen = "", {}, set()
-    async with _in_time(seconds):
+    async with _arriving(seconds):
         async for part in _parts(request):
             if part.name in seen:
                 raise invalid_multipart(f"it has more than one part '{part.name}'")
@@ -190,12 +191,14 @@ def _as_invalid_multipart() -> Iterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def _in_time(seconds: float) -> AsyncIterator[None]:
+async def _arriving(seconds: float) -> AsyncIterator[None]:
     try:
         async with asyncio.timeout(seconds):
             yield
     except TimeoutError:
         raise body_too_slow(seconds) from None
+    except (web.RequestPayloadError, ConnectionError) as error:
+        raise broken_body() from error
 
 
 def _check_announced(request: web.Request, limit: int, what: str) -> None:

@@ -102,6 +102,16 @@ def invalid_multipart(reason: str) -> Refusal:
     )
 
 
+def broken_body() -> Refusal:
+    """A body that ends early, or is not encoded as its headers say."""
+    return Refusal(
+        HTTPStatus.BAD_REQUEST,
+        "broken_body",
+        "The body must be complete, and encoded as Content-Encoding and Transfer-Encoding say.",
+        headers={"Connection": "close"},
+    )
+
+
 def body_too_large(what: str, limit: int) -> Refusal:
     """A body that is refused while it comes in."""
     return Refusal(
