@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import imgsvc_core as imgsvc
-from imgsvc_cli import admin, outcome, serve
+from imgsvc_cli import admin, batch, outcome, serve
 from imgsvc_cli.flags import Flag, document, request_flags
 from imgsvc_core.errors import ImgsvcError, Problem, SpecError
 
@@ -234,6 +234,7 @@ def completion(shell: str) -> None:
     click.echo(found(cli, {}, "imgsvc", "_IMGSVC_COMPLETE").source())
 
 
+cli.add_command(batch.batch)
 cli.add_command(serve.serve)
 cli.add_command(admin.accounts)
 cli.add_command(admin.keys)

@@ -20,7 +20,7 @@
     ├── EncodingFailed           encoding_failed         the picture could not be written in the format
     ├── WorkerDied               worker_died             the process that did the work ended before its answer
     └── TargetError              target_unwritable       the result could not be put where it was to go
-        ├── NameCollision        name_collision          the target is there already, and belongs to something else
+        ├── NameCollision        name_collision          something else is there already
         ├── StoreRefused         store_refused           the store refused the write; `code` is its own
         └── StoreUnavailable     store_unavailable       the store did not answer, or not in time
 

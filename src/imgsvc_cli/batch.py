@@ -1,0 +1,289 @@
+"""``imgsvc batch``: many pictures at once, and a look at what became of them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import click
+
+from imgsvc_cli import outcome
+from imgsvc_core.errors import Problem, SpecError
+
+if TYPE_CHECKING:
+    from imgsvc_core.batch import Event, Progress, Summary
+
+_LINE_SECONDS = 5.0
+_MANIFEST = click.option(
+    "--manifest", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="Where the batch remembers. [default: .imgsvc-batch.sqlite in the target]",
+)  # fmt: skip
+
+
+class _WithUsual(click.Group):
+    """A group that takes arguments which name none of its commands as those of ``run``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_WithUsual)
+def batch() -> None:
+    """Process folders and buckets full of pictures.
+
+    imgsvc batch SOURCE TARGET --spec spec.json is short for imgsvc batch run.
+    """
+
+
+@batch.command()
+@click.argument("source")
+@click.argument("target")
+@click.option("--spec", metavar="FILE", help="Request as a JSON file, or - for standard input.")
+@click.option(
+    "--variant", "variants", multiple=True, metavar="NAME=FILE", help="A named request; may be repeated."
+)
+@click.option(
+    "--name", "template", metavar="TEMPLATE", help="Names of results, such as {stem}-{width}.{format}."
+)
+@_MANIFEST
+@click.option("--workers", type=click.IntRange(1), help="Processes. [default: one for each core]")
+@click.option("--cluster", metavar="ADDRESS", help="Dask scheduler to work at, such as tcp://host:8786.")
+@click.option("--watermark", "watermarks", multiple=True, metavar="ID=FILE", help="Picture of a watermark.")
+@click.option("--resume", is_flag=True, help="Go on with what an interrupted batch has left.")
+@click.option("--retry", is_flag=True, help="Work on nothing but what failed.")
+@click.option("--force", is_flag=True, help="Do unchanged inputs again too.")
+@click.option("--overwrite", is_flag=True, help="Replace files in the target that are not from this batch.")
+@click.option("--dry-run", is_flag=True, help="Only show what would happen.")
+@click.option(
+    "--report", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write an HTML page."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print each event as a line of JSON.")
+def run(
+    source: str,
+    target: str,
+    spec: str | None,
+    variants: tuple[str, ...],
+    template: str | None,
+    manifest: Path | None,
+    report: Path | None,
+    watermarks: tuple[str, ...],
+    dry_run: bool,
+    resume: bool,
+    retry: bool,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Process every picture of SOURCE into TARGET: folders, patterns or URLs."""
+    from imgsvc_core.batch import Batch, Manifest, Template
+    from imgsvc_core.batch.running import preview
+    from imgsvc_core.batch.running import run as run_batch
+
+    settings = {
+        **options,
+        "template": None if template is None else Template(template),
+        "manifest": manifest,
+        "watermarks": _named("--watermark", watermarks),
+    }
+    specs = _specs(spec, variants)
+    planned = Batch(source=source, target=target, variants=specs, **settings)
+    if dry_run:
+        _show_plan(preview(planned), as_json)
+        return 0
+    with _display(as_json) as (on_event, on_progress):
+        summary = run_batch(
+            source,
+            target,
+            specs,
+            resume=resume,
+            retry=retry,
+            on_event=on_event,
+            on_progress=on_progress,
+            **settings,
+        )
+    if report is not None:
+        from imgsvc_core.batch.report import write_report
+
+        with Manifest(planned.manifest_path) as kept:
+            write_report(kept, target, report)
+    _conclude(summary, planned.manifest_path, as_json)
+    return 130 if summary.interrupted else 1 if summary.failed else 0
+
+
+@batch.command("report")
+@click.argument("target", required=False)
+@_MANIFEST
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write an HTML page.",
+)
+@click.option("--failures", is_flag=True, help="List every input that failed.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(target: str | None, manifest: Path | None, page: Path | None, failures: bool, as_json: bool) -> int:
+    """Show what became of a batch: numbers, and the reasons of failures."""
+    from imgsvc_core.batch import Manifest
+
+    path = manifest or Path(target or ".") / ".imgsvc-batch.sqlite"
+    if not path.exists():
+        message = (
+            f"Batch 'manifest' parameter must be the manifest of a batch, got '{path}' that is not there"
+        )
+        raise SpecError([Problem("manifest", message)])
+    with Manifest(path) as kept:
+        if page is not None:
+            from imgsvc_core.batch.report import write_report
+
+            write_report(kept, kept.setting("target") or target or ".", page)
+        totals, reasons = kept.totals(), kept.reasons()
+        if as_json:
+            found = {"totals": attrs.asdict(totals), "reasons": [attrs.asdict(item) for item in reasons]}
+            if failures:
+                found["failures"] = [
+                    {"key": key, "error": error, "message": message}
+                    for key, error, message in kept.failures()
+                ]
+            click.echo(json.dumps(found))
+            return 0
+        click.echo(
+            f"{totals.inputs:,} inputs: {totals.done:,} done, {totals.failed:,} failed; "
+            f"{outcome.size(totals.bytes_in)} became {outcome.size(totals.bytes_out)}."
+        )
+        for reason in reasons:
+            some = ", ".join(reason.keys) + (", ..." if reason.count > len(reason.keys) else "")
+            click.echo(f"{reason.count:>8,}  {reason.error}: {reason.message}\n          {some}")
+        if failures:
+            for key, error, message in kept.failures():
+                click.echo(f"{key}: {error}: {message}")
+    return 0
+
+
+def _specs(spec: str | None, variants: tuple[str, ...]) -> dict[str, Any]:
+    named = _named("--variant", variants)
+    if (spec is None) == (not named):
+        raise click.UsageError("Give either --spec or --variant.")
+    return {"": _json(spec)} if spec is not None else {name: _json(path) for name, path in named.items()}
+
+
+def _named(option: str, given: tuple[str, ...]) -> dict[str, str]:
+    pairs = [item.partition("=") for item in given]
+    for name, equals, value in pairs:
+        if not (name and equals and value):
+            raise click.UsageError(f"Option '{option}' must be NAME=FILE, got '{name}{equals}{value}'.")
+    return {name: value for name, _, value in pairs}
+
+
+def _json(path: str) -> Any:
+    try:
+        return json.loads(sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        message = f"Batch 'spec' parameter must be a file that can be read, got '{path}': {error.strerror}"
+        raise SpecError([Problem("spec", message)]) from error
+    except ValueError as error:
+        message = f"Batch 'spec' parameter must be valid JSON, got '{path}': {error}"
+        raise SpecError([Problem("spec", message)]) from error
+
+
+def _show_plan(planned: Iterator[tuple[Any, bool]], as_json: bool) -> None:
+    counts = {True: 0, False: 0}
+    for item, wanted in planned:
+        counts[wanted] += 1
+        if as_json:
+            click.echo(json.dumps({"key": item.key, "bytes": item.size, "process": wanted}))
+        elif wanted:
+            click.echo(f"{item.key} ({outcome.size(item.size)})")
+    if not as_json:
+        click.echo(f"{counts[True]:,} would be processed, {counts[False]:,} are done already.", err=True)
+
+
+@contextlib.contextmanager
+def _display(
+    as_json: bool,
+) -> Iterator[tuple[Callable[[Event], None], Callable[[Progress], None]]]:
+    """How events and progress are shown: as JSON, live on a terminal, as lines in a log."""
+    if as_json:
+        yield lambda event: click.echo(json.dumps(attrs.asdict(event))), lambda _: None
+    elif sys.stderr.isatty():
+        with _live() as show:
+            yield _tell_failure, show
+    else:
+        yield _tell_failure, _lines()
+
+
+def _tell_failure(event: Event) -> None:
+    if event.outcome == "failed":
+        click.echo(f"{event.key}: {event.message}", err=True)
+
+
+def _lines() -> Callable[[Progress], None]:
+    last = time.monotonic()
+
+    def show(progress: Progress) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _LINE_SECONDS:
+            last = time.monotonic()
+            click.echo(_status(progress), err=True)
+
+    return show
+
+
+@contextlib.contextmanager
+def _live() -> Iterator[Callable[[Progress], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Display
+
+    columns = (BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TextColumn("{task.description}"))
+    with Display(*columns, console=Console(stderr=True), transient=True) as display:
+        task = display.add_task("looking for pictures", total=None)
+
+        def show(progress: Progress) -> None:
+            settled = progress.done + progress.failed + progress.skipped
+            total = progress.total if progress.listed else None
+            display.update(task, completed=settled, total=total, description=_status(progress))
+
+        yield show
+
+
+def _status(progress: Progress) -> str:
+    settled = progress.done + progress.failed + progress.skipped
+    known = f"{progress.total:,}" if progress.listed else f"{progress.total:,}+"
+    parts = [f"{settled:,} of {known}", f"{progress.failed:,} failed", f"{progress.rate:.1f}/s"]
+    if progress.remaining_seconds is not None:
+        parts.append(f"{_time(progress.remaining_seconds)} left")
+    if progress.bytes_in:
+        parts.append(f"{outcome.size(max(0, progress.bytes_in - progress.bytes_out))} saved")
+    return ", ".join(parts)
+
+
+def _conclude(summary: Summary, manifest: Path, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps({"summary": attrs.asdict(summary)}))
+        return
+    click.echo(
+        f"{summary.done:,} done, {summary.failed:,} failed, {summary.skipped:,} unchanged in "
+        f"{_time(summary.seconds)} ({summary.rate:.1f} per second); "
+        f"{outcome.size(summary.bytes_in)} became {outcome.size(summary.bytes_out)}.",
+        err=True,
+    )
+    if summary.interrupted:
+        click.echo("Interrupted: the same command with --resume goes on where it stopped.", err=True)
+    elif summary.failed:
+        click.echo(
+            f"Why: imgsvc batch report --manifest {manifest}; again: the same command with --retry.", err=True
+        )
+
+
+def _time(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds, 1), 60)
+    hours, minutes = divmod(int(minutes), 60)
+    return f"{hours}:{minutes:02}:{int(seconds):02}" if hours else f"{minutes}:{seconds:04.1f}"

@@ -1,0 +1,124 @@
+"""The outcome of a batch as one HTML page that needs no server: numbers, reasons, pictures side by side."""
+
+from __future__ import annotations
+
+import base64
+import html
+import os
+from pathlib import Path
+
+from imgsvc_core.batch.events import Output
+from imgsvc_core.batch.manifest import Manifest, Reason, Totals
+from imgsvc_core.errors import ImgsvcError
+from imgsvc_core.sources import is_url
+
+_PICTURES = 60
+_SIDE = 240
+_FAILURES_SHOWN = 20
+
+_STYLE = """
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+body { max-width: 68rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
+dl { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; }
+dt { opacity: .7; } dd { margin: 0; font-size: 1.5rem; }
+table { border-collapse: collapse; width: 100%; } td, th { text-align: left; padding: .4rem .8rem .4rem 0;
+ vertical-align: top; border-bottom: 1px solid #8884; }
+.pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(20rem, 1fr)); gap: 1.5rem; }
+figure { margin: 0; padding: 1rem; border: 1px solid #8884; border-radius: .5rem; }
+figure div { display: flex; gap: .5rem; align-items: end; overflow-x: auto; }
+figure span { display: block; font-size: .8rem; opacity: .8; }
+img { max-width: 9rem; max-height: 9rem;
+ background: repeating-conic-gradient(#ccc 0 25%, #fff 0 50%) 0 0/16px 16px; }
+figcaption { margin-top: .6rem; overflow-wrap: anywhere; }
+"""
+
+
+def write_report(manifest: Manifest, target: str, path: Path, *, pictures: int = _PICTURES) -> None:
+    """Write the page.
+
+    Args:
+        manifest: what became of the inputs.
+        target: where the results are.
+        path: the page's file.
+        pictures: of how many inputs to show before and after: those that saved most.
+    """
+    totals = manifest.totals()
+    parts = [
+        "<!doctype html><html lang=en><meta charset=utf-8>",
+        "<meta name=viewport content='width=device-width'><title>Batch report</title>",
+        f"<style>{_STYLE}</style><body><h1>Batch report</h1>",
+        _numbers(totals),
+        _reasons(manifest.reasons(keys=_FAILURES_SHOWN)),
+        "<h2>Before and after</h2><div class=pictures>",
+    ]
+    with path.open("w", encoding="utf-8") as page:
+        page.write("\n".join(parts))
+        for key, location, size, outputs in manifest.done(most=pictures):
+            page.write(_figure(key, location, size, outputs, target))
+        page.write("</div></body></html>\n")
+
+
+def _numbers(totals: Totals) -> str:
+    saved = 1 - totals.bytes_out / totals.bytes_in if totals.bytes_in else 0.0
+    numbers = {
+        "Inputs": f"{totals.inputs:,}",
+        "Done": f"{totals.done:,}",
+        "Failed": f"{totals.failed:,}",
+        "Before": _size(totals.bytes_in),
+        "After": _size(totals.bytes_out),
+        "Saved": f"{saved:.0%}",
+    }
+    return (
+        "<dl>"
+        + "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in numbers.items())
+        + "</dl>"
+    )
+
+
+def _reasons(reasons: list[Reason]) -> str:
+    if not reasons:
+        return ""
+    rows = "".join(
+        f"<tr><td>{reason.count:,}</td><td>{html.escape(reason.error)}</td>"
+        f"<td>{html.escape(reason.message)}</td><td>{html.escape(', '.join(reason.keys))}</td></tr>"
+        for reason in reasons
+    )
+    head = "<tr><th>Inputs</th><th>Kind</th><th>For example</th><th>Which</th></tr>"
+    return f"<h2>Failures</h2><table>{head}{rows}</table>"
+
+
+def _figure(key: str, location: str, size: int, outputs: list[Output], target: str) -> str:
+    shown = [f"<div><span>before<br>{_size(size)}</span>{_thumbnail(location)}</div>"]
+    for output in outputs:
+        place = f"{target.rstrip('/')}/{output.path}" if is_url(target) else os.path.join(target, output.path)
+        saving = f" ({output.bytes / size - 1:+.0%})" if size else ""
+        label = (
+            f"{html.escape(output.variant)} {output.width} x {output.height}<br>{_size(output.bytes)}{saving}"
+        )
+        shown.append(f"<div><span>{label}</span>{_thumbnail(place)}</div>")
+    return f"<figure><div>{''.join(shown)}</div><figcaption>{html.escape(key)}</figcaption></figure>\n"
+
+
+def _thumbnail(location: str) -> str:
+    """A small copy within the page; nothing where the picture is no longer there."""
+    from imgsvc_core.processing import process
+
+    request = {
+        "resize": {"width": _SIDE, "height": _SIDE, "upscale": False},
+        "output": {"format": "webp", "quality": 70},
+    }
+    try:
+        data = process(location, request).data
+    except ImgsvcError as error:
+        return f"<span>{html.escape(error.message)}</span>"
+    assert data is not None
+    return f"<img alt='' src='data:image/webp;base64,{base64.b64encode(data).decode('ascii')}'>"
+
+
+def _size(count: int) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000  # type: ignore[assignment]
+    return f"{count:,.3g} TB"
