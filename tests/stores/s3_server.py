@@ -15,6 +15,7 @@ from tests.stores.contract import Kept
 from tests.stores.servers import radosgw
 
 BUCKET = "imgsvc-pictures"
+FOREIGN_BUCKET = "imgsvc-of-somebody-else"
 CLASSES = (
     "reduced-redundancy",
     "standard-ia",
@@ -61,13 +62,19 @@ def s3_server() -> Iterator[S3Server]:
     key, secret = "GOOG1ECANARYKEYID", "canary/secret+of=the+user"
     with radosgw.gateway(tuple(name.upper().replace("-", "_") for name in CLASSES)) as gateway:
         gateway.add_user("owner", key, secret)
-        client = botocore.session.Session().create_client(
-            "s3",
-            endpoint_url=gateway.url,
-            region_name="us-east-1",
-            aws_access_key_id=key,
-            aws_secret_access_key=secret,
-            config=Config(s3={"addressing_style": "path"}),
-        )
+        client = _client(gateway.url, key, secret)
         client.create_bucket(Bucket=BUCKET)
+        gateway.add_user("other", "OTHERKEYID", "other-secret")
+        _client(gateway.url, "OTHERKEYID", "other-secret").create_bucket(Bucket=FOREIGN_BUCKET)
         yield S3Server(gateway.url, key, secret, client)
+
+
+def _client(url: str, key: str, secret: str) -> Any:
+    return botocore.session.Session().create_client(
+        "s3",
+        endpoint_url=url,
+        region_name="us-east-1",
+        aws_access_key_id=key,
+        aws_secret_access_key=secret,
+        config=Config(s3={"addressing_style": "path"}),
+    )

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 from typing import Any
 
 import botocore.auth
 import pytest
 
-from imgsvc_core import errors
+from imgsvc_core import errors, stores
 from tests.stores.contract import Destination, StoreContract
-from tests.stores.s3_server import BUCKET, CLASSES, S3Server
+from tests.stores.s3_server import BUCKET, CLASSES, FOREIGN_BUCKET, S3Server
 
 _ACLS = {"private": False, "authenticated-read": False, "public-read": True, "public-read-write": True}
 _REFUSALS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "secret": ({"secret": "another-canary"}, ("SignatureDoesNotMatch",)),
     "key": ({"key": "NOBODYSCANARY"}, ("InvalidAccessKeyId",)),
     "bucket": ({"bucket": "nobodys-bucket"}, ("NoSuchBucket",)),
+    "permission": ({"bucket": FOREIGN_BUCKET}, ("AccessDenied",)),
 }
 
 
@@ -51,6 +53,32 @@ class TestAws(StoreContract):
             destination.put(b"late", path="late.webp")
         monkeypatch.undo()
         assert destination.read("late.webp") is None
+
+    def test_parts_of_an_upload_that_was_given_up_are_taken_back(
+        self, destination: Destination, s3: S3Server
+    ) -> None:
+        async def run() -> bool:
+            began = False
+            store = stores.open_store(destination.store, endpoints=destination.endpoints)
+            async with store:
+                item = stores.StoredObject(bytes(40_000_000), "given up.webp", "image/webp")
+                task = asyncio.create_task(store.put(item))
+                while not began and not task.done():
+                    await asyncio.sleep(0.005)
+                    began = bool(await asyncio.to_thread(_uploads, s3))
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+            return began
+
+        assert asyncio.run(run())
+        assert _uploads(s3) == []
+        assert destination.read("given up.webp") is None
+
+
+def _uploads(s3: S3Server) -> list[Any]:
+    found: list[Any] = s3.client.list_multipart_uploads(Bucket=BUCKET).get("Uploads", [])
+    return found
 
 
 class TestDigitalOcean(StoreContract):
