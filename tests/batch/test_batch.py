@@ -1,0 +1,243 @@
+"""A batch does everything once, whatever happens meanwhile, and says what it did."""
+
+from __future__ import annotations
+
+import os
+import threading
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+import pyvips
+
+from imgsvc_core import batch
+from imgsvc_core.batch import Event, Manifest, Progress, Summary, Template
+from imgsvc_core.errors import SourceUnreachable, SpecError, TargetError
+from tests.batch.pictures import SPEC, VARIANTS, fill, results
+from tests.support import encoded
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    fill(tmp_path / "in", 6)
+    return tmp_path / "in"
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+def go(source: Path | str, target: Path | str, **options: Any) -> Summary:
+    variants = options.pop("variants", {"": SPEC})
+    return batch.run(source, target, variants, workers=options.pop("workers", 1), **options)
+
+
+def counts(summary: Summary) -> tuple[int, int, int]:
+    return summary.done, summary.failed, summary.skipped
+
+
+def test_every_picture_becomes_a_result_in_the_same_folder(source: Path, target: Path) -> None:
+    assert counts(go(source, target)) == (6, 0, 0)
+    assert results(target) == [
+        "photo00001.webp", "photo00002.webp", "photo00004.webp", "photo00005.webp",
+        "sub/photo00000.webp", "sub/photo00003.webp",
+    ]  # fmt: skip
+    assert pyvips.Image.new_from_file(str(target / "photo00001.webp")).width == 24
+
+
+def test_variants_are_what_single_requests_give(source: Path, target: Path) -> None:
+    import imgsvc_core as imgsvc
+    from tests.support.perceptual import distance
+
+    assert counts(go(source, target, variants=VARIANTS)) == (6, 0, 0)
+    assert len(results(target)) == 18
+    for name, spec in VARIANTS.items():
+        alone = imgsvc.process(source / "photo00001.png", spec)
+        assert alone.data is not None
+        written = target / f"photo00001-{name}.{alone.output.format}"
+        ours, single = pyvips.Image.new_from_file(str(written)), pyvips.Image.new_from_buffer(alone.data, "")
+        assert (ours.width, ours.height) == (single.width, single.height)
+        assert distance(ours, single) < 0.02
+
+
+def test_unchanged_inputs_are_skipped_and_changed_ones_done(source: Path, target: Path) -> None:
+    go(source, target)
+    assert counts(go(source, target)) == (0, 0, 6)
+    (source / "photo00001.png").write_bytes(encoded.png_gray().data)
+    os.utime(source / "photo00002.webp", (1, 1))
+    assert counts(go(source, target)) == (2, 0, 4)
+    assert counts(go(source, target, force=True)) == (6, 0, 0)
+    assert counts(
+        go(source, target, variants={"": {"resize": {"width": 30}, "output": {"format": "webp"}}})
+    ) == (6, 0, 0)
+
+
+def test_broken_inputs_fail_alone_and_can_be_retried(source: Path, target: Path) -> None:
+    broken = {
+        "empty.png": b"", "text.jpg": b"no picture", "torn.jpg": encoded.jpeg().data[:500],
+        "torn.png": encoded.png().data[:300],
+    }  # fmt: skip
+    for name, data in broken.items():
+        (source / name).write_bytes(data)
+    (source / "folder.jpg").mkdir()
+    (source / "nowhere.jpg").symlink_to(source / "missing")
+    told: list[Event] = []
+    assert counts(go(source, target, on_event=told.append)) == (6, 5, 0)
+    failed = {event.key: event.error for event in told if event.outcome == "failed"}
+    assert failed == {
+        "empty.png": "empty_source", "text.jpg": "unsupported_format", "torn.jpg": "corrupt_image",
+        "torn.png": "corrupt_image", "nowhere.jpg": "source_unreachable",
+    }  # fmt: skip
+    assert len(results(target)) == 6
+    with Manifest(target / ".imgsvc-batch.sqlite") as manifest:
+        reasons = {reason.error: (reason.count, reason.keys) for reason in manifest.reasons()}
+    assert reasons["corrupt_image"] == (2, ("torn.jpg", "torn.png"))
+    (source / "text.jpg").write_bytes(encoded.jpeg().data)
+    assert counts(go(source, target, retry=True)) == (1, 4, 0)
+    assert "text.webp" in results(target)
+
+
+def test_names_that_collide_fail_and_nothing_is_overwritten(source: Path, target: Path) -> None:
+    (source / "photo00001.jpg").write_bytes(encoded.jpeg().data)
+    told: list[Event] = []
+    assert counts(go(source, target, on_event=told.append)) == (6, 1, 0)
+    (failure,) = [event for event in told if event.outcome == "failed"]
+    assert failure.error == "name_collision"
+    assert "exists already" in failure.message
+    assert counts(go(source, target)) == (0, 1, 6)
+
+
+def test_files_of_others_in_the_target_stay(source: Path, target: Path) -> None:
+    target.mkdir()
+    (target / "photo00001.webp").write_text("precious")
+    assert counts(go(source, target)) == (5, 1, 0)
+    assert (target / "photo00001.webp").read_text() == "precious"
+    assert counts(go(source, target, overwrite=True)) == (1, 0, 5)
+    assert (target / "photo00001.webp").read_bytes() != b"precious"
+
+
+def test_a_variant_that_cannot_be_written_leaves_no_other(source: Path, target: Path) -> None:
+    target.mkdir()
+    (target / "photo00001-card.jpg").write_text("precious")
+    assert counts(go(source, target, variants=VARIANTS)) == (5, 1, 0)
+    assert [name for name in results(target) if "00001" in name] == ["photo00001-card.jpg"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
+def test_a_target_without_permission_is_told_per_file(source: Path, target: Path) -> None:
+    (target / "sub").mkdir(parents=True)
+    (target / "sub").chmod(0o500)
+    assert counts(go(source, target)) == (4, 2, 0)
+    assert results(target / "sub") == []
+
+
+def test_a_target_below_the_source_is_no_input(source: Path) -> None:
+    assert counts(go(source, source / "small")) == (6, 0, 0)
+    assert counts(go(source, source / "small")) == (0, 0, 6)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [("*.png", 2), ("**/*.jpg", 2), ("sub/*", 2), ("photo0000[12].*", 2), ("nothing*", 0)],
+)
+def test_patterns(pattern: str, expected: int, source: Path, target: Path) -> None:
+    assert go(f"{source}/{pattern}", target).done == expected
+
+
+def test_a_single_file(source: Path, target: Path) -> None:
+    assert go(source / "photo00001.png", target).done == 1
+    assert results(target) == ["photo00001.webp"]
+
+
+def test_buckets_on_both_sides(tmp_path: Path) -> None:
+    fs = fsspec.filesystem("memory")
+    fs.pipe_file("/bucket-in/a/one.jpg", encoded.jpeg().data)
+    fs.pipe_file("/bucket-in/two.png", encoded.png().data)
+    target = tmp_path.as_uri() + "/out"
+    manifest = tmp_path / "memory.sqlite"
+    # Memory is that of one process, so that the worker finds nothing there, and says so.
+    assert counts(go("memory://bucket-in", target, manifest=manifest)) == (0, 2, 0)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "one.jpg").write_bytes(encoded.jpeg().data)
+    local = tmp_path.as_uri() + "/in"
+    assert counts(go(local, target, manifest=tmp_path / "local.sqlite")) == (1, 0, 0)
+    assert counts(go(local, target, manifest=tmp_path / "local.sqlite")) == (0, 0, 1)
+    assert results(tmp_path / "out") == ["one.webp"]
+
+
+def test_names_by_a_template(source: Path, target: Path) -> None:
+    name = Template("{variant}/{stem}_{width}x{height}_{digest}.{format}")
+    go(source / "photo00001.png", target, template=name, variants={"small": SPEC})
+    (path,) = results(target)
+    assert path.startswith("small/photo00001_24x16_")
+    assert len(path.split("_")[2]) == len("0123456789abcdef.webp")
+
+
+@pytest.mark.parametrize("text", ["{stem", "{size}", "same.jpg", "/{stem}", "../{stem}", "{stem.x}", "{0}"])
+def test_wrong_templates_are_refused_before_any_work(text: str) -> None:
+    with pytest.raises(SpecError, match="Batch 'name' parameter must be a template"):
+        Template(text)
+
+
+@pytest.mark.parametrize(
+    ("variants", "path"),
+    [({}, "variants"), ({"a": {"resize": {"width": 0}}}, "a.resize.width"), ({"a": {"x": 1}}, "a.x")],
+)
+def test_wrong_specs_are_refused_before_any_work(
+    variants: dict[str, Any], path: str, source: Path, target: Path
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        go(source, target, variants=variants)
+    assert caught.value.problems[0].path == path
+    assert not target.exists()
+
+
+def test_variants_need_names_of_their_own(source: Path, target: Path) -> None:
+    with pytest.raises(SpecError, match="variant"):
+        go(source, target, variants=VARIANTS, template=Template("{stem}.{format}"))
+
+
+def test_what_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(SourceUnreachable, match="neither a folder"):
+        go(tmp_path / "nothing", tmp_path / "out")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TargetError, match="cannot be made"):
+        go(tmp_path, tmp_path / "file")
+
+
+def test_one_batch_at_a_time(source: Path, target: Path) -> None:
+    go(source, target)
+    with Manifest(target / ".imgsvc-batch.sqlite") as manifest:
+        manifest.lock()
+        with pytest.raises(TargetError, match="is running"):
+            go(source, target)
+
+
+def test_progress_adds_up(source: Path, target: Path) -> None:
+    seen: list[Progress] = []
+    go(source, target, on_progress=seen.append)
+    assert all(now.done >= before.done for before, now in pairwise(seen))
+    last = seen[-1]
+    assert (last.total, last.listed, last.done) == (6, True, 6)
+    assert last.bytes_in == sum(path.stat().st_size for path in source.rglob("*") if path.is_file())
+    assert last.bytes_out == sum((target / name).stat().st_size for name in results(target))
+    assert last.rate > 0
+
+
+def test_nothing_is_written_when_asked_what_would_be(source: Path, target: Path) -> None:
+    from imgsvc_core.batch.running import Batch, preview
+
+    planned = Batch(source=str(source), target=str(target), variants={"": SPEC})
+    assert [wanted for _, wanted in preview(planned)] == [True] * 6
+    assert not target.exists()
+    go(source, target)
+    assert [wanted for _, wanted in preview(planned)] == [False] * 6
+
+
+def test_no_threads_are_left(source: Path, target: Path) -> None:
+    before = threading.active_count()
+    go(source, target)
+    assert threading.active_count() <= before

@@ -1,0 +1,121 @@
+"""Batches that are killed, interrupted, or run out of room."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.batch.pictures import SPEC, fill, results
+
+COUNT = 400
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pictures")
+    fill(folder, COUNT)
+    return folder
+
+
+def start(source: Path, target: Path, *arguments: str) -> subprocess.Popen[str]:
+    spec = target.parent / "spec.json"
+    spec.write_text(json.dumps(SPEC))
+    return subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "imgsvc_cli",
+            "batch",
+            str(source),
+            str(target),
+            "--spec",
+            str(spec),
+            *arguments,
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for_results(target: Path, count: int, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 60
+    while len(list(target.rglob("*.webp"))) < count and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_killed_at_any_moment_it_goes_on_with_what_is_left(pictures: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    moments = random.Random(7)
+    written: dict[str, int] = {}
+    for number in range(5):
+        process = start(pictures, target, "--json", *(["--resume"] if number else []))
+        wait_for_results(target, len(written) + moments.randrange(10, 50), process)
+        process.kill()
+        process.communicate()
+        now = {name: (target / name).stat().st_mtime_ns for name in results(target) if name.endswith("webp")}
+        written = now
+    time.sleep(1)  # workers of the dead end by themselves
+    process = start(pictures, target, "--json", "--resume")
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    summary = json.loads(out.splitlines()[-1])["summary"]
+    assert summary["failed"] == 0
+    assert len(results(target)) == COUNT
+    assert summary["done"] <= COUNT - len(written) + 64  # those under way may be done again
+    kept = sum(written[name] == (target / name).stat().st_mtime_ns for name in written)
+    assert kept >= len(written) - 64
+    assert not list(target.rglob("*.part"))
+
+
+def test_an_interrupt_ends_it_cleanly_within_two_seconds(pictures: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    process = start(pictures, target)
+    wait_for_results(target, 20, process)
+    process.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    _, err = process.communicate(timeout=30)
+    assert time.monotonic() - started < 3
+    assert process.returncode == 130
+    assert "--resume" in err
+    assert "Traceback" not in err
+    assert not list(target.rglob("*.part"))
+    again = start(pictures, target, "--resume")
+    assert again.wait(timeout=120) == 0
+    again.communicate()
+    assert len(results(target)) == COUNT
+
+
+@pytest.mark.skipif(not shutil.which("mount") or os.geteuid() != 0, reason="needs root, to make a small disk")
+def test_a_disk_that_fills_up_costs_no_result_twice(pictures: Path, tmp_path: Path) -> None:
+    target = tmp_path / "small"
+    target.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(target)]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("this machine does not let a test mount a file system")
+    try:
+        process = start(pictures, target, "--manifest", str(tmp_path / "manifest.sqlite"), "--json")
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 1, err
+        events = [json.loads(line) for line in out.splitlines()]
+        failed = [event for event in events if event.get("outcome") == "failed"]
+        assert failed
+        assert {event["error"] for event in failed} == {"target_unwritable"}
+        assert "No space left" in failed[0]["message"]
+        assert not list(target.rglob("*.part"))
+        done = [event for event in events if event.get("outcome") == "done"]
+        assert len(results(target)) == len(done)
+        for event in done:
+            assert (target / event["outputs"][0]["path"]).stat().st_size == event["outputs"][0]["bytes"]
+    finally:
+        subprocess.run(["umount", str(target)], check=False)
