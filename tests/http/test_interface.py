@@ -879,8 +879,13 @@ class TestAuthentication:
         context = ssl.create_default_context(cafile=service.certificate)
         context.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
         context.maximum_version = ssl.TLSVersion.TLSv1_1
-        with pytest.raises((ssl.SSLError, OSError)):
+        context.set_ciphers("DEFAULT:@SECLEVEL=0")  # without this, the client itself refuses
+        with pytest.raises((ssl.SSLError, ConnectionResetError)):
             await asyncio.open_connection("localhost", service.port, ssl=context)
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        _, writer = await asyncio.open_connection("localhost", service.port, ssl=context)
+        assert writer.get_extra_info("ssl_object").version() == "TLSv1.2"
+        writer.close()
 
     async def test_keys_have_scopes_and_can_be_revoked(self, service: Service, photo: bytes) -> None:
         """A key does what it is for, until it is revoked."""
