@@ -43,7 +43,7 @@ class StorePool:
             StoreRefused, StoreUnavailable: the store does not take it.
             MissingDependency: the packages for the provider are not installed.
         """
-        access = Access(spec, keyfile, self._endpoints)
+        access = Access(spec, keyfile, self._endpoints, self._turn)
         name, data = object_name(spec, item.name), await item.read()
 
         async def attempt() -> str:
@@ -76,7 +76,7 @@ class StorePool:
             await self._shrink()
 
     async def _turn(self) -> None:
-        """Let one write begin in each round of the event loop: to sign many at once would stall it."""
+        """Let one begin in each round of the event loop: to sign or connect many at once would stall it."""
         async with self._gate:
             await asyncio.sleep(0)
 

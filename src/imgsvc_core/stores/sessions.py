@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 from urllib.parse import quote, quote_plus
 
@@ -17,9 +17,16 @@ Keyfile = Mapping[str, Any]
 """The JSON object of a service account's keyfile."""
 
 
+async def _at_once() -> None:
+    """The turn of whoever is alone."""
+
+
 @attrs.frozen
 class Access:
     """What a session is opened with.
+
+    ``turn`` is awaited before work that takes milliseconds of the event loop, so that many who open sessions
+    at the same time do it one in each round of the loop.
 
     ``endpoints`` replace addresses of a provider, such as ``aws`` or ``ibm_token``, by others; they come from
     whoever operates the program, never from a request.
@@ -28,6 +35,7 @@ class Access:
     spec: StoreSpec
     keyfile: Keyfile | None = attrs.field(default=None, repr=False)
     endpoints: Mapping[str, str] = attrs.field(factory=dict)
+    turn: Callable[[], Awaitable[None]] = attrs.field(default=_at_once, repr=False)
 
     def endpoint(self, name: str, default: str) -> str:
         """An address without a slash at its end."""

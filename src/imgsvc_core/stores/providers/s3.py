@@ -136,13 +136,15 @@ async def connect(
         "response_checksum_validation": "when_required",
         "s3": {"addressing_style": "virtual" if host_style else "path"},
     }
+    client_session = await asyncio.to_thread(_warm_session)
+    await access.turn()
     filesystem = s3fs.S3FileSystem(
         **credentials,
         anon=authorization is not None,
         asynchronous=True,
         skip_instance_cache=True,
         endpoint_url=endpoint,
-        session=await asyncio.to_thread(_warm_session),
+        session=client_session,
         client_kwargs={"region_name": region},
         config_kwargs=settings,
     )
