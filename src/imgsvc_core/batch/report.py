@@ -26,7 +26,7 @@ table { border-collapse: collapse; width: 100%; } td, th { text-align: left; pad
  vertical-align: top; border-bottom: 1px solid #8884; }
 .pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(20rem, 1fr)); gap: 1.5rem; }
 figure { margin: 0; padding: 1rem; border: 1px solid #8884; border-radius: .5rem; }
-figure div { display: flex; gap: .5rem; align-items: end; overflow-x: auto; }
+figure > div { display: flex; gap: 1rem; align-items: end; overflow-x: auto; }
 figure span { display: block; font-size: .8rem; opacity: .8; }
 img { max-width: 9rem; max-height: 9rem;
  background: repeating-conic-gradient(#ccc 0 25%, #fff 0 50%) 0 0/16px 16px; }

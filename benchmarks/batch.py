@@ -1,0 +1,196 @@
+"""Batches over a folder of 2,000 photographs of mixed sizes, against other ways to do the same.
+
+Every contender makes the same thumbnails from the same folder, on all cores unless it says otherwise. The
+libraries decode at the size that is enough, ImageMagick by its own define for that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchmarks.harness import Bound, Series, Timing, print_series, verdict
+from benchmarks.pictures import FOLDER, picture
+
+_WIDTH = 320
+_SPEC = {"resize": {"width": _WIDTH}, "output": {"format": "jpg", "quality": 80, "encoding": "baseline"}}
+_VARIANTS = {
+    "thumb": {**_SPEC, "resize": {"width": 160}},
+    "card": _SPEC,
+    "hero": {**_SPEC, "resize": {"width": 800}},
+}
+_SIDES = (600, 900, 1200, 1600, 2000)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--files", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tiny", type=int, default=100_000, help="tiny files for the memory of the parent")
+    options = parser.parse_args()
+    source = photographs(options.files)
+    contenders: dict[str, Callable[[Path], None]] = {
+        "imgsvc: all cores": lambda target: imgsvc(source, target, {"": _SPEC}),
+        "imgsvc: one core": lambda target: imgsvc(source, target, {"": _SPEC}, workers=1),
+        "imgsvc: largest variant": lambda target: imgsvc(source, target, {"": _VARIANTS["hero"]}),
+        "imgsvc: three variants": lambda target: imgsvc(source, target, _VARIANTS),
+        "vipsthumbnail by xargs -P2": lambda target: vipsthumbnail(source, target),
+        "ImageMagick mogrify by xargs -P2": lambda target: mogrify(source, target),
+    }
+    with dask_cluster() as address:
+        contenders["imgsvc: dask, two workers"] = lambda target: imgsvc(
+            source, target, {"": _SPEC}, cluster=address
+        )
+        rounds: dict[str, list[Timing]] = {name: [] for name in contenders}
+        for _ in range(options.rounds):
+            for name, contender in contenders.items():
+                rounds[name].append(timed(contender, options.files))
+    series = {name: Series(tuple(timings)) for name, timings in rounds.items()}
+    print_series(series, {name: f"{1 / found.wall:6.1f} files per second" for name, found in series.items()})
+    everywhere = series["imgsvc: all cores"]
+    return verdict(
+        [
+            Bound(
+                "two cores over one",
+                everywhere.times_faster_than(series["imgsvc: one core"]),
+                1.85,
+                at_least=True,
+            ),
+            Bound(
+                "over vipsthumbnail",
+                everywhere.times_faster_than(series["vipsthumbnail by xargs -P2"]),
+                1.3,
+                at_least=True,
+            ),
+            Bound(
+                "over mogrify",
+                everywhere.times_faster_than(series["ImageMagick mogrify by xargs -P2"]),
+                3,
+                at_least=True,
+            ),
+            Bound(
+                "three variants over one",
+                series["imgsvc: largest variant"].times_faster_than(series["imgsvc: three variants"]),
+                1.6,
+            ),
+            Bound(
+                "dask over local",
+                series["imgsvc: dask, two workers"].times_faster_than(everywhere),
+                0.9,
+                at_least=True,
+            ),
+            Bound(
+                f"memory of the parent over {options.tiny:,} files",
+                parent_memory(options.tiny),
+                300,
+                unit="MB",
+            ),
+        ]
+    )
+
+
+def timed(contender: Callable[[Path], None], files: int) -> Timing:
+    with tempfile.TemporaryDirectory() as folder:
+        before, started = os.times(), time.perf_counter()
+        contender(Path(folder) / "out")
+        wall, after = time.perf_counter() - started, os.times()
+    cpu = sum(after[:4]) - sum(before[:4])
+    return Timing(wall / files, cpu / files)
+
+
+def imgsvc(source: Path, target: Path, variants: dict[str, dict[str, object]], **options: object) -> None:
+    from imgsvc_core import batch
+
+    summary = batch.run(source, target, variants, **options)
+    assert (summary.failed, summary.done) == (0, summary.total)
+
+
+@contextlib.contextmanager
+def dask_cluster() -> Iterator[str]:
+    """The address of a scheduler with two workers on this machine."""
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
+        yield cluster.scheduler_address
+
+
+def vipsthumbnail(source: Path, target: Path) -> None:
+    target.mkdir()
+    output = f"{target}/%s.jpg[Q=80,strip]"
+    _each(source, ["vipsthumbnail", "--size", f"{_WIDTH}x", "--output", output], {"VIPS_CONCURRENCY": "1"})
+
+
+def mogrify(source: Path, target: Path) -> None:
+    target.mkdir()
+    decode = ["-define", f"jpeg:size={_WIDTH * 2}x{_WIDTH * 2}"]
+    encode = ["-path", str(target), "-strip", "-quality", "80", "-resize", f"{_WIDTH}x"]
+    _each(source, ["mogrify", *decode, *encode], {"MAGICK_THREAD_LIMIT": "1"})
+
+
+def _each(source: Path, command: list[str], environment: dict[str, str]) -> None:
+    """Two processes at a time, each with fifty files, so that starting them costs next to nothing."""
+    files = "\n".join(str(path) for path in sorted(source.iterdir()))
+    call = ["xargs", "-P2", "-n50", *command]
+    subprocess.run(call, input=files, text=True, check=True, env=os.environ | environment)
+
+
+def photographs(count: int) -> Path:
+    """A folder of JPEG photographs, cut from a large one in five sizes."""
+    folder = FOLDER / f"batch-{count}"
+    if folder.exists():
+        return folder
+    import pyvips
+
+    whole = pyvips.Image.new_from_file(str(picture("12mp.jpg"))).copy_memory()
+    unfinished = folder.with_suffix(".unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    for number in range(count):
+        width = _SIDES[number % len(_SIDES)]
+        height = width * 3 // 4
+        left, top = number * 37 % (whole.width - width), number * 53 % (whole.height - height)
+        whole.crop(left, top, width, height).jpegsave(str(unfinished / f"photo{number:05}.jpg"), Q=90)
+    unfinished.rename(folder)
+    return folder
+
+
+def parent_memory(count: int) -> float:
+    """Peak megabytes of a parent that works through tiny files."""
+    code = (
+        "import resource, sys\n"
+        "from imgsvc_core import batch\n"
+        "if __name__ == '__main__':\n"
+        "    summary = batch.run(sys.argv[1], sys.argv[2], {'': {'output': {'format': 'png'}}})\n"
+        "    assert summary.done == int(sys.argv[3]), summary\n"
+        "    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)\n"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = Path(folder) / "in", Path(folder) / "measure.py"
+        program.write_text(code)
+        tiny = _tiny_png()
+        for number in range(count):
+            path = source / f"{number // 1000:04}" / f"{number:07}.png"
+            if number % 1000 == 0:
+                path.parent.mkdir(parents=True)
+            path.write_bytes(tiny)
+        command = [sys.executable, str(program), str(source), str(Path(folder) / "out"), str(count)]
+        return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def _tiny_png() -> bytes:
+    import pyvips
+
+    data: bytes = pyvips.Image.black(2, 2).copy(interpretation="b-w").pngsave_buffer()
+    return data
+
+
+if __name__ == "__main__":
+    sys.exit(main())
