@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import socket
 import ssl
+from collections.abc import Callable
 
 from aiohttp import web
 
@@ -20,9 +21,16 @@ class Listener(web.BaseSite):
     The others reach the application as plain HTTP, which can tell them what is wrong.
     """
 
-    def __init__(self, runner: web.BaseRunner, listening: socket.socket, tls: ssl.SSLContext) -> None:
+    def __init__(
+        self,
+        runner: web.BaseRunner,
+        listening: socket.socket,
+        tls: ssl.SSLContext,
+        connections: Callable[[web.Server], asyncio.Protocol],
+    ) -> None:
         super().__init__(runner)
         self._tls = tls
+        self._connections = connections
         self._socket = listening
         self._accepting: asyncio.Task[None] | None = None
         self._opening: set[asyncio.Task[None]] = set()
@@ -72,7 +80,7 @@ class Listener(web.BaseSite):
                 return
             secure = first[0] == _HANDSHAKE
             await asyncio.get_running_loop().connect_accepted_socket(
-                server,
+                lambda: self._connections(server),
                 connection,
                 ssl=self._tls if secure else None,
                 ssl_handshake_timeout=_PATIENCE_SECONDS if secure else None,

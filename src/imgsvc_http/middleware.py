@@ -16,6 +16,7 @@ from imgsvc_core.errors import ImgsvcError
 from imgsvc_http import refusals
 from imgsvc_http.answers import failure, no_picture
 from imgsvc_http.context import BINARY, PRINCIPAL, RATE, REQUEST_ID
+from imgsvc_http.ratelimit import RateState
 from imgsvc_http.receiving import waits_for_invitation
 from imgsvc_http.refusals import Refusal
 from imgsvc_http.routing import route_of
@@ -92,13 +93,17 @@ async def require_key(request: web.Request, handler: Handler) -> web.StreamRespo
 
 async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
     """On every response: its id, and how much of the rate is left."""
-    response.headers["Server"] = "imgsvc"
     if waits_for_invitation(request):
         response.headers["Connection"] = "close"  # its body does not come now, nor may it come later
-    if REQUEST_ID in request:
-        response.headers["X-Request-Id"] = request[REQUEST_ID]
-    if RATE in request:
-        rate = request[RATE]
+    sign(response, request.get(REQUEST_ID), request.get(RATE))
+
+
+def sign(response: web.StreamResponse, request_id: str | None, rate: RateState | None) -> None:
+    """Give a response the headers that every one has."""
+    response.headers["Server"] = "imgsvc"
+    if request_id is not None:
+        response.headers["X-Request-Id"] = request_id
+    if rate is not None:
         response.headers["X-RateLimit-Limit"] = str(rate.limit)
         response.headers["X-RateLimit-Remaining"] = str(rate.remaining)
         response.headers["X-RateLimit-Reset"] = str(rate.reset_seconds)

@@ -15,6 +15,7 @@ from aiohttp import web
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.app import create_app
 from imgsvc_http.certificate import certificate_files, tls_context
+from imgsvc_http.connection import Connection
 from imgsvc_http.listener import Listener, listen
 from imgsvc_http.services import SERVICES, Services, now
 from imgsvc_http.settings import Settings
@@ -63,7 +64,8 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
     await runner.setup()
     told = _when_told_to_end()
     try:
-        listener = Listener(runner, listening, tls)
+        limiter = app[SERVICES].limiter
+        listener = Listener(runner, listening, tls, lambda server: Connection(server, limiter))
         await listener.start()
         key = await first_key(app[SERVICES])
         greet(Greeting(settings.base_url, key, sample_command(settings, key)))
