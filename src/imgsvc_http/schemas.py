@@ -56,10 +56,15 @@ def _of_type(hint: Any) -> Schema:
         inner = get_args(hint)
         if inner[-1] is Ellipsis:
             return {"type": "array", "items": _of_type(inner[0])}
-        return {"type": "array", "prefixItems": [_of_type(item) for item in inner]}
+        return {**_array_of(inner), "minItems": len(inner), "maxItems": len(inner)}
     if get_origin(hint) in (Union, UnionType):
         return {"anyOf": [_of_type(item) for item in get_args(hint)]}
     return _JSON_TYPES[hint]
+
+
+def _array_of(kinds: tuple[Any, ...]) -> Schema:
+    assert len(set(kinds)) == 1, "tuples of one type only"
+    return {"type": "array", "items": _of_type(kinds[0])}
 
 
 def _success(properties: Mapping[str, Schema]) -> Schema:
