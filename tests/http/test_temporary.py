@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from imgsvc_core.codecs.table import FORMATS
 from imgsvc_http.refusals import Refusal
 from imgsvc_http.temporary import TemporaryStorage, expiry_of, serve
-from tests.stores.servers import cache, processes
+from tests.stores.s3_server import BUCKET, s3_server
 
 pytestmark = pytest.mark.asyncio
 
@@ -29,19 +29,12 @@ DATA = bytes(range(256)) * 4000
 
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[str]:
-    """URL of a bucket on an S3 server."""
-    program = cache.folder("moto") / "bin/moto_server"
-    port = processes.free_ports(1)[0]
-    address = f"http://127.0.0.1:{port}"
-    access = {"AWS_ENDPOINT_URL": address, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
-    with processes.working_folder() as folder, pytest.MonkeyPatch.context() as patch:
-        for name, value in access.items():
-            patch.setenv(name, value)
-        log = folder / "log"
-        with processes.running([program, "-H", "127.0.0.1", "-p", str(port)], log) as process:
-            processes.wait_for_http(address, process, log)
-            fsspec.filesystem("s3", skip_instance_cache=True).mkdir("temporary")
-            yield "s3://temporary"
+    """URL of a bucket at a server that speaks S3."""
+    with s3_server() as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", server.url)
+        patch.setenv("AWS_ACCESS_KEY_ID", server.key)
+        patch.setenv("AWS_SECRET_ACCESS_KEY", server.secret)
+        yield f"s3://{BUCKET}"
     fsspec.get_filesystem_class("s3").clear_instance_cache()
 
 
@@ -196,7 +189,7 @@ async def test_what_another_node_stored_after_a_sweep_is_found(bucket: str) -> N
     stored = await storage.put(DATA, "image/png", NOW)
     assert await storage.sweep(NOW) == 0
     other = f"{stored.name.partition('-')[0]}-{'A' * 32}.png"
-    fsspec.filesystem("s3", skip_instance_cache=True).pipe_file(f"temporary/{folder}/{other}", DATA)
+    fsspec.filesystem("s3", skip_instance_cache=True).pipe_file(f"{BUCKET}/{folder}/{other}", DATA)
     async with served(storage) as client, client.get(f"/{other}") as answer:
         assert (answer.status, await answer.read()) == (200, DATA)
 

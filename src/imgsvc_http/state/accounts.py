@@ -13,7 +13,7 @@ from sqlalchemy import bindparam, literal, select, update
 
 from imgsvc_http.settings import QUOTA
 from imgsvc_http.state.checks import check, check_text
-from imgsvc_http.state.database import Database
+from imgsvc_http.state.database import Database, whole
 from imgsvc_http.state.tables import AccountRow, UsageRow
 from imgsvc_http.state.vault import Vault
 
@@ -56,6 +56,7 @@ _STANDING = (
 )
 
 
+@whole
 async def create(db: Database, *, company: str, plan: str, period: str, quota: int, now: datetime) -> Account:
     """A new account; `SpecError` where a value cannot be kept."""
     for name, value in (("company", company), ("plan", plan), ("period", period)):
@@ -81,6 +82,7 @@ async def get(db: Database, account_id: str) -> Account | None:
         return Account(**row) if row else None
 
 
+@whole
 async def set_quota(db: Database, account_id: str, quota: int) -> bool:
     """Change a quota, from now on; whether there is such an account. `SpecError` where it is no quota."""
     check("Account", "quota", QUOTA, quota)
@@ -103,6 +105,7 @@ async def standing(db: Database, account_id: str, now: datetime) -> tuple[Accoun
     return (Account(**dict(zip(_NAMES, row, strict=False))), Quota(row.quota, row.used or 0)) if row else None
 
 
+@whole
 async def spend(db: Database, account_id: str, now: datetime) -> bool:
     """Count one picture, unless the quota of the month is used up; whether it was counted.
 
@@ -126,6 +129,7 @@ async def spend(db: Database, account_id: str, now: datetime) -> bool:
         return (await session.execute(count)).first() is not None
 
 
+@whole
 async def refund(db: Database, account_id: str, now: datetime) -> None:
     """Take back one that was counted in the month of a moment, because its picture failed."""
     change = (
@@ -155,6 +159,7 @@ async def renew_webhook_secret(db: Database, vault: Vault, account_id: str) -> s
     return await _put_webhook_secret(db, vault, account_id, only_first=False)
 
 
+@whole
 async def _put_webhook_secret(db: Database, vault: Vault, account_id: str, *, only_first: bool) -> str | None:
     secret = "whsec_" + base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode("ascii")
     change = update(AccountRow).where(AccountRow.id == account_id)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import functools
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ParamSpec, Self, TypeVar
 
 import attrs
 from sqlalchemy import URL, Connection, event, make_url, text
@@ -17,10 +18,31 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker
 from imgsvc_core.errors import MissingDependency, Problem, SpecError
 from imgsvc_http.state.tables import Base
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _MIGRATION_LOCK = 0x696D67737663  # "imgsvc": any number that no other program locks
 _BUSY_MS = 20_000
+
+
+def whole(function: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Let a function that writes end although its caller is cancelled, who waits for that.
+
+    A transaction that is torn down half way may leave its connection, and with it the database, locked.
+    """
+
+    @functools.wraps(function)
+    async def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
+        task = asyncio.ensure_future(function(*args, **kwargs))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            await asyncio.wait([task])
+            raise
+
+    return wrapped
 
 
 @attrs.frozen(eq=False)

@@ -14,7 +14,7 @@ import attrs
 from sqlalchemy import ColumnElement, and_, delete, select, update
 
 from imgsvc_http.state.checks import check_text
-from imgsvc_http.state.database import Database
+from imgsvc_http.state.database import Database, whole
 from imgsvc_http.state.tables import AnswerRow
 
 _KEY_LENGTH = 255
@@ -68,6 +68,7 @@ def fingerprint(*parts: bytes) -> str:
     return digest.hexdigest()
 
 
+@whole
 async def claim(
     db: Database, account_id: str, key: str, fingerprint: str, now: datetime, *, lease: timedelta = _LEASE
 ) -> Claim:
@@ -105,6 +106,7 @@ async def claim(
             return _told(row, fingerprint)
 
 
+@whole
 async def finish(
     db: Database, fresh: Fresh, answer: Answer, now: datetime, *, lifetime: timedelta = _LIFETIME
 ) -> None:
@@ -123,12 +125,14 @@ async def finish(
         await session.execute(change)
 
 
+@whole
 async def abandon(db: Database, fresh: Fresh) -> None:
     """Give a claim back, so that the request may be tried again."""
     async with db.transaction() as session:
         await session.execute(delete(AnswerRow).where(_is(fresh), AnswerRow.status.is_(None)))
 
 
+@whole
 async def purge(db: Database, now: datetime) -> int:
     """Forget answers and claims whose time is over; how many there were."""
     async with db.transaction() as session:

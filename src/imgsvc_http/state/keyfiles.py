@@ -14,7 +14,7 @@ from sqlalchemy import delete as delete_from
 from sqlalchemy import select, update
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_http.state.database import Database
+from imgsvc_http.state.database import Database, whole
 from imgsvc_http.state.tables import AccountRow, KeyfileRow
 from imgsvc_http.state.vault import Vault
 
@@ -44,6 +44,7 @@ class Credentials:
     document: Mapping[str, Any] = attrs.field(repr=False)
 
 
+@whole
 async def add(db: Database, vault: Vault, account_id: str, document: object, now: datetime) -> Keyfile:
     """Keep a keyfile, given as its JSON value.
 
@@ -84,6 +85,7 @@ async def credentials(db: Database, vault: Vault, account_id: str, keyfile_id: s
     return Credentials(row.client_email, json.loads(vault.decrypt(row.encrypted))) if row else None
 
 
+@whole
 async def delete(db: Database, account_id: str, keyfile_id: str) -> bool:
     """Forget a keyfile of an account; whether there was one."""
     change = delete_from(KeyfileRow).where(KeyfileRow.id == keyfile_id, KeyfileRow.account_id == account_id)
@@ -98,6 +100,7 @@ async def reencrypt_all(db: Database, vault: Vault) -> int:
     return keyfiles + secrets
 
 
+@whole
 async def _reencrypt(db: Database, vault: Vault, table: Any, column: Any) -> int:
     async with db.session() as session:
         rows = (await session.execute(select(table.id, column).where(column.is_not(None)))).all()

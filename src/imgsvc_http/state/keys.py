@@ -17,7 +17,7 @@ from sqlalchemy import or_, select, update
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.state.checks import check_text
-from imgsvc_http.state.database import Database
+from imgsvc_http.state.database import Database, whole
 from imgsvc_http.state.scopes import DEFAULT_SCOPES, SCOPES
 from imgsvc_http.state.tables import ApiKeyRow
 
@@ -68,6 +68,7 @@ class Principal:
 _COLUMNS = tuple(getattr(ApiKeyRow, field.name) for field in attrs.fields(ApiKey))
 
 
+@whole
 async def create(
     db: Database,
     account_id: str,
@@ -102,6 +103,7 @@ async def list_all(db: Database, account_id: str | None = None) -> Sequence[ApiK
         return [ApiKey(**row) for row in (await session.execute(query)).mappings()]
 
 
+@whole
 async def rotate(
     db: Database, key_id: str, *, grace: timedelta, now: datetime, account_id: str | None = None
 ) -> NewKey | None:
@@ -119,6 +121,7 @@ async def rotate(
         return NewKey(ApiKey(**row), secret) if row else None
 
 
+@whole
 async def revoke(db: Database, key_id: str, *, now: datetime, account_id: str | None = None) -> bool:
     """End a key for good; whether there was one that worked."""
     change = _of(update(ApiKeyRow), key_id, account_id).values(revoked_at=now)
@@ -187,6 +190,7 @@ class Authenticator:
             await self._note_use(row.id, now)
         return Principal(row.account_id, row.id, frozenset(row.scopes))
 
+    @whole
     async def _note_use(self, key_id: str, now: datetime) -> None:
         async with self._db.transaction() as session:
             await session.execute(update(ApiKeyRow).where(ApiKeyRow.id == key_id).values(last_used_at=now))

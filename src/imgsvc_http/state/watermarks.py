@@ -13,7 +13,7 @@ from sqlalchemy import delete as delete_from
 from sqlalchemy import select
 
 from imgsvc_core.info import ImageInfo
-from imgsvc_http.state.database import Database
+from imgsvc_http.state.database import Database, whole
 from imgsvc_http.state.tables import WatermarkRow
 
 
@@ -30,6 +30,7 @@ class Watermark:
 _COLUMNS = tuple(getattr(WatermarkRow, field.name) for field in attrs.fields(Watermark))
 
 
+@whole
 async def add(db: Database, account_id: str, data: bytes, info: ImageInfo, now: datetime) -> Watermark:
     """Keep a picture that was found good, with its facts."""
     watermark = Watermark(
@@ -65,6 +66,7 @@ async def data(db: Database, account_id: str, watermark_id: str) -> bytes | None
         return (await session.execute(query)).scalar_one_or_none()
 
 
+@whole
 async def delete(db: Database, account_id: str, watermark_id: str) -> bool:
     """Forget a watermark of an account; whether there was one."""
     change = delete_from(WatermarkRow).where(

@@ -17,7 +17,7 @@ from typing import Any
 import attrs
 from sqlalchemy import Connection, delete, insert, select, update
 
-from imgsvc_http.state.database import Database
+from imgsvc_http.state.database import Database, whole
 from imgsvc_http.state.tables import WebhookRow
 from imgsvc_http.state.vault import Vault
 
@@ -66,6 +66,7 @@ class Work:
 _COLUMNS = tuple(getattr(WebhookRow, field.name) for field in attrs.fields(Record))
 
 
+@whole
 async def create(
     db: Database, vault: Vault, id_: str, account_id: str, asked: Asked, now: datetime, enqueue: Enqueue
 ) -> None:
@@ -101,6 +102,7 @@ async def work_of(db: Database, vault: Vault, id_: str) -> Work | None:
         )
 
 
+@whole
 async def change(
     db: Database, id_: str, now: datetime, *, enqueue: Enqueue | None = None, **values: Any
 ) -> bool:
@@ -152,6 +154,7 @@ async def list_some(
         return [Record(**row) for row in (await session.execute(query)).mappings()]
 
 
+@whole
 async def forget_before(db: Database, moment: datetime, *, most: int = 1000) -> list[str]:
     """Delete settled requests that were accepted before a moment, some at a time; their ids."""
     old = (
