@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -44,14 +45,13 @@ async def process(
 ) -> Processed:
     """Process a source that lies in a file.
 
-    Only a result that has reached its place counts in the quota. A ``patient`` request waits for its turn,
-    however many there are.
+    It is counted while the work goes on, and no longer where it fails: so that the quota holds exactly, and
+    only results that have reached their places count. A ``patient`` request waits for its turn.
 
     Raises:
         ImgsvcError: the picture cannot be processed, or the result not stored.
         Refusal: the quota is used up, or there is no room.
     """
-    total = await check_quota(services, account_id)
     if asked.store is not None:
         await _check_keyfile(services, account_id, asked.store)
     task = Task(
@@ -62,9 +62,9 @@ async def process(
         watermark=await _watermark(services, account_id, asked),
         accept=accept,
     )
-    done = await services.workers.process(task, patient=patient)
-    started = time.perf_counter()
-    async with _counted(services, account_id, total):
+    async with _counted(services, account_id) as counting:
+        done = await _unless_refused(services.workers.process(task, patient=patient), counting)
+        started = time.perf_counter()
         place = await _put(services, account_id, asked, done)
     store_ms = round(1000 * (time.perf_counter() - started), 3)
     timing = {"fetch": round(fetch_ms, 3), **done.timing, "store": store_ms}
@@ -72,25 +72,44 @@ async def process(
     return Processed(fields=fields, data=done.data, media_type=done.media_type)
 
 
-async def check_quota(services: Services, account_id: str) -> int:
-    """The monthly quota of an account; refuses where nothing is left of it."""
+async def check_quota(services: Services, account_id: str) -> None:
+    """Refuse where nothing is left of the monthly quota of an account."""
     quota = await accounts.usage(services.db, account_id, now())
     if quota is None or quota.remaining == 0:
         raise quota_exceeded(quota.total if quota else 0)
-    return quota.total
 
 
 @contextlib.asynccontextmanager
-async def _counted(services: Services, account_id: str, total: int) -> AsyncIterator[None]:
-    """Count one picture, unless the block fails."""
+async def _counted(services: Services, account_id: str) -> AsyncIterator[asyncio.Task[None]]:
+    """Count one picture beside the block, and take it back where the block fails."""
     moment = now()
-    if not await accounts.spend(services.db, account_id, moment):
-        raise quota_exceeded(total)
+
+    async def count() -> None:
+        if not await accounts.spend(services.db, account_id, moment):
+            await check_quota(services, account_id)
+            raise quota_exceeded(0)
+
+    counting = asyncio.create_task(count())
     try:
-        yield
+        yield counting
     except BaseException:
-        await accounts.refund(services.db, account_id, moment)
+        await asyncio.wait([counting])
+        if counting.exception() is None:
+            await accounts.refund(services.db, account_id, moment)
         raise
+
+
+async def _unless_refused(work: Coroutine[Any, Any, Done], counting: asyncio.Task[None]) -> Done:
+    """The outcome of the work, which is given up as soon as it turns out not to count."""
+    working = asyncio.create_task(work)
+    try:
+        await asyncio.wait([working, counting], return_when=asyncio.FIRST_EXCEPTION)
+        if not working.done() or not working.exception():
+            await counting
+        return await working
+    finally:
+        working.cancel()
+        await asyncio.wait([working])
 
 
 async def _put(services: Services, account_id: str, asked: ProcessingRequest, done: Done) -> dict[str, str]:

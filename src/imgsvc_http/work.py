@@ -107,7 +107,7 @@ def prepare() -> None:
 def process(task: Task, threads: int) -> Done:
     """In a worker: do what a task says."""
     result = imgsvc.process(
-        task.source,
+        task.source.read_bytes(),
         task.spec,
         limits=task.limits,
         watermarks=None if task.watermark is None else lambda _: task.watermark,

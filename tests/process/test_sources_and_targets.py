@@ -167,7 +167,7 @@ def test_the_result_tells_what_was_done(photo: Path) -> None:
 def test_a_computed_picture_without_named_channels_is_grey_or_rgb() -> None:
     gray = imgsvc.process(pyvips.Image.black(8, 6) + 100)
     assert (gray.output.colorspace, gray.output.width, gray.output.height) == ("gray", 8, 6)
-    rgb = imgsvc.process(pyvips.Image.black(8, 6, bands=3) + [10, 20, 30])
+    rgb = imgsvc.process(pyvips.Image.black(8, 6, bands=3).linear(1, [10, 20, 30]).cast("uchar"))
     assert rgb.output.colorspace == "srgb"
     with pytest.raises(imgsvc.SourceUnreachable, match="1 to 4 channels"):
         imgsvc.process(pyvips.Image.black(8, 6, bands=5))

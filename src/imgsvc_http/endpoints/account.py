@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from aiohttp import web
 
 from imgsvc_http import answers, refusals, schemas
@@ -16,9 +14,10 @@ from imgsvc_http.state import accounts
 async def account(request: web.Request) -> web.StreamResponse:
     """The subscription of the account, and what is left of its quota."""
     db, account_id = services_of(request).db, request[PRINCIPAL].account_id
-    found, quota = await asyncio.gather(accounts.get(db, account_id), accounts.usage(db, account_id, now()))
-    if found is None or quota is None:
+    standing = await accounts.standing(db, account_id, now())
+    if standing is None:
         raise refusals.unauthorized()
+    found, quota = standing
     return answers.success(
         company=found.company,
         subscription={"name": found.plan, "period": found.period},

@@ -1,0 +1,226 @@
+"""The service against the library alone: what HTTPS, forms and bookkeeping cost.
+
+A 2725 x 2225 JPEG is uploaded over TLS, and 720 pixels come back as a binary answer. The load comes from
+``wrk`` (from Debian) in a process of its own, on the same cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import http.client
+import json
+import os
+import re
+import signal
+import ssl
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import attrs
+
+from benchmarks.harness import Bound, verdict
+from benchmarks.pictures import picture
+
+REQUEST = {
+    "resize": {"width": 720},
+    "output": {"format": "jpg", "quality": 80, "encoding": "baseline"},
+    "response": {"mode": "binary"},
+}
+_BOUNDARY = "frontier"
+_UPLOAD = """
+local file = io.open("{body}", "rb")
+wrk.body = file:read("*all")
+wrk.method = "POST"
+wrk.headers["Content-Type"] = "multipart/form-data; boundary={boundary}"
+wrk.headers["Authorization"] = "Bearer {key}"
+done = function(summary)
+  local errors = summary.errors
+  print("failed " .. errors.connect + errors.read + errors.write + errors.status + errors.timeout)
+end
+"""
+_ACCOUNT = """
+wrk.headers["Authorization"] = "Bearer {key}"
+done = function(summary)
+  local errors = summary.errors
+  print("failed " .. errors.connect + errors.read + errors.write + errors.status + errors.timeout)
+end
+"""
+
+
+@attrs.frozen
+class Running:
+    """A service that runs, and its key."""
+
+    url: str
+    key: str
+    folder: Path
+
+    @property
+    def tls(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=self.folder / "state" / "localhost.pem")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=int, default=15, help="of each load")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    photo = picture("6mp.jpg").read_bytes()
+    with tempfile.TemporaryDirectory() as name, service(Path(name)) as running:
+        body = form(photo)
+        (running.folder / "body").write_bytes(body)
+        overheads, shares = [], []
+        for _ in range(options.rounds):
+            alone, served = median_call(library(photo)), median_call(client(running, body))
+            overheads.append(served - alone)
+            bare = bare_throughput(photo, options.seconds)
+            loaded = wrk(running, _UPLOAD, "/1.0/upload", options.seconds)
+            shares.append(loaded / bare)
+            print(
+                f"library {alone:5.1f} ms, service {served:5.1f} ms; "
+                f"library {bare:5.1f} per second, service {loaded:5.1f} per second"
+            )
+        accounts = wrk(running, _ACCOUNT, "/1.0/account", options.seconds)
+        print(f"account calls: {accounts:.0f} per second")
+    return verdict(
+        [
+            Bound("service over library at the median", statistics.median(overheads), 5, unit=" ms"),
+            Bound("share of the bare library's throughput", statistics.median(shares), 0.75, at_least=True),
+            Bound("account calls per second", accounts, 1000, at_least=True),
+        ]
+    )
+
+
+@contextlib.contextmanager
+def service(folder: Path) -> Iterator[Running]:
+    """The command that serves, with two workers."""
+    settings = {
+        "server.port": 0, "server.state_folder": folder / "state", "workers.number": 2,
+        "rate.requests": 10**9, "accounts.quota": 10**9, "temporary.lifetime_seconds": 60,
+    }  # fmt: skip
+    flags = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "imgsvc_cli", "serve", *flags], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        text = ""
+        while "curl" not in text:
+            line = process.stdout.readline()
+            assert line, text
+            text += line
+        url, key = re.search(r"https://localhost:\d+", text), re.search(r"isk_[\w-]+", text)
+        assert url is not None
+        assert key is not None
+        yield Running(url[0], key[0], folder)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+
+
+def form(photo: bytes) -> bytes:
+    """The body of an upload."""
+    parts = (
+        b'name="data"\r\nContent-Type: application/json\r\n\r\n' + json.dumps(REQUEST).encode(),
+        b'name="file"; filename="photo.jpg"\r\nContent-Type: image/jpeg\r\n\r\n' + photo,
+    )
+    mark = f"--{_BOUNDARY}".encode()
+    disposed = (mark + b"\r\nContent-Disposition: form-data; " + part + b"\r\n" for part in parts)
+    return b"".join(disposed) + mark + b"--\r\n"
+
+
+def library(photo: bytes) -> Callable[[], None]:
+    """The same work without a service, with the same facts of source and result."""
+    from imgsvc_core import process
+
+    spec = {key: REQUEST[key] for key in ("resize", "output")}
+
+    def call() -> None:
+        process(photo, spec, threads=1, digest=True)
+
+    return call
+
+
+def client(running: Running, body: bytes) -> Callable[[], None]:
+    """An upload over a connection that is kept."""
+    address = urlsplit(running.url)
+    connection = http.client.HTTPSConnection(address.hostname or "", address.port, context=running.tls)
+    headers = {
+        "Authorization": f"Bearer {running.key}",
+        "Content-Type": f"multipart/form-data; boundary={_BOUNDARY}",
+    }
+
+    def call() -> None:
+        connection.request("POST", "/1.0/upload", body=body, headers=headers)
+        answer = connection.getresponse()
+        data = answer.read()
+        assert answer.status == 200, data
+        assert answer.headers["Content-Type"] == "image/jpeg"
+
+    return call
+
+
+def median_call(call: Callable[[], None], times: int = 60) -> float:
+    """Median milliseconds of a call."""
+    taken = []
+    for _ in range(5):
+        call()
+    for _ in range(times):
+        started = time.perf_counter()
+        call()
+        taken.append(1000 * (time.perf_counter() - started))
+    return statistics.median(taken)
+
+
+def bare_throughput(photo: bytes, seconds: float) -> float:
+    """Pictures per second of the library in two processes."""
+    with ProcessPoolExecutor(2, get_context("spawn"), _prepare) as pool:
+        list(pool.map(_work, [photo, photo], [1.0, 1.0]))
+        return sum(pool.map(_work, [photo, photo], [seconds, seconds])) / seconds
+
+
+def _prepare() -> None:
+    import imgsvc_core.processing  # noqa: F401
+    from imgsvc_core.libvips import guard
+
+    guard()
+
+
+def _work(photo: bytes, seconds: float) -> int:
+    call, done, end = library(photo), 0, time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        call()
+        done += 1
+    return done
+
+
+def wrk(running: Running, script: str, path: str, seconds: int) -> float:
+    """Requests per second, none of which failed."""
+    file = running.folder / "load.lua"
+    file.write_text(
+        script.format(body=running.folder / "body", boundary=_BOUNDARY, key=running.key)
+        if "{body}" in script
+        else script.replace("{key}", running.key)
+    )
+    command = ["wrk", "-t1", "-c8", f"-d{seconds}s", "--timeout", "20s", "-s", str(file), running.url + path]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    failed = re.search(r"failed (\d+)", done.stdout)
+    found = re.search(r"Requests/sec:\s+([\d.]+)", done.stdout)
+    assert failed is not None, done.stdout + done.stderr
+    assert found is not None, done.stdout
+    assert failed[1] == "0", done.stdout
+    return float(found[1])
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("VIPS_CONCURRENCY", "1")
+    sys.exit(main())
