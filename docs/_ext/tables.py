@@ -20,6 +20,10 @@ from imgsvc_core.spec import FILTERS, OPERATIONS, PHASES, Operation, Param, para
 from imgsvc_core.spec.declare import doc
 from imgsvc_core.spec.rules import AtLeastOne, NotTogether, RequiredWhen, Rule, Together
 from imgsvc_core.stores import PROVIDERS, StoreSpec
+from imgsvc_http import refusals as service_refusals
+from imgsvc_http.routes import ROUTES
+from imgsvc_http.sections import toml_value
+from imgsvc_http.settings import SETTINGS, Settings
 
 NOTHING = "–"
 _SCALING = {
@@ -63,6 +67,41 @@ def format_abilities() -> str:
 def stores() -> str:
     """Every provider's parameters."""
     return "\n\n".join(_store(provider) for provider in PROVIDERS.values())
+
+
+def settings() -> str:
+    """Every setting of the service."""
+    rows = []
+    for item in SETTINGS.values():
+        section, _, name = item.path.partition(".")
+        default = getattr(getattr(Settings(), section), name)
+        shown = NOTHING if item.path == "server.state_folder" else f"`{toml_value(default)}`"
+        rows.append((f"`{item.path}`", item.doc + (f" ({item.unit})" if item.unit else ""), shown))
+    return _table(("setting", "meaning", "default"), rows)
+
+
+def endpoints() -> str:
+    """Every endpoint of the service."""
+    rows = (
+        (f"`{route.method} {route.path}`", route.summary, "nobody" if route.public else route.scope or "any")
+        for route in ROUTES
+    )
+    return _table(("call", "what it does", "key of scope"), rows)
+
+
+def refusals() -> str:
+    """What the service itself answers beside the errors of the library."""
+    rows = []
+    for name, make in sorted(vars(service_refusals).items()):
+        if name.startswith("_") or not inspect.isfunction(make) or name in ("invalid", "status_of"):
+            continue
+        given = {
+            parameter.name: 60 if parameter.annotation in ("int", "float") else "..."
+            for parameter in inspect.signature(make).parameters.values()
+        }
+        refusal = make(**given)
+        rows.append((f"`{refusal.slug}`", str(refusal.status.value), (make.__doc__ or "").strip()))
+    return _table(("error", "status", "meaning"), dict.fromkeys(sorted(rows)))
 
 
 def error_tree() -> str:
@@ -142,6 +181,9 @@ TABLES: Mapping[str, Callable[[], str]] = {
         schema,
         command,
         benchmarks,
+        settings,
+        endpoints,
+        refusals,
     )
 }
 
