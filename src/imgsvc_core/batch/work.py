@@ -134,7 +134,10 @@ def _write(job: Job, path: str, data: bytes, *, free: bool) -> None:
 
 
 def _place(path: Path, data: bytes, token: str, *, free: bool) -> None:
-    """A file that appears whole; one that is there already stays, unless it may be replaced."""
+    """A file that appears whole; another one that is there already stays, unless it may be replaced.
+
+    One with the same bytes is taken for this result: a worker that was lost may have written it.
+    """
     beside = path.with_name(f"{_UNFINISHED}{token}-{secrets.token_hex(6)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -147,7 +150,8 @@ def _place(path: Path, data: bytes, token: str, *, free: bool) -> None:
         finally:
             beside.unlink(missing_ok=True)
     except FileExistsError as error:
-        raise _taken(str(path)) from error
+        if path.is_dir() or path.read_bytes() != data:
+            raise _taken(str(path)) from error
     except OSError as error:
         if error.errno in (errno.EPERM, errno.EOPNOTSUPP) and not free and not path.exists():
             _place(path, data, token, free=True)  # a file system without hard links
@@ -162,7 +166,9 @@ def _put(url: str, data: bytes, *, free: bool) -> None:
     try:
         fs, path = fsspec.core.url_to_fs(url)
         if not free and fs.exists(path):
-            raise _taken(url)
+            if fs.size(path) != len(data) or fs.cat_file(path) != data:
+                raise _taken(url)
+            return
         if "/" in path and not fs.exists(path.rpartition("/")[0]):
             fs.makedirs(path.rpartition("/")[0], exist_ok=True)
         fs.pipe_file(path, data)
