@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import subprocess
 import threading
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,7 @@ from imgsvc_core import batch
 from imgsvc_core.batch import Event, Manifest, Progress, Summary, Template
 from imgsvc_core.errors import SourceUnreachable, SpecError, TargetError
 from tests.batch.pictures import SPEC, VARIANTS, fill, results
-from tests.support import encoded
+from tests.support import encoded, requires
 
 
 @pytest.fixture
@@ -126,12 +129,39 @@ def test_a_variant_that_cannot_be_written_leaves_no_other(source: Path, target: 
     assert [name for name in results(target) if "00001" in name] == ["photo00001-card.jpg"]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
-def test_a_target_without_permission_is_told_per_file(source: Path, target: Path) -> None:
-    (target / "sub").mkdir(parents=True)
-    (target / "sub").chmod(0o500)
-    assert counts(go(source, target)) == (4, 2, 0)
-    assert results(target / "sub") == []
+@pytest.fixture
+def forbidden(target: Path) -> Iterator[Path]:
+    """A folder of the target that cannot be written to; not even by root, for whom modes do not count."""
+    folder = target / "sub"
+    folder.mkdir(parents=True)
+    if os.geteuid():
+        folder.chmod(0o500)
+        yield folder
+        folder.chmod(0o700)
+        return
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", folder], capture_output=True).returncode:
+        requires.missing("root is not allowed to mount a file system that is only read")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_a_target_without_permission_is_told_per_file(source: Path, target: Path, forbidden: Path) -> None:
+    told: list[Event] = []
+    assert counts(go(source, target, on_event=told.append)) == (4, 2, 0)
+    assert {event.error for event in told if event.outcome == "failed"} == {"target_unwritable"}
+    assert results(forbidden) == []
+
+
+def test_the_manifest_knows_each_input(source: Path, target: Path) -> None:
+    go(source, target)
+    data = (source / "photo00001.png").read_bytes()
+    with Manifest(target / ".imgsvc-batch.sqlite") as manifest:
+        assert manifest.digest("photo00001.png") == hashlib.sha256(data).hexdigest()
+        ((key, location, size, outputs),) = manifest.done(most=1)
+    assert size == (source / key).stat().st_size == Path(location).stat().st_size
+    assert [(target / output.path).stat().st_size for output in outputs] == [
+        output.bytes for output in outputs
+    ]
 
 
 def test_a_target_below_the_source_is_no_input(source: Path) -> None:

@@ -19,11 +19,15 @@ class Output:
 
 @attrs.frozen(kw_only=True)
 class Event:
-    """What became of one input: ``done`` with its outputs, or ``failed`` with the error."""
+    """What became of one input: ``done`` with its outputs, or ``failed`` with the error.
+
+    ``digest`` is the SHA-256 of the input, as far as it could be read.
+    """
 
     key: str
     outcome: str
     bytes: int
+    digest: str = ""
     outputs: tuple[Output, ...] = ()
     error: str = ""
     message: str = ""

@@ -24,6 +24,7 @@ CREATE TABLE IF NOT EXISTS inputs (
     location TEXT NOT NULL,
     size INTEGER NOT NULL,
     stamp TEXT NOT NULL,
+    digest TEXT NOT NULL DEFAULT '',
     work TEXT NOT NULL,
     state TEXT NOT NULL,
     error TEXT NOT NULL DEFAULT '',
@@ -182,8 +183,8 @@ class Manifest:
                     break
             state = DONE if event.outcome == DONE else FAILED
             self._db.execute(
-                "UPDATE inputs SET state = ?, error = ?, message = ?, seconds = ? WHERE key = ?",
-                (state, event.error, event.message, event.seconds, event.key),
+                "UPDATE inputs SET state = ?, digest = ?, error = ?, message = ?, seconds = ? WHERE key = ?",
+                (state, event.digest, event.error, event.message, event.seconds, event.key),
             )
             self._db.execute("DELETE FROM under_way WHERE key = ?", (event.key,))
             if state == DONE:
@@ -200,6 +201,11 @@ class Manifest:
         """Forget what this process had under way; at the start of a run."""
         self._db.execute("CREATE TEMP TABLE IF NOT EXISTS under_way (key TEXT PRIMARY KEY)")
         self._db.execute("DELETE FROM under_way")
+
+    def digest(self, key: str) -> str | None:
+        """The SHA-256 of an input when it was worked on last."""
+        row = self._db.execute("SELECT digest FROM inputs WHERE key = ?", (key,)).fetchone()
+        return str(row[0]) if row else None
 
     def totals(self) -> Totals:
         """Numbers over all runs."""

@@ -52,16 +52,25 @@ class Task:
 def run_task(job: Job, task: Task) -> Event:
     """Do it. Whatever is wrong with the input or the target is told, and costs nothing else."""
     started = time.perf_counter()
+    digest = ""
     try:
-        outputs = _outputs(job, task)
+        source = open_bytes(task.location, job.limits)
+        digest = source.sha256()
+        outputs = _outputs(job, task, source, digest)
     except ImgsvcError as error:
-        return _failed(task, error.slug, error.message, started)
+        return _failed(task, digest, error.slug, error.message, started)
     except MemoryError:
-        return _failed(task, "worker_died", "There is not enough memory for this picture.", started)
+        return _failed(task, digest, "worker_died", "There is not enough memory for this picture.", started)
     except Exception as error:  # a batch goes on, whatever a codec or a store does
-        return _failed(task, "internal_error", f"An unexpected error occurred: {error!r}.", started)
-    seconds = time.perf_counter() - started
-    return Event(key=task.key, outcome="done", bytes=task.size, outputs=outputs, seconds=seconds)
+        return _failed(task, digest, "internal_error", f"An unexpected error occurred: {error!r}.", started)
+    return Event(
+        key=task.key,
+        outcome="done",
+        bytes=task.size,
+        digest=digest,
+        outputs=outputs,
+        seconds=time.perf_counter() - started,
+    )
 
 
 def run_tasks(job: Job, tasks: tuple[Task, ...]) -> list[Event]:
@@ -69,11 +78,9 @@ def run_tasks(job: Job, tasks: tuple[Task, ...]) -> list[Event]:
     return [run_task(job, task) for task in tasks]
 
 
-def _outputs(job: Job, task: Task) -> tuple[Output, ...]:
+def _outputs(job: Job, task: Task, source: ByteSource, digest: str) -> tuple[Output, ...]:
     from imgsvc_core.processing import process_variants
 
-    source = open_bytes(task.location, job.limits)
-    digest = source.sha256() if "{digest" in job.template.text else ""
     marks = {name: _mark(location) for name, location in job.watermarks.items()}
     results = process_variants(source, job.variants, limits=job.limits, threads=1, watermarks=marks or None)
     outputs: list[Output] = []
@@ -185,11 +192,12 @@ def _taken(place: str) -> NameCollision:
     )
 
 
-def _failed(task: Task, error: str, message: str, started: float) -> Event:
+def _failed(task: Task, digest: str, error: str, message: str, started: float) -> Event:
     return Event(
         key=task.key,
         outcome="failed",
         bytes=task.size,
+        digest=digest,
         error=error,
         message=message,
         seconds=time.perf_counter() - started,
