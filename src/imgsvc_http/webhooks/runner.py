@@ -61,7 +61,11 @@ class Webhooks:
     async def process(self, id_: str, attempt: int) -> None:
         """Process the picture of a request, and notify at once or when it is due."""
         work = await records.work_of(self.services.db, self.services.vault, id_)
-        if work is None or work.status in records.FINAL:
+        if work is None:
+            return
+        if work.status != "created" and work.asked.source is not None:
+            await self.sources.delete(work.asked.source)  # which a process that died has left
+        if work.status in records.FINAL:
             return
         delay = _notification(work).delay
         if work.status == "created":
