@@ -61,7 +61,7 @@ def test_a_token_serves_many_objects_and_is_renewed_before_it_ends(
             store = stores.open_store(destination.store, pool=pool)
             for later in (0, 60, 3400, 3500):
                 monkeypatch.setattr(
-                    "imgsvc_core.stores.providers.ibm.time.monotonic", lambda at=later: now + at
+                    "imgsvc_core.stores.providers.tokens.time.monotonic", lambda at=later: now + at
                 )
                 await store.put(stores.StoredObject(b"token", "token.webp", "image/webp"))
                 counts.append(len(front.tokens))

@@ -189,7 +189,10 @@ class Alibaba(StoreSpec):
 
     key: str = _secret("Access key id.")  # type: ignore[misc]
     secret: str = _secret("Secret access key.")
-    bucket: str = param(_BUCKET, "Destination bucket.")
+    bucket: str = param(
+        Name(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]", "name of 3 to 63 small letters, digits and hyphens"),
+        "Destination bucket.",
+    )
     region: str = param(_REGION, "Region of the bucket.")
     metadata: Pairs = _metadata()
     headers: Pairs = _headers("Expires", *_FULL_HEADERS)
@@ -227,7 +230,9 @@ class Microsoft(StoreSpec):
         Name(r"[a-z0-9]{3,24}", "name of 3 to 24 small letters and digits"), "Storage account."
     )
     key: str = param(  # type: ignore[misc]
-        Name(r"[A-Za-z0-9+/]{4,256}={0,2}", "key in Base64"), "Storage access key.", secret=True
+        Name(r"(?:[A-Za-z0-9+/]{4}){1,64}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", "key in Base64"),
+        "Storage access key.",
+        secret=True,
     )
     container: str = param(
         Name(

@@ -12,6 +12,8 @@ from imgsvc_core.stores.sessions import redacted, refused, unavailable
 
 _E = TypeVar("_E", bound=BaseException)
 
+_TEMPORARY = frozenset({408, 425, 429})
+
 
 def causes(error: BaseException) -> Iterator[BaseException]:
     """An error, and what it came from, as far as that can be followed."""
@@ -40,3 +42,10 @@ def connection_failed(spec: StoreSpec, error: BaseException) -> TargetError:
     if lookup is not None and lookup.errno != socket.EAI_AGAIN:
         return refused(spec, "UnknownHost", "no server has the name that belongs to its region or account")
     return unavailable(spec, next(iter(causes(error))))
+
+
+def answered(spec: StoreSpec, status: int, code: str, message: str) -> TargetError:
+    """The error of an answer with a status that says no: for the moment, or for good."""
+    if status in _TEMPORARY or (status >= 500 and status != 501):
+        return unavailable(spec, f"{code}: {message}")
+    return refused(spec, code, message)

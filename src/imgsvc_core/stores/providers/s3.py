@@ -19,9 +19,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from imgsvc_core.errors import TargetError
 from imgsvc_core.stores.declarations import StoreSpec
-from imgsvc_core.stores.failures import clean, connection_failed, first_cause
+from imgsvc_core.stores.failures import answered, clean, connection_failed, first_cause
 from imgsvc_core.stores.kinds import Pairs
-from imgsvc_core.stores.sessions import Access, refused, unavailable
+from imgsvc_core.stores.sessions import Access, unavailable
 
 PART_BYTES = 5 * 2**20
 """Size of a part of an object that is sent in parts: the smallest that the protocol allows."""
@@ -39,7 +39,6 @@ _ALONE = {
     "credentials_file": _NO_FILE,
 }  # as nobody's settings say
 _HOST_LABEL = re.compile(r"[a-z0-9-]+")
-_TEMPORARY = frozenset({408, 425, 429})
 _TEMPORARY_CODES = frozenset({"OperationAborted", "RequestTimeout", "SlowDown"})
 
 
@@ -156,12 +155,12 @@ async def connect(
     return S3Session(filesystem, endpoint, host_style)
 
 
-def _stay_in_the_region(context: dict[str, Any], **_: Any) -> None:
+def _stay_in_the_region(context: dict[str, Any], **more: Any) -> None:
     """Tell the client that it has been redirected already: a bucket elsewhere is the request's error."""
     context.setdefault("s3_redirect", {})["redirected"] = True
 
 
-async def _authorize(authorization: Callable[[], Awaitable[str]], request: Any, **_: Any) -> None:
+async def _authorize(authorization: Callable[[], Awaitable[str]], request: Any, **more: Any) -> None:
     """Add the header last: botocore writes requests into its log before, and signatures too."""
     request.headers["Authorization"] = await authorization()
 
@@ -210,6 +209,6 @@ def _translated(spec: StoreSpec, error: BaseException) -> TargetError:
     status = answer.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     said = answer.response.get("Error", {})
     code, message = str(said.get("Code", status)), str(said.get("Message") or "without an explanation")
-    if status in _TEMPORARY or (status >= 500 and status != 501) or code in _TEMPORARY_CODES:
+    if code in _TEMPORARY_CODES:
         return unavailable(spec, f"{code}: {message}")
-    return refused(spec, code, message)
+    return answered(spec, status, code, message)

@@ -1,0 +1,58 @@
+"""Answers of HTTP servers that refuse a request, for the providers whose client is aiohttp."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+import aiohttp
+
+from imgsvc_core.errors import TargetError
+from imgsvc_core.stores.declarations import StoreSpec
+from imgsvc_core.stores.failures import answered, connection_failed
+from imgsvc_core.stores.providers.tokens import Tokens
+
+_T = TypeVar("_T")
+
+TIMEOUT = aiohttp.ClientTimeout(sock_connect=5, sock_read=30)
+FAILURES = (aiohttp.ClientError, TimeoutError, OSError)
+"""What aiohttp raises; `Refusal` is one of them."""
+
+
+class Refusal(OSError):
+    """An answer whose status says no, with the provider's code and words."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(f"{status} {code}: {message}")
+        self.status = status
+        self.code = code
+        self.message = message
+
+
+def translated(spec: StoreSpec, error: BaseException) -> TargetError:
+    """One of `FAILURES` as an error of the library."""
+    if isinstance(error, Refusal):
+        return answered(spec, error.status, error.code, error.message)
+    return connection_failed(spec, error)
+
+
+async def json_object(response: aiohttp.ClientResponse) -> dict[str, Any]:
+    """The JSON object of an answer; empty where it is something else."""
+    try:
+        found = await response.json(content_type=None)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+async def renewing(tokens: Tokens[Any], call: Callable[[], Awaitable[_T]]) -> _T:
+    """The result of a call; a token that was withdrawn before its time is replaced, once."""
+    token = await tokens.current()
+    try:
+        return await call()
+    except Refusal as refusal:
+        if refusal.status != HTTPStatus.UNAUTHORIZED:
+            raise
+    tokens.forget(token)
+    return await call()

@@ -1,0 +1,209 @@
+"""Google Cloud Storage with the keyfile of a service account, through gcsfs.
+
+gcsfs asks for tokens in the event loop, tries for half a minute what was refused, and forgets the codes of
+refusals. So its requests are made here, with tokens of our own.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import io
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp
+import attrs
+from gcsfs.core import GCSFileSystem  # not the one of `gcsfs`, which asks buckets for their kind over gRPC
+from google.auth import crypt, jwt
+
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.stores.declarations import Google, StoreSpec
+from imgsvc_core.stores.failures import clean
+from imgsvc_core.stores.providers.answers import FAILURES, TIMEOUT, Refusal, json_object, renewing, translated
+from imgsvc_core.stores.providers.digest import md5
+from imgsvc_core.stores.providers.tokens import Tokens
+from imgsvc_core.stores.sessions import Access, Keyfile
+
+_TOKENS = "https://oauth2.googleapis.com"
+_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+_SCOPE = "https://www.googleapis.com/auth/devstorage.full_control"
+_LIFE_SECONDS = 3600
+_NAMES = {
+    "Cache-Control": "cacheControl",
+    "Content-Type": "contentType",
+    "Content-Encoding": "contentEncoding",
+    "Content-Language": "contentLanguage",
+    "Content-Disposition": "contentDisposition",
+}
+
+
+async def connect(access: Access) -> GoogleSession:
+    """A session with a first token."""
+    spec, keyfile = access.spec, access.keyfile
+    assert isinstance(spec, Google)
+    assert keyfile is not None
+    await access.turn()
+    account = ServiceAccount.of(keyfile, access.endpoint("google_token", _TOKENS))
+    tokens = Tokens(account.token)
+    filesystem = BucketFileSystem(tokens, access.endpoint("google", "https://storage.googleapis.com"))
+    try:
+        await tokens.current()
+    except FAILURES as error:
+        raise translated(spec, error) from clean(spec, error)
+    return GoogleSession(filesystem)
+
+
+@attrs.frozen
+class GoogleSession:
+    """Objects written to the buckets that a service account may write to."""
+
+    filesystem: BucketFileSystem = attrs.field(repr=False)
+
+    async def write(self, spec: StoreSpec, name: str, data: bytes, content_type: str) -> str:
+        assert isinstance(spec, Google)
+        path = f"{spec.bucket}/{name}"
+        headers = {"Content-Type": content_type, **dict(spec.headers)}
+        write = functools.partial(
+            self.filesystem._pipe_file,
+            path,
+            data,
+            headers=headers,
+            metadata=dict(spec.metadata),
+            acl=spec.acl,
+        )
+        try:
+            await renewing(self.filesystem.tokens, write)
+        except FAILURES as error:
+            raise translated(spec, error) from clean(spec, error)
+        return self.filesystem.url(path)
+
+    async def close(self) -> None:
+        session = await self.filesystem._set_session()
+        await session.close()
+
+
+class BucketFileSystem(GCSFileSystem):  # type: ignore[misc]
+    """gcsfs, with tokens that are asked for beside the event loop, and with the codes of refusals."""
+
+    cachable = False
+
+    def __init__(self, tokens: Tokens[str], address: str) -> None:
+        super().__init__(
+            asynchronous=True, token="anon", endpoint_url=address, session_kwargs={"timeout": TIMEOUT}
+        )
+        self.tokens = tokens
+
+    async def _pipe_file(
+        self,
+        path: str,
+        value: bytes,
+        *,
+        headers: Mapping[str, str],
+        metadata: Mapping[str, str],
+        acl: str,
+        **more: Any,
+    ) -> None:
+        bucket, _, name = path.partition("/")
+        resource: dict[str, Any] = {"name": name, "md5Hash": base64.b64encode(await md5(value)).decode()}
+        resource |= {_NAMES[header]: text for header, text in headers.items()}
+        if metadata:
+            resource["metadata"] = dict(metadata)
+        body = aiohttp.MultipartWriter("related")
+        body.append_json(resource)
+        body.append(io.BytesIO(value), {"Content-Type": headers["Content-Type"]})
+        await self._call(
+            "POST",
+            f"{self._location}/upload/storage/v1/b/{{}}/o",
+            bucket,
+            uploadType="multipart",
+            predefinedAcl=acl,
+            headers=dict(body.headers),
+            data=body,
+        )
+
+    def url(self, path: str) -> str:
+        """The address of an object."""
+        return f"{self._location}/{quote(path, safe='/~')}"
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        *args: str,
+        headers: Mapping[str, str] | None = None,
+        json: object = None,
+        data: object = None,
+        **parameters: Any,
+    ) -> tuple[int, Mapping[str, str], aiohttp.RequestInfo, bytes]:
+        token = await self.tokens.current()
+        session = await self._set_session()
+        async with session.request(
+            method,
+            self._format_path(path, args),
+            params=self._get_params(parameters),
+            headers={**(headers or {}), "Authorization": f"Bearer {token}"},
+            json=json,
+            data=data,
+            allow_redirects=False,
+        ) as answer:
+            if answer.status >= 300:
+                raise _refusal(answer.status, await json_object(answer))
+            return answer.status, answer.headers, answer.request_info, await answer.read()
+
+
+def _refusal(status: int, answer: Mapping[str, Any]) -> Refusal:
+    """What the JSON API says of an error: its reason is the code."""
+    found = answer.get("error")
+    error = found if isinstance(found, dict) else {}
+    reasons = [item.get("reason") for item in error.get("errors", ()) if isinstance(item, dict)]
+    code = next(filter(None, reasons), status)
+    return Refusal(status, str(code), str(error.get("message") or "without an explanation"))
+
+
+@attrs.frozen
+class ServiceAccount:
+    """Who exchanges signed claims for tokens; its keyfile does not say where."""
+
+    email: str
+    signer: crypt.RSASigner = attrs.field(repr=False)
+    address: str
+
+    @classmethod
+    def of(cls, keyfile: Keyfile, address: str) -> ServiceAccount:
+        """The account of a keyfile.
+
+        Raises:
+            SpecError: the keyfile is none of a service account's.
+        """
+        try:
+            return cls(
+                str(keyfile["client_email"]), crypt.RSASigner.from_service_account_info(keyfile), address
+            )
+        except (KeyError, TypeError, ValueError):
+            message = "Store 'keyfile' parameter must name a service account's keyfile with its private key"
+            raise SpecError([Problem("store.keyfile", message)]) from None
+
+    async def token(self) -> tuple[str, float]:
+        """A new token, and for how many seconds it is good."""
+        now = int(time.time())
+        claims = {
+            "iss": self.email,
+            "scope": _SCOPE,
+            "aud": f"{_TOKENS}/token",
+            "iat": now,
+            "exp": now + _LIFE_SECONDS,
+        }
+        form = {"grant_type": _GRANT, "assertion": jwt.encode(self.signer, claims).decode()}
+        async with (
+            aiohttp.ClientSession(timeout=TIMEOUT) as http,
+            http.post(f"{self.address}/token", data=form, allow_redirects=False) as response,
+        ):
+            answer = await json_object(response)
+        if response.status != 200 or "access_token" not in answer:
+            code = str(answer.get("error", response.status))
+            message = str(answer.get("error_description", "the keyfile gives no token"))
+            raise Refusal(response.status, code, message)
+        return str(answer["access_token"]), float(answer.get("expires_in", _LIFE_SECONDS))

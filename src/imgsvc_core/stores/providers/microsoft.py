@@ -1,0 +1,108 @@
+"""Blobs of Microsoft Azure, through the client that fsspec's own backend is made of.
+
+That backend, adlfs, takes connections from the environment and holds every instance until the process ends.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+from azure.core.exceptions import AzureError, HttpResponseError
+from azure.core.pipeline.transport import AioHttpTransport
+from azure.storage.blob import ContentSettings
+from azure.storage.blob.aio import BlobClient, BlobServiceClient
+from fsspec.asyn import AsyncFileSystem
+
+from imgsvc_core.errors import TargetError
+from imgsvc_core.stores.declarations import Microsoft, StoreSpec
+from imgsvc_core.stores.failures import answered, clean, connection_failed
+from imgsvc_core.stores.sessions import Access
+
+_BLOCK_BYTES = 4 * 2**20
+_WHOLE_BYTES = 2 * _BLOCK_BYTES
+_BLOCKS_AT_ONCE = 4
+_SETTINGS = {
+    "Cache-Control": "cache_control",
+    "Content-Type": "content_type",
+    "Content-Encoding": "content_encoding",
+    "Content-Language": "content_language",
+    "Content-Disposition": "content_disposition",
+}
+
+
+async def connect(access: Access) -> MicrosoftSession:
+    """A session with the account's own host."""
+    spec = access.spec
+    assert isinstance(spec, Microsoft)
+    await access.turn()
+    client = BlobServiceClient(
+        access.endpoint("microsoft", f"https://{spec.account}.blob.core.windows.net"),
+        credential={"account_name": spec.account, "account_key": spec.key},
+        transport=AioHttpTransport(use_env_settings=False, connection_timeout=5, read_timeout=30),
+        max_single_put_size=_WHOLE_BYTES,
+        max_block_size=_BLOCK_BYTES,
+        retry_total=0,
+    )
+    return MicrosoftSession(BlobFileSystem(client))
+
+
+@attrs.frozen
+class MicrosoftSession:
+    """Blobs written to the containers of one account."""
+
+    filesystem: BlobFileSystem = attrs.field(repr=False)
+
+    async def write(self, spec: StoreSpec, name: str, data: bytes, content_type: str) -> str:
+        assert isinstance(spec, Microsoft)
+        path = f"{spec.container}/{name}"
+        headers = {"Content-Type": content_type, **dict(spec.headers)}
+        try:
+            await self.filesystem._pipe_file(path, data, headers=headers, metadata=dict(spec.metadata))
+        except AzureError as error:
+            raise _translated(spec, error) from clean(spec, error)
+        return self.filesystem.url(path)
+
+    async def close(self) -> None:
+        await self.filesystem.client.close()
+
+
+class BlobFileSystem(AsyncFileSystem):  # type: ignore[misc]
+    """The containers of an account."""
+
+    cachable = False
+
+    def __init__(self, client: BlobServiceClient) -> None:
+        super().__init__(asynchronous=True)
+        self.client = client
+
+    async def _pipe_file(
+        self, path: str, value: bytes, *, headers: dict[str, str], metadata: dict[str, str], **more: Any
+    ) -> None:
+        settings: dict[str, Any] = {_SETTINGS[name]: text for name, text in headers.items()}
+        await self._blob(path).upload_blob(
+            value,
+            length=len(value),
+            overwrite=True,
+            metadata=metadata,
+            content_settings=ContentSettings(**settings),
+            max_concurrency=_BLOCKS_AT_ONCE,
+        )
+
+    def url(self, path: str) -> str:
+        """The address of a blob."""
+        address: str = self._blob(path).url
+        return address
+
+    def _blob(self, path: str) -> BlobClient:
+        container, _, name = path.partition("/")
+        return self.client.get_blob_client(container, name)
+
+
+def _translated(spec: StoreSpec, error: AzureError) -> TargetError:
+    if not isinstance(error, HttpResponseError) or error.status_code is None:
+        return connection_failed(spec, error)
+    said = getattr(error, "error_code", None) or error.status_code
+    code = str(getattr(said, "value", said))
+    message = str(error.message or "without an explanation").splitlines()[0]
+    return answered(spec, error.status_code, code, message)

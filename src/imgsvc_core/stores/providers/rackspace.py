@@ -1,0 +1,181 @@
+"""Cloud Files of Rackspace: OpenStack's Swift, behind an identity service and a CDN of the house.
+
+fsspec has no living backend for it; this is one over aiohttp, for writing.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import aiohttp
+import attrs
+from fsspec.asyn import AsyncFileSystem
+from yarl import URL
+
+from imgsvc_core.stores.declarations import Rackspace, StoreSpec
+from imgsvc_core.stores.failures import clean
+from imgsvc_core.stores.providers.answers import FAILURES, TIMEOUT, Refusal, json_object, renewing, translated
+from imgsvc_core.stores.providers.digest import md5
+from imgsvc_core.stores.providers.tokens import Tokens
+from imgsvc_core.stores.sessions import Access
+
+_IDENTITY = "https://identity.api.rackspacecloud.com"
+_DOMAIN = ".clouddrive.com"
+_STORAGE, _CDN = "object-store", "rax:object-cdn"
+
+
+async def connect(access: Access) -> RackspaceSession:
+    """A session with a first token."""
+    spec = access.spec
+    assert isinstance(spec, Rackspace)
+    http = aiohttp.ClientSession(timeout=TIMEOUT)
+    replaced = "rackspace" in access.endpoints
+    tokens = Tokens(Identity(http, spec, access.endpoint("rackspace", _IDENTITY), replaced).token)
+    try:
+        await tokens.current()
+    except BaseException as error:
+        await http.close()
+        if isinstance(error, FAILURES):
+            raise translated(spec, error) from clean(spec, error)
+        raise
+    return RackspaceSession(CloudFiles(http, tokens), http)
+
+
+@attrs.frozen
+class RackspaceSession:
+    """Objects written to the containers of one account in one region."""
+
+    filesystem: CloudFiles = attrs.field(repr=False)
+    http: aiohttp.ClientSession = attrs.field(repr=False)
+
+    async def write(self, spec: StoreSpec, name: str, data: bytes, content_type: str) -> str:
+        assert isinstance(spec, Rackspace)
+        path = f"{spec.container}/{name}"
+
+        async def write() -> str:
+            url = await self.filesystem._url(path, secure=spec.secure)  # first: what has none is not written
+            await self.filesystem._pipe_file(path, data, content_type=content_type)
+            return url
+
+        try:
+            return await renewing(self.filesystem.tokens, write)
+        except FAILURES as error:
+            raise translated(spec, error) from clean(spec, error)
+
+    async def close(self) -> None:
+        await self.http.close()
+
+
+class CloudFiles(AsyncFileSystem):  # type: ignore[misc]
+    """The containers of an account in a region."""
+
+    cachable = False
+
+    def __init__(self, http: aiohttp.ClientSession, tokens: Tokens[Token]) -> None:
+        super().__init__(asynchronous=True)
+        self.http = http
+        self.tokens = tokens
+
+    async def _pipe_file(self, path: str, value: bytes, *, content_type: str, **more: Any) -> None:
+        headers = {"Content-Type": content_type, "ETag": (await md5(value)).hex()}
+        await self._ask("PUT", _STORAGE, path, headers=headers, body=value)
+
+    async def _url(self, path: str, *, secure: bool = True) -> str:
+        """Where the CDN has an object of a container that is enabled for it."""
+        container, _, name = path.partition("/")
+        try:
+            found = await self._ask("HEAD", _CDN, container)
+        except Refusal as refusal:
+            if refusal.status != HTTPStatus.NOT_FOUND:
+                raise
+            found = {}
+        place = found.get("X-Cdn-Ssl-Uri" if secure else "X-Cdn-Uri")
+        if found.get("X-Cdn-Enabled", "").lower() != "true" or not place:
+            message = f"the container {container!r} is not there, or not enabled for the CDN"
+            raise Refusal(HTTPStatus.NOT_FOUND, "404", message)
+        return f"{place.rstrip('/')}/{quote(name, safe='/~')}"
+
+    async def _ask(
+        self,
+        method: str,
+        service: str,
+        path: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+    ) -> Mapping[str, str]:
+        """The headers of an answer."""
+        token = await self.tokens.current()
+        async with self.http.request(
+            method,
+            URL(f"{token.addresses[service]}/{quote(path, safe='/~')}", encoded=True),
+            headers={**(headers or {}), "X-Auth-Token": token.id},
+            data=None if body is None else io.BytesIO(body),
+            allow_redirects=False,
+        ) as answer:
+            await answer.read()
+            if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
+                raise Refusal(answer.status, str(answer.status), answer.reason or "without an explanation")
+            return answer.headers
+
+
+@attrs.frozen
+class Token:
+    """A token, and the addresses that its bearer writes to: ``object-store`` and ``rax:object-cdn``."""
+
+    id: str = attrs.field(repr=False)
+    addresses: Mapping[str, str]
+
+
+@attrs.frozen
+class Identity:
+    """The service that knows users and their API keys."""
+
+    http: aiohttp.ClientSession = attrs.field(repr=False)
+    spec: Rackspace
+    address: str
+    own_addresses: bool
+
+    async def token(self) -> tuple[Token, float]:
+        """A new token, and for how many seconds it is good."""
+        key = {"username": self.spec.username, "apiKey": self.spec.key}
+        async with self.http.post(
+            f"{self.address}/v2.0/tokens",
+            json={"auth": {"RAX-KSKEY:apiKeyCredentials": key}},
+            allow_redirects=False,
+        ) as response:
+            answer = await json_object(response)
+        if response.status != HTTPStatus.OK:
+            code, fault = next(iter(answer.items()), (str(response.status), None))
+            message = fault.get("message") if isinstance(fault, dict) else None
+            raise Refusal(response.status, code, message or "the API key gives no token")
+        try:
+            return self._token(answer["access"])
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise Refusal(
+                HTTPStatus.BAD_GATEWAY, "NoToken", "the token of the answer is not readable"
+            ) from None
+
+    def _token(self, access: dict[str, Any]) -> tuple[Token, float]:
+        until = datetime.fromisoformat(access["token"]["expires"])
+        services = {service["type"]: service["endpoints"] for service in access["serviceCatalog"]}
+        addresses = {name: self._address(services, name) for name in (_STORAGE, _CDN)}
+        return Token(access["token"]["id"], addresses), (until - datetime.now(UTC)).total_seconds()
+
+    def _address(self, services: Mapping[str, list[dict[str, str]]], name: str) -> str:
+        """The public address of a service in the region; only one of the provider's hosts is believed."""
+        for endpoint in services.get(name, ()):
+            if endpoint.get("region", "").lower() == self.spec.region:
+                address = endpoint["publicURL"].rstrip("/")
+                parts = urlsplit(address)
+                if self.own_addresses or (
+                    parts.scheme == "https" and (parts.hostname or "").endswith(_DOMAIN)
+                ):
+                    return address
+        message = f"the account has no {name} in the region {self.spec.region}"
+        raise Refusal(HTTPStatus.NOT_FOUND, "UnknownRegion", message)

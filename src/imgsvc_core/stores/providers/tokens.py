@@ -1,0 +1,39 @@
+"""What credentials are exchanged for, kept while it is good."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+import attrs
+
+_T = TypeVar("_T")
+_SPARE_SECONDS = 300
+
+
+@attrs.define(eq=False)
+class Tokens(Generic[_T]):
+    """A token, asked for once for all who need it, and again some minutes before it ends.
+
+    ``ask`` gives a token and for how many seconds it is good.
+    """
+
+    _ask: Callable[[], Awaitable[tuple[_T, float]]] = attrs.field(repr=False)
+    _token: _T | None = attrs.field(default=None, repr=False)
+    _until: float = 0
+    _lock: asyncio.Lock = attrs.field(factory=asyncio.Lock, repr=False)
+
+    async def current(self) -> _T:
+        """A token that is still good."""
+        async with self._lock:
+            if self._token is None or time.monotonic() > self._until:
+                self._token, seconds = await self._ask()
+                self._until = time.monotonic() + seconds - _SPARE_SECONDS
+            return self._token
+
+    def forget(self, token: _T) -> None:
+        """Ask anew, because this token was refused before its time."""
+        if self._token is token:
+            self._token = None
