@@ -7,7 +7,7 @@ from typing import Any
 
 from imgsvc_core.batch.events import Event
 from imgsvc_core.batch.work import Job, Task, run_tasks
-from imgsvc_core.errors import MissingDependency, SourceUnreachable, UnsupportedOperation
+from imgsvc_core.errors import MissingDependency, SourceUnreachable, UnsupportedOperation, WorkerDied
 
 _ATTEMPTS = 3  # of a task whose worker was lost
 _TASKS_IN_FLIGHT = 200
@@ -37,14 +37,13 @@ class ClusterHands:
         except (OSError, TimeoutError) as error:
             raise SourceUnreachable(f"No scheduler answers at '{address}': {error}.") from error
         _check_workers(self._client)
-        self._shared = self._client.scatter(job, broadcast=True)
         self.in_flight = _TASKS_IN_FLIGHT * self.chunk
 
     def submit(self, tasks: tuple[Task, ...]) -> Future[list[Event]]:
         """Work on some inputs."""
         answer: Future[list[Event]] = Future()
-        running = self._client.submit(run_tasks, self._shared, tasks, pure=False, retries=_ATTEMPTS)
-        running.add_done_callback(lambda done: _pass_on(done, answer))
+        running = self._client.submit(run_tasks, self._job, tasks, pure=False, retries=_ATTEMPTS)
+        running.add_done_callback(lambda done: _pass_on(done, answer, self._client))
         return answer
 
     def close(self) -> None:
@@ -79,10 +78,12 @@ def _check_workers(client: Any) -> None:
                 )
 
 
-def _pass_on(done: Any, answer: Future[list[Event]]) -> None:
+def _pass_on(done: Any, answer: Future[list[Event]], client: Any) -> None:
     if done.status == "finished":
         answer.set_result(done.result())
     elif done.status == "error":
         answer.set_exception(done.exception())
+    elif client.status == "running":
+        answer.set_exception(WorkerDied("The workers that were to do this are lost."))
     else:
         answer.set_exception(ConnectionError("The scheduler is lost."))
