@@ -1,0 +1,183 @@
+"""Google's storage with a keyfile, against an emulator behind a front that verifies claims and tokens."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from imgsvc_core import errors, stores
+from tests.stores.contract import Destination, Kept, StoreContract
+from tests.stores.servers import google
+from tests.stores.watch import longest_stall
+
+_BUCKET, _EMAIL = "imgsvc-pictures", "writer@imgsvc.iam.gserviceaccount.com"
+_ACLS = {
+    "publicRead": True,
+    "private": False,
+    "projectPrivate": False,
+    "authenticatedRead": False,
+    "bucketOwnerRead": False,
+    "bucketOwnerFullControl": False,
+}
+_NAMES = {
+    "Cache-Control": "cacheControl",
+    "Content-Encoding": "contentEncoding",
+    "Content-Language": "contentLanguage",
+    "Content-Disposition": "contentDisposition",
+}
+
+
+def _keyfile(key: rsa.RSAPrivateKey, email: str = _EMAIL) -> dict[str, str]:
+    text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    return {
+        "type": "service_account",
+        "project_id": "imgsvc",
+        "private_key_id": "0123456789abcdef",
+        "private_key": text,
+        "client_email": email,
+        "token_uri": "http://169.254.169.254/token",  # must not be asked
+    }
+
+
+@pytest.fixture(scope="module")
+def key() -> rsa.RSAPrivateKey:
+    return rsa.generate_private_key(65_537, 2048)
+
+
+@pytest.fixture(scope="module")
+def front(key: rsa.RSAPrivateKey) -> Iterator[google.Front]:
+    with google.front({_EMAIL: key.public_key()}, _BUCKET, "imgsvc-of-somebody-else") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def keyfiles(key: rsa.RSAPrivateKey) -> dict[str, Any]:
+    return {
+        "ours": _keyfile(key),
+        "withdrawn": _keyfile(rsa.generate_private_key(65_537, 2048)),
+        "nobody": _keyfile(key, "nobody@imgsvc.iam.gserviceaccount.com"),
+    }
+
+
+@pytest.fixture
+def destination(front: google.Front, keyfiles: dict[str, Any]) -> Destination:
+    def read(name: str) -> Kept | None:
+        address = google.object_address(front.emulator, _BUCKET, name)
+        try:
+            with urllib.request.urlopen(address, timeout=20) as answer:
+                about = json.load(answer)
+        except urllib.error.HTTPError as error:
+            if error.code != 404:
+                raise
+            return None
+        with urllib.request.urlopen(f"{address}?alt=media", timeout=20) as answer:
+            data = answer.read()
+        return Kept(
+            data=data,
+            content_type=about["contentType"],
+            headers={header: about[field] for header, field in _NAMES.items() if field in about},
+            metadata=about.get("metadata", {}),
+        )
+
+    lines = [line for file in keyfiles.values() for line in file["private_key"].splitlines()[1:-1]]
+    return Destination(
+        store={"provider": "google", "keyfile": "ours", "bucket": _BUCKET},
+        keyfiles=keyfiles,
+        endpoints={"google": front.url, "google_token": front.url},
+        read=read,
+        refusals={
+            "secret": ({"keyfile": "withdrawn"}, ("invalid_grant",)),
+            "account": ({"keyfile": "nobody"}, ("invalid_grant",)),
+            "bucket": ({"bucket": "nobodys-bucket"}, ("notFound",)),
+            "permission": ({"bucket": "imgsvc-of-somebody-else"}, ("forbidden",)),
+        },
+        acls=_ACLS,
+        secrets=tuple(lines),
+    )
+
+
+class TestGoogleWithAKeyfile(StoreContract):
+    """The contract, and what is this way's own."""
+
+    def test_tokens_are_in_no_log(
+        self, destination: Destination, front: google.Front, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level("DEBUG")
+        destination.put(b"quiet", path="quiet.webp")
+        assert front.tokens
+        assert not [token for token in front.tokens if token in caplog.text]
+
+    def test_a_clock_that_is_wrong_is_refused(
+        self, destination: Destination, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        slow = SimpleNamespace(time=lambda: time.time() - 7200)
+        monkeypatch.setattr("imgsvc_core.stores.providers.google_keyfile.time", slow)
+        with pytest.raises(errors.StoreRefused, match="reasonable timeframe") as caught:
+            destination.put(b"late", path="late.webp")
+        monkeypatch.undo()
+        assert caught.value.code == "invalid_grant"
+        assert destination.read("late.webp") is None
+
+
+def test_a_keyfile_that_is_none_is_named(destination: Destination, keyfiles: dict[str, Any]) -> None:
+    for broken in (
+        {},
+        {**keyfiles["ours"], "private_key": "canary"},
+        {**keyfiles["ours"], "private_key": None},
+        {"private_key": keyfiles["ours"]["private_key"]},
+    ):
+        with pytest.raises(errors.SpecError) as caught:
+            stores.write(
+                destination.store,
+                b"picture",
+                "cat.webp",
+                "image/webp",
+                keyfiles={"ours": broken},
+                endpoints=destination.endpoints,
+            )
+        assert [problem.path for problem in caught.value.problems] == ["store.keyfile"]
+        assert "canary" not in caught.value.message
+
+
+def test_a_token_that_is_withdrawn_is_replaced(destination: Destination, front: google.Front) -> None:
+    async def run() -> list[int]:
+        async with stores.open_store(
+            destination.store, keyfiles=destination.keyfiles, endpoints=destination.endpoints
+        ) as store:
+            counts = []
+            for _ in range(3):
+                await store.put(stores.StoredObject(b"token", "token.webp", "image/webp"))
+                counts.append(len(front.tokens))
+            front.tokens[list(front.tokens)[-1]] = 0
+            await store.put(stores.StoredObject(b"anew", "token.webp", "image/webp"))
+            return [*counts, len(front.tokens)]
+
+    first, *others = asyncio.run(run())
+    assert others == [first, first, first + 1]
+    assert destination.kept("token.webp").data == b"anew"
+
+
+def test_a_slow_token_server_holds_nobody_else_up(
+    destination: Destination, front: google.Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    destination.put(b"warm", path="warm.webp")
+    monkeypatch.setattr(front, "token_seconds", 1.5)
+    assert longest_stall(destination) < 0.3
+
+
+def test_the_environment_changes_nothing(destination: Destination, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", "http://169.254.169.254")
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere")
+    monkeypatch.setenv("GOOGLE_CLOUD_UNIVERSE_DOMAIN", "example.org")
+    destination.put(b"environment", path="environment.webp")
+    assert destination.kept("environment.webp").data == b"environment"
