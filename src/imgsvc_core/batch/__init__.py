@@ -7,13 +7,16 @@
     summary = batch.run("photos/", "small/", {"thumb": {"resize": {"width": 200}}})
     print(summary.done, summary.failed)
 
-`inputs` finds the pictures, `naming` names the results, `manifest` remembers what became of each, `work` is
-what a worker does with one, `local` and `cluster` hand out the work, `report` shows the outcome to people.
+`planning` checks what is to be done; `inputs` finds the pictures, in `listing` ahead of the work; `naming`
+names the results; `manifest` remembers what became of each. `work` is what a worker does with one, `writing`
+how the results get to their places. `running` runs a batch, with `local` or `cluster` to do the work, and
+`report` shows the outcome to people.
 """
 
 from imgsvc_core.batch.events import Event, Progress, Summary
 from imgsvc_core.batch.manifest import Manifest
 from imgsvc_core.batch.naming import Template
-from imgsvc_core.batch.running import Batch, run
+from imgsvc_core.batch.planning import Batch
+from imgsvc_core.batch.running import run
 
 __all__ = ["Batch", "Event", "Manifest", "Progress", "Summary", "Template", "run"]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
+from collections.abc import Mapping
+from concurrent.futures import CancelledError, Future
 from typing import Any
 
 from imgsvc_core.batch.events import Event
 from imgsvc_core.batch.work import Job, Task, run_tasks
 from imgsvc_core.errors import MissingDependency, SourceUnreachable, UnsupportedOperation, WorkerDied
 
-_ATTEMPTS = 3  # of a task whose worker was lost
 _TASKS_IN_FLIGHT = 200
+_PATIENCE_SECONDS = 10
 
 
 class ClusterHands:
@@ -19,7 +20,7 @@ class ClusterHands:
     Raises:
         MissingDependency: Dask is not installed.
         SourceUnreachable: no scheduler answers.
-        UnsupportedOperation: a worker has another version or lacks formats.
+        UnsupportedOperation: a worker has another version, lacks formats, or has nothing of this library.
     """
 
     chunk = 100
@@ -33,16 +34,20 @@ class ClusterHands:
             ) from error
         self._job = job
         try:
-            self._client: Any = Client(address, timeout=10)
-        except (OSError, TimeoutError) as error:
+            self._client: Any = Client(address, timeout=_PATIENCE_SECONDS)
+        except (OSError, TimeoutError, ValueError) as error:
             raise SourceUnreachable(f"No scheduler answers at '{address}': {error}.") from error
-        _check_workers(self._client)
+        try:
+            _check_workers(self._client)
+        except BaseException:
+            self._client.close()
+            raise
         self.in_flight = _TASKS_IN_FLIGHT * self.chunk
 
     def submit(self, tasks: tuple[Task, ...]) -> Future[list[Event]]:
         """Work on some inputs."""
         answer: Future[list[Event]] = Future()
-        running = self._client.submit(run_tasks, self._job, tasks, pure=False, retries=_ATTEMPTS)
+        running = self._client.submit(run_alike, self._job, tasks, facts(), pure=False)
         running.add_done_callback(lambda done: _pass_on(done, answer, self._client))
         return answer
 
@@ -55,35 +60,68 @@ class ClusterHands:
         self._client.close(timeout=1)
 
 
-def facts() -> dict[str, str]:
+def facts() -> Mapping[str, str]:
     """What has to be the same on every worker: the version, and the formats that can be read and written."""
     import imgsvc_core
     from imgsvc_core.codecs import availability
     from imgsvc_core.codecs.table import FORMATS
 
-    usable = [name for name in FORMATS if availability.readable(name)]
-    return {"version": imgsvc_core.__version__, "formats": ", ".join(usable)}
+    readable = [name for name in FORMATS if availability.readable(name)]
+    writable = [name for name in FORMATS if availability.writable(name)]
+    return {
+        "version": imgsvc_core.__version__,
+        "formats to read": ", ".join(readable),
+        "formats to write": ", ".join(writable),
+    }
+
+
+def run_alike(job: Job, tasks: tuple[Task, ...], expected: Mapping[str, str]) -> list[Event]:
+    """Do several inputs, on a worker that may have come later than those that were asked."""
+    difference = _difference(expected, facts())
+    if difference:
+        raise RuntimeError(f"A worker has {difference}")
+    return run_tasks(job, tasks)
 
 
 def _check_workers(client: Any) -> None:
-    ours = facts()
-    found = client.run(facts)
+    found = client.run(facts, on_error="return")
     if not found:
         raise UnsupportedOperation("The cluster has no workers: start some, and try again.")
     for worker, theirs in found.items():
-        for name, value in ours.items():
-            if theirs[name] != value:
-                raise UnsupportedOperation(
-                    f"Worker {worker} has {name} {theirs[name]}, and this machine {value}: install the same."
-                )
+        if isinstance(theirs, BaseException):
+            raise UnsupportedOperation(f"Worker {worker} cannot work on pictures: {theirs!r}.") from theirs
+        difference = _difference(facts(), theirs)
+        if difference:
+            raise UnsupportedOperation(f"Worker {worker} has {difference}")
+
+
+def _difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+    return next(
+        (
+            f"{name} {theirs[name]}, and this machine {value}: install the same."
+            for name, value in ours.items()
+            if theirs[name] != value
+        ),
+        "",
+    )
 
 
 def _pass_on(done: Any, answer: Future[list[Event]], client: Any) -> None:
-    if done.status == "finished":
+    from distributed import KilledWorker
+
+    try:
         answer.set_result(done.result())
-    elif done.status == "error":
-        answer.set_exception(done.exception())
-    elif client.status == "running":
-        answer.set_exception(WorkerDied("The workers that were to do this are lost."))
-    else:
-        answer.set_exception(ConnectionError("The scheduler is lost."))
+    except KilledWorker:
+        answer.set_exception(_died())
+    except CancelledError as error:
+        alive = client.status == "running"
+        answer.set_exception(_died() if alive else ConnectionError(str(error) or "its scheduler is gone"))
+    except Exception as error:
+        answer.set_exception(error)
+
+
+def _died() -> WorkerDied:
+    return WorkerDied(
+        "Several workers died while they had this picture, most likely for lack of memory: ask for less, or "
+        "send a smaller image."
+    )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import attrs
 
+DONE, FAILED, UNCHANGED = "done", "failed", "unchanged"
+
 
 @attrs.frozen(kw_only=True)
 class Output:
@@ -19,7 +21,7 @@ class Output:
 
 @attrs.frozen(kw_only=True)
 class Event:
-    """What became of one input: ``done`` with its outputs, or ``failed`` with the error.
+    """What became of one input: ``done`` with its outputs, ``failed`` with the error, or ``unchanged``.
 
     ``digest`` is the SHA-256 of the input, as far as it could be read.
     """

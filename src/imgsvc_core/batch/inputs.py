@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import attrs
 
 from imgsvc_core.codecs.table import FORMATS
-from imgsvc_core.errors import SourceUnreachable
+from imgsvc_core.errors import ImgsvcError, SourceUnreachable
 from imgsvc_core.sources import is_url
 
 _WILDCARDS = frozenset("*?[")
@@ -20,12 +21,16 @@ _SUFFIXES = frozenset(suffix for row in FORMATS.values() for suffix in row.suffi
 
 @attrs.frozen(kw_only=True)
 class Input:
-    """A picture: its path below the source, where it is, its size in bytes, and what changes when it does."""
+    """A picture: its path below the source, where it is, its size in bytes, and what changes when it does.
+
+    ``problem`` says why it cannot be worked on, where that is known already.
+    """
 
     key: str
     location: str
-    size: int
-    stamp: str
+    size: int = 0
+    stamp: str = ""
+    problem: str = ""
 
 
 def find(source: str, *, beside: str = "") -> Iterator[Input]:
@@ -33,7 +38,7 @@ def find(source: str, *, beside: str = "") -> Iterator[Input]:
 
     Args:
         source: a path or fsspec URL. In folders, files count whose names end like those of pictures, and
-            none that are hidden; a pattern takes whatever it matches.
+            none that are hidden; a pattern takes whatever it matches. Links to folders are not followed.
         beside: a folder to leave out, as the results go there.
 
     Raises:
@@ -41,7 +46,9 @@ def find(source: str, *, beside: str = "") -> Iterator[Input]:
     """
     try:
         yield from _remote(source, beside) if is_url(source) else _local(source, beside)
-    except (OSError, ValueError, ImportError) as error:
+    except ImgsvcError:
+        raise
+    except Exception as error:  # every store has errors of its own
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise SourceUnreachable(f"Source '{source}' cannot be listed: {reason}.") from error
 
@@ -56,35 +63,60 @@ def base_of(source: str) -> tuple[str, str]:
 
 
 def _local(source: str, beside: str) -> Iterator[Input]:
-    base, pattern = base_of(source)
-    root = Path(base)
-    if root.is_file():
-        yield _of_file(root, root.name)
+    if Path(source).exists():  # whatever its name looks like
+        base, pattern = source, ""
+    else:
+        base, pattern = base_of(source)
+    if Path(base).is_file():
+        yield _of_file(base, Path(base).name)
         return
-    if not root.is_dir():
+    if not Path(base).is_dir():
         raise SourceUnreachable(f"Source '{source}' is neither a folder, a file nor a pattern of files.")
-    left_out = Path(beside).resolve() if beside and not is_url(beside) else None
-    for folder, folders, files in os.walk(root):
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith(".") and (left_out is None or (Path(folder) / name).resolve() != left_out)
-        )
-        for name in sorted(files):
-            path = Path(folder) / name
-            key = path.relative_to(root).as_posix()
-            if _wanted(key, pattern):
-                yield _of_file(path, key)
+    left_out = os.path.realpath(beside) if beside and not is_url(beside) else None
+    yield from _below(base, "", pattern, left_out)
 
 
-def _of_file(path: Path, key: str) -> Input:
+def _below(folder: str, prefix: str, pattern: str, left_out: str | None) -> Iterator[Input]:
+    """The pictures in a folder and below, without a list of them."""
+    folders = []
     try:
-        status = path.stat()
-    except OSError:
-        return Input(key=key, location=str(path), size=0, stamp="")
-    return Input(
-        key=key, location=str(path), size=status.st_size, stamp=f"{status.st_size}-{status.st_mtime_ns}"
-    )
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    if not entry.name.startswith(".") and os.path.realpath(entry.path) != left_out:
+                        folders.append(entry)
+                elif _wanted(prefix + entry.name, pattern) and not entry.is_dir():
+                    yield _of_file(entry.path, prefix + entry.name)
+    except OSError as error:
+        yield Input(
+            key=_readable(prefix or "./"),
+            location=_readable(folder),
+            problem=f"Folder '{_readable(folder)}' cannot be listed: {error.strerror}.",
+        )
+    for entry in folders:
+        yield from _below(entry.path, f"{prefix}{entry.name}/", pattern, left_out)
+
+
+def _of_file(path: str, key: str) -> Input:
+    if _readable(path) != path:
+        return Input(
+            key=_readable(key),
+            location=_readable(path),
+            problem=f"The name of '{_readable(path)}' is not UTF-8: give it another one.",
+        )
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        return Input(key=key, location=path, problem=f"Source '{path}' cannot be read: {error.strerror}.")
+    if not stat.S_ISREG(status.st_mode):
+        return Input(key=key, location=path, problem=f"Source '{path}' is no file.")
+    size = status.st_size
+    return Input(key=key, location=path, size=size, stamp=f"{size}-{status.st_mtime_ns}")
+
+
+def _readable(name: str) -> str:
+    """A name without the bytes that are no text."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _remote(source: str, beside: str) -> Iterator[Input]:
@@ -92,33 +124,53 @@ def _remote(source: str, beside: str) -> Iterator[Input]:
 
     base, pattern = base_of(source)
     fs, root = fsspec.core.url_to_fs(base)
-    left_out = fsspec.core.url_to_fs(beside)[1].rstrip("/") if is_url(beside) else None
+    left_out = fsspec.core.url_to_fs(beside)[1].rstrip("/") + "/" if is_url(beside) else None
     if not pattern and fs.isfile(root):
         yield _of_object(fs, fs.info(root), PurePosixPath(root).name)
         return
     root = root.rstrip("/")
-    for folder, folders, files in fs.walk(root, detail=True):
-        for name in [name for name in folders if f"{folder.rstrip('/')}/{name}" == left_out]:
-            del folders[name]
-        for name in sorted(files):
-            path = f"{folder.rstrip('/')}/{name}"
-            key = path.removeprefix(root).lstrip("/")
-            if _wanted(key, pattern):
-                yield _of_object(fs, files[name], key)
+    for info in _objects(fs, root):
+        key = info["name"].removeprefix(root).lstrip("/")
+        if _wanted(key, pattern) and not (left_out and info["name"].startswith(left_out)):
+            yield _of_object(fs, info, key)
+
+
+def _objects(fs: Any, root: str) -> Iterator[dict[str, Any]]:
+    """Everything below a folder; in S3, whose folders may hold millions, page by page."""
+    if "s3" not in fs.protocol:
+        for _, _, files in fs.walk(root, detail=True, on_error="raise"):
+            yield from files.values()
+        return
+    bucket, _, prefix = root.partition("/")
+    more: dict[str, str] = {}
+    while True:
+        page = fs.call_s3("list_objects_v2", Bucket=bucket, Prefix=f"{prefix}/" if prefix else "", **more)
+        if prefix and not more and not page.get("Contents"):
+            raise SourceUnreachable(f"Source 's3://{root}' holds nothing.")
+        for found in page.get("Contents", ()):
+            yield {"name": f"{bucket}/{found['Key']}", "size": found["Size"], "ETag": found["ETag"]}
+        if not page.get("IsTruncated"):
+            return
+        more = {"ContinuationToken": page["NextContinuationToken"]}
 
 
 def _of_object(fs: Any, info: dict[str, Any], key: str) -> Input:
+    location = fs.unstrip_protocol(info["name"])
+    if ".." in key.split("/"):  # a legal name of an object, and the way out of the target
+        return Input(
+            key=key, location=location, problem=f"The name of '{key}' has '..' in it: give it another one."
+        )
     size = int(info.get("size") or 0)
     marks = (info.get(name) for name in ("ETag", "etag", "md5Hash", "mtime", "LastModified", "created"))
     stamp = next((str(mark) for mark in marks if mark), "")
-    return Input(key=key, location=fs.unstrip_protocol(info["name"]), size=size, stamp=f"{size}-{stamp}")
+    return Input(key=key, location=location, size=size, stamp=f"{size}-{stamp}" if stamp else "")
 
 
 def _wanted(key: str, pattern: str) -> bool:
     if pattern:
         return _matches(key.split("/"), pattern.split("/"))
     path = PurePosixPath(key)
-    return path.suffix.lower() in _SUFFIXES and not path.name.startswith(".")
+    return path.suffix.lower() in _SUFFIXES and not any(part.startswith(".") for part in path.parts)
 
 
 def _matches(parts: list[str], patterns: list[str]) -> bool:

@@ -5,6 +5,7 @@ One process writes it. Killed at any point, it is right: what is not marked as d
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
@@ -13,7 +14,7 @@ from typing import Self
 
 import attrs
 
-from imgsvc_core.batch.events import Event, Output
+from imgsvc_core.batch.events import DONE, FAILED, UNCHANGED, Event, Output
 from imgsvc_core.batch.inputs import Input
 from imgsvc_core.errors import TargetError
 
@@ -40,12 +41,13 @@ CREATE TABLE IF NOT EXISTS outputs (
     format TEXT NOT NULL,
     width INTEGER NOT NULL,
     height INTEGER NOT NULL,
-    bytes INTEGER NOT NULL
+    bytes INTEGER NOT NULL,
+    stale INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX IF NOT EXISTS outputs_by_key ON outputs (key);
 """
 
-WAITING, STARTED, DONE, FAILED = "waiting", "started", "done", "failed"
+WAITING, STARTED = "waiting", "started"
 
 
 @attrs.frozen(kw_only=True)
@@ -95,75 +97,84 @@ class Manifest:
         self._lock = lock
 
     def begin(self, settings: dict[str, str]) -> int:
-        """Start a run; its number."""
-        with self._db:
-            run = int(self.setting("run") or 0) + 1
+        """Start a run; its number. What a dead one had started waits again."""
+        run = int(self.setting("run") or 0) + 1
+        with self._change():
+            self._db.execute("UPDATE inputs SET state = ? WHERE state = ?", (WAITING, STARTED))
             for name, value in {**settings, "run": str(run)}.items():
                 self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
         return run
+
+    def finish_listing(self) -> None:
+        """Remember that all inputs of this run are known."""
+        with self._change():
+            self._db.execute("INSERT OR REPLACE INTO settings VALUES ('listed', 'yes')")
 
     def setting(self, name: str) -> str | None:
         """A setting of the last run."""
         row = self._db.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
         return str(row[0]) if row else None
 
-    def note(self, found: Sequence[Input], work: str, run: int, *, force: bool = False) -> int:
-        """Take up inputs that were found; how many of them are done already and have not changed since.
+    def note(self, found: Sequence[Input], work: str, run: int, *, settled: Sequence[str] = (DONE,)) -> int:
+        """Take up inputs that were found; how many of them need nothing.
 
-        ``work`` is a digest of what is done to them.
+        Args:
+            found: the inputs.
+            work: a digest of what is done to them.
+            run: the number of the run.
+            settled: states in which an input that has not changed stays as it is.
         """
         skipped = 0
-        self._db.execute("BEGIN")
-        for item in found:
-            if not force and self.is_done(item, work):
-                self._db.execute("UPDATE inputs SET run = ? WHERE key = ?", (run, item.key))
-                skipped += 1
-                continue
-            row = self._db.execute("SELECT state FROM inputs WHERE key = ?", (item.key,)).fetchone()
-            # What was under way when a process died may have left outputs that nobody knows of.
-            state = STARTED if row == (STARTED,) else WAITING
-            self._db.execute(
-                "INSERT INTO inputs (key, location, size, stamp, work, state, run) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?) "
-                "ON CONFLICT (key) DO UPDATE SET location = excluded.location, size = excluded.size, "
-                "stamp = excluded.stamp, work = excluded.work, state = excluded.state, run = excluded.run",
-                (item.key, item.location, item.size, item.stamp, work, state, run),
-            )
-        self._db.execute("COMMIT")
+        with self._change():
+            for item in found:
+                if self.is_settled(item, work, settled):
+                    self._db.execute("UPDATE inputs SET run = ? WHERE key = ?", (run, item.key))
+                    skipped += 1
+                    continue
+                # What another source's file of this name has given is not this one's to replace.
+                self._db.execute(
+                    "DELETE FROM outputs WHERE key = ? AND EXISTS "
+                    "(SELECT 1 FROM inputs WHERE inputs.key = outputs.key AND location != ?)",
+                    (item.key, item.location),
+                )
+                self._db.execute(
+                    "INSERT INTO inputs (key, location, size, stamp, work, state, run) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?) "
+                    "ON CONFLICT (key) DO UPDATE SET digest = CASE WHEN ? AND state = 'done' AND "
+                    "work = excluded.work AND location = excluded.location THEN digest ELSE '' END, "
+                    "location = excluded.location, size = excluded.size, "
+                    "stamp = excluded.stamp, work = excluded.work, state = excluded.state, "
+                    "run = excluded.run",
+                    (item.key, item.location, item.size, item.stamp, work, WAITING, run, DONE in settled),
+                )
         return skipped
 
-    def is_done(self, item: Input, work: str) -> bool:
-        """Whether an input was done by the same work, and has not changed since."""
+    def is_settled(self, item: Input, work: str, settled: Sequence[str] = (DONE,)) -> bool:
+        """Whether the same work brought an input into one of these states, and it has not changed since."""
         row = self._db.execute("SELECT stamp, work, state FROM inputs WHERE key = ?", (item.key,)).fetchone()
-        return row == (item.stamp, work, DONE) and bool(item.stamp)
+        return bool(row and item.stamp) and row[:2] == (item.stamp, work) and row[2] in settled
 
     def wait_again(self, run: int, *, failed: bool) -> int:
         """Take up what an earlier run has left, or what failed; how much there is."""
-        states = (FAILED,) if failed else (WAITING, STARTED)
-        marks = ", ".join("?" * len(states))
-        changed = self._db.execute(
-            "UPDATE inputs SET run = ?, state = CASE state WHEN ? THEN ? ELSE ? END "
-            f"WHERE state IN ({marks})",
-            (run, STARTED, STARTED, WAITING, *states),
-        )
-        return changed.rowcount
+        with self._change():
+            return self._db.execute(
+                "UPDATE inputs SET run = ?, state = ?, digest = '' WHERE state = ?",
+                (run, WAITING, FAILED if failed else WAITING),
+            ).rowcount
 
-    def waiting(self, run: int, *, most: int) -> list[tuple[Input, bool]]:
-        """Some inputs of a run to work on, marked as started; and whether each was started before."""
-        rows = self._db.execute(
-            "SELECT key, location, size, stamp, state FROM inputs "
-            "WHERE run = ? AND state IN (?, ?) AND key NOT IN (SELECT key FROM under_way) "
-            "ORDER BY key LIMIT ?",
-            (run, WAITING, STARTED, most),
-        ).fetchall()
-        self._db.execute("BEGIN")
-        for row in rows:
-            self._db.execute("UPDATE inputs SET state = ? WHERE key = ?", (STARTED, row[0]))
-            self._db.execute("INSERT INTO under_way VALUES (?)", (row[0],))
-        self._db.execute("COMMIT")
+    def waiting(self, run: int, *, most: int) -> list[tuple[Input, str]]:
+        """Some inputs of a run, marked as started; and the digests of those that may be the same."""
+        with self._change():
+            rows = self._db.execute(
+                "SELECT key, location, size, stamp, digest FROM inputs WHERE state = ? AND run = ? LIMIT ?",
+                (WAITING, run, most),
+            ).fetchall()
+            self._db.executemany(
+                "UPDATE inputs SET state = ? WHERE key = ?", [(STARTED, row[0]) for row in rows]
+            )
         return [
-            (Input(key=key, location=location, size=size, stamp=stamp), state == STARTED)
-            for key, location, size, stamp, state in rows
+            (Input(key=key, location=location, size=size, stamp=stamp), digest)
+            for key, location, size, stamp, digest in rows
         ]
 
     def owned(self, key: str) -> frozenset[str]:
@@ -171,36 +182,26 @@ class Manifest:
         rows = self._db.execute("SELECT path FROM outputs WHERE key = ?", (key,))
         return frozenset(row[0] for row in rows)
 
-    def settle(self, events: Iterable[Event]) -> list[Event]:
-        """Remember outcomes; as they are now: an output that belongs to another input is a failure."""
-        settled = []
-        self._db.execute("BEGIN")
-        for event in events:
-            for output in event.outputs:
-                owner = self._owner(output)
-                if owner not in (None, event.key):
-                    event = _collision(event, output, owner or "")
-                    break
-            state = DONE if event.outcome == DONE else FAILED
-            self._db.execute(
-                "UPDATE inputs SET state = ?, digest = ?, error = ?, message = ?, seconds = ? WHERE key = ?",
-                (state, event.digest, event.error, event.message, event.seconds, event.key),
-            )
-            self._db.execute("DELETE FROM under_way WHERE key = ?", (event.key,))
-            if state == DONE:
-                self._db.execute("DELETE FROM outputs WHERE key = ?", (event.key,))
-                self._db.executemany(
-                    "INSERT INTO outputs VALUES (:path, :key, :variant, :format, :width, :height, :bytes)",
-                    [{**attrs.asdict(output), "key": event.key} for output in event.outputs],
-                )
-            settled.append(event)
-        self._db.execute("COMMIT")
-        return settled
+    def settle(self, events: Iterable[Event]) -> tuple[list[Event], int]:
+        """Remember outcomes.
 
-    def clear_under_way(self) -> None:
-        """Forget what this process had under way; at the start of a run."""
-        self._db.execute("CREATE TEMP TABLE IF NOT EXISTS under_way (key TEXT PRIMARY KEY)")
-        self._db.execute("DELETE FROM under_way")
+        Returns them as they are now, where an output that belongs to another input is a failure; and how many
+        inputs are to be done again, as such an output may have replaced theirs.
+        """
+        settled, reopened = [], 0
+        with self._change():
+            for event in events:
+                found = next(filter(None, (self._collision(event, output) for output in event.outputs)), None)
+                if found is not None:
+                    event, owner = found
+                    reopened += self._db.execute(
+                        "UPDATE inputs SET state = ?, run = (SELECT run FROM inputs WHERE key = ?) "
+                        "WHERE key = ? AND state = ?",
+                        (WAITING, event.key, owner, DONE),
+                    ).rowcount
+                self._remember(event)
+                settled.append(event)
+        return settled, reopened
 
     def digest(self, key: str) -> str | None:
         """The SHA-256 of an input when it was worked on last."""
@@ -214,7 +215,9 @@ class Manifest:
             "count(*) FILTER (WHERE state = 'failed'), "
             "coalesce(sum(size) FILTER (WHERE state = 'done'), 0) FROM inputs"
         ).fetchone()
-        (written,) = self._db.execute("SELECT coalesce(sum(bytes), 0) FROM outputs").fetchone()
+        (written,) = self._db.execute(
+            "SELECT coalesce(sum(bytes), 0) FROM outputs WHERE NOT stale"
+        ).fetchone()
         return Totals(inputs=inputs, done=done, failed=failed, bytes_in=size, bytes_out=written)
 
     def reasons(self, *, keys: int = 5) -> list[Reason]:
@@ -245,7 +248,7 @@ class Manifest:
         """Key, location, size and outputs of inputs that are done; those that saved most come first."""
         rows = self._db.execute(
             "SELECT inputs.key, location, size FROM inputs JOIN outputs ON outputs.key = inputs.key "
-            "WHERE state = ? GROUP BY inputs.key ORDER BY size - max(bytes) DESC LIMIT ?",
+            "WHERE state = ? AND NOT stale GROUP BY inputs.key ORDER BY size - max(bytes) DESC LIMIT ?",
             (DONE, most),
         ).fetchall()
         return [(key, location, size, self._outputs(key)) for key, location, size in rows]
@@ -263,14 +266,57 @@ class Manifest:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _owner(self, output: Output) -> str | None:
-        row = self._db.execute("SELECT key FROM outputs WHERE path = ?", (output.path,)).fetchone()
-        return str(row[0]) if row else None
+    def _remember(self, event: Event) -> None:
+        state = DONE if event.outcome == UNCHANGED else event.outcome
+        self._db.execute(
+            "UPDATE inputs SET state = ?, size = ?, digest = ?, error = ?, message = ?, seconds = ? "
+            "WHERE key = ?",
+            (state, event.bytes, event.digest, event.error, event.message, event.seconds, event.key),
+        )
+        if event.outcome == DONE:
+            # Results of other work on this input stay its own, for when that work is done again.
+            self._db.execute("UPDATE outputs SET stale = 1 WHERE key = ?", (event.key,))
+            self._db.executemany(
+                "INSERT OR REPLACE INTO outputs (path, key, variant, format, width, height, bytes) "
+                "VALUES (:path, :key, :variant, :format, :width, :height, :bytes)",
+                [{**attrs.asdict(output), "key": event.key} for output in event.outputs],
+            )
+
+    def _collision(self, event: Event, output: Output) -> tuple[Event, str] | None:
+        """The failure that an event is where one of its outputs belongs to another input; and that one."""
+        row = self._db.execute(
+            "SELECT key FROM outputs WHERE path = ? AND key != ? AND NOT stale", (output.path, event.key)
+        ).fetchone()
+        if row is None:
+            return None
+        message = (
+            f"Its result '{output.path}' has the name of the result of '{row[0]}': use a template that "
+            "tells them apart."
+        )
+        failure = attrs.evolve(event, outcome=FAILED, outputs=(), error="name_collision", message=message)
+        return failure, str(row[0])
+
+    @contextlib.contextmanager
+    def _change(self) -> Iterator[None]:
+        """All of a change, or nothing of it."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield
+            self._db.execute("COMMIT")
+        except BaseException as error:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error):
+                raise TargetError(
+                    f"Manifest '{self.path}' cannot be written: {error}. Mend that, and go on with --resume."
+                ) from error
+            raise
 
     def _outputs(self, key: str) -> list[Output]:
         with closing(
             self._db.execute(
-                "SELECT variant, path, format, width, height, bytes FROM outputs WHERE key = ? ORDER BY path",
+                "SELECT variant, path, format, width, height, bytes FROM outputs "
+                "WHERE key = ? AND NOT stale ORDER BY path",
                 (key,),
             )
         ) as rows:
@@ -278,11 +324,3 @@ class Manifest:
                 Output(variant=variant, path=path, format=format_, width=width, height=height, bytes=size)
                 for variant, path, format_, width, height, size in rows
             ]
-
-
-def _collision(event: Event, output: Output, owner: str) -> Event:
-    message = (
-        f"Its result '{output.path}' has the name of the result of '{owner}': use a template that tells "
-        "them apart."
-    )
-    return attrs.evolve(event, outcome=FAILED, outputs=(), error="name_collision", message=message)

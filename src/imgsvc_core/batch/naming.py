@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Collection
 from pathlib import PurePosixPath
 
 import attrs
@@ -36,7 +37,11 @@ class Template:
             raise _wrong(self.text, f"nothing is known of {{{unknown[0]}}}")
         if not {"stem", "digest"} & set(fields):
             raise _wrong(self.text, "without {stem} or {digest} all results would have one name")
-        if self.text.startswith("/") or ".." in self.text.split("/"):
+        try:
+            name = self.path("stem.jpg", variant="", width=1, height=1, suffix=".jpg", digest="0")
+        except (ValueError, IndexError, KeyError) as error:
+            raise _wrong(self.text, str(error)) from error
+        if self.text.startswith("/") or ".." in name.split("/"):
             raise _wrong(self.text, "it must stay below the target")
 
     @classmethod
@@ -44,10 +49,16 @@ class Template:
         """The one that is taken where none is given."""
         return cls("{stem}.{format}" if variants == 1 else "{stem}-{variant}.{format}")
 
-    def check(self, variants: int) -> None:
-        """Raise `SpecError` where several variants would have one name."""
-        if variants > 1 and "{variant}" not in self.text:
+    def check(self, variants: Collection[str]) -> None:
+        """Raise `SpecError` where several variants would have one name, or one would leave the target."""
+        paths = {
+            self.path("stem.jpg", variant=variant, width=1, height=1, suffix=".jpg", digest="0")
+            for variant in variants
+        }
+        if len(paths) < len(variants):
             raise _wrong(self.text, "with several variants it must hold {variant}")
+        if any(".." in path.split("/") or path.startswith("/") for path in paths):
+            raise _wrong(self.text, "with these variants it would leave the target")
 
     def path(self, key: str, *, variant: str, width: int, height: int, suffix: str, digest: str) -> str:
         """The path of a result below the target."""

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-import secrets
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
 import attrs
 
-from imgsvc_core.batch.events import Event, Progress, Summary
+from imgsvc_core.batch.events import DONE, FAILED, UNCHANGED, Event, Progress, Summary
 from imgsvc_core.batch.inputs import Input, find
-from imgsvc_core.batch.manifest import DONE, Manifest
-from imgsvc_core.batch.naming import Template
-from imgsvc_core.batch.work import Job, Task, clear_unfinished, digest_of
-from imgsvc_core.errors import ImgsvcError, Problem, SpecError, TargetError
-from imgsvc_core.limits import Limits
+from imgsvc_core.batch.listing import Listing
+from imgsvc_core.batch.manifest import Manifest
+from imgsvc_core.batch.planning import Batch
+from imgsvc_core.batch.work import Job, Task
+from imgsvc_core.batch.writing import clear_unfinished
+from imgsvc_core.errors import ImgsvcError, Problem, SourceUnreachable, SpecError, TargetError
 from imgsvc_core.sources import is_url
-from imgsvc_core.spec import Spec, parse
+from imgsvc_core.spec import Spec
 
-_LISTED_AT_ONCE = 500
 _TICK_SECONDS = 0.2
+_LISTING_TICK_SECONDS = 0.02
 _FINISHING_SECONDS = 1.0
 
 OnEvent = Callable[[Event], None]
@@ -47,94 +48,6 @@ class Hands(Protocol):
         """End now."""
 
 
-def _variants(value: Mapping[str, Any]) -> dict[str, Spec]:
-    problems: list[Problem] = []
-    parsed: dict[str, Spec] = {}
-    for name, spec in value.items():
-        try:
-            parsed[name] = parse(spec)
-        except SpecError as error:
-            problems += [
-                attrs.evolve(problem, path=f"{name}.{problem.path}".strip("."), message=problem.message)
-                for problem in error.problems
-            ]
-    if not value:
-        problems.append(Problem("variants", "Batch 'variants' parameter must name one spec or more"))
-    if problems:
-        raise SpecError(problems)
-    return parsed
-
-
-@attrs.frozen(kw_only=True)
-class Batch:
-    """What is to be done, checked before anything is.
-
-    Attributes:
-        source: a folder, a pattern with wildcards, a file, or an fsspec URL of one.
-        target: a folder or an fsspec URL of one.
-        variants: specs by name; each input gives one result for each.
-        template: how results are named.
-        manifest: the file that remembers; in the target where nothing is said, or beside for a URL.
-        workers: processes on this machine, one for each core where nothing is said.
-        cluster: address of a Dask scheduler, to work there instead.
-        limits: how much work one picture may cause.
-        watermarks: pictures by the ids that specs use.
-        overwrite: whether files that are not from this batch may be replaced.
-        force: whether inputs are done again that have not changed.
-    """
-
-    source: str = attrs.field(converter=str)
-    target: str = attrs.field(converter=str)
-    variants: Mapping[str, Spec] = attrs.field(converter=_variants)
-    template: Template | None = None
-    manifest: Path | None = None
-    workers: int | None = None
-    cluster: str | None = None
-    limits: Limits = attrs.field(factory=Limits)
-    watermarks: Mapping[str, str] = attrs.field(factory=dict)
-    overwrite: bool = False
-    force: bool = False
-
-    def __attrs_post_init__(self) -> None:
-        self.naming.check(len(self.variants))
-
-    @property
-    def naming(self) -> Template:
-        """The template, or the usual one."""
-        return self.template or Template.usual(len(self.variants))
-
-    @property
-    def manifest_path(self) -> Path:
-        """Where the manifest is."""
-        if self.manifest is not None:
-            return self.manifest
-        return (
-            Path("imgsvc-batch.sqlite") if is_url(self.target) else Path(self.target) / ".imgsvc-batch.sqlite"
-        )
-
-    @property
-    def job(self) -> Job:
-        """The work as workers see it."""
-        return Job(
-            variants=self.variants,
-            target=self.target,
-            template=self.naming,
-            limits=self.limits,
-            watermarks=self.watermarks,
-            token=secrets.token_hex(4),
-        )
-
-    def hands(self, job: Job) -> Hands:
-        """Whoever does the work."""
-        if self.cluster is not None:
-            from imgsvc_core.batch.cluster import ClusterHands
-
-            return ClusterHands(job, self.cluster)
-        from imgsvc_core.batch.local import LocalHands
-
-        return LocalHands(job, self.workers)
-
-
 def run(
     source: str | Path,
     target: str | Path,
@@ -152,108 +65,143 @@ def run(
         source: a folder, a pattern with wildcards, a file, or an fsspec URL of one.
         target: a folder or an fsspec URL of one.
         variants: specs by name.
-        resume: go on with what an earlier run has left, without looking for inputs again.
-        retry: work on nothing but what failed before.
+        resume: go on with what an interrupted run of the same work has left, and leave what failed.
+        retry: work on nothing but what failed in a run of the same work.
         on_event: told what became of each input.
         on_progress: told where the batch stands, a few times a second.
         options: see `Batch`.
 
-    An interrupt (``KeyboardInterrupt``) ends it cleanly, and says so in the summary.
+    An interrupt ends it cleanly, and says so in the summary; a second one is a ``KeyboardInterrupt`` at once.
 
     Raises:
-        SpecError: a spec or a template is wrong.
-        SourceUnreachable: the source cannot be listed.
+        SpecError: a spec or a template is wrong, or there is other work to resume.
+        SourceUnreachable: the source cannot be listed, or a watermark cannot be read.
         TargetError: the target or the manifest cannot be written.
         ImgsvcError: the cluster cannot be used.
     """
     batch = Batch(source=source, target=target, variants=variants, **options)
+    job = batch.job()
     _prepare_target(batch.target)
     with Manifest(batch.manifest_path) as manifest:
         manifest.lock()
-        return _Run(batch, manifest, on_event, on_progress).go(resume=resume, retry=retry)
+        if resume or retry:
+            _check_same(manifest, batch, job)
+        return _Run(batch, job, manifest, on_event, on_progress).go(resume=resume, retry=retry)
 
 
 def preview(batch: Batch) -> Iterator[tuple[Input, bool]]:
     """Every input, and whether it would be worked on; nothing is written."""
-    known = batch.manifest_path.exists()
-    work = digest_of(batch.job)
+    work = batch.work_of(batch.job())
     with contextlib.ExitStack() as stack:
+        known = batch.manifest_path.exists()
         manifest = stack.enter_context(Manifest(batch.manifest_path)) if known else None
         for item in find(batch.source, beside=batch.target):
-            fresh = manifest is not None and manifest.is_done(item, work)
-            yield item, batch.force or not fresh
+            settled = manifest is not None and manifest.is_settled(item, work)
+            yield item, batch.force or not settled
 
 
 class _Run:
     """One run: finds inputs, hands them out, remembers what became of them."""
 
     def __init__(
-        self, batch: Batch, manifest: Manifest, on_event: OnEvent | None, on_progress: OnProgress | None
+        self,
+        batch: Batch,
+        job: Job,
+        manifest: Manifest,
+        on_event: OnEvent | None,
+        on_progress: OnProgress | None,
     ) -> None:
         self._batch = batch
-        self._job = batch.job
+        self._job = job
+        self._work = batch.work_of(job)
         self._manifest = manifest
         self._on_event = on_event or (lambda _: None)
         self._on_progress = on_progress or (lambda _: None)
         self._started = time.monotonic()
         self._total = self._done = self._failed = self._skipped = 0
         self._bytes_in = self._bytes_out = 0
-        self._listed = False
+        self._number = 0
+        self._settled: tuple[str, ...] = () if batch.force else (DONE,)
+        self._listing: Listing | None = None
         self._under_way: dict[Future[list[Event]], tuple[Task, ...]] = {}
 
     def go(self, *, resume: bool, retry: bool) -> Summary:
-        manifest, batch = self._manifest, self._batch
-        manifest.clear_under_way()
-        number = manifest.begin({"source": batch.source, "target": batch.target})
-        if resume or retry:
-            self._total = manifest.wait_again(number, failed=retry)
-            listing: Iterator[Input] = iter(())
-        else:
-            listing = find(batch.source, beside=batch.target)
-        hands = batch.hands(self._job)
+        hands = self._batch.hands(self._job)
         interrupted = False
         try:
-            while self._step(listing, hands, number):
-                self._on_progress(self._progress())
-            hands.close()
+            clear_unfinished(self._batch.target, self._job.token)
+            with _interrupts() as stop:
+                self._begin(resume=resume, retry=retry)
+                while not stop.is_set() and self._step(hands):
+                    self._on_progress(self._progress())
+                interrupted = stop.is_set()
+            if interrupted:
+                self._finish_some(hands)
+            else:
+                hands.close()
         except KeyboardInterrupt:
             interrupted = True
             self._finish_some(hands)
         except BaseException:
             hands.stop()
             raise
+        finally:
+            if self._listing is not None:
+                self._listing.stop()
+            clear_unfinished(self._batch.target, self._job.token)
         self._on_progress(self._progress())
         return Summary(**attrs.asdict(self._progress()), interrupted=interrupted)
 
-    def _step(self, listing: Iterator[Input], hands: Hands, number: int) -> bool:
+    def _begin(self, *, resume: bool, retry: bool) -> None:
+        """Take up what is left, and look for inputs unless all of them are known."""
+        batch, manifest = self._batch, self._manifest
+        all_known = retry or (resume and manifest.setting("listed") == "yes")
+        settings = {"source": batch.source, "target": batch.target, "work": self._work}
+        self._number = manifest.begin(
+            settings if retry else {**settings, "listed": "yes" if all_known else "no"}
+        )
+        if all_known:
+            self._total = manifest.wait_again(self._number, failed=retry)
+            return
+        if resume:
+            self._settled = (DONE, FAILED)
+        self._listing = Listing(find(batch.source, beside=batch.target))
+
+    def _step(self, hands: Hands) -> bool:
         """List, hand out, and settle a little; whether there is more to do."""
-        if not self._listed:
-            found = list(islice(listing, _LISTED_AT_ONCE))
-            self._listed = len(found) < _LISTED_AT_ONCE
-            self._total += len(found)
-            work = digest_of(self._job)
-            self._skipped += self._manifest.note(found, work, number, force=self._batch.force)
+        if self._listing is not None:
+            self._take_up(self._listing)
         room = hands.in_flight - sum(map(len, self._under_way.values()))
         if room >= hands.chunk:
-            self._hand_out(hands, number, room)
+            self._hand_out(hands, room)
         if not self._under_way:
-            return not self._listed
-        finished, _ = wait(self._under_way, _TICK_SECONDS if self._listed else 0, FIRST_COMPLETED)
+            return self._listing is not None
+        patience = _TICK_SECONDS if self._listing is None else _LISTING_TICK_SECONDS
+        finished, _ = wait(self._under_way, patience, FIRST_COMPLETED)
         self._settle(finished, hands)
         return True
 
-    def _hand_out(self, hands: Hands, number: int, room: int) -> None:
-        waiting = self._manifest.waiting(number, most=room)
-        clear_unfinished(self._batch.target, [item.key for item, again in waiting if again])
+    def _take_up(self, listing: Listing) -> None:
+        found = listing.take(0 if self._under_way else _TICK_SECONDS)
+        if listing.ended:
+            self._manifest.finish_listing()
+            self._listing = None
+        self._total += len(found)
+        self._skipped += self._manifest.note(found, self._work, self._number, settled=self._settled)
+        self._remember(
+            [_failed(item.key, item.size, _UNREADABLE, item.problem) for item in found if item.problem]
+        )
+
+    def _hand_out(self, hands: Hands, room: int) -> None:
         tasks = [
             Task(
                 key=item.key,
                 location=item.location,
                 size=item.size,
                 owned=self._manifest.owned(item.key),
-                replace=again or self._batch.overwrite,
+                digest=digest,
             )
-            for item, again in waiting
+            for item, digest in self._manifest.waiting(self._number, most=room)
         ]
         for start in range(0, len(tasks), hands.chunk):
             chunk = tuple(tasks[start : start + hands.chunk])
@@ -265,17 +213,23 @@ class _Run:
             tasks = self._under_way.pop(future)
             try:
                 events += future.result()
-            except ImgsvcError as error:
-                if len(tasks) > 1:  # one of them cost the worker its life: which is found out one by one
-                    self._under_way.update({hands.submit((task,)): (task,) for task in tasks})
-                    continue
-                clear_unfinished(self._batch.target, [tasks[0].key])
-                events.append(_lost(tasks[0], error))
             except ConnectionError as error:
                 raise TargetError(
                     f"The cluster is lost ({error}): start it again, and go on with --resume."
                 ) from error
-        for event in self._manifest.settle(events):
+            except ImgsvcError as error:
+                if len(tasks) > 1:  # one of them cost the worker its life: which is found out one by one
+                    self._under_way.update({hands.submit((task,)): (task,) for task in tasks})
+                else:
+                    events.append(_failed(tasks[0].key, tasks[0].size, error.slug, error.message))
+        self._remember(events)
+
+    def _remember(self, events: list[Event]) -> None:
+        if not events:
+            return
+        settled, reopened = self._manifest.settle(events)
+        self._total += reopened
+        for event in settled:
             self._count(event)
             self._on_event(event)
 
@@ -283,22 +237,22 @@ class _Run:
         """Let what is nearly done end, and stop the rest."""
         finished, _ = wait(self._under_way, _FINISHING_SECONDS)
         self._settle({future for future in finished if future.exception() is None}, hands)
-        left = [task.key for tasks in self._under_way.values() for task in tasks]
         hands.stop()
-        clear_unfinished(self._batch.target, left)
 
     def _count(self, event: Event) -> None:
         if event.outcome == DONE:
             self._done += 1
             self._bytes_in += event.bytes
             self._bytes_out += sum(output.bytes for output in event.outputs)
+        elif event.outcome == UNCHANGED:
+            self._skipped += 1
         else:
             self._failed += 1
 
     def _progress(self) -> Progress:
         return Progress(
             total=self._total,
-            listed=self._listed,
+            listed=self._listing is None,
             done=self._done,
             failed=self._failed,
             skipped=self._skipped,
@@ -308,14 +262,55 @@ class _Run:
         )
 
 
-def _lost(task: Task, error: ImgsvcError) -> Event:
-    return Event(key=task.key, outcome="failed", bytes=task.size, error=error.slug, message=error.message)
+_UNREADABLE = SourceUnreachable.slug
+
+
+def _failed(key: str, size: int, error: str, message: str) -> Event:
+    return Event(key=key, outcome=FAILED, bytes=size, error=error, message=message)
+
+
+@contextlib.contextmanager
+def _interrupts() -> Iterator[threading.Event]:
+    """Take an interrupt as the wish to stop; unless this is somebody else's to decide."""
+    stop = threading.Event()
+
+    def wish(number: int, frame: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    ours = (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
+    if not ours:
+        yield stop
+        return
+    signal.signal(signal.SIGINT, wish)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _check_same(manifest: Manifest, batch: Batch, job: Job) -> None:
+    before = manifest.setting("source"), manifest.setting("work")
+    if before not in ((None, None), (batch.source, batch.work_of(job))):
+        message = (
+            "Batch 'resume' parameter must be given with the source, target, specs and name as before, "
+            f"got others for manifest '{manifest.path}': do all with neither --resume nor --retry"
+        )
+        raise SpecError([Problem("resume", message)])
 
 
 def _prepare_target(target: str) -> None:
-    if is_url(target):
-        return
     try:
-        Path(target).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise TargetError(f"Target '{target}' cannot be made: {error.strerror or error}.") from error
+        if is_url(target):
+            import fsspec
+
+            fsspec.core.url_to_fs(target)
+        else:
+            Path(target).mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError, ImportError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise TargetError(f"Target '{target}' cannot be made: {reason}.") from error

@@ -1,220 +1,141 @@
-"""What a worker does with one input: read it, make every variant, write each whole or not at all."""
+"""What a worker does with an input: read it, make every variant, write them."""
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import hashlib
-import os
-import secrets
+import threading
 import time
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 
 import attrs
 
-from imgsvc_core.batch.events import Event, Output
+from imgsvc_core.batch.events import DONE, FAILED, UNCHANGED, Event, Output
 from imgsvc_core.batch.naming import Template
+from imgsvc_core.batch.writing import remove, write
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.table import FORMATS
-from imgsvc_core.errors import ImgsvcError, NameCollision, TargetError
+from imgsvc_core.errors import ImgsvcError, TargetError
 from imgsvc_core.limits import Limits
 from imgsvc_core.result import Result
-from imgsvc_core.sources import is_url, open_bytes
+from imgsvc_core.sources import open_bytes
 from imgsvc_core.spec import Spec
-
-_UNFINISHED = ".imgsvc-"
 
 
 @attrs.frozen(kw_only=True)
 class Job:
-    """What a batch does to every input; ``token`` marks the unfinished files of a run."""
+    """What a batch does to every input.
+
+    Attributes:
+        variants: specs by name.
+        target: the folder of the results, or its URL.
+        template: how they are named.
+        limits: how much work one picture may cause.
+        watermarks: encoded pictures by the ids that specs use.
+        overwrite: whether files that are not from this batch may be replaced.
+        token: names the folder of files that are not complete yet.
+        at_once: how many inputs a worker reads and writes while it computes one.
+    """
 
     variants: Mapping[str, Spec]
     target: str
     template: Template
     limits: Limits
-    watermarks: Mapping[str, str] = attrs.field(factory=dict)
-    token: str = ""
+    watermarks: Mapping[str, bytes] = attrs.field(factory=dict)
+    overwrite: bool = False
+    token: str = "batch"
+    at_once: int = 2
 
 
 @attrs.frozen(kw_only=True)
 class Task:
-    """One input. Outputs in ``owned`` are its own from before; others are replaced only with ``replace``."""
+    """One input, the outputs that are its own from before, and its digest if nothing is to be done for it."""
 
     key: str
     location: str
     size: int
     owned: frozenset[str] = frozenset()
-    replace: bool = False
-
-
-def run_task(job: Job, task: Task) -> Event:
-    """Do it. Whatever is wrong with the input or the target is told, and costs nothing else."""
-    started = time.perf_counter()
-    digest = ""
-    try:
-        source = open_bytes(task.location, job.limits)
-        digest = source.sha256()
-        outputs = _outputs(job, task, source, digest)
-    except ImgsvcError as error:
-        return _failed(task, digest, error.slug, error.message, started)
-    except MemoryError:
-        return _failed(task, digest, "worker_died", "There is not enough memory for this picture.", started)
-    except Exception as error:  # a batch goes on, whatever a codec or a store does
-        return _failed(task, digest, "internal_error", f"An unexpected error occurred: {error!r}.", started)
-    return Event(
-        key=task.key,
-        outcome="done",
-        bytes=task.size,
-        digest=digest,
-        outputs=outputs,
-        seconds=time.perf_counter() - started,
-    )
+    digest: str = ""
 
 
 def run_tasks(job: Job, tasks: tuple[Task, ...]) -> list[Event]:
-    """Do several, one after the other."""
-    return [run_task(job, task) for task in tasks]
+    """Do several: while one is computed, others are read and written."""
+    if len(tasks) == 1:
+        return [run_task(job, tasks[0])]
+    computing = threading.Lock()
+    with ThreadPoolExecutor(min(job.at_once, len(tasks))) as threads:
+        return list(threads.map(lambda task: run_task(job, task, computing), tasks))
 
 
-def _outputs(job: Job, task: Task, source: ByteSource, digest: str) -> tuple[Output, ...]:
+def run_task(job: Job, task: Task, computing: AbstractContextManager[object] | None = None) -> Event:
+    """Do it. Whatever is wrong with the input or the target is told, and costs nothing else.
+
+    ``computing`` is held meanwhile.
+    """
+    event = Event(key=task.key, outcome=FAILED, bytes=task.size)
+    started = time.perf_counter()
+    try:
+        source = open_bytes(task.location, job.limits)
+        event = attrs.evolve(event, bytes=source.size, digest=source.sha256())
+        if event.digest == task.digest:
+            return attrs.evolve(event, outcome=UNCHANGED)
+        with computing or nullcontext():
+            results = _results(job, source)
+        outputs = _write_all(job, task, results, event.digest)
+        event = attrs.evolve(event, outcome=DONE, outputs=outputs)
+    except ImgsvcError as error:
+        event = attrs.evolve(event, error=error.slug, message=error.message)
+    except MemoryError:
+        message = "There is not enough memory for this picture."
+        event = attrs.evolve(event, error="worker_died", message=message)
+    except Exception as error:  # a batch goes on, whatever a codec or a store does
+        message = f"An unexpected error occurred: {error!r}."
+        event = attrs.evolve(event, error="internal_error", message=message)
+    return attrs.evolve(event, seconds=time.perf_counter() - started)
+
+
+def _results(job: Job, source: ByteSource) -> dict[str, Result]:
     from imgsvc_core.processing import process_variants
 
-    marks = {name: _mark(location) for name, location in job.watermarks.items()}
-    results = process_variants(source, job.variants, limits=job.limits, threads=1, watermarks=marks or None)
+    return process_variants(source, job.variants, limits=job.limits, threads=1, watermarks=job.watermarks)
+
+
+def _write_all(job: Job, task: Task, results: Mapping[str, Result], digest: str) -> tuple[Output, ...]:
+    """Write every variant; or none, where one of them cannot be written."""
     outputs: list[Output] = []
+    new: list[str] = []
     try:
         for variant, result in results.items():
-            path = _path(job, task, variant, result, digest)
             assert result.data is not None
-            _write(job, path, result.data, free=path in task.owned or task.replace)
-            outputs.append(
-                Output(
-                    variant=variant,
-                    path=path,
-                    format=result.output.format,
-                    width=result.output.width,
-                    height=result.output.height,
-                    bytes=len(result.data),
-                )
-            )
+            output = _output(job, task, variant, result, digest)
+            replace = job.overwrite or output.path in task.owned
+            if write(job.target, output.path, result.data, token=job.token, replace=replace):
+                new.append(output.path)
+            outputs.append(output)
     except TargetError:
-        for output in outputs:
-            if output.path not in task.owned:
-                _remove(job.target, output.path)
+        for path in new:
+            if path not in task.owned:
+                remove(job.target, path)
         raise
     return tuple(outputs)
 
 
-def _remove(target: str, path: str) -> None:
-    with contextlib.suppress(OSError):
-        if is_url(target):
-            import fsspec
-
-            fs, place = fsspec.core.url_to_fs(f"{target.rstrip('/')}/{path}")
-            fs.rm_file(place)
-        else:
-            (Path(target) / path).unlink()
-
-
-def _path(job: Job, task: Task, variant: str, result: Result, digest: str) -> str:
-    return job.template.path(
+def _output(job: Job, task: Task, variant: str, result: Result, digest: str) -> Output:
+    made = result.output
+    path = job.template.path(
         task.key,
         variant=variant,
-        width=result.output.width,
-        height=result.output.height,
-        suffix=FORMATS[result.output.format].suffix,
+        width=made.width,
+        height=made.height,
+        suffix=FORMATS[made.format].suffix,
         digest=digest,
     )
-
-
-def _mark(location: str) -> ByteSource:
-    return open_bytes(location, Limits())
-
-
-def _write(job: Job, path: str, data: bytes, *, free: bool) -> None:
-    if is_url(job.target):
-        _put(f"{job.target.rstrip('/')}/{path}", data, free=free)
-    else:
-        _place(Path(job.target) / path, data, job.token, free=free)
-
-
-def _place(path: Path, data: bytes, token: str, *, free: bool) -> None:
-    """A file that appears whole; another one that is there already stays, unless it may be replaced.
-
-    One with the same bytes is taken for this result: a worker that was lost may have written it.
-    """
-    beside = path.with_name(f"{_UNFINISHED}{token}-{secrets.token_hex(6)}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            beside.write_bytes(data)
-            if free:
-                beside.replace(path)
-            else:
-                os.link(beside, path)
-        finally:
-            beside.unlink(missing_ok=True)
-    except FileExistsError as error:
-        if path.is_dir() or path.read_bytes() != data:
-            raise _taken(str(path)) from error
-    except OSError as error:
-        if error.errno in (errno.EPERM, errno.EOPNOTSUPP) and not free and not path.exists():
-            _place(path, data, token, free=True)  # a file system without hard links
-            return
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise TargetError(f"Target '{path}' cannot be written: {reason}.") from error
-
-
-def _put(url: str, data: bytes, *, free: bool) -> None:
-    import fsspec
-
-    try:
-        fs, path = fsspec.core.url_to_fs(url)
-        if not free and fs.exists(path):
-            if fs.size(path) != len(data) or fs.cat_file(path) != data:
-                raise _taken(url)
-            return
-        if "/" in path and not fs.exists(path.rpartition("/")[0]):
-            fs.makedirs(path.rpartition("/")[0], exist_ok=True)
-        fs.pipe_file(path, data)
-    except ImportError as error:
-        raise TargetError(f"Target '{url}' needs a package that is not installed: {error}.") from error
-    except (OSError, ValueError) as error:
-        raise TargetError(f"Target '{url}' cannot be written: {error}.") from error
-
-
-def _taken(place: str) -> NameCollision:
-    return NameCollision(
-        f"Target '{place}' exists already, and is not from this input: use another target, a template that "
-        "tells results apart, or --overwrite."
+    assert result.data is not None
+    return Output(
+        variant=variant,
+        path=path,
+        format=made.format,
+        width=made.width,
+        height=made.height,
+        bytes=len(result.data),
     )
-
-
-def _failed(task: Task, digest: str, error: str, message: str, started: float) -> Event:
-    return Event(
-        key=task.key,
-        outcome="failed",
-        bytes=task.size,
-        digest=digest,
-        error=error,
-        message=message,
-        seconds=time.perf_counter() - started,
-    )
-
-
-def clear_unfinished(target: str, keys: Iterable[str]) -> None:
-    """Delete the unfinished files that dead workers left where the results of inputs go."""
-    if is_url(target):
-        return
-    for folder in {(Path(target) / key).parent for key in keys}:
-        for left in folder.glob(f"{_UNFINISHED}*.part"):
-            left.unlink(missing_ok=True)
-
-
-def digest_of(job: Job) -> str:
-    """What tells this work from other work."""
-    parts = [f"{name}={spec.digest}" for name, spec in sorted(job.variants.items())]
-    parts += [job.target, job.template.text, *sorted(job.watermarks.values())]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

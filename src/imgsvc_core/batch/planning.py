@@ -1,0 +1,146 @@
+"""What is to be done, checked before anything is."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from imgsvc_core.batch.inputs import base_of
+from imgsvc_core.batch.naming import Template
+from imgsvc_core.batch.work import Job
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.limits import Limits
+from imgsvc_core.sources import is_url, open_bytes
+from imgsvc_core.spec import Spec, parse
+
+if TYPE_CHECKING:
+    from imgsvc_core.batch.running import Hands
+
+_MANIFEST = "imgsvc-batch.sqlite"
+_USUAL_AT_ONCE, _REMOTE_AT_ONCE = 2, 16  # inputs that a worker has in its hands
+
+
+def _place(value: str | Path) -> str:
+    """An absolute path, or a URL, that means the same to every process."""
+    text = str(value).removeprefix("file://")
+    return text if is_url(text) else os.path.abspath(text)
+
+
+def _variants(value: Mapping[str, Any]) -> dict[str, Spec]:
+    problems: list[Problem] = []
+    parsed: dict[str, Spec] = {}
+    for name, spec in value.items():
+        if "/" in name or name.startswith("."):
+            message = f"Batch 'variants' parameter must have names without '/' or '.' in front, got '{name}'"
+            problems.append(Problem("variants", message))
+        try:
+            parsed[name] = parse(spec)
+        except SpecError as error:
+            problems += [
+                attrs.evolve(problem, path=f"{name}.{problem.path}".strip("."), message=problem.message)
+                for problem in error.problems
+            ]
+    if not value:
+        problems.append(Problem("variants", "Batch 'variants' parameter must name one spec or more"))
+    if problems:
+        raise SpecError(problems)
+    return parsed
+
+
+@attrs.frozen(kw_only=True)
+class Batch:
+    """What is to be done, checked before anything is.
+
+    Attributes:
+        source: a folder, a pattern with wildcards, a file, or an fsspec URL of one.
+        target: a folder or an fsspec URL of one.
+        variants: specs by name; each input gives one result for each.
+        template: how results are named.
+        manifest: the file that remembers; in the target where nothing is said, or beside for a URL.
+        workers: processes on this machine, one for each core where nothing is said.
+        cluster: address of a Dask scheduler, to work there instead.
+        limits: how much work one picture may cause.
+        watermarks: pictures by the ids that specs use.
+        overwrite: whether files that are not from this batch may be replaced.
+        force: whether inputs are done again that have not changed.
+    """
+
+    source: str = attrs.field(converter=_place)
+    target: str = attrs.field(converter=_place)
+    variants: Mapping[str, Spec] = attrs.field(converter=_variants)
+    template: Template | None = None
+    manifest: Path | None = None
+    workers: int | None = None
+    cluster: str | None = None
+    limits: Limits = attrs.field(factory=Limits)
+    watermarks: Mapping[str, str] = attrs.field(factory=dict)
+    overwrite: bool = False
+    force: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        self.naming.check(self.variants)
+        problems = [
+            Problem(
+                f"{name}.watermark.id".strip("."),
+                f"Watermark 'id' parameter must be one of the given watermarks, got '{spec.watermark.id}'",
+            )
+            for name, spec in self.variants.items()
+            if spec.watermark is not None and spec.watermark.id not in self.watermarks
+        ]
+        if base_of(self.source)[0].rstrip("/") == self.target.rstrip("/"):
+            problems.append(
+                Problem(
+                    "target",
+                    f"Batch 'target' parameter must be another folder than the source, got '{self.target}'",
+                )
+            )
+        if problems:
+            raise SpecError(problems)
+
+    @property
+    def naming(self) -> Template:
+        """The template, or the usual one."""
+        return self.template or Template.usual(len(self.variants))
+
+    @property
+    def manifest_path(self) -> Path:
+        """Where the manifest is."""
+        if self.manifest is not None:
+            return self.manifest
+        return Path(_MANIFEST) if is_url(self.target) else Path(self.target) / f".{_MANIFEST}"
+
+    def job(self) -> Job:
+        """The work as workers see it; `SourceUnreachable` where a watermark cannot be read."""
+        remote = is_url(self.source) or is_url(self.target)
+        return Job(
+            variants=self.variants,
+            target=self.target,
+            template=self.naming,
+            limits=self.limits,
+            watermarks={id: open_bytes(place, self.limits).read() for id, place in self.watermarks.items()},
+            overwrite=self.overwrite,
+            token=hashlib.sha256(os.fsencode(self.manifest_path.absolute())).hexdigest()[:8],
+            at_once=_REMOTE_AT_ONCE if remote else _USUAL_AT_ONCE,
+        )
+
+    def work_of(self, job: Job) -> str:
+        """A digest that tells this work from other work on the same inputs."""
+        parts = [f"{name}={spec.digest}" for name, spec in sorted(self.variants.items())]
+        parts += [f"{id}={hashlib.sha256(data).hexdigest()}" for id, data in sorted(job.watermarks.items())]
+        parts += [self.naming.text, "" if self.manifest is None else self.target]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def hands(self, job: Job) -> Hands:
+        """Whoever does the work."""
+        if self.cluster is not None:
+            from imgsvc_core.batch.cluster import ClusterHands
+
+            return ClusterHands(job, self.cluster)
+        from imgsvc_core.batch.local import LocalHands
+
+        return LocalHands(job, self.workers)

@@ -1,0 +1,146 @@
+"""Putting results where they belong: whole or not at all, and never in the place of anything else."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from imgsvc_core.errors import NameCollision, TargetError
+from imgsvc_core.sources import is_url
+
+_OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oss", "memory"})
+_NO_HARD_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
+
+
+def write(target: str, path: str, data: bytes, *, token: str, replace: bool) -> bool:
+    """Write a result; whether it was not there already.
+
+    Args:
+        target: a folder or an fsspec URL of one.
+        path: the path of the result below it.
+        data: the result.
+        token: names the folder of files that are not complete yet.
+        replace: whether it may take the place of something else.
+
+    Raises:
+        NameCollision: something else is there already.
+        TargetError: it cannot be written.
+    """
+    if ".." in path.split("/"):
+        raise TargetError(f"Target '{path}' cannot be written: it is not below the others.")
+    if is_url(target):
+        return _put(f"{target.rstrip('/')}/{path}", data, replace=replace)
+    return _place(Path(target) / path, data, _unfinished(target, token), replace=replace)
+
+
+def remove(target: str, path: str) -> None:
+    """Delete a result, as far as that is possible."""
+    with contextlib.suppress(Exception):
+        if is_url(target):
+            fs, place = _opened(f"{target.rstrip('/')}/{path}")
+            fs.rm_file(place)
+        else:
+            (Path(target) / path).unlink()
+
+
+def clear_unfinished(target: str, token: str) -> None:
+    """Delete what was never completed."""
+    if not is_url(target):
+        shutil.rmtree(_unfinished(target, token), ignore_errors=True)
+
+
+def _unfinished(target: str, token: str) -> Path:
+    return Path(target) / f".imgsvc-batch-{token}"
+
+
+def _place(path: Path, data: bytes, unfinished: Path, *, replace: bool) -> bool:
+    beside = unfinished / secrets.token_hex(8)
+    try:
+        unfinished.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            beside.write_bytes(data)
+            _move(beside, path, replace=replace)
+        finally:
+            beside.unlink(missing_ok=True)
+    except FileExistsError as error:
+        if path.is_file() and path.read_bytes() == data:  # written by a worker that was lost
+            return False
+        raise _taken(str(path)) from error
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise TargetError(f"Target '{path}' cannot be written: {reason}.") from error
+    return True
+
+
+def _move(beside: Path, path: Path, *, replace: bool) -> None:
+    if replace:
+        beside.replace(path)
+        return
+    try:
+        os.link(beside, path)
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS or path.exists():
+            raise
+        beside.replace(path)
+
+
+def _put(url: str, data: bytes, *, replace: bool) -> bool:
+    try:
+        fs, path = _opened(url)
+        if not replace and fs.exists(path):
+            if fs.size(path) == len(data) and fs.cat_file(path) == data:
+                return False
+            raise _taken(_shown(url))
+        protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
+        if protocols & _OBJECT_STORES:
+            _with_folder(fs, path, lambda: fs.pipe_file(path, data))
+        else:
+            beside = f"{path.rpartition('/')[0]}/.imgsvc-batch-{secrets.token_hex(8)}"
+            _with_folder(fs, path, lambda: fs.pipe_file(beside, data))
+            fs.mv(beside, path)
+    except NameCollision:
+        raise
+    except ImportError as error:
+        raise TargetError(
+            f"Target '{_shown(url)}' needs a package that is not installed: {error}."
+        ) from error
+    except Exception as error:  # every store has errors of its own
+        reason = str(error) or type(error).__name__
+        raise TargetError(f"Target '{_shown(url)}' cannot be written: {reason}.") from error
+    return True
+
+
+def _with_folder(fs: Any, path: str, action: Callable[[], object]) -> None:
+    """Do it, after making the folder where there has to be one."""
+    try:
+        action()
+    except FileNotFoundError:
+        fs.makedirs(path.rpartition("/")[0], exist_ok=True)
+        action()
+
+
+def _opened(url: str) -> tuple[Any, str]:
+    import fsspec
+
+    fs, path = fsspec.core.url_to_fs(url)
+    return fs, path
+
+
+def _shown(url: str) -> str:
+    """A URL without what only its owner should know."""
+    return re.sub(r"(?<=//)[^/@]*@", "", url.partition("?")[0])
+
+
+def _taken(place: str) -> NameCollision:
+    return NameCollision(
+        f"Target '{place}' exists already, and is not from this input: use another target, a template that "
+        "tells results apart, or --overwrite."
+    )
