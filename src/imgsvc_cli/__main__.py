@@ -7,9 +7,13 @@ import sys
 
 def main() -> None:
     """Run the command and exit with its code."""
-    from imgsvc_cli.app import run
+    try:
+        from imgsvc_cli.app import run
 
-    sys.exit(run(sys.argv[1:]))
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # while modules are loaded
+        code = 130
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -156,10 +156,6 @@ def _objects(fs: Any, root: str) -> Iterator[dict[str, Any]]:
 
 def _of_object(fs: Any, info: dict[str, Any], key: str) -> Input:
     location = fs.unstrip_protocol(info["name"])
-    if ".." in key.split("/"):  # a legal name of an object, and the way out of the target
-        return Input(
-            key=key, location=location, problem=f"The name of '{key}' has '..' in it: give it another one."
-        )
     size = int(info.get("size") or 0)
     marks = (info.get(name) for name in ("ETag", "etag", "md5Hash", "mtime", "LastModified", "created"))
     stamp = next((str(mark) for mark in marks if mark), "")

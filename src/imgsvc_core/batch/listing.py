@@ -19,7 +19,7 @@ class Listing:
 
     def __init__(self, inputs: Iterator[Input]) -> None:
         self.ended = False
-        self._found: queue.Queue[list[Input] | Exception | None] = queue.Queue(_AHEAD)
+        self._found: queue.Queue[list[Input] | BaseException | None] = queue.Queue(_AHEAD)
         self._stopped = threading.Event()
         self._thread = threading.Thread(
             target=self._search, args=(inputs,), name="imgsvc-listing", daemon=True
@@ -36,7 +36,7 @@ class Listing:
             found = self._found.get(timeout=seconds) if seconds else self._found.get_nowait()
         except queue.Empty:
             return []
-        if isinstance(found, Exception):
+        if isinstance(found, BaseException):
             raise found
         self.ended = found is None
         return found or []
@@ -59,10 +59,10 @@ class Listing:
                     return
             self._put(found)
             self._put(None)
-        except Exception as error:
+        except BaseException as error:  # told to whoever waits
             self._put(error)
 
-    def _put(self, found: list[Input] | Exception | None) -> None:
+    def _put(self, found: list[Input] | BaseException | None) -> None:
         while not self._stopped.is_set():
             try:
                 self._found.put(found, timeout=_PATIENCE_SECONDS)

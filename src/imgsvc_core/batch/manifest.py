@@ -49,6 +49,9 @@ CREATE INDEX IF NOT EXISTS outputs_by_key ON outputs (key);
 
 WAITING, STARTED = "waiting", "started"
 
+_PAGES_AT_ONCE = 250  # of 4 kB, in the write-ahead log
+_RESERVE_BYTES, _RESERVE_PER_INPUT, _MOST_RESERVE_BYTES = 2**20, 400, 2**26
+
 
 @attrs.frozen(kw_only=True)
 class Reason:
@@ -81,6 +84,7 @@ class Manifest:
             self._db = sqlite3.connect(path, timeout=1, isolation_level=None)
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = NORMAL")
+            self._db.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_AT_ONCE}")
             self._db.executescript(_SCHEMA)
         except (OSError, sqlite3.Error) as error:
             raise TargetError(f"Manifest '{path}' cannot be opened: {error}.") from error
@@ -103,12 +107,15 @@ class Manifest:
             self._db.execute("UPDATE inputs SET state = ? WHERE state = ?", (WAITING, STARTED))
             for name, value in {**settings, "run": str(run)}.items():
                 self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
+        self._reserve(_RESERVE_BYTES)
         return run
 
     def finish_listing(self) -> None:
         """Remember that all inputs of this run are known."""
         with self._change():
             self._db.execute("INSERT OR REPLACE INTO settings VALUES ('listed', 'yes')")
+        (count,) = self._db.execute("SELECT count(*) FROM inputs WHERE state = ?", (WAITING,)).fetchone()
+        self._reserve(min(_RESERVE_BYTES + count * _RESERVE_PER_INPUT, _MOST_RESERVE_BYTES))
 
     def setting(self, name: str) -> str | None:
         """A setting of the last run."""
@@ -195,7 +202,8 @@ class Manifest:
                 if found is not None:
                     event, owner = found
                     reopened += self._db.execute(
-                        "UPDATE inputs SET state = ?, run = (SELECT run FROM inputs WHERE key = ?) "
+                        "UPDATE inputs SET state = ?, digest = '', "
+                        "run = (SELECT run FROM inputs WHERE key = ?) "
                         "WHERE key = ? AND state = ?",
                         (WAITING, event.key, owner, DONE),
                     ).rowcount
@@ -265,6 +273,19 @@ class Manifest:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _reserve(self, size: int) -> None:
+        """Take room for what is to be remembered, so that even on a full disk failures are told."""
+        (free,) = self._db.execute("PRAGMA freelist_count").fetchone()
+        (page,) = self._db.execute("PRAGMA page_size").fetchone()
+        if free * page >= size:
+            return
+        with self._change():
+            self._db.execute("CREATE TABLE reserve (room BLOB)")
+            self._db.execute("INSERT INTO reserve VALUES (zeroblob(?))", (size,))
+        with self._change():
+            self._db.execute("DROP TABLE reserve")
+        self._db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
 
     def _remember(self, event: Event) -> None:
         state = DONE if event.outcome == UNCHANGED else event.outcome

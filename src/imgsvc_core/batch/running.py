@@ -135,13 +135,13 @@ class _Run:
                 while not stop.is_set() and self._step(hands):
                     self._on_progress(self._progress())
                 interrupted = stop.is_set()
-            if interrupted:
-                self._finish_some(hands)
-            else:
-                hands.close()
+                if interrupted:
+                    self._finish_some(hands)
+                else:
+                    hands.close()
         except KeyboardInterrupt:
             interrupted = True
-            self._finish_some(hands)
+            hands.stop()
         except BaseException:
             hands.stop()
             raise

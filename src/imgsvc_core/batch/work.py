@@ -109,7 +109,8 @@ def _write_all(job: Job, task: Task, results: Mapping[str, Result], digest: str)
             assert result.data is not None
             output = _output(job, task, variant, result, digest)
             replace = job.overwrite or output.path in task.owned
-            if write(job.target, output.path, result.data, token=job.token, replace=replace):
+            media_type = FORMATS[output.format].media_type
+            if write(job.target, output.path, result.data, media_type, token=job.token, replace=replace):
                 new.append(output.path)
             outputs.append(output)
     except TargetError:

@@ -15,17 +15,25 @@ from typing import Any
 from imgsvc_core.errors import NameCollision, TargetError
 from imgsvc_core.sources import is_url
 
-_OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oss", "memory"})
+# Stores in which objects appear whole, and how to tell them a media type where the name does not.
+_OBJECT_STORES: dict[str, Callable[[str], dict[str, Any]]] = {
+    "s3": lambda media_type: {"ContentType": media_type},
+    "gs": lambda media_type: {"content_type": media_type},
+    "az": lambda media_type: {"content_settings": {"content_type": media_type}},
+    "oss": lambda media_type: {},
+    "memory": lambda media_type: {},
+}
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
 
 
-def write(target: str, path: str, data: bytes, *, token: str, replace: bool) -> bool:
+def write(target: str, path: str, data: bytes, media_type: str, *, token: str, replace: bool) -> bool:
     """Write a result; whether it was not there already.
 
     Args:
         target: a folder or an fsspec URL of one.
         path: the path of the result below it.
         data: the result.
+        media_type: what stores are to say that it is.
         token: names the folder of files that are not complete yet.
         replace: whether it may take the place of something else.
 
@@ -34,9 +42,9 @@ def write(target: str, path: str, data: bytes, *, token: str, replace: bool) -> 
         TargetError: it cannot be written.
     """
     if ".." in path.split("/"):
-        raise TargetError(f"Target '{path}' cannot be written: it is not below the others.")
+        raise TargetError(f"Target '{path}' cannot be written: it is not below the folder of the results.")
     if is_url(target):
-        return _put(f"{target.rstrip('/')}/{path}", data, replace=replace)
+        return _put(f"{target.rstrip('/')}/{path}", data, media_type, replace=replace)
     return _place(Path(target) / path, data, _unfinished(target, token), replace=replace)
 
 
@@ -92,7 +100,7 @@ def _move(beside: Path, path: Path, *, replace: bool) -> None:
         beside.replace(path)
 
 
-def _put(url: str, data: bytes, *, replace: bool) -> bool:
+def _put(url: str, data: bytes, media_type: str, *, replace: bool) -> bool:
     try:
         fs, path = _opened(url)
         if not replace and fs.exists(path):
@@ -100,8 +108,10 @@ def _put(url: str, data: bytes, *, replace: bool) -> bool:
                 return False
             raise _taken(_shown(url))
         protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
-        if protocols & _OBJECT_STORES:
-            _with_folder(fs, path, lambda: fs.pipe_file(path, data))
+        store = next(iter(protocols & _OBJECT_STORES.keys()), None)
+        if store is not None:
+            settings = _OBJECT_STORES[store](media_type)
+            _with_folder(fs, path, lambda: fs.pipe_file(path, data, **settings))
         else:
             beside = f"{path.rpartition('/')[0]}/.imgsvc-batch-{secrets.token_hex(8)}"
             _with_folder(fs, path, lambda: fs.pipe_file(beside, data))

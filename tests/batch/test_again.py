@@ -1,0 +1,150 @@
+"""What a batch finds when it comes back: its own results, those of other work, and of other sources."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pyvips
+
+from imgsvc_core import batch
+from imgsvc_core.batch import Event, Manifest, Summary, inputs
+from imgsvc_core.batch.inputs import Input
+from imgsvc_core.errors import SpecError, TargetError
+from tests.batch.pictures import SPEC, fill, results
+from tests.support import encoded
+
+WIDE = {"resize": {"width": 40}, "output": {"format": "png"}}
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    fill(tmp_path / "in", 6)
+    return tmp_path / "in"
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+def go(source: Path | str, target: Path | str, spec: dict[str, Any] = SPEC, **options: Any) -> Summary:
+    return batch.run(source, target, {"": spec}, workers=1, **options)
+
+
+def counts(summary: Summary) -> tuple[int, int, int]:
+    return summary.done, summary.failed, summary.skipped
+
+
+def test_one_work_after_the_other_and_back(source: Path, target: Path) -> None:
+    for spec in (SPEC, WIDE, {**SPEC, "resize": {"width": 30}}, WIDE):
+        assert counts(go(source, target, spec)) == (6, 0, 0)
+    assert len(results(target)) == 12
+    assert pyvips.Image.new_from_file(str(target / "photo00001.webp")).width == 30
+    with Manifest(target / ".imgsvc-batch.sqlite") as manifest:
+        totals = manifest.totals()
+        assert totals.bytes_out == sum(path.stat().st_size for path in target.rglob("*.png"))
+
+
+def test_a_target_that_was_moved_keeps_its_memory(source: Path, target: Path, tmp_path: Path) -> None:
+    go(source, target)
+    target.rename(tmp_path / "moved")
+    assert counts(go(source, tmp_path / "moved")) == (0, 0, 6)
+
+
+def test_a_source_that_was_copied_is_the_same(source: Path, target: Path, tmp_path: Path) -> None:
+    go(source, target)
+    shutil.copytree(source, tmp_path / "copy", copy_function=shutil.copyfile)
+    assert counts(go(tmp_path / "copy", target)) == (
+        6,
+        0,
+        0,
+    )  # results that are the same already are left alone
+    assert counts(go(tmp_path / "copy", target)) == (0, 0, 6)
+
+
+def test_another_source_does_not_take_the_names_of_the_first(
+    source: Path, target: Path, tmp_path: Path
+) -> None:
+    go(source, target)
+    before = (target / "photo00001.webp").read_bytes()
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "photo00001.png").write_bytes(encoded.png_gray().data)
+    assert counts(go(other, target)) == (0, 1, 0)
+    assert (target / "photo00001.webp").read_bytes() == before
+
+
+def test_resuming_is_for_the_same_work(source: Path, target: Path, tmp_path: Path) -> None:
+    go(source, target)
+    fill(tmp_path / "other", 1)
+    ways: list[dict[str, Any]] = [{"resume": True}, {"retry": True}]
+    for options in ways:
+        with pytest.raises(SpecError, match="as before"):
+            go(source, target, WIDE, **options)
+        with pytest.raises(SpecError, match="as before"):
+            go(tmp_path / "other", target, **options)
+    assert counts(go(f"{source}/", target, resume=True)) == (0, 0, 0)
+
+
+def test_resuming_what_never_began_begins_it(source: Path, target: Path) -> None:
+    assert counts(go(source, target, resume=True)) == (6, 0, 0)
+
+
+def test_what_was_not_found_yet_is_found_when_it_goes_on(
+    source: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (source / "broken.jpg").write_bytes(b"broken")
+    known = sorted(inputs.find(str(source)), key=lambda item: item.key)[:4]
+    interrupted = threading.Event()
+
+    def slowly(*_: object, **__: object) -> Iterator[Input]:
+        yield from known
+        interrupted.wait(30)
+
+    told: list[Event] = []
+
+    def interrupt(event: Event) -> None:
+        told.append(event)
+        if len(told) == len(known):
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("imgsvc_core.batch.running.find", slowly)
+        patch.setattr("imgsvc_core.batch.listing._AT_ONCE", len(known))
+        assert go(source, target, on_event=interrupt).interrupted
+        interrupted.set()
+    assert counts(go(source, target, resume=True)) == (3, 0, 4)
+    assert len(results(target)) == 6
+
+
+def test_a_disk_that_loses_the_manifest_is_told(source: Path, target: Path) -> None:
+    target.mkdir()
+    (target / ".imgsvc-batch.sqlite").write_text("no database at all, but a text that is long enough to see")
+    with pytest.raises(TargetError, match="cannot be opened"):
+        go(source, target)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_collisions_with_leave_to_replace_still_fail_alone(at_once: bool, source: Path, target: Path) -> None:
+    """Whoever came first keeps the name, and the picture under it is theirs."""
+    twin = source / "photo00001.jpg"
+    if at_once:
+        twin.write_bytes(encoded.jpeg_gray().data)
+    go(source, target, overwrite=True)
+    if not at_once:
+        twin.write_bytes(encoded.jpeg_gray().data)
+        assert go(source, target, overwrite=True).failed == 1
+    with sqlite3.connect(target / ".imgsvc-batch.sqlite") as database:
+        ((owner,),) = database.execute("SELECT key FROM outputs WHERE path = 'photo00001.webp'").fetchall()
+        states = dict(database.execute("SELECT key, state FROM inputs WHERE key LIKE 'photo00001%'"))
+    other = ({"photo00001.jpg", "photo00001.png"} - {owner}).pop()
+    assert states == {owner: "done", other: "failed"}
+    alone = target.parent / "alone"
+    go(source / owner, alone)
+    assert (target / "photo00001.webp").read_bytes() == (alone / "photo00001.webp").read_bytes()

@@ -1,0 +1,128 @@
+"""Batches from bucket to bucket, at a server that speaks S3."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+import pyvips
+
+from imgsvc_core import batch
+from imgsvc_core.batch import Event, Summary
+from imgsvc_core.batch.inputs import find
+from imgsvc_core.batch.writing import write
+from imgsvc_core.errors import SourceUnreachable, TargetError
+from tests.batch.pictures import SPEC
+from tests.stores.s3_server import BUCKET, FOREIGN_BUCKET, S3Server, s3_server
+from tests.support import encoded
+
+PAGE = 1000  # objects that S3 lists at a time
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[S3Server]:
+    with s3_server() as running, pytest.MonkeyPatch.context() as patch:
+        for name, value in {
+            "AWS_ACCESS_KEY_ID": running.key,
+            "AWS_SECRET_ACCESS_KEY": running.secret,
+            "AWS_ENDPOINT_URL": running.url,
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }.items():
+            patch.setenv(name, value)
+        yield running
+
+
+@pytest.fixture
+def folder(server: S3Server, tmp_path: Path) -> str:
+    """A folder of its own in the bucket, with three pictures."""
+    name = re.sub(r"\W", "", tmp_path.name)
+    for key, kind in {
+        "a/one.jpg": encoded.jpeg(),
+        "two.png": encoded.png(),
+        "three.webp": encoded.webp(),
+    }.items():
+        put(server, f"{name}/in/{key}", kind.data)
+    return name
+
+
+def put(server: S3Server, key: str, data: bytes) -> None:
+    server.client.put_object(Bucket=BUCKET, Key=key, Body=data)
+
+
+def keys(server: S3Server, prefix: str) -> list[str]:
+    found = server.client.list_objects_v2(Bucket=BUCKET, Prefix=prefix).get("Contents", ())
+    return [item["Key"].removeprefix(prefix) for item in found]
+
+
+def go(folder: str, tmp_path: Path, *, source: str = "in", **options: Any) -> Summary:
+    places = f"s3://{BUCKET}/{folder}/{source}", f"s3://{BUCKET}/{folder}/out"
+    manifest = tmp_path / "manifest.sqlite"
+    return batch.run(*places, {"": SPEC}, workers=1, manifest=manifest, **options)
+
+
+def test_from_bucket_to_bucket(server: S3Server, folder: str, tmp_path: Path) -> None:
+    summary = go(folder, tmp_path)
+    assert (summary.done, summary.failed) == (3, 0)
+    assert keys(server, f"{folder}/out/") == ["a/one.webp", "three.webp", "two.webp"]
+    kept = server.read(f"{folder}/out/a/one.webp")
+    assert kept is not None
+    assert pyvips.Image.new_from_buffer(kept.data, "").width == 24
+    assert kept.content_type == "image/webp"
+
+
+def test_what_has_not_changed_is_known_by_its_etag(server: S3Server, folder: str, tmp_path: Path) -> None:
+    go(folder, tmp_path)
+    put(server, f"{folder}/in/two.png", encoded.png().data)  # again, with the same bytes and ETag
+    put(server, f"{folder}/in/three.webp", encoded.webp_lossless().data)
+    summary = go(folder, tmp_path)
+    assert (summary.done, summary.skipped) == (1, 2)
+
+
+def test_objects_of_others_stay(server: S3Server, folder: str, tmp_path: Path) -> None:
+    put(server, f"{folder}/out/two.webp", b"precious")
+    told: list[Event] = []
+    summary = go(folder, tmp_path, on_event=told.append)
+    assert (summary.done, summary.failed) == (2, 1)
+    assert [event.error for event in told if event.outcome == "failed"] == ["name_collision"]
+    assert server.client.get_object(Bucket=BUCKET, Key=f"{folder}/out/two.webp")["Body"].read() == b"precious"
+    assert go(folder, tmp_path, overwrite=True).done == 1
+
+
+def test_patterns_and_single_objects(folder: str, tmp_path: Path) -> None:
+    assert go(folder, tmp_path, source="in/**/*.jpg").done == 1
+    assert go(folder, tmp_path, source="in/two.png").done == 1
+
+
+@pytest.mark.parametrize("path", ["../escaped.webp", "a/../../escaped.webp"])
+def test_names_that_lead_out_of_the_target(path: str, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    for place in (str(target), "memory://target"):
+        with pytest.raises(TargetError, match="not below"):
+            write(place, path, b"data", "image/webp", token="x", replace=True)
+    assert not list(tmp_path.rglob("escaped*"))
+
+
+def test_listings_have_many_pages(server: S3Server, folder: str) -> None:
+    fs = fsspec.filesystem("s3", skip_instance_cache=True)
+    fs.pipe({f"{BUCKET}/{folder}/many/{number:05}.png": b"x" for number in range(PAGE + 3)})
+    found = [item.key for item in find(f"s3://{BUCKET}/{folder}/many")]
+    assert found == [f"{number:05}.png" for number in range(PAGE + 3)]
+
+
+def test_buckets_that_cannot_be_read_or_written(folder: str, tmp_path: Path) -> None:
+    for place in ("nowhere-at-all", FOREIGN_BUCKET):
+        with pytest.raises(SourceUnreachable, match=r"cannot be listed: \w"):
+            batch.run(f"s3://{place}", tmp_path / "out", {"": SPEC}, workers=1)
+    with pytest.raises(SourceUnreachable, match="holds nothing"):
+        go(folder, tmp_path, source="empty")
+    told: list[Event] = []
+    target = f"s3://{FOREIGN_BUCKET}/out"
+    source = f"s3://{BUCKET}/{folder}/in"
+    manifest = tmp_path / "foreign.sqlite"
+    batch.run(source, target, {"": SPEC}, workers=1, manifest=manifest, on_event=told.append)
+    assert {event.error for event in told} == {"target_unwritable"}
+    assert target in told[0].message

@@ -1,0 +1,139 @@
+"""Inputs and targets that a machine of strangers holds."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from imgsvc_core import batch
+from imgsvc_core.batch import Event, Summary
+from imgsvc_core.errors import SourceUnreachable, SpecError
+from tests.batch.pictures import SPEC, fill, results
+from tests.support import encoded, requires
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    fill(tmp_path / "in", 3)
+    return tmp_path / "in"
+
+
+def go(source: Path | str, target: Path | str, **options: Any) -> tuple[Summary, dict[str, Event]]:
+    told: list[Event] = []
+    variants = options.pop("variants", {"": SPEC})
+    summary = batch.run(source, target, variants, workers=1, on_event=told.append, **options)
+    return summary, {event.key: event for event in told if event.outcome == "failed"}
+
+
+def test_a_name_that_is_no_text(source: Path, tmp_path: Path) -> None:
+    (source / os.fsdecode(b"caf\xe9.jpg")).write_bytes(encoded.jpeg().data)
+    summary, failed = go(source, tmp_path / "out")
+    assert (summary.done, summary.failed) == (3, 1)
+    assert "not UTF-8" in failed["caf\\xe9.jpg"].message
+
+
+def test_names_that_shells_fear(source: Path, tmp_path: Path) -> None:
+    names = ["-rf.jpg", "two\nlines.jpg", "per%20cent & [brackets] {stem}.jpg", "日本.jpg", "'quotes'\".jpg"]
+    for name in names:
+        (source / name).write_bytes(encoded.jpeg().data)
+    summary, failed = go(source, tmp_path / "out")
+    assert (summary.done, failed) == (3 + len(names), {})
+    assert {name.replace(".jpg", ".webp") for name in names} <= set(results(tmp_path / "out"))
+
+
+def test_a_folder_whose_name_looks_like_a_pattern(source: Path, tmp_path: Path) -> None:
+    source.rename(tmp_path / "in [2026]")
+    assert go(tmp_path / "in [2026]", tmp_path / "out")[0].done == 3
+
+
+def test_pipes_and_sockets_are_no_pictures(source: Path, tmp_path: Path) -> None:
+    os.mkfifo(source / "pipe.jpg")
+    (source / "zero.jpg").symlink_to("/dev/zero")
+    summary, failed = go(source, tmp_path / "out")
+    assert (summary.done, summary.failed) == (3, 2)
+    assert {event.message.rpartition(" is ")[2] for event in failed.values()} == {"no file."}
+
+
+def test_a_link_to_a_folder_is_not_followed(source: Path, tmp_path: Path) -> None:
+    (source / "loop").symlink_to(source)
+    (source / "loop.jpg").symlink_to(source)
+    assert go(source, tmp_path / "out")[0].total == 3
+
+
+def test_results_are_no_inputs(source: Path) -> None:
+    with pytest.raises(SpecError, match="another folder"):
+        go(source, f"{source}/")
+    with pytest.raises(SpecError, match="another folder"):
+        go(f"{source}/*.jpg", source)
+
+
+def test_what_is_forbidden_is_told_for_each(source: Path, tmp_path: Path) -> None:
+    setpriv = requires.program("setpriv")  # also root has to be let into a folder, then
+    target = tmp_path / "out"
+    (source / "secret").mkdir()
+    (source / "secret" / "hidden.jpg").write_bytes(encoded.jpeg().data)
+    (source / "secret").chmod(0)
+    (source / "photo00001.png").chmod(0)
+    (target / "sub").mkdir(parents=True)
+    (target / "sub").chmod(0o500)
+    spec = tmp_path / "spec.json"
+    spec.write_text(json.dumps(SPEC))
+    command = [
+        sys.executable,
+        "-m",
+        "imgsvc_cli",
+        "batch",
+        str(source),
+        str(target),
+        "--spec",
+        str(spec),
+        "--json",
+    ]
+    if os.geteuid() == 0:
+        command = [setpriv, "--bounding-set=-all", "--inh-caps=-all", *command]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    told = {
+        event["key"]: (event["error"], event["message"])
+        for event in events
+        if event.get("outcome") == "failed"
+    }
+    assert {key: error for key, (error, _) in told.items()} == {
+        "secret/": "source_unreachable",
+        "photo00001.png": "source_unreachable",
+        "sub/photo00000.jpg": "target_unwritable",
+    }
+    assert all("Permission denied" in message for _, message in told.values())
+    assert results(target) == ["photo00002.webp"]
+
+
+def test_watermarks_are_there_before_anything_begins(source: Path, tmp_path: Path) -> None:
+    variants = {"": {**SPEC, "watermark": {"id": "logo"}}}
+    with pytest.raises(SpecError, match="must be one of the given watermarks, got 'logo'"):
+        go(source, tmp_path / "out", variants=variants)
+    with pytest.raises(SourceUnreachable, match=r"logo\.png"):
+        go(source, tmp_path / "out", variants=variants, watermarks={"logo": str(tmp_path / "logo.png")})
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "logo.png").write_bytes(encoded.png().data)
+    marked, _ = go(
+        source, tmp_path / "out", variants=variants, watermarks={"logo": str(tmp_path / "logo.png")}
+    )
+    assert marked.done == 3
+    (tmp_path / "logo.png").write_bytes(encoded.png_gray().data)
+    again, _ = go(
+        source, tmp_path / "out", variants=variants, watermarks={"logo": str(tmp_path / "logo.png")}
+    )
+    assert again.done == 3  # another mark is other work
+
+
+@pytest.mark.parametrize("name", ["../up", "a/b", ".hidden"])
+def test_variants_whose_names_would_leave_the_target(name: str, source: Path, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="names without"):
+        go(source, tmp_path / "out", variants={name: SPEC})
