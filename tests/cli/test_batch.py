@@ -1,0 +1,164 @@
+"""``imgsvc batch`` as a person or a script runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.batch.pictures import SPEC, VARIANTS, fill, results
+from tests.support import encoded
+
+COMMAND = [sys.executable, "-m", "imgsvc_cli", "batch"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Six pictures and a broken one, and requests beside them."""
+    fill(tmp_path / "in", 6)
+    (tmp_path / "in" / "broken.jpg").write_bytes(b"broken")
+    (tmp_path / "spec.json").write_text(json.dumps(SPEC))
+    for name, spec in VARIANTS.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(spec))
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        cwd=folder,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_in_words(folder: Path) -> None:
+    done = run(folder, "in", "out", "--spec", "spec.json")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert re.search(r"^broken\.jpg: .*broken\.jpg", done.stderr, re.MULTILINE)
+    assert re.search(r"6 done, 1 failed, 0 unchanged in .* kB became .* (B|kB)\.", done.stderr)
+    assert "imgsvc batch report" in done.stderr
+    assert "--retry" in done.stderr
+    assert len(results(folder / "out")) == 6
+    (folder / "in" / "broken.jpg").unlink()
+    assert run(folder, "in", "out", "--spec", "-", stdin=json.dumps(SPEC)).returncode == 0
+
+
+def test_in_json(folder: Path) -> None:
+    done = run(folder, "in", "out", "--json", *(f"--variant={name}={name}.json" for name in VARIANTS))
+    *events, last = map(json.loads, done.stdout.splitlines())
+    assert done.returncode == 1
+    assert sorted(event["outcome"] for event in events) == ["done"] * 6 + ["failed"]
+    assert {output["path"] for event in events for output in event["outputs"]} == set(results(folder / "out"))
+    summary = last["summary"]
+    assert (summary["done"], summary["failed"], summary["interrupted"]) == (6, 1, False)
+    assert done.stderr == ""
+
+
+def test_on_a_terminal_it_is_live(folder: Path) -> None:
+    ours, theirs = pty.openpty()
+    command = [*COMMAND, "in", "out", "--spec", "spec.json", "--workers", "1"]
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "160"}
+    process = subprocess.Popen(command, cwd=folder, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    shown = b""
+    while chunk := _read(ours):
+        shown += chunk
+    os.close(ours)
+    assert process.wait() == 1
+    text = shown.decode()
+    assert "7 of 7, 1 failed" in text
+    for word in ("%", "/s", "left", "saved"):
+        assert word in text
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # its other end is closed
+        return b""
+
+
+def test_what_would_happen(folder: Path) -> None:
+    done = run(folder, "in", "out", "--spec", "spec.json", "--dry-run")
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 7
+    assert "7 would be processed, 0 are done already." in done.stderr
+    assert not (folder / "out").exists()
+    run(folder, "in", "out", "--spec", "spec.json")
+    again = run(folder, "in", "out", "--spec", "spec.json", "--dry-run", "--json")
+    told = {line["key"]: line["process"] for line in map(json.loads, again.stdout.splitlines())}
+    assert [key for key, wanted in told.items() if wanted] == ["broken.jpg"]
+
+
+def test_why_inputs_failed(folder: Path) -> None:
+    (folder / "in" / "empty.png").write_bytes(b"")
+    (folder / "in" / "text.webp").write_bytes(b"text")
+    run(folder, "in", "out", "--spec", "spec.json")
+    done = run(folder, "report", "out", "--failures")
+    assert "9 inputs: 6 done, 3 failed" in done.stdout
+    assert re.search(r"2  unsupported_format: .*\n\s+broken\.jpg, text\.webp", done.stdout)
+    assert re.search(r"1  empty_source: .*\n\s+empty\.png", done.stdout)
+    told = json.loads(run(folder, "report", "out", "--failures", "--json", "--html", "page.html").stdout)
+    assert [item["key"] for item in told["failures"]] == ["broken.jpg", "empty.png", "text.webp"]
+    assert told["totals"]["done"] == 6
+    assert "empty_source" in (folder / "page.html").read_text()
+
+
+def test_only_what_failed_is_tried_again(folder: Path) -> None:
+    run(folder, "in", "out", "--spec", "spec.json", "--report", "page.html")
+    assert "unsupported_format" in (folder / "page.html").read_text()
+    (folder / "in" / "broken.jpg").write_bytes(encoded.jpeg().data)
+    done = run(folder, "in", "out", "--spec", "spec.json", "--retry")
+    assert done.returncode == 0, done.stderr
+    assert "1 done, 0 failed" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        (["in", "out"], 2, "either --spec or --variant"),
+        (["in", "out", "--spec", "nothing.json"], 2, "nothing.json"),
+        (["in", "out", "--spec", "in/broken.jpg"], 2, "valid JSON"),
+        (["in", "out", "--variant", "thumb"], 2, "NAME=FILE"),
+        (["in", "out", "--spec", "wrong.json"], 2, "Resize 'width' parameter must be"),
+        (["in", "out", "--spec", "spec.json", "--name", "{size}.png"], 2, "nothing is known of {size}"),
+        (["in", "in", "--spec", "spec.json"], 2, "another folder than the source"),
+        (["nothing", "out", "--spec", "spec.json"], 3, "neither a folder"),
+        (["in", "spec.json", "--spec", "spec.json"], 5, "cannot be made"),
+        (["in", "what://out", "--spec", "spec.json"], 5, "what://out"),
+        (["in", "out", "--spec", "spec.json", "--cluster", "nonsense://"], 3, "No scheduler answers"),
+        (["report", "out"], 2, "is not there"),
+    ],
+)
+def test_mistakes(arguments: list[str], code: int, text: str, folder: Path) -> None:
+    (folder / "wrong.json").write_text('{"resize": {"width": -5, "depth": 1}}')
+    done = run(folder, *arguments)
+    assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
+    assert text in done.stderr
+    assert not results(folder / "out")
+
+
+def test_help(folder: Path) -> None:
+    assert "imgsvc batch SOURCE TARGET --spec spec.json" in run(folder, "--help").stdout
+    for option in (
+        "--resume",
+        "--retry",
+        "--force",
+        "--dry-run",
+        "--cluster",
+        "--report",
+        "--json",
+        "--name",
+    ):
+        assert option in run(folder, "run", "--help").stdout
