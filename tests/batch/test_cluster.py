@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -27,8 +28,9 @@ COUNT = 350
 class Cluster:
     """A scheduler and workers, each a process that can be killed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **settings: str) -> None:
         self.folder = folder
+        self.settings = settings
         self.processes: list[subprocess.Popen[bytes]] = []
         self.file = folder / "scheduler.json"
         self._start("scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file))
@@ -60,7 +62,7 @@ class Cluster:
             [sys.executable, "-m", "distributed.cli.dask_" + what, *arguments],
             stdout=subprocess.DEVNULL,
             stderr=(self.folder / f"{what}{len(self.processes)}.log").open("w"),
-            env=os.environ | {"PYTHONPATH": os.getcwd()},
+            env=os.environ | {"PYTHONPATH": os.getcwd()} | self.settings,
         )
         self.processes.append(process)
         return process
@@ -71,18 +73,25 @@ class Cluster:
             process.wait()
 
 
-@pytest.fixture
-def running(tmp_path: Path) -> Iterator[Cluster]:
+@contextlib.contextmanager
+def cluster_of(workers: int, folder: Path, **settings: str) -> Iterator[Cluster]:
     requires.module("distributed")
-    (tmp_path / "cluster").mkdir()
-    running = Cluster(tmp_path / "cluster")
+    folder.mkdir()
+    running = Cluster(folder, **settings)
     try:
-        running.add_worker()
-        running.add_worker()
-        running.await_workers(2)
+        for _ in range(workers):
+            running.add_worker()
+        if workers:
+            running.await_workers(workers)
         yield running
     finally:
         running.end()
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Cluster]:
+    with cluster_of(2, tmp_path / "cluster") as running:
+        yield running
 
 
 def go(tmp_path: Path, address: str, **options: Any) -> Summary:
@@ -114,6 +123,77 @@ def test_a_lost_worker_costs_nothing(running: Cluster, tmp_path: Path) -> None:
     summary = go(tmp_path, running.address, on_event=kill)
     assert killed
     assert (summary.done, summary.failed) == (COUNT, 0)
+    assert len(results(tmp_path / "out")) == COUNT
+
+
+def test_inputs_of_a_task_that_killed_workers_are_tried_one_by_one(tmp_path: Path) -> None:
+    fill(tmp_path / "in", COUNT)
+    forgiving = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
+    with cluster_of(2, tmp_path / "cluster", **forgiving) as running:
+        events = 0
+
+        def kill(event: Event) -> None:
+            nonlocal events
+            events += 1
+            if events == 1:
+                running.processes[1].send_signal(signal.SIGKILL)
+
+        summary = go(tmp_path, running.address, on_event=kill)
+    assert (summary.done, summary.failed) == (COUNT, 0)
+
+
+def test_all_workers_lost_at_once_and_others_come(running: Cluster, tmp_path: Path) -> None:
+    fill(tmp_path / "in", COUNT)
+    killed = False
+
+    def kill(event: Event) -> None:
+        nonlocal killed
+        if not killed:
+            for worker in running.processes[1:]:
+                worker.send_signal(signal.SIGKILL)
+            running.add_worker()
+            killed = True
+
+    summary = go(tmp_path, running.address, on_event=kill)
+    assert (summary.done, summary.failed) == (COUNT, 0)
+
+
+def test_a_cluster_without_workers_is_told(tmp_path: Path) -> None:
+    fill(tmp_path / "in", 1)
+    with (
+        cluster_of(0, tmp_path / "cluster") as running,
+        pytest.raises(UnsupportedOperation, match="no workers"),
+    ):
+        go(tmp_path, running.address)
+
+
+def test_workers_without_the_library_are_told(tmp_path: Path) -> None:
+    fill(tmp_path / "in", 1)
+    (tmp_path / "shadow" / "imgsvc_core").mkdir(parents=True)
+    (tmp_path / "shadow" / "imgsvc_core" / "__init__.py").write_text("raise ImportError('nothing here')")
+    with (
+        cluster_of(1, tmp_path / "cluster", PYTHONPATH=str(tmp_path / "shadow")) as running,
+        pytest.raises(UnsupportedOperation, match="cannot work on pictures"),
+    ):
+        go(tmp_path, running.address)
+
+
+def test_workers_that_come_later_must_be_alike_too(tmp_path: Path) -> None:
+    expected = {**cluster.facts(), "version": "0.0.1"}
+    with pytest.raises(RuntimeError, match=r"version .* and this machine 0\.0\.1"):
+        cluster.run_alike(batch.Batch(source="in", target="out", variants={"": SPEC}).job(), (), expected)
+
+
+def test_an_interrupt_lets_the_cluster_go(running: Cluster, tmp_path: Path) -> None:
+    fill(tmp_path / "in", COUNT)
+
+    def interrupt(event: Event) -> None:
+        raise KeyboardInterrupt
+
+    started = time.monotonic()
+    assert go(tmp_path, running.address, on_event=interrupt).interrupted
+    assert time.monotonic() - started < 20
+    assert go(tmp_path, running.address, resume=True).failed == 0
     assert len(results(tmp_path / "out")) == COUNT
 
 
