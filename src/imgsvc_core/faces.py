@@ -115,7 +115,7 @@ def _reduced(image: pyvips.Image, factor: float) -> pyvips.Image:
     if image.hasalpha():
         image = image.flatten(background=[255 << (8 if image.format == "ushort" else 0)])
     if factor > 1:
-        image = image.shrink(factor, factor)
+        image = image.shrink(min(factor, image.width), min(factor, image.height))
     if image.format == "ushort":
         image = image.colourspace("srgb" if image.bands == 3 else "b-w")
     return image.cast("uchar").copy_memory()
