@@ -17,12 +17,18 @@ import aiohttp
 import alibabacloud_oss_v2 as oss
 import attrs
 from alibabacloud_oss_v2.aio import AsyncClient
-from alibabacloud_oss_v2.exceptions import BaseError, ServiceError
+from alibabacloud_oss_v2.exceptions import (
+    BaseError,
+    OperationError,
+    RequestError,
+    ResponseError,
+    ServiceError,
+)
 from fsspec.asyn import AsyncFileSystem
 
 from imgsvc_core.errors import TargetError
 from imgsvc_core.stores.declarations import Alibaba, StoreSpec
-from imgsvc_core.stores.failures import answered, clean, connection_failed, first_cause
+from imgsvc_core.stores.failures import answered, clean, connection_failed
 from imgsvc_core.stores.providers.digest import md5
 from imgsvc_core.stores.sessions import Access
 
@@ -144,8 +150,9 @@ async def _body(data: bytes) -> dict[str, Any]:
 
 
 def _translated(spec: StoreSpec, error: BaseException) -> TargetError:
-    answer = first_cause(error, ServiceError)
-    if answer is None:
+    while isinstance(error, OperationError | RequestError | ResponseError):  # which name no cause
+        error = error.unwrap()
+    if not isinstance(error, ServiceError):
         return connection_failed(spec, error)
-    message = str(answer.message or "without an explanation")
-    return answered(spec, answer.status_code, str(answer.code), message)
+    message = str(error.message or "without an explanation")
+    return answered(spec, error.status_code, str(error.code), message)

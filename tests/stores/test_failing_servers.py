@@ -1,0 +1,213 @@
+"""Servers that fail, hang or are not there, for the providers whose clients are not S3's."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+import pytest
+from aiohttp import web
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from imgsvc_core import errors, stores
+from tests.stores.servers.applications import serving
+
+_CANARY = "Q2FuYXJ5Q2FuYXJ5"  # also a key in Base64
+_SPECS: dict[str, dict[str, Any]] = {
+    "google": {"keyfile": "ours", "bucket": "pictures"},
+    "microsoft": {"account": "pictures", "key": _CANARY, "container": "pictures"},
+    "alibaba": {"key": _CANARY, "secret": _CANARY, "bucket": "pictures", "region": "eu-central-1"},
+    "rackspace": {"username": "owner", "key": _CANARY, "container": "pictures", "region": "iad"},
+}
+
+Answer = Callable[[int], web.Response | float]
+
+
+@attrs.define
+class Failing:
+    """A server that gives tokens, and answers its n-th other request as told, or so many seconds late."""
+
+    url: str = ""
+    answer: Answer = attrs.field(default=lambda _: web.Response(status=201))
+    tokens: Answer | None = None
+    bodies: list[bytes] = attrs.field(factory=list)
+
+    async def handle(self, request: web.Request) -> web.Response:
+        body = await request.read()
+        if request.path in ("/token", "/v2.0/tokens"):
+            return await _late(self.tokens(0)) if self.tokens else self._token(request.path)
+        if request.method == "HEAD":
+            names = ("X-Cdn-Enabled", "X-Cdn-Uri", "X-Cdn-Ssl-Uri")
+            return web.Response(headers=dict(zip(names, ("True", self.url, self.url), strict=True)))
+        self.bodies.append(body)
+        return await _late(self.answer(len(self.bodies)))
+
+    def _token(self, path: str) -> web.Response:
+        if path == "/token":
+            return web.json_response({"access_token": f"ya29.{_CANARY}", "expires_in": 3600})
+        services = [
+            {"type": name, "endpoints": [{"region": "IAD", "publicURL": f"{self.url}/v1/x"}]}
+            for name in ("object-store", "rax:object-cdn")
+        ]
+        token = {"id": _CANARY, "expires": "2999-01-01T00:00:00.000Z"}
+        return web.json_response({"access": {"token": token, "serviceCatalog": services}})
+
+
+async def _late(found: web.Response | float) -> web.Response:
+    if isinstance(found, web.Response):
+        return found
+    await asyncio.sleep(found)
+    return web.Response(status=201)
+
+
+@pytest.fixture
+def server() -> Iterator[Failing]:
+    made = Failing()
+    with serving(lambda app: app.router.add_route("*", "/{path:.*}", made.handle)) as made.url:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def keyfile() -> dict[str, str]:
+    key = rsa.generate_private_key(65_537, 2048)
+    text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    return {"type": "service_account", "private_key": text, "client_email": "a@example.org"}
+
+
+@pytest.fixture(params=_SPECS)
+def provider(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+Put = Callable[..., str]
+
+
+@pytest.fixture
+def put(provider: str, keyfile: dict[str, str]) -> Put:
+    def put(url: str, seconds: float = 20, data: bytes = b"picture") -> str:
+        names = (provider, "google_token") if provider == "google" else (provider,)
+        return stores.write(
+            {"provider": provider, **_SPECS[provider]},
+            data,
+            "cat.webp",
+            "image/webp",
+            keyfiles={"ours": keyfile},
+            endpoints=dict.fromkeys(names, url),
+            seconds=seconds,
+        )
+
+    return put
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_what_fails_for_the_moment_is_tried_again(server: Failing, put: Put, status: int) -> None:
+    server.answer = lambda number: web.Response(status=201 if number == 3 else status)
+    assert put(server.url).endswith("/cat.webp")
+    assert len(server.bodies) == 3
+    assert all(b"picture" in body for body in server.bodies)
+
+
+@pytest.mark.parametrize("status", [301, 400, 403, 404, 409, 501])
+def test_what_is_refused_is_not_tried_again(server: Failing, put: Put, status: int) -> None:
+    server.answer = lambda _: web.Response(status=status, headers={"Location": "http://169.254.169.254/"})
+    with pytest.raises(errors.StoreRefused) as caught:
+        put(server.url)
+    assert caught.value.code
+    assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["", "no JSON, no XML", "[]", '"text"', '{"error": []}', '{"error": "no"}', "<a/>", "<Error/>"]
+)
+def test_refusals_without_sense_are_refusals(server: Failing, put: Put, text: str) -> None:
+    server.answer = lambda _: web.Response(status=403, text=text)
+    with pytest.raises(errors.StoreRefused):
+        put(server.url)
+
+
+def test_a_server_that_stays_down_ends_with_the_time_and_the_last_reason(server: Failing, put: Put) -> None:
+    server.answer = lambda _: web.Response(status=503)
+    started = time.monotonic()
+    with pytest.raises(errors.StoreUnavailable, match="within 1 seconds; the last attempt"):
+        put(server.url, seconds=1)
+    assert time.monotonic() - started < 4
+
+
+def test_a_server_that_says_nothing_ends_with_the_time(server: Failing, put: Put) -> None:
+    server.answer = lambda _: 30.0
+    started = time.monotonic()
+    with pytest.raises(errors.StoreUnavailable, match="within 1 seconds"):
+        put(server.url, seconds=1)
+    assert time.monotonic() - started < 4
+
+
+def test_a_server_that_is_not_there_ends_with_the_time(put: Put) -> None:
+    with pytest.raises(errors.StoreUnavailable, match="within 1 seconds"):
+        put("http://127.0.0.1:9", seconds=1)
+
+
+def test_a_host_that_does_not_exist_is_refused_at_once(put: Put) -> None:
+    started = time.monotonic()
+    with pytest.raises(errors.StoreRefused) as caught:
+        put("http://store.invalid")
+    assert caught.value.code == "UnknownHost"
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize("provider", ["google", "rackspace"], indirect=True)
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (web.Response(status=503), errors.StoreUnavailable),
+        (30.0, errors.StoreUnavailable),
+        (web.Response(status=401, text="no"), errors.StoreRefused),
+        (web.Response(status=403, text="{}"), errors.StoreRefused),
+        (web.Response(text='{"access": {}}'), errors.ImgsvcError),
+        (web.Response(text="[]"), errors.ImgsvcError),
+    ],
+)
+def test_token_servers_fail_like_others(
+    server: Failing, put: Put, answer: web.Response | float, expected: type[Exception]
+) -> None:
+    server.tokens = lambda _: answer if isinstance(answer, float) else _copy(answer)
+    started = time.monotonic()
+    with pytest.raises(expected):
+        put(server.url, seconds=1.5)
+    assert time.monotonic() - started < 5
+    assert server.bodies == []
+
+
+def _copy(answer: web.Response) -> web.Response:
+    return web.Response(status=answer.status, body=answer.body)
+
+
+def test_secrets_are_in_no_failure(
+    server: Failing,
+    put: Put,
+    keyfile: dict[str, str],
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    shown = []
+    echo = web.Response(status=403, text=f"<Error><Code>{_CANARY}</Code><Message>{_CANARY}</Message></Error>")
+    for url, answer in (
+        (server.url, echo),
+        (server.url, web.Response(status=503)),
+        ("http://127.0.0.1:9", 0),
+    ):
+        server.answer = lambda _, answer=answer: _copy(answer)  # type: ignore[misc]
+        with pytest.raises(errors.TargetError) as caught:
+            put(url, seconds=0.5)
+        shown += traceback.format_exception(caught.value)
+        shown += [repr(caught.value), repr(vars(caught.value))]
+    shown += [caplog.text, *capfd.readouterr()]
+    shown += [f"{record.msg} {record.args} {record.exc_info}" for record in caplog.records]
+    secrets = [_CANARY, *keyfile["private_key"].splitlines()[1:-1]]
+    assert not [text for text in shown for secret in secrets if secret in text]
