@@ -14,7 +14,7 @@ from imgsvc_http.webhooks.runner import DELIVER, PROCESS, Webhooks
 from imgsvc_http.webhooks.sources import PendingSources
 from imgsvc_http.webhooks.takeover import keep_watch
 
-_DELIVERIES = 200
+_AT_ONCE = 500  # of each kind of job on a node: most of them wait for an endpoint
 _FORGET_SECONDS = 600
 _SINGLE_NODE = "imgsvc"
 
@@ -28,11 +28,13 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
     deliverer = Deliverer(
         Guard.allowing(settings.fetch.private_allowed), settings.webhooks.seconds, settings.fetch.user_agent
     )
-    webhooks = Webhooks(services, deliverer, PendingSources(f"{settings.temporary_url.rstrip('/')}-pending"))
-    jobs = {
-        PROCESS: (webhooks.process, max(2, 2 * services.workers.number)),
-        DELIVER: (webhooks.deliver, _DELIVERIES),
-    }
+    webhooks = Webhooks(
+        services,
+        deliverer,
+        PendingSources(f"{settings.temporary_url.rstrip('/')}-pending"),
+        asyncio.Semaphore(2 * services.workers.number),
+    )
+    jobs = {PROCESS: (webhooks.process, _AT_ONCE), DELIVER: (webhooks.deliver, _AT_ONCE)}
     engine = Engine(settings.database_url, node, jobs)
     await engine.start()
     webhooks.use(engine)

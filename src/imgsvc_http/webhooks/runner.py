@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -32,11 +33,15 @@ _log = logging.getLogger(__name__)
 
 @attrs.define
 class Webhooks:
-    """Accepts asynchronous requests, and works on them."""
+    """Accepts asynchronous requests, and works on them.
+
+    ``pictures`` are worked on at a time; far more notifications are under way, as endpoints may be slow.
+    """
 
     services: Services
     deliverer: Deliverer
     sources: PendingSources
+    pictures: asyncio.Semaphore
     _engine: Engine | None = None
 
     @property
@@ -69,7 +74,8 @@ class Webhooks:
             return
         delay = _notification(work).delay
         if work.status == "created":
-            payload = await self._payload(work)
+            async with self.pictures:
+                payload = await self._payload(work)
             moment = now()
             changed = await records.change(
                 self.services.db,
