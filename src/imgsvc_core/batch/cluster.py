@@ -116,6 +116,8 @@ def _pass_on(done: Any, answer: Future[list[Event]], client: Any) -> None:
     except CancelledError as error:
         alive = client.status == "running"
         answer.set_exception(_died() if alive else ConnectionError(str(error) or "its scheduler is gone"))
+    except OSError as error:  # the connection's: those of pictures come as events
+        answer.set_exception(ConnectionError(str(error)))
     except Exception as error:
         answer.set_exception(error)
 
