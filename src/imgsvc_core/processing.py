@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -210,20 +211,21 @@ def _result(
     target: Target,
     digest: bool,
 ) -> Result:
-    output = attrs.evolve(
-        probe(encoded.source),
-        quality=encoded.quality,
-        name=name_of(target),
-        sha256=encoded.source.sha256() if digest else None,
-    )
+    describe = partial(_describe, quality=encoded.quality, name=name_of(target), digest=digest)
     return Result(
         input=opened.info,
-        output=output,
+        output=describe(encoded.source) if encoded.data is None else partial(describe, encoded.data),
         data=encoded.data,
         faces=None if found is None else plan.faces,
         timing=timing,
         plan=plan,
     )
+
+
+def _describe(encoded: ByteSource | bytes, *, quality: int | None, name: str, digest: bool) -> ImageInfo:
+    source = ByteSource(encoded) if isinstance(encoded, bytes) else encoded
+    sha256 = source.sha256() if digest else None
+    return attrs.evolve(probe(source), quality=quality, name=name, sha256=sha256)
 
 
 @attrs.frozen

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import attrs
@@ -28,11 +30,16 @@ class Result:
     """A processed picture: facts of the source and the result, and the bytes unless they went to a target."""
 
     input: ImageInfo
-    output: ImageInfo
     data: bytes | None = attrs.field(repr=False)
     faces: tuple[Face, ...] | None = None
     timing: Timing
     plan: Plan = attrs.field(repr=False)
+    _output: ImageInfo | Callable[[], ImageInfo] = attrs.field(repr=False, eq=False)
+
+    @cached_property
+    def output(self) -> ImageInfo:
+        """Facts of the result, from its header; read when they are first asked for, where it is in memory."""
+        return self._output if isinstance(self._output, ImageInfo) else self._output()
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the bytes and the plan, as JSON values."""

@@ -19,6 +19,7 @@ _HIERARCHICAL = frozenset({0xC5, 0xC6, 0xC7, 0xCD, 0xCE, 0xCF})
 _SOI, _EOI, _SOS, _DQT = 0xD8, 0xD9, 0xDA, 0xDB
 _APP1, _APP2, _APP14 = 0xE1, 0xE2, 0xEE
 _WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD8)})
+_USUAL = frozenset(range(0xC0, 0xFF)) - _WITHOUT_LENGTH - {_SOI, _EOI, _SOS}
 
 _COLOR_SPACES = {1: "gray", 3: "srgb", 4: "cmyk"}
 _SUBSAMPLINGS = {
@@ -100,14 +101,18 @@ def _segments(reader: HeaderReader) -> Iterator[tuple[int, int, int]]:
     """Marker, start and length of the content of each segment, up to and without the first scan."""
     offset = 2
     for _ in range(_MOST_SEGMENTS):
-        marker, offset = _next_marker(reader, offset)
-        if marker == _SOS:
-            return
-        if marker == _EOI:
-            raise reader.corrupt("it ends before its data")
-        if marker in _WITHOUT_LENGTH or marker == _SOI:
-            continue
-        length = int.from_bytes(reader.read(offset, 2), "big")
+        prefix, marker, high, low = reader.read(offset, 4)
+        if prefix == 0xFF and marker in _USUAL:
+            offset, length = offset + 2, high << 8 | low
+        else:
+            marker, offset = _next_marker(reader, offset)
+            if marker == _SOS:
+                return
+            if marker == _EOI:
+                raise reader.corrupt("it ends before its data")
+            if marker in _WITHOUT_LENGTH or marker == _SOI:
+                continue
+            length = int.from_bytes(reader.read(offset, 2), "big")
         if length < 2:
             raise reader.corrupt(f"one of its segments has the impossible length {length}")
         yield marker, offset + 2, length - 2
