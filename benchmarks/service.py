@@ -145,7 +145,7 @@ def library(photo: bytes) -> Callable[[], None]:
     spec = {key: REQUEST[key] for key in ("resize", "output")}
 
     def call() -> None:
-        process(photo, spec, threads=1, digest=True)
+        process(photo, spec, threads=1, digest=True).to_dict()
 
     return call
 
