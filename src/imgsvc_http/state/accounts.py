@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import base64
+import functools
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from uuid import uuid4
 
 import attrs
-from sqlalchemy import bindparam, literal, select, update
+from sqlalchemy import Executable, String, bindparam, literal, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
 from imgsvc_http.settings import QUOTA
 from imgsvc_http.state.checks import check, check_text
 from imgsvc_http.state.database import Database, whole
-from imgsvc_http.state.tables import AccountRow, UsageRow
+from imgsvc_http.state.tables import AccountRow, Base, UsageRow
 from imgsvc_http.state.vault import Vault
 
 _SECRET_BYTES = 32
@@ -54,6 +56,32 @@ _STANDING = (
     .outerjoin(UsageRow, (UsageRow.account_id == AccountRow.id) & (UsageRow.month == bindparam("month")))
     .where(AccountRow.id == bindparam("account"))
 )
+
+_REFUNDING = (
+    update(UsageRow)
+    .where(UsageRow.account_id == bindparam("account"), UsageRow.month == bindparam("during"))
+    .where(UsageRow.used > 0)
+    .values(used=UsageRow.used - 1)
+    .returning(UsageRow.used)
+)
+
+
+@functools.cache
+def _spending(insert: Callable[[type[Base]], sqlite.Insert | postgresql.Insert]) -> Executable:
+    quota = select(AccountRow.quota).where(AccountRow.id == bindparam("account")).scalar_subquery()
+    first = select(AccountRow.id, bindparam("month", type_=String), literal(1)).where(
+        AccountRow.id == bindparam("account"), AccountRow.quota > 0
+    )
+    return (
+        insert(UsageRow)
+        .from_select(["account_id", "month", "used"], first)
+        .on_conflict_do_update(
+            index_elements=["account_id", "month"],
+            set_={"used": UsageRow.used + 1},
+            where=UsageRow.used < quota,
+        )
+        .returning(UsageRow.used)
+    )
 
 
 @whole
@@ -111,34 +139,13 @@ async def spend(db: Database, account_id: str, now: datetime) -> bool:
 
     One statement, so that any number of processes never count more than the quota together.
     """
-    quota = select(AccountRow.quota).where(AccountRow.id == account_id).scalar_subquery()
-    first = select(AccountRow.id, literal(_month(now)), literal(1)).where(
-        AccountRow.id == account_id, AccountRow.quota > 0
-    )
-    count = (
-        db.insert(UsageRow)
-        .from_select(["account_id", "month", "used"], first)
-        .on_conflict_do_update(
-            index_elements=["account_id", "month"],
-            set_={"used": UsageRow.used + 1},
-            where=UsageRow.used < quota,
-        )
-        .returning(UsageRow.used)
-    )
-    async with db.transaction() as session:
-        return (await session.execute(count)).first() is not None
+    return await db.write(_spending(db.insert), {"account": account_id, "month": _month(now)}) is not None
 
 
 @whole
 async def refund(db: Database, account_id: str, now: datetime) -> None:
     """Take back one that was counted in the month of a moment, because its picture failed."""
-    change = (
-        update(UsageRow)
-        .where(UsageRow.account_id == account_id, UsageRow.month == _month(now), UsageRow.used > 0)
-        .values(used=UsageRow.used - 1)
-    )
-    async with db.transaction() as session:
-        await session.execute(change)
+    await db.write(_REFUNDING, {"account": account_id, "during": _month(now)})
 
 
 async def webhook_secret(db: Database, vault: Vault, account_id: str) -> str | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any, ParamSpec, Self, TypeVar
 
 import attrs
-from sqlalchemy import URL, Connection, event, make_url, text
+from sqlalchemy import URL, Connection, Engine, Executable, Row, event, make_url, text
+from sqlalchemy import create_engine as sync_engine
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
@@ -52,6 +53,7 @@ class Database:
     engine: AsyncEngine
     _sessions: async_sessionmaker[AsyncSession]
     _writing: asyncio.Lock | nullcontext[None]
+    _direct: Engine | None
 
     @classmethod
     async def open(cls, url: str) -> Self:
@@ -62,8 +64,10 @@ class Database:
         """
         engine = await _reached(url)
         # SQLite has one writer at a time: queueing here is fairer and faster than its polling for the lock.
-        writing = asyncio.Lock() if engine.dialect.name == "sqlite" else nullcontext()
-        return cls(engine, async_sessionmaker(engine, expire_on_commit=False), writing)
+        embedded = engine.dialect.name == "sqlite"
+        writing = asyncio.Lock() if embedded else nullcontext()
+        direct = _direct_engine(engine.url) if embedded else None
+        return cls(engine, async_sessionmaker(engine, expire_on_commit=False), writing, direct)
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[AsyncSession]:
@@ -80,13 +84,27 @@ class Database:
         async with self._writing, self._sessions.begin() as session:
             yield session
 
-    def insert(self, table: type[Base]) -> sqlite.Insert | postgresql.Insert:
-        """An INSERT that can have an ON CONFLICT clause."""
-        return sqlite.insert(table) if self.engine.dialect.name == "sqlite" else postgresql.insert(table)
+    async def write(self, statement: Executable, parameters: Mapping[str, Any]) -> Row[Any] | None:
+        """One statement that writes and returns rows, in a transaction of its own; the first of its rows.
+
+        On SQLite that is one visit to another thread, where a session makes one for each of its steps.
+        """
+        async with self._writing:
+            if self._direct is not None:
+                return await asyncio.to_thread(_write, self._direct, statement, parameters)
+            async with self.engine.begin() as connection:
+                return (await connection.execute(statement, parameters)).first()
+
+    @property
+    def insert(self) -> Callable[[type[Base]], sqlite.Insert | postgresql.Insert]:
+        """Makes an INSERT that can have an ON CONFLICT clause."""
+        return sqlite.insert if self.engine.dialect.name == "sqlite" else postgresql.insert
 
     async def close(self) -> None:
         """Close all connections."""
         await self.engine.dispose()
+        if self._direct is not None:
+            self._direct.dispose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -116,6 +134,18 @@ def create_engine(url: str) -> AsyncEngine:
     engine = create_async_engine(parsed, connect_args={"timeout": _BUSY_MS / 1000})
     event.listen(engine.sync_engine, "connect", _prepare_sqlite)
     return engine
+
+
+def _direct_engine(url: URL) -> Engine:
+    """The engine of an SQLite file without a thread of its own."""
+    engine = sync_engine(url.set(drivername="sqlite"), connect_args={"timeout": _BUSY_MS / 1000})
+    event.listen(engine, "connect", _prepare_sqlite)
+    return engine
+
+
+def _write(engine: Engine, statement: Executable, parameters: Mapping[str, Any]) -> Row[Any] | None:
+    with engine.begin() as connection:
+        return connection.execute(statement, parameters).first()
 
 
 async def migrate(url: str) -> None:
