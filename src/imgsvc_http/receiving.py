@@ -10,40 +10,16 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-import attrs
-from aiohttp import BodyPartReader, HttpVersion11, MultipartReader, web
-from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp import HttpVersion11, web
 
 from imgsvc_http.context import INVITED
 from imgsvc_http.refusals import (
     body_too_large,
     body_too_slow,
     broken_body,
-    invalid,
     invalid_json,
-    invalid_multipart,
     unsupported_media_type,
 )
-
-_FORMS = ("multipart/form-data", "multipart/mixed")
-_BAD_MULTIPART = (
-    ValueError,
-    AssertionError,
-    RuntimeError,
-    LookupError,
-    HttpProcessingError,
-    web.HTTPException,
-)
-_MOST_PARTS = 16
-
-
-@attrs.frozen
-class Upload:
-    """An uploaded file, with the JSON document that came along."""
-
-    path: Path
-    name: str
-    document: Any
 
 
 class IncomingFolder:
@@ -74,48 +50,15 @@ async def read_json(request: web.Request, *, limit: int, seconds: float) -> Any:
 
 async def read_body(request: web.Request, *, limit: int, seconds: float) -> bytes:
     """All bytes of a body."""
-    _check_announced(request, limit, "The body")
-    await _invite(request)
+    check_announced(request, limit, "The body")
+    await invite(request)
     body = bytearray()
-    async with _arriving(seconds):
+    async with arriving(seconds):
         async for chunk in request.content.iter_any():
             body += chunk
             if len(body) > limit:
                 raise body_too_large("The body", limit)
     return bytes(body)
-
-
-async def read_upload(
-    request: web.Request, into: Path, *, limit: int, json_limit: int, seconds: float
-) -> Upload:
-    """A form with the parts ``file`` and, before or after it, ``data``.
-
-    Raises a `Refusal` for what is no such form.
-    """
-    if request.content_type not in _FORMS:
-        raise unsupported_media_type("multipart/form-data", request.headers.get("Content-Type", ""))
-    _check_announced(request, limit + json_limit, "The form")
-    await _invite(request)
-    name, document, seen = "", {}, set()
-    async with _arriving(seconds):
-        async for part in _parts(request):
-            if part.name in seen:
-                raise invalid_multipart(f"it has more than one part '{part.name}'")
-            if part.name == "file":
-                name = part.filename or ""
-                await _save(part, into, limit)
-            elif part.name == "data":
-                document = parse_json(await _read(part, json_limit) or b"{}")
-            else:
-                raise invalid_multipart(
-                    f"it has a part '{(part.name or '')[:60]}'; expected the parts 'file' and 'data'"
-                )
-            seen.add(part.name)
-    if "file" not in seen:
-        raise invalid(
-            "file", "Upload 'file' parameter is required and must be an image in a part of the form"
-        )
-    return Upload(into, Path(name.replace("\\", "/")).name[:255], document)
 
 
 def parse_json(body: bytes) -> Any:
@@ -134,64 +77,9 @@ def parse_json(body: bytes) -> Any:
     return document
 
 
-async def _parts(request: web.Request) -> AsyncIterator[BodyPartReader]:
-    """The parts of a form; whatever is wrong with it is one kind of error."""
-    reader: MultipartReader | None = None
-    for _ in range(_MOST_PARTS):
-        with _as_invalid_multipart():
-            reader = reader or await request.multipart()
-            part = await reader.next()
-        if part is None:
-            return
-        if not isinstance(part, BodyPartReader):
-            raise invalid_multipart("it has a form within the form")
-        yield part
-    raise invalid_multipart(f"it has more than {_MOST_PARTS} parts")
-
-
-async def _save(part: BodyPartReader, into: Path, limit: int) -> None:
-    size = 0
-    with into.open("xb") as file:
-        async for chunk in _chunks(part):
-            size += len(chunk)
-            if size > limit:
-                raise body_too_large("The part 'file'", limit)
-            file.write(chunk)
-
-
-async def _read(part: BodyPartReader, limit: int) -> bytes:
-    body = bytearray()
-    async for chunk in _chunks(part):
-        body += chunk
-        if len(body) > limit:
-            raise body_too_large("The part 'data'", limit)
-    return bytes(body)
-
-
-async def _chunks(part: BodyPartReader) -> AsyncIterator[bytes]:
-    while True:
-        with _as_invalid_multipart():
-            chunk = await part.read_chunk(1 << 18)
-            if not chunk:
-                return
-            decoded = part.decode(chunk) if _is_encoded(part) else chunk
-        yield decoded
-
-
-def _is_encoded(part: BodyPartReader) -> bool:
-    return "Content-Transfer-Encoding" in part.headers or "Content-Encoding" in part.headers
-
-
-@contextlib.contextmanager
-def _as_invalid_multipart() -> Iterator[None]:
-    try:
-        yield
-    except _BAD_MULTIPART as error:
-        raise invalid_multipart(str(error).partition("\n")[0][:200] or "it is broken") from error
-
-
 @contextlib.asynccontextmanager
-async def _arriving(seconds: float) -> AsyncIterator[None]:
+async def arriving(seconds: float) -> AsyncIterator[None]:
+    """Around the reading of a body: one that is too slow or breaks off is a `Refusal`."""
     try:
         async with asyncio.timeout(seconds):
             yield
@@ -201,12 +89,13 @@ async def _arriving(seconds: float) -> AsyncIterator[None]:
         raise broken_body() from error
 
 
-def _check_announced(request: web.Request, limit: int, what: str) -> None:
+def check_announced(request: web.Request, limit: int, what: str) -> None:
+    """Refuse a body that says that it is larger than the limit."""
     if request.content_length is not None and request.content_length > limit:
         raise body_too_large(what, limit)
 
 
-async def _invite(request: web.Request) -> None:
+async def invite(request: web.Request) -> None:
     """Tell a client that waits for it to send its body."""
     if waits_for_invitation(request):
         request[INVITED] = True

@@ -16,6 +16,7 @@ from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http import answers, schemas
 from imgsvc_http.answers import Answer
 from imgsvc_http.context import BINARY, PRINCIPAL, REQUEST_ID
+from imgsvc_http.forms import read_upload
 from imgsvc_http.once import HEADER, once
 from imgsvc_http.pipeline import Processed, check_quota, process
 from imgsvc_http.processing_request import (
@@ -24,7 +25,7 @@ from imgsvc_http.processing_request import (
     parse_request,
     request_body_schema,
 )
-from imgsvc_http.receiving import read_json, read_upload
+from imgsvc_http.receiving import read_json
 from imgsvc_http.refusals import Refusal
 from imgsvc_http.routing import Body, Parameter, Reply, Route
 from imgsvc_http.services import Services, services_of

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from imgsvc_http import answers, refusals, schemas
 from imgsvc_http.context import PRINCIPAL
-from imgsvc_http.receiving import read_upload
+from imgsvc_http.forms import read_upload
 from imgsvc_http.routing import Body, Parameter, Reply, Route
 from imgsvc_http.schemas import timestamp
 from imgsvc_http.services import now, services_of

@@ -1,0 +1,125 @@
+"""Reading uploads: forms with a file and a JSON document, refused while they come in rather than after."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import attrs
+from aiohttp import web
+from aiohttp.multipart import content_disposition_filename, parse_content_disposition
+from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
+
+from imgsvc_http.receiving import arriving, check_announced, invite, parse_json
+from imgsvc_http.refusals import body_too_large, invalid, invalid_multipart, unsupported_media_type
+
+_KINDS = ("multipart/form-data", "multipart/mixed")
+_MOST_PARTS = 16
+_MOST_FRAMING_BYTES = 1 << 17
+_AS_IT_IS = ("7bit", "8bit", "binary", "identity")
+
+
+@attrs.frozen
+class Upload:
+    """An uploaded file, with the JSON document that came along."""
+
+    path: Path
+    name: str
+    document: Any
+
+
+async def read_upload(
+    request: web.Request, into: Path, *, limit: int, json_limit: int, seconds: float
+) -> Upload:
+    """A form with the parts ``file`` and, before or after it, ``data``.
+
+    Raises a `Refusal` for what is no such form.
+    """
+    if request.content_type not in _KINDS:
+        raise unsupported_media_type("multipart/form-data", request.headers.get("Content-Type", ""))
+    check_announced(request, limit + json_limit + _MOST_FRAMING_BYTES, "The form")
+    await invite(request)
+    parts: dict[str, _Part] = {}
+    data = io.BytesIO()
+    async with arriving(seconds):
+        with into.open("xb") as file:
+            places = {"file": _Place(file, limit), "data": _Place(data, json_limit)}
+            async for event in _events(request, limit + json_limit + _MOST_FRAMING_BYTES):
+                if isinstance(event, MultipartSegment):
+                    part = _Part.of(event, places)
+                    if part.name in parts:
+                        raise invalid_multipart(f"it has more than one part '{part.name}'")
+                    parts[part.name] = part
+                elif event is not None:
+                    places[part.name].write(event, part.name)
+    if "file" not in parts:
+        raise invalid(
+            "file", "Upload 'file' parameter is required and must be an image in a part of the form"
+        )
+    name = Path(parts["file"].filename.replace("\\", "/")).name[:255]
+    return Upload(into, name, parse_json(data.getvalue() or b"{}"))
+
+
+@attrs.frozen
+class _Part:
+    name: str
+    filename: str
+
+    @classmethod
+    def of(cls, segment: MultipartSegment, expected: dict[str, _Place]) -> _Part:
+        if (segment.content_type or "").startswith("multipart/"):
+            raise invalid_multipart("it has a form within the form")
+        if segment.name not in expected:
+            names = " and ".join(f"'{name}'" for name in expected)
+            raise invalid_multipart(
+                f"it has a part '{(segment.name or '')[:60]}'; expected the parts {names}"
+            )
+        for header in ("Content-Transfer-Encoding", "Content-Encoding"):
+            encoding = (segment.header(header) or "binary").strip().lower()
+            if encoding not in _AS_IT_IS:
+                raise invalid_multipart(
+                    f"its part '{segment.name}' is encoded as '{encoding[:60]}'; send it as it is"
+                )
+        return cls(segment.name, _filename(segment))
+
+
+@attrs.define
+class _Place:
+    """Where the bytes of a part go, and how many there may be."""
+
+    file: BinaryIO
+    limit: int
+    size: int = 0
+
+    def write(self, data: bytes, name: str) -> None:
+        self.size += len(data)
+        if self.size > self.limit:
+            raise body_too_large(f"The part '{name}'", self.limit)
+        self.file.write(data)
+
+
+async def _events(request: web.Request, limit: int) -> AsyncIterator[MultipartSegment | bytes | None]:
+    """The start of each part, its bytes, and nothing at its end; whatever is wrong is one kind of error."""
+    _, options = parse_options_header(request.headers.get("Content-Type", ""))
+    size = 0
+    try:
+        with PushMultipartParser(options.get("boundary", ""), max_segment_count=_MOST_PARTS) as parser:
+            async for chunk in request.content.iter_any():
+                size += len(chunk)
+                if size > limit:
+                    raise body_too_large("The form", limit)
+                for event in parser.parse(chunk):
+                    yield event
+    except MultipartError as error:
+        raise invalid_multipart(str(error).partition("\n")[0][:200] or "it is broken") from error
+
+
+def _filename(segment: MultipartSegment) -> str:
+    """The name of a file, also in the notation of RFC 5987 that browsers do not use."""
+    disposition = segment.header("Content-Disposition") or ""
+    if "*=" not in disposition:
+        return segment.filename or ""
+    _, parameters = parse_content_disposition(disposition)
+    return content_disposition_filename(parameters) or segment.filename or ""
