@@ -99,7 +99,8 @@ def param(
 
 def _convert(value: object, operation: attrs.AttrsInstance, field: attrs.Attribute[Any]) -> Any:
     assert isinstance(operation, Operation)
-    return _declared(field).parse(operation.title, value)
+    declared: Param = field.metadata[_METADATA_KEY]
+    return params(type(operation))[declared.name or field.name].parse(operation.title, value)
 
 
 def _declared(field: attrs.Attribute[Any]) -> Param:
