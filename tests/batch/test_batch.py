@@ -273,3 +273,11 @@ def test_no_threads_are_left(source: Path, target: Path) -> None:
     before = threading.active_count()
     go(source, target)
     assert threading.active_count() <= before
+
+
+def test_paths_and_templates_may_be_text(tmp_path: Path) -> None:
+    fill(tmp_path / "in", 1)
+    options = {"manifest": str(tmp_path / "kept.sqlite"), "template": "small/{stem}.{format}", "workers": 1}
+    assert batch.run(str(tmp_path / "in"), str(tmp_path / "out"), {"": SPEC}, **options).done == 1
+    assert (tmp_path / "kept.sqlite").exists()
+    assert [path.parent.name for path in (tmp_path / "out").rglob("*.webp")] == ["small"]

@@ -126,13 +126,13 @@ def _remote(source: str, beside: str) -> Iterator[Input]:
     fs, root = fsspec.core.url_to_fs(base)
     left_out = fsspec.core.url_to_fs(beside)[1].rstrip("/") + "/" if is_url(beside) else None
     if not pattern and fs.isfile(root):
-        yield _of_object(fs, fs.info(root), PurePosixPath(root).name)
+        yield _of_object(fs.info(root), PurePosixPath(root).name, base)
         return
     root = root.rstrip("/")
     for info in _objects(fs, root):
         key = info["name"].removeprefix(root).lstrip("/")
         if _wanted(key, pattern) and not (left_out and info["name"].startswith(left_out)):
-            yield _of_object(fs, info, key)
+            yield _of_object(info, key, f"{base.rstrip('/')}/{key}")
 
 
 def _objects(fs: Any, root: str) -> Iterator[dict[str, Any]]:
@@ -154,8 +154,7 @@ def _objects(fs: Any, root: str) -> Iterator[dict[str, Any]]:
         more = {"ContinuationToken": page["NextContinuationToken"]}
 
 
-def _of_object(fs: Any, info: dict[str, Any], key: str) -> Input:
-    location = fs.unstrip_protocol(info["name"])
+def _of_object(info: dict[str, Any], key: str, location: str) -> Input:
     size = int(info.get("size") or 0)
     marks = (info.get(name) for name in ("ETag", "etag", "md5Hash", "mtime", "LastModified", "created"))
     stamp = next((str(mark) for mark in marks if mark), "")

@@ -31,6 +31,10 @@ def _place(value: str | Path) -> str:
     return text if is_url(text) else os.path.abspath(text)
 
 
+def _template(value: Template | str | None) -> Template | None:
+    return Template(value) if isinstance(value, str) else value
+
+
 def _variants(value: Mapping[str, Any]) -> dict[str, Spec]:
     problems: list[Problem] = []
     parsed: dict[str, Spec] = {}
@@ -73,8 +77,8 @@ class Batch:
     source: str = attrs.field(converter=_place)
     target: str = attrs.field(converter=_place)
     variants: Mapping[str, Spec] = attrs.field(converter=_variants)
-    template: Template | None = None
-    manifest: Path | None = None
+    template: Template | None = attrs.field(default=None, converter=_template)
+    manifest: Path | None = attrs.field(default=None, converter=attrs.converters.optional(Path))
     workers: int | None = None
     cluster: str | None = None
     limits: Limits = attrs.field(factory=Limits)

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import formatdate, parsedate_to_datetime
 from urllib.parse import parse_qsl, quote, unquote
+from xml.sax.saxutils import escape
 
 import attrs
 from aiohttp import web
@@ -32,7 +33,7 @@ _KEPT = (
     "content-type",
     "expires",
 )
-_SUBRESOURCES = frozenset({"acl", "partNumber", "tagging", "uploadId", "uploads"})
+_SUBRESOURCES = frozenset({"acl", "bucketInfo", "objectMeta", "partNumber", "tagging", "uploadId", "uploads"})
 
 
 class Refused(Exception):
@@ -99,7 +100,9 @@ class Server:
     def _act(self, request: web.Request, key: tuple[str, str], body: bytes) -> web.Response:
         query = request.query
         match request.method, "uploads" in query, query.get("uploadId"):
-            case "GET", False, None:
+            case "GET", False, None if not key[1]:
+                return self._about(key[0]) if "bucketInfo" in query else self._list(key[0], query)
+            case "GET" | "HEAD", False, None:
                 if key not in self.objects:
                     raise Refused(404, "NoSuchKey", "The specified key does not exist.")
                 return self.objects[key].answer()
@@ -117,6 +120,46 @@ class Server:
                 return self._continue(method, upload, request, body)
             case _:
                 raise Refused(404, "NoSuchUpload", "The specified upload does not exist.")
+
+    def _about(self, bucket: str) -> web.Response:
+        grant = "public-read" if self.buckets[bucket] else "private"
+        facts = {
+            "Name": bucket,
+            "Location": f"oss-{self.region}",
+            "CreationDate": "2026-01-01T00:00:00.000Z",
+            "ExtranetEndpoint": self.url,
+            "IntranetEndpoint": self.url,
+            "StorageClass": "Standard",
+            "AccessControlList": f"<Grant>{grant}</Grant>",
+            "Owner": "<ID>1</ID><DisplayName>1</DisplayName>",
+        }
+        told = "".join(f"<{name}>{value}</{name}>" for name, value in facts.items())
+        text = f"<BucketInfo><Bucket>{told}</Bucket></BucketInfo>"
+        return web.Response(text=text, content_type="application/xml")
+
+    def _list(self, bucket: str, query: Mapping[str, str]) -> web.Response:
+        """A page of names after a marker; what lies below a delimiter is one common prefix."""
+        prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
+        found: dict[str, Stored | None] = {}
+        for (place, name), stored in sorted(self.objects.items()):
+            if place == bucket and name.startswith(prefix):
+                folder, split, _ = name[len(prefix) :].partition(delimiter) if delimiter else ("", "", "")
+                found.setdefault(f"{prefix}{folder}{split}" if split else name, None if split else stored)
+        after = [name for name in found if name > query.get("marker", "")]
+        page = after[: int(query.get("max-keys", 100))]
+        parts = "".join(
+            f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>"
+            if (stored := found[name]) is None
+            else f"<Contents><Key>{escape(name)}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified>"
+            f"<ETag>{_etag(stored.data)}</ETag><Type>Normal</Type><Size>{len(stored.data)}</Size>"
+            "<StorageClass>Standard</StorageClass></Contents>"
+            for name in page
+        )
+        more = len(page) < len(after)
+        last = f"<NextMarker>{escape(page[-1])}</NextMarker>" if more else ""
+        told = f"<IsTruncated>{str(more).lower()}</IsTruncated>{last}{parts}"
+        text = f"<ListBucketResult>{told}</ListBucketResult>"
+        return web.Response(text=text, content_type="application/xml")
 
     def _continue(self, method: str, upload: str, request: web.Request, body: bytes) -> web.Response:
         key, headers, parts = self.uploads[upload]
