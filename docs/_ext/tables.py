@@ -18,7 +18,7 @@ from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits
 from imgsvc_core.spec import FILTERS, OPERATIONS, PHASES, Operation, Param, params, request_schema
 from imgsvc_core.spec.declare import doc
-from imgsvc_core.spec.rules import AtLeastOne, NotTogether, RequiredWhen, Rule, Together
+from imgsvc_core.spec.rules import AtLeastOne, Needs, NotTogether, NotWhen, RequiredWhen, Rule, Together
 from imgsvc_core.stores import PROVIDERS, StoreSpec
 from imgsvc_http import refusals as service_refusals
 from imgsvc_http.routes import ROUTES
@@ -226,6 +226,10 @@ def _rule(rule: Rule) -> str:
             return f"- At least one of {_names(names)} is required."
         case RequiredWhen(choice, options, required):
             return f"- {_names(required)} must be given where `{choice}` is {_names(options, 'or')}."
+        case NotWhen(choice, options, excluded):
+            return f"- {_names(excluded, 'or')} must be left out where `{choice}` is {_names(options, 'or')}."
+        case Needs(name, other):
+            return f"- `{name}` is used together with `{other}` only."
         case NotTogether(first, second):
             return f"- {_names(first, 'or')} cannot be used together with {_names(second, 'or')}."
         case Together(names):

@@ -41,10 +41,15 @@ def operations(draw: st.DrawFn, operation: type[Operation]) -> Operation:
         for name, param in params(operation).items()
         if param.required or draw(st.booleans())
     }
-    try:
-        return operation(**chosen)
-    except SpecError:  # a rule between parameters; such a request is simply not drawn
-        return draw(st.nothing())
+    while True:
+        try:
+            return operation(**chosen)
+        except SpecError as error:  # a rule between parameters: give what is missing, leave the others out
+            (problem, *_) = error.problems
+            if problem.path in chosen:
+                del chosen[problem.path]
+            else:
+                chosen[problem.path] = draw(values(params(operation)[problem.path]))
 
 
 def specs() -> st.SearchStrategy[Spec]:

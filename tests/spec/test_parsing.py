@@ -114,6 +114,62 @@ def test_direct_building_is_as_strict_as_parsing() -> None:
             "watermark.gravity",
             "Watermark 'gravity' parameter cannot be used together with 'x'; give one",
         ),
+        (
+            {"watermark": {"id": "a", "gravity": "top", "padding": 0}},
+            "watermark.padding",
+            "Watermark 'padding' parameter must be integer within 1 to 65535 range, got 0",
+        ),
+        (
+            {"watermark": {"id": "a", "padding": 5}},
+            "watermark.padding",
+            "Watermark 'padding' parameter must be used together with 'gravity'",
+        ),
+        (
+            {"watermark": {"id": "a", "padding": 5, "y": 3}},
+            "watermark.padding",
+            "Watermark 'padding' parameter must be used together with 'gravity'",
+        ),
+        (
+            {"watermark": {"id": "a", "gravity": "center"}},
+            "watermark.gravity",
+            "Watermark 'gravity' parameter must be one of top-left, top, top-right, right, bottom-right, "
+            "bottom, bottom-left, left, got \"center\"",
+        ),
+        (
+            {"crop": {"mode": "face", "width": 5}},
+            "crop.width",
+            "Crop 'width' parameter must be left out when 'mode' is face",
+        ),
+        (
+            {"crop": {"mode": "smart", "width": 5, "height": 5, "ratio": "1:1"}},
+            "crop.ratio",
+            "Crop 'ratio' parameter must be left out when 'mode' is smart",
+        ),
+        (
+            {"crop": {"mode": "ratio", "ratio": "1:1", "x": 5}},
+            "crop.x",
+            "Crop 'x' parameter must be left out when 'mode' is ratio",
+        ),
+        (
+            {"crop": {"width": 5, "height": 5, "padding": 0.5}},
+            "crop.padding",
+            "Crop 'padding' parameter must be left out when 'mode' is rect",
+        ),
+        (
+            {"resize": {"width": 5, "gravity": "top"}},
+            "resize.gravity",
+            "Resize 'gravity' parameter must be left out when 'mode' is auto",
+        ),
+        (
+            {"resize": {"width": 5, "height": 5, "mode": "fit", "background": "fff"}},
+            "resize.background",
+            "Resize 'background' parameter must be left out when 'mode' is fit",
+        ),
+        (
+            {"mask": {"shape": "ellipse", "radius": 4}},
+            "mask.radius",
+            "Mask 'radius' parameter must be left out when 'shape' is ellipse",
+        ),
         ({"resize": 5}, "resize", "Resize must be an object of parameters, got 5"),
         ([], "", "The request must be a JSON object, got []"),
         (

@@ -42,6 +42,7 @@ from imgsvc_core.plan.steps import (
 from imgsvc_core.spec import Crop as CropSpec
 from imgsvc_core.spec import Output, Spec
 from imgsvc_core.spec import Resize as ResizeSpec
+from imgsvc_core.spec.geometry import EDGES
 
 _SPATIAL_ADJUSTMENTS: dict[str, type[Sharpen | Unsharp]] = {"sharpen": Sharpen, "unsharp": Unsharp}
 _NO_CONVERSION = frozenset({"srgb", "gray", "palette"})
@@ -134,7 +135,7 @@ class _Moves:
     def _crop(self, crop: CropSpec) -> None:
         if crop.mode == "face":
             if self.faces:
-                box = face_region(self.faces, self.size, crop.padding, crop.faces)
+                box = face_region(self.faces, self.size, *crop.around_faces)
                 self._keep(Box(*box), "crop")
             return
         if crop.mode == "ratio":
@@ -160,13 +161,13 @@ class _Moves:
         scaled, final = geometry.resized(self.size, resize)
         self._resample(scaled, "resize")
         if resize.mode == "fill" and final != scaled:
-            gravity = resize.gravity if resize.gravity not in ("face", "faces", "smart") else "center"
+            gravity = resize.gravity if resize.gravity in EDGES else "center"
             left, top = gravity_offset(gravity, scaled, final)
             self.steps.append(Extend(left, top, *final, resize.background))
             self._move(lambda box: box._replace(left=box.left + left, top=box.top + top))
             self.size = final
         elif final != scaled:
-            self._keep_by_gravity(final, resize.gravity, "resize")
+            self._keep_by_gravity(final, resize.gravity or "center", "resize")
 
     def _resample(self, target: Size, phase: str) -> None:
         if target == self.size:

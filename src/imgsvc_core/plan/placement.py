@@ -47,10 +47,11 @@ def watermark_position(
         return watermark.x or 0, watermark.y or 0
     if watermark.gravity is None:
         return gravity_offset("center", mark, image)
-    return gravity_offset(watermark.gravity, mark, image, watermark.padding)
+    return gravity_offset(watermark.gravity, mark, image, watermark.padding or 0)
 
 
 def _room(image: tuple[int, int], watermark: Watermark) -> Size:
-    across = watermark.padding if watermark.gravity in _LEFT | _RIGHT else 0
-    down = watermark.padding if watermark.gravity in _TOP | _BOTTOM else 0
+    padding = watermark.padding or 0
+    across = padding if watermark.gravity in _LEFT | _RIGHT else 0
+    down = padding if watermark.gravity in _TOP | _BOTTOM else 0
     return Size(max(1, image[0] - across), max(1, image[1] - down))

@@ -62,7 +62,9 @@ def of_step(step: Step, before: Size, spec: Spec, info: ImageInfo, formats: Sequ
         case Crop(phase="crop") | SmartCrop(phase="crop") if spec.crop:
             return _region(spec.crop)
         case Crop() | SmartCrop() if spec.resize:
-            return f"{before.width} x {before.height} covers the box, gravity {spec.resize.gravity}"
+            return (
+                f"{before.width} x {before.height} covers the box, gravity {spec.resize.gravity or 'center'}"
+            )
         case Recolor():
             return "pointwise steps go together" if len(step.steps) > 1 else ""
         case Sharpen() | Unsharp() | ApplyFilter():
@@ -108,7 +110,7 @@ def _region(crop: CropSpec) -> str:
             width, height = crop.ratio
             return f"the largest part of {width:g}:{height:g}, gravity {crop.gravity or 'center'}"
         case "face":
-            return "around the largest face" if crop.faces == "largest" else "around all faces"
+            return "around all faces" if crop.faces == "all" else "around the largest face"
         case "smart":
             return "mode smart"
     return (

@@ -9,7 +9,7 @@ import attrs
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Operation, param
 from imgsvc_core.spec.kinds import Choice, HexColor, Integer
-from imgsvc_core.spec.rules import RequiredWhen, Rule
+from imgsvc_core.spec.rules import NotWhen, RequiredWhen, Rule
 
 _WIDTH = Integer(0, 16_384)
 _BACKGROUND = "transparent by default, white where the output has no alpha."
@@ -21,7 +21,10 @@ class Mask(Operation):
 
     key: ClassVar[str] = "mask"
     title: ClassVar[str] = "Mask"
-    rules: ClassVar[tuple[Rule, ...]] = (RequiredWhen("shape", ("rounded",), ("radius",)),)
+    rules: ClassVar[tuple[Rule, ...]] = (
+        RequiredWhen("shape", ("rounded",), ("radius",)),
+        NotWhen("shape", ("ellipse",), ("radius",)),
+    )
 
     shape: str = param(
         Choice(("ellipse", "rounded")), "The ellipse that touches all four sides, or rounded corners."

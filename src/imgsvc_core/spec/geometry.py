@@ -9,7 +9,7 @@ import attrs
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Operation, param
 from imgsvc_core.spec.kinds import AspectRatio, Boolean, Choice, HexColor, Integer, Number
-from imgsvc_core.spec.rules import AtLeastOne, NotTogether, RequiredWhen, Rule
+from imgsvc_core.spec.rules import AtLeastOne, NotTogether, NotWhen, RequiredWhen, Rule
 
 EDGES = ("top-left", "top", "top-right", "right", "bottom-right", "bottom", "bottom-left", "left")
 PIXELS = Integer(1, 65_535)
@@ -55,6 +55,10 @@ class Crop(Operation):
     rules: ClassVar[tuple[Rule, ...]] = (
         RequiredWhen("mode", ("rect", "smart"), ("width", "height"), default=True),
         RequiredWhen("mode", ("ratio",), ("ratio",)),
+        NotWhen("mode", ("rect",), ("ratio", "padding", "faces"), default=True),
+        NotWhen("mode", ("ratio",), ("width", "height", "x", "y", "padding", "faces")),
+        NotWhen("mode", ("face",), ("width", "height", "x", "y", "gravity", "ratio")),
+        NotWhen("mode", ("smart",), ("x", "y", "gravity", "ratio", "padding", "faces")),
         NotTogether(("gravity",), ("x", "y")),
     )
 
@@ -77,10 +81,19 @@ class Crop(Operation):
     )
     gravity: str | None = param(GRAVITY, "Where the part lies; the centre by default.", default=None)
     ratio: tuple[float, float] | None = param(AspectRatio(), "Width to height.", default=None)
-    padding: float = param(Number(0, 5), "Room around the faces.", unit="face sizes", default=0.5)
-    faces: str = param(
-        Choice(("largest", "all")), "Which faces the part holds: the largest or all.", default="largest"
+    padding: float | None = param(
+        Number(0, 5), "Room around the faces; 0.5 by default.", unit="face sizes", default=None
     )
+    faces: str | None = param(
+        Choice(("largest", "all")),
+        "Which faces the part holds: the largest, as by default, or all.",
+        default=None,
+    )
+
+    @property
+    def around_faces(self) -> tuple[float, str]:
+        """Room around the faces in sizes of them, and which faces, in mode face."""
+        return 0.5 if self.padding is None else self.padding, self.faces or "largest"
 
 
 @attrs.frozen(kw_only=True)
@@ -92,6 +105,8 @@ class Resize(Operation):
     rules: ClassVar[tuple[Rule, ...]] = (
         AtLeastOne(("width", "height")),
         RequiredWhen("mode", ("fit", "fill", "stretch"), ("width", "height")),
+        NotWhen("mode", ("auto", "stretch"), ("gravity", "background"), default=True),
+        NotWhen("mode", ("fit",), ("background",)),
     )
 
     width: int | None = param(PIXELS, "Width of the box.", unit="pixels", default=None)
@@ -102,8 +117,11 @@ class Resize(Operation):
         "fill fits inside and pads; stretch ignores the aspect.",
         default="auto",
     )
-    gravity: str = param(
-        GRAVITY, "What fit keeps when it crops, and where fill puts the picture.", default="center"
+    gravity: str | None = param(
+        GRAVITY,
+        "What fit keeps when it crops, and where fill puts the picture; the centre by default. For fill, "
+        "which keeps all, face, faces and smart are the centre.",
+        default=None,
     )
     background: Color | None = param(
         HexColor(),

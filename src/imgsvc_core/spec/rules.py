@@ -67,6 +67,49 @@ class RequiredWhen:
 
 
 @attrs.frozen
+class NotWhen:
+    """Parameters that mean nothing under certain choices of another one."""
+
+    choice: str
+    options: tuple[str, ...]
+    excluded: tuple[str, ...]
+    default: bool = False  # whether the condition also holds when the choice is left out
+
+    def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+        option = values.get(self.choice)
+        if not isinstance(option, str) or option not in self.options:
+            return
+        for name in self.excluded:
+            if values.get(name) is not None:
+                yield Problem(
+                    name, f"{title} '{name}' parameter must be left out when '{self.choice}' is {option}"
+                )
+
+    def schema(self) -> dict[str, Any]:
+        condition: dict[str, Any] = {"properties": {self.choice: {"enum": list(self.options)}}}
+        if not self.default:
+            condition["required"] = [self.choice]
+        return {"if": condition, "then": {"not": {"anyOf": [{"required": [name]} for name in self.excluded]}}}
+
+
+@attrs.frozen
+class Needs:
+    """A parameter that means nothing without another one."""
+
+    name: str
+    other: str
+
+    def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+        if values.get(self.name) is not None and values.get(self.other) is None:
+            yield Problem(
+                self.name, f"{title} '{self.name}' parameter must be used together with '{self.other}'"
+            )
+
+    def schema(self) -> dict[str, Any]:
+        return {"dependentRequired": {self.name: [self.other]}}
+
+
+@attrs.frozen
 class NotTogether:
     """Two groups of parameters that exclude each other."""
 

@@ -8,8 +8,8 @@ import attrs
 
 from imgsvc_core.spec.declare import Operation, param
 from imgsvc_core.spec.geometry import EDGES, OFFSET, PIXELS
-from imgsvc_core.spec.kinds import Boolean, Choice, Integer, Number, Text
-from imgsvc_core.spec.rules import NotTogether, Rule
+from imgsvc_core.spec.kinds import Boolean, Choice, Number, Text
+from imgsvc_core.spec.rules import Needs, NotTogether, Rule
 
 
 @attrs.frozen(kw_only=True)
@@ -22,16 +22,19 @@ class Watermark(Operation):
 
     key: ClassVar[str] = "watermark"
     title: ClassVar[str] = "Watermark"
-    rules: ClassVar[tuple[Rule, ...]] = (NotTogether(("gravity",), ("x", "y")),)
+    rules: ClassVar[tuple[Rule, ...]] = (
+        NotTogether(("gravity",), ("x", "y")),
+        Needs("padding", "gravity"),
+    )
 
     id: str = param(Text(200), "Id of the watermark picture.")
     gravity: str | None = param(
-        Choice((*EDGES, "center")),
+        Choice(EDGES),
         "Edge or corner of the picture where it lies; the centre by default.",
         default=None,
     )
-    padding: int = param(
-        Integer(0, 65_535), "Distance from the edges that gravity names.", unit="pixels", default=0
+    padding: int | None = param(
+        PIXELS, "Distance from the edges that gravity names; none by default.", unit="pixels", default=None
     )
     x: int | None = param(
         OFFSET, "Exact position of its left edge, instead of gravity.", unit="pixels", default=None
