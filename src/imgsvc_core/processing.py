@@ -25,8 +25,8 @@ from imgsvc_core.faces import Face
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits, check_source
 from imgsvc_core.pixels import colorspace, geometry
-from imgsvc_core.pixels.render import render
-from imgsvc_core.plan import Plan, compile_plan, wants_faces
+from imgsvc_core.pixels.render import Rendered, render
+from imgsvc_core.plan import Plan, compile_plan, faces_in_result, wants_faces
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.loading import scale_for
 from imgsvc_core.plan.placement import watermark_size
@@ -92,12 +92,13 @@ def process(
             rendered = render(image, plan, _marks(watermarks, limits))
         processed = time.perf_counter()
         # Where pixels stream, the encoder stops with the decoder that it waits for.
-        encoded = _write(rendered if plan.streams else watch.over(rendered), plan, target)
+        encoded = _write(rendered.image if plan.streams else watch.over(rendered.image), plan, target)
     finished = time.perf_counter()
     timing = Timing(
         decode=_ms(loaded - started), process=_ms(processed - loaded), encode=_ms(finished - processed)
     )
-    return _result(opened, plan, found, encoded, timing, target=target, digest=digest)
+    faces = _shown_faces(found, plan, rendered)
+    return _result(opened, plan, faces, encoded, timing, target=target, digest=digest)
 
 
 def process_variants(
@@ -150,13 +151,14 @@ def process_variants(
                 with translate_errors(opened.info.format):
                     rendered = render(image, plan, _marks(watermarks, limits))
                 rendered_at = time.perf_counter()
-                encoded = _write(watch.over(rendered), plan, None)
+                encoded = _write(watch.over(rendered.image), plan, None)
                 timing = Timing(
                     decode=_ms(loaded - started),
                     process=_ms(rendered_at - loaded),
                     encode=_ms(time.perf_counter() - rendered_at),
                 )
-                results[key] = _result(opened, plan, found, encoded, timing, target=None, digest=digest)
+                faces = _shown_faces(found, plan, rendered)
+                results[key] = _result(opened, plan, faces, encoded, timing, target=None, digest=digest)
                 started = time.perf_counter()
     return {key: results[key] for key in variants}
 
@@ -201,10 +203,14 @@ class _Opened:
         return tuple(face_detection.scaled(face, across, down) for face in found)
 
 
+def _shown_faces(found: tuple[Face, ...] | None, plan: Plan, rendered: Rendered) -> tuple[Face, ...] | None:
+    return None if found is None else faces_in_result(plan, found, rendered.regions)
+
+
 def _result(
     opened: _Opened,
     plan: Plan,
-    found: tuple[Face, ...] | None,
+    faces: tuple[Face, ...] | None,
     encoded: _Written,
     timing: Timing,
     *,
@@ -216,7 +222,7 @@ def _result(
         input=opened.info,
         output=describe(encoded.source) if encoded.data is None else partial(describe, encoded.data),
         data=encoded.data,
-        faces=None if found is None else plan.faces,
+        faces=faces,
         timing=timing,
         plan=plan,
     )
@@ -260,7 +266,7 @@ def _marks(watermarks: Watermarks | None, limits: Limits) -> Callable[[Watermark
         request = Spec(resize=Resize(width=wanted[0], height=wanted[1], mode="stretch"))
         plan = compile_plan(request, attrs.evolve(opened.info, frames=1), suffix=".png")
         with translate_errors(opened.info.format):
-            return render(opened.load(plan.load), plan, _no_marks).copy_memory()
+            return render(opened.load(plan.load), plan, _no_marks).image.copy_memory()
 
     return picture
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
+import attrs
 import pyvips
 
 from imgsvc_core.color.steps import Step as ColorStep
@@ -22,13 +23,35 @@ Marks = Callable[[Watermark, Size], pyvips.Image]
 _Decisions = dict[int, Any]
 
 
-def render(image: pyvips.Image, plan: Plan, marks: Marks) -> pyvips.Image:
-    """The picture that the plan asks for; ``image`` is what its load settings gave.
+class _Region(NamedTuple):
+    """Left and top of an interesting region, in pixels of the plan and in those at hand."""
+
+    left: int
+    top: int
+    at_hand: tuple[int, int]
+
+
+@attrs.frozen
+class Rendered:
+    """The picture that a plan asks for; left and top of what each smart crop kept, in pixels of the plan."""
+
+    image: pyvips.Image
+    regions: tuple[tuple[int, int], ...]
+
+
+def render(image: pyvips.Image, plan: Plan, marks: Marks) -> Rendered:
+    """Run the plan; ``image`` is what its load settings gave.
 
     What is measured on pixels (interesting regions, corrections) is measured on the first frame and holds
     for all, so that animations do not flicker.
     """
     decisions: _Decisions = {}
+    rendered = _render_frames(image, plan, marks, decisions)
+    regions = tuple(decision for decision in decisions.values() if isinstance(decision, _Region))
+    return Rendered(rendered, tuple((region.left, region.top) for region in regions))
+
+
+def _render_frames(image: pyvips.Image, plan: Plan, marks: Marks, decisions: _Decisions) -> pyvips.Image:
     if plan.frames == 1:
         return _render_frame(image, plan, marks, decisions, streaming=plan.load.sequential)
     if not plan.steps:
@@ -55,8 +78,9 @@ def _render_frame(
         elif isinstance(step, steps.SmartCrop):
             size = _scaled(planned.size, scale, image)
             if index not in decisions:
-                decisions[index] = geometry.smart_box(image, *size)
-            image = image.crop(*decisions[index], *size)
+                left, top = geometry.smart_box(image, *size)
+                decisions[index] = _Region(round(left / scale), round(top / scale), (left, top))
+            image = image.crop(*decisions[index].at_hand, *size)
         elif isinstance(step, steps.Recolor):
             if index not in decisions:
                 decisions[index] = _corrections(image) if step.enhance else ()

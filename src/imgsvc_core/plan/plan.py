@@ -8,7 +8,6 @@ import attrs
 
 from imgsvc_core.codecs.settings import LoadSettings, SaveSettings
 from imgsvc_core.codecs.table import FORMATS
-from imgsvc_core.faces import Face
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.plan import reasons
 from imgsvc_core.plan.geometry import Size
@@ -39,7 +38,6 @@ class Plan:
     steps: tuple[PlannedStep, ...]
     save: tuple[SaveSettings, ...]
     frames: int
-    faces: tuple[Face, ...] = ()
 
     @property
     def streams(self) -> bool:

@@ -137,12 +137,19 @@ class Extend:
 class Recolor:
     """Pointwise color operations, folded into the fewest tables and matrices.
 
-    With ``enhance`` the corrections that the picture's own histogram asks for come first.
+    With ``enhance`` the corrections that the picture's own histogram asks for come first. ``gray`` says that
+    the picture has one band, so that what only concerns colors is left out.
     """
 
     steps: tuple[ColorStep, ...]
     enhance: bool
     phase: str
+    gray: bool = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is left to do to the picture, for all that is known of it."""
+        return not self.enhance and not fold(self.steps, gray=self.gray)
 
     @property
     def rereads(self) -> bool:
@@ -152,7 +159,7 @@ class Recolor:
     @property
     def text(self) -> str:
         measured = ["corrections measured on the picture"] if self.enhance else []
-        return "; ".join(measured + [block.summary for block in fold(self.steps)])
+        return "; ".join(measured + [block.summary for block in fold(self.steps, gray=self.gray)])
 
 
 @attrs.frozen

@@ -1,0 +1,135 @@
+"""The order of a plan is that of the contract, and it shows what will be done to the picture at hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from imgsvc_core import PHASES, ImgsvcError, parse
+from imgsvc_core.faces import Face
+from imgsvc_core.info import ImageInfo
+from imgsvc_core.plan import building, compile_plan
+from imgsvc_core.plan.building import StepBuilder
+from imgsvc_core.plan.steps import Recolor
+from imgsvc_core.spec import FILTERS, OPERATIONS, Spec
+from tests.spec.strategies import specs
+
+PHOTO = ImageInfo(format="jpg", width=640, height=480, colorspace="srgb", depth=8, bytes=90_000)
+GRAY = attrs.evolve(PHOTO, colorspace="gray")
+CONTRACT = (
+    "orient", "flip", "rotate", "crop", "resize", "scale", "auto", "adjust", "filter", "mask", "padding",
+    "border", "watermark", "opacity", "output",
+)  # fmt: skip
+
+EVERYTHING: dict[str, Any] = {
+    "output": {"format": "jpg"},
+    "watermark": {"id": "a"},
+    "border": {"size": 3},
+    "padding": {"size": 5},
+    "mask": {"shape": "ellipse"},
+    "stylize": {"vignette": {"value": 50, "radius": 20}, "blur": {"mode": "zoom", "value": 5}},
+    "adjust": {"opacity": 0.5, "sharpen": 20},
+    "auto": {"enhance": True},
+    "scale": {"size": 0.5},
+    "resize": {"width": 300, "height": 300, "mode": "fit"},
+    "crop": {"width": 600, "height": 400},
+    "rotate": {"angle": 10},
+    "flip": {"horizontal": True},
+}
+
+
+def phases(request: dict[str, Any], info: ImageInfo = PHOTO) -> list[str]:
+    return [line["phase"] for line in compile_plan(parse(request), info).lines()]
+
+
+def texts(request: dict[str, Any], info: ImageInfo = PHOTO) -> list[str]:
+    return [line["text"] for line in compile_plan(parse(request), info).lines()[1:-1]]
+
+
+def test_the_phases_are_those_of_the_contract() -> None:
+    assert PHASES == CONTRACT
+    assert tuple(OPERATIONS) == tuple(name for name in PHASES if name in OPERATIONS)
+    assert [item.key for item in FILTERS] == [
+        "isolate", "monochrome", "sepia", "duotone", "blur", "pixellate", "vignette", "halftone",
+    ]  # fmt: skip
+
+
+def test_everything_at_once_is_planned_in_the_order_of_the_phases() -> None:
+    found = list(dict.fromkeys(phases(EVERYTHING)))
+    expected = [phase for phase in PHASES if phase != "orient"]
+    assert found == ["load", *expected]
+    assert phases({}, attrs.evolve(PHOTO, orientation=6)) == ["load", "orient", "output"]
+
+
+@given(specs())
+def test_every_plan_has_the_order_of_the_phases(spec: Spec) -> None:
+    try:
+        lines = compile_plan(spec, PHOTO).lines()[1:]
+    except ImgsvcError:
+        return
+    places = [PHASES.index(line["phase"]) for line in lines]
+    assert places == sorted(places)
+    assert all(line["text"] for line in lines)
+
+
+def test_the_order_comes_from_the_phases_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    backwards = PHASES[:6] + PHASES[6:-1][::-1] + PHASES[-1:]
+    monkeypatch.setattr(building, "PHASES", backwards)
+    found = [phase for phase in dict.fromkeys(phases(EVERYTHING)) if phase in PHASES[6:-1]]
+    assert found == list(PHASES[6:-1][::-1])
+
+
+def test_grey_pictures_get_no_step_that_only_concerns_colors() -> None:
+    assert texts({"adjust": {"saturation": 50, "vibrance": 20}}, GRAY) == []
+    assert texts({"adjust": {"saturation": 50, "contrast": 10}}, GRAY) == ["tone LUT of LUT of contrast 10"]
+    assert texts({"adjust": {"saturation": 50}}) == ["matrix of saturation 50"]
+
+
+def test_color_that_comes_into_a_grey_picture_is_planned_for() -> None:
+    colored = [
+        {"sepia": {"value": 50}},
+        {"blur": {"mode": "zoom", "value": 5}},
+        {"isolate": {"color": "F00"}},
+    ]
+    assert (
+        texts({"filter": colored}, GRAY)[-1]
+        == "matrix of isolate FF0000 0.2, weighted by nearness to the color"
+    )
+    assert len(texts({"filter": colored[1:]}, GRAY)) == 1
+    padded = {
+        "resize": {"width": 700, "height": 700, "mode": "fill", "background": "F00"},
+        "adjust": {"hue": 5},
+    }
+    assert texts(padded, GRAY)[-1] == "matrix of hue 5"
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"filter": {"monochrome": {"value": 50, "color": "00FF0000"}}},
+        {"filter": [{"monochrome": {"value": 50, "color": "00FF0000"}}, {"sepia": {"value": 0}}]},
+    ],
+)
+def test_what_does_nothing_is_no_stage(request_: dict[str, Any]) -> None:
+    assert texts(request_) == []
+    assert texts(request_, GRAY) == []
+
+
+@given(specs(), st.lists(st.builds(
+    Face, st.integers(0, 600), st.integers(0, 440), st.integers(1, 40), st.integers(1, 40), st.floats(0, 9)
+), max_size=3))  # fmt: skip
+def test_faces_lie_in_the_frame(spec: Spec, faces: list[Face]) -> None:
+    try:
+        built = StepBuilder(spec.simplified(), PHOTO, faces, [(3, 5), (7, 0)])
+    except ImgsvcError:
+        return
+    for face in built.faces:
+        assert face.left >= 0
+        assert face.top >= 0
+        assert face.left + face.width <= built.size.width
+        assert face.top + face.height <= built.size.height
+    assert not any(isinstance(step, Recolor) and step.idle for step in built.steps)
