@@ -66,14 +66,14 @@ def test_everything_at_once_is_planned_in_the_order_of_the_phases() -> None:
 
 
 @given(specs())
-def test_every_plan_has_the_order_of_the_phases(spec: Spec) -> None:
+def test_every_request_has_the_order_of_the_phases(spec: Spec) -> None:
     try:
-        lines = compile_plan(spec, PHOTO).lines()[1:]
+        built = StepBuilder(spec.simplified(), PHOTO, ()).steps
     except ImgsvcError:
         return
-    places = [PHASES.index(line["phase"]) for line in lines]
+    places = [PHASES.index(step.phase) for step in built]
     assert places == sorted(places)
-    assert all(line["text"] for line in lines)
+    assert all(step.text for step in built)
 
 
 def test_the_order_comes_from_the_phases_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
