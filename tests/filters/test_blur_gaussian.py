@@ -43,6 +43,40 @@ def test_agrees_with_an_independent_gaussian(sigma: float) -> None:
     assert fine.std() < 0.1
 
 
+def checkerboard(side: int, cell: int) -> np.ndarray:
+    y, x = np.mgrid[0:side, 0:side] // cell
+    return ((x + y) % 2 * 255).astype(np.uint8)[..., None]
+
+
+def noise(side: int) -> np.ndarray:
+    return np.random.default_rng(1).integers(0, 2, (side, side, 1), np.uint8) * np.uint8(255)
+
+
+HARD = {
+    "fine checks": checkerboard(320, 1),
+    "checks": checkerboard(320, 8),
+    "coarse checks": checkerboard(320, 32),
+    "noise": noise(320),
+    "astronaut": astronaut()[:320, :320],
+}
+
+
+@pytest.mark.parametrize("what", HARD)
+@pytest.mark.parametrize("sigma", [3.1, 3.9, 24.2, 28.1, 45.5, 48, 56.1, 90.6, 113])
+def test_agrees_on_the_hardest_pictures_where_the_method_changes(what: str, sigma: float) -> None:
+    expected = scipy_blur(HARD[what], sigma)
+    found = gaussian_blur(as_vips(HARD[what]), sigma).numpy().reshape(expected.shape)
+    assert np.abs(found - expected).max() < 1.5
+
+
+@pytest.mark.parametrize("what", HARD)
+@pytest.mark.parametrize("sigma", [6.01, 7, 7.9, 8.1, 10.6, 14.1, 45.5])
+def test_agrees_on_the_hardest_deep_pictures(what: str, sigma: float) -> None:
+    expected = scipy_blur(HARD[what], sigma)
+    found = gaussian_blur(as_vips(deep(HARD[what])), sigma).numpy().reshape(expected.shape) / 257
+    assert np.abs(found - expected).max() < 1.1
+
+
 @pytest.mark.parametrize("sigma", [2.0, 9.0, 40.0])
 def test_step_edges_at_the_border_are_clamped(sigma: float) -> None:
     pixels = np.zeros((120, 160, 1), np.uint8)

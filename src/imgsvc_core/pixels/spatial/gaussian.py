@@ -14,11 +14,12 @@ NEGLIGIBLE_SIGMA = 0.2
 """Below this no pixel changes, not even in 16 bits."""
 
 _WIDE_SIGMA = 24.0
-_WIDE_SIGMA_DEEP = 6.0
+_WIDE_SIGMA_DEEP = 8.0
 """Beyond these the detour over a smaller picture is faster; convolution of 16 bits is not vectorised."""
 
-_SMALL_SIGMA = 4.0
-"""About what is left to blur in the smaller picture: enough to hide that it was made smaller."""
+_SMALL_SIGMA = 3.5
+_SMALL_SIGMA_DEEP = 4.0
+"""At least this much is left to blur in the smaller picture, which hides that it was made smaller."""
 
 
 def gaussian_blur(image: pyvips.Image, sigma: float) -> pyvips.Image:
@@ -41,27 +42,47 @@ def _blur_narrow(image: pyvips.Image, sigma: float) -> pyvips.Image:
 def _blur_wide(image: pyvips.Image, sigma: float) -> pyvips.Image:
     """Shrink, blur and enlarge 8 bits; the three together have the variance of the Gaussian asked for.
 
-    The factor is a power of two. Rows are enlarged while there are few of them; columns by repeating pixels
-    and averaging them again, which is linear interpolation too, with a mask whose sum is a power of two:
-    what convolution does fastest, and exactly. Averaging and either way to enlarge add factor^2 / 4.
+    Linear weights keep where the light was; means of boxes would lose that, and err near the borders.
+    The factor is a power of two. Rows are enlarged linearly while there are few of them; columns by repeating
+    pixels and averaging them twice, a quadratic spline, with a mask whose sum is a power of two: what
+    convolution does fastest, and exactly.
     """
-    factor = 2 ** round(math.log2(sigma / _SMALL_SIGMA))
-    small, margin = _shrunk((image.cast("ushort") << 8).cast("ushort"), sigma, factor)
-    small = convolve(small, gaussian_weights(math.sqrt(sigma**2 - factor**2 / 4) / factor), both_ways=True)
+    factor = 2 ** int(math.log2(sigma / _SMALL_SIGMA))
+    framed, margin = _framed(image, sigma, factor)
+    small = framed.reduce(factor, factor, kernel="linear").cast("ushort") << 8
+    small = small.cast("ushort").copy_memory()
+    across = sigma**2 - 2 * _triangle_variance(factor)
+    down = sigma**2 - _triangle_variance(factor) - 3 * _box_variance(factor)
+    small = convolve(small, gaussian_weights(math.sqrt(across) / factor))
+    small = convolve(small, gaussian_weights(math.sqrt(down) / factor).T)
     wide = _enlarged(small.copy_memory(), factor, 1, margin, image.width, small.height)
-    wide = (wide + 128).cast("ushort").cast("uchar", shift=True).copy_memory()
-    ramp = pyvips.Image.new_from_array([[1], *[[2]] * (factor - 1), [1]], scale=2 * factor)
+    # Halves are rounded up in shrinking and in averaging: together by 1 / factor^2 of a level, taken off here.
+    wide = (wide + (128 - 256 // factor**2)).cast("ushort").cast("uchar", shift=True).copy_memory()
     tall = wide.zoom(1, factor).crop(0, margin - factor, image.width, image.height + 2 * factor)
-    smooth = tall.conv(ramp, precision="integer").crop(0, factor, image.width, image.height)
+    twice = [[factor - abs(place)] for place in range(1 - factor, factor)]
+    mask = pyvips.Image.new_from_array(twice, scale=factor**2)
+    smooth = tall.conv(mask, precision="integer").crop(0, factor, image.width, image.height)
     return smooth.copy(interpretation=image.interpretation)
 
 
 def _blur_wide_deep(image: pyvips.Image, sigma: float) -> pyvips.Image:
-    """The same for 16 bits, enlarged both ways by interpolation."""
-    factor = max(2, int(sigma // _SMALL_SIGMA))
-    small, margin = _shrunk(image, sigma, factor)
-    small = convolve(small, gaussian_weights(math.sqrt(sigma**2 - factor**2 / 4) / factor), both_ways=True)
+    """The same for 16 bits, in floating point, with any factor, and enlarged linearly both ways."""
+    factor = int(sigma / _SMALL_SIGMA_DEEP)
+    framed, margin = _framed(image, sigma, factor)
+    small = framed.cast("float").reduce(factor, factor, kernel="linear")
+    rest = math.sqrt(sigma**2 - 2 * _triangle_variance(factor)) / factor
+    small = convolve(small.rint().cast("ushort"), gaussian_weights(rest), both_ways=True)
     return _enlarged(small.copy_memory(), factor, factor, margin, image.width, image.height)
+
+
+def _box_variance(side: int) -> float:
+    """Variance of the mean of so many pixels in a row."""
+    return (side**2 - 1) / 12
+
+
+def _triangle_variance(factor: int) -> float:
+    """Variance of reducing linearly, and the mean one of enlarging linearly, in pixels of the larger side."""
+    return factor**2 / 6 + (1 / 12 if factor % 2 == 0 else -1 / 6)
 
 
 def _enlarged(
@@ -78,9 +99,8 @@ def _enlarged(
     )
 
 
-def _shrunk(image: pyvips.Image, sigma: float, factor: int) -> tuple[pyvips.Image, int]:
-    """The picture with a margin as wide as the blur reaches, shrunk; and that margin in pixels before."""
+def _framed(image: pyvips.Image, sigma: float, factor: int) -> tuple[pyvips.Image, int]:
+    """The picture with a margin as wide as the blur reaches, and that margin; all divisible by a factor."""
     margin = math.ceil(GAUSSIAN_REACH * sigma / factor) * factor
     columns, rows = (math.ceil(side / factor) * factor + 2 * margin for side in (image.width, image.height))
-    framed = image.embed(margin, margin, columns, rows, extend="copy")
-    return framed.shrink(factor, factor), margin
+    return image.embed(margin, margin, columns, rows, extend="copy"), margin

@@ -18,8 +18,8 @@ GAUSSIAN_REACH = 3.5
 _VECTOR_LARGEST = 63
 """libvips' vector convolution of 8-bit pictures keeps coefficients of seven bits, sign included."""
 
-_BROAD_PEAK = 0.135
-"""Largest weight that such coefficients represent to about a level: a Gaussian of three pixels."""
+_BROAD_PEAK = 0.1
+"""Largest weight that such coefficients represent to about a level: a Gaussian of four pixels."""
 
 _SAMPLES = 16
 """Points of a line looked at in each pixel."""
