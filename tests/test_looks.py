@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import pyvips
 
 import imgsvc_core as imgsvc
+from tests.adjust.exact import decode, encode
 from tests.support.golden import GoldenCheck
 from tests.support.photos import as_vips, astronaut
 
@@ -34,7 +36,6 @@ LOOKS: dict[str, dict[str, Any]] = {
     "filter-monochrome": {"filter": {"monochrome": {"value": 80, "color": "4060FF"}}},
     "filter-duotone": {"filter": {"duotone": {"light": "FFE0A0", "dark": "102060"}}},
     "filter-isolate": {"filter": {"isolate": {"color": "E05020", "threshold": 0.15}}},
-    "auto-enhance": {"adjust": {}, "auto": {"enhance": True}},
     "everything": {
         "adjust": {"temperature": 30, "contrast": 20, "vibrance": 40, "sharpen": 40},
         "filter": [{"sepia": {"value": 30}}, {"vignette": {"value": 80, "radius": 40}}],
@@ -51,6 +52,15 @@ def test_the_look_is_the_golden_one(name: str, check_golden: GoldenCheck) -> Non
     data = imgsvc.process(portrait, request).data
     assert data is not None
     check_golden(name, pyvips.Image.new_from_buffer(data, ""))
+
+
+def test_enhancement_is_the_golden_one(check_golden: GoldenCheck) -> None:
+    light = decode(astronaut() / 255) * (0.5, 0.4, 0.3)
+    dark_and_warm = np.rint(encode(light) * 255).astype(np.uint8)
+    request = {"auto": {"enhance": True}, "resize": {"width": 160}, "output": {"format": "png"}}
+    data = imgsvc.process(dark_and_warm, request).data
+    assert data is not None
+    check_golden("auto-enhance", pyvips.Image.new_from_buffer(data, ""))
 
 
 def test_a_golden_picture_notices_a_change(check_golden: GoldenCheck) -> None:

@@ -32,18 +32,33 @@ ENHANCE_TAIL: Final = 0.5
 """Percent of the tones at each end that ``enhance`` may clip."""
 
 ENHANCE_MARGIN: Final = 0.01
-"""How far the ends of the tones may be from black and white without a correction."""
+"""Tones nearer to white than this are clipped, and a median nearer to mid grey needs no correction."""
 
 ENHANCE_MIN_RANGE: Final = 0.1
 """Range of tones below which a picture counts as flat and keeps its levels."""
 
-ENHANCE_MAX_GAIN: Final = 4.0
-"""Largest gain of light, two stops, so that noise in the dark does not become the picture."""
+ENHANCE_MAX_STOPS: Final = 2.0
+"""Largest gain of light, so that noise in the dark does not become the picture."""
+
+ENHANCE_STOPS_DOUBT: Final = 0.45
+"""Missing stops up to which a picture may be meant to be as dark as it is."""
+
+ENHANCE_INSET_DOUBT: Final = 0.05
+"""Distance of both ends of the tones from black and white up to which a picture may be meant to be soft."""
+
+ENHANCE_MAX_INSET: Final = 0.3
+"""Largest such distance that is stretched away: 2.5 times the contrast, so that fog keeps being fog."""
+
+ENHANCE_HAZE_DOUBT: Final = 0.15
+"""Distance of the dark end alone from black up to which it may be meant."""
+
+ENHANCE_MUCH_CLIPPED: Final = 0.6
+"""Part of the pixels at white from which a picture surely got too much light."""
 
 ENHANCE_MID_TONE: Final = 0.5
 """Median luma above which a picture counts as too bright."""
 
-ENHANCE_MID_STRENGTH: Final = 0.75
+ENHANCE_MID_STRENGTH: Final = 0.6
 """Part of the excess above it that is taken away."""
 
 ENHANCE_CAST_STRENGTH: Final = 0.8
@@ -52,13 +67,22 @@ ENHANCE_CAST_STRENGTH: Final = 0.8
 ENHANCE_BRIGHT_PERCENTILE: Final = 96
 """Luma percentile from which pixels count as highlights, which tend to have the color of the light."""
 
-ENHANCE_NEAR_GRAY: Final = 0.5
-"""HSV saturation up to which highlights and mid tones tell something about the color of the light."""
+ENHANCE_NEAR_GRAY: Final = 0.3
+"""HSV saturation up to which mid tones tell something about the color of the light."""
+
+ENHANCE_MUCH_GRAY: Final = 0.25
+"""Part of the pixels that such mid tones must be, lest a brown cat is taken for a grey one."""
+
+ENHANCE_COLORED_LIGHT: Final = 0.5
+"""Saturation of linear light from which highlights have a color of their own."""
 
 ENHANCE_MIN_CAST: Final = 0.01
 """Gains nearer to 1 than this are no cast."""
 
-ENHANCE_CHROMA: Final = 0.2
+ENHANCE_MIN_CHROMA: Final = 0.05
+"""Mean chroma below which there is no color to enliven."""
+
+ENHANCE_CHROMA: Final = 0.12
 """Mean chroma below which colors are enlivened."""
 
 ENHANCE_MAX_VIBRANCE: Final = 20
