@@ -52,6 +52,23 @@ def test_agrees_with_the_mean_of_shifted_pictures(angle: float, length: int) -> 
     assert abs(error.mean()) < 0.1
 
 
+@pytest.mark.parametrize("angle", [5, 17, 37, 60, 77, 101, 144, 160])
+@pytest.mark.parametrize("length", [100, 150, 210, 333])
+def test_long_streaks_have_their_angle_and_length(angle: float, length: int) -> None:
+    """By the moments of what becomes of a dot: a line of length l has the variance l^2 / 12."""
+    middle = length + 20
+    dot = np.zeros((2 * middle + 1, 2 * middle + 1), np.uint16)
+    dot[middle, middle] = 65535
+    light = motion_blur(as_vips(dot), length, angle).numpy().reshape(dot.shape).astype(float)
+    light /= light.sum()
+    y, x = np.mgrid[middle : -middle - 1 : -1, -middle : middle + 1]
+    covariance = np.array([[(light * x * x).sum(), (light * x * y).sum()], [0, (light * y * y).sum()]])
+    variances, axes = np.linalg.eigh(covariance, UPLO="U")
+    found = np.degrees(np.arctan2(axes[1, 1], axes[0, 1]))
+    assert abs((found - angle + 90) % 180 - 90) < 0.3
+    assert np.sqrt(12 * variances[1]) == pytest.approx(length, rel=0.006)
+
+
 def test_angles_run_counter_clockwise_from_the_right() -> None:
     dot = np.zeros((61, 61), np.uint8)
     dot[30, 30] = 255

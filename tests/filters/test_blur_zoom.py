@@ -37,14 +37,14 @@ def mean_of_magnifications(pixels: np.ndarray, depth: float, count: int = 200) -
     )
 
 
-@pytest.mark.parametrize("depth", [0.02, 0.08, 0.2])
+@pytest.mark.parametrize("depth", [0.004, 0.01, 0.02, 0.08, 0.2])
 def test_agrees_with_the_mean_of_magnified_pictures(depth: float) -> None:
     pixels = ndimage.gaussian_filter(coffee()[:, :, 1].astype(float), 1.5).round()
     expected = mean_of_magnifications(pixels, depth)
     shallow = as_pixels(zoom_blur(as_vips(pixels.astype(np.uint8)), depth)) - expected
     fine = as_pixels(zoom_blur(as_vips(deep(pixels)), depth)) / 257 - expected
-    assert shallow.std() < 1
-    assert fine.std() < 1
+    assert shallow.std() < 0.7
+    assert fine.std() < 0.7
     assert abs(shallow.mean()) < 0.3
     assert abs(fine.mean()) < 0.3
 
@@ -66,7 +66,7 @@ def test_the_centre_is_fixed(size: tuple[int, int]) -> None:
     pixels = np.zeros((height, width), np.uint8)
     pixels[(height - 1) // 2 : height // 2 + 1, (width - 1) // 2 : width // 2 + 1] = 255
     result = as_pixels(zoom_blur(as_vips(pixels), 0.15)).astype(int)
-    assert result[height // 2, width // 2] == result.max() > 100
+    assert result[height // 2, width // 2] == result.max() >= 235
     assert np.abs(result - result[::-1]).max() <= 2
     assert np.abs(result - result[:, ::-1]).max() <= 2
     assert not result[: height // 2 - 3].any()

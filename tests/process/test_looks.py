@@ -66,7 +66,7 @@ def test_zoom_blur_100_travels_a_fifth_of_the_way_to_the_centre(pixels: Pixels) 
             smooth.astype(float), factors, center * (1 - factors), order=1, mode="nearest"
         )
     found = levels(smooth, filter={"blur": {"mode": "zoom", "value": 50}})
-    assert (found - expected / count).std() < 1.6
+    assert (found - expected / count).std() < 0.8
 
 
 @SHAPES

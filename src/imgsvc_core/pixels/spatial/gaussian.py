@@ -56,7 +56,7 @@ def _blur_wide(image: pyvips.Image, sigma: float) -> pyvips.Image:
     small = convolve(small, gaussian_weights(math.sqrt(across) / factor))
     small = convolve(small, gaussian_weights(math.sqrt(down) / factor).T)
     wide = _enlarged(small.copy_memory(), factor, 1, margin, image.width, small.height)
-    # Halves are rounded up in shrinking and in averaging: together by 1 / factor^2 of a level, taken off here.
+    # Halves are rounded up in shrinking and in averaging: by 1 / factor^2 of a level, taken off here.
     wide = (wide + (128 - 256 // factor**2)).cast("ushort").cast("uchar", shift=True).copy_memory()
     tall = wide.zoom(1, factor).crop(0, margin - factor, image.width, image.height + 2 * factor)
     twice = [[factor - abs(place)] for place in range(1 - factor, factor)]

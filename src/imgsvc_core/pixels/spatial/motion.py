@@ -13,8 +13,8 @@ _LARGEST_MASK = 900
 _LARGEST_PIECE = 128
 """A line whose mask has a larger area, or which is longer, is put together from shorter ones."""
 
-_CHOICES = 4
-"""Numbers of pieces that are tried to get close to the angle and the length asked for."""
+_CHOICES = 6
+"""Numbers of pieces that are tried to set them end to end without gaps."""
 
 
 def motion_blur(image: pyvips.Image, length: float, angle: float) -> pyvips.Image:
@@ -34,36 +34,47 @@ def motion_blur(image: pyvips.Image, length: float, angle: float) -> pyvips.Imag
 
 def _long_smear(image: pyvips.Image, across: float, down: float) -> pyvips.Image:
     """Blur along a short line, then average copies of the result set end to end along the long one."""
-    pieces, step_x, step_y = _pieces(across, down)
-    middle = (pieces - 1) // 2
-    margin_x, margin_y = middle * abs(step_x), middle * abs(step_y)
+    pieces = _pieces(across, down)
+    places = _places(across, down, pieces)
+    margin_x, margin_y = abs(places[0][0]), abs(places[0][1])
     # The border is added before blurring, so that the blur outside is right as well.
     framed = image.embed(
         margin_x, margin_y, image.width + 2 * margin_x, image.height + 2 * margin_y, extend="copy"
     )
-    smeared = convolve(framed, line_weights(step_x, step_y)).copy_memory()
-    copies = [
-        smeared.crop(margin_x + place * step_x, margin_y + place * step_y, image.width, image.height)
-        for place in range(-middle, middle + 1)
-    ]
+    smeared = convolve(framed, line_weights(across / pieces, down / pieces)).copy_memory()
+    copies = [smeared.crop(margin_x + x, margin_y + y, image.width, image.height) for x, y in places]
     return (pyvips.Image.sum(copies) * (1 / pieces)).rint().cast(image.format)
 
 
-def _pieces(across: float, down: float) -> tuple[int, int, int]:
-    """An odd number of pieces, and the step from one to the next in whole pixels: then nothing is resampled.
+def _places(across: float, down: float, pieces: int) -> list[tuple[int, int]]:
+    """Where the pieces of a line lie: in whole pixels, so that nothing is resampled, as near as can be."""
+    middle = (pieces - 1) // 2
+    return [
+        (round(place * across / pieces), round(place * down / pieces)) for place in range(-middle, middle + 1)
+    ]
 
-    Of a few numbers, the one whose steps together come closest to the line asked for.
-    """
+
+def _pieces(across: float, down: float) -> int:
+    """An odd number of pieces, of a few the one that keeps angle and length best."""
     fewest = 3
     while not _fits(across / fewest, down / fewest):
         fewest += 2
-    choices = [
-        (count, round(across / count), round(down / count))
-        for count in range(fewest, fewest + 2 * _CHOICES, 2)
-    ]
-    return min(
-        choices, key=lambda choice: math.dist((across, down), (choice[0] * choice[1], choice[0] * choice[2]))
-    )
+
+    def leverage(pieces: int) -> float:
+        """By how many pixels the places, the outer ones above all, turn and stretch the line."""
+        middle = (pieces - 1) // 2
+        levers = range(-middle, middle + 1)
+        x, y = (
+            sum(
+                lever * place[axis]
+                for lever, place in zip(levers, _places(across, down, pieces), strict=True)
+            )
+            for axis in (0, 1)
+        )
+        squares = sum(lever**2 for lever in levers) / pieces
+        return math.dist((x / squares, y / squares), (across, down))
+
+    return min(range(fewest, fewest + 2 * _CHOICES, 2), key=leverage)
 
 
 def _fits(across: float, down: float) -> bool:

@@ -12,6 +12,12 @@ from imgsvc_core.pixels.spatial.premultiplied import on_premultiplied
 _STEP = 1.5
 """Distance in pixels, at the corners, of two samples of a streak."""
 
+_LONG_TRAVEL = 24.0
+"""Travel in pixels from which sizes may be rounded to whole pixels between two passes."""
+
+_BLURRING_FACTOR = 1.004
+"""Factor from which `reduce`, which averages what it leaves out, would blur the centre visibly."""
+
 
 def zoom_blur(image: pyvips.Image, depth: float) -> pyvips.Image:
     """The mean over log-spaced magnifications from 1 to 1 / (1 - ``depth``) about the centre.
@@ -28,47 +34,55 @@ def _zoom(image: pyvips.Image, depth: float, travel: float) -> pyvips.Image:
     """Enlarge once, then average the picture with itself, shrunk a little, again and again.
 
     Each pass doubles the number of magnifications in the mean: with the factors S^(1/2), S^(1/4), ... for
-    the largest magnification S, n passes give the 2^n powers of S^(1/2^n). Shrinking is many times faster
-    than enlarging, and each pass leaves a smaller picture.
+    the largest magnification S, n passes give the 2^n powers S^((k + 1/2) / 2^n), the middles of even steps.
+    Each pass leaves a smaller picture.
     """
     passes = max(1, math.ceil(math.log2(travel / _STEP)))
     largest = 1 / (1 - depth)
     factors = [largest ** (2**-step) for step in range(1, passes + 1)]
-    sizes = _sizes((image.width, image.height), factors)
-    blurred = _interpolate(image, *sizes[0]).copy_memory()
-    for step, (width, height) in enumerate(sizes[1:]):
-        if (blurred.width, blurred.height) == (width, height):
-            continue
+    deep = is_deep(image)
+    exact = [deep or travel < _LONG_TRAVEL or factor > _BLURRING_FACTOR for factor in factors]
+    sizes = _sizes((image.width, image.height), factors, exact)
+    # Few passes hide no rounding of eight bits.
+    fine = not deep and travel < _LONG_TRAVEL
+    source = (image.cast("ushort") << 8).cast("ushort") if fine else image
+    # Sizes are rounded up, by at most a pixel a pass, to which the border is continued.
+    framed = source.embed(
+        passes, passes, source.width + 2 * passes, source.height + 2 * passes, extend="copy"
+    )
+    blurred = _magnified(framed, largest ** (1 - 2.0 ** -(passes + 1)), *sizes[0]).copy_memory()
+    for step, (factor, (width, height)) in enumerate(zip(factors, sizes[1:], strict=True)):
         left, top = (blurred.width - width) // 2, (blurred.height - height) // 2
         nearer = blurred.crop(left, top, width, height)
-        farther = _shrink(blurred, width, height)
+        if exact[step]:
+            farther = _magnified(blurred, 1 / factor, width, height)
+        else:  # vectorised, but by whole pixels
+            farther = blurred.reduce(blurred.width / width, blurred.height / height, kernel="linear")
         # Rounding up and down in turn keeps the mean.
-        blurred = ((nearer + farther + step % 2) >> 1).cast(image.format).copy_memory()
+        blurred = ((nearer + farther + step % 2) >> 1).cast(source.format).copy_memory()
+    if fine:
+        blurred = ((blurred + 128) >> 8).cast("uchar").copy(interpretation=image.interpretation)
     return blurred
 
 
-def _sizes(final: tuple[int, int], factors: list[float]) -> list[tuple[int, int]]:
+def _sizes(final: tuple[int, int], factors: list[float], exact: list[bool]) -> list[tuple[int, int]]:
     """The size before each pass and after the last; they shrink evenly, so that the centre stays."""
     sizes = [final]
-    for factor in reversed(factors):
-        width, height = (side + 2 * round(side * (factor - 1) / 2) for side in sizes[0])
-        sizes.insert(0, (width, height))
+    for factor, enough in zip(reversed(factors), reversed(exact), strict=True):
+        margins = (side * (factor - 1) / 2 for side in sizes[0])
+        across, down = (math.ceil(margin) if enough else round(margin) for margin in margins)
+        sizes.insert(0, (sizes[0][0] + 2 * across, sizes[0][1] + 2 * down))
     return sizes
 
 
-def _shrink(image: pyvips.Image, width: int, height: int) -> pyvips.Image:
-    # `reduce` is vectorised for 8 bits; with 16 it is slower than interpolation and darkens flat fields.
-    if is_deep(image):
-        return _interpolate(image, width, height)
-    return image.reduce(image.width / width, image.height / height, kernel="linear")
-
-
-def _interpolate(image: pyvips.Image, width: int, height: int) -> pyvips.Image:
-    scale_x, scale_y = width / image.width, height / image.height
+def _magnified(image: pyvips.Image, scale: float, width: int, height: int) -> pyvips.Image:
+    """The middle part of a size, of the picture magnified about its centre."""
     return image.affine(
-        [scale_x, 0, 0, scale_y],
-        odx=(scale_x - 1) / 2,
-        ody=(scale_y - 1) / 2,
+        [scale, 0, 0, scale],
+        idx=-(image.width - 1) / 2,
+        idy=-(image.height - 1) / 2,
+        odx=(width - 1) / 2,
+        ody=(height - 1) / 2,
         oarea=[0, 0, width, height],
         interpolate=pyvips.Interpolate.new("bilinear"),
         extend="copy",
