@@ -217,12 +217,14 @@ _channel = st.integers(0, 255)
 _color = st.builds(Color, _channel, _channel, _channel, _channel)
 _opaque = st.builds(Color, _channel, _channel, _channel)
 _vivid = _opaque.filter(lambda c: max(c.rgb) > 0 and (max(c.rgb) - min(c.rgb)) / max(c.rgb) > 0.15)
-_filters = st.tuples(
-    st.none() | st.builds(Isolate, color=_vivid, threshold=st.floats(0, 1)),
-    st.none() | st.builds(Monochrome, value=st.floats(0, 100), color=_color),
-    st.none() | st.builds(Sepia, value=st.floats(0, 100)),
-    st.none() | st.builds(Duotone, light=_opaque, dark=_opaque),
-)
+_isolate = st.builds(Isolate, color=_vivid, threshold=st.floats(0, 1))
+_monochrome = st.builds(Monochrome, value=st.floats(0, 100), color=_color)
+_sepia = st.builds(Sepia, value=st.floats(0, 100))
+_duotone = st.builds(Duotone, light=_opaque, dark=_opaque)
+_object = st.tuples(*(st.none() | item for item in (_isolate, _monochrome, _sepia, _duotone)))
+_array = st.lists(_isolate | _monochrome | _sepia | _duotone, max_size=5).map(tuple)
+_filters = _object | _array
+"""As an object, at most one of each in the fixed order; or as an array, in any order and with repeats."""
 
 
 def gains(adjust: dict[str, Any]) -> dict[str, Any]:
