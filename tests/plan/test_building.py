@@ -119,6 +119,20 @@ def test_what_does_nothing_is_no_stage(request_: dict[str, Any]) -> None:
     assert texts(request_, GRAY) == []
 
 
+def test_after_a_smart_crop_gravity_does_not_depend_on_faces() -> None:
+    """Where they are is known only when the pixels are there, and the plan has been made by then."""
+    spec = parse(
+        {
+            "crop": {"mode": "smart", "width": 300, "height": 300},
+            "resize": {"width": 50, "height": 100, "mode": "fit", "gravity": "face"},
+        }
+    )
+    faces = [Face(200, 150, 60, 60, 1.0)]
+    planned, rendered = StepBuilder(spec, PHOTO, faces), StepBuilder(spec, PHOTO, faces, [(130, 100)])
+    assert planned.steps == rendered.steps
+    assert rendered.faces == (Face(0, 17, 18, 20, 1.0),)
+
+
 @given(specs(), st.lists(st.builds(
     Face, st.integers(0, 600), st.integers(0, 440), st.integers(1, 40), st.integers(1, 40), st.floats(0, 9)
 ), max_size=3))  # fmt: skip

@@ -88,6 +88,11 @@ def test_a_face_at_the_edge_ends_there() -> None:
     assert 15 < face.height < face.width - 15
 
 
+def test_a_face_whose_middle_is_cut_off_is_gone() -> None:
+    part = {"x": LARGE[0] + 100, "y": LARGE[1] + 125, "width": 250, "height": 250}
+    assert process(gathering(), {"crop": part, "resize": {"width": 100, "height": 100, **FACE}})[1] == ()
+
+
 def test_gravity_does_not_follow_faces_that_were_cropped_away() -> None:
     between = {"x": 340, "y": 0, "width": 200, "height": 560}
     steered, found = process(gathering(), {"crop": between, "resize": {"width": 50, "height": 280, **FACE}})
@@ -110,7 +115,8 @@ def test_a_smart_crop_is_the_attention_of_libvips() -> None:
 @pytest.mark.parametrize("orientation", [1, 6])
 @pytest.mark.parametrize("reduced", [False, True], ids=["whole", "reduced by the decoder"])
 def test_after_a_smart_crop_the_faces_are_where_they_are_seen(orientation: int, reduced: bool) -> None:
-    large = as_vips(gathering()).resize(2).numpy()
+    mirrored = np.pad(gathering()[:, ::-1], ((90, 0), (40, 60), (0, 0)), constant_values=120)
+    large = as_vips(mirrored).resize(2).numpy()
     source = stored_with_orientation(large, orientation)
     if reduced:
         source = pyvips.Image.new_from_buffer(source, "").jpegsave_buffer(Q=95, keep="exif")
