@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _LINE_SECONDS = 5.0
 _MANIFEST = click.option(
     "--manifest", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="Where the batch remembers. [default: .imgsvc-batch.sqlite in the target]",
+    help="Where the batch remembers. [default: .imgsvc-batch.sqlite in the target; for a URL, a file here]",
 )  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def batch() -> None:
     "--variant", "variants", multiple=True, metavar="NAME=FILE", help="A named request; may be repeated."
 )
 @click.option(
-    "--name", "template", metavar="TEMPLATE", help="Names of results, such as {stem}-{width}.{format}."
+    "--name", "template", metavar="TEMPLATE", help="Names of results, such as {stem}-{variant}.{format}."
 )
 @_MANIFEST
 @click.option("--workers", type=click.IntRange(1), help="Processes. [default: one for each core]")
@@ -95,8 +95,10 @@ def run(
     specs = _specs(spec, variants)
     planned = Batch(source=source, target=target, variants=specs, **settings)
     if dry_run:
-        _show_plan(preview(planned), as_json)
+        _show_plan(preview(planned, resume=resume, retry=retry), as_json)
         return 0
+    if report is not None:
+        _check_writable(report)
     with _display(as_json) as (on_event, on_progress):
         summary = run_batch(
             source,
@@ -108,12 +110,12 @@ def run(
             on_progress=on_progress,
             **settings,
         )
-    if report is not None:
+    _conclude(summary, planned.manifest_path, as_json)
+    if report is not None and not summary.interrupted:
         from imgsvc_core.batch.report import write_report
 
         with Manifest(planned.manifest_path) as kept:
-            write_report(kept, target, report)
-    _conclude(summary, planned.manifest_path, as_json)
+            write_report(kept, planned.target, report)
     return 130 if summary.interrupted else 1 if summary.failed else 0
 
 
@@ -132,8 +134,9 @@ def run(
 def show(target: str | None, manifest: Path | None, page: Path | None, failures: bool, as_json: bool) -> int:
     """Show what became of a batch: numbers, and the reasons of failures."""
     from imgsvc_core.batch import Manifest
+    from imgsvc_core.batch.planning import place_of, usual_manifest
 
-    path = manifest or Path(target or ".") / ".imgsvc-batch.sqlite"
+    path = manifest or usual_manifest(place_of(target or "."))
     if not path.exists():
         message = (
             f"Batch 'manifest' parameter must be the manifest of a batch, got '{path}' that is not there"
@@ -191,6 +194,20 @@ def _json(path: str) -> Any:
     except ValueError as error:
         message = f"Batch 'spec' parameter must be valid JSON, got '{path}': {error}"
         raise SpecError([Problem("spec", message)]) from error
+
+
+def _check_writable(report: Path) -> None:
+    """Refuse at once what could not be written hours later."""
+    known = report.exists()
+    try:
+        report.open("ab").close()
+    except OSError as error:
+        message = (
+            f"Batch 'report' parameter must be a file that can be written, got '{report}': {error.strerror}"
+        )
+        raise SpecError([Problem("report", message)]) from error
+    if not known:
+        report.unlink()
 
 
 def _show_plan(planned: Iterator[tuple[Any, bool]], as_json: bool) -> None:

@@ -134,13 +134,11 @@ def process_variants(
     }
     results: dict[str, Result] = {}
     with deadline(limits.seconds) as watch:
-        for all_frames in {plan.load.all_frames for plan in plans.values()}:
-            chosen = {key: plan for key, plan in plans.items() if plan.load.all_frames is all_frames}
-            if len(chosen) == 1:
-                settings = next(iter(chosen.values())).load
-            else:
+        for chosen in _decoded_alike(plans):
+            settings = next(iter(chosen.values())).load
+            if len(chosen) > 1:
                 scale = max(plan.load.scale for plan in chosen.values())
-                settings = LoadSettings(scale=scale, all_frames=all_frames, sequential=True)
+                settings = attrs.evolve(settings, scale=scale, sequential=True)
             image = watch.over(opened.load(settings), threads)
             if len(chosen) > 1:
                 with translate_errors(opened.info.format):
@@ -161,6 +159,17 @@ def process_variants(
                 results[key] = _result(opened, plan, faces, encoded, timing, target=None, digest=digest)
                 started = time.perf_counter()
     return {key: results[key] for key in variants}
+
+
+def _decoded_alike(plans: Mapping[str, Plan]) -> list[dict[str, Plan]]:
+    """Plans in groups that one decoded picture can serve.
+
+    What was decoded small can be decoded larger; but a drawing that is enlarged suits only its own plan.
+    """
+    groups: dict[tuple[bool, float], dict[str, Plan]] = {}
+    for key, plan in plans.items():
+        groups.setdefault((plan.load.all_frames, max(1.0, plan.load.scale)), {})[key] = plan
+    return list(groups.values())
 
 
 @attrs.frozen

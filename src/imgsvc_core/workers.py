@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import resource
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from multiprocessing import resource_tracker
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
@@ -55,7 +58,9 @@ class WorkerPool:
 
         The future fails with what the function raised, with `TimeLimitExceeded`, or with `WorkerDied`.
         """
-        running = self._pool.schedule(function, args=list(args), timeout=seconds)
+        resource_tracker.ensure_running()  # or it starts below, and lets interrupts in again
+        with _without_interrupts():
+            running = self._pool.schedule(function, args=list(args), timeout=seconds)
         answer: Future[T] = Future()
         answer.add_done_callback(lambda _: running.cancel() if answer.cancelled() else None)
         running.add_done_callback(lambda _: _pass_on(running, answer, seconds))
@@ -81,6 +86,16 @@ class WorkerPool:
             self.close()
         else:
             self.stop()
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Let threads and processes that are started here be deaf to interrupts, which are their parent's."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _pass_on(running: ProcessFuture[Any], answer: Future[Any], seconds: float | None) -> None:
@@ -111,8 +126,6 @@ def _pass_on(running: ProcessFuture[Any], answer: Future[Any], seconds: float | 
 
 def _own_process(memory_bytes: int | None) -> None:
     """Make a fresh process fit for strangers' files, and leave interrupts to its parent."""
-    import signal
-
     from imgsvc_core.libvips import guard
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -102,7 +102,7 @@ def test_names_that_lead_out_of_the_target(path: str, tmp_path: Path) -> None:
     target = tmp_path / "target"
     for place in (str(target), "memory://target"):
         with pytest.raises(TargetError, match="not below"):
-            write(place, path, b"data", "image/webp", token="x", replace=True)
+            write(place, path, b"data", "image/webp", key="k", token="x", replace=True)
     assert not list(tmp_path.rglob("escaped*"))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from imgsvc_core import batch
+from imgsvc_core import Limits, batch
 from imgsvc_core.batch import Event, Summary, cluster
 from imgsvc_core.errors import SourceUnreachable, TargetError, UnsupportedOperation
 from tests.batch.pictures import SPEC, fill, results
@@ -178,10 +178,42 @@ def test_workers_without_the_library_are_told(tmp_path: Path) -> None:
         go(tmp_path, running.address)
 
 
-def test_workers_that_come_later_must_be_alike_too(tmp_path: Path) -> None:
-    expected = {**cluster.facts(), "version": "0.0.1"}
-    with pytest.raises(RuntimeError, match=r"version .* and this machine 0\.0\.1"):
-        cluster.run_alike(batch.Batch(source="in", target="out", variants={"": SPEC}).job(), (), expected)
+def test_workers_that_come_later_must_be_alike_too(running: Cluster, tmp_path: Path) -> None:
+    fill(tmp_path / "in", COUNT)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "sitecustomize.py").write_text(
+        "import imgsvc_core\nimgsvc_core.__version__ = '0.0.1'\n"
+    )
+    replaced = False
+
+    def replace(event: Event) -> None:
+        nonlocal replaced
+        if not replaced:
+            running.settings["PYTHONPATH"] = str(tmp_path / "other")
+            running.add_worker()
+            for worker in running.processes[1:3]:
+                worker.send_signal(signal.SIGKILL)
+            replaced = True
+
+    with pytest.raises(UnsupportedOperation, match=r"version 0\.0\.1, and this machine .*--resume"):
+        go(tmp_path, running.address, on_event=replace)
+
+
+def test_a_picture_that_hangs_costs_nothing_but_itself(running: Cluster, tmp_path: Path) -> None:
+    fill(tmp_path / "in", 3)
+    filters = '<feMorphology operator="dilate" radius="100"/>' * 20_000
+    (tmp_path / "in" / "bomb.svg").write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" width="3000" height="3000">'
+        f'<filter id="f" x="0" y="0" width="1" height="1">{filters}</filter>'
+        '<rect width="3000" height="3000" filter="url(#f)"/></svg>'
+    )
+    told: list[Event] = []
+    options: dict[str, Any] = {"on_event": told.append, "limits": Limits(seconds=2)}
+    places = tmp_path / "in", tmp_path / "out"
+    spec = {"output": {"format": "webp"}}
+    summary = batch.run(*places, {"": spec}, cluster=running.address, **options)
+    assert (summary.done, summary.failed) == (3, 1)
+    assert [event.error for event in told if event.key == "bomb.svg"] == ["time_limit_exceeded"]
 
 
 def test_an_interrupt_lets_the_cluster_go(running: Cluster, tmp_path: Path) -> None:
@@ -190,9 +222,7 @@ def test_an_interrupt_lets_the_cluster_go(running: Cluster, tmp_path: Path) -> N
     def interrupt(event: Event) -> None:
         raise KeyboardInterrupt
 
-    started = time.monotonic()
     assert go(tmp_path, running.address, on_event=interrupt).interrupted
-    assert time.monotonic() - started < 20
     assert go(tmp_path, running.address, resume=True).failed == 0
     assert len(results(tmp_path / "out")) == COUNT
 

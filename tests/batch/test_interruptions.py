@@ -26,9 +26,11 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def start(source: Path, target: Path, *arguments: str) -> subprocess.Popen[str]:
+def start(
+    source: Path, target: Path, *arguments: str, request: object = SPEC, group: bool = False
+) -> subprocess.Popen[str]:
     spec = target.parent / "spec.json"
-    spec.write_text(json.dumps(SPEC))
+    spec.write_text(json.dumps(request))
     return subprocess.Popen(
         [
             sys.executable,
@@ -44,6 +46,7 @@ def start(source: Path, target: Path, *arguments: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=group,
     )
 
 
@@ -75,25 +78,75 @@ def test_killed_at_any_moment_it_goes_on_with_what_is_left(pictures: Path, tmp_p
     assert summary["done"] <= COUNT - len(written) + 64  # those under way may be done again
     kept = sum(written[name] == (target / name).stat().st_mtime_ns for name in written)
     assert kept >= len(written) - 64
-    assert not list(target.rglob("*.part"))
+    assert not list(target.glob(".imgsvc-batch-*"))
 
 
 def test_an_interrupt_ends_it_cleanly_within_two_seconds(pictures: Path, tmp_path: Path) -> None:
     target = tmp_path / "out"
-    process = start(pictures, target)
+    process = start(pictures, target, "--report", str(tmp_path / "page.html"), group=True)
     wait_for_results(target, 20, process)
-    process.send_signal(signal.SIGINT)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it, to all of them
     started = time.monotonic()
     _, err = process.communicate(timeout=30)
     assert time.monotonic() - started < 3
     assert process.returncode == 130
     assert "--resume" in err
     assert "Traceback" not in err
-    assert not list(target.rglob("*.part"))
+    assert not list(target.rglob("unfinished-*"))
     again = start(pictures, target, "--resume")
     assert again.wait(timeout=120) == 0
     again.communicate()
     assert len(results(target)) == COUNT
+
+
+@pytest.mark.parametrize("seconds", [0.2, 0.3, 0.4, 0.5, 0.6, 0.7])
+def test_an_interrupt_before_the_first_result_is_as_clean(
+    pictures: Path, tmp_path: Path, seconds: float
+) -> None:
+    process = start(pictures, tmp_path / "out", group=True)
+    time.sleep(seconds)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+
+
+def test_after_a_kill_other_work_replaces_what_was_written(pictures: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    for width, results_first in ((24, 50), (32, 120), (40, 200)):
+        request = {"resize": {"width": width}, "output": {"format": "webp"}}
+        process = start(pictures, target, request=request)
+        wait_for_results(target, results_first, process)
+        process.kill()
+        process.communicate()
+        time.sleep(1)  # workers of the dead end by themselves
+    process = start(pictures, target, "--json", request={"output": {"format": "webp"}})
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, out[-2000:] + err
+    assert json.loads(out.splitlines()[-1])["summary"]["failed"] == 0
+    assert not list(target.glob(".imgsvc-batch-*"))
+
+
+def test_an_interrupted_retry_goes_on(pictures: Path, tmp_path: Path) -> None:
+    source, target = tmp_path / "in", tmp_path / "out"
+    shutil.copytree(pictures, source)
+    good = {path: path.read_bytes() for path in source.rglob("*.*")}
+    for path in good:
+        path.write_bytes(b"broken")
+    assert finish(start(source, target)) == 1
+    for path, data in good.items():
+        path.write_bytes(data)
+    process = start(source, target, "--retry")
+    wait_for_results(target, 50, process)
+    process.send_signal(signal.SIGINT)
+    assert finish(process) == 130
+    assert finish(start(source, target, "--retry")) == 0
+    assert len(results(target)) == COUNT
+
+
+def finish(process: subprocess.Popen[str]) -> int:
+    process.communicate(timeout=120)
+    return process.returncode
 
 
 @pytest.mark.skipif(not shutil.which("mount") or os.geteuid() != 0, reason="needs root, to make a small disk")
@@ -112,7 +165,7 @@ def test_a_disk_that_fills_up_costs_no_result_twice(pictures: Path, tmp_path: Pa
         assert failed
         assert {event["error"] for event in failed} == {"target_unwritable"}
         assert "No space left" in failed[0]["message"]
-        assert not list(target.rglob("*.part"))
+        assert not list(target.rglob("unfinished-*"))
         done = [event for event in events if event.get("outcome") == "done"]
         assert len(results(target)) == len(done)
         for event in done:

@@ -162,3 +162,26 @@ def test_help(folder: Path) -> None:
         "--name",
     ):
         assert option in run(folder, "run", "--help").stdout
+
+
+def test_a_page_that_cannot_be_written_is_refused_at_once(folder: Path) -> None:
+    done = run(folder, "in", "out", "--spec", "spec.json", "--report", "nowhere/page.html")
+    assert (done.returncode, "nowhere/page.html" in done.stderr) == (2, True)
+    assert "Traceback" not in done.stderr
+    assert not (folder / "out").exists()
+
+
+def test_what_would_be_tried_again_is_shown(folder: Path) -> None:
+    run(folder, "in", "out", "--spec", "spec.json")
+    (folder / "in" / "new.png").write_bytes(encoded.png().data)
+    done = run(folder, "in", "out", "--spec", "spec.json", "--dry-run", "--retry")
+    assert done.stdout.splitlines() == ["broken.jpg (6 B)"]
+    assert "1 would be processed" in done.stderr
+    done = run(folder, "in", "out", "--spec", "spec.json", "--dry-run")
+    assert [line.partition(" ")[0] for line in done.stdout.splitlines()] == ["broken.jpg", "new.png"]
+
+
+def test_a_target_with_a_url_is_reported_by_it(folder: Path) -> None:
+    target = f"local://{folder}/out"
+    run(folder, "in", target, "--spec", "spec.json")
+    assert "7 inputs: 6 done, 1 failed" in run(folder, "report", target).stdout

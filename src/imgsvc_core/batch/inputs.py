@@ -155,6 +155,10 @@ def _objects(fs: Any, root: str) -> Iterator[dict[str, Any]]:
 
 
 def _of_object(info: dict[str, Any], key: str, location: str) -> Input:
+    if "::" in key:
+        return Input(
+            key=key, location=location, problem=f"The name of '{location}' holds '::': give it another one."
+        )
     size = int(info.get("size") or 0)
     marks = (info.get(name) for name in ("ETag", "etag", "md5Hash", "mtime", "LastModified", "created"))
     stamp = next((str(mark) for mark in marks if mark), "")

@@ -5,12 +5,14 @@ from __future__ import annotations
 from concurrent.futures import Future
 
 from imgsvc_core.batch.events import Event
-from imgsvc_core.batch.work import Job, Task, run_tasks
+from imgsvc_core.batch.work import Job, Task, patience, run_tasks
 from imgsvc_core.workers import WorkerPool
 
-_GRACE_SECONDS = 5.0
-_TRANSFER_SECONDS = 60.0
-_MEMORY_BYTES = 4 * 2**30
+MEMORY_BYTES = 4 * 2**30
+"""The most data that one process may hold."""
+
+TASKS_PER_WORKER = 500
+"""After how many tasks a process is replaced, against slow leaks."""
 
 
 class LocalHands:
@@ -18,19 +20,14 @@ class LocalHands:
 
     def __init__(self, job: Job, workers: int | None) -> None:
         self._job = job
-        self._pool = WorkerPool(workers, memory_bytes=_MEMORY_BYTES, tasks_per_worker=500)
+        self._pool = WorkerPool(workers, memory_bytes=MEMORY_BYTES, tasks_per_worker=TASKS_PER_WORKER)
+        self.parallel = self._pool.workers
         self.chunk = 2 * job.at_once
-        self.in_flight = 4 * self._pool.workers * self.chunk
+        self.in_flight = 4 * self.parallel * self.chunk
 
     def submit(self, tasks: tuple[Task, ...]) -> Future[list[Event]]:
         """Work on some inputs."""
-        limit = self._job.limits.seconds
-        seconds = (
-            None
-            if limit is None
-            else (limit * len(self._job.variants) + _TRANSFER_SECONDS) * len(tasks) + _GRACE_SECONDS
-        )
-        return self._pool.submit(run_tasks, self._job, tasks, seconds=seconds)
+        return self._pool.submit(run_tasks, self._job, tasks, seconds=patience(self._job, len(tasks)))
 
     def close(self) -> None:
         """End when all is done."""

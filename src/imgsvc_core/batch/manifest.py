@@ -6,6 +6,7 @@ One process writes it. Killed at any point, it is right: what is not marked as d
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
@@ -35,19 +36,27 @@ CREATE TABLE IF NOT EXISTS inputs (
 );
 CREATE INDEX IF NOT EXISTS inputs_by_state ON inputs (state, key);
 CREATE TABLE IF NOT EXISTS outputs (
-    path TEXT PRIMARY KEY,
+    path TEXT NOT NULL,
     key TEXT NOT NULL,
     variant TEXT NOT NULL,
     format TEXT NOT NULL,
     width INTEGER NOT NULL,
     height INTEGER NOT NULL,
     bytes INTEGER NOT NULL,
-    stale INTEGER NOT NULL DEFAULT 0
+    stale INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (path, key)
 );
 CREATE INDEX IF NOT EXISTS outputs_by_key ON outputs (key);
 """
 
 WAITING, STARTED = "waiting", "started"
+
+# What failed, and what an interrupted retry has left of it; or what an interrupted run has left.
+_LEFT = {
+    True: f"state = '{FAILED}' OR (state IN ('{WAITING}', '{STARTED}') AND error != '')",
+    False: f"state IN ('{WAITING}', '{STARTED}')",
+}
+_PARTICULARS = re.compile(r"'[^']*'|\([^)]*\)|\d[\d,.]*")
 
 _PAGES_AT_ONCE = 250  # of 4 kB, in the write-ahead log
 _RESERVE_BYTES, _RESERVE_PER_INPUT, _MOST_RESERVE_BYTES = 2**20, 400, 2**26
@@ -122,7 +131,15 @@ class Manifest:
         row = self._db.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
         return str(row[0]) if row else None
 
-    def note(self, found: Sequence[Input], work: str, run: int, *, settled: Sequence[str] = (DONE,)) -> int:
+    def note(
+        self,
+        found: Sequence[Input],
+        work: str,
+        run: int,
+        *,
+        settled: Sequence[str] = (DONE,),
+        folder: Path | None = None,
+    ) -> int:
         """Take up inputs that were found; how many of them need nothing.
 
         Args:
@@ -130,11 +147,12 @@ class Manifest:
             work: a digest of what is done to them.
             run: the number of the run.
             settled: states in which an input that has not changed stays as it is.
+            folder: of the results, which must still be there; nothing where that would take too long.
         """
         skipped = 0
         with self._change():
             for item in found:
-                if self.is_settled(item, work, settled):
+                if self.is_settled(item, work, settled, folder=folder):
                     self._db.execute("UPDATE inputs SET run = ? WHERE key = ?", (run, item.key))
                     skipped += 1
                     continue
@@ -148,7 +166,8 @@ class Manifest:
                     "INSERT INTO inputs (key, location, size, stamp, work, state, run) "
                     "VALUES (?, ?, ?, ?, ?, ?, ?) "
                     "ON CONFLICT (key) DO UPDATE SET digest = CASE WHEN ? AND state = 'done' AND "
-                    "work = excluded.work AND location = excluded.location THEN digest ELSE '' END, "
+                    "work = excluded.work AND location = excluded.location "
+                    "AND (stamp != excluded.stamp OR stamp = '') THEN digest ELSE '' END, "
                     "location = excluded.location, size = excluded.size, "
                     "stamp = excluded.stamp, work = excluded.work, state = excluded.state, "
                     "run = excluded.run",
@@ -156,18 +175,31 @@ class Manifest:
                 )
         return skipped
 
-    def is_settled(self, item: Input, work: str, settled: Sequence[str] = (DONE,)) -> bool:
-        """Whether the same work brought an input into one of these states, and it has not changed since."""
-        row = self._db.execute("SELECT stamp, work, state FROM inputs WHERE key = ?", (item.key,)).fetchone()
-        return bool(row and item.stamp) and row[:2] == (item.stamp, work) and row[2] in settled
+    def is_settled(
+        self, item: Input, work: str, settled: Sequence[str] = (DONE,), *, folder: Path | None = None
+    ) -> bool:
+        """Whether the same work brought an input into one of these states, and nothing has changed since."""
+        row = self._db.execute(
+            "SELECT state FROM inputs WHERE key = ? AND location = ? AND stamp = ? AND work = ?",
+            (item.key, item.location, item.stamp, work),
+        ).fetchone()
+        if row is None or not item.stamp or row[0] not in settled:
+            return False
+        if row[0] != DONE or folder is None:
+            return True
+        return all((folder / output.path).exists() for output in self._outputs(item.key))
 
     def wait_again(self, run: int, *, failed: bool) -> int:
         """Take up what an earlier run has left, or what failed; how much there is."""
         with self._change():
             return self._db.execute(
-                "UPDATE inputs SET run = ?, state = ?, digest = '' WHERE state = ?",
-                (run, WAITING, FAILED if failed else WAITING),
+                f"UPDATE inputs SET run = ?, state = ?, digest = '' WHERE {_LEFT[failed]}", (run, WAITING)
             ).rowcount
+
+    def left(self, *, failed: bool) -> Iterator[Input]:
+        """What `wait_again` would take up."""
+        for row in self._db.execute(f"SELECT key, location, size, stamp FROM inputs WHERE {_LEFT[failed]}"):
+            yield Input(key=row[0], location=row[1], size=row[2], stamp=row[3])
 
     def waiting(self, run: int, *, most: int) -> list[tuple[Input, str]]:
         """Some inputs of a run, marked as started; and the digests of those that may be the same."""
@@ -224,26 +256,19 @@ class Manifest:
             "coalesce(sum(size) FILTER (WHERE state = 'done'), 0) FROM inputs"
         ).fetchone()
         (written,) = self._db.execute(
-            "SELECT coalesce(sum(bytes), 0) FROM outputs WHERE NOT stale"
+            "SELECT coalesce(sum(bytes), 0) FROM (SELECT DISTINCT path, bytes FROM outputs WHERE NOT stale)"
         ).fetchone()
         return Totals(inputs=inputs, done=done, failed=failed, bytes_in=size, bytes_out=written)
 
     def reasons(self, *, keys: int = 5) -> list[Reason]:
-        """Why inputs failed, the most frequent first."""
-        rows = self._db.execute(
-            "SELECT error, min(message), count(*) FROM inputs WHERE state = ? GROUP BY error "
-            "ORDER BY count(*) DESC, error",
-            (FAILED,),
-        ).fetchall()
-        found = []
-        for error, message, count in rows:
-            some = self._db.execute(
-                "SELECT key FROM inputs WHERE state = ? AND error = ? ORDER BY key LIMIT ?",
-                (FAILED, error, keys),
-            )
-            names = tuple(row[0] for row in some)
-            found.append(Reason(error=error, message=message, count=count, keys=names))
-        return found
+        """Why inputs failed, the most frequent first; names and numbers do not make reasons differ."""
+        found: dict[tuple[str, str], Reason] = {}
+        for key, error, message in self.failures():
+            alike = error, _PARTICULARS.sub("", message)
+            reason = found.get(alike) or Reason(error=error, message=message, count=0, keys=())
+            named = (*reason.keys, key)[:keys]
+            found[alike] = attrs.evolve(reason, count=reason.count + 1, keys=named)
+        return sorted(found.values(), key=lambda reason: -reason.count)
 
     def failures(self) -> Iterator[tuple[str, str, str]]:
         """Key, kind of error and message of every input that failed."""
@@ -306,9 +331,11 @@ class Manifest:
     def _collision(self, event: Event, output: Output) -> tuple[Event, str] | None:
         """The failure that an event is where one of its outputs belongs to another input; and that one."""
         row = self._db.execute(
-            "SELECT key FROM outputs WHERE path = ? AND key != ? AND NOT stale", (output.path, event.key)
+            "SELECT key FROM outputs JOIN inputs USING (key) "
+            "WHERE path = ? AND key != ? AND NOT stale AND digest != ?",
+            (output.path, event.key, event.digest),
         ).fetchone()
-        if row is None:
+        if row is None:  # or from a copy of this input, whose result is the same
             return None
         message = (
             f"Its result '{output.path}' has the name of the result of '{row[0]}': use a template that "

@@ -29,9 +29,12 @@ class Template:
 
     def __attrs_post_init__(self) -> None:
         try:
-            fields = [name for _, name, _, _ in string.Formatter().parse(self.text) if name is not None]
+            parts = [part for part in string.Formatter().parse(self.text) if part[1] is not None]
         except ValueError as error:
             raise _wrong(self.text, str(error)) from error
+        fields = [str(name) for _, name, _, _ in parts]
+        if any(layout or conversion for _, _, layout, conversion in parts):
+            raise _wrong(self.text, "only names stand in braces")
         unknown = [name for name in fields if name not in FIELDS]
         if unknown:
             raise _wrong(self.text, f"nothing is known of {{{unknown[0]}}}")
@@ -52,11 +55,11 @@ class Template:
     def check(self, variants: Collection[str]) -> None:
         """Raise `SpecError` where several variants would have one name, or one would leave the target."""
         paths = {
-            self.path("stem.jpg", variant=variant, width=1, height=1, suffix=".jpg", digest="0")
-            for variant in variants
+            self.path("stem.jpg", variant=variant, width=number, height=number, suffix=".jpg", digest="0")
+            for number, variant in enumerate(variants)
         }
         if len(paths) < len(variants):
-            raise _wrong(self.text, "with several variants it must hold {variant}")
+            raise _wrong(self.text, "with several variants it must hold {variant}, {width} or {height}")
         if any(".." in path.split("/") or path.startswith("/") for path in paths):
             raise _wrong(self.text, "with these variants it would leave the target")
 

@@ -21,14 +21,21 @@ from imgsvc_core.spec import Spec, parse
 if TYPE_CHECKING:
     from imgsvc_core.batch.running import Hands
 
-_MANIFEST = "imgsvc-batch.sqlite"
-_USUAL_AT_ONCE, _REMOTE_AT_ONCE = 2, 16  # inputs that a worker has in its hands
+_MANIFEST = "imgsvc-batch"
+_OF_THIS_PROCESS = "memory://"
 
 
-def _place(value: str | Path) -> str:
+def place_of(value: str | Path) -> str:
     """An absolute path, or a URL, that means the same to every process."""
     text = str(value).removeprefix("file://")
     return text if is_url(text) else os.path.abspath(text)
+
+
+def usual_manifest(target: str) -> Path:
+    """Where the manifest of a target is unless somebody says so: in it; for a URL, in the current folder."""
+    if is_url(target):
+        return Path(f"{_MANIFEST}-{hashlib.sha256(target.rstrip('/').encode()).hexdigest()[:8]}.sqlite")
+    return Path(target) / f".{_MANIFEST}.sqlite"
 
 
 def _template(value: Template | str | None) -> Template | None:
@@ -65,7 +72,7 @@ class Batch:
         target: a folder or an fsspec URL of one.
         variants: specs by name; each input gives one result for each.
         template: how results are named.
-        manifest: the file that remembers; in the target where nothing is said, or beside for a URL.
+        manifest: the file that remembers; `usual_manifest` where nothing is said.
         workers: processes on this machine, one for each core where nothing is said.
         cluster: address of a Dask scheduler, to work there instead.
         limits: how much work one picture may cause.
@@ -74,8 +81,8 @@ class Batch:
         force: whether inputs are done again that have not changed.
     """
 
-    source: str = attrs.field(converter=_place)
-    target: str = attrs.field(converter=_place)
+    source: str = attrs.field(converter=place_of)
+    target: str = attrs.field(converter=place_of)
     variants: Mapping[str, Spec] = attrs.field(converter=_variants)
     template: Template | None = attrs.field(default=None, converter=_template)
     manifest: Path | None = attrs.field(default=None, converter=attrs.converters.optional(Path))
@@ -103,6 +110,9 @@ class Batch:
                     f"Batch 'target' parameter must be another folder than the source, got '{self.target}'",
                 )
             )
+        if self.cluster is not None and self._of_this_process:
+            message = f"Batch 'cluster' parameter must not be given with places in '{_OF_THIS_PROCESS}'"
+            problems.append(Problem("cluster", message))
         if problems:
             raise SpecError(problems)
 
@@ -114,13 +124,10 @@ class Batch:
     @property
     def manifest_path(self) -> Path:
         """Where the manifest is."""
-        if self.manifest is not None:
-            return self.manifest
-        return Path(_MANIFEST) if is_url(self.target) else Path(self.target) / f".{_MANIFEST}"
+        return self.manifest or usual_manifest(self.target)
 
     def job(self) -> Job:
         """The work as workers see it; `SourceUnreachable` where a watermark cannot be read."""
-        remote = is_url(self.source) or is_url(self.target)
         return Job(
             variants=self.variants,
             target=self.target,
@@ -129,18 +136,27 @@ class Batch:
             watermarks={id: open_bytes(place, self.limits).read() for id, place in self.watermarks.items()},
             overwrite=self.overwrite,
             token=hashlib.sha256(os.fsencode(self.manifest_path.absolute())).hexdigest()[:8],
-            at_once=_REMOTE_AT_ONCE if remote else _USUAL_AT_ONCE,
+            remote=is_url(self.source) or is_url(self.target),
         )
+
+    @property
+    def _of_this_process(self) -> bool:
+        """Whether no other process can reach the source or the target."""
+        return any(place.startswith(_OF_THIS_PROCESS) for place in (self.source, self.target))
 
     def work_of(self, job: Job) -> str:
         """A digest that tells this work from other work on the same inputs."""
         parts = [f"{name}={spec.digest}" for name, spec in sorted(self.variants.items())]
         parts += [f"{id}={hashlib.sha256(data).hexdigest()}" for id, data in sorted(job.watermarks.items())]
-        parts += [self.naming.text, "" if self.manifest is None else self.target]
+        parts += [self.naming.text, "" if self.manifest is None and not is_url(self.target) else self.target]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def hands(self, job: Job) -> Hands:
         """Whoever does the work."""
+        if self._of_this_process:
+            from imgsvc_core.batch.inside import InsideHands
+
+            return InsideHands(job, self.workers)
         if self.cluster is not None:
             from imgsvc_core.batch.cluster import ClusterHands
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from imgsvc_core.batch.events import Output
 from imgsvc_core.batch.manifest import Manifest, Reason, Totals
-from imgsvc_core.errors import ImgsvcError
+from imgsvc_core.errors import ImgsvcError, TargetError
 from imgsvc_core.sources import is_url
 
 _PICTURES = 60
@@ -24,7 +24,7 @@ dl { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; }
 dt { opacity: .7; } dd { margin: 0; font-size: 1.5rem; }
 table { border-collapse: collapse; width: 100%; } td, th { text-align: left; padding: .4rem .8rem .4rem 0;
  vertical-align: top; border-bottom: 1px solid #8884; }
-.pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(20rem, 1fr)); gap: 1.5rem; }
+.pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(30rem, 1fr)); gap: 1.5rem; }
 figure { margin: 0; padding: 1rem; border: 1px solid #8884; border-radius: .5rem; }
 figure > div { display: flex; gap: 1rem; align-items: end; overflow-x: auto; }
 figure span { display: block; font-size: .8rem; opacity: .8; }
@@ -42,6 +42,8 @@ def write_report(manifest: Manifest, target: str, path: Path, *, pictures: int =
         target: where the results are.
         path: the page's file.
         pictures: of how many inputs to show before and after: those that saved most.
+
+    Raises `TargetError` where that fails.
     """
     totals = manifest.totals()
     parts = [
@@ -52,11 +54,12 @@ def write_report(manifest: Manifest, target: str, path: Path, *, pictures: int =
         _reasons(manifest.reasons(keys=_FAILURES_SHOWN)),
         "<h2>Before and after</h2><div class=pictures>",
     ]
-    with path.open("w", encoding="utf-8") as page:
-        page.write("\n".join(parts))
-        for key, location, size, outputs in manifest.done(most=pictures):
-            page.write(_figure(key, location, size, outputs, target))
-        page.write("</div></body></html>\n")
+    figures = (_figure(*done, target) for done in manifest.done(most=pictures))
+    try:
+        with path.open("w", encoding="utf-8") as page:
+            page.writelines(["\n".join(parts), *figures, "</div></body></html>\n"])
+    except OSError as error:
+        raise TargetError(f"Report '{path}' cannot be written: {error.strerror or error}.") from error
 
 
 def _numbers(totals: Totals) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import signal
 import threading
 import time
@@ -19,8 +20,15 @@ from imgsvc_core.batch.listing import Listing
 from imgsvc_core.batch.manifest import Manifest
 from imgsvc_core.batch.planning import Batch
 from imgsvc_core.batch.work import Job, Task
-from imgsvc_core.batch.writing import clear_unfinished
-from imgsvc_core.errors import ImgsvcError, Problem, SourceUnreachable, SpecError, TargetError
+from imgsvc_core.batch.writing import clear_unfinished, release
+from imgsvc_core.errors import (
+    ImgsvcError,
+    Problem,
+    SourceUnreachable,
+    SpecError,
+    TargetError,
+    UnsupportedOperation,
+)
 from imgsvc_core.sources import is_url
 from imgsvc_core.spec import Spec
 
@@ -33,10 +41,15 @@ OnProgress = Callable[[Progress], None]
 
 
 class Hands(Protocol):
-    """Whoever does the work: takes ``chunk`` inputs a task, and ``in_flight`` inputs at a time."""
+    """Whoever does the work.
+
+    They take at most ``chunk`` inputs a task and ``in_flight`` inputs at a time, and work on ``parallel``
+    tasks at the same time.
+    """
 
     chunk: int
     in_flight: int
+    parallel: int
 
     def submit(self, tasks: tuple[Task, ...]) -> Future[list[Event]]:
         """Work on some inputs."""
@@ -89,15 +102,23 @@ def run(
         return _Run(batch, job, manifest, on_event, on_progress).go(resume=resume, retry=retry)
 
 
-def preview(batch: Batch) -> Iterator[tuple[Input, bool]]:
-    """Every input, and whether it would be worked on; nothing is written."""
-    work = batch.work_of(batch.job())
+def preview(batch: Batch, *, resume: bool = False, retry: bool = False) -> Iterator[tuple[Input, bool]]:
+    """Every input, and whether it would be worked on; nothing is written. Raises what `run` raises."""
+    job = batch.job()
+    work, states = batch.work_of(job), _settled(batch, resume=resume)
     with contextlib.ExitStack() as stack:
         known = batch.manifest_path.exists()
         manifest = stack.enter_context(Manifest(batch.manifest_path)) if known else None
+        if manifest is not None and (resume or retry):
+            _check_same(manifest, batch, job)
+            if retry or manifest.setting("listed") == "yes":
+                yield from ((item, True) for item in manifest.left(failed=retry))
+                return
         for item in find(batch.source, beside=batch.target):
-            settled = manifest is not None and manifest.is_settled(item, work)
-            yield item, batch.force or not settled
+            settled = manifest is not None and manifest.is_settled(
+                item, work, states, folder=_folder_of(batch)
+            )
+            yield item, not settled and not retry
 
 
 class _Run:
@@ -121,15 +142,15 @@ class _Run:
         self._total = self._done = self._failed = self._skipped = 0
         self._bytes_in = self._bytes_out = 0
         self._number = 0
-        self._settled: tuple[str, ...] = () if batch.force else (DONE,)
+        self._settled = _settled(batch, resume=False)
         self._listing: Listing | None = None
         self._under_way: dict[Future[list[Event]], tuple[Task, ...]] = {}
 
     def go(self, *, resume: bool, retry: bool) -> Summary:
         hands = self._batch.hands(self._job)
-        interrupted = False
+        interrupted = ended = False
         try:
-            clear_unfinished(self._batch.target, self._job.token)
+            clear_unfinished(self._batch.target, self._job.token, claims=False)
             with _interrupts() as stop:
                 self._begin(resume=resume, retry=retry)
                 while not stop.is_set() and self._step(hands):
@@ -139,6 +160,7 @@ class _Run:
                     self._finish_some(hands)
                 else:
                     hands.close()
+                    ended = True
         except KeyboardInterrupt:
             interrupted = True
             hands.stop()
@@ -148,7 +170,7 @@ class _Run:
         finally:
             if self._listing is not None:
                 self._listing.stop()
-            clear_unfinished(self._batch.target, self._job.token)
+            clear_unfinished(self._batch.target, self._job.token, claims=ended)
         self._on_progress(self._progress())
         return Summary(**attrs.asdict(self._progress()), interrupted=interrupted)
 
@@ -163,8 +185,7 @@ class _Run:
         if all_known:
             self._total = manifest.wait_again(self._number, failed=retry)
             return
-        if resume:
-            self._settled = (DONE, FAILED)
+        self._settled = _settled(batch, resume=resume)
         self._listing = Listing(find(batch.source, beside=batch.target))
 
     def _step(self, hands: Hands) -> bool:
@@ -187,7 +208,9 @@ class _Run:
             self._manifest.finish_listing()
             self._listing = None
         self._total += len(found)
-        self._skipped += self._manifest.note(found, self._work, self._number, settled=self._settled)
+        self._skipped += self._manifest.note(
+            found, self._work, self._number, settled=self._settled, folder=_folder_of(self._batch)
+        )
         self._remember(
             [_failed(item.key, item.size, _UNREADABLE, item.problem) for item in found if item.problem]
         )
@@ -203,8 +226,9 @@ class _Run:
             )
             for item, digest in self._manifest.waiting(self._number, most=room)
         ]
-        for start in range(0, len(tasks), hands.chunk):
-            chunk = tuple(tasks[start : start + hands.chunk])
+        size = min(hands.chunk, math.ceil(len(tasks) / hands.parallel))
+        for start in range(0, len(tasks), size or 1):
+            chunk = tuple(tasks[start : start + size])
             self._under_way[hands.submit(chunk)] = chunk
 
     def _settle(self, finished: set[Future[list[Event]]], hands: Hands) -> None:
@@ -217,6 +241,8 @@ class _Run:
                 raise TargetError(
                     f"The cluster is lost ({error}): start it again, and go on with --resume."
                 ) from error
+            except UnsupportedOperation:  # a worker that is not like this machine
+                raise
             except ImgsvcError as error:
                 if len(tasks) > 1:  # one of them cost the worker its life: which is found out one by one
                     self._under_way.update({hands.submit((task,)): (task,) for task in tasks})
@@ -230,6 +256,8 @@ class _Run:
         settled, reopened = self._manifest.settle(events)
         self._total += reopened
         for event in settled:
+            for output in event.outputs:
+                release(self._batch.target, output.path, key=event.key, token=self._job.token)
             self._count(event)
             self._on_event(event)
 
@@ -263,6 +291,18 @@ class _Run:
 
 
 _UNREADABLE = SourceUnreachable.slug
+
+
+def _settled(batch: Batch, *, resume: bool) -> tuple[str, ...]:
+    """The states in which an input that has not changed stays as it is."""
+    if resume:
+        return DONE, FAILED
+    return () if batch.force else (DONE,)
+
+
+def _folder_of(batch: Batch) -> Path | None:
+    """Where results can be looked for in no time."""
+    return None if is_url(batch.target) else Path(batch.target)
 
 
 def _failed(key: str, size: int, error: str, message: str) -> Event:

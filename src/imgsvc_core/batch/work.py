@@ -21,6 +21,8 @@ from imgsvc_core.result import Result
 from imgsvc_core.sources import open_bytes
 from imgsvc_core.spec import Spec
 
+_USUAL_AT_ONCE, _REMOTE_AT_ONCE = 2, 16
+
 
 @attrs.frozen(kw_only=True)
 class Job:
@@ -34,7 +36,7 @@ class Job:
         watermarks: encoded pictures by the ids that specs use.
         overwrite: whether files that are not from this batch may be replaced.
         token: names the folder of files that are not complete yet.
-        at_once: how many inputs a worker reads and writes while it computes one.
+        remote: whether inputs or results cross a network.
     """
 
     variants: Mapping[str, Spec]
@@ -44,7 +46,12 @@ class Job:
     watermarks: Mapping[str, bytes] = attrs.field(factory=dict)
     overwrite: bool = False
     token: str = "batch"
-    at_once: int = 2
+    remote: bool = False
+
+    @property
+    def at_once(self) -> int:
+        """How many inputs a worker has in its hands: it reads and writes some while it computes one."""
+        return _REMOTE_AT_ONCE if self.remote else _USUAL_AT_ONCE
 
 
 @attrs.frozen(kw_only=True)
@@ -56,6 +63,21 @@ class Task:
     size: int
     owned: frozenset[str] = frozenset()
     digest: str = ""
+
+
+_GRACE_SECONDS = 2.0  # for each input, beside the one that takes all its time
+_TRANSFER_SECONDS = 60.0
+
+
+def patience(job: Job, inputs: int) -> float | None:
+    """After how many seconds a task with so many inputs hangs; forever where pictures have no limit.
+
+    One of them may take all the time that it has. Where several do, the task is taken apart.
+    """
+    if job.limits.seconds is None:
+        return None
+    transfer = _TRANSFER_SECONDS if job.remote else 0.0
+    return job.limits.seconds * len(job.variants) + transfer + _GRACE_SECONDS * inputs
 
 
 def run_tasks(job: Job, tasks: tuple[Task, ...]) -> list[Event]:
@@ -110,7 +132,8 @@ def _write_all(job: Job, task: Task, results: Mapping[str, Result], digest: str)
             output = _output(job, task, variant, result, digest)
             replace = job.overwrite or output.path in task.owned
             media_type = FORMATS[output.format].media_type
-            if write(job.target, output.path, result.data, media_type, token=job.token, replace=replace):
+            place = job.target, output.path
+            if write(*place, result.data, media_type, key=task.key, token=job.token, replace=replace):
                 new.append(output.path)
             outputs.append(output)
     except TargetError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 import re
 import secrets
@@ -26,7 +27,9 @@ _OBJECT_STORES: dict[str, Callable[[str], dict[str, Any]]] = {
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
 
 
-def write(target: str, path: str, data: bytes, media_type: str, *, token: str, replace: bool) -> bool:
+def write(
+    target: str, path: str, data: bytes, media_type: str, *, key: str, token: str, replace: bool
+) -> bool:
     """Write a result; whether it was not there already.
 
     Args:
@@ -34,7 +37,8 @@ def write(target: str, path: str, data: bytes, media_type: str, *, token: str, r
         path: the path of the result below it.
         data: the result.
         media_type: what stores are to say that it is.
-        token: names the folder of files that are not complete yet.
+        key: the input that it is from.
+        token: names the folder of what is under way.
         replace: whether it may take the place of something else.
 
     Raises:
@@ -45,7 +49,8 @@ def write(target: str, path: str, data: bytes, media_type: str, *, token: str, r
         raise TargetError(f"Target '{path}' cannot be written: it is not below the folder of the results.")
     if is_url(target):
         return _put(f"{target.rstrip('/')}/{path}", data, media_type, replace=replace)
-    return _place(Path(target) / path, data, _unfinished(target, token), replace=replace)
+    under_way = _under_way(target, token)
+    return _place(Path(target) / path, data, under_way, under_way / _claim(key, path), replace=replace)
 
 
 def remove(target: str, path: str) -> None:
@@ -58,24 +63,44 @@ def remove(target: str, path: str) -> None:
             (Path(target) / path).unlink()
 
 
-def clear_unfinished(target: str, token: str) -> None:
-    """Delete what was never completed."""
+def release(target: str, path: str, *, key: str, token: str) -> None:
+    """The manifest knows now from which input a result is."""
     if not is_url(target):
-        shutil.rmtree(_unfinished(target, token), ignore_errors=True)
+        (_under_way(target, token) / _claim(key, path)).unlink(missing_ok=True)
 
 
-def _unfinished(target: str, token: str) -> Path:
+def clear_unfinished(target: str, token: str, *, claims: bool) -> None:
+    """Delete what was never completed, and where nothing is left to do, ``claims`` as well."""
+    if is_url(target):
+        return
+    under_way = _under_way(target, token)
+    if claims:
+        shutil.rmtree(under_way, ignore_errors=True)
+        return
+    for left in under_way.glob(f"{_UNFINISHED}*"):
+        left.unlink(missing_ok=True)
+
+
+_UNFINISHED, _CLAIMED = "unfinished-", "claimed-"
+
+
+def _under_way(target: str, token: str) -> Path:
     return Path(target) / f".imgsvc-batch-{token}"
 
 
-def _place(path: Path, data: bytes, unfinished: Path, *, replace: bool) -> bool:
-    beside = unfinished / secrets.token_hex(8)
+def _claim(key: str, path: str) -> str:
+    """The name of a second link to a result: whose it is, should nobody live to write that down."""
+    return _CLAIMED + hashlib.sha256(f"{key}\0{path}".encode()).hexdigest()[:16]
+
+
+def _place(path: Path, data: bytes, under_way: Path, claim: Path, *, replace: bool) -> bool:
+    beside = under_way / f"{_UNFINISHED}{secrets.token_hex(8)}"
     try:
-        unfinished.mkdir(parents=True, exist_ok=True)
+        under_way.mkdir(parents=True, exist_ok=True)
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             beside.write_bytes(data)
-            _move(beside, path, replace=replace)
+            _move(beside, path, claim, replace=replace or _is_claimed(path, claim))
         finally:
             beside.unlink(missing_ok=True)
     except FileExistsError as error:
@@ -88,12 +113,20 @@ def _place(path: Path, data: bytes, unfinished: Path, *, replace: bool) -> bool:
     return True
 
 
-def _move(beside: Path, path: Path, *, replace: bool) -> None:
+def _is_claimed(path: Path, claim: Path) -> bool:
+    try:
+        return path.samefile(claim)
+    except OSError:
+        return False
+
+
+def _move(beside: Path, path: Path, claim: Path, *, replace: bool) -> None:
     if replace:
         beside.replace(path)
         return
     try:
         os.link(beside, path)
+        beside.replace(claim)
     except OSError as error:
         if error.errno not in _NO_HARD_LINKS or path.exists():
             raise
