@@ -115,8 +115,8 @@ def test_a_smart_crop_is_the_attention_of_libvips() -> None:
 @pytest.mark.parametrize("orientation", [1, 6])
 @pytest.mark.parametrize("reduced", [False, True], ids=["whole", "reduced by the decoder"])
 def test_after_a_smart_crop_the_faces_are_where_they_are_seen(orientation: int, reduced: bool) -> None:
-    mirrored = np.pad(gathering()[:, ::-1], ((90, 0), (40, 60), (0, 0)), constant_values=120)
-    large = as_vips(mirrored).resize(2).numpy()
+    inside = np.pad(astronaut(), ((90, 40), (400, 300), (0, 0)), constant_values=120)
+    large = as_vips(inside).resize(2).numpy()
     source = stored_with_orientation(large, orientation)
     if reduced:
         source = pyvips.Image.new_from_buffer(source, "").jpegsave_buffer(Q=95, keep="exif")
@@ -125,7 +125,7 @@ def test_after_a_smart_crop_the_faces_are_where_they_are_seen(orientation: int, 
     (seen,) = detect(as_vips(pixels))
     (face,) = found
     assert np.abs(np.subtract(middle(face), middle(seen))).max() < 6
-    assert face.width == pytest.approx(seen.width, abs=8)
+    assert face.width == pytest.approx(seen.width, abs=15)
 
 
 def test_enhancement_is_measured_once_for_an_animation() -> None:
