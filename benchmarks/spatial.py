@@ -1,6 +1,7 @@
-"""Filters that look at neighbours: against libvips' own operations, ImageMagick and Pillow.
+"""Filters and sharpening: against libvips' own operations, ImageMagick and Pillow.
 
-``python -m benchmarks.spatial`` works on decoded photographs in memory with one thread each. A motion blur
+``python -m benchmarks.spatial`` works on decoded photographs in memory with one thread each;
+``python -m benchmarks.spatial docs/performance.md`` also writes the table of throughputs there. A motion blur
 by its full mask is measured on a strip of the picture and counted by its area: the cost of a convolution is
 proportional to it.
 """
@@ -13,41 +14,85 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pyvips
-from PIL import Image, ImageFilter
+from PIL import Image, ImageFilter, ImageOps
 
 from benchmarks.harness import Bound, compare, print_table, timed, verdict
 from benchmarks.pictures import picture
+from imgsvc_core.color import matrices
+from imgsvc_core.color.matrices import Matrix
+from imgsvc_core.color.steps import filtering
 from imgsvc_core.pixels import spatial
+from imgsvc_core.pixels.pointwise import apply_blocks
 from imgsvc_core.pixels.spatial import amounts
 from imgsvc_core.pixels.spatial.kernels import line_weights
+from imgsvc_core.plan.folding import fold
+from imgsvc_core.spec import Color, Duotone, Filter, Isolate, Monochrome, Sepia
 
 LARGE_VALUE = 100  # of gaussian blur: the largest radius there is
 MOTION_LENGTH, MOTION_ANGLE = 300, 30
 STRIP_LINES = 96
 ROUNDS = 3
 
+COLUMNS = ("imgsvc", "ImageMagick", "Pillow")
+MARKS = ("<!-- throughputs -->", "<!-- end of throughputs -->")
+Row: TypeAlias = tuple[str, str, str, str]
 
-def main() -> int:
-    """Print throughputs and ratios for a large and a small photograph; 1 where a bound is missed."""
+BLUE = Color(64, 96, 255)
+MONOCHROME, SEPIA = matrices.monochrome(60, BLUE.rgb, BLUE.alpha), matrices.sepia(60)
+POINTWISE: Mapping[str, Filter] = {
+    "isolate 0.2": Isolate(color=Color(224, 80, 32), threshold=0.2),
+    "monochrome 60": Monochrome(value=60, color=BLUE),
+    "sepia 60": Sepia(value=60),
+    "duotone": Duotone(light=Color(255, 224, 160), dark=Color(16, 32, 96)),
+}
+
+
+def main(page: str | None = None) -> int:
+    """Print throughputs and ratios for a large and a small photograph; 1 where a bound is missed.
+
+    Where a page is given, the throughputs are written into it.
+    """
     bounds: list[Bound] = []
+    tables: dict[str, list[Row]] = {}
     for name in ("12mp.jpg", "2mp.jpg"):
         photo = _on_one_thread(pyvips.Image.new_from_file(str(picture(name))).copy_memory())
-        _throughputs(name, photo)
+        tables[name] = _throughputs(photo)
+        print_table((f"{name}, MP/s", *COLUMNS), tables[name])
         bounds.append(_gaussian(name, photo))
         if name == "12mp.jpg":
             bounds.append(_motion(name, photo))
+    if page is not None:
+        _write(Path(page), tables)
     return verdict(bounds)
 
 
-def _throughputs(name: str, photo: pyvips.Image) -> None:
+def _write(page: Path, tables: Mapping[str, Sequence[Row]]) -> None:
+    """Replace what stands between the marks in a Markdown page."""
+    begin, end = MARKS
+    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    _, _, after = rest.partition(end)
+    head = ["filter", *(f"{column}, {name.removesuffix('.jpg')}" for name in tables for column in COLUMNS)]
+    lines = [head, ["---", *["---:"] * (len(head) - 1)]]
+    lines += [
+        [rows[0][0], *(cell for row in rows for cell in row[1:])]
+        for rows in zip(*tables.values(), strict=True)
+    ]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    page.write_text(f"{before}{begin}\n\n{table}\n\n{end}{after}", encoding="utf-8")
+
+
+def _throughputs(photo: pyvips.Image) -> list[Row]:
+    """For each filter, megapixels per second of ours and of those that have the operation."""
     extent = min(photo.width, photo.height)
     megapixels = photo.width * photo.height / 1e6
     filters: dict[str, Callable[[], pyvips.Image]] = {
+        **{what: _pointwise(photo, operation) for what, operation in POINTWISE.items()},
         "gaussian 30": lambda: spatial.gaussian_blur(photo, amounts.gaussian_sigma(30, extent)),
         "motion 60": lambda: spatial.motion_blur(photo, amounts.motion_length(60, extent), 30),
         "zoom 60": lambda: spatial.zoom_blur(photo, amounts.zoom_depth(60)),
@@ -59,7 +104,7 @@ def _throughputs(name: str, photo: pyvips.Image) -> None:
     }
     ours = compare({what: timed(_evaluated(run)) for what, run in filters.items()}, rounds=ROUNDS, repeats=1)
     magick, pillow = _magick(photo, extent), _pillow(photo, extent)
-    rows = [
+    return [
         (
             what,
             f"{megapixels / series.wall:.0f}",
@@ -68,7 +113,12 @@ def _throughputs(name: str, photo: pyvips.Image) -> None:
         )
         for what, series in ours.items()
     ]
-    print_table((f"{name}, MP/s", "imgsvc", "ImageMagick", "Pillow"), rows)
+
+
+def _pointwise(photo: pyvips.Image, operation: Filter) -> Callable[[], pyvips.Image]:
+    step = filtering(operation)
+    assert step is not None
+    return lambda: apply_blocks(photo, fold([step]))
 
 
 def _gaussian(name: str, photo: pyvips.Image) -> Bound:
@@ -112,7 +162,16 @@ def _magick(photo: pyvips.Image, extent: int) -> dict[str, float]:
     if program is None:
         print("ImageMagick is not installed: its column stays empty.")
         return {}
+    cell, pitch = amounts.pixellate_cell(30, extent), amounts.halftone_pitch(30, extent)
+    cells = f"{photo.width / cell:.0f}x{photo.height / cell:.0f}!"
+    dots = max((size for size in (4, 6, 8) if size <= pitch), default=4)
     operations = {
+        "monochrome 60": ["-color-matrix", _matrix_text(MONOCHROME)],
+        "sepia 60": ["-color-matrix", _matrix_text(SEPIA)],
+        "duotone": ["-colorspace", "gray", "+level-colors", "#102060,#FFE0A0"],
+        "pixellate 30": ["-scale", cells, "-sample", f"{photo.width}x{photo.height}!"],
+        "vignette 60": ["-background", "black", "-vignette", "0x10"],
+        "halftone 30": ["-ordered-dither", f"h{dots}x{dots}a"],
         "gaussian 30": ["-blur", f"0x{amounts.gaussian_sigma(30, extent):.2f}"],
         "motion 60": ["-motion-blur", f"0x{amounts.motion_length(60, extent) / 6:.2f}+30"],
         "sharpen 60": ["-sharpen", f"0x{amounts.sharpen_sigma(extent):.2f}"],
@@ -132,13 +191,35 @@ def _magick(photo: pyvips.Image, extent: int) -> dict[str, float]:
 def _pillow(photo: pyvips.Image, extent: int) -> dict[str, float]:
     image = Image.fromarray(photo.numpy())
     sharp = amounts.unsharp_sigma(extent)
+    cell = amounts.pixellate_cell(30, extent)
+    cells = round(photo.width / cell), round(photo.height / cell)
+
+    def vignette() -> Image.Image:
+        shade = Image.radial_gradient("L").resize(image.size)
+        return Image.composite(Image.new("RGB", image.size), image, shade)
+
     operations: dict[str, Callable[[], object]] = {
+        "monochrome 60": lambda: image.convert("RGB", _with_offsets(MONOCHROME)),
+        "sepia 60": lambda: image.convert("RGB", _with_offsets(SEPIA)),
+        "duotone": lambda: ImageOps.colorize(ImageOps.grayscale(image), "#102060", "#FFE0A0"),
+        "pixellate 30": lambda: image.resize(cells, Image.Resampling.BOX).resize(
+            image.size, Image.Resampling.NEAREST
+        ),
+        "vignette 60": vignette,
         "gaussian 30": lambda: image.filter(ImageFilter.GaussianBlur(amounts.gaussian_sigma(30, extent))),
         "unsharp 60": lambda: image.filter(ImageFilter.UnsharpMask(sharp, 60, 0)),
     }
     return {
         what: statistics.median(timed(run)(1).wall for _ in range(ROUNDS)) for what, run in operations.items()
     }
+
+
+def _matrix_text(matrix: Matrix) -> str:
+    return " ".join(f"{number:.6f}" for row in matrix for number in row)
+
+
+def _with_offsets(matrix: Matrix) -> tuple[float, ...]:
+    return tuple(number for row in matrix for number in (*row, 0.0))
 
 
 def _command(arguments: list[str]) -> Callable[[], object]:
@@ -157,4 +238,4 @@ def _on_one_thread(image: pyvips.Image) -> pyvips.Image:
 
 if __name__ == "__main__":
     pyvips.cache_set_max(0)
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))
