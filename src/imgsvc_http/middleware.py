@@ -59,7 +59,11 @@ async def limit_rate(request: web.Request, handler: Handler) -> web.StreamRespon
     """Count the request of a key, or of an address where there is none."""
     services = services_of(request)
     secret = _secret(request)
-    principal = await services.authenticator.principal(secret) if secret else None
+    try:
+        principal = await services.authenticator.principal(secret) if secret else None
+    except Exception:  # the database cannot be reached, yet answers tell of the rate
+        request[RATE] = await services.limiter.hit(f"address:{client_address(request)}")
+        raise
     if principal is not None:
         request[PRINCIPAL] = principal
     key = f"key:{principal.key_id}" if principal else f"address:{client_address(request)}"

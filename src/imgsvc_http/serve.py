@@ -77,17 +77,18 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
 
 async def first_key(services: Services) -> str | None:
     """The secret of a new key of a new account, where there is no account yet."""
-    if await accounts.list_all(services.db):
-        return None
-    default = services.settings.accounts
-    account = await accounts.create(
-        services.db,
-        company="My company",
-        plan=default.plan,
-        period=default.period,
-        quota=default.quota,
-        now=now(),
-    )
+    async with services.db.alone():
+        if await accounts.list_all(services.db):
+            return None
+        default = services.settings.accounts
+        account = await accounts.create(
+            services.db,
+            company="My company",
+            plan=default.plan,
+            period=default.period,
+            quota=default.quota,
+            now=now(),
+        )
     made = await keys.create(services.db, account.id, name="first", scopes=SCOPES, now=now())
     return made.secret
 

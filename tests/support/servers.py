@@ -10,8 +10,8 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,13 @@ _START_SECONDS = 60
 @contextmanager
 def postgresql() -> Iterator[str]:
     """URL of a PostgreSQL server whose user may make databases."""
+    with restartable_postgresql() as (url, _):
+        yield url
+
+
+@contextmanager
+def restartable_postgresql() -> Iterator[tuple[str, Callable[[], None]]]:
+    """URL of a PostgreSQL server, and what ends it without warning and starts it again."""
     initdb, postgres = _postgresql("initdb"), _postgresql("postgres")
     with _folder() as folder, _free_port() as port:
         data, who = folder / "data", _unprivileged(folder)
@@ -38,8 +45,15 @@ def postgresql() -> Iterator[str]:
             "fsync": "off",
         }
         start = [postgres, "-D", data, *(f"--{name}={value}" for name, value in options.items())]
-        with _running(start, port, signal.SIGINT, cwd=folder, env=environment, **who):
-            yield f"postgresql://{_USER}@127.0.0.1:{port}/postgres"
+        with ExitStack() as stack:
+
+            def run() -> None:
+                stack.close()
+                # Of the three ways to end PostgreSQL, the one that drops every connection and recovers later.
+                stack.enter_context(_running(start, port, signal.SIGQUIT, cwd=folder, env=environment, **who))
+
+            run()
+            yield f"postgresql://{_USER}@127.0.0.1:{port}/postgres", run
 
 
 @contextmanager

@@ -25,6 +25,7 @@ T = TypeVar("T")
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _MIGRATION_LOCK = 0x696D67737663  # "imgsvc": any number that no other program locks
+_BLOCK_LOCK = _MIGRATION_LOCK + 1
 _BUSY_MS = 20_000
 
 
@@ -94,6 +95,16 @@ class Database:
                 return await asyncio.to_thread(_write, self._direct, statement, parameters)
             async with self.engine.begin() as connection:
                 return (await connection.execute(statement, parameters)).first()
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """Keep other nodes out of such a block; SQLite has but one."""
+        if self._direct is not None:
+            yield
+            return
+        async with self.engine.connect() as connection:
+            await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _BLOCK_LOCK})
+            yield
 
     @property
     def insert(self) -> Callable[[type[Base]], sqlite.Insert | postgresql.Insert]:

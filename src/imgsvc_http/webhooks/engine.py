@@ -16,6 +16,9 @@ from typing import Any
 
 from dbos import DBOS, DBOSClient, DBOSConfig
 from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+_log = logging.getLogger(__name__)
 
 Job = Callable[[str, int], Awaitable[None]]
 """Work on the request of an id; the number counts attempts."""
@@ -24,6 +27,7 @@ Job = Callable[[str, int], Awaitable[None]]
 _VERSION = "1"
 _SCHEMA = "imgsvc_engine"
 _POLL_SECONDS = 0.1
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 10.0
 _THREADS = 32
 _ENDED = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
 
@@ -111,8 +115,17 @@ class Engine:
 
 
 def _as_workflow(job: Job) -> Callable[[str, int], Awaitable[None]]:
+    """A workflow that waits for a database that cannot be reached: an error would end it for good."""
+
     async def workflow(id_: str, attempt: int) -> None:
-        await job(id_, attempt)
+        pause = _FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                return await job(id_, attempt)
+            except (OSError, SQLAlchemyError) as error:
+                _log.warning("The work on %s is tried again in %g seconds: %s", id_, pause, error)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     workflow.__qualname__ = f"workflow_{uuid.uuid4().hex}"
     return workflow

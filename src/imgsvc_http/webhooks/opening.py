@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator
 
 from imgsvc_http.fetching.addresses import Guard
@@ -13,6 +14,8 @@ from imgsvc_http.webhooks.engine import Engine, node_name
 from imgsvc_http.webhooks.runner import DELIVER, PROCESS, Webhooks
 from imgsvc_http.webhooks.sources import PendingSources
 from imgsvc_http.webhooks.takeover import keep_watch
+
+_log = logging.getLogger(__name__)
 
 _AT_ONCE = 500  # of each kind of job on a node: most of them wait for an endpoint
 _FORGET_SECONDS = 600
@@ -36,12 +39,17 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
     )
     jobs = {PROCESS: (webhooks.process, _AT_ONCE), DELIVER: (webhooks.deliver, _AT_ONCE)}
     engine = Engine(settings.database_url, node, jobs)
-    await engine.start()
-    webhooks.use(engine)
-    chores = [asyncio.create_task(_forget(webhooks))]
-    if several:
-        chores.append(asyncio.create_task(keep_watch(services.db, node)))
+    chores: list[asyncio.Task[None]] = []
     try:
+        if several:
+            held, working = asyncio.Event(), asyncio.Event()
+            chores.append(asyncio.create_task(keep_watch(services.db, node, held, working)))
+            await held.wait()  # or others would take the first work of this node over
+        await engine.start()
+        webhooks.use(engine)
+        if several:
+            working.set()
+        chores.append(asyncio.create_task(_forget(webhooks)))
         yield webhooks
     finally:
         for chore in chores:
@@ -53,5 +61,8 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
 
 async def _forget(webhooks: Webhooks) -> None:
     while True:
-        await webhooks.forget_old()
+        try:
+            await webhooks.forget_old()
+        except Exception:
+            _log.exception("Old webhooks are not deleted; that is tried again later.")
         await asyncio.sleep(_FORGET_SECONDS)

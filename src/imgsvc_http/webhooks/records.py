@@ -104,15 +104,23 @@ async def work_of(db: Database, vault: Vault, id_: str) -> Work | None:
 
 @whole
 async def change(
-    db: Database, id_: str, now: datetime, *, enqueue: Enqueue | None = None, **values: Any
+    db: Database,
+    id_: str,
+    now: datetime,
+    *,
+    since: str | None = None,
+    enqueue: Enqueue | None = None,
+    **values: Any,
 ) -> bool:
     """Change a request that is not settled, and put the work that follows into the engine.
 
-    Whether there was one: the work of a request that another process has settled ends there.
+    Whether there was one, in the status ``since`` where one is named: the work of a request that another
+    process has taken further ends there.
     """
+    expected = WebhookRow.status.not_in(FINAL) if since is None else WebhookRow.status == since
     changed = (
         update(WebhookRow)
-        .where(WebhookRow.id == id_, WebhookRow.status.not_in(FINAL))
+        .where(WebhookRow.id == id_, expected)
         .values(updated_at=now, **values)
         .returning(WebhookRow.id)
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 from aiohttp import web
+from sqlalchemy.exc import SQLAlchemyError
 
 from imgsvc_core.errors import ImgsvcError, SourceUnreachable, WorkerDied
 from imgsvc_http.answers import describe
@@ -81,6 +82,7 @@ class Webhooks:
                 self.services.db,
                 id_,
                 moment,
+                since="created",
                 enqueue=self.engine.enqueue(DELIVER, id_, delay=delay) if delay else None,
                 status="scheduled",
                 payload=payload,
@@ -113,6 +115,7 @@ class Webhooks:
                 services.db,
                 id_,
                 now(),
+                since="dispatched",
                 enqueue=self.engine.enqueue(DELIVER, id_, attempt=attempt + 1, delay=wait),
                 status="scheduled",
                 code=outcome.code,
@@ -148,6 +151,8 @@ class Webhooks:
                 )
         except FileNotFoundError:
             refusal = Refusal.of(SourceUnreachable("The uploaded image is no longer there: send it again."))
+        except (SQLAlchemyError, ConnectionError):
+            raise  # the database cannot be reached: no fault of the request
         except Refusal as error:
             refusal = error
         except ImgsvcError as error:

@@ -25,16 +25,25 @@ _TAKE = text("SELECT pg_try_advisory_lock(:number)")
 _GIVE = text("SELECT pg_advisory_unlock(:number)")
 
 
-async def keep_watch(db: Database, node: str) -> None:
-    """Hold this node's lock, and take over the work of dead nodes; for as long as the node lives."""
+async def keep_watch(db: Database, node: str, held: asyncio.Event, working: asyncio.Event) -> None:
+    """Hold this node's lock, and take over the work of dead nodes; for as long as the node lives.
+
+    Args:
+        db: the database of all nodes.
+        node: the name of this one.
+        held: set here when this node has its lock.
+        working: set when the engine works, which takes the work over.
+    """
     while True:
         try:
             async with db.engine.connect() as connection:
                 await _hold(connection, node)
+                held.set()
+                await working.wait()
                 while True:
                     await take_over(connection, node)
                     await asyncio.sleep(_EVERY_SECONDS)
-        except (OSError, SQLAlchemyError) as error:
+        except Exception as error:  # whatever the engine or a driver makes of a lost connection
             _log.warning("The lock of this node is lost, it is taken again: %s", error)
             await asyncio.sleep(_EVERY_SECONDS)
 
