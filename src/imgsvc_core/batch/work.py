@@ -21,6 +21,7 @@ from imgsvc_core.result import Result
 from imgsvc_core.sources import open_bytes
 from imgsvc_core.spec import Spec
 
+_IN_MEMORY_BYTES = 2**25
 _USUAL_AT_ONCE, _REMOTE_AT_ONCE = 2, 16
 
 
@@ -98,6 +99,8 @@ def run_task(job: Job, task: Task, computing: AbstractContextManager[object] | N
     started = time.perf_counter()
     try:
         source = open_bytes(task.location, job.limits)
+        if source.size <= _IN_MEMORY_BYTES:  # it is looked at several times
+            source = ByteSource(source.read(), name=source.name)
         event = attrs.evolve(event, bytes=source.size, digest=source.sha256())
         if event.digest == task.digest:
             return attrs.evolve(event, outcome=UNCHANGED)
