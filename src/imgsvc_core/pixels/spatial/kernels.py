@@ -19,7 +19,8 @@ _VECTOR_LARGEST = 63
 """libvips' vector convolution of 8-bit pictures keeps coefficients of seven bits, sign included."""
 
 _BROAD_PEAK = 0.1
-"""Largest weight that such coefficients represent to about a level: a Gaussian of four pixels."""
+_BROAD_PEAK_BOTH_WAYS = 0.06
+"""Largest weights that such coefficients represent to about a level, and in two passes to 1.5 levels."""
 
 _SAMPLES = 16
 """Points of a line looked at in each pixel."""
@@ -64,7 +65,8 @@ def convolve(image: pyvips.Image, weights: Weights, *, both_ways: bool = False) 
     ``both_ways`` takes one row of weights and applies it along the rows, then along the columns. Broad masks
     on 8 bits run in libvips' vector unit; all else is exact in floating point.
     """
-    fast = not is_deep(image) and weights.max() <= _BROAD_PEAK
+    peak = _BROAD_PEAK_BOTH_WAYS if both_ways else _BROAD_PEAK
+    fast = not is_deep(image) and weights.max() <= peak
     mask = _integer_mask(weights) if fast else pyvips.Image.new_from_array(weights.tolist())
     operation = image.convsep if both_ways else image.conv
     result = operation(mask, precision="integer" if fast else "float")
