@@ -1,0 +1,247 @@
+"""Webhooks: how many are accepted, how soon they go out, and what waiting and remembered ones cost.
+
+``--database`` chooses SQLite (embedded) or PostgreSQL; pictures have 8 x 8 pixels, so that they cost next to
+nothing. Rows of waiting and of old webhooks are copies of real ones, made in the database.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import io
+import json
+import sqlite3
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+from PIL import Image
+from tests.http.running import Service, running
+from tests.support import servers
+
+from benchmarks.harness import Bound, verdict
+
+_WEEK_SECONDS = 604_800
+_AT_ONCE = 32
+_LEAST = {"sqlite": 50, "postgresql": 250}
+
+
+class Endpoint:
+    """Where notifications arrive, and when each did."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.arrived: dict[str, tuple[float, dict[str, Any]]] = {}
+
+    async def handle(self, request: web.Request) -> web.Response:
+        document = await request.json()
+        self.arrived[document["id"]] = time.perf_counter(), document
+        return web.Response()
+
+    async def wait_for(self, id_: str) -> tuple[float, dict[str, Any]]:
+        """When the notification of a request arrived, and what it said."""
+        while id_ not in self.arrived:
+            await asyncio.sleep(0.001)
+        return self.arrived[id_]
+
+
+@contextlib.asynccontextmanager
+async def endpoint() -> AsyncIterator[Endpoint]:
+    """An endpoint on loopback."""
+    made = Endpoint()
+    app = web.Application()
+    app.router.add_post("/", made.handle)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
+    yield made
+    await runner.cleanup()
+
+
+async def ask(client: aiohttp.ClientSession, url: str, **webhook: object) -> str:
+    """The id of an accepted request."""
+    form = aiohttp.FormData()
+    form.add_field("file", _picture(), filename="dot.png")
+    form.add_field("data", json.dumps({"webhook": {"url": url, **webhook}}))
+    async with client.post("/1.0/upload", data=form) as reply:
+        document = await reply.json()
+        assert reply.status == 202, document
+        return str(document["id"])
+
+
+async def accepted_per_second(client: aiohttp.ClientSession, there: Endpoint, count: int) -> float:
+    """How many are accepted each second while they are processed and delivered."""
+    turn = asyncio.Semaphore(_AT_ONCE)
+
+    async def one() -> str:
+        async with turn:
+            return await ask(client, there.url)
+
+    started = time.perf_counter()
+    ids = await asyncio.gather(*(one() for _ in range(count)))
+    seconds = time.perf_counter() - started
+    await asyncio.gather(*map(there.wait_for, ids))
+    return count / seconds
+
+
+async def milliseconds_to_post(client: aiohttp.ClientSession, there: Endpoint, count: int = 40) -> float:
+    """Median time from a request to its notification, without that of processing: all of delivery."""
+    taken = []
+    for _ in range(count):
+        started = time.perf_counter()
+        moment, document = await there.wait_for(await ask(client, there.url))
+        taken.append(1000 * (moment - started) - sum(document["timing"].values()))
+    return statistics.median(taken)
+
+
+async def waiting(
+    client: aiohttp.ClientSession, there: Endpoint, service: Service, database: Path, count: int
+) -> tuple[float, float]:
+    """Megabytes that webhooks cost which wait for a week, and seconds until a fresh one arrives meanwhile."""
+    id_ = await ask(client, there.url, delay=_WEEK_SECONDS)
+    while (await _record(client, id_))["status"] != "scheduled":
+        await asyncio.sleep(0.1)
+    before = _resident(service.process.pid)
+    await asyncio.to_thread(_copy_waiting, database, id_, count)
+    fresh = []
+    for _ in range(20):
+        started = time.perf_counter()
+        moment, _ = await there.wait_for(await ask(client, there.url))
+        fresh.append(moment - started)
+        await asyncio.sleep(0.5)
+    return _resident(service.process.pid) - before, max(fresh)
+
+
+async def listing_ms(client: aiohttp.ClientSession, there: Endpoint, database: Path, count: int) -> float:
+    """The slowest median of several queries over so many records."""
+    id_ = await ask(client, there.url)
+    await there.wait_for(id_)
+    while (await _record(client, id_))["status"] != "delivered":
+        await asyncio.sleep(0.05)
+    await asyncio.to_thread(_copy_records, database, id_, count)
+    medians = []
+    for query in ({"limit": "100"}, {"status": "failed,scheduled"}, {"start": "2030-01-01T00:00:00Z"}):
+        taken = []
+        for _ in range(15):
+            started = time.perf_counter()
+            async with client.get("/1.0/webhooks", params=query) as reply:
+                await reply.read()
+                assert reply.status == 200
+            taken.append(1000 * (time.perf_counter() - started))
+        medians.append(statistics.median(taken))
+    return max(medians)
+
+
+async def _record(client: aiohttp.ClientSession, id_: str) -> dict[str, Any]:
+    async with client.get(f"/1.0/webhooks/{id_}") as reply:
+        found: dict[str, Any] = (await reply.json())["webhook"]
+        return found
+
+
+def _copy_records(database: Path, id_: str, count: int) -> None:
+    """Copies of a record with other ids, each accepted a second before the last."""
+    with contextlib.closing(sqlite3.connect(database, timeout=60)) as db, db:
+        names = [row[1] for row in db.execute("PRAGMA table_info(webhooks)")]
+        values = ", ".join(
+            f"'{id_[:8]}-' || n" if name == "id"
+            else "strftime('%Y-%m-%d %H:%M:%f', created_at, '-' || (n % 5000000) || ' seconds')"
+            if name == "created_at"
+            else name
+            for name in names
+        )  # fmt: skip
+        db.execute(
+            _COPY.format(table="webhooks", names=", ".join(names), values=values, key="id"), (count, id_)
+        )
+
+
+def _copy_waiting(database: Path, id_: str, count: int) -> None:
+    """Copies of a waiting record, and of the engine's row for it."""
+    _copy_records(database, id_, count)
+    with contextlib.closing(sqlite3.connect(database, timeout=60)) as db, db:
+        ((table,),) = db.execute("SELECT name FROM sqlite_master WHERE name LIKE '%workflow_status'")
+        names = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+        values = ", ".join(
+            f"replace(workflow_uuid, '{id_}', '{id_[:8]}-' || n)" if name == "workflow_uuid" else name
+            for name in names
+        )
+        statement = _COPY.format(table=table, names=", ".join(names), values=values, key="workflow_uuid")
+        db.execute(statement, (count, f"{id_}:webhook-deliver:1"))
+        assert db.execute("SELECT changes()").fetchone() == (count,)
+
+
+_COPY = (
+    "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?) "
+    "INSERT INTO {table} ({names}) SELECT {values} FROM {table}, numbers WHERE {key} = ?"
+)
+
+
+def _resident(pid: int) -> float:
+    """Megabytes of memory that a process has."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:"))) / 1000
+
+
+def _picture() -> bytes:
+    data = io.BytesIO()
+    Image.new("RGB", (8, 8), "teal").save(data, "PNG")
+    return data.getvalue()
+
+
+async def measure(name: str, service: Service, options: argparse.Namespace) -> list[Bound]:
+    """All bounds of a service on one kind of database."""
+    async with endpoint() as there, service.client() as client:
+        rate = await accepted_per_second(client, there, options.count)
+        delay = await milliseconds_to_post(client, there)
+        bounds = [
+            Bound(f"{name}: accepted per second", rate, _LEAST[name], at_least=True),
+            Bound(f"{name}: from processing to the notification", delay, 100, unit=" ms"),
+        ]
+        if name == "sqlite":
+            database = next(service.state.glob("*.db"))
+            memory, fresh = await waiting(client, there, service, database, options.waiting)
+            listing = await listing_ms(client, there, database, options.records)
+            bounds += [
+                Bound(f"memory of {options.waiting:,} that wait", memory, 150, unit=" MB"),
+                Bound("a fresh one meanwhile", fresh, 1, unit=" s"),
+                Bound(f"listing of {options.records:,} records", listing, 20, unit=" ms"),
+            ]
+    return bounds
+
+
+@contextlib.contextmanager
+def served(name: str, folder: Path) -> Iterator[Service]:
+    """A service on one kind of database."""
+    settings = {
+        "fetch.private_allowed": "127.0.0.1", "workers.number": 1, "workers.queue": 10_000,
+        "rate.requests": 10**9, "accounts.quota": 10**9,
+    }  # fmt: skip
+    with contextlib.ExitStack() as stack:
+        if name == "postgresql":
+            settings["database.url"] = stack.enter_context(servers.postgresql())  # type: ignore[assignment]
+        yield stack.enter_context(running(folder / name, settings))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--database", choices=sorted(_LEAST), action="append")
+    parser.add_argument("--count", type=int, default=2000, help="requests of the load")
+    parser.add_argument("--waiting", type=int, default=100_000)
+    parser.add_argument("--records", type=int, default=1_000_000)
+    options = parser.parse_args()
+    bounds: list[Bound] = []
+    for name in options.database or _LEAST:
+        with tempfile.TemporaryDirectory() as folder, served(name, Path(folder)) as service:
+            bounds += asyncio.run(measure(name, service, options))
+    return verdict(bounds)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
