@@ -211,3 +211,56 @@ def test_secrets_are_in_no_failure(
     shown += [f"{record.msg} {record.args} {record.exc_info}" for record in caplog.records]
     secrets = [_CANARY, *keyfile["private_key"].splitlines()[1:-1]]
     assert not [text for text in shown for secret in secrets if secret in text]
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("provider", [*_SPECS, "aws", "digitalocean", "google developer"])
+def test_redirections_are_not_followed(
+    server: Failing, keyfile: dict[str, str], provider: str, status: int
+) -> None:
+    """The picture goes to the provider's host or nowhere."""
+    keys = {"key": _CANARY, "secret": _CANARY, "bucket": "pictures"}
+    spec = _SPECS.get(provider, keys if provider.startswith("google") else {**keys, "region": "us-east-1"})
+    name = provider.partition(" ")[0]
+    with serving(lambda app: app.router.add_route("*", "/{path:.*}", elsewhere)) as other:
+        server.answer = lambda _: web.Response(status=status, headers={"Location": f"{other}/stolen"})
+        with pytest.raises(errors.StoreRefused):
+            stores.write(
+                {"provider": name, **spec}, b"picture", "cat.webp", "image/webp", keyfiles={"ours": keyfile},
+                endpoints={name: server.url, "google_token": server.url}, seconds=5,
+            )  # fmt: skip
+    assert len(server.bodies) == 1
+
+
+async def elsewhere(request: web.Request) -> web.Response:
+    raise AssertionError("somebody followed a redirection")
+
+
+def test_keys_that_take_long_to_check_are_refused_at_once() -> None:
+    large = {"ours": {"client_email": "x@y", "private_key": "-" * 5000}}
+    started = time.monotonic()
+    with pytest.raises(errors.SpecError, match="'keyfile'"):
+        stores.write(
+            {"provider": "google", "keyfile": "ours", "bucket": "pictures"}, b"", "a", "b", keyfiles=large
+        )
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"headers": {"Expires": "1 Jan 2030 00:00:00 +99999999999999"}},
+        {"headers": {"Expires": "Fri, 31 Dec 9999 23:59:59 -1200"}},
+        {"headers": {"Expires": "1 Jan 2030 1.2 GMT"}},
+        {"headers": {"Cache-Control": " no-store"}},
+        {"metadata": {"A": "1", "a": "2"}},
+        {"metadata": {"a": " x"}},
+        {"bucket": "pictures--x-s3"},
+        {"region": "us-east-1-internal"},
+    ],
+)
+def test_what_servers_would_change_or_misread_is_refused(changes: dict[str, Any]) -> None:
+    whole = {"provider": "aws", "key": "k", "secret": "s", "bucket": "pictures", "region": "us-east-1"}
+    with pytest.raises(errors.SpecError) as caught:
+        stores.parse_store({**whole, **changes})
+    assert caught.value.problems[0].path.startswith(f"store.{next(iter(changes))}")

@@ -14,13 +14,16 @@ from imgsvc_core.stores.kinds import Headers, Name, ObjectPath, Pairs, Strings
 _COMMON_HEADERS = ("Cache-Control", "Content-Type", "Content-Encoding")
 _FULL_HEADERS = (*_COMMON_HEADERS, "Content-Language", "Content-Disposition")
 _BUCKET = Name(
-    r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]",
+    # What ends like this leads to other services than those of buckets.
+    r"(?!.*--(?:x-s3|op-s3|ol-s3|table-s3)$)[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]",
     "name of 3 to 255 letters, digits, dots, hyphens and underscores",
 )
 _REGION = Name(
-    r"[a-z][a-z0-9]{1,11}(-[a-z0-9]{1,12}){0,5}", "name of a region in small letters, digits and hyphens"
+    # Regions with this ending are addresses inside of a provider's network.
+    r"(?!.*-internal$)[a-z][a-z0-9]{1,11}(-[a-z0-9]{1,12}){0,5}",
+    "name of a region in small letters, digits and hyphens",
 )
-_TEXT = r"[\x20-\x7e]{0,2048}"
+_TEXT = r"(?:[\x21-\x7e](?:[\x20-\x7e]{0,2046}[\x21-\x7e])?)?"  # servers drop spaces around it
 _TAG = r"[\w .:/=+@-]"
 _CANNED = ("private", "public-read", "public-read-write", "authenticated-read")
 
@@ -36,7 +39,8 @@ def _path() -> str:
 def _metadata(
     names: str = r"[A-Za-z0-9_-]{1,128}", words: str = "letters, digits, hyphens and underscores"
 ) -> Pairs:
-    kind = Strings(f"object of printable ASCII strings, with names of {words}", names, _TEXT, maximum=64)
+    expected = f"object of printable ASCII strings without spaces around them, with names of {words}"
+    kind = Strings(expected, names, _TEXT, maximum=64, any_case=True)
     pairs: Pairs = param(kind, "Metadata of the object.", default=())
     return pairs
 

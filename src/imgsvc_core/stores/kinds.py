@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
+from datetime import UTC
+from email.utils import format_datetime, parsedate_to_datetime
 from typing import Any
 
 import attrs
@@ -68,12 +69,16 @@ class ObjectPath:
 
 @attrs.frozen
 class Strings:
-    """A hash of strings: at most ``maximum`` pairs, with names and values that match patterns."""
+    """A hash of strings: at most ``maximum`` pairs, with names and values that match patterns.
+
+    With ``any_case``, names that differ in nothing else are the same one, given twice.
+    """
 
     words: str
     names: str
     values: str
     maximum: int
+    any_case: bool = False
 
     @property
     def expectation(self) -> str:
@@ -84,7 +89,8 @@ class Strings:
         for name, text in pairs:
             if not re.fullmatch(self.names, name) or not re.fullmatch(self.values, text):
                 raise ValueError(value)
-        if len(pairs) > self.maximum:
+        names = {name.lower() if self.any_case else name for name, _ in pairs}
+        if len(pairs) > self.maximum or len(names) < len(pairs):
             raise ValueError(value)
         return pairs
 
@@ -117,8 +123,8 @@ class Headers:
             known = canonical.get(name.lower())
             if known is None or known in found or not _PRINTABLE.fullmatch(text) or len(text) > 1024:
                 raise ValueError(value)
-            if known == "Expires":
-                parsedate_to_datetime(text)
+            if text != text.strip() or (known == "Expires" and not _is_date(text)):
+                raise ValueError(value)
             found[known] = text
         return tuple(found.items())
 
@@ -132,6 +138,14 @@ class Headers:
             "properties": dict.fromkeys(self.allowed, text),
             "additionalProperties": False,
         }
+
+
+def _is_date(text: str) -> bool:
+    """Whether it is a date as HTTP writes it (RFC 9110, section 5.6.7)."""
+    try:
+        return format_datetime(parsedate_to_datetime(text).astimezone(UTC), usegmt=True) == text
+    except (OverflowError, TypeError, ValueError):
+        return False
 
 
 def _pairs(value: object) -> Pairs:

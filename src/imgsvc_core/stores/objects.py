@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 
 import attrs
 
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.spec.declare import shown
 from imgsvc_core.stores.declarations import StoreSpec
+
+
+def _check_name(_item: object, _field: object, name: str) -> None:
+    if name in ("", ".", "..") or re.search(r"[\x00-\x1f\x7f/\\]", name):
+        message = f"Store result 'name' parameter must be a file's name, got {shown(name)}"
+        raise SpecError([Problem("store.name", message)])
 
 
 @attrs.frozen
 class StoredObject:
-    """Bytes, or the file that holds them, with the file name and the content type of the result."""
+    """Bytes, or the file that holds them, with the file name and the content type of the result.
+
+    Raises `SpecError` for a name that is none of a file.
+    """
 
     data: bytes | Path = attrs.field(repr=False)
-    name: str
+    name: str = attrs.field(validator=_check_name)
     content_type: str
 
     async def read(self) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 from urllib.parse import quote, quote_plus
@@ -15,6 +16,9 @@ from imgsvc_core.stores.declarations import StoreSpec
 
 Keyfile = Mapping[str, Any]
 """The JSON object of a service account's keyfile."""
+
+MOST_KEY_CHARACTERS = 3500
+"""Of its private key in PEM: one of 4,096 bits. To check a larger one takes seconds."""
 
 
 async def _at_once() -> None:
@@ -113,6 +117,7 @@ def unavailable(spec: StoreSpec, reason: object) -> StoreUnavailable:
 def redacted(spec: StoreSpec, text: str) -> str:
     """A text in which nothing secret is left, in any of the ways that clients write it."""
     for secret in filter(lambda secret: len(secret) >= _SHORTEST_SECRET, spec.secrets()):
-        for written in (secret, quote(secret, safe=""), quote_plus(secret), quote(secret)):
+        in_json = json.dumps(secret)[1:-1]
+        for written in (secret, in_json, quote(secret, safe=""), quote_plus(secret), quote(secret)):
             text = text.replace(written, "***")
     return text

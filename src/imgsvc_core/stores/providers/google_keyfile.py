@@ -6,6 +6,7 @@ refusals. So its requests are made here, with tokens of our own.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import functools
 import io
@@ -25,7 +26,7 @@ from imgsvc_core.stores.failures import clean
 from imgsvc_core.stores.providers.answers import FAILURES, TIMEOUT, Refusal, json_object, renewing, translated
 from imgsvc_core.stores.providers.digest import md5
 from imgsvc_core.stores.providers.tokens import Tokens
-from imgsvc_core.stores.sessions import Access, Keyfile
+from imgsvc_core.stores.sessions import MOST_KEY_CHARACTERS, Access, Keyfile
 
 _TOKENS = "https://oauth2.googleapis.com"
 _GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -46,7 +47,7 @@ async def connect(access: Access) -> GoogleSession:
     assert isinstance(spec, Google)
     assert keyfile is not None
     await access.turn()
-    account = ServiceAccount.of(keyfile, access.endpoint("google_token", _TOKENS))
+    account = await asyncio.to_thread(ServiceAccount.of, keyfile, access.endpoint("google_token", _TOKENS))
     tokens = Tokens(account.token)
     filesystem = BucketFileSystem(tokens, access.endpoint("google", "https://storage.googleapis.com"))
     try:
@@ -179,9 +180,10 @@ class ServiceAccount:
             SpecError: the keyfile is none of a service account's.
         """
         try:
-            return cls(
-                str(keyfile["client_email"]), crypt.RSASigner.from_service_account_info(keyfile), address
-            )
+            if len(keyfile["private_key"]) > MOST_KEY_CHARACTERS:
+                raise ValueError("too large a key")
+            signer = crypt.RSASigner.from_service_account_info(keyfile)
+            return cls(str(keyfile["client_email"]), signer, address)
         except (KeyError, TypeError, ValueError):
             message = "Store 'keyfile' parameter must name a service account's keyfile with its private key"
             raise SpecError([Problem("store.keyfile", message)]) from None

@@ -47,4 +47,7 @@ async def _token(spec: Ibm, address: str) -> tuple[str, float]:
         code = str(answer.get("errorCode", response.status))
         message = str(answer.get("errorMessage", "the API key gives no token"))
         raise answered(spec, response.status, code, message)
-    return str(answer["access_token"]), float(answer["expires_in"])
+    token, seconds = answer["access_token"], answer.get("expires_in")
+    if not isinstance(token, str) or not isinstance(seconds, int | float):
+        raise unavailable(spec, "it gave a token that cannot be read")
+    return token, float(seconds)

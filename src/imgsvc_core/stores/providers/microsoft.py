@@ -43,6 +43,7 @@ async def connect(access: Access) -> MicrosoftSession:
         max_single_put_size=_WHOLE_BYTES,
         max_block_size=_BLOCK_BYTES,
         retry_total=0,
+        permit_redirects=False,
     )
     return MicrosoftSession(BlobFileSystem(client))
 

@@ -9,11 +9,13 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from email.utils import parsedate_to_datetime
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import attrs
 import s3fs
+from aiobotocore.httpsession import AIOHTTPSession
 from aiobotocore.session import AioSession
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -38,7 +40,7 @@ _ALONE = {
     "config_file": _NO_FILE,
     "credentials_file": _NO_FILE,
 }  # as nobody's settings say
-_HOST_LABEL = re.compile(r"[a-z0-9-]+")
+_HOST_LABEL = re.compile(r"[a-z0-9-]{1,63}")
 _TEMPORARY_CODES = frozenset({"OperationAborted", "RequestTimeout", "SlowDown"})
 
 
@@ -85,7 +87,13 @@ class S3Session:
             raise
         if tags := _tags(spec):  # which some servers forget when an object comes in parts
             tag_set = [{"Key": name, "Value": value} for name, value in tags]
-            await self._call("put_object_tagging", **where, Tagging={"TagSet": tag_set})
+            try:
+                await self._call("put_object_tagging", **where, Tagging={"TagSet": tag_set})
+            except BaseException:
+                with contextlib.suppress(OSError, BotoCoreError, ClientError, TimeoutError):
+                    async with asyncio.timeout(_ABORT_SECONDS):
+                        await self._call("delete_object", **where)
+                raise
 
     async def _put_parts(self, where: Mapping[str, str], data: bytes) -> list[dict[str, Any]]:
         turn = asyncio.Semaphore(_PARTS_AT_ONCE)
@@ -134,6 +142,7 @@ async def connect(
         "request_checksum_calculation": "when_required",
         "response_checksum_validation": "when_required",
         "s3": {"addressing_style": "virtual" if host_style else "path"},
+        "http_session_cls": _StayingSession,
     }
     client_session = await asyncio.to_thread(_warm_session)
     await access.turn()
@@ -153,6 +162,14 @@ async def connect(
     if authorization is not None:
         client.meta.events.register("before-send.s3", functools.partial(_authorize, authorization))
     return S3Session(filesystem, endpoint, host_style)
+
+
+class _StayingSession(AIOHTTPSession):  # type: ignore[misc]
+    """HTTP that goes to no other host than the one that was asked, wherever that sends it."""
+
+    async def _get_session(self, proxy_url: str | None) -> Any:
+        session = await super()._get_session(proxy_url)
+        return SimpleNamespace(request=functools.partial(session.request, allow_redirects=False))
 
 
 def _stay_in_the_region(context: dict[str, Any], **more: Any) -> None:
