@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any
 
+import attrs
 from dbos import DBOS, DBOSClient, DBOSConfig
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
@@ -29,7 +31,16 @@ _SCHEMA = "imgsvc_engine"
 _POLL_SECONDS = 0.1
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 10.0
 _THREADS = 32
-_ENDED = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
+_DELETED_AT_ONCE = 5000
+
+
+@attrs.frozen
+class Claim:
+    """Work that a node has taken from a queue, and not ended."""
+
+    id: str
+    job: str
+    node: str
 
 
 class Engine:
@@ -46,6 +57,18 @@ class Engine:
         self._node = node
         self._jobs = jobs
         self._client: DBOSClient | None = None
+        self._running: set[str] = set()
+        self._started = asyncio.Event()
+
+    @property
+    def node(self) -> str:
+        """The name of this node."""
+        return self._node
+
+    @property
+    def running(self) -> frozenset[str]:
+        """The work that is under way here."""
+        return frozenset(self._running)
 
     async def start(self) -> None:
         """Take work from now on."""
@@ -61,7 +84,7 @@ class Engine:
         }
         DBOS(config=config)
         for name, (job, _) in self._jobs.items():
-            DBOS.workflow(name=name)(_as_workflow(job))
+            DBOS.workflow(name=name)(self._as_workflow(job))
         DBOS.launch()
         for name, (_, most) in self._jobs.items():
             await DBOS.register_queue_async(name, worker_concurrency=most, polling_interval_sec=_POLL_SECONDS)
@@ -71,6 +94,7 @@ class Engine:
             dbos_system_schema=_SCHEMA,
             application_name="imgsvc",
         )
+        self._started.set()
 
     async def stop(self, seconds: float) -> None:
         """Let running jobs finish for a while; the rest goes on when the node comes back."""
@@ -102,33 +126,56 @@ class Engine:
 
         return put
 
-    async def forget(self, ids: Iterable[str]) -> None:
-        """Delete what is kept of the ended work on requests."""
-        prefixes = [f"{id_}:" for id_ in ids]
-        if not prefixes:
-            return
-        ended = await DBOS.list_workflows_async(
-            workflow_id_prefix=prefixes, status=_ENDED, load_input=False, load_output=False
-        )
-        if ended:
-            await DBOS.delete_workflows_async([item.workflow_id for item in ended])
+    async def claims(self) -> list[Claim]:
+        """What all nodes have taken from the queues, and not ended."""
+        pending = await DBOS.list_workflows_async(status="PENDING", load_input=False, load_output=False)
+        return [Claim(item.workflow_id, item.name, item.executor_id or "") for item in pending]
 
+    async def put_back(self, claims: Iterable[Claim]) -> None:
+        """Put work back into its queue, from which any node takes it."""
+        queues: defaultdict[str, list[str]] = defaultdict(list)
+        for claim in claims:
+            queues[claim.job].append(claim.id)
+        for queue, ids in queues.items():
+            await DBOS.resume_workflows_async(ids, queue_name=queue)
 
-def _as_workflow(job: Job) -> Callable[[str, int], Awaitable[None]]:
-    """A workflow that waits for a database that cannot be reached: an error would end it for good."""
+    async def forget(self, ids: Iterable[str], attempts: int) -> None:
+        """Delete what is kept of the ended work on requests, of which none was tried more often."""
+        work = [f"{id_}:{name}:{n}" for id_ in ids for name in self._jobs for n in range(1, attempts + 1)]
+        for start in range(0, len(work), _DELETED_AT_ONCE):
+            await DBOS.delete_workflows_async(work[start : start + _DELETED_AT_ONCE])
 
-    async def workflow(id_: str, attempt: int) -> None:
-        pause = _FIRST_PAUSE_SECONDS
-        while True:
+    def _as_workflow(self, job: Job) -> Callable[[str, int], Awaitable[None]]:
+        """A workflow that is tried until it succeeds, as an error would end it for good.
+
+        What is wrong with a request is no error here: it is the result that is notified.
+        """
+
+        async def workflow(id_: str, attempt: int) -> None:
+            pause = _FIRST_PAUSE_SECONDS
+            own = DBOS.workflow_id or ""
+            self._running.add(own)
             try:
-                return await job(id_, attempt)
-            except (OSError, SQLAlchemyError) as error:
-                _log.warning("The work on %s is tried again in %g seconds: %s", id_, pause, error)
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+                await self._started.wait()  # interrupted work goes on before the engine is quite there
+                while True:
+                    try:
+                        return await job(id_, attempt)
+                    except Exception as error:
+                        trace = None if isinstance(error, (OSError, SQLAlchemyError)) else error
+                        _log.warning(
+                            "The work on %s is tried again in %g seconds: %s",
+                            id_,
+                            pause,
+                            error,
+                            exc_info=unknown,
+                        )
+                        await asyncio.sleep(pause)
+                        pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+            finally:
+                self._running.discard(own)
 
-    workflow.__qualname__ = f"workflow_{uuid.uuid4().hex}"
-    return workflow
+        workflow.__qualname__ = f"workflow_{uuid.uuid4().hex}"
+        return workflow
 
 
 def node_name(configured: str, started: datetime) -> str:

@@ -13,7 +13,7 @@ from imgsvc_http.webhooks.delivery import Deliverer
 from imgsvc_http.webhooks.engine import Engine, node_name
 from imgsvc_http.webhooks.runner import DELIVER, PROCESS, Webhooks
 from imgsvc_http.webhooks.sources import PendingSources
-from imgsvc_http.webhooks.takeover import keep_watch
+from imgsvc_http.webhooks.takeover import keep_watch, keep_watch_together
 
 _log = logging.getLogger(__name__)
 
@@ -43,12 +43,14 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
     try:
         if several:
             held, working = asyncio.Event(), asyncio.Event()
-            chores.append(asyncio.create_task(keep_watch(services.db, node, held, working)))
+            chores.append(asyncio.create_task(keep_watch_together(services.db, engine, held, working)))
             await held.wait()  # or others would take the first work of this node over
-        await engine.start()
         webhooks.use(engine)
+        await engine.start()
         if several:
             working.set()
+        else:
+            chores.append(asyncio.create_task(keep_watch(engine)))
         chores.append(asyncio.create_task(_forget(webhooks)))
         yield webhooks
     finally:

@@ -24,7 +24,8 @@ from imgsvc_http.state.vault import Vault
 STATUSES = ("created", "scheduled", "dispatched", "delivered", "failed")
 """In the order of a request's life."""
 
-FINAL = frozenset({"delivered", "failed"})
+UNSETTLED, FINAL = STATUSES[:3], STATUSES[3:]
+"""Those with work left to do, and those without."""
 
 Enqueue = Callable[[Connection], None]
 """Puts the work that is due into the engine, in the same transaction."""
@@ -108,19 +109,17 @@ async def change(
     id_: str,
     now: datetime,
     *,
-    since: str | None = None,
+    since: Sequence[str] = UNSETTLED,
     enqueue: Enqueue | None = None,
     **values: Any,
 ) -> bool:
-    """Change a request that is not settled, and put the work that follows into the engine.
+    """Change a request that is in one of some statuses, and put the work that follows into the engine.
 
-    Whether there was one, in the status ``since`` where one is named: the work of a request that another
-    process has taken further ends there.
+    Whether there was one: another process may have taken it further.
     """
-    expected = WebhookRow.status.not_in(FINAL) if since is None else WebhookRow.status == since
     changed = (
         update(WebhookRow)
-        .where(WebhookRow.id == id_, expected)
+        .where(WebhookRow.id == id_, WebhookRow.status.in_(since))
         .values(updated_at=now, **values)
         .returning(WebhookRow.id)
     )

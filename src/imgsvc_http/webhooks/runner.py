@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 from aiohttp import web
+from cachetools import TTLCache
 from sqlalchemy.exc import SQLAlchemyError
 
 from imgsvc_core.errors import ImgsvcError, SourceUnreachable, WorkerDied
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from imgsvc_http.webhooks.engine import Engine
 
 PROCESS, DELIVER = "webhook-process", "webhook-deliver"
+_MOST_ATTEMPTS = 20  # whose traces in the engine are looked for, whatever the settings once were
+_SECRET_SECONDS = 3
 
 _log = logging.getLogger(__name__)
 
@@ -44,6 +47,7 @@ class Webhooks:
     sources: PendingSources
     pictures: asyncio.Semaphore
     _engine: Engine | None = None
+    _secrets: TTLCache[str, str] = attrs.field(factory=lambda: TTLCache(1000, _SECRET_SECONDS))
 
     @property
     def engine(self) -> Engine:
@@ -66,69 +70,92 @@ class Webhooks:
 
     async def process(self, id_: str, attempt: int) -> None:
         """Process the picture of a request, and notify at once or when it is due."""
-        work = await records.work_of(self.services.db, self.services.vault, id_)
-        if work is None:
-            return
-        if work.status != "created" and work.asked.source is not None:
-            await self.sources.delete(work.asked.source)  # which a process that died has left
-        if work.status in records.FINAL:
-            return
-        delay = _notification(work).delay
-        if work.status == "created":
+        work = await self._work(id_)
+        if work is not None and work.status == "created":
             async with self.pictures:
                 payload = await self._payload(work)
-            moment = now()
-            changed = await records.change(
-                self.services.db,
-                id_,
-                moment,
-                since="created",
-                enqueue=self.engine.enqueue(DELIVER, id_, delay=delay) if delay else None,
-                status="scheduled",
-                payload=payload,
-                due_at=records.due(moment, delay),
-            )
-            if work.asked.source is not None:
-                await self.sources.delete(work.asked.source)
-            if not changed:
-                return
-        if not delay:
-            await self.deliver(id_, 1)
+            work = await self._processed(work, payload)
+        if work is None:
+            return
+        if work.asked.source is not None:
+            await self.sources.delete(work.asked.source)
+        if not _notification(work).delay:
+            await self._notify(work, 1)
 
     async def deliver(self, id_: str, attempt: int) -> None:
-        """Post the notification of a processed request; another attempt is put into the queue."""
-        services = self.services
-        work = await records.work_of(services.db, services.vault, id_)
-        if work is None or work.payload is None or work.status in records.FINAL:
+        """Post the notification of a processed request whose time has come."""
+        work = await self._work(id_)
+        if work is not None:
+            await self._notify(work, attempt)
+
+    async def _work(self, id_: str) -> Work | None:
+        return await records.work_of(self.services.db, self.services.vault, id_)
+
+    async def _processed(self, work: Work, payload: dict[str, Any]) -> Work | None:
+        """Keep the result, and put its notification into the queue where it has to wait.
+
+        Where another node that was thought dead was first, its result counts.
+        """
+        delay = _notification(work).delay
+        status, moment = "scheduled" if delay else "dispatched", now()
+        changed = await records.change(
+            self.services.db,
+            work.id,
+            moment,
+            since=("created",),
+            enqueue=self.engine.enqueue(DELIVER, work.id, delay=delay) if delay else None,
+            status=status,
+            payload=payload,
+            due_at=records.due(moment, delay),
+        )
+        return attrs.evolve(work, status=status, payload=payload) if changed else await self._work(work.id)
+
+    async def _notify(self, work: Work, attempt: int) -> None:
+        """Post the notification; another attempt is put into the queue."""
+        if work.payload is None or work.status in records.FINAL:
             return
-        secret = await accounts.webhook_secret(services.db, services.vault, work.account_id)
-        if secret is None or not await records.change(services.db, id_, now(), status="dispatched"):
+        services, id_ = self.services, work.id
+        secret = await self._secret(work.account_id)
+        if secret is None:
+            return  # the account is gone, and its requests with it
+        if work.status != "dispatched" and not await records.change(
+            services.db, id_, now(), status="dispatched"
+        ):
             return
-        url = _notification(work).url
-        outcome = await self.deliverer.post(url, id_, work.payload, secret)
+        outcome = await self.deliverer.post(_notification(work).url, id_, work.payload, secret)
         waits = services.settings.webhooks.retries
         if outcome.delivered:
             await records.change(services.db, id_, now(), status="delivered", code=outcome.code)
         elif outcome.worth_repeating and attempt <= len(waits):
-            wait = waits[attempt - 1]
+            moment, wait = now(), waits[attempt - 1]
             await records.change(
                 services.db,
                 id_,
-                now(),
-                since="dispatched",
+                moment,
+                since=("dispatched",),
                 enqueue=self.engine.enqueue(DELIVER, id_, attempt=attempt + 1, delay=wait),
                 status="scheduled",
                 code=outcome.code,
-                due_at=records.due(now(), wait),
+                due_at=records.due(moment, wait),
             )
         else:
-            await records.change(services.db, id_, now(), status="failed", code=outcome.code)
+            since = ("dispatched",)
+            await records.change(services.db, id_, now(), since=since, status="failed", code=outcome.code)
+
+    async def _secret(self, account_id: str) -> str | None:
+        """The secret of an account, which is remembered for a few seconds."""
+        found = self._secrets.get(account_id)
+        if found is None:
+            found = await accounts.webhook_secret(self.services.db, self.services.vault, account_id)
+            if found is not None:
+                self._secrets[account_id] = found
+        return found
 
     async def forget_old(self) -> None:
         """Delete records beyond the history that is kept, with the engine's rows of them."""
         days = self.services.settings.webhooks.history_days
         while ids := await records.forget_before(self.services.db, records.due(now(), -86_400 * days)):
-            await self.engine.forget(ids)
+            await self.engine.forget(ids, _MOST_ATTEMPTS)
 
     async def _payload(self, work: Work) -> dict[str, Any]:
         """The result of processing: what a synchronous call would have answered."""
@@ -151,7 +178,7 @@ class Webhooks:
                 )
         except FileNotFoundError:
             refusal = Refusal.of(SourceUnreachable("The uploaded image is no longer there: send it again."))
-        except (SQLAlchemyError, ConnectionError):
+        except (SQLAlchemyError, ConnectionError, TimeoutError):
             raise  # the database cannot be reached: no fault of the request
         except Refusal as error:
             refusal = error

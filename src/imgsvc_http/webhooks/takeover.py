@@ -1,87 +1,119 @@
-"""Several nodes on one PostgreSQL: the work of a node that died goes on elsewhere.
+"""Work that nobody does is put back into its queue: that of dead nodes, and what a node lost hold of.
 
-Each node holds an advisory lock in its own name, which the server drops with the node's connection. Whoever
-can take the lock of a node with unfinished work knows that it is dead. A node that only lost its connection
-takes its lock again; until then its work may be done twice, which is allowed, but none is lost.
+Of several nodes on one PostgreSQL, each holds an advisory lock in its own name, which the server drops with
+the node's connection. Whoever can take the lock of a node that has work knows that it is dead. A node that
+only lost its connection takes its lock again; until then its work may be done twice, which is allowed, but
+none is lost. So that this is rare, work is put back only after two looks, and between them a node notices
+the loss.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import logging
+from collections.abc import Collection
 
-from dbos import DBOS
 from sqlalchemy import text
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from imgsvc_http.state.database import Database
+from imgsvc_http.webhooks.engine import Claim, Engine
 
 _log = logging.getLogger(__name__)
-_EVERY_SECONDS = 3.0
+_EVERY_SECONDS = 4
+_PATIENCE_SECONDS = 10
 _TAKE = text("SELECT pg_try_advisory_lock(:number)")
 _GIVE = text("SELECT pg_advisory_unlock(:number)")
+# The server notices in so many seconds that the machine of a node is gone: 4 + 3 * 2.
+_NOTICE = text(
+    "SELECT set_config('tcp_keepalives_idle', '4', false),"
+    " set_config('tcp_keepalives_interval', '2', false), set_config('tcp_keepalives_count', '3', false)"
+)
 
 
-async def keep_watch(db: Database, node: str, held: asyncio.Event, working: asyncio.Event) -> None:
-    """Hold this node's lock, and take over the work of dead nodes; for as long as the node lives.
+async def keep_watch(engine: Engine) -> None:
+    """Put back what this node lost hold of; for as long as it lives, where it is the only one."""
+    lost: frozenset[Claim] = frozenset()
+    while True:
+        try:
+            lost = await _put_back(engine, lost, await engine.claims(), dead=())
+        except Exception as error:
+            _log.warning("Lost work is not looked for, that is tried again: %s", error)
+        await asyncio.sleep(_EVERY_SECONDS)
+
+
+async def keep_watch_together(
+    db: Database, engine: Engine, held: asyncio.Event, working: asyncio.Event
+) -> None:
+    """Hold this node's lock, and put back what it and dead nodes lost hold of; for as long as it lives.
 
     Args:
         db: the database of all nodes.
-        node: the name of this one.
+        engine: the one of this node.
         held: set here when this node has its lock.
-        working: set when the engine works, which takes the work over.
+        working: set when the engine works.
     """
     while True:
         try:
             async with db.engine.connect() as connection:
-                await _hold(connection, node)
+                await connection.execute(_NOTICE)
+                while not await _take(connection, engine.node):
+                    await asyncio.sleep(1)  # its own former connection has not been given up yet
                 held.set()
                 await working.wait()
-                while True:
-                    await take_over(connection, node)
-                    await asyncio.sleep(_EVERY_SECONDS)
+                await _look(connection, engine)
         except Exception as error:  # whatever the engine or a driver makes of a lost connection
             _log.warning("The lock of this node is lost, it is taken again: %s", error)
-            await asyncio.sleep(_EVERY_SECONDS)
+            await asyncio.sleep(1)
 
 
-async def take_over(connection: AsyncConnection, node: str) -> int:
-    """Put the unfinished work of dead nodes back into the queue; how much there was."""
-    pending = await DBOS.list_workflows_async(status="PENDING", load_input=False, load_output=False)
-    await _touch(connection)
-    taken = 0
-    for other in {item.executor_id for item in pending if item.executor_id} - {node}:
-        if not await _take(connection, other):
-            continue
-        try:
-            ids = [item.workflow_id for item in pending if item.executor_id == other]
-            _log.warning("Node %s is dead; this node takes over its work on %d requests.", other, len(ids))
-            await DBOS.resume_workflows_async(ids)
-            taken += len(ids)
-        finally:
-            with contextlib.suppress(OSError, SQLAlchemyError):
-                await connection.execute(_GIVE, {"number": _number(other)})
+async def _look(connection: AsyncConnection, engine: Engine) -> None:
+    """Look for lost work, until the connection is lost that holds this node's lock."""
+    lost: frozenset[Claim] = frozenset()
+    while True:
+        claims = await engine.claims()
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            others = {claim.node for claim in claims if claim.node} - {engine.node}
+            dead = {other for other in others if await _is_free(connection, other)}
+        lost = await _put_back(engine, lost, claims, dead)
+        for _ in range(_EVERY_SECONDS):
+            await asyncio.sleep(1)
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                await connection.execute(text("SELECT 1"))
                 await connection.commit()
-    return taken
 
 
-async def _hold(connection: AsyncConnection, node: str) -> None:
-    while not await _take(connection, node):
-        await asyncio.sleep(_EVERY_SECONDS)  # its own former connection has not been given up yet
+async def _put_back(
+    engine: Engine, before: frozenset[Claim], claims: Collection[Claim], dead: Collection[str]
+) -> frozenset[Claim]:
+    """Put back what was lost before and still is; all that is lost now."""
+    running = engine.running
+    lost = frozenset(
+        claim
+        for claim in claims
+        if claim.node in dead or (claim.node == engine.node and claim.id not in running)
+    )
+    if found := lost & before:
+        nodes = ", ".join(sorted({claim.node for claim in found}))
+        _log.warning("Nobody does the work on %d requests that %s had: it is put back.", len(found), nodes)
+        await engine.put_back(found)
+    return lost
+
+
+async def _is_free(connection: AsyncConnection, node: str) -> bool:
+    """Whether nobody holds the lock of a node."""
+    if not await _take(connection, node):
+        return False
+    await connection.execute(_GIVE, {"number": _number(node)})
+    await connection.commit()
+    return True
 
 
 async def _take(connection: AsyncConnection, node: str) -> bool:
     taken = bool((await connection.execute(_TAKE, {"number": _number(node)})).scalar())
     await connection.commit()
     return taken
-
-
-async def _touch(connection: AsyncConnection) -> None:
-    await connection.execute(text("SELECT 1"))
-    await connection.commit()
 
 
 def _number(node: str) -> int:
