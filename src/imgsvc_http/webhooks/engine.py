@@ -167,7 +167,7 @@ class Engine:
                             id_,
                             pause,
                             error,
-                            exc_info=unknown,
+                            exc_info=trace,
                         )
                         await asyncio.sleep(pause)
                         pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
