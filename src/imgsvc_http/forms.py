@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,6 +19,7 @@ from imgsvc_http.refusals import body_too_large, invalid, invalid_multipart, uns
 _KINDS = ("multipart/form-data", "multipart/mixed")
 _MOST_PARTS = 16
 _MOST_FRAMING_BYTES = 1 << 17
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _AS_IT_IS = ("7bit", "8bit", "binary", "identity")
 
 
@@ -59,7 +61,7 @@ async def read_upload(
             "file", "Upload 'file' parameter is required and must be an image in a part of the form"
         )
     name = Path(parts["file"].filename.replace("\\", "/")).name[:255]
-    return Upload(into, name, parse_json(data.getvalue() or b"{}"))
+    return Upload(into, _CONTROL.sub("", name), await parse_json(data.getvalue() or b"{}"))
 
 
 @attrs.frozen

@@ -118,7 +118,10 @@ def parse_request(document: object, limits: Limits, *, fetching: bool) -> Proces
         SpecError: with all problems found, each with its path.
     """
     if not isinstance(document, Mapping):
-        raise SpecError([Problem("", f"The request must be a JSON object, got {shown(document)}")])
+        got = "an array" if isinstance(document, list) else shown(document)
+        raise SpecError([Problem("", f"The request must be a JSON object, got {got}")])
+    if _has_more_values(document, _MOST_VALUES):
+        raise SpecError([Problem("", f"The request must hold at most {_MOST_VALUES} values, got more")])
     problems: list[Problem] = []
 
     def part(key: str, read: Callable[[Any], Any], default: Any) -> Any:
@@ -200,6 +203,23 @@ def limits_schema() -> dict[str, Any]:
         "additionalProperties": False,
     }
 
+
+def _has_more_values(document: object, most: int) -> bool:
+    """Whether there are more values within a document, however deep; found out by looking at so many only."""
+    containers, seen = [document], 0
+    while containers:
+        inner = containers.pop()
+        values = inner.values() if isinstance(inner, Mapping) else inner
+        for value in values:  # type: ignore[attr-defined]
+            seen += 1
+            if seen > most:
+                return True
+            if isinstance(value, Mapping | list):
+                containers.append(value)
+    return False
+
+
+_MOST_VALUES = 500  # each may be wrong, and is then told with what was expected of it
 
 SERVICE_KEYS = ("url", "headers", "limits", "response", "webhook", "store")
 """The keys of a request that are the service's own."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import signal
 from collections.abc import Callable
@@ -66,6 +67,8 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
     try:
         limiter = app[SERVICES].limiter
         listener = Listener(runner, listening, tls, lambda server: Connection(server, limiter))
+        gc.collect()
+        gc.freeze()  # what lives as long as the process would hold everybody up at every collection
         await listener.start()
         key = await first_key(app[SERVICES])
         greet(Greeting(settings.base_url, key, sample_command(settings, key)))

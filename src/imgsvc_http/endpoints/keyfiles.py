@@ -57,7 +57,7 @@ async def _document(request: web.Request) -> Any:
         return await read_json(request, limit=_MOST_BYTES, seconds=seconds)
     with services.incoming.path() as path:
         await read_upload(request, path, limit=_MOST_BYTES, json_limit=_MOST_BYTES, seconds=seconds)
-        return parse_json(path.read_bytes())
+        return await parse_json(path.read_bytes())
 
 
 def _shown(keyfile: Keyfile) -> dict[str, object]:
