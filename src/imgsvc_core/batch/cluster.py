@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import multiprocessing
 from collections.abc import Mapping
 from concurrent.futures import CancelledError, Future
 from typing import Any
 
 from imgsvc_core.batch.events import Event
-from imgsvc_core.batch.local import MEMORY_BYTES, TASKS_PER_WORKER
-from imgsvc_core.batch.work import Job, Task, patience, run_tasks
+from imgsvc_core.batch.work import Job, Task, run_tasks
 from imgsvc_core.errors import MissingDependency, SourceUnreachable, UnsupportedOperation, WorkerDied
-from imgsvc_core.workers import WorkerPool
+from imgsvc_core.libvips import guard
 
 _TASKS_IN_FLIGHT = 200
 _PATIENCE_SECONDS = 10
@@ -81,28 +78,12 @@ def facts() -> Mapping[str, str]:
 
 
 def run_alike(job: Job, tasks: tuple[Task, ...], expected: Mapping[str, str]) -> list[Event]:
-    """Do several inputs, on a worker that may have come later than those that were asked.
-
-    Pictures are worked on in processes of their own there too, so that one that hangs or crashes costs no
-    worker.
-    """
+    """Do several inputs, on a worker that may have come later than those that were asked."""
     difference = _difference(expected, facts())
     if difference:
         raise UnsupportedOperation(f"A worker has {difference} Then go on with --resume.")
-    return _processes().submit(run_tasks, job, tasks, seconds=patience(job, len(tasks))).result()
-
-
-@functools.cache
-def _processes() -> WorkerPool:
-    """As many processes as this Dask worker has threads; they end with it."""
-    from distributed import get_worker
-
-    # Dask starts its workers as processes that may have no children, because they end without warning.
-    # Those of the pool notice that their parent is gone.
-    settings: Any = multiprocessing.current_process()
-    settings._config["daemon"] = False
-    number: int = get_worker().state.nthreads
-    return WorkerPool(number, memory_bytes=MEMORY_BYTES, tasks_per_worker=TASKS_PER_WORKER)
+    guard()
+    return run_tasks(job, tasks)
 
 
 def _check_workers(client: Any) -> None:
