@@ -106,13 +106,16 @@ _HEADERS_SCHEMA = {
 }
 
 
-def parse_request(document: object, limits: Limits, *, fetching: bool) -> ProcessingRequest:
+def parse_request(
+    document: object, limits: Limits, *, fetching: bool, binary: bool = False
+) -> ProcessingRequest:
     """The request of a JSON document.
 
     Args:
         document: JSON values.
         limits: those of the service, which the request can tighten.
         fetching: whether the picture is fetched from ``url``, rather than uploaded.
+        binary: whether the picture itself is to be the answer, which goes with no webhook and no store.
 
     Raises:
         SpecError: with all problems found, each with its path.
@@ -153,6 +156,10 @@ def parse_request(document: object, limits: Limits, *, fetching: bool) -> Proces
     response = part("response", lambda value: parse_operation(Response, value, path="response"), Response())
     webhook = part("webhook", lambda value: parse_operation(Webhook, value, path="webhook"), None)
     store = part("store", parse_store, None)
+    conflicts = [key for key in ("webhook", "store") if binary and document.get(key) is not None]
+    if conflicts:
+        message = "Response 'mode' parameter must not be binary together with " + " or ".join(conflicts)
+        problems.append(Problem("response.mode", message))
     if problems:
         raise SpecError(problems)
     return ProcessingRequest(

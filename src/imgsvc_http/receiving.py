@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import secrets
 from collections import Counter
@@ -23,6 +24,7 @@ from imgsvc_http.refusals import (
 )
 
 _QUICK_BYTES = 1 << 14  # JSON that is parsed in less than a millisecond
+_MOST_OBJECTS = 1000
 
 
 class IncomingFolder:
@@ -70,9 +72,16 @@ async def parse_json(body: bytes) -> Any:
 
 
 def _parsed(body: bytes) -> Any:
+    objects = itertools.count(1)
+
+    def checked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if next(objects) > _MOST_OBJECTS:
+            raise ValueError(f"it has more than {_MOST_OBJECTS:,} objects")
+        return _without_repeats(pairs)
+
     try:
         text = body.decode("utf-8-sig")
-        document = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_constant)
+        document = json.loads(text, object_pairs_hook=checked, parse_constant=_no_constant)
         if "\\u" in text:
             json.dumps(document, ensure_ascii=False).encode()  # finds halves of surrogate pairs
     except RecursionError:

@@ -66,12 +66,13 @@ _ROUTES = web.AppKey("routes", dict[Any, Route])
 
 
 def add_routes(app: web.Application, routes: Sequence[Route]) -> None:
-    """Let the application answer at the routes."""
+    """Let the application answer at the routes, and tell everywhere else that nothing is there."""
     for route in routes:
         if route.method == "GET":
             app.router.add_get(route.path, route.handler, allow_head=True, expect_handler=_say_nothing_yet)
         else:
             app.router.add_route(route.method, route.path, route.handler, expect_handler=_say_nothing_yet)
+    app.router.add_route("*", "/{path:.*}", _nothing_there, expect_handler=_say_nothing_yet)
     app[_ROUTES] = {route.handler: route for route in routes}
 
 
@@ -83,3 +84,11 @@ def route_of(request: web.Request) -> Route | None:
 
 async def _say_nothing_yet(request: web.Request) -> None:
     """A client that waits to be told to send its body is told when the body is read, if it ever is."""
+
+
+async def _nothing_there(request: web.Request) -> web.StreamResponse:
+    """In place of the framework's own answer, which is not always in the shape of errors."""
+    allowed: set[str] = set()
+    for resource in request.app.router.resources():
+        allowed |= (await resource.resolve(request))[1] - {"*"}
+    raise web.HTTPMethodNotAllowed(request.method, allowed) if allowed else web.HTTPNotFound()

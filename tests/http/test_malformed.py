@@ -61,3 +61,28 @@ def test_silence_and_noise_do_not_stop_the_service(service: Service) -> None:
             connection.sendall(noise)
     status, _, _ = ask(service, b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     assert status == 200
+
+
+@pytest.mark.parametrize("expect", [b"other", b"100-continue"])
+@pytest.mark.parametrize(
+    ("first", "status", "slug"),
+    [
+        (b"GET /nothing", 404, "not_found"),
+        (b"POST /1.0/nothing", 404, "not_found"),
+        (b"PUT /1.0/fetch", 405, "method_not_allowed"),
+        (b"GET /healthz", 200, None),
+    ],
+)
+def test_expectations_change_no_answer(
+    first: bytes, status: int, slug: str | None, expect: bytes, service: Service
+) -> None:
+    key = b"Authorization: Bearer " + service.key.encode()
+    rest = b"Connection: close\r\nContent-Length: 2\r\nExpect: " + expect
+    told, headers, body = ask(
+        service, first + b" HTTP/1.1\r\nHost: x\r\n" + key + b"\r\n" + rest + b"\r\n\r\n"
+    )
+    document = json.loads(body)
+    assert (told, document["code"], document.get("error")) == (status, status, slug)
+    assert headers.get("Allow") == ("POST" if status == 405 else None)
+    for name in RATE_HEADERS:
+        assert int(headers[name]) >= 0

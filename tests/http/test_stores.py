@@ -86,6 +86,21 @@ async def test_binary_answers_do_not_go_with_stores(
 ) -> None:
     reply = await upload(client, photo, {"store": store}, headers={"X-Svc-Binary": "1"})
     assert (reply.status, reply.body, reply.metadata["error"]) == (422, b"", "invalid_parameter")
+    assert [problem["path"] for problem in reply.metadata["errors"]] == ["response.mode"]
+
+
+async def test_a_binary_answer_with_a_store_is_told_with_everything_else_that_is_wrong(
+    client: aiohttp.ClientSession, store: dict[str, Any], photo: bytes
+) -> None:
+    request = {
+        "filter": {"sepia": {"value": 101}},
+        "store": {**store, "region": None},
+        "webhook": {"url": "nowhere"},
+        "response": {"mode": "binary"},
+    }
+    reply = await upload(client, photo, request)
+    paths = {problem["path"] for problem in reply.metadata["errors"]}
+    assert paths == {"filter.sepia.value", "store.region", "webhook.url", "response.mode"}
 
 
 @pytest.mark.parametrize(

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import signal
 import socket
 import ssl
 import sys
+import time
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import aiohttp
+import attrs
 import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from tests.http.calls import assert_failure, call, upload, used
+from tests.http.calls import Reply, assert_failure, call, upload, used
 from tests.http.running import Service, await_start, running, start
 from tests.http.sources import serving
 from tests.support import encoded, photos
@@ -24,6 +27,13 @@ from tests.support import encoded, photos
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 LONGEST_PAUSE = 0.05
+LONG_JSON = (
+    b'{"url": "' + b"a" * 900_000 + b'"}',
+    b'{"url": [' + b"1," * 450_000 + b"1]}",
+    b'{"url": "x", ' + b",".join(b'"%d": %d' % (n, n) for n in range(60_000)) + b"}",
+    b'{"url": "x", ' + b",".join(b'"%d": %d' % (n, n) for n in range(490)) + b"}",
+    b'{"url": "x", "filter": {' + b",".join(b'"%d": {}' % n for n in range(60_000)) + b"}}",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -39,46 +49,85 @@ async def client(service: Service) -> AsyncIterator[aiohttp.ClientSession]:
         yield client
 
 
-async def test_the_loop_is_never_held_up(large: bytes, tmp_path: Path) -> None:
-    """Uploads, large binary answers, broken forms and long JSON side by side.
+@attrs.frozen
+class Watched:
+    """A service that watches its own loop."""
 
-    The quietest of several times counts, as the first ones still load what is needed later.
-    """
-    state = tmp_path / "state"
+    client: aiohttp.ClientSession
+    process: asyncio.subprocess.Process
+
+    def hold_up(self, how: str) -> None:
+        """Hold its loop up, by sleep or by work."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(how.encode() + b"\n")
+
+    async def longest(self) -> float:
+        """How long its loop was held up at most since the last time, in seconds."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(b"\n")
+        return float(await self.process.stdout.readline())
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def watched(tmp_path_factory: pytest.TempPathFactory, large: bytes) -> AsyncIterator[Watched]:
+    """Warmed up, as the first requests still load what is needed later."""
+    state = tmp_path_factory.mktemp("watched") / "state"
     command = [sys.executable, "-m", "tests.http.watched_service", str(state)]
     process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE)
     assert process.stdout is not None
     assert process.stdin is not None
     address, key = (await process.stdout.readline()).decode().split()
     tls = ssl.create_default_context(cafile=state / "localhost.pem")
-    connector = aiohttp.TCPConnector(ssl=tls, limit=0)
     headers = {"Authorization": f"Bearer {key}"}
-    pauses = []
+    connector = aiohttp.TCPConnector(ssl=tls, limit=0)
     async with aiohttp.ClientSession(address, headers=headers, connector=connector) as client:
-        for _ in range(8):
-            await _burst(client, large)
-            process.stdin.write(b"\n")
-            pauses.append(float(await process.stdout.readline()))
+        watched = Watched(client, process)
+        await _load(client, large, 2)
+        await watched.longest()
+        yield watched
     process.stdin.close()
     assert await process.wait() == 0
-    assert min(pauses[1:]) < LONGEST_PAUSE, pauses
 
 
-async def _burst(client: aiohttp.ClientSession, large: bytes) -> None:
-    small = {"resize": {"width": 100}}
+async def test_the_loop_is_never_held_up(watched: Watched, large: bytes) -> None:
+    """Uploads, large binary answers, broken forms and long JSON side by side, all the time."""
+    await _load(watched.client, large, 8)
+    assert await watched.longest() < LONGEST_PAUSE
+
+
+@pytest.mark.parametrize("how", ["sleep", "work"])
+async def test_what_holds_the_loop_up_is_seen(how: str, watched: Watched, large: bytes) -> None:
+    async def hold() -> None:
+        for _ in range(3):
+            await asyncio.sleep(0.5)
+            watched.hold_up(how)
+
+    await asyncio.gather(_load(watched.client, large, 2), hold())
+    assert await watched.longest() > LONGEST_PAUSE
+
+
+async def _load(client: aiohttp.ClientSession, large: bytes, seconds: float) -> None:
+    """Clients that each send the next request when the last one is answered."""
+    end = time.monotonic() + seconds
     png = {"output": {"format": "png"}, "response": {"mode": "binary"}}
-    broken = {"data": b"--x\r\nnothing", "headers": {"Content-Type": "multipart/form-data; boundary=x"}}
-    long = {"data": b'{"url": "' + b"a" * 900_000 + b'"}', "headers": {"Content-Type": "application/json"}}
-    replies = await asyncio.gather(
-        *(upload(client, large, small) for _ in range(8)),
-        *(upload(client, large, png) for _ in range(2)),
-        *(call(client, "GET", "/1.0/account") for _ in range(50)),
-        *(call(client, "POST", "/1.0/upload", **broken) for _ in range(10)),
-        *(call(client, "POST", "/1.0/fetch", **long) for _ in range(10)),
-        *(upload(client, b"x" * 2_000_000) for _ in range(5)),
-    )
-    assert sorted({reply.status for reply in replies}) == [200, 400, 422]
-    assert max(len(reply.body) for reply in replies) > 2_000_000
+    form = {"Content-Type": "multipart/form-data; boundary=x"}
+    json_ = {"Content-Type": "application/json"}
+    long_json = itertools.cycle(LONG_JSON)
+    clients: list[tuple[set[int], Callable[[], Awaitable[Reply]]]] = [
+        *[({200}, lambda: call(client, "GET", "/1.0/account"))] * 4,
+        *[({200}, lambda: upload(client, large, {"resize": {"width": 100}}))] * 3,
+        ({200}, lambda: upload(client, large, png)),
+        ({400}, lambda: call(client, "POST", "/1.0/upload", data=b"--x\r\nnothing", headers=form)),
+        ({422}, lambda: upload(client, b"x" * 2_000_000)),
+        ({400, 422}, lambda: call(client, "POST", "/1.0/fetch", data=next(long_json), headers=json_)),
+    ]
+
+    async def repeat(statuses: set[int], request: Callable[[], Awaitable[Reply]]) -> None:
+        while time.monotonic() < end:
+            assert (await request()).status in statuses
+
+    await asyncio.gather(*(repeat(statuses, request) for statuses, request in clients))
 
 
 async def test_what_runs_is_finished_at_the_end(tmp_path: Path, large: bytes) -> None:
@@ -142,6 +191,28 @@ async def test_slow_and_endless_bodies_come_to_an_end(tmp_path: Path) -> None:
             assert_failure(reply, 413, "body_too_large", "bytes")
             assert await used(client) == 0
         assert service.leftovers() == []
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        (LONG_JSON[1], 422, "at most 500 values"),
+        (b"[" + LONG_JSON[1] + b"]", 422, "must be a JSON object, got an array"),
+        (LONG_JSON[2], 422, "at most 500 values"),
+        (LONG_JSON[3], 422, "has no '0' parameter"),
+        (LONG_JSON[4], 400, "more than 1,000 objects"),
+        (b"{" + b",".join(b'"%d": 1' % (n % 50_000) for n in range(60_000)) + b"}", 400, "more than once"),
+    ],
+    ids=["array", "array outside", "keys", "wrong keys", "objects", "repeated keys"],
+)  # fmt: skip
+async def test_long_json_is_refused_briefly(
+    body: bytes, status: int, words: str, client: aiohttp.ClientSession
+) -> None:
+    headers = {"Content-Type": "application/json"}
+    reply = await call(client, "POST", "/1.0/fetch", data=body, headers=headers)
+    assert reply.status == status
+    assert words in reply.json["message"]
+    assert len(reply.body) < 500_000
 
 
 @pytest.mark.parametrize(

@@ -1,53 +1,111 @@
 """A service that watches its own event loop: ``python -m tests.http.watched_service STATE``.
 
-It prints its address and key, and for every line that it reads how long, in seconds, the loop was held up
-at most since the last one: by work of its own thread, not by whatever else the machine does meanwhile.
+It prints its address and key. Then it prints, for every empty line that it reads, how long the loop was held
+up at most since the last one, in seconds; ``sleep`` and ``work`` hold it up on purpose.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import sys
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from aiohttp import web
+import attrs
 
-from imgsvc_http import Settings, create_app
-from imgsvc_http.certificate import tls_context
-from imgsvc_http.serve import first_key
-from imgsvc_http.services import SERVICES
+from imgsvc_http import Settings
+from imgsvc_http.serve import Greeting, serve
 from imgsvc_http.settings import Server, Workers
 
-_TICK_SECONDS = 0.005
+_TICK_SECONDS = 0.01
+_SLEEP_SECONDS = 0.2
+_WORK_SECONDS = 0.062
+
+
+@attrs.frozen
+class Moment:
+    """The time, and how long each thread worked and waited for a processor so far, in seconds."""
+
+    time: float
+    worked: float
+    waited: Mapping[int, float]
+
+    @classmethod
+    def now(cls) -> Moment:
+        """By the kernel's books; where it keeps none, nobody ever waited."""
+        waited = {}
+        for thread in os.listdir("/proc/self/task"):
+            try:
+                with open(f"/proc/self/task/{thread}/schedstat", "rb", buffering=0) as file:
+                    waited[int(thread)] = int(file.read().split()[1]) / 1e9
+            except OSError:  # the thread has ended meanwhile
+                continue
+        return cls(time.perf_counter(), time.thread_time(), waited)
+
+    def held_up_since(self, before: Moment) -> float:
+        """How long the process itself kept its loop from a tick that was due.
+
+        A thread that is ready but gets no processor is the machine's doing. That goes for the loop's own
+        thread, and for others while it does nothing, as they may have the interpreter's lock.
+        """
+        worked = self.worked - before.worked
+        waits = {
+            thread: waited - before.waited[thread]
+            for thread, waited in self.waited.items()
+            if thread in before.waited
+        }
+        unexplained = self.time - before.time - _TICK_SECONDS - worked - sum(waits.values())
+        return worked + max(0.0, unexplained)
 
 
 class Watch:
-    """The most work that the loop's thread did before it came back to a task that was due."""
+    """A task that is due all the time, and notes when it comes late."""
 
     longest = 0.0
 
     async def run(self) -> None:
         while True:
-            before = time.thread_time()
+            before = Moment.now()
             await asyncio.sleep(_TICK_SECONDS)
-            self.longest = max(self.longest, time.thread_time() - before)
+            self.longest = max(self.longest, Moment.now().held_up_since(before))
+
+
+def sleep() -> None:
+    time.sleep(_SLEEP_SECONDS)
+
+
+def work() -> None:
+    end = time.thread_time() + _WORK_SECONDS
+    while time.thread_time() < end:
+        sum(range(1000))
+
+
+HOLD: Mapping[str, Callable[[], None]] = {"sleep": sleep, "work": work}
+
+
+async def obey(watch: Watch) -> None:
+    """Do as the lines say, and end the service at their end."""
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        if line.strip():
+            asyncio.get_running_loop().call_soon(HOLD[line.strip()])
+        else:
+            print(watch.longest, flush=True)
+            watch.longest = 0.0
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 async def main(state: Path) -> None:
-    server = Server(state_folder=state, base_url="https://localhost")
-    app = create_app(Settings(server=server, workers=Workers(number=1)))
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls_context(server)).start()
-    print(f"https://localhost:{runner.addresses[0][1]}", await first_key(app[SERVICES]), flush=True)
+    def greet(greeting: Greeting) -> None:
+        print(greeting.address, greeting.key, flush=True)
+
     watch = Watch()
-    ticking = asyncio.create_task(watch.run())
-    while await asyncio.to_thread(sys.stdin.readline):
-        print(watch.longest, flush=True)
-        watch.longest = 0.0
-    ticking.cancel()
-    await runner.cleanup()
+    watching = [asyncio.create_task(watch.run()), asyncio.create_task(obey(watch))]
+    await serve(Settings(server=Server(state_folder=state, port=0), workers=Workers(number=1)), greet)
+    for task in watching:
+        task.cancel()
 
 
 if __name__ == "__main__":

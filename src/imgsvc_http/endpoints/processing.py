@@ -12,7 +12,6 @@ from typing import Any
 
 from aiohttp import web
 
-from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http import answers, schemas
 from imgsvc_http.answers import Answer
 from imgsvc_http.context import BINARY, PRINCIPAL, REQUEST_ID
@@ -98,13 +97,8 @@ def _asked(request: web.Request, services: Services, document: Any, *, fetching:
     """The request, whose wish for a binary answer is known before anything in it can be wrong."""
     if asks_for_binary(document):
         request[BINARY] = True
-    asked = parse_request(document, services.settings.limits, fetching=fetching)
-    if request.get(BINARY):
-        conflicts = [key for key in ("webhook", "store") if getattr(asked, key) is not None]
-        if conflicts:
-            message = "Response 'mode' parameter must not be binary together with " + " or ".join(conflicts)
-            raise SpecError([Problem("response.mode", message)])
-    return asked
+    limits, binary = services.settings.limits, bool(request.get(BINARY))
+    return parse_request(document, limits, fetching=fetching, binary=binary)
 
 
 async def _accept(request: web.Request, document: Any, path: Path | None, name: str) -> Answer:

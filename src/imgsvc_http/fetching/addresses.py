@@ -18,8 +18,11 @@ from aiohttp.tracing import Trace
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-_COMPATIBLE = ipaddress.IPv6Network("::/96")
+# IPv4 within IPv6: compatible, mapped, translated in two ways, Teredo, 6to4.
+_TRANSLATED: tuple[Network, ...] = tuple(
+    ipaddress.ip_network(network)
+    for network in ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "2001::/32", "2002::/16")
+)
 # What the registry of older Python versions takes for public, and a cloud's metadata server that looks so.
 _RESERVED: tuple[Network, ...] = tuple(
     ipaddress.ip_network(network)
@@ -37,27 +40,15 @@ class PrivateAddress(OSError):
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address belongs to the public internet, and so do all IPv4 addresses within it."""
+    """Whether an address belongs to the public internet by itself, not by an IPv4 address within it.
+
+    Where such an address leads is up to a translator on the way, for whom the IPv4 address may be private.
+    """
     if address.is_multicast or _within(address, _RESERVED):
         return False
     if isinstance(address, ipaddress.IPv4Address):
         return address.is_global
-    inner = list(_embedded(address))
-    if inner:
-        return all(is_public(item) for item in inner)
-    return address.is_global and not address.is_reserved
-
-
-def _embedded(address: ipaddress.IPv6Address) -> Iterable[ipaddress.IPv4Address]:
-    """The IPv4 addresses that an IPv6 address leads to."""
-    if address.ipv4_mapped:
-        yield address.ipv4_mapped
-    if address.sixtofour:
-        yield address.sixtofour
-    if address.teredo:
-        yield from address.teredo
-    if address in _NAT64 or address in _COMPATIBLE:
-        yield ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.is_global and not address.is_reserved and not _within(address, _TRANSLATED)
 
 
 def _within(address: Address, networks: Iterable[Network]) -> bool:
