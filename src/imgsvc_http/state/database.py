@@ -13,8 +13,14 @@ import attrs
 from sqlalchemy import URL, Connection, Engine, Executable, Row, event, make_url, text
 from sqlalchemy import create_engine as sync_engine
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
+from sqlalchemy.exc import DisconnectionError, SQLAlchemyError
+from sqlalchemy.ext.asyncio import (
+    AsyncConnection,
+    AsyncEngine,
+    AsyncSession,
+    async_sessionmaker,
+    create_async_engine,
+)
 
 from imgsvc_core.errors import MissingDependency, Problem, SpecError
 from imgsvc_http.state.tables import Base
@@ -77,6 +83,12 @@ class Database:
             yield session
 
     @asynccontextmanager
+    async def reading(self) -> AsyncIterator[AsyncConnection]:
+        """For single statements that only read: no transaction is begun and ended around them."""
+        async with self.engine.connect() as connection:
+            yield await connection.execution_options(isolation_level="AUTOCOMMIT")
+
+    @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncSession]:
         """A session to write in: committed at the end, rolled back on an error.
 
@@ -84,6 +96,12 @@ class Database:
         """
         async with self._writing, self._sessions.begin() as session:
             yield session
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[AsyncConnection]:
+        """Like `transaction`, for statements that need no mapping to objects."""
+        async with self._writing, self.engine.begin() as connection:
+            yield connection
 
     async def write(self, statement: Executable, parameters: Mapping[str, Any]) -> Row[Any] | None:
         """One statement that writes and returns rows, in a transaction of its own; the first of its rows.
@@ -129,11 +147,13 @@ def create_engine(url: str) -> AsyncEngine:
     parsed = _with_driver(url)
     if parsed.get_backend_name() == "postgresql":
         try:
-            return create_async_engine(parsed, pool_pre_ping=True, pool_size=10, max_overflow=10)
+            engine = create_async_engine(parsed, pool_size=10, max_overflow=10)
         except ModuleNotFoundError as error:
             raise MissingDependency(
                 "PostgreSQL needs the optional package asyncpg: pip install 'imgsvc[cluster]'"
             ) from error
+        event.listen(engine.sync_engine, "checkout", _refuse_closed)
+        return engine
     if parsed.database in (None, "", ":memory:"):
         raise _wrong_url("name a file: in memory, each connection would have a database of its own")
     file = Path(parsed.database or "")
@@ -145,6 +165,12 @@ def create_engine(url: str) -> AsyncEngine:
     engine = create_async_engine(parsed, connect_args={"timeout": _BUSY_MS / 1000})
     event.listen(engine.sync_engine, "connect", _prepare_sqlite)
     return engine
+
+
+def _refuse_closed(connection: Any, _record: object, _proxy: object) -> None:
+    """Let the pool replace a connection that the server has closed, without asking it each time."""
+    if connection.driver_connection.is_closed():
+        raise DisconnectionError
 
 
 def _direct_engine(url: URL) -> Engine:

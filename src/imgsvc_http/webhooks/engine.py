@@ -29,6 +29,7 @@ Job = Callable[[str, int], Awaitable[None]]
 _VERSION = "1"
 _SCHEMA = "imgsvc_engine"
 _POLL_SECONDS = 0.1
+_NOTICE_SECONDS = 5.0  # of messages between jobs, of which there are none
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 10.0
 _THREADS = 32
 _DELETED_AT_ONCE = 5000
@@ -81,6 +82,7 @@ class Engine:
             "dbos_system_schema": _SCHEMA,
             "log_level": "WARNING",
             "max_executor_threads": _THREADS,
+            "notification_coalesce_sec": _NOTICE_SECONDS,
         }
         DBOS(config=config)
         for name, (job, _) in self._jobs.items():

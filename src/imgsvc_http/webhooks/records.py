@@ -12,10 +12,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import attrs
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, Table, bindparam, delete, insert, select, update
 
 from imgsvc_http.state.database import Database, whole
 from imgsvc_http.state.tables import WebhookRow
@@ -67,6 +67,12 @@ class Work:
 _COLUMNS = tuple(getattr(WebhookRow, field.name) for field in attrs.fields(Record))
 
 
+# Without the mapping to objects, which costs more than the database itself takes.
+_TABLE = cast(Table, WebhookRow.__table__)
+_CREATE = insert(_TABLE)
+_WORK = select(_TABLE).where(_TABLE.c.id == bindparam("wanted"))
+
+
 @whole
 async def create(
     db: Database, vault: Vault, id_: str, account_id: str, asked: Asked, now: datetime, enqueue: Enqueue
@@ -81,26 +87,25 @@ async def create(
         "created_at": now,
         "updated_at": now,
     }
-    async with db.transaction() as session:
-        await session.execute(insert(WebhookRow).values(**row))
-        await (await session.connection()).run_sync(enqueue)
+    async with db.connection() as connection:
+        await connection.execute(_CREATE, row)
+        await connection.run_sync(enqueue)
 
 
 async def work_of(db: Database, vault: Vault, id_: str) -> Work | None:
     """A request that is to be worked on."""
-    async with db.session() as session:
-        row = await session.get(WebhookRow, id_)
-        if row is None:
-            return None
-        asked = Asked(**json.loads(vault.decrypt(row.request)))
-        return Work(
-            id=row.id,
-            account_id=row.account_id,
-            status=row.status,
-            asked=asked,
-            payload=row.payload,
-            due_at=row.due_at,
-        )
+    async with db.reading() as connection:
+        row = (await connection.execute(_WORK, {"wanted": id_})).first()
+    if row is None:
+        return None
+    return Work(
+        id=row.id,
+        account_id=row.account_id,
+        status=row.status,
+        asked=Asked(**json.loads(vault.decrypt(row.request))),
+        payload=row.payload,
+        due_at=row.due_at,
+    )
 
 
 @whole
@@ -118,23 +123,23 @@ async def change(
     Whether there was one: another process may have taken it further.
     """
     changed = (
-        update(WebhookRow)
-        .where(WebhookRow.id == id_, WebhookRow.status.in_(since))
+        update(_TABLE)
+        .where(_TABLE.c.id == id_, _TABLE.c.status.in_(since))
         .values(updated_at=now, **values)
-        .returning(WebhookRow.id)
+        .returning(_TABLE.c.id)
     )
-    async with db.transaction() as session:
-        found = (await session.execute(changed)).first() is not None
+    async with db.connection() as connection:
+        found = (await connection.execute(changed)).first() is not None
         if found and enqueue is not None:
-            await (await session.connection()).run_sync(enqueue)
+            await connection.run_sync(enqueue)
         return found
 
 
 async def get(db: Database, account_id: str, id_: str) -> Record | None:
     """A request of an account."""
     query = select(*_COLUMNS).where(WebhookRow.id == id_, WebhookRow.account_id == account_id)
-    async with db.session() as session:
-        row = (await session.execute(query)).mappings().first()
+    async with db.reading() as connection:
+        row = (await connection.execute(query)).mappings().first()
         return Record(**row) if row else None
 
 
@@ -157,8 +162,8 @@ async def list_some(
     if end is not None:
         query = query.where(WebhookRow.created_at <= end)
     query = query.order_by(WebhookRow.created_at.desc(), WebhookRow.id.desc()).offset(offset).limit(limit)
-    async with db.session() as session:
-        return [Record(**row) for row in (await session.execute(query)).mappings()]
+    async with db.reading() as connection:
+        return [Record(**row) for row in (await connection.execute(query)).mappings()]
 
 
 @whole
