@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -42,13 +42,11 @@ wrk.body = file:read("*all")
 wrk.method = "POST"
 wrk.headers["Content-Type"] = "multipart/form-data; boundary={boundary}"
 wrk.headers["Authorization"] = "Bearer {key}"
-done = function(summary)
-  local errors = summary.errors
-  print("failed " .. errors.connect + errors.read + errors.write + errors.status + errors.timeout)
-end
 """
 _ACCOUNT = """
 wrk.headers["Authorization"] = "Bearer {key}"
+"""
+_COUNT_FAILURES = """
 done = function(summary)
   local errors = summary.errors
   print("failed " .. errors.connect + errors.read + errors.write + errors.status + errors.timeout)
@@ -77,19 +75,19 @@ def main() -> int:
     photo = picture("6mp.jpg").read_bytes()
     with tempfile.TemporaryDirectory() as name, service(Path(name)) as running:
         body = form(photo)
-        (running.folder / "body").write_bytes(body)
         overheads, shares = [], []
         for _ in range(options.rounds):
             alone, served = median_call(library(photo)), median_call(client(running, body))
             overheads.append(served - alone)
             bare = bare_throughput(photo, options.seconds)
-            loaded = wrk(running, _UPLOAD, "/1.0/upload", options.seconds)
+            loaded = uploads(running, body, options.seconds)
             shares.append(loaded / bare)
             print(
                 f"library {alone:5.1f} ms, service {served:5.1f} ms; "
                 f"library {bare:5.1f} per second, service {loaded:5.1f} per second"
             )
-        accounts = wrk(running, _ACCOUNT, "/1.0/account", options.seconds)
+        account = _ACCOUNT.format(key=running.key)
+        accounts = wrk(running.url + "/1.0/account", options.seconds, running.folder, account)
         print(f"account calls: {accounts:.0f} per second")
     return verdict(
         [
@@ -127,10 +125,10 @@ def service(folder: Path) -> Iterator[Running]:
         process.communicate(timeout=60)
 
 
-def form(photo: bytes) -> bytes:
+def form(photo: bytes, request: Mapping[str, object] = REQUEST) -> bytes:
     """The body of an upload."""
     parts = (
-        b'name="data"\r\nContent-Type: application/json\r\n\r\n' + json.dumps(REQUEST).encode(),
+        b'name="data"\r\nContent-Type: application/json\r\n\r\n' + json.dumps(request).encode(),
         b'name="file"; filename="photo.jpg"\r\nContent-Type: image/jpeg\r\n\r\n' + photo,
     )
     mark = f"--{_BOUNDARY}".encode()
@@ -150,8 +148,8 @@ def library(photo: bytes) -> Callable[[], None]:
     return call
 
 
-def client(running: Running, body: bytes) -> Callable[[], None]:
-    """An upload over a connection that is kept."""
+def client(running: Running, body: bytes) -> Callable[[], bytes]:
+    """An upload over a connection that is kept, which gives the picture."""
     address = urlsplit(running.url)
     connection = http.client.HTTPSConnection(address.hostname or "", address.port, context=running.tls)
     headers = {
@@ -159,17 +157,18 @@ def client(running: Running, body: bytes) -> Callable[[], None]:
         "Content-Type": f"multipart/form-data; boundary={_BOUNDARY}",
     }
 
-    def call() -> None:
+    def call() -> bytes:
         connection.request("POST", "/1.0/upload", body=body, headers=headers)
         answer = connection.getresponse()
         data = answer.read()
         assert answer.status == 200, data
         assert answer.headers["Content-Type"] == "image/jpeg"
+        return data
 
     return call
 
 
-def median_call(call: Callable[[], None], times: int = 60) -> float:
+def median_call(call: Callable[[], object], times: int = 60) -> float:
     """Median milliseconds of a call."""
     taken = []
     for _ in range(5):
@@ -203,15 +202,19 @@ def _work(photo: bytes, seconds: float) -> int:
     return done
 
 
-def wrk(running: Running, script: str, path: str, seconds: int) -> float:
-    """Requests per second, none of which failed."""
-    file = running.folder / "load.lua"
-    file.write_text(
-        script.format(body=running.folder / "body", boundary=_BOUNDARY, key=running.key)
-        if "{body}" in script
-        else script.replace("{key}", running.key)
-    )
-    command = ["wrk", "-t1", "-c8", f"-d{seconds}s", "--timeout", "20s", "-s", str(file), running.url + path]
+def uploads(running: Running, body: bytes, seconds: int) -> float:
+    """Uploads of a form per second."""
+    file = running.folder / "body"
+    file.write_bytes(body)
+    script = _UPLOAD.format(body=file, boundary=_BOUNDARY, key=running.key)
+    return wrk(running.url + "/1.0/upload", seconds, running.folder, script)
+
+
+def wrk(url: str, seconds: int, folder: Path, script: str = "") -> float:
+    """Requests per second over eight connections, none of which failed."""
+    file = folder / "load.lua"
+    file.write_text(script + _COUNT_FAILURES)
+    command = ["wrk", "-t1", "-c8", f"-d{seconds}s", "--timeout", "20s", "-s", str(file), url]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     failed = re.search(r"failed (\d+)", done.stdout)
     found = re.search(r"Requests/sec:\s+([\d.]+)", done.stdout)

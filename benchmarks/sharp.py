@@ -1,13 +1,12 @@
 """sharp in a node process of its own, which times its own loop: one thread, no cache.
 
-Needs node and npm; sharp itself is installed once into a cache folder.
+Needs node and npm; sharp itself is installed by ``benchmarks/installed.py``.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import Timing
+from benchmarks.installed import node_packages
 
-_HERE = Path(__file__).parent
-_CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "imgsvc-benchmarks"
+_PROGRAM = Path(__file__).with_name("sharp.js")
 
 
 class Sharp:
@@ -49,9 +48,9 @@ class Sharp:
 @contextmanager
 def sharp_process() -> Iterator[Sharp]:
     """A fresh node process with sharp, ended on leaving."""
-    environment = os.environ | {"NODE_PATH": str(_install() / "node_modules")}
+    environment = os.environ | {"NODE_PATH": str(node_packages())}
     with subprocess.Popen(
-        ["node", str(_HERE / "sharp.js")],
+        ["node", str(_PROGRAM)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=environment,
@@ -60,15 +59,3 @@ def sharp_process() -> Iterator[Sharp]:
         yield Sharp(process)
         assert process.stdin is not None
         process.stdin.close()
-
-
-def _install() -> Path:
-    wanted = (_HERE / "package.json").read_text()
-    installed = _CACHE / "package.json"
-    if not installed.exists() or installed.read_text() != wanted or not (_CACHE / "node_modules").exists():
-        shutil.rmtree(_CACHE, ignore_errors=True)
-        _CACHE.mkdir(parents=True)
-        (_CACHE / "package.json").write_text(wanted)
-        command = ["npm", "install", "--no-audit", "--no-fund", "--silent"]
-        subprocess.run(command, cwd=_CACHE, check=True)
-    return _CACHE
