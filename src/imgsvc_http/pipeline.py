@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Coroutine
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import attrs
 
@@ -21,6 +22,31 @@ from imgsvc_http.state import accounts, keyfiles, watermarks
 from imgsvc_http.work import Done, Task
 
 IMAGES_PATH = "/1.0/images/"
+
+
+class Counter(Protocol):
+    """Counts one picture in a monthly quota."""
+
+    async def spend(self) -> bool:
+        """Count it; whether the quota left room for it."""
+
+    async def refund(self) -> None:
+        """Take it back, because it failed."""
+
+
+@attrs.frozen
+class _Count:
+    """Counts the picture of a call, which ends with it."""
+
+    services: Services
+    account_id: str
+    moment: datetime
+
+    async def spend(self) -> bool:
+        return await accounts.spend(self.services.db, self.account_id, self.moment)
+
+    async def refund(self) -> None:
+        await accounts.refund(self.services.db, self.account_id, self.moment)
 
 
 @attrs.frozen(kw_only=True)
@@ -42,11 +68,13 @@ async def process(
     fetch_ms: float = 0.0,
     accept: str | None = None,
     patient: bool = False,
+    counter: Counter | None = None,
 ) -> Processed:
     """Process a source that lies in a file.
 
     It is counted while the work goes on, and no longer where it fails: so that the quota holds exactly, and
-    only results that have reached their places count. A ``patient`` request waits for its turn.
+    only results that have reached their places count. A ``patient`` request waits for its turn; one that may
+    be done again has a ``counter`` of its own.
 
     Raises:
         ImgsvcError: the picture cannot be processed, or the result not stored.
@@ -62,7 +90,8 @@ async def process(
         watermark=await _watermark(services, account_id, asked),
         accept=accept,
     )
-    async with _counted(services, account_id) as counting:
+    counter = counter or _Count(services, account_id, now())
+    async with _counted(services, account_id, counter) as counting:
         done = await _unless_refused(services.workers.process(task, patient=patient), counting)
         started = time.perf_counter()
         place = await _put(services, account_id, asked, done)
@@ -80,12 +109,13 @@ async def check_quota(services: Services, account_id: str) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _counted(services: Services, account_id: str) -> AsyncIterator[asyncio.Task[None]]:
+async def _counted(
+    services: Services, account_id: str, counter: Counter
+) -> AsyncIterator[asyncio.Task[None]]:
     """Count one picture beside the block, and take it back where the block fails."""
-    moment = now()
 
     async def count() -> None:
-        if not await accounts.spend(services.db, account_id, moment):
+        if not await counter.spend():
             await check_quota(services, account_id)
             raise quota_exceeded(0)
 
@@ -95,7 +125,7 @@ async def _counted(services: Services, account_id: str) -> AsyncIterator[asyncio
     except BaseException:
         await asyncio.wait([counting])
         if counting.exception() is None:
-            await accounts.refund(services.db, account_id, moment)
+            await counter.refund()
         raise
 
 

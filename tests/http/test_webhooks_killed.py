@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.http.calls import call, upload
+from tests.http.calls import call, upload, used
 from tests.http.receivers import receiving
 from tests.http.running import Service, await_start, start
 from tests.support import encoded
@@ -40,7 +40,7 @@ async def records(client: aiohttp.ClientSession) -> dict[str, dict[str, Any]]:
 
 
 async def test_no_webhook_is_lost_when_the_service_is_killed_twenty_times(tmp_path: Path) -> None:
-    """Each ends delivered or failed, repeats come only from posts under way at a kill, records agree."""
+    """Each ends delivered or failed and counts once, records agree, only posts under way are repeated."""
     chance = random.Random(11)
     photo = encoded.jpeg().data
     accepted: dict[str, int] = {}
@@ -71,11 +71,12 @@ async def test_no_webhook_is_lost_when_the_service_is_killed_twenty_times(tmp_pa
                     if not waiting:
                         break
                     await asyncio.sleep(1)
+                counted = await used(client)
         finally:
             service.process.send_signal(signal.SIGTERM)
             await asyncio.to_thread(service.process.communicate, timeout=60)
         arrived = Counter(post.json["id"] for post in receiver.posts)
-    assert len(accepted) == REQUESTS
+    assert len(accepted) == counted == REQUESTS
     assert set(accepted) == set(found) == set(arrived)
     assert sum(arrived.values()) - REQUESTS <= 2 * KILLS * 4  # no more than can be under way at a kill
     paths = {post.json["id"]: post.path for post in receiver.posts}

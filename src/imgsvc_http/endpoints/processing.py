@@ -27,7 +27,7 @@ from imgsvc_http.processing_request import (
 from imgsvc_http.receiving import read_json
 from imgsvc_http.refusals import Refusal
 from imgsvc_http.routing import Body, Parameter, Reply, Route
-from imgsvc_http.services import Services, services_of
+from imgsvc_http.services import Services, now, services_of
 from imgsvc_http.webhooks.records import Asked
 from imgsvc_http.webhooks.runner import WEBHOOKS
 
@@ -105,15 +105,16 @@ async def _accept(request: web.Request, document: Any, path: Path | None, name: 
     """Keep an asynchronous request durably, and answer its id."""
     webhooks, account_id = request.config_dict[WEBHOOKS], request[PRINCIPAL].account_id
     await check_quota(services_of(request), account_id)
-    source = None if path is None else await webhooks.sources.keep(path)
+    id_ = request[REQUEST_ID]
+    source = None if path is None else await webhooks.sources.keep(path, id_, now())
     try:
         asked = Asked(document=document, source=source, source_name=name)
-        await webhooks.accept(request[REQUEST_ID], account_id, asked)
+        await webhooks.accept(id_, account_id, asked)
     except BaseException:
         if source is not None:
             await webhooks.sources.delete(source)
         raise
-    return answers.success(HTTPStatus.ACCEPTED, id=request[REQUEST_ID])
+    return answers.success(HTTPStatus.ACCEPTED, id=id_)
 
 
 async def _answer(request: web.Request, asked: ProcessingRequest, path: Path, obtain: Obtain) -> Answer:

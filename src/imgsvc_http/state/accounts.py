@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import functools
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 from uuid import uuid4
 
 import attrs
@@ -133,19 +134,33 @@ async def standing(db: Database, account_id: str, now: datetime) -> tuple[Accoun
     return (Account(**dict(zip(_NAMES, row, strict=False))), Quota(row.quota, row.used or 0)) if row else None
 
 
-@whole
-async def spend(db: Database, account_id: str, now: datetime) -> bool:
-    """Count one picture, unless the quota of the month is used up; whether it was counted.
+Statement = tuple[Executable, Mapping[str, Any]]
+"""A statement with its parameters."""
+
+
+def spending(db: Database, account_id: str, now: datetime) -> Statement:
+    """Counts one picture, unless the quota of the month is used up; gives a row where it was counted.
 
     One statement, so that any number of processes never count more than the quota together.
     """
-    return await db.write(_spending(db.insert), {"account": account_id, "month": _month(now)}) is not None
+    return _spending(db.insert), {"account": account_id, "month": _month(now)}
+
+
+def refunding(account_id: str, now: datetime) -> Statement:
+    """Takes back one that was counted in the month of a moment."""
+    return _REFUNDING, {"account": account_id, "during": _month(now)}
+
+
+@whole
+async def spend(db: Database, account_id: str, now: datetime) -> bool:
+    """Count one picture; whether the quota left room for it."""
+    return await db.write(*spending(db, account_id, now)) is not None
 
 
 @whole
 async def refund(db: Database, account_id: str, now: datetime) -> None:
     """Take back one that was counted in the month of a moment, because its picture failed."""
-    await db.write(_REFUNDING, {"account": account_id, "during": _month(now)})
+    await db.write(*refunding(account_id, now))
 
 
 async def webhook_secret(db: Database, vault: Vault, account_id: str) -> str | None:

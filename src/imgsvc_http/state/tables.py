@@ -17,6 +17,7 @@ from sqlalchemy import (
     String,
     Text,
     TypeDecorator,
+    false,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -164,5 +165,6 @@ class WebhookRow(Base):
     request: Mapped[bytes]  # encrypted with the master key, as it may hold credentials
     payload: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     due_at: Mapped[datetime | None]
+    counted: Mapped[bool] = mapped_column(server_default=false())  # in the quota of its account
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]

@@ -65,6 +65,7 @@ async def _forget(webhooks: Webhooks) -> None:
     while True:
         try:
             await webhooks.forget_old()
+            await webhooks.forget_orphans()
         except Exception:
-            _log.exception("Old webhooks are not deleted; that is tried again later.")
+            _log.exception("Old webhooks and uploads are not deleted; that is tried again later.")
         await asyncio.sleep(_FORGET_SECONDS)

@@ -10,13 +10,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any, cast
 
 import attrs
 from sqlalchemy import Connection, Table, bindparam, delete, insert, select, update
 
+from imgsvc_http.state import accounts
 from imgsvc_http.state.database import Database, whole
 from imgsvc_http.state.tables import WebhookRow
 from imgsvc_http.state.vault import Vault
@@ -61,7 +62,7 @@ class Work:
     status: str
     asked: Asked
     payload: dict[str, Any] | None
-    due_at: datetime | None
+    created_at: datetime
 
 
 _COLUMNS = tuple(getattr(WebhookRow, field.name) for field in attrs.fields(Record))
@@ -71,6 +72,9 @@ _COLUMNS = tuple(getattr(WebhookRow, field.name) for field in attrs.fields(Recor
 _TABLE = cast(Table, WebhookRow.__table__)
 _CREATE = insert(_TABLE)
 _WORK = select(_TABLE).where(_TABLE.c.id == bindparam("wanted"))
+_OPEN = update(_TABLE).where(_TABLE.c.id == bindparam("wanted"), _TABLE.c.status == "created")
+_COUNT = _OPEN.where(_TABLE.c.counted.is_(False)).values(counted=True).returning(_TABLE.c.id)
+_UNCOUNT = _OPEN.where(_TABLE.c.counted).values(counted=False).returning(_TABLE.c.id)
 
 
 @whole
@@ -104,7 +108,7 @@ async def work_of(db: Database, vault: Vault, id_: str) -> Work | None:
         status=row.status,
         asked=Asked(**json.loads(vault.decrypt(row.request))),
         payload=row.payload,
-        due_at=row.due_at,
+        created_at=row.created_at,
     )
 
 
@@ -133,6 +137,35 @@ async def change(
         if found and enqueue is not None:
             await connection.run_sync(enqueue)
         return found
+
+
+@attrs.frozen
+class CountedOnce:
+    """Counts the picture of a request once in the month of its acceptance, however often it is worked on."""
+
+    db: Database
+    work: Work
+
+    @whole
+    async def spend(self) -> bool:
+        """Count it, unless it is counted; whether the quota left room for it."""
+        work = self.work
+        async with self.db.connection() as connection:
+            if (await connection.execute(_COUNT, {"wanted": work.id})).first() is None:
+                return True
+            spending = accounts.spending(self.db, work.account_id, work.created_at)
+            if (await connection.execute(*spending)).first() is not None:
+                return True
+            await connection.execute(_UNCOUNT, {"wanted": work.id})
+            return False
+
+    @whole
+    async def refund(self) -> None:
+        """Take it back, unless the request was settled meanwhile."""
+        work = self.work
+        async with self.db.connection() as connection:
+            if (await connection.execute(_UNCOUNT, {"wanted": work.id})).first() is not None:
+                await connection.execute(*accounts.refunding(work.account_id, work.created_at))
 
 
 async def get(db: Database, account_id: str, id_: str) -> Record | None:
@@ -180,6 +213,13 @@ async def forget_before(db: Database, moment: datetime, *, most: int = 1000) -> 
             delete(WebhookRow).where(WebhookRow.id.in_(old.scalar_subquery())).returning(WebhookRow.id)
         )
         return list(gone.scalars())
+
+
+async def waiting(db: Database, ids: Collection[str]) -> set[str]:
+    """Those of the requests that are still to be processed."""
+    query = select(_TABLE.c.id).where(_TABLE.c.id.in_(ids), _TABLE.c.status == "created")
+    async with db.reading() as connection:
+        return set((await connection.execute(query)).scalars())
 
 
 def due(now: datetime, delay: float) -> datetime:

@@ -22,7 +22,7 @@ from imgsvc_http.services import Services, now
 from imgsvc_http.state import accounts
 from imgsvc_http.webhooks import records
 from imgsvc_http.webhooks.delivery import Deliverer
-from imgsvc_http.webhooks.records import Asked, Work
+from imgsvc_http.webhooks.records import Asked, CountedOnce, Work
 from imgsvc_http.webhooks.sources import PendingSources
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 PROCESS, DELIVER = "webhook-process", "webhook-deliver"
 _MOST_ATTEMPTS = 20  # whose traces in the engine are looked for, whatever the settings once were
 _SECRET_SECONDS = 3
+_ORPHAN_SECONDS = 3600  # longer than any upload takes to be accepted
+_ORPHANS_AT_ONCE = 500
 
 _log = logging.getLogger(__name__)
 
@@ -157,6 +159,17 @@ class Webhooks:
         while ids := await records.forget_before(self.services.db, records.due(now(), -86_400 * days)):
             await self.engine.forget(ids, _MOST_ATTEMPTS)
 
+    async def forget_orphans(self) -> None:
+        """Delete uploads that no request waits for: their node died before it accepted or forgot them."""
+        kept = await self.sources.kept_before(records.due(now(), -_ORPHAN_SECONDS))
+        ids = list(kept)
+        for start in range(0, len(ids), _ORPHANS_AT_ONCE):
+            some = ids[start : start + _ORPHANS_AT_ONCE]
+            waiting = await records.waiting(self.services.db, some)
+            for id_ in some:
+                if id_ not in waiting:
+                    await self.sources.delete(kept[id_])
+
     async def _payload(self, work: Work) -> dict[str, Any]:
         """The result of processing: what a synchronous call would have answered."""
         try:
@@ -174,7 +187,14 @@ class Webhooks:
                     )
                     name, fetch_ms = fetched.name, 1000 * fetched.seconds
                 done = await process(
-                    self.services, work.account_id, asked, path, name, fetch_ms=fetch_ms, patient=True
+                    self.services,
+                    work.account_id,
+                    asked,
+                    path,
+                    name,
+                    fetch_ms=fetch_ms,
+                    patient=True,
+                    counter=CountedOnce(self.services.db, work),
                 )
         except FileNotFoundError:
             refusal = Refusal.of(SourceUnreachable("The uploaded image is no longer there: send it again."))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
+import re
 import shutil
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+_NAME = re.compile(r"[0-9]{1,15}-[0-9a-f-]{36}")  # the second in which it was kept, and its request
 
 
 class PendingSources:
@@ -16,11 +19,15 @@ class PendingSources:
         self._url = url
         self._opened: tuple[Any, str] | None = None
 
-    async def keep(self, path: Path) -> str:
-        """Keep a copy of a file; its name."""
-        name = secrets.token_urlsafe(24)
+    async def keep(self, path: Path, request_id: str, now: datetime) -> str:
+        """Keep a copy of a file, which belongs to a request; its name."""
+        name = f"{int(now.timestamp())}-{request_id}"
         await asyncio.to_thread(self._write, name, path)
         return name
+
+    async def kept_before(self, moment: datetime) -> dict[str, str]:
+        """The uploads that were kept before a moment: their names by the ids of their requests."""
+        return await asyncio.to_thread(self._older, int(moment.timestamp()))
 
     async def fetch(self, name: str, into: Path) -> None:
         """Write a kept upload into a file; `FileNotFoundError` where it is no longer there."""
@@ -48,6 +55,12 @@ class PendingSources:
         fs, root = self._open()
         with fs.open(f"{root}/{name}", "rb") as source, into.open("wb") as target:
             shutil.copyfileobj(source, target, 1 << 20)
+
+    def _older(self, second: int) -> dict[str, str]:
+        fs, root = self._open()
+        names = (str(path).rpartition("/")[2] for path in fs.ls(root, detail=False))
+        parts = ((name, *name.split("-", 1)) for name in names if _NAME.fullmatch(name))
+        return {request_id: name for name, kept, request_id in parts if int(kept) < second}
 
     def _remove(self, name: str) -> None:
         fs, root = self._open()
