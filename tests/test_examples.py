@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 import shutil
+import signal
+import ssl
 import subprocess
 import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import imgsvc_core as imgsvc
+from tests.stores.servers.processes import free_ports
+from tests.support import photos, requires
 
 TOP = Path(__file__).parent.parent
 PICTURES = TOP / "examples" / "pictures"
@@ -73,3 +85,112 @@ def test_gallery(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert {path.name for path in tmp_path.iterdir()} == {"adjustments.jpg", "filters.jpg"}
     assert all(imgsvc.inspect(path).width == 924 for path in tmp_path.iterdir())
+
+
+def test_the_service_in_an_aiohttp_application(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    state = tmp_path / "state"
+    environment = {"IMGSVC_SERVER_STATE_FOLDER": str(state)}
+    account = imgsvc_command(environment, "accounts", "create", "Acme")["id"]
+    key = imgsvc_command(environment, "keys", "create", account)["secret"]
+    url = f"https://localhost:{port}"
+    with serving(url, "examples/embed_in_aiohttp.py", port, state):
+        tls = ssl.create_default_context(cafile=state / "localhost.pem")
+        assert get(url, tls)[:2] == (200, b"An application with pictures.\n")
+        assert get(f"{url}/images/healthz", tls)[0] == 200
+        assert get(f"{url}/images/1.0/account", tls)[0] == 401
+        curl: list[str | Path] = [
+            "curl",
+            "-s",
+            "--cacert",
+            state / "localhost.pem",
+            "-H",
+            f"Authorization: Bearer {key}",
+        ]
+        form = ["-F", f"file=@{PICTURES / 'coffee.heic'}", "-F", 'data={"resize": {"width": 120}}']
+        done = subprocess.run(
+            [*curl, *form, f"{url}/images/1.0/upload"], capture_output=True, check=True, text=True
+        )
+        output = json.loads(done.stdout)["output"]
+        status, picture, _ = get(output["url"], tls)
+        assert (status, imgsvc.inspect(picture).width) == (200, 120)
+
+
+def test_the_library_in_a_fastapi_application() -> None:
+    (port,) = free_ports(1)
+    url = f"http://127.0.0.1:{port}"
+    with serving(url, "-m", "uvicorn", "examples.core_from_fastapi:app", "--port", port):
+        coffee = (PICTURES / "coffee.heic").read_bytes()
+        status, picture, media_type = get(f"{url}/previews?width=300", data=coffee)
+        info = imgsvc.inspect(picture)
+        assert (status, media_type) == (200, "image/webp")
+        assert (info.format, info.width) == ("webp", 300)
+        status, body, _ = get(f"{url}/previews", data=b"no picture")
+        assert (status, json.loads(body)["error"]) == (422, "unsupported_format")
+        status, body, _ = get(f"{url}/previews", data=bytes(20_000_001))
+        assert (status, json.loads(body)["error"]) == (413, "source_too_large")
+        assert get(f"{url}/previews?width=0", data=b"")[0] == 422
+
+
+def test_the_event_loop_of_fastapi_stays_free() -> None:
+    large: bytes = photos.as_vips(photos.mosaic(6000, 5000)).jpegsave_buffer()
+    (port,) = free_ports(1)
+    url = f"http://127.0.0.1:{port}"
+    with (
+        serving(url, "-m", "uvicorn", "examples.core_from_fastapi:app", "--port", port),
+        ThreadPoolExecutor() as clients,
+    ):
+        waits: list[float] = []
+        working = clients.submit(get, f"{url}/previews?width=2000", data=large)
+        while not working.done():
+            started = time.monotonic()
+            assert get(f"{url}/openapi.json")[0] == 200
+            waits.append(time.monotonic() - started)
+        assert working.result()[0] == 200
+    assert len(waits) > 10
+    assert max(waits) < sum(waits) / 2
+
+
+def imgsvc_command(environment: dict[str, str], *arguments: str) -> dict[str, str]:
+    command = [sys.executable, "-m", "imgsvc_cli", *arguments, "--json"]
+    done = subprocess.run(command, check=True, capture_output=True, env=os.environ | environment)
+    answer: dict[str, str] = json.loads(done.stdout)
+    return answer
+
+
+@contextlib.contextmanager
+def serving(url: str, *arguments: str | int | Path) -> Iterator[None]:
+    """An example that serves, from its first answer until it is told to end."""
+    command = [sys.executable, *map(str, arguments)]
+    with subprocess.Popen(command, cwd=TOP, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        try:
+            deadline = time.monotonic() + 60
+            while not answers(url):
+                assert process.poll() is None, process.stderr and process.stderr.read()
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            yield
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=60) in (0, -signal.SIGTERM)
+        finally:
+            process.kill()
+
+
+def answers(url: str) -> bool:
+    trusting = ssl.create_default_context()
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    try:
+        get(url, trusting)
+    except OSError:
+        return False
+    return True
+
+
+def get(url: str, tls: ssl.SSLContext | None = None, *, data: bytes | None = None) -> tuple[int, bytes, str]:
+    """Status, body and media type of an answer; with data, of one to a POST."""
+    request = urllib.request.Request(url, data, {"Content-Type": "application/octet-stream"})
+    try:
+        with urllib.request.urlopen(request, timeout=60, context=tls) as answer:
+            return answer.status, answer.read(), answer.headers.get_content_type()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read(), error.headers.get_content_type()
