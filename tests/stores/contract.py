@@ -259,22 +259,27 @@ class StoreContract:
         asyncio.run(run())
         assert destination.kept("many/7.webp").data == b"7"
 
-    def test_what_is_given_up_ends_at_once(self, destination: Destination) -> None:
+    @pytest.mark.parametrize("seconds", [0.01, 0.1])
+    def test_what_is_given_up_ends_at_once(self, destination: Destination, seconds: float) -> None:
         async def run() -> float:
             store = stores.open_store(
                 destination.store, keyfiles=destination.keyfiles, endpoints=destination.endpoints
             )
             async with store:
-                item = stores.StoredObject(bytes(destination.large), "given up.webp", "image/webp")
+                await store.put(stores.StoredObject(b"small", "small.webp", "image/webp"))
+                others = asyncio.all_tasks()
+                item = stores.StoredObject(bytes(4 * destination.large), "given up.webp", "image/webp")
                 task = asyncio.create_task(store.put(item))
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(seconds)
                 started = time.monotonic()
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await task
+                assert asyncio.all_tasks() == others, "something runs on"
                 return time.monotonic() - started
 
         assert asyncio.run(run()) < 6
+        assert destination.read("given up.webp") is None
 
 
 def anonymous(url: str) -> bytes | None:

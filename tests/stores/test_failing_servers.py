@@ -131,6 +131,34 @@ def test_refusals_without_sense_are_refusals(server: Failing, put: Put, text: st
         put(server.url)
 
 
+def test_nothing_is_sent_any_more_once_a_write_has_failed(
+    server: Failing, provider: str, keyfile: dict[str, str]
+) -> None:
+    """A large object of which something is refused while the rest is under way."""
+    upload = "<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>"
+
+    def answer(number: int) -> web.Response | float:
+        match number - (provider == "alibaba"):
+            case 0:
+                return web.Response(text=upload)
+            case 1:
+                return web.Response(status=403)
+            case _:
+                return 2.0
+
+    async def run() -> None:
+        server.answer = answer
+        names = dict.fromkeys((provider, "google_token"), server.url)
+        spec = {"provider": provider, **_SPECS[provider]}
+        async with stores.open_store(spec, keyfiles={"ours": keyfile}, endpoints=names) as store:
+            others = asyncio.all_tasks()
+            with pytest.raises(errors.StoreRefused):
+                await store.put(stores.StoredObject(bytes(30_000_000), "large.webp", "image/webp"))
+            assert asyncio.all_tasks() == others, "something runs on"
+
+    asyncio.run(run())
+
+
 def test_a_server_that_stays_down_ends_with_the_time_and_the_last_reason(server: Failing, put: Put) -> None:
     server.answer = lambda _: web.Response(status=503)
     started = time.monotonic()

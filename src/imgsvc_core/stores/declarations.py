@@ -25,6 +25,7 @@ _REGION = Name(
 )
 _TEXT = r"(?:[\x21-\x7e](?:[\x20-\x7e]{0,2046}[\x21-\x7e])?)?"  # servers drop spaces around it
 _TAG = r"[\w .:/=+@-]"
+_S3_PART_BYTES = 5 * 2**20  # the smallest that the protocol allows
 _CANNED = ("private", "public-read", "public-read-write", "authenticated-read")
 
 _ACCESS_KEY = Name(r"[\x21-\x7e]{1,256}", "string of 1 to 256 printable ASCII characters without spaces")
@@ -61,6 +62,7 @@ class StoreSpec(Operation):
 
     ``session`` names the parameters that a connection depends on; the others are an object's.
     ``credentials`` names those that a command may take from its environment.
+    ``part_bytes`` is the size of the parts in which an object of more than two parts is sent.
     """
 
     key: ClassVar[str] = "store"
@@ -69,6 +71,7 @@ class StoreSpec(Operation):
     extra: ClassVar[str]
     session: ClassVar[tuple[str, ...]]
     credentials: ClassVar[tuple[str, ...]]
+    part_bytes: ClassVar[int | None] = None
 
     path: str = _path()
 
@@ -86,6 +89,7 @@ class Aws(StoreSpec):
     extra: ClassVar[str] = "s3"
     session: ClassVar[tuple[str, ...]] = ("key", "secret", "region")
     credentials: ClassVar[tuple[str, ...]] = ("key", "secret")
+    part_bytes: ClassVar[int] = _S3_PART_BYTES
 
     key: str = _secret("Access key id.")  # type: ignore[misc]
     secret: str = _secret("Secret access key.")
@@ -134,6 +138,7 @@ class Google(StoreSpec):
     extra: ClassVar[str] = "google"
     session: ClassVar[tuple[str, ...]] = ("keyfile", "key", "secret")
     credentials: ClassVar[tuple[str, ...]] = ("keyfile", "key", "secret")
+    part_bytes: ClassVar[int] = _S3_PART_BYTES
     rules: ClassVar[tuple[Rule, ...]] = (
         AtLeastOne(("keyfile", "key", "secret")),
         NotTogether(("keyfile",), ("key", "secret")),
@@ -172,6 +177,7 @@ class DigitalOcean(StoreSpec):
     extra: ClassVar[str] = "s3"
     session: ClassVar[tuple[str, ...]] = ("key", "secret", "region")
     credentials: ClassVar[tuple[str, ...]] = ("key", "secret")
+    part_bytes: ClassVar[int] = _S3_PART_BYTES
 
     key: str = _secret("Spaces key id.")  # type: ignore[misc]
     secret: str = _secret("Spaces secret.")
@@ -190,6 +196,7 @@ class Alibaba(StoreSpec):
     extra: ClassVar[str] = "alibaba"
     session: ClassVar[tuple[str, ...]] = ("key", "secret", "region")
     credentials: ClassVar[tuple[str, ...]] = ("key", "secret")
+    part_bytes: ClassVar[int] = 5 * 2**20
 
     key: str = _secret("Access key id.")  # type: ignore[misc]
     secret: str = _secret("Secret access key.")
@@ -229,6 +236,7 @@ class Microsoft(StoreSpec):
     extra: ClassVar[str] = "azure"
     session: ClassVar[tuple[str, ...]] = ("account", "key")
     credentials: ClassVar[tuple[str, ...]] = ("account", "key")
+    part_bytes: ClassVar[int] = 4 * 2**20
 
     account: str = param(
         Name(r"[a-z0-9]{3,24}", "name of 3 to 24 small letters and digits"), "Storage account."
@@ -257,6 +265,7 @@ class Ibm(StoreSpec):
     extra: ClassVar[str] = "s3"
     session: ClassVar[tuple[str, ...]] = ("key", "region")
     credentials: ClassVar[tuple[str, ...]] = ("key",)
+    part_bytes: ClassVar[int] = _S3_PART_BYTES
 
     key: str = _secret("API key.")  # type: ignore[misc]
     bucket: str = param(_BUCKET, "Destination bucket.")

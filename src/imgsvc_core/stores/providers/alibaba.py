@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import functools
 import io
 from collections.abc import Mapping
 from typing import Any
@@ -30,11 +31,9 @@ from imgsvc_core.errors import TargetError
 from imgsvc_core.stores.declarations import Alibaba, StoreSpec
 from imgsvc_core.stores.failures import answered, clean, connection_failed
 from imgsvc_core.stores.providers.digest import md5
+from imgsvc_core.stores.providers.parts import fits_whole, in_parts
 from imgsvc_core.stores.sessions import Access
 
-_PART_BYTES = 5 * 2**20
-_WHOLE_BYTES = 2 * _PART_BYTES
-_PARTS_AT_ONCE = 4
 _ABORT_SECONDS = 5
 
 
@@ -98,7 +97,7 @@ class OssFileSystem(AsyncFileSystem):  # type: ignore[misc]
         bucket, _, key = path.partition("/")
         where = {"bucket": bucket, "key": key}
         how = {"headers": dict(headers), "metadata": dict(metadata) or None}
-        if len(value) <= _WHOLE_BYTES:
+        if fits_whole(value, Alibaba.part_bytes):
             await self.client.put_object(oss.PutObjectRequest(**where, **how, **await _body(value)))
             return
         upload = await self.client.initiate_multipart_upload(
@@ -106,7 +105,8 @@ class OssFileSystem(AsyncFileSystem):  # type: ignore[misc]
         )
         whole = {**where, "upload_id": upload.upload_id}
         try:
-            parts = oss.CompleteMultipartUpload(parts=await self._put_parts(whole, value))
+            send = functools.partial(self._put_part, whole)
+            parts = oss.CompleteMultipartUpload(parts=await in_parts(value, Alibaba.part_bytes, send))
             await self.client.complete_multipart_upload(
                 oss.CompleteMultipartUploadRequest(**whole, complete_multipart_upload=parts)
             )
@@ -116,24 +116,10 @@ class OssFileSystem(AsyncFileSystem):  # type: ignore[misc]
                     await self.client.abort_multipart_upload(oss.AbortMultipartUploadRequest(**whole))
             raise
 
-    async def _put_parts(self, whole: Mapping[str, str], value: bytes) -> list[oss.UploadPart]:
-        turn = asyncio.Semaphore(_PARTS_AT_ONCE)
-
-        async def put(number: int, start: int) -> oss.UploadPart:
-            async with turn:
-                body = await _body(value[start : start + _PART_BYTES])
-                answer = await self.client.upload_part(
-                    oss.UploadPartRequest(**whole, part_number=number, **body)
-                )
-                return oss.UploadPart(part_number=number, etag=answer.etag)
-
-        starts = enumerate(range(0, len(value), _PART_BYTES), start=1)
-        try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(put(number, start)) for number, start in starts]
-        except ExceptionGroup as failed:
-            raise failed.exceptions[0] from None
-        return [task.result() for task in tasks]
+    async def _put_part(self, whole: Mapping[str, str], number: int, data: bytes) -> oss.UploadPart:
+        part = oss.UploadPartRequest(**whole, part_number=number, **await _body(data))
+        answer = await self.client.upload_part(part)
+        return oss.UploadPart(part_number=number, etag=answer.etag)
 
     def url(self, path: str) -> str:
         """The address of an object."""

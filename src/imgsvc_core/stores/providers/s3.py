@@ -23,15 +23,9 @@ from imgsvc_core.errors import TargetError
 from imgsvc_core.stores.declarations import StoreSpec
 from imgsvc_core.stores.failures import answered, clean, connection_failed, first_cause
 from imgsvc_core.stores.kinds import Pairs
+from imgsvc_core.stores.providers.parts import fits_whole, in_parts
 from imgsvc_core.stores.sessions import Access, unavailable
 
-PART_BYTES = 5 * 2**20
-"""Size of a part of an object that is sent in parts: the smallest that the protocol allows."""
-
-WHOLE_BYTES = 2 * PART_BYTES
-"""Objects up to this size are sent at once: their checksum takes milliseconds of the event loop."""
-
-_PARTS_AT_ONCE = 4
 _ABORT_SECONDS = 5
 _NOTHING = (None, None, None, None)
 _NO_FILE = (None, None, os.devnull, None)
@@ -72,13 +66,14 @@ class S3Session:
 
     async def _put(self, spec: StoreSpec, where: Mapping[str, str], data: bytes, content_type: str) -> None:
         how = parameters(spec, content_type)
-        if len(data) <= WHOLE_BYTES:
+        part_bytes: int = getattr(spec, "part_bytes")  # noqa: B009
+        if fits_whole(data, part_bytes):
             await self._call("put_object", **where, Body=data, **how)
             return
         upload = await self._call("create_multipart_upload", **where, **how)
         whole = {**where, "UploadId": upload["UploadId"]}
         try:
-            parts = await self._put_parts(whole, data)
+            parts = await in_parts(data, part_bytes, functools.partial(self._put_part, whole))
             await self._call("complete_multipart_upload", **whole, MultipartUpload={"Parts": parts})
         except BaseException:
             with contextlib.suppress(OSError, BotoCoreError, ClientError, TimeoutError):
@@ -95,24 +90,9 @@ class S3Session:
                         await self._call("delete_object", **where)
                 raise
 
-    async def _put_parts(self, where: Mapping[str, str], data: bytes) -> list[dict[str, Any]]:
-        turn = asyncio.Semaphore(_PARTS_AT_ONCE)
-
-        async def put(number: int, start: int) -> dict[str, Any]:
-            async with turn:
-                body = data[start : start + PART_BYTES]
-                answer = await self._call("upload_part", **where, PartNumber=number, Body=body)
-                return {"PartNumber": number, "ETag": answer["ETag"]}
-
-        starts = range(0, len(data), PART_BYTES)
-        try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [
-                    group.create_task(put(number, start)) for number, start in enumerate(starts, start=1)
-                ]
-        except ExceptionGroup as failed:
-            raise failed.exceptions[0] from None
-        return [task.result() for task in tasks]
+    async def _put_part(self, where: Mapping[str, str], number: int, data: bytes) -> dict[str, Any]:
+        answer = await self._call("upload_part", **where, PartNumber=number, Body=data)
+        return {"PartNumber": number, "ETag": answer["ETag"]}
 
     async def _call(self, method: str, **arguments: Any) -> Any:
         return await self.filesystem._call_s3(method, **arguments)

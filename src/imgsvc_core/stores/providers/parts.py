@@ -1,0 +1,35 @@
+"""Objects that are too large for one request."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+_T = TypeVar("_T")
+_AT_ONCE = 4
+
+
+def fits_whole(data: bytes, part_bytes: int) -> bool:
+    """Whether one request is enough; its checksum takes a thread, or the event loop, milliseconds."""
+    return len(data) <= 2 * part_bytes
+
+
+async def in_parts(data: bytes, part_bytes: int, send: Callable[[int, bytes], Awaitable[_T]]) -> list[_T]:
+    """Send the parts of an object, numbered from 1, a few at a time; what ``send`` gave for each.
+
+    When it is over, however it ends, nothing is being sent any more.
+    """
+    turn = asyncio.Semaphore(_AT_ONCE)
+
+    async def part(number: int, start: int) -> _T:
+        async with turn:
+            return await send(number, data[start : start + part_bytes])
+
+    starts = enumerate(range(0, len(data), part_bytes), start=1)
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(part(number, start)) for number, start in starts]
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+    return [task.result() for task in tasks]
