@@ -12,6 +12,7 @@ def main() -> None:
 
         code = run(sys.argv[1:])
     except KeyboardInterrupt:  # while modules are loaded
+        print("imgsvc: interrupted", file=sys.stderr)
         code = 130
     sys.exit(code)
 

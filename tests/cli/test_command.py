@@ -234,7 +234,8 @@ def test_progress_is_shown_on_a_terminal_for_long_work_only(photo: Path, tmp_pat
 
 def test_an_interrupt_ends_it() -> None:
     process = subprocess.Popen([*COMMAND, "inspect", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
-    time.sleep(1)
+    assert process.stdin is not None
+    process.stdin.write(bytes(1 << 20))  # more than a pipe holds: by the end of it the command reads
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 130
