@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 import pyvips
 
-from imgsvc_core.errors import ImgsvcError, TimeLimitExceeded
+from imgsvc_core.errors import ImgsvcError
+from imgsvc_core.limits import too_long
 
 
 class Watch:
@@ -101,11 +102,8 @@ def deadline(seconds: float | None) -> Iterator[Watch]:
     try:
         yield watch
     except (ImgsvcError, pyvips.Error) as error:
-        if not watch.expired:
+        if seconds is None or not watch.expired:
             raise
-        raise TimeLimitExceeded(
-            f"Processing took longer than the {seconds:g} seconds that are allowed: ask for less, "
-            "or send a smaller image."
-        ) from error
+        raise too_long(seconds) from error
     finally:
         watch.end()

@@ -6,7 +6,14 @@ from typing import Any
 
 import attrs
 
-from imgsvc_core.errors import ImageTooLarge, OutputTooLarge, Problem, SourceTooLarge, SpecError
+from imgsvc_core.errors import (
+    ImageTooLarge,
+    OutputTooLarge,
+    Problem,
+    SourceTooLarge,
+    SpecError,
+    TimeLimitExceeded,
+)
 from imgsvc_core.info import ImageInfo
 
 
@@ -54,6 +61,14 @@ def check_bytes(size: int, limits: Limits) -> None:
             f"The source has {size:,} bytes; at most {limits.source_bytes:,} are allowed: "
             "send a smaller file."
         )
+
+
+def too_long(seconds: float) -> TimeLimitExceeded:
+    """What to tell where the work takes longer than the seconds allowed."""
+    return TimeLimitExceeded(
+        f"Processing took longer than the {seconds:g} seconds that are allowed: ask for less, "
+        "or send a smaller image."
+    )
 
 
 def check_source(info: ImageInfo, limits: Limits) -> None:

@@ -15,7 +15,8 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 from pebble import ProcessExpired, ProcessFuture, ProcessPool
 
-from imgsvc_core.errors import TimeLimitExceeded, WorkerDied
+from imgsvc_core.errors import WorkerDied
+from imgsvc_core.limits import too_long
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -107,12 +108,7 @@ def _pass_on(running: ProcessFuture[Any], answer: Future[Any], seconds: float | 
     if error is None:
         answer.set_result(running.result())
     elif isinstance(error, TimeoutError) and seconds is not None:
-        answer.set_exception(
-            TimeLimitExceeded(
-                f"Processing took longer than the {seconds:g} seconds that are allowed: ask for less, "
-                "or send a smaller image."
-            )
-        )
+        answer.set_exception(too_long(seconds))
     elif isinstance(error, ProcessExpired | MemoryError):
         answer.set_exception(
             WorkerDied(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -14,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from imgsvc_core import batch
-from imgsvc_core.batch import Event, Summary, cluster
+from imgsvc_core import Limits, batch
+from imgsvc_core.batch import Event, Summary, cluster, cluster_worker
 from imgsvc_core.errors import SourceUnreachable, TargetError, UnsupportedOperation
 from tests.batch.pictures import SPEC, fill, results
 from tests.support import requires
@@ -23,6 +24,7 @@ from tests.support import requires
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 COUNT = 350
+AS_LARGE = {"output": {"format": "webp"}}
 
 
 class Cluster:
@@ -41,13 +43,11 @@ class Cluster:
 
     @property
     def address(self) -> str:
-        import json
-
         return str(json.loads(self.file.read_text())["address"])
 
-    def add_worker(self) -> subprocess.Popen[bytes]:
+    def add_worker(self, *, nanny: bool = False) -> subprocess.Popen[bytes]:
         return self._start(
-            "worker", self.address, "--nthreads", "1", "--no-dashboard", "--no-nanny",
+            "worker", self.address, "--nthreads", "1", "--no-dashboard", "--nanny" if nanny else "--no-nanny",
             "--local-directory", str(self.folder),
         )  # fmt: skip
 
@@ -69,18 +69,18 @@ class Cluster:
 
     def end(self) -> None:
         for process in reversed(self.processes):
-            process.kill()
+            process.kill()  # a worker goes when its nanny does
             process.wait()
 
 
 @contextlib.contextmanager
-def cluster_of(workers: int, folder: Path, **settings: str) -> Iterator[Cluster]:
+def cluster_of(workers: int, folder: Path, *, nanny: bool = False, **settings: str) -> Iterator[Cluster]:
     requires.module("distributed")
     folder.mkdir()
     running = Cluster(folder, **settings)
     try:
         for _ in range(workers):
-            running.add_worker()
+            running.add_worker(nanny=nanny)
         if workers:
             running.await_workers(workers)
         yield running
@@ -94,8 +94,8 @@ def running(tmp_path: Path) -> Iterator[Cluster]:
         yield running
 
 
-def go(tmp_path: Path, address: str, **options: Any) -> Summary:
-    return batch.run(tmp_path / "in", tmp_path / "out", {"": SPEC}, cluster=address, **options)
+def go(tmp_path: Path, address: str, spec: dict[str, Any] = SPEC, **options: Any) -> Summary:
+    return batch.run(tmp_path / "in", tmp_path / "out", {"": spec}, cluster=address, **options)
 
 
 def test_a_cluster_does_the_same(running: Cluster, tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_lost_worker_costs_nothing(running: Cluster, tmp_path: Path) -> None:
 
 def test_inputs_of_a_task_that_killed_workers_are_tried_one_by_one(tmp_path: Path) -> None:
     fill(tmp_path / "in", COUNT)
-    forgiving = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
+    forgiving: dict[str, Any] = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
     with cluster_of(2, tmp_path / "cluster", **forgiving) as running:
         events = 0
 
@@ -199,6 +199,174 @@ def test_workers_that_come_later_must_be_alike_too(running: Cluster, tmp_path: P
         go(tmp_path, running.address, on_event=replace)
 
 
+def bomb(folder: Path) -> None:
+    """A drawing that librsvg works on for days, and does not let itself be disturbed."""
+    filters = '<feMorphology operator="dilate" radius="100"/>' * 20_000
+    (folder / "photo00000bomb.svg").write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" width="3000" height="3000">'
+        f'<filter id="f" x="0" y="0" width="1" height="1">{filters}</filter>'
+        '<rect width="3000" height="3000" filter="url(#f)"/></svg>'
+    )
+
+
+def work_on_a_bomb(
+    tmp_path: Path, address: str, *, count: int = COUNT, seconds: float = 1
+) -> tuple[Summary, list[Event]]:
+    fill(tmp_path / "in", count)
+    bomb(tmp_path / "in")
+    told: list[Event] = []
+    summary = go(tmp_path, address, AS_LARGE, on_event=told.append, limits=Limits(seconds=seconds))
+    return summary, [event for event in told if event.outcome == "failed"]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_picture_that_hangs_costs_nothing_but_itself(tmp_path: Path, workers: int) -> None:
+    with cluster_of(workers, tmp_path / "cluster", nanny=True) as running:
+        before = workers_of(running.address)
+        summary, failed = work_on_a_bomb(tmp_path, running.address)
+        assert (summary.done, summary.failed) == (COUNT, 1)
+        assert [(event.key, event.error) for event in failed] == [
+            ("photo00000bomb.svg", "time_limit_exceeded")
+        ]
+        assert "longer than the 3 seconds" in failed[0].message
+        assert len(results(tmp_path / "out")) == COUNT
+        deadline = time.monotonic() + 30
+        while len(now := workers_of(running.address)) < workers or now == before:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        assert len(now & before) == workers - 1  # the nanny has ended one, and started another
+
+
+def test_a_worker_without_a_nanny_that_hangs_is_left_out(running: Cluster, tmp_path: Path) -> None:
+    before = workers_of(running.address)
+    summary, failed = work_on_a_bomb(tmp_path, running.address)
+    assert (summary.done, summary.failed) == (COUNT, 1)
+    assert [event.error for event in failed] == ["time_limit_exceeded"]
+    deadline = time.monotonic() + 30
+    while len(now := workers_of(running.address)) == 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert len(now & before) == 1
+
+
+def test_threads_of_somebody_else_that_hang_do_not_end_their_process(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from pathlib import Path\n"
+        "from distributed import LocalCluster\n"
+        "from tests.batch.test_cluster import work_on_a_bomb\n"
+        "with LocalCluster(n_workers=2, processes=False, dashboard_address=None) as cluster:\n"
+        f"    summary, _ = work_on_a_bomb(Path({str(tmp_path)!r}), cluster.scheduler_address)\n"
+        "    print(summary.done, summary.failed, flush=True)\n"
+    )
+    requires.module("distributed")
+    environment = os.environ | {"PYTHONPATH": os.getcwd()}
+    done = subprocess.run(
+        [sys.executable, str(program)], capture_output=True, text=True, timeout=120, env=environment
+    )
+    assert done.stdout.split() == [str(COUNT), "1"], done.stderr
+
+
+def test_an_interrupt_while_a_picture_hangs_waits_for_nothing(tmp_path: Path) -> None:
+    with cluster_of(1, tmp_path / "cluster", nanny=True) as running:
+        process = begin_with_a_bomb(tmp_path, running)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=5)
+        assert out == "interrupted\n", err
+        assert go(tmp_path, running.address, AS_LARGE, resume=True, limits=Limits(seconds=1)).failed == 1
+        assert len(results(tmp_path / "out")) == 3
+
+
+def test_a_scheduler_lost_while_a_picture_hangs_is_told(tmp_path: Path) -> None:
+    with cluster_of(1, tmp_path / "cluster", nanny=True) as running:
+        process = begin_with_a_bomb(tmp_path, running)
+        running.processes[0].kill()
+        out, err = process.communicate(timeout=60)
+        assert out.startswith("The cluster is lost"), err
+
+
+def begin_with_a_bomb(tmp_path: Path, running: Cluster) -> subprocess.Popen[str]:
+    """A batch whose worker hangs in a picture."""
+    from distributed import Client
+
+    program = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from imgsvc_core.errors import TargetError\n"
+        "from tests.batch.test_cluster import work_on_a_bomb\n"
+        "try:\n"
+        "    summary, _ = work_on_a_bomb(Path(sys.argv[1]), sys.argv[2], count=3, seconds=4)\n"
+        "    print('interrupted' if summary.interrupted else 'ended')\n"
+        "except TargetError as error:\n"
+        "    print(error.message)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path), running.address],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    with Client(running.address, timeout=30) as client:
+        while not any(client.processing().values()):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    time.sleep(1)
+    return process
+
+
+def workers_of(address: str) -> set[str]:
+    from distributed import Client
+
+    with Client(address, timeout=30) as client:
+        return set(client.nthreads())
+
+
+CRASHES = """
+import os, signal
+from imgsvc_core.batch import work
+
+def crash(job, source, results=work._results):
+    if source.read().startswith(b"crash"):
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return results(job, source)
+
+work._results = crash
+"""
+
+
+@pytest.mark.parametrize("forgiven", ["0", "3"])
+def test_a_picture_that_ends_workers_is_named_and_no_other(tmp_path: Path, forgiven: str) -> None:
+    fill(tmp_path / "in", COUNT)
+    (tmp_path / "in" / "photo00100crash.jpg").write_bytes(b"crash")
+    (tmp_path / "crashes").mkdir()
+    (tmp_path / "crashes" / "sitecustomize.py").write_text(CRASHES)
+    settings: dict[str, Any] = {
+        "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": forgiven,
+        "PYTHONPATH": f"{tmp_path / 'crashes'}:{os.getcwd()}",
+    }
+    told: list[Event] = []
+    with cluster_of(2, tmp_path / "cluster", nanny=True, **settings) as running:
+        summary = go(tmp_path, running.address, on_event=told.append)
+    failed = [(event.key, event.error) for event in told if event.outcome == "failed"]
+    assert failed == [("photo00100crash.jpg", "worker_died")]
+    assert summary.done == COUNT
+
+
+def test_a_cluster_that_all_workers_left_is_given_up(
+    running: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path / "in", COUNT)
+    monkeypatch.setattr(cluster, "WITHOUT_WORKERS_SECONDS", 2)
+
+    def kill(event: Event) -> None:
+        for worker in running.processes[1:]:
+            worker.kill()
+
+    with pytest.raises(TargetError, match=r"no worker for 2 seconds.*--resume"):
+        go(tmp_path, running.address, on_event=kill)
+
+
 def test_an_interrupt_lets_the_cluster_go(running: Cluster, tmp_path: Path) -> None:
     fill(tmp_path / "in", COUNT)
 
@@ -225,9 +393,9 @@ def test_after_a_lost_scheduler_it_goes_on(running: Cluster, tmp_path: Path) -> 
 
 def test_workers_must_be_alike(running: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tmp_path / "in", 3)
-    ours = cluster.facts()
+    ours = cluster_worker.facts()
     monkeypatch.setattr("imgsvc_core.__version__", "0.0.1")
-    assert cluster.facts() != ours
+    assert cluster_worker.facts() != ours
     with pytest.raises(UnsupportedOperation, match=r"version .* and this machine 0\.0\.1"):
         go(tmp_path, running.address)
     assert not results(tmp_path / "out")

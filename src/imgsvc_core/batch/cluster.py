@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from concurrent.futures import CancelledError, Future
+import contextlib
+import threading
+import time
+from concurrent.futures import CancelledError, Future, InvalidStateError
 from typing import Any
 
+from imgsvc_core.batch.cluster_worker import difference, facts, run_alike
 from imgsvc_core.batch.events import Event
-from imgsvc_core.batch.work import Job, Task, run_tasks
+from imgsvc_core.batch.work import Job, Task
 from imgsvc_core.errors import MissingDependency, SourceUnreachable, UnsupportedOperation, WorkerDied
-from imgsvc_core.libvips import guard
 
 _TASKS_IN_FLIGHT = 200
 _PATIENCE_SECONDS = 10
+_TICK_SECONDS = 5.0
+
+WITHOUT_WORKERS_SECONDS = 300.0
+"""How long all workers may be away."""
 
 
 class ClusterHands:
@@ -25,6 +31,7 @@ class ClusterHands:
     """
 
     chunk = 100
+    culprit = False  # Dask blames all tasks of a worker that died
 
     def __init__(self, job: Job, address: str) -> None:
         try:
@@ -43,85 +50,79 @@ class ClusterHands:
         except BaseException:
             self._client.close()
             raise
+        self._unanswered: set[Future[list[Event]]] = set()
+        self._closing = threading.Event()
+        threading.Thread(target=self._await_workers, name="imgsvc-cluster", daemon=True).start()
         self.in_flight = _TASKS_IN_FLIGHT * self.chunk
         self.parallel = 2 * sum(self._client.nthreads().values())  # one waits while one is done
 
     def submit(self, tasks: tuple[Task, ...]) -> Future[list[Event]]:
         """Work on some inputs."""
         answer: Future[list[Event]] = Future()
+        self._unanswered.add(answer)
+        answer.add_done_callback(self._unanswered.discard)
         running = self._client.submit(run_alike, self._job, tasks, facts(), pure=False)
         running.add_done_callback(lambda done: _pass_on(done, answer, self._client))
         return answer
 
     def close(self) -> None:
         """Let go of the cluster."""
+        self._closing.set()
         self._client.close()
 
     def stop(self) -> None:
         """The same, now; what is under way is given up."""
+        self._closing.set()
         self._client.close(timeout=1)
 
-
-def facts() -> Mapping[str, str]:
-    """What has to be the same on every worker: the version, and the formats that can be read and written."""
-    import imgsvc_core
-    from imgsvc_core.codecs import availability
-    from imgsvc_core.codecs.table import FORMATS
-
-    readable = [name for name in FORMATS if availability.readable(name)]
-    writable = [name for name in FORMATS if availability.writable(name)]
-    return {
-        "version": imgsvc_core.__version__,
-        "formats to read": ", ".join(readable),
-        "formats to write": ", ".join(writable),
-    }
-
-
-def run_alike(job: Job, tasks: tuple[Task, ...], expected: Mapping[str, str]) -> list[Event]:
-    """Do several inputs, on a worker that may have come later than those that were asked."""
-    difference = _difference(expected, facts())
-    if difference:
-        raise UnsupportedOperation(f"A worker has {difference} Then go on with --resume.")
-    guard()
-    return run_tasks(job, tasks)
+    def _await_workers(self) -> None:
+        """Give up where all workers went, and none has come for long."""
+        since = time.monotonic()
+        while not self._closing.wait(_TICK_SECONDS):
+            try:
+                if self._client.nthreads():
+                    since = time.monotonic()
+            except Exception:  # what is wrong with the scheduler, each task tells
+                continue
+            if time.monotonic() - since > WITHOUT_WORKERS_SECONDS:
+                error = f"it has had no worker for {WITHOUT_WORKERS_SECONDS:g} seconds"
+                for answer in tuple(self._unanswered):
+                    _fail(answer, ConnectionError(error))
 
 
 def _check_workers(client: Any) -> None:
-    found = client.run(facts, on_error="return")
-    if not found:
+    answers = client.run(facts, on_error="return")
+    if not answers:
         raise UnsupportedOperation("The cluster has no workers: start some, and try again.")
-    for worker, theirs in found.items():
+    for worker, theirs in answers.items():
         if isinstance(theirs, BaseException):
             raise UnsupportedOperation(f"Worker {worker} cannot work on pictures: {theirs!r}.") from theirs
-        difference = _difference(facts(), theirs)
-        if difference:
-            raise UnsupportedOperation(f"Worker {worker} has {difference}")
-
-
-def _difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
-    return next(
-        (
-            f"{name} {theirs[name]}, and this machine {value}: install the same."
-            for name, value in ours.items()
-            if theirs[name] != value
-        ),
-        "",
-    )
+        found = difference(facts(), theirs)
+        if found:
+            raise UnsupportedOperation(f"Worker {worker} has {found}")
 
 
 def _pass_on(done: Any, answer: Future[list[Event]], client: Any) -> None:
     from distributed import KilledWorker
 
     try:
-        answer.set_result(done.result())
+        events = done.result()
     except KilledWorker:
-        answer.set_exception(_died())
+        _fail(answer, _died())
     except CancelledError as error:
         alive = client.status == "running"
-        answer.set_exception(_died() if alive else ConnectionError(str(error) or "its scheduler is gone"))
+        _fail(answer, _died() if alive else ConnectionError(str(error) or "its scheduler is gone"))
     except OSError as error:  # the connection's: those of pictures come as events
-        answer.set_exception(ConnectionError(str(error)))
+        _fail(answer, ConnectionError(str(error)))
     except Exception as error:
+        _fail(answer, error)
+    else:
+        with contextlib.suppress(InvalidStateError):
+            answer.set_result(events)
+
+
+def _fail(answer: Future[list[Event]], error: Exception) -> None:
+    with contextlib.suppress(InvalidStateError):  # given up, and answered after all
         answer.set_exception(error)
 
 

@@ -36,6 +36,11 @@ class Event:
     seconds: float = 0.0
 
 
+def failure(key: str, size: int, error: str, message: str) -> Event:
+    """What is told of an input of so many bytes that nothing came of."""
+    return Event(key=key, outcome=FAILED, bytes=size, error=error, message=message)
+
+
 @attrs.frozen(kw_only=True)
 class Progress:
     """Where a batch stands. ``total`` is what was found so far, all of it once ``listed``."""

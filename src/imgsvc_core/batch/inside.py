@@ -13,6 +13,7 @@ class InsideHands:
     """A few threads: libvips lets them compute at the same time. A codec that crashes takes all with it."""
 
     chunk = 4
+    culprit = True
 
     def __init__(self, job: Job, workers: int | None) -> None:
         self._job = job

@@ -18,6 +18,8 @@ TASKS_PER_WORKER = 500
 class LocalHands:
     """A pool of processes; a few inputs a task keep them busy while the parent writes its manifest."""
 
+    culprit = True
+
     def __init__(self, job: Job, workers: int | None) -> None:
         self._job = job
         self._pool = WorkerPool(workers, memory_bytes=MEMORY_BYTES, tasks_per_worker=TASKS_PER_WORKER)

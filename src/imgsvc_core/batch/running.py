@@ -7,6 +7,7 @@ import math
 import signal
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from imgsvc_core.batch.events import DONE, FAILED, UNCHANGED, Event, Progress, Summary
+from imgsvc_core.batch.events import DONE, FAILED, UNCHANGED, Event, Progress, Summary, failure
 from imgsvc_core.batch.inputs import Input, find
 from imgsvc_core.batch.listing import Listing
 from imgsvc_core.batch.manifest import Manifest
@@ -44,15 +45,17 @@ class Hands(Protocol):
     """Whoever does the work.
 
     They take at most ``chunk`` inputs a task and ``in_flight`` inputs at a time, and work on ``parallel``
-    tasks at the same time.
+    tasks at the same time. Where they tell no ``culprit``, a task may fail for what another has done to its
+    worker.
     """
 
     chunk: int
     in_flight: int
     parallel: int
+    culprit: bool
 
     def submit(self, tasks: tuple[Task, ...]) -> Future[list[Event]]:
-        """Work on some inputs."""
+        """Work on some inputs; those that the answer says nothing of are to be submitted again."""
 
     def close(self) -> None:
         """End when all is done."""
@@ -145,6 +148,8 @@ class _Run:
         self._settled = _settled(batch, resume=False)
         self._listing: Listing | None = None
         self._under_way: dict[Future[list[Event]], tuple[Task, ...]] = {}
+        self._suspects: deque[Task] = deque()
+        self._alone: Task | None = None
 
     def go(self, *, resume: bool, retry: bool) -> Summary:
         hands = self._batch.hands(self._job)
@@ -193,7 +198,9 @@ class _Run:
         if self._listing is not None:
             self._take_up(self._listing)
         room = hands.in_flight - sum(map(len, self._under_way.values()))
-        if room >= hands.chunk:
+        if self._suspects:
+            self._try_alone(hands)
+        elif room >= hands.chunk:
             self._hand_out(hands, room)
         if not self._under_way:
             return self._listing is not None
@@ -212,7 +219,7 @@ class _Run:
             found, self._work, self._number, settled=self._settled, folder=_folder_of(self._batch)
         )
         self._remember(
-            [_failed(item.key, item.size, _UNREADABLE, item.problem) for item in found if item.problem]
+            [failure(item.key, item.size, _UNREADABLE, item.problem) for item in found if item.problem]
         )
 
     def _hand_out(self, hands: Hands, room: int) -> None:
@@ -229,14 +236,27 @@ class _Run:
         size = min(hands.chunk, math.ceil(len(tasks) / hands.parallel))
         for start in range(0, len(tasks), size or 1):
             chunk = tuple(tasks[start : start + size])
-            self._under_way[hands.submit(chunk)] = chunk
+            self._submit(hands, chunk)
+
+    def _submit(self, hands: Hands, tasks: tuple[Task, ...]) -> None:
+        self._under_way[hands.submit(tasks)] = tasks
+
+    def _try_alone(self, hands: Hands) -> None:
+        """Find out which input of a task ends workers; where that cannot be told, with nothing beside it."""
+        while self._suspects and (hands.culprit or not self._under_way):
+            self._alone = self._suspects.popleft()
+            self._submit(hands, (self._alone,))
 
     def _settle(self, finished: set[Future[list[Event]]], hands: Hands) -> None:
         events: list[Event] = []
         for future in finished:
             tasks = self._under_way.pop(future)
             try:
-                events += future.result()
+                told = future.result()
+                events += told
+                keys = {event.key for event in told}
+                if left := tuple(task for task in tasks if task.key not in keys):
+                    self._submit(hands, left)
             except ConnectionError as error:
                 raise TargetError(
                     f"The cluster is lost ({error}): start it again, and go on with --resume."
@@ -244,10 +264,10 @@ class _Run:
             except UnsupportedOperation:  # a worker that is not like this machine
                 raise
             except ImgsvcError as error:
-                if len(tasks) > 1:  # one of them cost the worker its life: which is found out one by one
-                    self._under_way.update({hands.submit((task,)): (task,) for task in tasks})
+                if len(tasks) > 1 or not (hands.culprit or tasks[0] is self._alone):
+                    self._suspects += tasks
                 else:
-                    events.append(_failed(tasks[0].key, tasks[0].size, error.slug, error.message))
+                    events.append(failure(tasks[0].key, tasks[0].size, error.slug, error.message))
         self._remember(events)
 
     def _remember(self, events: list[Event]) -> None:
@@ -303,10 +323,6 @@ def _settled(batch: Batch, *, resume: bool) -> tuple[str, ...]:
 def _folder_of(batch: Batch) -> Path | None:
     """Where results can be looked for in no time."""
     return None if is_url(batch.target) else Path(batch.target)
-
-
-def _failed(key: str, size: int, error: str, message: str) -> Event:
-    return Event(key=key, outcome=FAILED, bytes=size, error=error, message=message)
 
 
 @contextlib.contextmanager

@@ -75,10 +75,15 @@ def patience(job: Job, inputs: int) -> float | None:
 
     One of them may take all the time that it has. Where several do, the task is taken apart.
     """
-    if job.limits.seconds is None:
+    seconds = computing_seconds(job)
+    if seconds is None:
         return None
-    transfer = _TRANSFER_SECONDS if job.remote else 0.0
-    return job.limits.seconds * len(job.variants) + transfer + _GRACE_SECONDS * inputs
+    return seconds + (_TRANSFER_SECONDS if job.remote else 0.0) + _GRACE_SECONDS * (inputs - 1)
+
+
+def computing_seconds(job: Job) -> float | None:
+    """After how many seconds a picture that is computed hangs."""
+    return None if job.limits.seconds is None else job.limits.seconds * len(job.variants) + _GRACE_SECONDS
 
 
 def run_tasks(job: Job, tasks: tuple[Task, ...]) -> list[Event]:
