@@ -100,7 +100,7 @@ def test_the_service_in_an_aiohttp_application(tmp_path: Path) -> None:
         assert get(f"{url}/images/healthz", tls)[0] == 200
         assert get(f"{url}/images/1.0/account", tls)[0] == 401
         curl: list[str | Path] = [
-            "curl",
+            requires.program("curl"),
             "-s",
             "--cacert",
             state / "localhost.pem",
