@@ -159,6 +159,32 @@ def test_nothing_is_sent_any_more_once_a_write_has_failed(
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("provider", ["aws", "alibaba"], indirect=True)
+def test_an_upload_that_is_given_up_while_it_begins_is_taken_back(provider: str) -> None:
+    asked = []
+
+    async def slow(request: web.Request) -> web.Response:
+        asked.append(f"{request.method} {request.query_string.partition('&')[0]}")
+        await asyncio.sleep(0.5)
+        upload = "<InitiateMultipartUploadResult><UploadId>77</UploadId></InitiateMultipartUploadResult>"
+        return web.Response(text=upload, content_type="application/xml")
+
+    async def run(url: str) -> None:
+        keys = {"key": _CANARY, "secret": _CANARY, "bucket": "pictures", "region": "eu-central-1"}
+        async with stores.open_store({"provider": provider, **keys}, endpoints={provider: url}) as store:
+            item = stores.StoredObject(bytes(30_000_000), "large.webp", "image/webp")
+            task = asyncio.create_task(store.put(item))
+            while not asked:
+                await asyncio.sleep(0.01)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    with serving(lambda app: app.router.add_route("*", "/{path:.*}", slow)) as url:
+        asyncio.run(run(url))
+    assert [asked[0].rstrip("="), *asked[1:]] == ["POST uploads", "DELETE uploadId=77"]
+
+
 def test_a_server_that_stays_down_ends_with_the_time_and_the_last_reason(server: Failing, put: Put) -> None:
     server.answer = lambda _: web.Response(status=503)
     started = time.monotonic()

@@ -100,11 +100,9 @@ class OssFileSystem(AsyncFileSystem):  # type: ignore[misc]
         if fits_whole(value, Alibaba.part_bytes):
             await self.client.put_object(oss.PutObjectRequest(**where, **how, **await _body(value)))
             return
-        upload = await self.client.initiate_multipart_upload(
-            oss.InitiateMultipartUploadRequest(**where, **how)
-        )
-        whole = {**where, "upload_id": upload.upload_id}
+        begun = asyncio.create_task(self._begin(where, how))
         try:
+            whole = await asyncio.shield(begun)
             send = functools.partial(self._put_part, whole)
             parts = oss.CompleteMultipartUpload(parts=await in_parts(value, Alibaba.part_bytes, send))
             await self.client.complete_multipart_upload(
@@ -113,8 +111,14 @@ class OssFileSystem(AsyncFileSystem):  # type: ignore[misc]
         except BaseException:
             with contextlib.suppress(BaseError, aiohttp.ClientError, OSError):
                 async with asyncio.timeout(_ABORT_SECONDS):
-                    await self.client.abort_multipart_upload(oss.AbortMultipartUploadRequest(**whole))
+                    await self.client.abort_multipart_upload(oss.AbortMultipartUploadRequest(**await begun))
             raise
+
+    async def _begin(self, where: Mapping[str, str], how: Mapping[str, Any]) -> dict[str, str]:
+        upload = await self.client.initiate_multipart_upload(
+            oss.InitiateMultipartUploadRequest(**where, **how)
+        )
+        return {**where, "upload_id": str(upload.upload_id)}
 
     async def _put_part(self, whole: Mapping[str, str], number: int, data: bytes) -> oss.UploadPart:
         part = oss.UploadPartRequest(**whole, part_number=number, **await _body(data))

@@ -81,7 +81,7 @@ class BlobFileSystem(AsyncFileSystem):  # type: ignore[misc]
         self, path: str, value: bytes, *, headers: dict[str, str], metadata: dict[str, str], **more: Any
     ) -> None:
         settings: dict[str, Any] = {_SETTINGS[name]: text for name, text in headers.items()}
-        how = {"metadata": metadata, "content_settings": ContentSettings(**settings)}
+        how: dict[str, Any] = {"metadata": metadata, "content_settings": ContentSettings(**settings)}
         blob = self._blob(path)
         if fits_whole(value, Microsoft.part_bytes):
             await blob.upload_blob(value, length=len(value), overwrite=True, **how)

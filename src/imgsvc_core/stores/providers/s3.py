@@ -70,15 +70,15 @@ class S3Session:
         if fits_whole(data, part_bytes):
             await self._call("put_object", **where, Body=data, **how)
             return
-        upload = await self._call("create_multipart_upload", **where, **how)
-        whole = {**where, "UploadId": upload["UploadId"]}
+        begun = asyncio.create_task(self._begin(where, how))
         try:
+            whole = await asyncio.shield(begun)
             parts = await in_parts(data, part_bytes, functools.partial(self._put_part, whole))
             await self._call("complete_multipart_upload", **whole, MultipartUpload={"Parts": parts})
         except BaseException:
             with contextlib.suppress(OSError, BotoCoreError, ClientError, TimeoutError):
                 async with asyncio.timeout(_ABORT_SECONDS):
-                    await self._call("abort_multipart_upload", **whole)
+                    await self._call("abort_multipart_upload", **await begun)
             raise
         if tags := _tags(spec):  # which some servers forget when an object comes in parts
             tag_set = [{"Key": name, "Value": value} for name, value in tags]
@@ -89,6 +89,10 @@ class S3Session:
                     async with asyncio.timeout(_ABORT_SECONDS):
                         await self._call("delete_object", **where)
                 raise
+
+    async def _begin(self, where: Mapping[str, str], how: Mapping[str, Any]) -> dict[str, str]:
+        upload = await self._call("create_multipart_upload", **where, **how)
+        return {**where, "UploadId": upload["UploadId"]}
 
     async def _put_part(self, where: Mapping[str, str], number: int, data: bytes) -> dict[str, Any]:
         answer = await self._call("upload_part", **where, PartNumber=number, Body=data)
