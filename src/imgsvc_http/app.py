@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import contextlib
+import threading
+from collections.abc import AsyncIterator, Iterator
 
 from aiohttp import web
 
+from imgsvc_core.errors import ImgsvcError
 from imgsvc_http import openapi
 from imgsvc_http.middleware import MIDDLEWARES, add_headers
 from imgsvc_http.routes import ROUTES
@@ -14,11 +17,14 @@ from imgsvc_http.services import SERVICES, open_services
 from imgsvc_http.settings import Settings
 from imgsvc_http.webhooks.runner import WEBHOOKS
 
+_RUNNING = threading.Lock()
+
 
 def create_app(settings: Settings | None = None) -> web.Application:
     """The whole service, to be run alone or as a part of another aiohttp application.
 
-    Everything that it holds open is opened when the application starts, and closed when it ends.
+    Everything that it holds open is opened when the application starts, and closed when it ends. Starting
+    fails with `ImgsvcError` while another service runs in the process, whose durable work one engine does.
 
     Args:
         settings: where it keeps its state, its limits and so on; `Settings()` by default.
@@ -40,9 +46,10 @@ def create_app(settings: Settings | None = None) -> web.Application:
     async def services(app: web.Application) -> AsyncIterator[None]:
         from imgsvc_http.webhooks.opening import open_webhooks
 
-        async with open_services(settings) as opened, open_webhooks(opened) as webhooks:
-            app[SERVICES], app[WEBHOOKS] = opened, webhooks
-            yield
+        with _alone_in_the_process():
+            async with open_services(settings) as opened, open_webhooks(opened) as webhooks:
+                app[SERVICES], app[WEBHOOKS] = opened, webhooks
+                yield
 
     async def stop(app: web.Application) -> None:
         app[SERVICES].stopping.set()
@@ -50,3 +57,13 @@ def create_app(settings: Settings | None = None) -> web.Application:
     app.cleanup_ctx.append(services)
     app.on_shutdown.append(stop)
     return app
+
+
+@contextlib.contextmanager
+def _alone_in_the_process() -> Iterator[None]:
+    if not _RUNNING.acquire(blocking=False):
+        raise ImgsvcError("There can be only one service in a process at a time: run another one in its own.")
+    try:
+        yield
+    finally:
+        _RUNNING.release()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -12,6 +13,7 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
+from imgsvc_core.errors import ImgsvcError
 from imgsvc_http import Settings, create_app
 from imgsvc_http.certificate import tls_context
 from imgsvc_http.serve import first_key
@@ -121,6 +123,17 @@ async def test_what_the_service_does_not_know_is_answered_as_its_errors_are(embe
 async def test_the_service_is_spoken_to_over_tls_only(embedded: Embedded) -> None:
     reply = await call(embedded.client, "GET", f"{embedded.plain_url}/images/1.0/account")
     assert_failure(reply, 403, "https_required")
+
+
+async def test_a_second_service_in_the_process_is_refused(embedded: Embedded, tmp_path: Path) -> None:
+    """Its webhooks would be put into one database, and be looked for in the other."""
+    state = tmp_path / "second"
+    runner = web.AppRunner(create_app(Settings(server=Server(state_folder=state), workers=Workers(number=1))))
+    with pytest.raises(ImgsvcError, match="one service in a process"):
+        await runner.setup()
+    await runner.cleanup()
+    assert not state.exists()
+    assert (await service_upload(embedded)).status == 200
 
 
 async def service_upload(embedded: Embedded, **options: Any) -> Any:
