@@ -183,8 +183,11 @@ def _template(platform: str, fields: str, default: str) -> Any:
     return setting(Url(_WEB), doc, default=default)
 
 
-def _token(platform: str) -> Any:
-    return setting(Text(4096, minimum=0), f"Access token of {platform}.", default="", secret=True)
+def _token(platform: str, note: str = "") -> Any:
+    return setting(Text(4096, minimum=0), f"Access token of {platform}{note}.", default="", secret=True)
+
+
+_NEEDED = ", which gives no pictures without one"
 
 
 @attrs.frozen(kw_only=True)
@@ -194,13 +197,13 @@ class Social:
     facebook_url: str = _template(
         "Facebook", "{user}", "https://graph.facebook.com/v23.0/{user}/picture?type=large"
     )
-    facebook_token: str = _token("Facebook")
+    facebook_token: str = _token("Facebook", _NEEDED)
     twitter_url: str = _template(
         "Twitter",
         "{user}",
         "https://api.twitter.com/2/users/by/username/{user}?user.fields=profile_image_url",
     )
-    twitter_token: str = _token("Twitter")
+    twitter_token: str = _token("Twitter", _NEEDED)
     instagram_url: str = _template(
         "Instagram", "{user}", "https://i.instagram.com/api/v1/users/web_profile_info/?username={user}"
     )

@@ -81,6 +81,7 @@ async def fetch(source: str, folder: Path, *, seconds: float = 5, **tokens: str)
         ("twitter:ada_l", b"/picture/ada_l.jpg"),
         ("instagram:ada.l", b"/picture/ada.l_normal.jpg"),
         ("github:ada-l", b"/picture/ada-l"),
+        ("github:ada-l_acme", b"/picture/ada-l_acme"),
         ("gravatar: Ada@Example.ORG", f"/gravatar/{EMAIL}".encode()),
     ],
 )
@@ -139,9 +140,20 @@ async def test_answers_that_name_no_picture_are_told_so(platform: str, user: str
         await fetch(f"{platform}:{user}", tmp_path)
 
 
-async def test_a_missing_token_is_told_so(tmp_path: Path) -> None:
-    with pytest.raises(SourceUnreachable, match=r"social\.twitter_token"):
-        await fetch("twitter:ada", tmp_path, twitter_token="")
+@pytest.mark.parametrize("source", ["facebook:4", "twitter:ada"])
+async def test_a_missing_token_is_told_so(source: str, tmp_path: Path) -> None:
+    """Without one, Facebook gives the same gray silhouette for everybody, and Twitter nothing."""
+    fetcher = Fetcher(Fetch(), Social())
+    try:
+        with pytest.raises(SourceUnreachable, match=rf"social\.{source.partition(':')[0]}_token"):
+            await fetcher.fetch(source, {}, tmp_path / "picture", 1000)
+    finally:
+        await fetcher.close()
+
+
+async def test_an_address_of_the_operator_may_do_without_a_token(tmp_path: Path) -> None:
+    assert await fetch("twitter:ada", tmp_path, twitter_token="") == b"/picture/ada.jpg"
+    assert "Authorization" not in ASKED[0].headers
 
 
 async def test_there_are_settings_for_every_platform() -> None:

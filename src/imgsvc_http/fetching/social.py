@@ -24,7 +24,8 @@ class Platform:
 
     ``user`` is what a user part looks like, ``expectation`` the same in words. ``path`` leads to the URL of
     the picture in a JSON answer; without it the address is that of the picture itself. ``token`` says how an
-    access token is sent: as a bearer or in the query.
+    access token is sent, as a bearer or in the query, and ``needs_token`` whether the platform's own address
+    gives nothing of use without one.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Platform:
 PLATFORMS: Mapping[str, Platform] = {
     platform.name: platform
     for platform in (
-        Platform("facebook", re.compile(r"[0-9]{1,30}"), "numeric user id", token="query"),
+        Platform("facebook", re.compile(r"[0-9]{1,30}"), "numeric user id", token="query", needs_token=True),
         Platform(
             "twitter",
             re.compile(r"[A-Za-z0-9_]{1,15}"),
@@ -56,11 +57,13 @@ PLATFORMS: Mapping[str, Platform] = {
             path=("data", "user", "profile_pic_url_hd"),
             headers={"X-IG-App-ID": "936619743392459"},
         ),
-        Platform("github", re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})"), "user name"),
+        Platform("github", re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,38})"), "user name"),
         Platform("gravatar", re.compile(r"[^\s@]{1,64}@[^\s@]{1,255}"), "e-mail address"),
     )
 }
 """The platforms by name."""
+
+_OWN_ADDRESSES = {name: attrs.fields_dict(Social)[f"{name}_url"].default for name in PLATFORMS}
 
 
 @attrs.frozen
@@ -129,14 +132,13 @@ def profile_of(url: str, settings: Social) -> Profile:
     if not platform.user.fullmatch(user):
         message = f"Fetch 'url' parameter must be {name.lower()}: and a {platform.expectation}"
         raise SpecError([Problem("url", f"{message}, got '{user[:60]}'")])
-    token = getattr(settings, f"{platform.name}_token")
-    if platform.needs_token and not token:
+    template, token = (getattr(settings, f"{platform.name}_{part}") for part in ("url", "token"))
+    if platform.needs_token and not token and template == _OWN_ADDRESSES[platform.name]:
         raise SourceUnreachable(
             f"Source '{platform.name}:{user}' cannot be fetched: the service has no access token of "
             f"{platform.name}; the operator sets social.{platform.name}_token."
         )
     digest = hashlib.sha256(user.lower().encode()).hexdigest()
-    template = getattr(settings, f"{platform.name}_url")
     address = template.replace("{user}", quote(user, safe="")).replace("{hash}", digest)
     headers = dict(platform.headers)
     if token and platform.token == "query":
