@@ -233,6 +233,13 @@ def test_psd_without_a_composite_is_refused() -> None:
         read(data)
 
 
+def test_deep_psd_says_in_a_block_that_it_is_transparent() -> None:
+    rgba = photos.deep(files.transparent())
+    data = handmade.psd_by_hand(np.moveaxis(rgba, -1, 0), 3, block=b"Mt16")
+    assert read(data).hasalpha()
+    assert not read(handmade.psd_by_hand(np.moveaxis(rgba, -1, 0), 3, block=b"Patt")).hasalpha()
+
+
 # BMP dialects
 
 
@@ -297,8 +304,7 @@ def test_bmp_rle24_of_os2() -> None:
     header = struct.pack("<IiiHHI", 64, 13, 7, 1, 24, 4).ljust(64, b"\0")
     data = b"BM" + struct.pack("<IHHI", 78 + len(body), 0, 0, 78) + header + body
     expected = np.repeat(_PALETTE[np.arange(7) % 4][::-1, None], 13, axis=1)
-    info = ImageInfo(format="bmp", width=13, height=7, colorspace="srgb", bytes=len(data))
-    assert np.array_equal(load(ByteSource(data), info).numpy(), expected)
+    assert np.array_equal(read(data).numpy(), expected)
 
 
 # TIFF dialects
@@ -333,6 +339,33 @@ def test_premultiplied_alpha_becomes_straight() -> None:
     file = io.BytesIO()
     tifffile.imwrite(file, premultiplied, photometric="rgb", extrasamples=["assocalpha"])
     assert distance(read(file.getvalue()), rgba) < 0.001
+
+
+@pytest.mark.parametrize(
+    ("photometric", "extra", "kept"),
+    [
+        ("rgb", ["unspecified"], [0, 1, 2]),
+        ("rgb", ["unspecified", "unspecified"], [0, 1, 2]),
+        ("rgb", ["unassalpha"], [0, 1, 2, 3]),
+        ("rgb", ["unspecified", "unassalpha"], [0, 1, 2, 4]),
+        ("minisblack", ["unspecified"], [0]),
+        ("minisblack", ["unspecified", "unassalpha"], [0, 2]),
+        ("separated", ["unspecified"], [0, 1, 2, 3]),
+        ("separated", ["unassalpha"], [0, 1, 2, 3, 4]),
+    ],
+)
+def test_only_transparency_is_read_of_the_extra_channels_of_a_tiff(
+    photometric: str, extra: list[str], kept: list[int]
+) -> None:
+    import tifffile
+
+    colors = {"rgb": 3, "minisblack": 1, "separated": 4}[photometric]
+    pixels = np.random.default_rng(5).integers(0, 256, (20, 30, colors + len(extra)), np.uint8)
+    file = io.BytesIO()
+    tifffile.imwrite(file, pixels, photometric=photometric, planarconfig="contig", extrasamples=extra)
+    image = read(file.getvalue())
+    assert np.array_equal(image.numpy().reshape(20, 30, -1), pixels[..., kept])
+    assert image.hasalpha() == probe(ByteSource(file.getvalue())).alpha == (len(kept) > colors)
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))

@@ -113,12 +113,13 @@ def bmp_by_hand(
 
 def psd_by_hand(
     planes: Pixels, mode: int, *, transparent_layers: bool = False, resources: bytes = b"", rle: bool = False,
-    palette: bytes = b"",
+    palette: bytes = b"", block: bytes = b"",
 ) -> bytes:  # fmt: skip
-    """A PSD of (channels, height, width) planes and no layers."""
+    """A PSD of (channels, height, width) planes and no layers, with an empty block behind them if it has a key."""
     channels, height, width = planes.shape
     stored = planes.astype(planes.dtype.newbyteorder(">"))
-    layers = struct.pack(">Ih", 2, -1 if transparent_layers else 0) + b"\0\0"
+    layers = struct.pack(">Ih", 2, -1 if transparent_layers else 0)
+    layers += struct.pack(">I4s4sI", 0, b"8BIM", block, 0) if block else b"\0\0"
     body = stored.tobytes()
     if rle:
         rows = [_pack_bits(row.tobytes()) for plane in stored for row in plane]

@@ -10,6 +10,7 @@ from imgsvc_core.info import ImageInfo
 FILE_HEADER = 14
 _CORE, _INFO, _WITH_ALPHA_MASK, _V5 = 12, 40, 56, 124
 _SIZES = frozenset({_CORE, *range(16, 65, 4), 108, _V5})
+_WINDOWS_SIZES = frozenset({_INFO, 52, _WITH_ALPHA_MASK, 108, _V5})
 _BIT_FIELDS, _ALPHA_BIT_FIELDS = 3, 6
 _DEPTHS = frozenset({1, 2, 4, 8, 16, 24, 32})
 _EMBEDDED_JPEG_OR_PNG = frozenset({4, 5})
@@ -69,7 +70,7 @@ def read_bitmap_header(reader: HeaderReader, start: int) -> BitmapHeader:
         raise reader.corrupt(f"its {planes} planes of {bits} bits per pixel are impossible")
     if width < 1 or height == 0 or height == -(1 << 31):
         raise reader.corrupt(f"its size of {width} x {height} pixels is impossible")
-    if compression in _EMBEDDED_JPEG_OR_PNG and size >= _INFO:
+    if compression in _EMBEDDED_JPEG_OR_PNG and size in _WINDOWS_SIZES:
         raise reader.unsupported("it holds a picture for printers, compressed as JPEG or PNG")
     return BitmapHeader(
         size, width, height, bits, compression, _masks(reader, start, size, compression, bits)

@@ -43,7 +43,7 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
 
     `UnsupportedFormat` where the file was saved without a composite: the stored one is then empty.
     """
-    document = _parse(source)
+    document = _parse(source, transparency=info.alpha)
     stored = document.resources.get(_VERSION_INFO)
     if stored is not None and len(stored) >= 5 and not stored[4]:
         raise UnsupportedFormat(
@@ -61,7 +61,7 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
     )
 
 
-def _parse(source: ByteSource) -> _Document:
+def _parse(source: ByteSource, *, transparency: bool) -> _Document:
     version, channels, height, width, depth, mode = struct.unpack(">4xH6xHIIHH", source.read(0, 26))
     if mode not in _COLOR_CHANNELS or channels < _COLOR_CHANNELS[mode] or depth not in (1, 8, 16, 32):
         raise CorruptImage(
@@ -79,17 +79,8 @@ def _parse(source: ByteSource) -> _Document:
     return _Document(
         version=version, channels=channels, width=width, height=height, depth=depth, mode=mode,
         palette=palette, resources=resources, pixels_at=position + size + length,
-        transparency=_layers_are_transparent(source, position, size, length),
+        transparency=transparency,
     )  # fmt: skip
-
-
-def _layers_are_transparent(source: ByteSource, position: int, size: int, length: int) -> bool:
-    """A negative number of layers says that the first extra channel is the transparency of the composite."""
-    if length < size + 2:
-        return False
-    head = source.read(position + size, size + 2)
-    (count,) = struct.unpack(">h", head[size:])
-    return bool(count < 0)
 
 
 def _resources(data: bytes) -> dict[int, bytes]:

@@ -22,8 +22,12 @@ _STRIP_OFFSETS, _STRIP_COUNTS = 273, 279
 _TILE_WIDTH = 322
 _TILE_OFFSETS, _TILE_COUNTS = 324, 325
 
+_EXTRA_CHANNELS = 338
+
 _CIELAB = 8
 _SEPARATE_PLANES = 2
+_COLORS = {"gray": 1, "cmyk": 4}
+_ALPHA = (1, 2)  # premultiplied or not
 # None, fax, LZW, JPEG, deflate and PackBits: these are in every libtiff.
 _COMMON_COMPRESSIONS = (1, 2, 3, 4, 5, 7, 8, 32773, 32946)
 # These are in many; what a build of libtiff lacks, Pillow refuses clearly and libvips does not.
@@ -52,7 +56,8 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
             ) from error
     if _beyond_libvips(tags):
         return _read_by_pillow(source)
-    image = _eight_or_sixteen_bits(still(_open_level(source, info, settings)))
+    image = _colors_and_alpha(still(_open_level(source, info, settings)), tags, info)
+    image = _eight_or_sixteen_bits(image)
     described = exif.of_tiff(source.read, tags)
     return attach(image, {"exif-data": exif.serialize(described)}) if described else image
 
@@ -93,6 +98,17 @@ def _open_level(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> 
         if abs(level.width - wanted) <= 1:
             return level
     return image
+
+
+def _colors_and_alpha(image: pyvips.Image, tags: exif.Directory, info: ImageInfo) -> pyvips.Image:
+    """Without the extra channels that are no transparency."""
+    colors = _COLORS.get(info.colorspace, 3)
+    if image.bands <= colors:
+        return image
+    kinds = tags[_EXTRA_CHANNELS].numbers() if _EXTRA_CHANNELS in tags else (_ALPHA[0],)
+    wanted = [colors + index for index, kind in enumerate(kinds) if kind in _ALPHA]
+    chosen = image.extract_band(0, n=colors)
+    return chosen.bandjoin(image.extract_band(wanted[0])) if info.alpha and wanted else chosen
 
 
 def _eight_or_sixteen_bits(image: pyvips.Image) -> pyvips.Image:
