@@ -115,7 +115,7 @@ def psd_by_hand(
     planes: Pixels, mode: int, *, transparent_layers: bool = False, resources: bytes = b"", rle: bool = False,
     palette: bytes = b"", block: bytes = b"",
 ) -> bytes:  # fmt: skip
-    """A PSD of (channels, height, width) planes and no layers, with an empty block behind them if it has a key."""
+    """A PSD of (channels, height, width) planes and no layers; an empty block of a key may follow them."""
     channels, height, width = planes.shape
     stored = planes.astype(planes.dtype.newbyteorder(">"))
     layers = struct.pack(">Ih", 2, -1 if transparent_layers else 0)
