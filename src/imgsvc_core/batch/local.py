@@ -15,8 +15,15 @@ TASKS_PER_WORKER = 500
 """After how many tasks a process is replaced, against slow leaks."""
 
 
+_TASK_SECONDS = 0.1
+_MOST_INPUTS = 16
+
+
 class LocalHands:
-    """A pool of processes; a few inputs a task keep them busy while the parent writes its manifest."""
+    """A pool of processes; a few inputs a task keep them busy while the parent writes its manifest.
+
+    The faster inputs are done, the more of them make a task, so that handing them out costs little.
+    """
 
     culprit = True
 
@@ -25,11 +32,17 @@ class LocalHands:
         self._pool = WorkerPool(workers, memory_bytes=MEMORY_BYTES, tasks_per_worker=TASKS_PER_WORKER)
         self.parallel = self._pool.workers
         self.chunk = 2 * job.at_once
-        self.in_flight = 4 * self.parallel * self.chunk
+
+    @property
+    def in_flight(self) -> int:
+        """Some tasks ahead for each process."""
+        return 4 * self.parallel * self.chunk
 
     def submit(self, tasks: tuple[Task, ...]) -> Future[list[Event]]:
         """Work on some inputs."""
-        return self._pool.submit(run_tasks, self._job, tasks, seconds=patience(self._job, len(tasks)))
+        answer = self._pool.submit(run_tasks, self._job, tasks, seconds=patience(self._job, len(tasks)))
+        answer.add_done_callback(self._learn)
+        return answer
 
     def close(self) -> None:
         """End when all is done."""
@@ -38,3 +51,12 @@ class LocalHands:
     def stop(self) -> None:
         """End now."""
         self._pool.stop()
+
+    def _learn(self, answer: Future[list[Event]]) -> None:
+        """How many inputs a process does in the time that a task should take."""
+        if answer.cancelled() or answer.exception() is not None:
+            return
+        events = answer.result()
+        seconds = sum(event.seconds for event in events) / self._job.at_once / len(events)
+        wanted = min(_MOST_INPUTS, int(_TASK_SECONDS / seconds)) if seconds else _MOST_INPUTS
+        self.chunk = max(2 * self._job.at_once, wanted)

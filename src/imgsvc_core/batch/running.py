@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import signal
 import threading
 import time
@@ -36,6 +35,7 @@ from imgsvc_core.spec import Spec
 _TICK_SECONDS = 0.2
 _LISTING_TICK_SECONDS = 0.02
 _FINISHING_SECONDS = 1.0
+_SHARES = 2
 
 OnEvent = Callable[[Event], None]
 OnProgress = Callable[[Progress], None]
@@ -50,9 +50,12 @@ class Hands(Protocol):
     """
 
     chunk: int
-    in_flight: int
     parallel: int
     culprit: bool
+
+    @property
+    def in_flight(self) -> int:
+        """How many inputs at a time."""
 
     def submit(self, tasks: tuple[Task, ...]) -> Future[list[Event]]:
         """Work on some inputs; those that the answer says nothing of are to be submitted again."""
@@ -197,7 +200,7 @@ class _Run:
         """List, hand out, and settle a little; whether there is more to do."""
         if self._listing is not None:
             self._take_up(self._listing)
-        room = hands.in_flight - sum(map(len, self._under_way.values()))
+        room = hands.in_flight - self._inputs_under_way
         if self._suspects:
             self._try_alone(hands)
         elif room >= hands.chunk:
@@ -233,10 +236,19 @@ class _Run:
             )
             for item, digest in self._manifest.waiting(self._number, most=room)
         ]
-        size = min(hands.chunk, math.ceil(len(tasks) / hands.parallel))
-        for start in range(0, len(tasks), size or 1):
-            chunk = tuple(tasks[start : start + size])
-            self._submit(hands, chunk)
+        left = len(tasks)
+        if self._listing is None:
+            left = self._total - self._done - self._failed - self._skipped - self._inputs_under_way
+        while tasks:
+            # Smaller ones to the end, so that all workers end at the same time.
+            size = max(1, min(hands.chunk, left // (_SHARES * hands.parallel)))
+            self._submit(hands, tuple(tasks[:size]))
+            del tasks[:size]
+            left -= size
+
+    @property
+    def _inputs_under_way(self) -> int:
+        return sum(map(len, self._under_way.values()))
 
     def _submit(self, hands: Hands, tasks: tuple[Task, ...]) -> None:
         self._under_way[hands.submit(tasks)] = tasks

@@ -96,11 +96,9 @@ def _claim(key: str, path: str) -> str:
 def _place(path: Path, data: bytes, under_way: Path, claim: Path, *, replace: bool) -> bool:
     beside = under_way / f"{_UNFINISHED}{secrets.token_hex(8)}"
     try:
-        under_way.mkdir(parents=True, exist_ok=True)
-        path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            beside.write_bytes(data)
-            _move(beside, path, claim, replace=replace or _is_claimed(path, claim))
+            _in_folder(under_way, lambda: beside.write_bytes(data))
+            _in_folder(path.parent, lambda: _move(beside, path, claim, replace=replace))
         finally:
             beside.unlink(missing_ok=True)
     except FileExistsError as error:
@@ -111,6 +109,15 @@ def _place(path: Path, data: bytes, under_way: Path, claim: Path, *, replace: bo
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise TargetError(f"Target '{path}' cannot be written: {reason}.") from error
     return True
+
+
+def _in_folder(folder: Path, action: Callable[[], object]) -> None:
+    """Do it; where the folder is missing, after making it."""
+    try:
+        action()
+    except FileNotFoundError:
+        folder.mkdir(parents=True, exist_ok=True)
+        action()
 
 
 def _is_claimed(path: Path, claim: Path) -> bool:
@@ -127,6 +134,10 @@ def _move(beside: Path, path: Path, claim: Path, *, replace: bool) -> None:
     try:
         os.link(beside, path)
         beside.replace(claim)
+    except FileExistsError:
+        if not _is_claimed(path, claim):
+            raise
+        beside.replace(path)
     except OSError as error:
         if error.errno not in _NO_HARD_LINKS or path.exists():
             raise
