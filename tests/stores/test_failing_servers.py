@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from imgsvc_core import errors, stores
 from tests.stores.servers.applications import serving
+from tests.stores.watch import busiest_round
 
 _CANARY = "Q2FuYXJ5Q2FuYXJ5"  # also a key in Base64
 _SPECS: dict[str, dict[str, Any]] = {
@@ -24,7 +25,9 @@ _SPECS: dict[str, dict[str, Any]] = {
     "microsoft": {"account": "pictures", "key": _CANARY, "container": "pictures"},
     "alibaba": {"key": _CANARY, "secret": _CANARY, "bucket": "pictures", "region": "eu-central-1"},
     "rackspace": {"username": "owner", "key": _CANARY, "container": "pictures", "region": "iad"},
+    "ibm": {"key": _CANARY, "bucket": "pictures", "region": "eu-de"},
 }
+_TOKENS = ("/token", "/v2.0/tokens")
 
 Answer = Callable[[int], web.Response | float]
 
@@ -36,11 +39,12 @@ class Failing:
     url: str = ""
     answer: Answer = attrs.field(default=lambda _: web.Response(status=201))
     tokens: Answer | None = None
+    seconds: object = 3600
     bodies: list[bytes] = attrs.field(factory=list)
 
     async def handle(self, request: web.Request) -> web.Response:
         body = await request.read()
-        if request.path in ("/token", "/v2.0/tokens"):
+        if request.path.endswith(_TOKENS):
             return await _late(self.tokens(0)) if self.tokens else self._token(request.path)
         if request.method == "HEAD":
             names = ("X-Cdn-Enabled", "X-Cdn-Uri", "X-Cdn-Ssl-Uri")
@@ -49,8 +53,8 @@ class Failing:
         return await _late(self.answer(len(self.bodies)))
 
     def _token(self, path: str) -> web.Response:
-        if path == "/token":
-            return web.json_response({"access_token": f"ya29.{_CANARY}", "expires_in": 3600})
+        if path != "/v2.0/tokens":
+            return web.json_response({"access_token": f"ya29.{_CANARY}", "expires_in": self.seconds})
         services = [
             {"type": name, "endpoints": [{"region": "IAD", "publicURL": f"{self.url}/v1/x"}]}
             for name in ("object-store", "rax:object-cdn")
@@ -85,20 +89,23 @@ def provider(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+def _endpoints(provider: str, url: str) -> dict[str, str]:
+    return dict.fromkeys((provider, f"{provider}_token"), url)
+
+
 Put = Callable[..., str]
 
 
 @pytest.fixture
 def put(provider: str, keyfile: dict[str, str]) -> Put:
     def put(url: str, seconds: float = 20, data: bytes = b"picture") -> str:
-        names = (provider, "google_token") if provider == "google" else (provider,)
         return stores.write(
             {"provider": provider, **_SPECS[provider]},
             data,
             "cat.webp",
             "image/webp",
             keyfiles={"ours": keyfile},
-            endpoints=dict.fromkeys(names, url),
+            endpoints=_endpoints(provider, url),
             seconds=seconds,
         )
 
@@ -131,6 +138,37 @@ def test_refusals_without_sense_are_refusals(server: Failing, put: Put, text: st
         put(server.url)
 
 
+@pytest.mark.parametrize("where", ["/token", ""], ids=["token", "object"])
+@pytest.mark.parametrize("provider", [*_SPECS, "aws"], indirect=True)
+def test_of_endless_refusals_little_is_read(
+    server: Failing, provider: str, keyfile: dict[str, str], where: str
+) -> None:
+    sent = 0
+
+    async def endless(request: web.Request) -> web.StreamResponse:
+        nonlocal sent
+        await request.read()
+        if (request.path.endswith(_TOKENS) and not where) or request.method == "HEAD":
+            return await server.handle(request)
+        answer = web.StreamResponse(status=403, headers={"Content-Type": "application/xml"})
+        await answer.prepare(request)
+        while sent < 300_000_000:
+            await answer.write(b"<" + bytes(99_999))
+            sent += 100_000
+        return answer
+
+    keys = {"key": _CANARY, "secret": _CANARY, "bucket": "pictures", "region": "us-east-1"}
+    spec = _SPECS.get(provider, keys)
+    with serving(lambda app: app.router.add_route("*", "/{path:.*}", endless)) as url:
+        server.url = url
+        with pytest.raises(errors.TargetError):
+            stores.write(
+                {"provider": provider, **spec}, b"picture", "cat.webp", "image/webp", seconds=5,
+                keyfiles={"ours": keyfile}, endpoints=_endpoints(provider, url),
+            )  # fmt: skip
+    assert 0 < sent < 20_000_000
+
+
 def test_nothing_is_sent_any_more_once_a_write_has_failed(
     server: Failing, provider: str, keyfile: dict[str, str]
 ) -> None:
@@ -138,7 +176,7 @@ def test_nothing_is_sent_any_more_once_a_write_has_failed(
     upload = "<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>"
 
     def answer(number: int) -> web.Response | float:
-        match number - (provider == "alibaba"):
+        match number - (provider in ("alibaba", "ibm")):
             case 0:
                 return web.Response(text=upload)
             case 1:
@@ -148,7 +186,7 @@ def test_nothing_is_sent_any_more_once_a_write_has_failed(
 
     async def run() -> None:
         server.answer = answer
-        names = dict.fromkeys((provider, "google_token"), server.url)
+        names = _endpoints(provider, server.url)
         spec = {"provider": provider, **_SPECS[provider]}
         async with stores.open_store(spec, keyfiles={"ours": keyfile}, endpoints=names) as store:
             others = asyncio.all_tasks()
@@ -157,6 +195,12 @@ def test_nothing_is_sent_any_more_once_a_write_has_failed(
             assert asyncio.all_tasks() == others, "something runs on"
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("provider", ["alibaba", "ibm"], indirect=True)
+def test_a_server_that_names_no_upload_fails_for_the_moment(server: Failing, put: Put) -> None:
+    with pytest.raises(errors.StoreUnavailable, match="no UploadId"):
+        put(server.url, seconds=1, data=bytes(12_000_000))
 
 
 @pytest.mark.parametrize("provider", ["aws", "alibaba"], indirect=True)
@@ -214,7 +258,14 @@ def test_a_host_that_does_not_exist_is_refused_at_once(put: Put) -> None:
     assert time.monotonic() - started < 10
 
 
-@pytest.mark.parametrize("provider", ["google", "rackspace"], indirect=True)
+@pytest.mark.parametrize("seconds", [0, -7, 1e300, "3600", "soon", None, [], {}, True])
+@pytest.mark.parametrize("provider", ["google", "ibm"], indirect=True)
+def test_tokens_may_be_good_for_anything(server: Failing, put: Put, seconds: object) -> None:
+    server.seconds = seconds
+    assert put(server.url).endswith("/cat.webp")
+
+
+@pytest.mark.parametrize("provider", ["google", "rackspace", "ibm"], indirect=True)
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
@@ -281,7 +332,7 @@ def test_redirections_are_not_followed(
         with pytest.raises(errors.StoreRefused):
             stores.write(
                 {"provider": name, **spec}, b"picture", "cat.webp", "image/webp", keyfiles={"ours": keyfile},
-                endpoints={name: server.url, "google_token": server.url}, seconds=5,
+                endpoints=_endpoints(name, server.url), seconds=5,
             )  # fmt: skip
     assert len(server.bodies) == 1
 
@@ -318,3 +369,31 @@ def test_what_servers_would_change_or_misread_is_refused(changes: dict[str, Any]
     with pytest.raises(errors.SpecError) as caught:
         stores.parse_store({**whole, **changes})
     assert caught.value.problems[0].path.startswith(f"store.{next(iter(changes))}")
+
+
+@pytest.mark.parametrize(("count", "size"), [(50, 3_000_000), (10, 20_000_000)])
+@pytest.mark.parametrize("provider", [*_SPECS, "aws"], indirect=True)
+def test_many_large_objects_leave_the_event_loop_to_others(
+    provider: str, keyfile: dict[str, str], count: int, size: int
+) -> None:
+    keys = {"key": _CANARY, "secret": _CANARY, "bucket": "pictures", "region": "us-east-1"}
+    spec = {"provider": provider, **_SPECS.get(provider, keys)}
+    server = Failing()
+
+    async def take(request: web.Request) -> web.Response:
+        while await request.content.read(2**20):
+            pass
+        if request.method == "POST" and "uploads" in request.query:
+            upload = "<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>"
+            return web.Response(text=upload, content_type="application/xml")
+        if request.path.endswith(_TOKENS) or request.method == "HEAD":
+            return await server.handle(request)
+        return web.Response(status=201 if request.method == "PUT" else 200, headers={"ETag": '"1"'})
+
+    with serving(lambda app: app.router.add_route("*", "/{path:.*}", take)) as server.url:
+        pool = stores.StorePool(endpoints=_endpoints(provider, server.url))
+        many = [
+            stores.open_store({**spec, "path": f"{number}.webp"}, keyfiles={"ours": keyfile}, pool=pool)
+            for number in range(count)
+        ]
+        assert busiest_round(many, bytes(size), pool) < 0.05

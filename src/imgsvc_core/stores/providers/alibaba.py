@@ -10,7 +10,7 @@ import base64
 import contextlib
 import functools
 import io
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -18,6 +18,7 @@ import aiohttp
 import alibabacloud_oss_v2 as oss
 import attrs
 from alibabacloud_oss_v2.aio import AsyncClient
+from alibabacloud_oss_v2.aio.transport import AioHttpClient
 from alibabacloud_oss_v2.exceptions import (
     BaseError,
     OperationError,
@@ -32,6 +33,7 @@ from imgsvc_core.stores.declarations import Alibaba, StoreSpec
 from imgsvc_core.stores.failures import answered, clean, connection_failed
 from imgsvc_core.stores.providers.digest import md5
 from imgsvc_core.stores.providers.parts import fits_whole, in_parts
+from imgsvc_core.stores.providers.traffic import traffic
 from imgsvc_core.stores.sessions import Access
 
 _ABORT_SECONDS = 5
@@ -45,19 +47,19 @@ async def connect(access: Access) -> AlibabaSession:
     address = access.endpoint("alibaba", f"https://oss-{region}.aliyuncs.com")
     host_style = "alibaba" not in access.endpoints
     await access.turn()
+    session = aiohttp.ClientSession(trace_configs=[traffic(access.turn)])
     client = AsyncClient(
         oss.config.Config(
             region=region,
             endpoint=address,
             credentials_provider=oss.credentials.StaticCredentialsProvider(spec.key, spec.secret),
             retry_max_attempts=1,
-            connect_timeout=5,
-            readwrite_timeout=30,
+            http_client=AioHttpClient(session=session, connect_timeout=5, readwrite_timeout=30),
             use_path_style=not host_style,
             disable_upload_crc64_check=True,  # the server checks the MD5 digest
         )
     )
-    return AlibabaSession(OssFileSystem(client, address, host_style))
+    return AlibabaSession(OssFileSystem(client, address, host_style, access.turn), session)
 
 
 @attrs.frozen
@@ -65,6 +67,7 @@ class AlibabaSession:
     """Objects written to the buckets of one region."""
 
     filesystem: OssFileSystem = attrs.field(repr=False)
+    http: aiohttp.ClientSession = attrs.field(repr=False)
 
     async def write(self, spec: StoreSpec, name: str, data: bytes, content_type: str) -> str:
         assert isinstance(spec, Alibaba)
@@ -77,7 +80,7 @@ class AlibabaSession:
         return self.filesystem.url(path)
 
     async def close(self) -> None:
-        await self.filesystem.client.close()
+        await self.http.close()
 
 
 class OssFileSystem(AsyncFileSystem):  # type: ignore[misc]
@@ -85,11 +88,14 @@ class OssFileSystem(AsyncFileSystem):  # type: ignore[misc]
 
     cachable = False
 
-    def __init__(self, client: AsyncClient, address: str, host_style: bool) -> None:
+    def __init__(
+        self, client: AsyncClient, address: str, host_style: bool, turn: Callable[[], Awaitable[None]]
+    ) -> None:
         super().__init__(asynchronous=True)
         self.client = client
         self.address = address
         self.host_style = host_style
+        self.turn = turn
 
     async def _pipe_file(
         self, path: str, value: bytes, *, headers: Mapping[str, str], metadata: Mapping[str, str], **more: Any
@@ -104,9 +110,10 @@ class OssFileSystem(AsyncFileSystem):  # type: ignore[misc]
         try:
             whole = await asyncio.shield(begun)
             send = functools.partial(self._put_part, whole)
-            parts = oss.CompleteMultipartUpload(parts=await in_parts(value, Alibaba.part_bytes, send))
+            parts = await in_parts(value, Alibaba.part_bytes, send, self.turn)
+            named = oss.CompleteMultipartUpload(parts=parts)
             await self.client.complete_multipart_upload(
-                oss.CompleteMultipartUploadRequest(**whole, complete_multipart_upload=parts)
+                oss.CompleteMultipartUploadRequest(**whole, complete_multipart_upload=named)
             )
         except BaseException:
             with contextlib.suppress(BaseError, aiohttp.ClientError, OSError):
@@ -118,7 +125,9 @@ class OssFileSystem(AsyncFileSystem):  # type: ignore[misc]
         upload = await self.client.initiate_multipart_upload(
             oss.InitiateMultipartUploadRequest(**where, **how)
         )
-        return {**where, "upload_id": str(upload.upload_id)}
+        if not upload.upload_id:
+            raise OSError("it gave no UploadId")
+        return {**where, "upload_id": upload.upload_id}
 
     async def _put_part(self, whole: Mapping[str, str], number: int, data: bytes) -> oss.UploadPart:
         part = oss.UploadPartRequest(**whole, part_number=number, **await _body(data))

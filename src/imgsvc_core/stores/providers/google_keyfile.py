@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import functools
-import io
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -25,7 +24,8 @@ from imgsvc_core.stores.declarations import Google, StoreSpec
 from imgsvc_core.stores.failures import clean
 from imgsvc_core.stores.providers.answers import FAILURES, TIMEOUT, Refusal, json_object, renewing, translated
 from imgsvc_core.stores.providers.digest import md5
-from imgsvc_core.stores.providers.tokens import Tokens
+from imgsvc_core.stores.providers.tokens import Tokens, lifetime
+from imgsvc_core.stores.providers.traffic import Body, traffic
 from imgsvc_core.stores.sessions import MOST_KEY_CHARACTERS, Access, Keyfile
 
 _TOKENS = "https://oauth2.googleapis.com"
@@ -48,8 +48,10 @@ async def connect(access: Access) -> GoogleSession:
     assert keyfile is not None
     await access.turn()
     account = await asyncio.to_thread(ServiceAccount.of, keyfile, access.endpoint("google_token", _TOKENS))
-    tokens = Tokens(account.token)
-    filesystem = BucketFileSystem(tokens, access.endpoint("google", "https://storage.googleapis.com"))
+    tracing = traffic(access.turn)
+    tokens = Tokens(functools.partial(account.token, tracing))
+    address = access.endpoint("google", "https://storage.googleapis.com")
+    filesystem = BucketFileSystem(tokens, address, tracing)
     try:
         await tokens.current()
     except FAILURES as error:
@@ -91,10 +93,9 @@ class BucketFileSystem(GCSFileSystem):  # type: ignore[misc]
 
     cachable = False
 
-    def __init__(self, tokens: Tokens[str], address: str) -> None:
-        super().__init__(
-            asynchronous=True, token="anon", endpoint_url=address, session_kwargs={"timeout": TIMEOUT}
-        )
+    def __init__(self, tokens: Tokens[str], address: str, tracing: aiohttp.TraceConfig) -> None:
+        session = {"timeout": TIMEOUT, "trace_configs": [tracing]}
+        super().__init__(asynchronous=True, token="anon", endpoint_url=address, session_kwargs=session)
         self.tokens = tokens
 
     async def _pipe_file(
@@ -114,7 +115,7 @@ class BucketFileSystem(GCSFileSystem):  # type: ignore[misc]
             resource["metadata"] = dict(metadata)
         body = aiohttp.MultipartWriter("related")
         body.append_json(resource)
-        body.append(io.BytesIO(value), {"Content-Type": headers["Content-Type"]})
+        body.append(Body(value, content_type=headers["Content-Type"]))
         await self._call(
             "POST",
             f"{self._location}/upload/storage/v1/b/{{}}/o",
@@ -188,7 +189,7 @@ class ServiceAccount:
             message = "Store 'keyfile' parameter must name a service account's keyfile with its private key"
             raise SpecError([Problem("store.keyfile", message)]) from None
 
-    async def token(self) -> tuple[str, float]:
+    async def token(self, tracing: aiohttp.TraceConfig) -> tuple[str, float]:
         """A new token, and for how many seconds it is good."""
         now = int(time.time())
         claims = {
@@ -200,7 +201,7 @@ class ServiceAccount:
         }
         form = {"grant_type": _GRANT, "assertion": jwt.encode(self.signer, claims).decode()}
         async with (
-            aiohttp.ClientSession(timeout=TIMEOUT) as http,
+            aiohttp.ClientSession(timeout=TIMEOUT, trace_configs=[tracing]) as http,
             http.post(f"{self.address}/token", data=form, allow_redirects=False) as response,
         ):
             answer = await json_object(response)
@@ -208,4 +209,4 @@ class ServiceAccount:
             code = str(answer.get("error", response.status))
             message = str(answer.get("error_description", "the keyfile gives no token"))
             raise Refusal(response.status, code, message)
-        return str(answer["access_token"]), float(answer.get("expires_in", _LIFE_SECONDS))
+        return str(answer["access_token"]), lifetime(answer.get("expires_in"))

@@ -8,8 +8,10 @@ that were staged are nothing to see; Azure forgets them after a week.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Awaitable, Callable
 from typing import Any
 
+import aiohttp
 import attrs
 from azure.core.exceptions import AzureError, HttpResponseError
 from azure.core.pipeline.transport import AioHttpTransport
@@ -21,6 +23,7 @@ from imgsvc_core.errors import TargetError
 from imgsvc_core.stores.declarations import Microsoft, StoreSpec
 from imgsvc_core.stores.failures import answered, clean, connection_failed
 from imgsvc_core.stores.providers.parts import fits_whole, in_parts
+from imgsvc_core.stores.providers.traffic import traffic
 from imgsvc_core.stores.sessions import Access
 
 _SETTINGS = {
@@ -37,15 +40,20 @@ async def connect(access: Access) -> MicrosoftSession:
     spec = access.spec
     assert isinstance(spec, Microsoft)
     await access.turn()
+    session = aiohttp.ClientSession(
+        cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, trace_configs=[traffic(access.turn)]
+    )
     client = BlobServiceClient(
         access.endpoint("microsoft", f"https://{spec.account}.blob.core.windows.net"),
         credential={"account_name": spec.account, "account_key": spec.key},
-        transport=AioHttpTransport(use_env_settings=False, connection_timeout=5, read_timeout=30),
+        transport=AioHttpTransport(
+            session=session, use_env_settings=False, connection_timeout=5, read_timeout=30
+        ),
         max_single_put_size=2**30,  # what goes whole is decided here
         retry_total=0,
         permit_redirects=False,
     )
-    return MicrosoftSession(BlobFileSystem(client))
+    return MicrosoftSession(BlobFileSystem(client, access.turn))
 
 
 @attrs.frozen
@@ -73,9 +81,10 @@ class BlobFileSystem(AsyncFileSystem):  # type: ignore[misc]
 
     cachable = False
 
-    def __init__(self, client: BlobServiceClient) -> None:
+    def __init__(self, client: BlobServiceClient, turn: Callable[[], Awaitable[None]]) -> None:
         super().__init__(asynchronous=True)
         self.client = client
+        self.turn = turn
 
     async def _pipe_file(
         self, path: str, value: bytes, *, headers: dict[str, str], metadata: dict[str, str], **more: Any
@@ -93,7 +102,7 @@ class BlobFileSystem(AsyncFileSystem):  # type: ignore[misc]
             await blob.stage_block(block, data, length=len(data))
             return BlobBlock(block)
 
-        await blob.commit_block_list(await in_parts(value, Microsoft.part_bytes, stage), **how)
+        await blob.commit_block_list(await in_parts(value, Microsoft.part_bytes, stage, self.turn), **how)
 
     def url(self, path: str) -> str:
         """The address of a blob."""

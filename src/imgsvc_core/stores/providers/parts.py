@@ -15,21 +15,31 @@ def fits_whole(data: bytes, part_bytes: int) -> bool:
     return len(data) <= 2 * part_bytes
 
 
-async def in_parts(data: bytes, part_bytes: int, send: Callable[[int, bytes], Awaitable[_T]]) -> list[_T]:
+async def in_parts(
+    data: bytes,
+    part_bytes: int,
+    send: Callable[[int, bytes], Awaitable[_T]],
+    turn: Callable[[], Awaitable[None]],
+) -> list[_T]:
     """Send the parts of an object, numbered from 1, a few at a time; what ``send`` gave for each.
+
+    ``turn`` is awaited before each part.
 
     When it is over, however it ends, nothing is being sent any more.
     """
-    turn = asyncio.Semaphore(_AT_ONCE)
+    few = asyncio.Semaphore(_AT_ONCE)
 
     async def part(number: int, start: int) -> _T:
-        async with turn:
+        async with few:
+            await turn()
             return await send(number, data[start : start + part_bytes])
 
     starts = enumerate(range(0, len(data), part_bytes), start=1)
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(part(number, start)) for number, start in starts]
-    except ExceptionGroup as failed:
-        raise failed.exceptions[0] from None
-    return [task.result() for task in tasks]
+    except ExceptionGroup as several:
+        failed = several.exceptions[0]
+    else:
+        return [task.result() for task in tasks]
+    raise failed  # here, where it keeps what it came from

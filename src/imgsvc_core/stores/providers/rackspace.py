@@ -5,7 +5,6 @@ fsspec has no living backend for it; this is one over aiohttp, for writing.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -22,6 +21,7 @@ from imgsvc_core.stores.failures import clean
 from imgsvc_core.stores.providers.answers import FAILURES, TIMEOUT, Refusal, json_object, renewing, translated
 from imgsvc_core.stores.providers.digest import md5
 from imgsvc_core.stores.providers.tokens import Tokens
+from imgsvc_core.stores.providers.traffic import Body, traffic
 from imgsvc_core.stores.sessions import Access
 
 _IDENTITY = "https://identity.api.rackspacecloud.com"
@@ -33,7 +33,7 @@ async def connect(access: Access) -> RackspaceSession:
     """A session with a first token."""
     spec = access.spec
     assert isinstance(spec, Rackspace)
-    http = aiohttp.ClientSession(timeout=TIMEOUT)
+    http = aiohttp.ClientSession(timeout=TIMEOUT, trace_configs=[traffic(access.turn)])
     replaced = "rackspace" in access.endpoints
     tokens = Tokens(Identity(http, spec, access.endpoint("rackspace", _IDENTITY), replaced).token)
     try:
@@ -115,7 +115,7 @@ class CloudFiles(AsyncFileSystem):  # type: ignore[misc]
             method,
             URL(f"{token.addresses[service]}/{quote(path, safe='/~')}", encoded=True),
             headers={**(headers or {}), "X-Auth-Token": token.id},
-            data=None if body is None else io.BytesIO(body),
+            data=None if body is None else Body(body),
             allow_redirects=False,
         ) as answer:
             await answer.read()

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote, urlencode
 
+import aiohttp
 import attrs
 import s3fs
 from aiobotocore.httpsession import AIOHTTPSession
@@ -24,6 +25,7 @@ from imgsvc_core.stores.declarations import StoreSpec
 from imgsvc_core.stores.failures import answered, clean, connection_failed, first_cause
 from imgsvc_core.stores.kinds import Pairs
 from imgsvc_core.stores.providers.parts import fits_whole, in_parts
+from imgsvc_core.stores.providers.traffic import traffic
 from imgsvc_core.stores.sessions import Access, unavailable
 
 _ABORT_SECONDS = 5
@@ -45,12 +47,15 @@ class S3Session:
     filesystem: s3fs.S3FileSystem = attrs.field(repr=False)
     endpoint: str
     host_style: bool  # whether the name of a bucket is part of the host's
+    turn: Callable[[], Awaitable[None]] = attrs.field(repr=False)
 
     async def write(self, spec: StoreSpec, name: str, data: bytes, content_type: str) -> str:
         bucket: str = getattr(spec, "bucket")  # noqa: B009 (each store that speaks S3 has one)
         try:
             await self._put(spec, {"Bucket": bucket, "Key": name}, data, content_type)
         except (OSError, BotoCoreError, ClientError) as error:
+            if (known := first_cause(error, TargetError)) is not None:
+                raise known from None  # of the token
             raise _translated(spec, error) from clean(spec, error)
         return f"{self.address(bucket)}/{quote(name, safe='/~')}"
 
@@ -73,7 +78,7 @@ class S3Session:
         begun = asyncio.create_task(self._begin(where, how))
         try:
             whole = await asyncio.shield(begun)
-            parts = await in_parts(data, part_bytes, functools.partial(self._put_part, whole))
+            parts = await in_parts(data, part_bytes, functools.partial(self._put_part, whole), self.turn)
             await self._call("complete_multipart_upload", **whole, MultipartUpload={"Parts": parts})
         except BaseException:
             with contextlib.suppress(OSError, BotoCoreError, ClientError, TimeoutError):
@@ -92,11 +97,11 @@ class S3Session:
 
     async def _begin(self, where: Mapping[str, str], how: Mapping[str, Any]) -> dict[str, str]:
         upload = await self._call("create_multipart_upload", **where, **how)
-        return {**where, "UploadId": upload["UploadId"]}
+        return {**where, "UploadId": _told(upload, "UploadId")}
 
     async def _put_part(self, where: Mapping[str, str], number: int, data: bytes) -> dict[str, Any]:
         answer = await self._call("upload_part", **where, PartNumber=number, Body=data)
-        return {"PartNumber": number, "ETag": answer["ETag"]}
+        return {"PartNumber": number, "ETag": _told(answer, "ETag")}
 
     async def _call(self, method: str, **arguments: Any) -> Any:
         return await self.filesystem._call_s3(method, **arguments)
@@ -126,7 +131,7 @@ async def connect(
         "request_checksum_calculation": "when_required",
         "response_checksum_validation": "when_required",
         "s3": {"addressing_style": "virtual" if host_style else "path"},
-        "http_session_cls": _StayingSession,
+        "http_session_cls": functools.partial(_StayingSession, traffic(access.turn), authorization),
     }
     client_session = await asyncio.to_thread(_warm_session)
     await access.turn()
@@ -143,17 +148,41 @@ async def connect(
     filesystem.retries = 1
     client = await filesystem.set_session()
     client.meta.events.register("before-call.s3", _stay_in_the_region)
-    if authorization is not None:
-        client.meta.events.register("before-send.s3", functools.partial(_authorize, authorization))
-    return S3Session(filesystem, endpoint, host_style)
+    client.meta.events.register("before-sign.s3", functools.partial(_wait, access.turn))
+    return S3Session(filesystem, endpoint, host_style, access.turn)
+
+
+def _told(answer: Mapping[str, Any], name: str) -> str:
+    if name not in answer:
+        raise OSError(f"it gave no {name}")
+    return str(answer[name])
 
 
 class _StayingSession(AIOHTTPSession):  # type: ignore[misc]
     """HTTP that goes to no other host than the one that was asked, wherever that sends it."""
 
+    def __init__(
+        self,
+        tracing: aiohttp.TraceConfig,
+        authorization: Callable[[], Awaitable[str]] | None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(**settings)
+        self._tracing = tracing
+        self._authorization = authorization
+
     async def _get_session(self, proxy_url: str | None) -> Any:
         session = await super()._get_session(proxy_url)
-        return SimpleNamespace(request=functools.partial(session.request, allow_redirects=False))
+        if self._tracing not in session.trace_configs:
+            session.trace_configs.append(self._tracing)
+        return SimpleNamespace(request=functools.partial(self._request, session))
+
+    async def _request(
+        self, session: aiohttp.ClientSession, method: str, *, headers: Any, **more: Any
+    ) -> aiohttp.ClientResponse:
+        if self._authorization is not None:  # only here: botocore writes its requests into its log
+            headers["Authorization"] = await self._authorization()
+        return await session.request(method, headers=headers, allow_redirects=False, **more)
 
 
 def _stay_in_the_region(context: dict[str, Any], **more: Any) -> None:
@@ -161,9 +190,9 @@ def _stay_in_the_region(context: dict[str, Any], **more: Any) -> None:
     context.setdefault("s3_redirect", {})["redirected"] = True
 
 
-async def _authorize(authorization: Callable[[], Awaitable[str]], request: Any, **more: Any) -> None:
-    """Add the header last: botocore writes requests into its log before, and signatures too."""
-    request.headers["Authorization"] = await authorization()
+async def _wait(turn: Callable[[], Awaitable[None]], **more: Any) -> None:
+    """Sign one request in each round of the event loop: to digest a part takes milliseconds of it."""
+    await turn()
 
 
 def parameters(spec: StoreSpec, content_type: str) -> dict[str, Any]:

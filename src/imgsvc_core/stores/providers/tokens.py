@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
@@ -11,6 +12,21 @@ import attrs
 
 _T = TypeVar("_T")
 _SPARE_SECONDS = 300
+_USUAL_SECONDS = 3600.0
+_MOST_SECONDS = 86_400.0
+
+
+def lifetime(said: object) -> float:
+    """For how many seconds a token is good, where a server's word for it may be any JSON value.
+
+    >>> [lifetime(said) for said in (1800, "1800", -1, None, [], float("nan"), 10**400)]
+    [1800.0, 1800.0, 0.0, 3600.0, 3600.0, 3600.0, 3600.0]
+    """
+    try:
+        seconds = float(said)  # type: ignore[arg-type]
+    except (OverflowError, TypeError, ValueError):
+        return _USUAL_SECONDS
+    return _USUAL_SECONDS if math.isnan(seconds) else min(max(seconds, 0.0), _MOST_SECONDS)
 
 
 @attrs.define(eq=False)

@@ -1,0 +1,71 @@
+"""What goes over HTTP, whichever client sends it: bodies take turns, and of answers little is read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import aiohttp
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.base_protocol import BaseProtocol
+
+MOST_ANSWER_BYTES = 2**16
+"""What is read of an answer that says no; codes and reasons take some hundred bytes."""
+
+_CHUNK_BYTES = 2**18
+
+
+class Body(aiohttp.Payload):
+    """Bytes that are sent in chunks and copied nowhere; aiohttp's own bodies do the one or the other."""
+
+    def __init__(self, data: bytes, content_type: str = "application/octet-stream") -> None:
+        super().__init__(data, content_type=content_type)
+        self._size = len(data)
+
+    async def write(self, writer: AbstractStreamWriter) -> None:
+        view = memoryview(self._value)
+        for start in range(0, len(view), _CHUNK_BYTES):
+            await writer.write(view[start : start + _CHUNK_BYTES])
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        data: bytes = self._value
+        return data.decode(encoding, errors)
+
+
+def traffic(turn: Callable[[], Awaitable[None]]) -> aiohttp.TraceConfig:
+    """How a session of aiohttp behaves that writes to a store.
+
+    ``turn`` is awaited before each chunk of a body, so that many bodies do not fill a round of the event
+    loop, above all where they are encrypted on their way.
+    """
+
+    async def wait(*about: Any) -> None:
+        await turn()
+
+    tracing = aiohttp.TraceConfig()
+    tracing.on_request_chunk_sent.append(wait)
+    tracing.on_request_end.append(_shorten)
+    tracing.freeze()
+    return tracing
+
+
+async def _shorten(
+    session: aiohttp.ClientSession, context: object, params: aiohttp.TraceRequestEndParams
+) -> None:
+    """Put the beginning of an answer that says no in the place of the whole."""
+    answer = params.response
+    if answer.status < 300:
+        return
+    start = bytearray()
+    try:
+        while len(start) < MOST_ANSWER_BYTES and (chunk := await answer.content.read(MOST_ANSWER_BYTES)):
+            start += chunk
+    finally:
+        if not answer.content.at_eof():
+            answer.close()
+    loop = asyncio.get_running_loop()
+    content = aiohttp.StreamReader(BaseProtocol(loop), MOST_ANSWER_BYTES, loop=loop)
+    content.feed_data(bytes(start[:MOST_ANSWER_BYTES]))
+    content.feed_eof()
+    answer.content = content
