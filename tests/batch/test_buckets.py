@@ -92,6 +92,21 @@ def test_objects_of_others_stay(server: S3Server, folder: str, tmp_path: Path) -
     assert go(folder, tmp_path, overwrite=True).done == 1
 
 
+def test_what_a_killed_batch_wrote_is_its_own(server: S3Server, folder: str, tmp_path: Path) -> None:
+    go(folder, tmp_path)
+    for file in tmp_path.glob("manifest*"):  # as if it was killed before it could remember anything
+        file.unlink()
+    other = {**SPEC, "resize": {"width": 30}}
+    places = f"s3://{BUCKET}/{folder}/in", f"s3://{BUCKET}/{folder}/out"
+    foreign = batch.run(*places, {"": other}, workers=1, manifest=tmp_path / "another.sqlite")
+    assert (foreign.done, foreign.failed) == (0, 3)
+    summary = batch.run(*places, {"": other}, workers=1, manifest=tmp_path / "manifest.sqlite")
+    assert (summary.done, summary.failed) == (3, 0)
+    kept = server.read(f"{folder}/out/two.webp")
+    assert kept is not None
+    assert pyvips.Image.new_from_buffer(kept.data, "").width == 30
+
+
 def test_patterns_and_single_objects(folder: str, tmp_path: Path) -> None:
     assert go(folder, tmp_path, source="in/**/*.jpg").done == 1
     assert go(folder, tmp_path, source="in/two.png").done == 1

@@ -16,13 +16,20 @@ from typing import Any
 from imgsvc_core.errors import NameCollision, TargetError
 from imgsvc_core.sources import is_url
 
-# Stores in which objects appear whole, and how to tell them a media type where the name does not.
-_OBJECT_STORES: dict[str, Callable[[str], dict[str, Any]]] = {
-    "s3": lambda media_type: {"ContentType": media_type},
-    "gs": lambda media_type: {"content_type": media_type},
-    "az": lambda media_type: {"content_settings": {"content_type": media_type}},
-    "oss": lambda media_type: {},
-    "memory": lambda media_type: {},
+_MARK = "imgsvc-batch"
+
+# Stores in which objects appear whole; how to tell them a media type, where the name does not, and whose an
+# object is, should nobody live to write that down.
+_OBJECT_STORES: dict[str, Callable[[str, str], dict[str, Any]]] = {
+    "s3": lambda media_type, mark: {"ContentType": media_type, "Metadata": {_MARK: mark}},
+    "gs": lambda media_type, mark: {"content_type": media_type, "metadata": {_MARK: mark}},
+    "az": lambda media_type, mark: {"content_settings": {"content_type": media_type}},
+    "oss": lambda media_type, mark: {},
+    "memory": lambda media_type, mark: {},
+}
+_MARKS: dict[str, Callable[[Any, str], str | None]] = {
+    "s3": lambda fs, path: fs.metadata(path, refresh=True).get(_MARK),
+    "gs": lambda fs, path: (fs.info(path).get("metadata") or {}).get(_MARK),
 }
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
 
@@ -48,7 +55,8 @@ def write(
     if ".." in path.split("/"):
         raise TargetError(f"Target '{path}' cannot be written: it is not below the folder of the results.")
     if is_url(target):
-        return _put(f"{target.rstrip('/')}/{path}", data, media_type, replace=replace)
+        mark = f"{token}-{_digest(key, path)}"
+        return _put(f"{target.rstrip('/')}/{path}", data, media_type, mark, replace=replace)
     under_way = _under_way(target, token)
     return _place(Path(target) / path, data, under_way, under_way / _claim(key, path), replace=replace)
 
@@ -90,7 +98,11 @@ def _under_way(target: str, token: str) -> Path:
 
 def _claim(key: str, path: str) -> str:
     """The name of a second link to a result: whose it is, should nobody live to write that down."""
-    return _CLAIMED + hashlib.sha256(f"{key}\0{path}".encode()).hexdigest()[:16]
+    return _CLAIMED + _digest(key, path)
+
+
+def _digest(key: str, path: str) -> str:
+    return hashlib.sha256(f"{key}\0{path}".encode()).hexdigest()[:16]
 
 
 def _place(path: Path, data: bytes, under_way: Path, claim: Path, *, replace: bool) -> bool:
@@ -144,17 +156,18 @@ def _move(beside: Path, path: Path, claim: Path, *, replace: bool) -> None:
         beside.replace(path)
 
 
-def _put(url: str, data: bytes, media_type: str, *, replace: bool) -> bool:
+def _put(url: str, data: bytes, media_type: str, mark: str, *, replace: bool) -> bool:
     try:
         fs, path = _opened(url)
+        protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
+        store = next(iter(protocols & _OBJECT_STORES.keys()), None)
         if not replace and fs.exists(path):
             if fs.size(path) == len(data) and fs.cat_file(path) == data:
                 return False
-            raise _taken(_shown(url))
-        protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
-        store = next(iter(protocols & _OBJECT_STORES.keys()), None)
+            if store not in _MARKS or _MARKS[store](fs, path) != mark:
+                raise _taken(_shown(url))
         if store is not None:
-            settings = _OBJECT_STORES[store](media_type)
+            settings = _OBJECT_STORES[store](media_type, mark)
             _with_folder(fs, path, lambda: fs.pipe_file(path, data, **settings))
         else:
             beside = f"{path.rpartition('/')[0]}/.imgsvc-batch-{secrets.token_hex(8)}"
