@@ -12,6 +12,7 @@ import attrs
 import imgsvc_core as imgsvc
 from imgsvc_core import stores
 from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.spec.rules import NotTogether
 
 _VARIABLE = "IMGSVC_STORE_"
 
@@ -48,14 +49,24 @@ class Destination:
 
 
 def _credentials(document: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, str]:
-    """What the environment has of the credentials; none where the document names another kind of them."""
+    """What the environment has of the credentials.
+
+    Where a provider knows several kinds of them, as Google does, they are of the document's kind, if it names
+    one, and otherwise all that the environment has: a choice between two is the user's to make.
+    """
     provider = stores.PROVIDERS.get(str(document.get("provider")))
-    if provider is None or (
-        provider is stores.Google and {"keyfile", "key", "secret"} & document.keys() == {"keyfile"}
-    ):
+    if provider is None:
         return {}
-    found = {name: environment.get(_VARIABLE + name.upper()) for name in provider.credentials}
+    named = {name for name in provider.credentials if document.get(name) is not None}
+    kinds = [kind for kind in _kinds(provider) if not named or named & set(kind)]
+    found = {name: environment.get(_VARIABLE + name.upper()) for kind in kinds for name in kind}
     return {name: value for name, value in found.items() if value}
+
+
+def _kinds(provider: type[stores.StoreSpec]) -> list[tuple[str, ...]]:
+    """The credentials of a provider, those together that belong together."""
+    apart = [rule for rule in provider.rules if isinstance(rule, NotTogether)]
+    return [side for rule in apart for side in (rule.first, rule.second)] or [provider.credentials]
 
 
 def _keyfile(path: str) -> dict[str, Any]:
