@@ -99,7 +99,7 @@ def process(
         raise click.UsageError("Give either --store or -o.")
     destination = _destination(store) if store is not None else None
     request = imgsvc.parse(document(flags, None if spec is None else _read_json("--spec", spec)))
-    jobs: list[Job] = plan_jobs(sources, target, force=force, store=destination)
+    jobs: list[Job] = plan_jobs(sources, target, request, force=force, store=destination)
     guard()
     worst = 0
     for index, job in enumerate(jobs):

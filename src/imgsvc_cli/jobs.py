@@ -76,7 +76,12 @@ class Job:
 
 
 def plan_jobs(
-    sources: tuple[str, ...], target: str | None, *, force: bool, store: Destination | None = None
+    sources: tuple[str, ...],
+    target: str | None,
+    request: imgsvc.Spec,
+    *,
+    force: bool,
+    store: Destination | None = None,
 ) -> list[Job]:
     """One job for each source.
 
@@ -87,7 +92,9 @@ def plan_jobs(
         if len(sources) > 1 and not store.folder:
             path = store.spec.path
             raise TargetError(f"Store path '{path}' must end in a slash for {len(sources)} sources.")
-        return [Job(source, None, None, force, store) for source in sources]
+        jobs = [Job(source, None, None, force, store) for source in sources]
+        _check_names(jobs, request)
+        return jobs
     into_folder = target is not None and (
         target.endswith("/") or (not is_url(target) and Path(target).is_dir())
     )
@@ -97,6 +104,32 @@ def plan_jobs(
         return [Job(source, None, target, force) for source in sources]
     default = _PIPE if sources == (_PIPE,) and target is None else target
     return [Job(source, default, None, force) for source in sources]
+
+
+def _check_names(jobs: list[Job], request: imgsvc.Spec) -> None:
+    """Refuse two results of one name. Only where names are alike but for their suffixes are sources read."""
+    alike = {stem: [job for job in jobs if job.stem == stem] for stem in {job.stem for job in jobs}}
+    for stem, several in alike.items():
+        taken: dict[str, str] = {}
+        for job in several if len(several) > 1 else ():
+            suffixes = _suffixes(job, request)
+            for suffix in suffixes:
+                if suffix in taken:
+                    raise TargetError(
+                        f"The results of '{taken[suffix]}' and '{job.source}' would both be named "
+                        f"'{stem}{suffix}' in the store; rename one of them, or store them one by one."
+                    )
+            taken |= dict.fromkeys(suffixes, job.source)
+
+
+def _suffixes(job: Job, request: imgsvc.Spec) -> list[str]:
+    """The suffixes that a result may have; any where the source cannot be looked at before its turn."""
+    try:
+        info = None if job.source == _PIPE else imgsvc.inspect(job.source)
+    except imgsvc.ImgsvcError:
+        return []  # it will fail in its turn
+    formats = imgsvc.FORMATS.values() if info is None else candidates(request.output or Output(), info)
+    return [format.suffix for format in formats]
 
 
 def run_job(job: Job, request: imgsvc.Spec) -> Done:

@@ -11,6 +11,7 @@ import pytest
 
 import imgsvc_core as imgsvc
 from imgsvc_cli import app
+from imgsvc_cli.storing import Destination
 from imgsvc_core import stores
 from tests.stores.contract import anonymous
 from tests.stores.s3_server import BUCKET, S3Server
@@ -58,6 +59,60 @@ def test_credentials_come_from_the_environment(
     monkeypatch.setenv("IMGSVC_STORE_SECRET", s3.secret)
     assert app.run(["process", "one.jpg", "--store", _store(folder, path="from the environment.jpg")]) == 0
     assert f"{s3.url}/{BUCKET}/from%20the%20environment.jpg" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("sources", "arguments", "stored"),
+    [
+        (["one.jpg", "b/one.jpg"], [], []),
+        (["two.png", "b/two.jpg"], ["--format", "webp"], []),
+        (["two.png", "b/two.jpg"], [], ["two.jpg", "two.png"]),
+    ],
+)
+def test_two_results_of_one_name_are_refused_before_anything_is_stored(
+    folder: Path,
+    s3: S3Server,
+    capsys: pytest.CaptureFixture[str],
+    sources: list[str],
+    arguments: list[str],
+    stored: list[str],
+) -> None:
+    (folder / "b").mkdir()
+    for name in ("one.jpg", "two.jpg"):
+        as_vips(coffee()).write_to_file(str(folder / "b" / name))
+    prefix = f"{folder.name}/"
+    store = _store(folder, key=s3.key, secret=s3.secret, path=prefix)
+    code = app.run(["process", *sources, "--store", store, *arguments])
+    listed = s3.client.list_objects_v2(Bucket=BUCKET, Prefix=prefix).get("Contents", [])
+    assert [item["Key"].removeprefix(prefix) for item in listed] == stored
+    assert (code == 0) == bool(stored)
+    if not stored:
+        error = capsys.readouterr().err
+        assert all(f"'{source}'" in error for source in sources)
+
+
+@pytest.mark.parametrize(
+    ("document", "taken"),
+    [
+        ({"key": "k", "secret": "s"}, ("k", "s")),
+        ({"key": "k"}, ("k", "secret-of-the-environment")),
+        ({"keyfile": "account.json"}, (None, None)),
+    ],
+)
+def test_credentials_of_the_document_keep_those_of_another_kind_away(
+    tmp_path: Path, document: dict[str, str], taken: tuple[str | None, str | None]
+) -> None:
+    (tmp_path / "account.json").write_text("{}")
+    document = {name: str(tmp_path / text) if name == "keyfile" else text for name, text in document.items()}
+    environment = {
+        "IMGSVC_STORE_KEY": "key-of-the-environment",
+        "IMGSVC_STORE_SECRET": "secret-of-the-environment",
+        "IMGSVC_STORE_KEYFILE": "elsewhere.json",
+    }
+    found = Destination.of({"provider": "google", "bucket": "pictures", **document}, environment).spec
+    assert isinstance(found, stores.Google)
+    assert (found.key, found.secret) == taken
+    assert found.keyfile == document.get("keyfile")
 
 
 def test_a_refusal_is_told_without_the_secret(
