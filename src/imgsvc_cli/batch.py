@@ -86,6 +86,7 @@ def run(
     from imgsvc_core.batch.running import preview
     from imgsvc_core.batch.running import run as run_batch
 
+    _quieten(cluster=options["cluster"] is not None)
     settings = {
         **options,
         "template": None if template is None else Template(template),
@@ -114,7 +115,7 @@ def run(
     if report is not None and not summary.interrupted:
         from imgsvc_core.batch.report import write_report
 
-        with Manifest(planned.manifest_path) as kept:
+        with Manifest(planned.manifest_path, reading=True) as kept:
             write_report(kept, planned.target, report)
     return 130 if summary.interrupted else 1 if summary.failed else 0
 
@@ -142,7 +143,7 @@ def show(target: str | None, manifest: Path | None, page: Path | None, failures:
             f"Batch 'manifest' parameter must be the manifest of a batch, got '{path}' that is not there"
         )
         raise SpecError([Problem("manifest", message)])
-    with Manifest(path) as kept:
+    with Manifest(path, reading=True) as kept:
         if page is not None:
             from imgsvc_core.batch.report import write_report
 
@@ -168,6 +169,18 @@ def show(target: str | None, manifest: Path | None, page: Path | None, failures:
             for key, error, message in kept.failures():
                 click.echo(f"{key}: {error}: {message}")
     return 0
+
+
+def _quieten(*, cluster: bool) -> None:
+    """Let libraries not write what they also raise: it is told in our words."""
+    from imgsvc_core.batch.local import silence
+
+    silence()
+    if cluster:
+        with contextlib.suppress(ImportError):
+            import dask.config
+
+            dask.config.set({"logging": {"distributed": "critical", "distributed.client": "critical"}})
 
 
 def _specs(spec: str | None, variants: tuple[str, ...]) -> dict[str, Any]:

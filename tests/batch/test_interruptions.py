@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -149,26 +151,76 @@ def finish(process: subprocess.Popen[str]) -> int:
     return process.returncode
 
 
-@pytest.mark.skipif(not shutil.which("mount") or os.geteuid() != 0, reason="needs root, to make a small disk")
-def test_a_disk_that_fills_up_costs_no_result_twice(pictures: Path, tmp_path: Path) -> None:
-    target = tmp_path / "small"
-    target.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(target)]
+@contextlib.contextmanager
+def small_disk(place: Path, size: str) -> Iterator[None]:
+    if not shutil.which("mount") or os.geteuid() != 0:
+        pytest.skip("needs root, to make a small disk")
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
     if subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("this machine does not let a test mount a file system")
     try:
-        process = start(pictures, target, "--manifest", str(tmp_path / "manifest.sqlite"), "--json")
-        out, err = process.communicate(timeout=120)
-        assert process.returncode == 1, err
-        events = [json.loads(line) for line in out.splitlines()]
-        failed = [event for event in events if event.get("outcome") == "failed"]
-        assert failed
-        assert {event["error"] for event in failed} == {"target_unwritable"}
-        assert "No space left" in failed[0]["message"]
-        assert not list(target.rglob("unfinished-*"))
-        done = [event for event in events if event.get("outcome") == "done"]
-        assert len(results(target)) == len(done)
-        for event in done:
-            assert (target / event["outputs"][0]["path"]).stat().st_size == event["outputs"][0]["bytes"]
+        yield
     finally:
-        subprocess.run(["umount", str(target)], check=False)
+        subprocess.run(["umount", str(place)], check=False)
+
+
+def test_a_disk_that_fills_up_costs_no_result_twice(pictures: Path, tmp_path: Path) -> None:
+    target = tmp_path / "small"
+    with small_disk(target, "300k"):
+        see_failures(
+            start(pictures, target, "--manifest", str(tmp_path / "manifest.sqlite"), "--json"), target
+        )
+
+
+@pytest.mark.parametrize("size", ["2m", "3m", "4m", "5m"])
+def test_a_small_disk_with_the_manifest_on_it_stops_nothing(
+    pictures: Path, tmp_path: Path, size: str
+) -> None:
+    target = tmp_path / "small"
+    large = {"resize": {"width": 150}, "output": {"format": "png"}}
+    with small_disk(target, size):
+        see_failures(start(pictures, target, "--json", request=large), target)
+
+
+def test_a_disk_without_room_for_a_manifest_is_told(pictures: Path, tmp_path: Path) -> None:
+    target = tmp_path / "small"
+    with small_disk(target, "40k"):
+        process = start(pictures, target)
+        _, err = process.communicate(timeout=60)
+        assert process.returncode not in (0, 1)
+        assert "Manifest" in err
+        assert "full" in err
+        assert "Traceback" not in err
+
+
+def test_reports_need_only_to_read(pictures: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    with small_disk(target, "50m"):
+        assert finish(start(pictures, target)) == 0
+        subprocess.run(["mount", "-o", "remount,ro", str(target)], check=True)
+        for arguments in ([str(target)], [str(target), "--html", str(tmp_path / "page.html")]):
+            command = [sys.executable, "-m", "imgsvc_cli", "batch", "report", *arguments]
+            shown = subprocess.run(command, capture_output=True, text=True, timeout=60)
+            assert shown.returncode == 0, shown.stderr
+        assert (
+            f"{COUNT} done"
+            in subprocess.run([*command[:5], str(target)], capture_output=True, text=True, timeout=60).stdout
+        )
+
+
+def see_failures(process: subprocess.Popen[str], target: Path) -> None:
+    """That every input is done or told to have no room."""
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 1, out[-500:] + err
+    events = [json.loads(line) for line in out.splitlines()]
+    assert events.pop()["summary"]["total"] == len(events) == COUNT
+    failed = [event for event in events if event["outcome"] == "failed"]
+    assert failed
+    assert {event["error"] for event in failed} == {"target_unwritable"}
+    assert "No space left" in failed[0]["message"]
+    assert not list(target.rglob("unfinished-*"))
+    done = [event for event in events if event["outcome"] == "done"]
+    assert len(results(target)) == len(done)
+    for event in done:
+        assert (target / event["outputs"][0]["path"]).stat().st_size == event["outputs"][0]["bytes"]

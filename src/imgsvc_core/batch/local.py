@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from concurrent.futures import Future
 
 from imgsvc_core.batch.events import Event
@@ -17,6 +18,17 @@ TASKS_PER_WORKER = 500
 
 _TASK_SECONDS = 0.1
 _MOST_INPUTS = 16
+
+
+def silence() -> None:
+    """Let libraries that log to nobody in particular not write to the terminal, in a process that is ours."""
+    if not logging.getLogger().handlers:
+        logging.getLogger().addHandler(logging.NullHandler())
+
+
+def _run(job: Job, tasks: tuple[Task, ...]) -> list[Event]:
+    silence()
+    return run_tasks(job, tasks)
 
 
 class LocalHands:
@@ -40,7 +52,7 @@ class LocalHands:
 
     def submit(self, tasks: tuple[Task, ...]) -> Future[list[Event]]:
         """Work on some inputs."""
-        answer = self._pool.submit(run_tasks, self._job, tasks, seconds=patience(self._job, len(tasks)))
+        answer = self._pool.submit(_run, self._job, tasks, seconds=patience(self._job, len(tasks)))
         answer.add_done_callback(self._learn)
         return answer
 

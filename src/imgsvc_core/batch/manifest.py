@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
@@ -59,7 +60,36 @@ _LEFT = {
 _PARTICULARS = re.compile(r"'[^']*'|\([^)]*\)|\d[\d,.]*")
 
 _PAGES_AT_ONCE = 250  # of 4 kB, in the write-ahead log
+_DISK_SHARE = 8  # of what is free, as the log takes as much
 _RESERVE_BYTES, _RESERVE_PER_INPUT, _MOST_RESERVE_BYTES = 2**20, 400, 2**26
+
+
+def _writer(path: Path) -> sqlite3.Connection:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    db = sqlite3.connect(path, timeout=1, isolation_level=None)
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = NORMAL")
+    db.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_AT_ONCE}")
+    db.executescript(_SCHEMA)
+    return db
+
+
+def _reader(path: Path) -> sqlite3.Connection:
+    place = path.absolute().as_uri()
+    try:
+        return _opened(f"{place}?mode=ro")
+    except sqlite3.OperationalError:  # readers share a file beside it, which cannot be made
+        return _opened(f"{place}?immutable=1")
+
+
+def _opened(uri: str) -> sqlite3.Connection:
+    db = sqlite3.connect(uri, uri=True, timeout=1, isolation_level=None)
+    try:
+        db.execute("SELECT value FROM settings").fetchone()
+    except BaseException:
+        db.close()
+        raise
+    return db
 
 
 @attrs.frozen(kw_only=True)
@@ -84,17 +114,15 @@ class Totals:
 
 
 class Manifest:
-    """The manifest in a file; `TargetError` where it cannot be opened, or another batch uses it."""
+    """The manifest in a file, only to be read if ``reading``.
 
-    def __init__(self, path: Path) -> None:
+    Raises `TargetError` where it cannot be opened, or another batch uses it.
+    """
+
+    def __init__(self, path: Path, *, reading: bool = False) -> None:
         self.path = path
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, timeout=1, isolation_level=None)
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = NORMAL")
-            self._db.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_AT_ONCE}")
-            self._db.executescript(_SCHEMA)
+            self._db = _reader(path) if reading else _writer(path)
         except (OSError, sqlite3.Error) as error:
             raise TargetError(f"Manifest '{path}' cannot be opened: {error}.") from error
         self._lock: sqlite3.Connection | None = None
@@ -300,17 +328,23 @@ class Manifest:
         self.close()
 
     def _reserve(self, size: int) -> None:
-        """Take room for what is to be remembered, so that even on a full disk failures are told."""
+        """Take room for what is to be remembered, so that even on a full disk failures are told.
+
+        On a small disk that is less, and on a full one nothing.
+        """
+        size = min(size, shutil.disk_usage(self.path.parent).free // _DISK_SHARE)
         (free,) = self._db.execute("PRAGMA freelist_count").fetchone()
         (page,) = self._db.execute("PRAGMA page_size").fetchone()
         if free * page >= size:
             return
-        with self._change():
-            self._db.execute("CREATE TABLE reserve (room BLOB)")
-            self._db.execute("INSERT INTO reserve VALUES (zeroblob(?))", (size,))
-        with self._change():
-            self._db.execute("DROP TABLE reserve")
-        self._db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
+        self._db.execute(f"PRAGMA wal_autocheckpoint = {min(_PAGES_AT_ONCE, max(8, size // page // 2))}")
+        with contextlib.suppress(TargetError):
+            with self._change():
+                self._db.execute("CREATE TABLE reserve (room BLOB)")
+                self._db.execute("INSERT INTO reserve VALUES (zeroblob(?))", (size,))
+            with self._change():
+                self._db.execute("DROP TABLE reserve")
+            self._db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
 
     def _remember(self, event: Event) -> None:
         state = DONE if event.outcome == UNCHANGED else event.outcome

@@ -114,7 +114,7 @@ def preview(batch: Batch, *, resume: bool = False, retry: bool = False) -> Itera
     work, states = batch.work_of(job), _settled(batch, resume=resume)
     with contextlib.ExitStack() as stack:
         known = batch.manifest_path.exists()
-        manifest = stack.enter_context(Manifest(batch.manifest_path)) if known else None
+        manifest = stack.enter_context(Manifest(batch.manifest_path, reading=True)) if known else None
         if manifest is not None and (resume or retry):
             _check_same(manifest, batch, job)
             if retry or manifest.setting("listed") == "yes":
