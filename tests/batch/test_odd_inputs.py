@@ -6,11 +6,15 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pytest
 
+import imgsvc_core
 from imgsvc_core import batch
 from imgsvc_core.batch import Event, Summary
 from imgsvc_core.errors import SourceUnreachable, SpecError
@@ -131,6 +135,53 @@ def test_watermarks_are_there_before_anything_begins(source: Path, tmp_path: Pat
         source, tmp_path / "out", variants=variants, watermarks={"logo": str(tmp_path / "logo.png")}
     )
     assert again.done == 3  # another mark is other work
+
+
+def test_file_urls_are_plain_paths(tmp_path: Path) -> None:
+    for folder, name in (("a%20b", "literal"), ("a b", "decoded")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / f"{name}.png").write_bytes(encoded.png().data)
+    place = f"file://{tmp_path}/a%20b"
+    with fsspec.open(f"{place}/literal.png", "rb") as file:  # as fsspec has it
+        assert file.read() == encoded.png().data
+    assert imgsvc_core.process(f"{place}/literal.png").output.format == "png"
+    for source in (place, f"{place}/literal.png", f"{place}/*.png"):
+        summary, _ = go(source, f"file://{tmp_path}/to%20here", force=True)
+        assert summary.done == 1
+    assert results(tmp_path / "to%20here") == ["literal.webp"]
+
+
+class Refusing(BaseHTTPRequestHandler):
+    """A store that lets nobody in."""
+
+    def do_GET(self) -> None:
+        self.send_response(403)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_libraries_do_not_write_what_they_raise(tmp_path: Path) -> None:
+    requires.module("gcsfs")
+    (tmp_path / "spec.json").write_text(json.dumps(SPEC))
+    command = ["batch", "gs://nowhere/in", str(tmp_path / "out"), "--spec", str(tmp_path / "spec.json")]
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        refused = {
+            "STORAGE_EMULATOR_HOST": f"http://127.0.0.1:{server.server_port}",
+            "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false",
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", "imgsvc_cli", *command],
+            capture_output=True, text=True, timeout=120, env=os.environ | refused,
+        )  # fmt: skip
+        server.shutdown()
+    assert done.returncode
+    said = [line for line in done.stderr.splitlines() if " failed, " not in line]  # but for the progress
+    assert len(said) == 1, done.stderr
+    assert said[0].startswith("imgsvc: Source 'gs://nowhere/in' cannot be listed")
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", ".hidden"])

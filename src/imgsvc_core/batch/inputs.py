@@ -49,7 +49,7 @@ def find(source: str, *, beside: str = "") -> Iterator[Input]:
     except ImgsvcError:
         raise
     except Exception as error:  # every store has errors of its own
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
         raise SourceUnreachable(f"Source '{source}' cannot be listed: {reason}.") from error
 
 

@@ -180,7 +180,7 @@ def _put(url: str, data: bytes, media_type: str, mark: str, *, replace: bool) ->
             f"Target '{_shown(url)}' needs a package that is not installed: {error}."
         ) from error
     except Exception as error:  # every store has errors of its own
-        reason = str(error) or type(error).__name__
+        reason = " ".join(str(error).split()) or type(error).__name__
         raise TargetError(f"Target '{_shown(url)}' cannot be written: {reason}.") from error
     return True
 
