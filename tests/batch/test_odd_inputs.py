@@ -152,10 +152,10 @@ def test_file_urls_are_plain_paths(tmp_path: Path) -> None:
 
 
 class Refusing(BaseHTTPRequestHandler):
-    """A store that lets nobody in."""
+    """A store that does nothing for anybody."""
 
     def do_GET(self) -> None:
-        self.send_response(403)
+        self.send_response(409)  # which gcsfs logs with all its calls
         self.send_header("Content-Length", "0")
         self.end_headers()
 
