@@ -47,7 +47,7 @@ def _store(provider: str, **changes: Any) -> dict[str, Any]:
 def _problems(value: object) -> dict[str, str]:
     with pytest.raises(errors.SpecError) as caught:
         stores.parse_store(value)
-    if isinstance(value, dict) and value.get("provider") in MINIMAL:
+    if isinstance(value, dict) and value.get("provider") in list(MINIMAL):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(value, stores.store_schema())
     return {problem.path: problem.message for problem in caught.value.problems}
@@ -153,6 +153,32 @@ def test_secrets_are_not_repeated_where_they_are_wrong() -> None:
     found = _problems(_store("aws", secret=["canarySecret"], key="canary key"))
     assert {"store.secret", "store.key"} == set(found)
     assert not [message for message in found.values() if "canary" in message]
+
+
+@pytest.mark.parametrize("value", [{"secret": {"a": "canarySecret"}}, ["canarySecret"]])
+@pytest.mark.parametrize("provider", MINIMAL)
+def test_values_of_wrong_types_are_not_repeated(provider: str, value: object) -> None:
+    names = [*params(stores.PROVIDERS[provider]), "provider"]
+    for name in names:
+        found = _problems({**_store(provider), name: value})
+        assert "canary" not in " ".join(found.values()), name
+    for name in {"headers", "metadata", "tags", "secure"} & set(names):
+        assert "canary" not in _problems({**_store(provider), name: "canarySecret"})[f"store.{name}"]
+
+
+@pytest.mark.parametrize(
+    ("provider", "changes", "words"),
+    [
+        ("aws", {"bucket": "cats--x-s3"}, "--x-s3"),
+        ("aws", {"region": "eu-west-1-internal"}, "-internal"),
+        ("aws", {"headers": {"Expires": "tomorrow"}}, "Expires is a date as in HTTP"),
+        ("rackspace", {"container": ".."}, "neither '.' nor '..'"),
+        ("rackspace", {"container": "."}, "neither '.' nor '..'"),
+    ],
+)
+def test_all_that_is_refused_is_told(provider: str, changes: dict[str, Any], words: str) -> None:
+    (name,) = changes
+    assert words in _problems(_store(provider, **changes))[f"store.{name}"]
 
 
 def test_a_keyfile_that_nobody_uploaded_is_named() -> None:

@@ -13,15 +13,17 @@ from imgsvc_core.stores.kinds import Headers, Name, ObjectPath, Pairs, Strings
 
 _COMMON_HEADERS = ("Cache-Control", "Content-Type", "Content-Encoding")
 _FULL_HEADERS = (*_COMMON_HEADERS, "Content-Language", "Content-Disposition")
+_RESERVED = ("x-s3", "op-s3", "ol-s3", "table-s3")
 _BUCKET = Name(
     # What ends like this leads to other services than those of buckets.
-    r"(?!.*--(?:x-s3|op-s3|ol-s3|table-s3)$)[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]",
-    "name of 3 to 255 letters, digits, dots, hyphens and underscores",
+    rf"(?!.*--(?:{'|'.join(_RESERVED)})$)[A-Za-z0-9][A-Za-z0-9._-]{{1,253}}[A-Za-z0-9]",
+    "name of 3 to 255 letters, digits, dots, hyphens and underscores, with a letter or digit at both ends "
+    f"and without {', '.join(f'--{ending}' for ending in _RESERVED)} at its end",
 )
 _REGION = Name(
     # Regions with this ending are addresses inside of a provider's network.
     r"(?!.*-internal$)[a-z][a-z0-9]{1,11}(-[a-z0-9]{1,12}){0,5}",
-    "name of a region in small letters, digits and hyphens",
+    "name of a region in small letters, digits and single hyphens, without -internal at its end",
 )
 _TEXT = r"(?:[\x21-\x7e](?:[\x20-\x7e]{0,2046}[\x21-\x7e])?)?"  # servers drop spaces around it
 _TAG = r"[\w .:/=+@-]"
@@ -221,7 +223,10 @@ class Rackspace(StoreSpec):
     username: str = param(Text(256), "User name of the account.")
     key: str = _secret("API key.")  # type: ignore[misc]
     container: str = param(
-        Name(r"[^/\x00-\x1f\x7f]{1,256}", "name of 1 to 256 characters without a slash"),
+        Name(
+            r"(?!\.{1,2}$)[^/\x00-\x1f\x7f]{1,256}",
+            "name of 1 to 256 characters without slashes and control characters, and neither '.' nor '..'",
+        ),
         "Destination container, enabled for the CDN.",
     )
     region: str = param(Choice(("iad", "dfw", "hkg", "syd")), "Region of the container.")

@@ -14,6 +14,10 @@ Pairs = tuple[tuple[str, str], ...]
 """A hash of strings as a value that compares and hashes."""
 
 _PRINTABLE = re.compile(r"[\x20-\x7e]+")
+_DATE = {
+    "type": "string",
+    "pattern": r"^[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT$",
+}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -114,7 +118,9 @@ class Headers:
 
     @property
     def expectation(self) -> str:
-        return f"object of printable ASCII strings, with names among {', '.join(self.allowed)}"
+        date = "; Expires is a date as in HTTP" if "Expires" in self.allowed else ""
+        names = ", ".join(self.allowed)
+        return f"object of printable ASCII strings without spaces around them, with names among {names}{date}"
 
     def parse(self, value: object) -> Pairs:
         canonical = {name.lower(): name for name in self.allowed}
@@ -135,7 +141,7 @@ class Headers:
         text = {"type": "string", "pattern": "^[\\x20-\\x7e]{1,1024}$"}
         return {
             "type": "object",
-            "properties": dict.fromkeys(self.allowed, text),
+            "properties": {name: _DATE if name == "Expires" else text for name in self.allowed},
             "additionalProperties": False,
         }
 

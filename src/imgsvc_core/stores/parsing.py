@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.spec.declare import shown
-from imgsvc_core.spec.kinds import Choice
+from imgsvc_core.spec.declare import params, shown
+from imgsvc_core.spec.kinds import Choice, Kind
 from imgsvc_core.spec.parsing import parse_operation, unparse_operation
 from imgsvc_core.spec.schema import operation_schema
 from imgsvc_core.stores.declarations import PROVIDERS, StoreSpec
@@ -34,11 +34,32 @@ def parse_store(value: object, *, path: str = "store") -> StoreSpec:
     try:
         provider = PROVIDERS[_PROVIDER.parse(value["provider"])]
     except ValueError:
-        got = shown(value["provider"])
+        got = shown(_shy(_PROVIDER, value["provider"]))
         message = f"Store 'provider' parameter must be {_PROVIDER.expectation}, got {got}"
         raise SpecError([Problem(f"{path}.provider", message)]) from None
-    fields = {name: item for name, item in value.items() if name != "provider"}
+    declared = params(provider)
+    fields = {
+        name: _shy(declared[name].kind, item) if name in declared else item
+        for name, item in value.items()
+        if name != "provider"
+    }
     return parse_operation(provider, fields, path=path)
+
+
+class _Unshown:
+    def __repr__(self) -> str:
+        return "something else"
+
+
+def _shy(kind: Kind, value: object) -> object:
+    """A value; one of a wrong type may hold a secret out of its place, and is not to be repeated."""
+    if value is None or (isinstance(value, str) and kind.schema().get("type", "string") == "string"):
+        return value
+    try:
+        kind.parse(value)
+    except ValueError:
+        return _Unshown()
+    return value
 
 
 def unparse_store(spec: StoreSpec) -> dict[str, Any]:
