@@ -220,7 +220,7 @@ def _signature_4(
 ) -> str:
     extra = [name for name in fields.get("AdditionalHeaders", "").split(";") if name]
     signed = sorted(
-        f"{name.lower()}:{value.strip()}\n"
+        (name.lower(), value.strip())
         for name, value in request.headers.items()
         if name.lower().startswith("x-oss-")
         or name.lower() in ("content-type", "content-md5")
@@ -231,7 +231,7 @@ def _signature_4(
             request.method,
             quote(path, safe="/-_.~"),
             _canonical_query(request.raw_path.partition("?")[2]),
-            "".join(signed),
+            "".join(f"{name}:{value}\n" for name, value in signed),
             ";".join(extra),
             request.headers["x-oss-content-sha256"],
         ]
