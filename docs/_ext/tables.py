@@ -201,7 +201,10 @@ def _store(provider: type[StoreSpec]) -> str:
     columns = ("parameter", "what it may be", "default", "meaning")
     rows = ((cells[0], cells[1], cells[3], cells[5]) for cells in map(_parameter, params(provider).values()))
     rules = "\n".join(map(_rule, provider.rules))
-    return "\n\n".join(part for part in (heading, doc(provider), _table(columns, rows), rules) if part)
+    size = f"Parts of {provider.part_bytes / 2**20:g} MiB." if provider.part_bytes else "Always one request."
+    if "keyfile" in params(provider):
+        size += " With a keyfile always one request."
+    return "\n\n".join(part for part in (heading, doc(provider), _table(columns, rows), rules, size) if part)
 
 
 def _parameter(param: Param) -> tuple[str, ...]:
