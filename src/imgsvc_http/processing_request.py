@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import attrs
+from yarl import URL
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.limits import Limits, tighten
@@ -27,6 +28,7 @@ class WebAddress:
     def parse(self, value: object) -> str:
         if not isinstance(value, str) or len(value) > 8192 or not _URL.fullmatch(value):
             raise ValueError(value)
+        URL(value)  # which knows, for one, how large a port can be
         return value
 
     def unparse(self, value: str) -> str:

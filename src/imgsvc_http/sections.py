@@ -132,13 +132,15 @@ class Many:
     """A list of values of a kind, as a tuple; in a variable or flag separated by commas, or a JSON array."""
 
     kind: Kind
+    most: int | None = None
 
     @property
     def expectation(self) -> str:
-        return f"list whose items are each {self.kind.expectation}"
+        length = "" if self.most is None else f" of at most {self.most} items"
+        return f"list{length} whose items are each {self.kind.expectation}"
 
     def parse(self, value: object) -> tuple[Any, ...]:
-        if not isinstance(value, list | tuple):
+        if not isinstance(value, list | tuple) or (self.most is not None and len(value) > self.most):
             raise ValueError(value)
         return tuple(self.kind.parse(item) for item in value)
 

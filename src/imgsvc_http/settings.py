@@ -45,6 +45,7 @@ _HEADER = Matching(r"[A-Za-z][A-Za-z0-9-]{0,40}", "beginning of a header name su
 _PERIODS = Matching(r"[a-z]{1,40}", "word such as monthly")
 _WEB = ("http", "https")
 QUOTA = Integer(0, 10**12)
+MOST_RETRIES = 19
 # Kubernetes tells every container the addresses of services in such variables.
 _OF_KUBERNETES = re.compile(r"IMGSVC_(.+_)?(SERVICE_(HOST|PORT.*)|PORT(_\d+_(TCP|UDP).*)?)")
 
@@ -88,6 +89,12 @@ class Server:
     header_prefix: str = setting(_HEADER, "How the service's own headers begin.", default="X-Svc")
     body_seconds: float = setting(
         Number(0.1, 3600), "How long the body of a request may take to arrive.", unit="s", default=60
+    )
+    drain_seconds: float = setting(
+        Number(0, 3600),
+        "How long requests are still taken at the end, while /readyz tells balancers to send no more.",
+        unit="s",
+        default=0,
     )
     shutdown_seconds: float = setting(
         Number(0, 3600), "How long running requests may take to finish at the end.", unit="s", default=30
@@ -272,12 +279,17 @@ class Webhooks:
 
     seconds: float = setting(Number(0.1, 300), "Time an endpoint has to answer.", unit="s", default=10)
     retries: tuple[int, ...] = setting(
-        Many(Integer(0, 604_800)),
-        "Waits before each further attempt; none turns repeating off.",
+        Many(Integer(0, 604_800), most=MOST_RETRIES),
+        "Waits before each further attempt; 0 or none at all turns repeating off.",
         unit="s",
         default=(5, 30, 300, 1800, 7200),
     )
     history_days: int = setting(Integer(1, 36_500), "How long records are kept.", unit="days", default=60)
+
+    @property
+    def waits(self) -> tuple[int, ...]:
+        """The waits before each further attempt."""
+        return tuple(wait for wait in self.retries if wait)
 
 
 @attrs.frozen(kw_only=True)

@@ -15,7 +15,7 @@ from tests.http.sources import serving
 
 @attrs.frozen
 class Post:
-    """A notification as it arrived."""
+    """A notification as it arrived; the path with its query is as it was sent."""
 
     path: str
     headers: dict[str, str]
@@ -44,7 +44,7 @@ class Receiver:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         moment = asyncio.get_running_loop().time()
-        self.posts.append(Post(request.path_qs, dict(request.headers), body, await request.json(), moment))
+        self.posts.append(Post(request.raw_path, dict(request.headers), body, await request.json(), moment))
         left = self.answers.get(request.path, [200])
         answer = left.pop(0) if len(left) > 1 else left[0]
         if isinstance(answer, int):

@@ -152,7 +152,7 @@ def test_sqlite_is_set_for_many_processes_and_one_owner(tmp_path: Path) -> None:
         "journal_mode": "wal",
         "foreign_keys": 1,
         "busy_timeout": 20_000,
-        "synchronous": 1,
+        "synchronous": 2,
     }
     assert file.stat().st_mode & 0o077 == 0
     assert file.parent.stat().st_mode & 0o077 == 0

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import hashlib
 import hmac
 import json
 import re
+import sqlite3
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -87,10 +90,11 @@ async def test_an_upload_is_accepted_and_its_result_posted(
     client: aiohttp.ClientSession, receiver: Receiver, photo: bytes, service: Service
 ) -> None:
     before = await used(client)
-    request = {"resize": {"width": 40}, "webhook": {"url": f"{receiver.url}/hook?a=1&b=%20"}}
+    place = "/hook/a%2Fb/%7Eu/../c//d?a=1&b=%20&c='%27!*()&d=%2f"
+    request = {"resize": {"width": 40}, "webhook": {"url": f"{receiver.url}{place}"}}
     id_ = accepted(await upload(client, photo, request))
     (post,) = await receiver.arrived(1)
-    assert post.path == "/hook?a=1&b=%20"
+    assert post.path == place
     assert post.headers["Content-Type"] == "application/json"
     assert (post.json["success"], post.json["code"], post.json["id"]) == (True, 200, id_)
     assert post.json["output"]["width"] == 40
@@ -187,6 +191,29 @@ async def test_attempts_come_to_an_end(
     assert (record["status"], record["code"], len(receiver.posts)) == ("failed", 500, 3)
 
 
+async def test_nothing_is_tried_again_with_zero_retries(tmp_path: Path, photo: bytes) -> None:
+    settings = {"fetch.private_allowed": "127.0.0.1", "webhooks.retries": "0"}
+    with running(tmp_path / "state", settings) as service:
+        async with service.client() as client, receiving() as receiver:
+            receiver.answers["/hook"] = [500]
+            id_ = accepted(await upload(client, photo, {"webhook": {"url": f"{receiver.url}/hook"}}))
+            record = await settled(client, id_)
+            assert (record["status"], record["code"], len(receiver.posts)) == ("failed", 500, 1)
+
+
+async def test_a_request_that_cannot_be_worked_on_is_given_up(
+    client: aiohttp.ClientSession, receiver: Receiver, photo: bytes, service: Service
+) -> None:
+    webhook = {"url": f"{receiver.url}/", "delay": 1}
+    broken = accepted(await upload(client, photo, {"webhook": webhook}))
+    with contextlib.closing(sqlite3.connect(next(service.state.glob("*.db")), timeout=30)) as db, db:
+        db.execute("UPDATE webhooks SET request = 'damaged' WHERE id = ?", (broken,))
+    whole = accepted(await upload(client, photo, {"webhook": webhook}))
+    assert (await settled(client, whole))["status"] == "delivered"
+    assert (await settled(client, broken))["status"] == "failed"
+    assert [post.json["id"] for post in receiver.posts] == [whole]
+
+
 async def test_no_answer_in_time_counts_as_none(
     client: aiohttp.ClientSession, receiver: Receiver, photo: bytes
 ) -> None:
@@ -230,6 +257,15 @@ async def test_a_list_is_newest_first_and_can_be_narrowed(
     tomorrow = (datetime.now(UTC) + timedelta(days=1)).date().isoformat()
     assert await listed(start=tomorrow) == []
     assert set(ids) <= set(await listed(end=tomorrow))
+    today = datetime.now(UTC).date().isoformat()
+    assert await listed(end=today) == await listed(end=today.replace("-", "")) == await listed(end=tomorrow)
+    assert (await listed(status="delivered,failed", offset=1, limit=2)) == ids[1::-1]
+
+
+async def test_a_query_is_asked_once(client: aiohttp.ClientSession) -> None:
+    reply = await call(client, "GET", "/1.0/webhooks?limit=5&limit=6&status=failed&status=delivered")
+    failure = assert_failure(reply, 422, "invalid_parameter", "given once")
+    assert [problem["path"] for problem in failure["errors"]] == ["limit", "status"]
 
 
 @pytest.mark.parametrize(
@@ -256,8 +292,10 @@ async def test_others_see_nothing_of_it(
 
 
 @pytest.mark.parametrize(
-    "url", ["", "example.org", "ftp://example.org/", "http://", "http://exa mple.org/", "https://x/%zz"]
-)
+    "url",
+    ["", "example.org", "ftp://example.org/", "http://", "http://exa mple.org/", "https://x/%zz",
+     "http://example.org:65536/"],
+)  # fmt: skip
 async def test_urls_are_valid_under_rfc_3986(url: str, client: aiohttp.ClientSession, photo: bytes) -> None:
     reply = await upload(client, photo, {"webhook": {"url": url}})
     assert_failure(

@@ -146,6 +146,34 @@ async def test_a_dead_nodes_running_work_is_taken_over(tmp_path: Path) -> None:
     assert arrived == dict.fromkeys(ids, 2)  # each once by either node
 
 
+async def test_a_node_without_its_database_leaves_nothing_behind(tmp_path: Path) -> None:
+    """While it is away another takes its work over, and both are in the midst of the same attempts then."""
+
+    async def fail_slowly(request: web.Request) -> web.Response:
+        await asyncio.sleep(4)
+        return web.Response(status=500)
+
+    with servers.postgresql() as server, cluster_on(tmp_path, server) as cluster:
+        cluster.settings["webhooks.retries"] = "2,2,2"
+        async with receiving() as receiver:
+            receiver.answers["/slow"] = [fail_slowly]
+            first, second = await cluster.start(2)
+            webhook = {"url": f"{receiver.url}/slow"}
+            async with first.client() as client:
+                replies = [await upload(client, encoded.jpeg().data, {"webhook": webhook}) for _ in range(30)]
+            await asyncio.sleep(1.5)
+            await cluster.sql("ALTER ROLE node0 NOLOGIN")
+            assert await cluster.cut(0) > 0
+            await asyncio.sleep(14)
+            await cluster.sql("ALTER ROLE node0 LOGIN")
+            found = await settled(second, 120)
+            assert found == await records(first)
+            arrived = Counter(post.json["id"] for post in receiver.posts)
+    assert set(found) == {reply.json["id"] for reply in replies}
+    assert {(record["status"], record["code"]) for record in found.values()} == {("failed", 500)}
+    assert all(4 <= count <= 8 for count in arrived.values())  # no attempt but by either node
+
+
 async def test_no_webhook_is_lost_with_a_node_a_connection_or_the_database(tmp_path: Path) -> None:
     """Each that was accepted ends delivered or failed, and every node tells the same of it."""
     chance = random.Random(5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +19,7 @@ from imgsvc_http.webhooks.records import STATUSES, Record
 
 _USUAL, _MOST = 50, 100
 _MOST_OFFSET = 10**9
+_DAY = re.compile(r"\d{4}-?\d\d-?\d\d|\d{4}-?W\d\d(-?\d)?")
 
 
 async def list_some(request: web.Request) -> web.StreamResponse:
@@ -46,7 +48,9 @@ def _query(request: web.Request) -> dict[str, Any]:
         problems.append(Problem(name, message))
 
     for name, value in request.query.items():
-        if name == "status":
+        if name in wanted or (name == "status" and "statuses" in wanted):
+            problems.append(Problem(name, f"Webhooks '{name}' parameter must be given once"))
+        elif name == "status":
             wanted["statuses"] = tuple(part.strip() for part in value.split(","))
             if not set(wanted["statuses"]) <= set(STATUSES):
                 wrong(name, f"one or several of {', '.join(STATUSES)}, with commas between", value)
@@ -54,7 +58,7 @@ def _query(request: web.Request) -> dict[str, Any]:
             moment = _moment(value)
             if moment is None:
                 wrong(name, "UTC date in ISO 8601 such as 2026-01-31T12:00:00Z", value)
-            elif name == "end" and len(value) == len("2026-01-31"):
+            elif name == "end" and _DAY.fullmatch(value):
                 moment = moment.replace(hour=23, minute=59, second=59, microsecond=999_999)
             wanted[name] = moment
         elif name == "offset":

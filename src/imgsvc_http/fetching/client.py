@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import os
 import re
 import time
@@ -19,6 +18,7 @@ from yarl import URL
 
 from imgsvc_core.errors import EmptySource, Problem, SourceTooLarge, SourceUnreachable, SpecError
 from imgsvc_http.fetching.addresses import Guard, PrivateAddress
+from imgsvc_http.fetching.locations import as_written, authorization, bare
 from imgsvc_http.fetching.social import FRESH, Profile, is_social, profile_of
 from imgsvc_http.settings import Fetch, Social
 
@@ -119,7 +119,7 @@ class Fetcher:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The successful answer at a location, after redirects."""
         shown = _shown(str(location))
-        headers = {**headers, **_authorization(location)}
+        headers = {**headers, **authorization(location)}
         for _ in range(self._settings.redirects + 1):
             async with await self._answer(location, headers, shown) as response:
                 if response.status not in _REDIRECTS:
@@ -132,7 +132,7 @@ class Fetcher:
                 target = _next(location, response.headers.get("Location", ""), shown)
             if target.origin() != location.origin():
                 headers = FRESH if profile else {}
-            headers = {**headers, **_authorization(target)}
+            headers = {**headers, **authorization(target)}
             location = target
         raise SourceUnreachable(
             f"Source '{shown}' redirects more than {self._settings.redirects} times: give its final URL."
@@ -142,7 +142,7 @@ class Fetcher:
         """What a location answers, a redirect too."""
         try:
             self._guard.check_literal(location.raw_host or "")
-            return await self._session.get(_bare(location), headers=headers, allow_redirects=False)
+            return await self._session.get(bare(location), headers=headers, allow_redirects=False)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ClientError):
                 raise
@@ -169,7 +169,7 @@ def check_headers(headers: Mapping[str, str]) -> None:
 
 def _parsed(url: str) -> URL:
     try:
-        parsed = URL(url)
+        parsed = as_written(url)
         usable = parsed.scheme in ("http", "https") and parsed.host
     except ValueError:
         usable = False
@@ -180,17 +180,6 @@ def _parsed(url: str) -> URL:
         )
         raise SpecError([Problem("url", message)])
     return parsed
-
-
-def _bare(location: URL) -> URL:
-    return location.with_user(None).with_fragment(None)
-
-
-def _authorization(location: URL) -> dict[str, str]:
-    if location.user is None and location.password is None:
-        return {}
-    credentials = f"{location.user or ''}:{location.password or ''}".encode()
-    return {"Authorization": f"Basic {base64.b64encode(credentials).decode('ascii')}"}
 
 
 def _next(location: URL, target: str, shown: str) -> URL:
@@ -277,7 +266,7 @@ def _shown(url: str) -> str:
         parsed = URL(url)
         if parsed.host is None:
             return url.partition("?")[0][:200] if "@" not in url or is_social(url) else parsed.scheme
-        return str(_bare(parsed).with_query(None))[:200]
+        return str(bare(parsed).with_query(None))[:200]
     except ValueError:
         return url.partition("://")[0][:20]
 

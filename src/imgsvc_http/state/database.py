@@ -174,9 +174,13 @@ def _refuse_closed(connection: Any, _record: object, _proxy: object) -> None:
 
 
 def _direct_engine(url: URL) -> Engine:
-    """The engine of an SQLite file without a thread of its own."""
+    """The engine of an SQLite file without a thread of its own.
+
+    It does not wait for the disk: what it has counted may be lost with the power, unless something else is
+    written after it.
+    """
     engine = sync_engine(url.set(drivername="sqlite"), connect_args={"timeout": _BUSY_MS / 1000})
-    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "connect", functools.partial(_prepare_sqlite, synchronous="NORMAL"))
     return engine
 
 
@@ -231,12 +235,12 @@ def _upgrade(connection: Connection) -> None:
         raise _wrong_url(f"its tables cannot be brought up to date ({error}): use a newer imgsvc") from error
 
 
-def _prepare_sqlite(connection: Any, _record: object) -> None:
+def _prepare_sqlite(connection: Any, _record: object, *, synchronous: str = "FULL") -> None:
     cursor = connection.cursor()
     for pragma in (
         f"busy_timeout = {_BUSY_MS}",
         "journal_mode = WAL",
-        "synchronous = NORMAL",  # nothing is lost when a process is killed
+        f"synchronous = {synchronous}",
         "foreign_keys = ON",
     ):
         cursor.execute(f"PRAGMA {pragma}")

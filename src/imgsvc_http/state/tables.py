@@ -166,5 +166,6 @@ class WebhookRow(Base):
     payload: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     due_at: Mapped[datetime | None]
     counted: Mapped[bool] = mapped_column(server_default=false())  # in the quota of its account
+    attempt: Mapped[int] = mapped_column(server_default="1")  # the one that is due, or under way
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]

@@ -13,9 +13,9 @@ from typing import Any
 
 import aiohttp
 import attrs
-from yarl import URL
 
 from imgsvc_http.fetching.addresses import Guard
+from imgsvc_http.fetching.locations import as_written, authorization, bare
 
 _AGAIN = frozenset({408, 425, 429})
 
@@ -63,14 +63,14 @@ class Deliverer:
     async def post(self, url: str, id_: str, payload: Mapping[str, Any], secret: str) -> Outcome:
         """Post a payload; never raises for what the endpoint does."""
         body = json.dumps(payload, separators=(",", ":")).encode()
-        location = URL(url)
-        headers = {**signature(id_, int(time.time()), body, secret), **_authorization(location)}
         try:
+            location = as_written(url)
+            headers = {**signature(id_, int(time.time()), body, secret), **authorization(location)}
             self._guard.check_literal(location.raw_host or "")
             async with (
                 asyncio.timeout(self._seconds),
                 self._session.post(
-                    location.with_user(None).with_fragment(None),
+                    bare(location),
                     data=body,
                     headers=headers,
                     allow_redirects=False,
@@ -90,13 +90,6 @@ def signature(id_: str, timestamp: int, body: bytes, secret: str) -> dict[str, s
         "webhook-timestamp": str(timestamp),
         "webhook-signature": f"v1,{base64.b64encode(signed).decode('ascii')}",
     }
-
-
-def _authorization(location: URL) -> dict[str, str]:
-    if location.user is None and location.password is None:
-        return {}
-    credentials = f"{location.user or ''}:{location.password or ''}".encode()
-    return {"Authorization": f"Basic {base64.b64encode(credentials).decode('ascii')}"}
 
 
 def _is_private(error: BaseException) -> bool:

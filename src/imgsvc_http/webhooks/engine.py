@@ -28,9 +28,10 @@ Job = Callable[[str, int], Awaitable[None]]
 # The version stays as long as queued work means the same to every version of the service.
 _VERSION = "1"
 _SCHEMA = "imgsvc_engine"
-_POLL_SECONDS = 0.1
+_POLL_SECONDS = 0.25  # looking takes time that pictures could have, also where nothing waits
 _NOTICE_SECONDS = 5.0  # of messages between jobs, of which there are none
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 10.0
+_MOST_STRANGE = 5
 _THREADS = 32
 _DELETED_AT_ONCE = 5000
 
@@ -51,12 +52,20 @@ class Engine:
         database_url: the service's database.
         node: the name of this node; one that comes back takes its interrupted work up again.
         jobs: the work by name, and how much of each may be under way on this node.
+        give_up: ends what is asked for where the work on it fails for reasons that do not pass.
     """
 
-    def __init__(self, database_url: str, node: str, jobs: Mapping[str, tuple[Job, int]]) -> None:
+    def __init__(
+        self,
+        database_url: str,
+        node: str,
+        jobs: Mapping[str, tuple[Job, int]],
+        give_up: Callable[[str], Awaitable[None]],
+    ) -> None:
         self._url = database_url
         self._node = node
         self._jobs = jobs
+        self._give_up = give_up
         self._client: DBOSClient | None = None
         self._running: set[str] = set()
         self._started = asyncio.Event()
@@ -150,20 +159,25 @@ class Engine:
     def _as_workflow(self, job: Job) -> Callable[[str, int], Awaitable[None]]:
         """A workflow that is tried until it succeeds, as an error would end it for good.
 
-        What is wrong with a request is no error here: it is the result that is notified.
+        What is wrong with a request is no error here: it is the result that is notified. Work that fails
+        again and again with a database that answers would take room from all other work, and is given up.
         """
 
         async def workflow(id_: str, attempt: int) -> None:
-            pause = _FIRST_PAUSE_SECONDS
+            pause, strange = _FIRST_PAUSE_SECONDS, 0
             own = DBOS.workflow_id or ""
             self._running.add(own)
             try:
                 await self._started.wait()  # interrupted work goes on before the engine is quite there
                 while True:
                     try:
-                        return await job(id_, attempt)
+                        if strange < _MOST_STRANGE:
+                            return await job(id_, attempt)
+                        _log.error("The work on %s is given up.", id_)
+                        return await self._give_up(id_)
                     except Exception as error:
-                        trace = None if isinstance(error, (OSError, SQLAlchemyError)) else error
+                        trace = None if _passes(error) else error
+                        strange += trace is not None
                         _log.warning(
                             "The work on %s is tried again in %g seconds: %s",
                             id_,
@@ -178,6 +192,12 @@ class Engine:
 
         workflow.__qualname__ = f"workflow_{uuid.uuid4().hex}"
         return workflow
+
+
+def _passes(error: Exception) -> bool:
+    """Whether the database or the network may do better next time."""
+    by = type(error).__module__.partition(".")[0]
+    return isinstance(error, (OSError, SQLAlchemyError)) or by in ("asyncpg", "psycopg", "dbos")
 
 
 def node_name(configured: str, started: datetime) -> str:

@@ -38,7 +38,7 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
         asyncio.Semaphore(2 * services.workers.number),
     )
     jobs = {PROCESS: (webhooks.process, _AT_ONCE), DELIVER: (webhooks.deliver, _AT_ONCE)}
-    engine = Engine(settings.database_url, node, jobs)
+    engine = Engine(settings.database_url, node, jobs, webhooks.give_up)
     chores: list[asyncio.Task[None]] = []
     try:
         if several:

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 import attrs
-from sqlalchemy import Connection, Table, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Select, Table, bindparam, delete, insert, select, union_all, update
 
 from imgsvc_http.state import accounts
 from imgsvc_http.state.database import Database, whole
@@ -61,6 +61,7 @@ class Work:
     account_id: str
     status: str
     asked: Asked
+    attempt: int
     payload: dict[str, Any] | None
     created_at: datetime
 
@@ -107,6 +108,7 @@ async def work_of(db: Database, vault: Vault, id_: str) -> Work | None:
         account_id=row.account_id,
         status=row.status,
         asked=Asked(**json.loads(vault.decrypt(row.request))),
+        attempt=row.attempt,
         payload=row.payload,
         created_at=row.created_at,
     )
@@ -119,19 +121,19 @@ async def change(
     now: datetime,
     *,
     since: Sequence[str] = UNSETTLED,
+    during: int | None = None,
     enqueue: Enqueue | None = None,
     **values: Any,
 ) -> bool:
     """Change a request that is in one of some statuses, and put the work that follows into the engine.
 
-    Whether there was one: another process may have taken it further.
+    With ``during``, only while that attempt is the one that is due. Whether there was such a request: another
+    process may have taken it further.
     """
-    changed = (
-        update(_TABLE)
-        .where(_TABLE.c.id == id_, _TABLE.c.status.in_(since))
-        .values(updated_at=now, **values)
-        .returning(_TABLE.c.id)
-    )
+    changed = update(_TABLE).where(_TABLE.c.id == id_, _TABLE.c.status.in_(since))
+    if during is not None:
+        changed = changed.where(_TABLE.c.attempt == during)
+    changed = changed.values(updated_at=now, **values).returning(_TABLE.c.id)
     async with db.connection() as connection:
         found = (await connection.execute(changed)).first() is not None
         if found and enqueue is not None:
@@ -186,33 +188,48 @@ async def list_some(
     offset: int = 0,
     limit: int = 50,
 ) -> Sequence[Record]:
-    """Requests of an account, newest first; of some statuses, accepted from ``start`` up to ``end``."""
-    query = select(*_COLUMNS).where(WebhookRow.account_id == account_id)
-    if statuses:
-        query = query.where(WebhookRow.status.in_(statuses))
+    """Requests of an account, newest first; of some statuses, accepted from ``start`` up to ``end``.
+
+    What is skipped is counted in an index, by one run for each status; only rows that are shown are read.
+    """
+    found = select(_TABLE.c.id, _TABLE.c.created_at).where(_TABLE.c.account_id == account_id)
     if start is not None:
-        query = query.where(WebhookRow.created_at >= start)
+        found = found.where(_TABLE.c.created_at >= start)
     if end is not None:
-        query = query.where(WebhookRow.created_at <= end)
-    query = query.order_by(WebhookRow.created_at.desc(), WebhookRow.id.desc()).offset(offset).limit(limit)
+        found = found.where(_TABLE.c.created_at <= end)
+    if statuses:
+        of_each = (found.where(_TABLE.c.status == status) for status in sorted(set(statuses)))
+        runs = [select(_newest(one, offset + limit).subquery()) for one in of_each]
+        found = select(union_all(*runs).subquery())
+    page = _newest(found, limit, offset).subquery()
+    query = select(*_COLUMNS).join(page, page.c.id == _TABLE.c.id)
+    query = query.order_by(_TABLE.c.created_at.desc(), _TABLE.c.id.desc())
     async with db.reading() as connection:
         return [Record(**row) for row in (await connection.execute(query)).mappings()]
 
 
-@whole
-async def forget_before(db: Database, moment: datetime, *, most: int = 1000) -> list[str]:
-    """Delete settled requests that were accepted before a moment, some at a time; their ids."""
+def _newest(query: Select[Any], limit: int, offset: int = 0) -> Select[Any]:
+    columns = query.selected_columns
+    return query.order_by(columns.created_at.desc(), columns.id.desc()).offset(offset).limit(limit)
+
+
+async def settled_before(db: Database, moment: datetime, *, most: int = 500) -> list[str]:
+    """The ids of settled requests that were accepted before a moment, some at a time."""
     old = (
-        select(WebhookRow.id)
-        .where(WebhookRow.created_at < moment, WebhookRow.status.in_(FINAL))
-        .order_by(WebhookRow.created_at)
+        select(_TABLE.c.id)
+        .where(_TABLE.c.created_at < moment, _TABLE.c.status.in_(FINAL))
+        .order_by(_TABLE.c.created_at)
         .limit(most)
     )
-    async with db.transaction() as session:
-        gone = await session.execute(
-            delete(WebhookRow).where(WebhookRow.id.in_(old.scalar_subquery())).returning(WebhookRow.id)
-        )
-        return list(gone.scalars())
+    async with db.reading() as connection:
+        return list((await connection.execute(old)).scalars())
+
+
+@whole
+async def forget(db: Database, ids: Collection[str]) -> None:
+    """Delete requests."""
+    async with db.connection() as connection:
+        await connection.execute(delete(_TABLE).where(_TABLE.c.id.in_(ids)))
 
 
 async def waiting(db: Database, ids: Collection[str]) -> set[str]:

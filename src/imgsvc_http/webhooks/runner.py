@@ -19,6 +19,7 @@ from imgsvc_http.pipeline import process
 from imgsvc_http.processing_request import parse_request
 from imgsvc_http.refusals import Refusal
 from imgsvc_http.services import Services, now
+from imgsvc_http.settings import MOST_RETRIES
 from imgsvc_http.state import accounts
 from imgsvc_http.webhooks import records
 from imgsvc_http.webhooks.delivery import Deliverer
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from imgsvc_http.webhooks.engine import Engine
 
 PROCESS, DELIVER = "webhook-process", "webhook-deliver"
-_MOST_ATTEMPTS = 20  # whose traces in the engine are looked for, whatever the settings once were
 _SECRET_SECONDS = 3
 _ORPHAN_SECONDS = 3600  # longer than any upload takes to be accepted
 _ORPHANS_AT_ONCE = 500
@@ -90,6 +90,10 @@ class Webhooks:
         if work is not None:
             await self._notify(work, attempt)
 
+    async def give_up(self, id_: str) -> None:
+        """Settle a request on which the work cannot be ended, whatever is tried."""
+        await records.change(self.services.db, id_, now(), status="failed")
+
     async def _work(self, id_: str) -> Work | None:
         return await records.work_of(self.services.db, self.services.vault, id_)
 
@@ -113,36 +117,42 @@ class Webhooks:
         return attrs.evolve(work, status=status, payload=payload) if changed else await self._work(work.id)
 
     async def _notify(self, work: Work, attempt: int) -> None:
-        """Post the notification; another attempt is put into the queue."""
-        if work.payload is None or work.status in records.FINAL:
+        """Post the notification; another attempt is put into the queue.
+
+        What one node began, another may do again: only the attempt that is due is made, and only its outcome
+        leads further. That an endpoint took the notification counts whenever it is known.
+        """
+        if work.payload is None or work.status in records.FINAL or work.attempt != attempt:
             return
         services, id_ = self.services, work.id
         secret = await self._secret(work.account_id)
         if secret is None:
             return  # the account is gone, and its requests with it
-        if work.status != "dispatched" and not await records.change(
-            services.db, id_, now(), status="dispatched"
-        ):
+        waiting = work.status == "scheduled"
+        if waiting and not await self._settle(work, since="scheduled", status="dispatched"):
             return
         outcome = await self.deliverer.post(_notification(work).url, id_, work.payload, secret)
-        waits = services.settings.webhooks.retries
+        waits = services.settings.webhooks.waits
         if outcome.delivered:
             await records.change(services.db, id_, now(), status="delivered", code=outcome.code)
         elif outcome.worth_repeating and attempt <= len(waits):
-            moment, wait = now(), waits[attempt - 1]
-            await records.change(
-                services.db,
-                id_,
-                moment,
-                since=("dispatched",),
+            wait = waits[attempt - 1]
+            await self._settle(
+                work,
+                since="dispatched",
                 enqueue=self.engine.enqueue(DELIVER, id_, attempt=attempt + 1, delay=wait),
                 status="scheduled",
+                attempt=attempt + 1,
                 code=outcome.code,
-                due_at=records.due(moment, wait),
+                due_at=records.due(now(), wait),
             )
         else:
-            since = ("dispatched",)
-            await records.change(services.db, id_, now(), since=since, status="failed", code=outcome.code)
+            await self._settle(work, since="dispatched", status="failed", code=outcome.code)
+
+    async def _settle(self, work: Work, *, since: str, **values: Any) -> bool:
+        """Take a request further from an attempt, unless another process was first."""
+        db = self.services.db
+        return await records.change(db, work.id, now(), since=(since,), during=work.attempt, **values)
 
     async def _secret(self, account_id: str) -> str | None:
         """The secret of an account, which is remembered for a few seconds."""
@@ -156,8 +166,9 @@ class Webhooks:
     async def forget_old(self) -> None:
         """Delete records beyond the history that is kept, with the engine's rows of them."""
         days = self.services.settings.webhooks.history_days
-        while ids := await records.forget_before(self.services.db, records.due(now(), -86_400 * days)):
-            await self.engine.forget(ids, _MOST_ATTEMPTS)
+        while ids := await records.settled_before(self.services.db, records.due(now(), -86_400 * days)):
+            await self.engine.forget(ids, MOST_RETRIES + 1)
+            await records.forget(self.services.db, ids)
 
     async def forget_orphans(self) -> None:
         """Delete uploads that no request waits for: their node died before it accepted or forgot them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shutil
 from datetime import datetime
@@ -50,6 +51,11 @@ class PendingSources:
         fs, root = self._open()
         with path.open("rb") as source, fs.open(f"{root}/{name}", "wb") as target:
             shutil.copyfileobj(source, target, 1 << 20)
+            if _is_local(fs):
+                target.flush()
+                os.fsync(target.fileno())
+        if _is_local(fs):
+            _sync_folder(root)
 
     def _read(self, name: str, into: Path) -> None:
         fs, root = self._open()
@@ -68,3 +74,20 @@ class PendingSources:
             fs.rm_file(f"{root}/{name}")
         except FileNotFoundError:
             return
+
+
+def _is_local(fs: Any) -> bool:
+    """Whether files have to be told to last; other stores keep what they have answered for."""
+    return fs.protocol == "file" or "file" in fs.protocol
+
+
+def _sync_folder(path: str) -> None:
+    """Let the names in a folder last, where the system can."""
+    try:
+        folder = os.open(path, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

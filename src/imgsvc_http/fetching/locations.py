@@ -1,0 +1,42 @@
+"""URLs that are called: what is sent of them, and in which form."""
+
+from __future__ import annotations
+
+import base64
+import re
+from urllib.parse import urlsplit
+
+from yarl import URL
+
+_ESCAPED = re.compile(r"(?:[!-$&-~]|%[0-9A-Fa-f]{2})*")
+
+
+def as_written(url: str) -> URL:
+    """The URL with its path and query letter by letter, as signatures of them may demand.
+
+    What is not escaped as RFC 3986 asks is escaped. Raises `ValueError` for what is no URL.
+    """
+    parsed = URL(url)
+    if not _ESCAPED.fullmatch(url):
+        return parsed
+    path, query = urlsplit(url)[2:4]
+    return URL.build(
+        scheme=parsed.scheme,
+        authority=parsed.raw_authority,
+        path=path or "/",
+        query_string=query,
+        encoded=True,
+    )
+
+
+def bare(location: URL) -> URL:
+    """The URL without credentials and fragment."""
+    return location.with_user(None).with_fragment(None)
+
+
+def authorization(location: URL) -> dict[str, str]:
+    """The header that sends the credentials of a URL."""
+    if location.user is None and location.password is None:
+        return {}
+    credentials = f"{location.user or ''}:{location.password or ''}".encode()
+    return {"Authorization": f"Basic {base64.b64encode(credentials).decode('ascii')}"}
