@@ -128,7 +128,7 @@ def client_address(request: web.Request) -> str:
     """The address that the client calls from, as far as it can be believed."""
     if _from_proxy(request):
         proxies = services_of(request).settings.server.trusted_proxies
-        for hop in reversed(request.headers.get("X-Forwarded-For", "").split(",")):
+        for hop in reversed(",".join(request.headers.getall("X-Forwarded-For", ())).split(",")):
             try:
                 address = ipaddress.ip_address(hop.strip())
             except ValueError:

@@ -45,7 +45,7 @@ class Greeting:
 
 
 async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
-    """Serve until the process is told to end; then finish what runs.
+    """Serve until the process is told to end, and until balancers know; then finish what runs.
 
     Raises:
         SpecError: the settings cannot be used.
@@ -72,7 +72,9 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
         await listener.start()
         key = await first_key(app[SERVICES])
         greet(Greeting(settings.base_url, key, sample_command(settings, key)))
-        await told.wait()
+        await told.acquire()
+        app[SERVICES].stopping.set()
+        await _drain(settings.server.drain_seconds, told)
         _log.info("Finishing what runs.")
     finally:
         await runner.cleanup()
@@ -118,11 +120,20 @@ def _quoted(path: Path) -> str:
     return shlex.quote(str(path.absolute()))
 
 
-def _when_told_to_end() -> asyncio.Event:
-    """Set when the process is interrupted or terminated."""
-    told = asyncio.Event()
+async def _drain(seconds: float, told: asyncio.Semaphore) -> None:
+    """Go on for a while as a node that is not ready, unless told to end once more."""
+    if seconds > 0:
+        _log.info("Taking requests for %g more seconds, until balancers send none.", seconds)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await told.acquire()
+
+
+def _when_told_to_end() -> asyncio.Semaphore:
+    """Released each time when the process is interrupted or terminated."""
+    told = asyncio.Semaphore(0)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):
-            loop.add_signal_handler(number, told.set)
+            loop.add_signal_handler(number, told.release)
     return told

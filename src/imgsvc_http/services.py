@@ -30,7 +30,7 @@ _SWEEP_SECONDS = 30
 
 @attrs.frozen(kw_only=True)
 class Services:
-    """What handlers work with. ``stopping`` is set when the service no longer takes new work."""
+    """What handlers work with. ``stopping`` is set when the service is about to end."""
 
     settings: Settings
     db: Database

@@ -14,8 +14,10 @@ import yaml
 
 from imgsvc_http.settings import Settings
 
-_EXAMPLES = Path(__file__).parents[2] / "examples"
+_ROOT = Path(__file__).parents[2]
+_EXAMPLES = _ROOT / "examples"
 _CLUSTER = _EXAMPLES / "cluster"
+_CLOSING_SECONDS = 20
 
 
 def known() -> set[str]:
@@ -39,9 +41,9 @@ def test_settings_exist(path: Path) -> None:
 
 
 def test_the_values_of_the_cluster_are_valid() -> None:
-    environment: dict[str, Any] = yaml.safe_load((_CLUSTER / "compose.yml").read_text())["services"][
-        "imgsvc"
-    ]["environment"]
+    environment: dict[str, Any] = yaml.safe_load((_CLUSTER / "compose.yml").read_text())["services"]["node1"][
+        "environment"
+    ]
     settings = Settings.load(environ={**environment, "IMGSVC_DATABASE_URL": "postgresql://u:p@h/d"})
     assert settings.server.base_url == "https://images.example.org"
     assert len(settings.server.trusted_proxies) == 2
@@ -49,12 +51,43 @@ def test_the_values_of_the_cluster_are_valid() -> None:
 
 def test_files_that_are_named_exist() -> None:
     layout = yaml.safe_load((_CLUSTER / "compose.yml").read_text())
-    build = layout["services"]["imgsvc"]["build"]
+    build = layout["services"]["node1"]["build"]
     assert (_CLUSTER / build["context"] / build["dockerfile"]).is_file()
-    assert (_CLUSTER / "Caddyfile").is_file()
+    mounted = {volume.split(":")[0] for volume in layout["services"]["balancer"]["volumes"]}
+    assert mounted == {"./haproxy.cfg", "./certificate.pem"}
+    assert (_CLUSTER / "haproxy.cfg").is_file()
+    nodes = re.findall(r"^ *server (\w+) \1:8443$", (_CLUSTER / "haproxy.cfg").read_text(), re.MULTILINE)
+    assert nodes == [name for name in layout["services"] if name.startswith("node")]
     assert {name for service in layout["services"].values() for name in service.get("depends_on", ())} <= set(
         layout["services"]
     )
+
+
+def test_secrets_stay_out_of_the_image_and_of_version_control() -> None:
+    copied = re.findall(r"^COPY (.+) \S+$", (_CLUSTER / "Dockerfile").read_text(), re.MULTILINE)
+    names = {name for line in copied for name in line.split()}
+    assert names == {"pyproject.toml", "README.md", "LICENSE", "src"}
+    ignored = (_ROOT / ".dockerignore").read_text().split("\n")
+    assert ignored[1] == "*"
+    assert {line[1:] for line in ignored if line.startswith("!")} == names
+    secret = {"examples/cluster/secrets.env", "examples/cluster/certificate.pem"}
+    assert secret <= set((_ROOT / ".gitignore").read_text().splitlines())
+
+
+def test_stopping_has_the_time_that_it_may_take() -> None:
+    node = yaml.safe_load((_CLUSTER / "compose.yml").read_text())["services"]["node1"]
+    unit = (_EXAMPLES / "imgsvc.service").read_text()
+    environments = {
+        node["stop_grace_period"]: node["environment"],
+        re.findall(r"^TimeoutStopSec=(.+)$", unit, re.MULTILINE)[0]: dict(
+            re.findall(r"^Environment=(\w+)=(.+)$", unit, re.MULTILINE)
+        ),
+    }
+    for limit, environment in environments.items():
+        server = Settings.load(environ=environment).server
+        assert server.drain_seconds > 0
+        needed = server.drain_seconds + 2 * server.shutdown_seconds + _CLOSING_SECONDS
+        assert int(limit.rstrip("s")) >= needed
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")

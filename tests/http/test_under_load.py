@@ -257,6 +257,18 @@ async def test_a_proxy_that_ends_tls_is_believed_only_where_it_is_trusted(tmp_pa
             for proto in ({}, {"X-Forwarded-Proto": "http"}):
                 reply = await call(proxy, "GET", "/1.0/account", headers=proto)
                 assert_failure(reply, 403, "https_required")
+        remaining = []
+        async with aiohttp.ClientSession(plain) as proxy:
+            for claimed in (
+                "198.51.100.1",
+                "198.51.100.2",
+            ):  # by the client; the proxy adds a line of its own
+                lines = [("X-Forwarded-Proto", "https"), ("X-Forwarded-For", claimed)]
+                reply = await call(
+                    proxy, "GET", "/healthz", headers=[*lines, ("X-Forwarded-For", "203.0.113.8")]
+                )
+                remaining.append(int(reply.headers["X-RateLimit-Remaining"]))
+        assert remaining[1] == remaining[0] - 1
     with running(tmp_path / "strict") as service:
         async with aiohttp.ClientSession(f"http://127.0.0.1:{service.port}") as stranger:
             reply = await call(stranger, "GET", "/1.0/account", headers={"X-Forwarded-Proto": "https"})

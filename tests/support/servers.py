@@ -23,17 +23,20 @@ _START_SECONDS = 60
 
 
 @contextmanager
-def postgresql() -> Iterator[str]:
+def postgresql(*, fsync: bool = False) -> Iterator[str]:
     """URL of a PostgreSQL server whose user may make databases."""
-    with restartable_postgresql() as (url, _):
+    with restartable_postgresql(fsync=fsync) as (url, _):
         yield url
 
 
 @contextmanager
-def restartable_postgresql() -> Iterator[tuple[str, Callable[[], None]]]:
-    """URL of a PostgreSQL server, and what ends it without warning and starts it again."""
+def restartable_postgresql(*, fsync: bool = False) -> Iterator[tuple[str, Callable[[], None]]]:
+    """URL of a PostgreSQL server, and what ends it without warning and starts it again.
+
+    With ``fsync`` it waits for the disk, as it does where it is used.
+    """
     initdb, postgres = _postgresql("initdb"), _postgresql("postgres")
-    with _folder() as folder, _free_port() as port:
+    with _folder() as folder, free_port() as port:
         data, who = folder / "data", _unprivileged(folder)
         environment = {**os.environ, "LC_ALL": "C.UTF-8"}
         make = [initdb, "--pgdata", data, "--username", _USER, "--auth", "trust", "--no-sync"]
@@ -42,7 +45,7 @@ def restartable_postgresql() -> Iterator[tuple[str, Callable[[], None]]]:
             "listen_addresses": "127.0.0.1",
             "port": port,
             "unix_socket_directories": "",
-            "fsync": "off",
+            "fsync": "on" if fsync else "off",
         }
         start = [postgres, "-D", data, *(f"--{name}={value}" for name, value in options.items())]
         with ExitStack() as stack:
@@ -60,10 +63,20 @@ def restartable_postgresql() -> Iterator[tuple[str, Callable[[], None]]]:
 def redis() -> Iterator[str]:
     """URL of a Redis server that keeps nothing."""
     server = requires.program("redis-server", "valkey-server")
-    with _folder() as folder, _free_port() as port:
+    with _folder() as folder, free_port() as port:
         start = [server, "--bind", "127.0.0.1", "--port", str(port), "--save", ""]
         with _running(start, port, signal.SIGTERM, cwd=folder):
             yield f"redis://127.0.0.1:{port}/0"
+
+
+@contextmanager
+def haproxy(configuration: str, port: int) -> Iterator[None]:
+    """HAProxy with the text of a configuration, in which it listens at a port."""
+    program = requires.program("haproxy", "/usr/sbin/haproxy")
+    with _folder() as folder:
+        (folder / "haproxy.cfg").write_text(configuration)
+        with _running([program, "-db", "-f", folder / "haproxy.cfg"], port, signal.SIGTERM, cwd=folder):
+            yield
 
 
 def _postgresql(name: str) -> str:
@@ -78,7 +91,8 @@ def _folder() -> Iterator[Path]:
 
 
 @contextmanager
-def _free_port() -> Iterator[int]:
+def free_port() -> Iterator[int]:
+    """A port that nobody listens at now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -1,0 +1,102 @@
+"""A service that is told to end: first it lets balancers know, then it finishes what runs."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from tests.http.calls import assert_failure, call, fetch, upload
+from tests.http.running import Service, await_start, start
+from tests.http.sources import serving
+from tests.support import encoded, photos
+
+pytestmark = pytest.mark.asyncio
+
+
+@asynccontextmanager
+async def ending(state: Path, settings: dict[str, object]) -> AsyncIterator[Service]:
+    """A service that the test ends."""
+    process = start(state, settings)
+    try:
+        yield await asyncio.to_thread(await_start, process, state)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+async def not_ready(service: Service) -> None:
+    """Wait until the service says, over a new connection, that it takes no more."""
+    async with service.client(key="") as client, asyncio.timeout(2):
+        while (reply := await call(client, "GET", "/readyz")).status == 200:
+            await asyncio.sleep(0.02)
+    assert_failure(reply, 503, "not_ready", "use another node")
+    assert int(reply.headers["Retry-After"]) > 0
+
+
+async def test_a_node_serves_on_while_it_is_no_longer_ready(tmp_path: Path) -> None:
+    large = photos.as_vips(photos.mosaic(2400, 1800)).jpegsave_buffer(Q=90)
+    async with ending(tmp_path / "state", {"server.drain_seconds": 3}) as service:
+        told = time.monotonic()
+        service.process.send_signal(signal.SIGTERM)
+        await not_ready(service)
+        slow = {"filter": {"blur": {"mode": "motion", "value": 100}}, "output": {"format": "png"}}
+        async with service.client() as client:
+            assert (await call(client, "GET", "/healthz")).status == 200
+            assert (await upload(client, encoded.jpeg().data)).status == 200
+            await asyncio.sleep(told + 2.7 - time.monotonic())
+            reply = await upload(client, large, slow)
+            assert (reply.status, reply.json["output"]["format"]) == (200, "png")
+        assert await asyncio.to_thread(service.process.wait, 30) == 0
+        assert time.monotonic() - told > 3
+        with pytest.raises(OSError, match="refused"):
+            socket.create_connection(("localhost", service.port), timeout=2)
+
+
+@pytest.mark.parametrize("again", [signal.SIGTERM, signal.SIGINT])
+async def test_a_second_signal_ends_the_waiting(again: signal.Signals, tmp_path: Path) -> None:
+    async with ending(tmp_path / "state", {"server.drain_seconds": 600}) as service:
+        service.process.send_signal(signal.SIGTERM)
+        await not_ready(service)
+        service.process.send_signal(again)
+        assert await asyncio.to_thread(service.process.wait, 20) == 0
+
+
+async def test_an_end_takes_no_longer_than_its_settings_allow(tmp_path: Path) -> None:
+    """Draining, then running requests, then asynchronous ones, of which none would finish by itself."""
+    asked = asyncio.Semaphore(0)
+
+    async def hang(request: web.Request) -> web.Response:
+        asked.release()
+        await asyncio.sleep(60)
+        return web.Response()
+
+    settings = {
+        "server.drain_seconds": 1,
+        "server.shutdown_seconds": 3,
+        "fetch.private_allowed": "127.0.0.1",
+        "fetch.total_seconds": 60,
+    }
+    async with (
+        serving({"/hang": hang}) as url,
+        ending(tmp_path / "state", settings) as service,
+        service.client() as client,
+    ):
+        assert (await fetch(client, f"{url}/hang", webhook={"url": f"{url}/receiver"})).status == 202
+        running = asyncio.create_task(fetch(client, f"{url}/hang"))
+        for _ in range(2):
+            await asyncio.wait_for(asked.acquire(), 10)
+        told = time.monotonic()
+        service.process.send_signal(signal.SIGTERM)
+        assert await asyncio.to_thread(service.process.wait, 30) == 0
+        assert 4 < time.monotonic() - told < 1 + 3 + 3 + 8
+        with suppress(aiohttp.ClientError):
+            await running
