@@ -160,8 +160,10 @@ def _posted(url: str, form: dict[str, str]) -> dict[str, str]:
 
 
 def main() -> None:
-    """Serve, and tell where; with the priority of everybody, so that who measures is not kept waiting."""
-    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    """Serve, and tell where; behind whoever measures with a priority of its own, and before all others."""
+    priority = os.sched_getparam(0).sched_priority
+    if priority > 1:
+        os.sched_setparam(0, os.sched_param(priority - 1))
     with PROVIDERS[sys.argv[1]]() as place:
         print(json.dumps(attrs.asdict(place)), flush=True)
         sys.stdin.read()
