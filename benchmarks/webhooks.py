@@ -163,7 +163,14 @@ async def listing_ms(client: aiohttp.ClientSession, there: Endpoint, database: P
         await asyncio.sleep(0.05)
     await asyncio.to_thread(_copy_records, database, id_, count)
     medians = []
-    for query in ({"limit": "100"}, {"status": "failed,scheduled"}, {"start": "2030-01-01T00:00:00Z"}):
+    queries: list[dict[str, str]] = [
+        {"limit": "100"},
+        {"offset": "10000"},
+        {"status": "failed,scheduled"},
+        {"status": "failed,delivered"},
+        {"start": "2030-01-01T00:00:00Z"},
+    ]
+    for query in queries:
         taken = []
         for _ in range(15):
             started = time.perf_counter()
@@ -271,7 +278,7 @@ def served(name: str, folder: Path) -> Iterator[list[Service]]:
         if name == "sqlite":
             yield [stack.enter_context(running(folder / name, settings))]
             return
-        settings["database.url"] = stack.enter_context(servers.postgresql())
+        settings["database.url"] = stack.enter_context(servers.postgresql(fsync=True))
         settings["temporary.url"] = (folder / "temporary").as_uri()
         settings["security.master_keys"] = new_master_key()
         nodes = [
