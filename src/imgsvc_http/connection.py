@@ -1,4 +1,4 @@
-"""What a client is told whose request is no HTTP that can be understood."""
+"""A client's connection: how it ends, and what is answered to what is no HTTP."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aiohttp.abc import AbstractStreamWriter
 from imgsvc_http.answers import failure
 from imgsvc_http.middleware import sign
 from imgsvc_http.ratelimit import RateLimiter
-from imgsvc_http.refusals import Refusal
+from imgsvc_http.refusals import Refusal, shutting_down
 
 _log = logging.getLogger(__name__)
 
@@ -22,11 +22,41 @@ _log = logging.getLogger(__name__)
 class Connection(web.RequestHandler):
     """A connection that answers in the shape of all errors, also before there is a request."""
 
-    __slots__ = ("_limiter",)
+    __slots__ = ("_ending", "_limiter")
 
     def __init__(self, server: web.Server, limiter: RateLimiter) -> None:
         super().__init__(server, loop=asyncio.get_running_loop(), access_log=_log)
         self._limiter = limiter
+        self._ending = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether it waits for a request."""
+        return self._waiter is not None and not self._waiter.done()
+
+    def finish(self) -> bool:
+        """End with the answer to the request that runs, or at once where there is none; whether it has."""
+        self._ending = True
+        if self.idle:
+            self.force_close()
+        unsent = self.transport is not None and self.transport.get_write_buffer_size() > 0
+        return self._force_close or (self._task_handler is None and not unsent)
+
+    def give_up(self) -> None:
+        """Answer that there is no time left to a request whose body is still coming in."""
+        request = self._current_request
+        if request is not None and not request.content.is_eof():
+            request.content.set_exception(shutting_down())
+
+    async def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        """Send an answer; it is the last one where the service ends."""
+        if self._ending:
+            resp.force_close()
+        if request.content.exception() is not None:
+            self._lingering_time = 0.0  # the rest of the body cannot be read
+        return await super().finish_response(request, resp, start_time)
 
     def handle_error(
         self,

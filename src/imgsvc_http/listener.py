@@ -10,8 +10,14 @@ from collections.abc import Callable
 
 from aiohttp import web
 
+from imgsvc_http.connection import Connection
+
 _HANDSHAKE = 0x16  # the first byte of every TLS connection
 _PATIENCE_SECONDS = 10
+_LOOKING_SECONDS = 0.05
+LAST_SECONDS = 1.0
+"""For answers to those who cannot be waited for."""
+
 _BACKLOG = 1024
 
 
@@ -26,7 +32,7 @@ class Listener(web.BaseSite):
         runner: web.BaseRunner,
         listening: socket.socket,
         tls: ssl.SSLContext,
-        connections: Callable[[web.Server], asyncio.Protocol],
+        connections: Callable[[web.Server], Connection],
     ) -> None:
         super().__init__(runner)
         self._tls = tls
@@ -55,6 +61,28 @@ class Listener(web.BaseSite):
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
         self._socket.close()
+
+    async def finish(self, seconds: float) -> None:
+        """Take no more connections, and give the requests that run so long, be their bodies still to come."""
+        await self.stop()
+        if not await self._finished(seconds):
+            for connection in self._open_connections():
+                connection.give_up()
+            await self._finished(LAST_SECONDS)
+
+    async def _finished(self, seconds: float) -> bool:
+        """Whether everything was answered in time."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while [item for item in self._open_connections() if not item.finish()]:
+                    await asyncio.sleep(_LOOKING_SECONDS)
+                return True
+        return False
+
+    def _open_connections(self) -> list[Connection]:
+        server = self._runner.server
+        found = [] if server is None else server.connections
+        return [connection for connection in found if isinstance(connection, Connection)]
 
     async def _accept(self) -> None:
         loop = asyncio.get_running_loop()

@@ -161,6 +161,18 @@ def overloaded(seconds: int) -> Refusal:
     )
 
 
+def not_ready(message: str) -> Refusal:
+    """A node that takes no requests."""
+    return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "not_ready", message, headers={"Retry-After": "5"})
+
+
+def shutting_down() -> Refusal:
+    """A body that is still coming in when the service ends."""
+    refusal = not_ready("The service is shutting down before the body has arrived: send the request again.")
+    refusal.headers["Connection"] = "close"
+    return refusal
+
+
 def idempotency_conflict() -> Refusal:
     """A key that was used for another request."""
     return Refusal(

@@ -17,7 +17,7 @@ from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.app import create_app
 from imgsvc_http.certificate import certificate_files, tls_context
 from imgsvc_http.connection import Connection
-from imgsvc_http.listener import Listener, listen
+from imgsvc_http.listener import LAST_SECONDS, Listener, listen
 from imgsvc_http.services import SERVICES, Services, now
 from imgsvc_http.settings import Settings
 from imgsvc_http.state import accounts, keys
@@ -61,7 +61,7 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
     settings.server.state_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     tls = tls_context(settings.server)
     app = create_app(settings)
-    runner = web.AppRunner(app, shutdown_timeout=settings.server.shutdown_seconds)
+    runner = web.AppRunner(app, shutdown_timeout=LAST_SECONDS)
     await runner.setup()
     told = _when_told_to_end()
     try:
@@ -76,6 +76,7 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
         app[SERVICES].stopping.set()
         await _drain(settings.server.drain_seconds, told)
         _log.info("Finishing what runs.")
+        await listener.finish(settings.server.shutdown_seconds)
     finally:
         await runner.cleanup()
 

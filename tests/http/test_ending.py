@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -100,3 +102,65 @@ async def test_an_end_takes_no_longer_than_its_settings_allow(tmp_path: Path) ->
         assert 4 < time.monotonic() - told < 1 + 3 + 3 + 8
         with suppress(aiohttp.ClientError):
             await running
+
+
+def form(picture: bytes, key: str) -> bytes:
+    """An upload as it goes over the wire."""
+    body = b'--x\r\nContent-Disposition: form-data; name="file"\r\n\r\n' + picture + b"\r\n--x--\r\n"
+    head = (
+        f"POST /1.0/upload HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n"
+        f"Content-Type: multipart/form-data; boundary=x\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+async def answer(reader: asyncio.StreamReader) -> tuple[int, str, dict[str, Any]]:
+    """The status, the headers and the JSON of all that comes until the connection ends."""
+    head, _, body = (await asyncio.wait_for(reader.read(), 20)).partition(b"\r\n\r\n")
+    return int(head.split()[1]), head.decode(), json.loads(body)
+
+
+async def test_a_body_that_is_still_coming_in_is_awaited(tmp_path: Path) -> None:
+    async with ending(tmp_path / "state", {}) as service:
+        raw = form(encoded.jpeg().data, service.key)
+        reader, writer = await asyncio.open_connection("localhost", service.port, ssl=service.tls)
+        idle, idle_writer = await asyncio.open_connection("localhost", service.port, ssl=service.tls)
+        writer.write(raw[:1000])
+        await asyncio.sleep(0.3)
+        service.process.send_signal(signal.SIGTERM)
+        assert await asyncio.wait_for(idle.read(), 2) == b""
+        await asyncio.sleep(0.5)
+        writer.write(raw[1000:])
+        status, head, document = await answer(reader)
+        assert (status, document["input"]["format"]) == (200, "jpg")
+        assert "Connection: close" in head
+        for open_writer in (writer, idle_writer):
+            open_writer.close()
+        assert await asyncio.to_thread(service.process.wait, 10) == 0
+        assert service.leftovers() == []
+
+
+async def test_a_body_that_comes_too_late_is_told_so(tmp_path: Path) -> None:
+    async with ending(tmp_path / "state", {"server.shutdown_seconds": 2}) as service:
+        raw = form(encoded.jpeg().data, service.key)
+        reader, writer = await asyncio.open_connection("localhost", service.port, ssl=service.tls)
+
+        async def drip() -> None:
+            writer.write(raw[:1000])
+            for at in range(1000, len(raw)):
+                writer.write(raw[at : at + 1])
+                await asyncio.sleep(0.05)
+
+        dripping = asyncio.create_task(drip())
+        await asyncio.sleep(0.3)
+        told = time.monotonic()
+        service.process.send_signal(signal.SIGTERM)
+        status, head, document = await answer(reader)
+        assert (status, document["error"]) == (503, "not_ready")
+        assert "send the request again" in document["message"]
+        assert "Connection: close" in head
+        assert 1.9 < time.monotonic() - told < 4
+        assert await asyncio.to_thread(service.process.wait, 10) == 0
+        dripping.cancel()
+        writer.close()
+        assert service.leftovers() == []

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
-
 from aiohttp import web
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from imgsvc_http import answers, schemas
-from imgsvc_http.refusals import Refusal
+from imgsvc_http.refusals import not_ready
 from imgsvc_http.routing import Reply, Route
 from imgsvc_http.services import services_of
 
@@ -23,18 +21,14 @@ async def ready(request: web.Request) -> web.StreamResponse:
     """The database answers, and the service is not about to end."""
     services = services_of(request)
     if services.stopping.is_set():
-        raise _not_ready("The service is shutting down: use another node.")
+        raise not_ready("The service is shutting down: use another node.")
     try:
         async with services.db.session() as session:
             await session.execute(text("SELECT 1"))
     except (OSError, SQLAlchemyError) as error:
-        raise _not_ready("The database does not answer: try again later.") from error
+        raise not_ready("The database does not answer: try again later.") from error
     services.workers.check_room()
     return answers.success().response()
-
-
-def _not_ready(message: str) -> Refusal:
-    return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "not_ready", message, headers={"Retry-After": "5"})
 
 
 _OK = {200: Reply(doc="It is.", contents={"application/json": schemas.SUCCESS})}
