@@ -9,20 +9,26 @@ from http import HTTPStatus
 from aiohttp import web
 
 from imgsvc_core.errors import ImgsvcError
-from imgsvc_http.answers import Answer
-from imgsvc_http.context import PRINCIPAL
+from imgsvc_http.answers import Answer, failure
+from imgsvc_http.context import PRINCIPAL, REQUEST_ID
 from imgsvc_http.refusals import Refusal, idempotency_conflict, still_running
+from imgsvc_http.routing import Parameter
 from imgsvc_http.services import now, services_of
 from imgsvc_http.state import idempotency
 
-HEADER = "Idempotency-Key"
+PARAMETER = Parameter(
+    name="Idempotency-Key",
+    where="header",
+    schema={"type": "string", "minLength": 1, "maxLength": 255},
+    doc="The same key and body give the same answer again.",
+)
 
 
 async def once(
     request: web.Request,
     parts: Callable[[], Awaitable[tuple[bytes, ...]]],
     work: Callable[[], Awaitable[Answer]],
-    failed: Callable[[Refusal], Answer],
+    failed: Callable[[Refusal], Answer] | None = None,
 ) -> Answer:
     """The answer of the work, or the one that was given before.
 
@@ -30,9 +36,10 @@ async def once(
         request: the request, whose header may carry a key.
         parts: what tells this request from others.
         work: gives the answer, or fails.
-        failed: the answer of a failure. Those that a repetition cannot change are kept as well.
+        failed: the answer of a failure, in JSON if nothing else is said. Those that a repetition cannot
+            change are kept as well.
     """
-    key = request.headers.get(HEADER)
+    key = request.headers.get(PARAMETER.name)
     if key is None:
         return await work()
     services = services_of(request)
@@ -53,7 +60,7 @@ async def once(
         if not _is_final(refusal.status):
             await idempotency.abandon(services.db, claim)
             raise
-        answer = failed(refusal)
+        answer = failed(refusal) if failed else failure(refusal, request[REQUEST_ID])
     except BaseException:
         await idempotency.abandon(services.db, claim)
         raise

@@ -2,51 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import time
-from collections.abc import AsyncIterator, Coroutine
-from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.stores import StoredObject, StoreSpec, open_store
+from imgsvc_http import quota
 from imgsvc_http.processing_request import ProcessingRequest
-from imgsvc_http.refusals import Refusal, quota_exceeded
+from imgsvc_http.refusals import Refusal
 from imgsvc_http.schemas import timestamp
 from imgsvc_http.services import Services, now
-from imgsvc_http.state import accounts, keyfiles, watermarks
+from imgsvc_http.state import keyfiles, watermarks
 from imgsvc_http.work import Done, Task
 
 IMAGES_PATH = "/1.0/images/"
-
-
-class Counter(Protocol):
-    """Counts one picture in a monthly quota."""
-
-    async def spend(self) -> bool:
-        """Count it; whether the quota left room for it."""
-
-    async def refund(self) -> None:
-        """Take it back, because it failed."""
-
-
-@attrs.frozen
-class _Count:
-    """Counts the picture of a call, which ends with it."""
-
-    services: Services
-    account_id: str
-    moment: datetime
-
-    async def spend(self) -> bool:
-        return await accounts.spend(self.services.db, self.account_id, self.moment)
-
-    async def refund(self) -> None:
-        await accounts.refund(self.services.db, self.account_id, self.moment)
 
 
 @attrs.frozen(kw_only=True)
@@ -68,7 +40,7 @@ async def process(
     fetch_ms: float = 0.0,
     accept: str | None = None,
     patient: bool = False,
-    counter: Counter | None = None,
+    counter: quota.Counter | None = None,
 ) -> Processed:
     """Process a source that lies in a file.
 
@@ -90,56 +62,15 @@ async def process(
         watermark=await _watermark(services, account_id, asked),
         accept=accept,
     )
-    counter = counter or _Count(services, account_id, now())
-    async with _counted(services, account_id, counter) as counting:
-        done = await _unless_refused(services.workers.process(task, patient=patient), counting)
+    counter = counter or quota.Once(services.db, account_id, now())
+    async with quota.counted(services, account_id, counter) as counting:
+        done = await quota.unless_refused(services.workers.process(task, patient=patient), counting)
         started = time.perf_counter()
         place = await _put(services, account_id, asked, done)
     store_ms = round(1000 * (time.perf_counter() - started), 3)
     timing = {"fetch": round(fetch_ms, 3), **done.timing, "store": store_ms}
     fields = {"input": done.input, "output": {**done.output, **place}, "timing": timing}
     return Processed(fields=fields, data=done.data, media_type=done.media_type)
-
-
-async def check_quota(services: Services, account_id: str) -> None:
-    """Refuse where nothing is left of the monthly quota of an account."""
-    quota = await accounts.usage(services.db, account_id, now())
-    if quota is None or quota.remaining == 0:
-        raise quota_exceeded(quota.total if quota else 0)
-
-
-@contextlib.asynccontextmanager
-async def _counted(
-    services: Services, account_id: str, counter: Counter
-) -> AsyncIterator[asyncio.Task[None]]:
-    """Count one picture beside the block, and take it back where the block fails."""
-
-    async def count() -> None:
-        if not await counter.spend():
-            await check_quota(services, account_id)
-            raise quota_exceeded(0)
-
-    counting = asyncio.create_task(count())
-    try:
-        yield counting
-    except BaseException:
-        await asyncio.wait([counting])
-        if counting.exception() is None:
-            await counter.refund()
-        raise
-
-
-async def _unless_refused(work: Coroutine[Any, Any, Done], counting: asyncio.Task[None]) -> Done:
-    """The outcome of the work, which is given up as soon as it turns out not to count."""
-    working = asyncio.create_task(work)
-    try:
-        await asyncio.wait([working, counting], return_when=asyncio.FIRST_EXCEPTION)
-        if not working.done() or not working.exception():
-            await counting
-        return await working
-    finally:
-        working.cancel()
-        await asyncio.wait([working])
 
 
 async def _put(services: Services, account_id: str, asked: ProcessingRequest, done: Done) -> dict[str, str]:

@@ -14,6 +14,7 @@ from aiohttp import web
 from imgsvc_core.stores import StorePool
 from imgsvc_core.workers import WorkerPool
 from imgsvc_http.fetching.client import Fetcher
+from imgsvc_http.quota import UnderWay
 from imgsvc_http.ratelimit import RateLimiter
 from imgsvc_http.receiving import IncomingFolder
 from imgsvc_http.settings import Settings
@@ -42,6 +43,7 @@ class Services:
     stores: StorePool
     incoming: IncomingFolder
     workers: Workers
+    under_way: UnderWay = attrs.field(factory=UnderWay)
     stopping: asyncio.Event = attrs.field(factory=asyncio.Event)
 
 
@@ -96,6 +98,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             incoming=IncomingFolder(settings.server.state_folder / "incoming"),
             workers=workers,
         )
+        if not db.is_shared:
+            await idempotency.release(db)
         await workers.warm_up()
         sweeper = asyncio.create_task(_sweep(services))
         stack.push_async_callback(_ended, sweeper)

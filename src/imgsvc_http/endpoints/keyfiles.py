@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from http import HTTPStatus
 from typing import Any
 
 from aiohttp import web
 
 from imgsvc_http import answers, refusals, schemas
+from imgsvc_http.answers import Answer
 from imgsvc_http.context import PRINCIPAL
 from imgsvc_http.forms import read_upload
+from imgsvc_http.once import PARAMETER, once
 from imgsvc_http.receiving import parse_json, read_json
 from imgsvc_http.routing import Body, Parameter, Reply, Route
 from imgsvc_http.schemas import timestamp
@@ -23,8 +26,16 @@ _MOST_BYTES = 100_000
 async def create(request: web.Request) -> web.StreamResponse:
     """Keep a keyfile, sent as a JSON body or as a form."""
     services, account_id = services_of(request), request[PRINCIPAL].account_id
-    made = await keyfiles.add(services.db, services.vault, account_id, await _document(request), now())
-    return answers.success(HTTPStatus.CREATED, keyfile=_shown(made)).response()
+    document = await _document(request)
+
+    async def parts() -> tuple[bytes, ...]:
+        return (json.dumps(document, sort_keys=True).encode(),)
+
+    async def work() -> Answer:
+        made = await keyfiles.add(services.db, services.vault, account_id, document, now())
+        return answers.success(HTTPStatus.CREATED, keyfile=_shown(made))
+
+    return (await once(request, parts, work)).response()
 
 
 async def list_all(request: web.Request) -> web.StreamResponse:
@@ -80,9 +91,10 @@ ROUTES = (
         summary="Upload a keyfile",
         tag="Keyfiles",
         scope="account",
+        parameters=(PARAMETER,),
         body=Body(contents={"application/json": _DOCUMENT, "multipart/form-data": schemas.form(None)}),
         replies={201: Reply(doc="The new keyfile, without its key.", contents=_ONE)},
-        failures=(400, 408, 413, 415, 422),
+        failures=(400, 408, 409, 413, 415, 422),
     ),
     Route(
         method="GET",

@@ -12,12 +12,12 @@ from typing import Any
 
 from aiohttp import web
 
-from imgsvc_http import answers, schemas
+from imgsvc_http import answers, quota, schemas
 from imgsvc_http.answers import Answer
 from imgsvc_http.context import BINARY, PRINCIPAL, REQUEST_ID
 from imgsvc_http.forms import read_upload
-from imgsvc_http.once import HEADER, once
-from imgsvc_http.pipeline import Processed, check_quota, process
+from imgsvc_http.once import PARAMETER, once
+from imgsvc_http.pipeline import Processed, process
 from imgsvc_http.processing_request import (
     ProcessingRequest,
     asks_for_binary,
@@ -104,7 +104,7 @@ def _asked(request: web.Request, services: Services, document: Any, *, fetching:
 async def _accept(request: web.Request, document: Any, path: Path | None, name: str) -> Answer:
     """Keep an asynchronous request durably, and answer its id."""
     webhooks, account_id = request.config_dict[WEBHOOKS], request[PRINCIPAL].account_id
-    await check_quota(services_of(request), account_id)
+    await quota.check(services_of(request).db, account_id, now())
     id_ = request[REQUEST_ID]
     source = None if path is None else await webhooks.sources.keep(path, id_, now())
     try:
@@ -152,7 +152,8 @@ def _canonical(document: Any) -> bytes:
 
 def _mode(request: web.Request) -> bytes:
     """What else decides the answer."""
-    return f"{request.get(BINARY)} {request.headers.get('Accept')}".encode("utf-8", "surrogateescape")
+    accept = request.headers.get("Accept", "") if request.get(BINARY) else "JSON"
+    return accept.encode("utf-8", "surrogateescape")
 
 
 def _digest(path: Path) -> bytes:
@@ -176,12 +177,7 @@ _REPLIES = {
 }
 _FAILURES = (400, 402, 408, 409, 413, 415, 422, 424, 500, 503)
 _PARAMETERS = (
-    Parameter(
-        name=HEADER,
-        where="header",
-        schema={"type": "string", "minLength": 1, "maxLength": 255},
-        doc="The same key and body give the same answer again.",
-    ),
+    PARAMETER,
     Parameter(
         name="X-Svc-Binary",
         where="header",

@@ -8,8 +8,10 @@ from http import HTTPStatus
 from aiohttp import web
 
 from imgsvc_http import answers, refusals, schemas
+from imgsvc_http.answers import Answer
 from imgsvc_http.context import PRINCIPAL
 from imgsvc_http.forms import read_upload
+from imgsvc_http.once import PARAMETER, once
 from imgsvc_http.routing import Body, Parameter, Reply, Route
 from imgsvc_http.schemas import timestamp
 from imgsvc_http.services import now, services_of
@@ -31,10 +33,17 @@ async def create(request: web.Request) -> web.StreamResponse:
             json_limit=limits.json_bytes,
             seconds=server.body_seconds,
         )
-        info = await services.workers.inspect(path, received.name)
         data = await asyncio.to_thread(path.read_bytes)
-    made = await watermarks.add(services.db, account_id, data, info, now())
-    return answers.success(HTTPStatus.CREATED, watermark=_shown(made)).response()
+
+        async def parts() -> tuple[bytes, ...]:
+            return (data, received.name.encode("utf-8", "surrogateescape"))
+
+        async def work() -> Answer:
+            info = await services.workers.inspect(path, received.name)
+            made = await watermarks.add(services.db, account_id, data, info, now())
+            return answers.success(HTTPStatus.CREATED, watermark=_shown(made))
+
+        return (await once(request, parts, work)).response()
 
 
 async def list_all(request: web.Request) -> web.StreamResponse:
@@ -79,9 +88,10 @@ ROUTES = (
         summary="Upload a watermark",
         tag="Watermarks",
         scope="account",
+        parameters=(PARAMETER,),
         body=Body(contents={"multipart/form-data": schemas.form(None)}),
         replies={201: Reply(doc="The new watermark.", contents=_ONE)},
-        failures=(400, 408, 413, 415, 422, 500, 503),
+        failures=(400, 408, 409, 413, 415, 422, 500, 503),
     ),
     Route(
         method="GET",

@@ -125,6 +125,11 @@ class Database:
             yield
 
     @property
+    def is_shared(self) -> bool:
+        """Whether other nodes may work with it, too."""
+        return self._direct is None
+
+    @property
     def insert(self) -> Callable[[type[Base]], sqlite.Insert | postgresql.Insert]:
         """Makes an INSERT that can have an ON CONFLICT clause."""
         return sqlite.insert if self.engine.dialect.name == "sqlite" else postgresql.insert

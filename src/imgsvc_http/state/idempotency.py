@@ -1,7 +1,7 @@
 """Answers kept for requests that come again with the same idempotency key.
 
 A request claims its key before it works, and then finishes or abandons it. A claim whose process died lapses
-after its lease.
+after its lease, or when the only process that there is starts again.
 """
 
 from __future__ import annotations
@@ -130,6 +130,13 @@ async def abandon(db: Database, fresh: Fresh) -> None:
     """Give a claim back, so that the request may be tried again."""
     async with db.transaction() as session:
         await session.execute(delete(AnswerRow).where(_is(fresh), AnswerRow.status.is_(None)))
+
+
+@whole
+async def release(db: Database) -> None:
+    """Void all claims, because nobody works on them: the process that did has died."""
+    async with db.transaction() as session:
+        await session.execute(delete(AnswerRow).where(AnswerRow.status.is_(None)))
 
 
 @whole
