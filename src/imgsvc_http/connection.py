@@ -20,14 +20,41 @@ _log = logging.getLogger(__name__)
 
 
 class Connection(web.RequestHandler):
-    """A connection that answers in the shape of all errors, also before there is a request."""
+    """A connection that answers in the shape of all errors, also before there is a request.
 
-    __slots__ = ("_ending", "_limiter")
+    Args:
+        server: what handles its requests.
+        limiter: counts what is no request.
+        header_seconds: how long its first request may take to arrive, up to the body.
+        idle_seconds: how long it waits for each further one.
+    """
 
-    def __init__(self, server: web.Server, limiter: RateLimiter) -> None:
-        super().__init__(server, loop=asyncio.get_running_loop(), access_log=_log)
+    __slots__ = ("_ending", "_header_seconds", "_limiter", "_unasked", "since")
+
+    def __init__(
+        self, server: web.Server, limiter: RateLimiter, *, header_seconds: float, idle_seconds: float
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        super().__init__(server, loop=loop, access_log=_log, keepalive_timeout=idle_seconds)
         self._limiter = limiter
+        self._header_seconds = header_seconds
+        self._unasked: asyncio.TimerHandle | None = None
         self._ending = False
+        self.since = loop.time()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._unasked = self._loop.call_later(self._header_seconds, self._drop_unasked)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        if self._unasked is not None:
+            self._unasked.cancel()
+        super().connection_lost(exc)
+
+    @property
+    def asked(self) -> bool:
+        """Whether a request has come."""
+        return self._request_count > 0
 
     @property
     def idle(self) -> bool:
@@ -42,11 +69,22 @@ class Connection(web.RequestHandler):
         unsent = self.transport is not None and self.transport.get_write_buffer_size() > 0
         return self._force_close or (self._task_handler is None and not unsent)
 
+    def drop(self) -> None:
+        """End without waiting for the client."""
+        transport = self.transport
+        self.force_close()
+        if transport is not None:
+            transport.abort()
+
     def give_up(self) -> None:
         """Answer that there is no time left to a request whose body is still coming in."""
         request = self._current_request
         if request is not None and not request.content.is_eof():
             request.content.set_exception(shutting_down())
+
+    def _drop_unasked(self) -> None:
+        if not self.asked:
+            self.drop()
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None

@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import resource
 import socket
 import ssl
 from collections.abc import Callable
+from functools import partial
+from operator import itemgetter
 
 from aiohttp import web
 
 from imgsvc_http.connection import Connection
 
 _HANDSHAKE = 0x16  # the first byte of every TLS connection
-_PATIENCE_SECONDS = 10
 _LOOKING_SECONDS = 0.05
 LAST_SECONDS = 1.0
 """For answers to those who cannot be waited for."""
 
 _BACKLOG = 1024
+_MANY = 100_000
 
 
 class Listener(web.BaseSite):
     """A site that looks at the first byte of a connection: TLS is spoken with those who speak it.
 
     The others reach the application as plain HTTP, which can tell them what is wrong.
+
+    Args:
+        runner: of the application.
+        listening: where connections come in.
+        tls: certificate and key.
+        connections: makes what handles one connection.
+        most: how many there may be; one more ends that which waits longest for a request, or is refused.
+        handshake_seconds: how long TLS may take to be agreed on.
     """
 
     def __init__(
@@ -33,13 +44,18 @@ class Listener(web.BaseSite):
         listening: socket.socket,
         tls: ssl.SSLContext,
         connections: Callable[[web.Server], Connection],
+        *,
+        most: int,
+        handshake_seconds: float,
     ) -> None:
         super().__init__(runner)
         self._tls = tls
         self._connections = connections
         self._socket = listening
         self._accepting: asyncio.Task[None] | None = None
-        self._opening: set[asyncio.Task[None]] = set()
+        self._most = most
+        self._handshake_seconds = handshake_seconds
+        self._opening: dict[asyncio.Task[None], float] = {}  # and when it began
 
     @property
     def name(self) -> str:
@@ -92,15 +108,40 @@ class Listener(web.BaseSite):
             except OSError:  # too many open files, or a client that has gone
                 await asyncio.sleep(0.1)
                 continue
+            if not self._make_room():
+                connection.close()
+                continue
             task = asyncio.create_task(self._open(connection))
-            self._opening.add(task)
-            task.add_done_callback(self._opening.discard)
+            self._opening[task] = loop.time()
+            task.add_done_callback(lambda done: self._opening.pop(done, None))
+
+    def _make_room(self) -> bool:
+        """Whether there is room for one more connection, for which the one that waits longest may end.
+
+        Those that never asked for anything end before those that did.
+        """
+        connections = self._open_connections()
+        if len(connections) + len(self._opening) < self._most:
+            return True
+        waiting: list[tuple[bool, float, Callable[[], object]]] = [
+            *((item.asked, item.since, item.drop) for item in connections if item.idle),
+            *((False, since, partial(self._cancel, task)) for task, since in self._opening.items()),
+        ]
+        if not waiting:
+            return False
+        _, _, end = min(waiting, key=itemgetter(0, 1))
+        end()
+        return True
+
+    def _cancel(self, task: asyncio.Task[None]) -> None:
+        del self._opening[task]
+        task.cancel()
 
     async def _open(self, connection: socket.socket) -> None:
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
-            async with asyncio.timeout(_PATIENCE_SECONDS):
+            async with asyncio.timeout(self._handshake_seconds):
                 first = await _first_byte(connection)
             server = self._runner.server
             if not first or server is None:
@@ -111,7 +152,8 @@ class Listener(web.BaseSite):
                 lambda: self._connections(server),
                 connection,
                 ssl=self._tls if secure else None,
-                ssl_handshake_timeout=_PATIENCE_SECONDS if secure else None,
+                ssl_handshake_timeout=self._handshake_seconds if secure else None,
+                ssl_shutdown_timeout=self._handshake_seconds if secure else None,
             )
         except BaseException as error:
             connection.close()
@@ -125,6 +167,12 @@ def listen(host: str, port: int) -> socket.socket:
     listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     listening.setblocking(False)
     return listening
+
+
+def most_connections() -> int:
+    """Half of the files that the process may open; the other half is for sources, stores and databases."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MANY if most == resource.RLIM_INFINITY else max(1, min(_MANY, most // 2))
 
 
 async def _first_byte(connection: socket.socket) -> bytes:

@@ -8,6 +8,7 @@ import gc
 import logging
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import attrs
@@ -17,7 +18,7 @@ from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.app import create_app
 from imgsvc_http.certificate import certificate_files, tls_context
 from imgsvc_http.connection import Connection
-from imgsvc_http.listener import LAST_SECONDS, Listener, listen
+from imgsvc_http.listener import LAST_SECONDS, Listener, listen, most_connections
 from imgsvc_http.services import SERVICES, Services, now
 from imgsvc_http.settings import Settings
 from imgsvc_http.state import accounts, keys
@@ -66,7 +67,20 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
     told = _when_told_to_end()
     try:
         limiter = app[SERVICES].limiter
-        listener = Listener(runner, listening, tls, lambda server: Connection(server, limiter))
+        server = settings.server
+        listener = Listener(
+            runner,
+            listening,
+            tls,
+            partial(
+                Connection,
+                limiter=limiter,
+                header_seconds=server.header_seconds,
+                idle_seconds=server.idle_seconds,
+            ),
+            most=server.connections or most_connections(),
+            handshake_seconds=server.header_seconds,
+        )
         gc.collect()
         gc.freeze()  # what lives as long as the process would hold everybody up at every collection
         await listener.start()

@@ -87,6 +87,24 @@ class Server:
         default=(),
     )
     header_prefix: str = setting(_HEADER, "How the service's own headers begin.", default="X-Svc")
+    header_seconds: float = setting(
+        Number(0.1, 3600),
+        "How long a new connection may take to agree on TLS, and again to send the head of its first request.",
+        unit="s",
+        default=10,
+    )
+    idle_seconds: float = setting(
+        Number(0.1, 86_400),
+        "How long a connection stays open for its next request; longer than a proxy in front keeps it.",
+        unit="s",
+        default=75,
+    )
+    connections: int = setting(
+        Integer(0, 10**6),
+        "Open connections; one more ends that which waits longest for a request, or is refused. "
+        "Half of the files that the process may open when 0.",
+        default=0,
+    )
     body_seconds: float = setting(
         Number(0.1, 3600), "How long the body of a request may take to arrive.", unit="s", default=60
     )
