@@ -89,7 +89,7 @@ class Server:
     header_prefix: str = setting(_HEADER, "How the service's own headers begin.", default="X-Svc")
     header_seconds: float = setting(
         Number(0.1, 3600),
-        "How long a new connection may take to agree on TLS, and again to send the head of its first request.",
+        "How long a new connection may take to agree on TLS, and again for the head of its first request.",
         unit="s",
         default=10,
     )

@@ -155,7 +155,8 @@ def test_automatic_formats() -> None:
     photo = as_vips(astronaut()).jpegsave_buffer()
     assert imgsvc.process(photo, request, accept="image/avif,image/webp,*/*").output.format == "avif"
     assert imgsvc.process(photo, request, accept="image/webp,*/*;q=0.8").output.format == "webp"
-    assert imgsvc.process(photo, request, accept="image/png").output.format == "jpg"
+    assert imgsvc.process(photo, request, accept="image/png").output.format == "png"
+    assert imgsvc.process(photo, request, accept="image/avif;q=0,image/png").output.format == "png"
     both = [len(imgsvc.process(photo, {"output": {"format": name}}).data or b"") for name in ("webp", "jpg")]
     assert imgsvc.process(photo, request).output.bytes == min(both)
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.table import FORMATS, Format, by_suffix
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.spec import Output
 
 _PROGRESSIVE = {None: None, "progressive": True, "baseline": False}
+_WIDESPREAD = ("jpg", "png", "gif")  # what every client shows
+_PALETTES = ("gif",)
+_WEIGHT = re.compile(r"0(\.\d{0,3})?|1(\.0{0,3})?", re.ASCII)
 
 
 def candidates(
@@ -16,7 +22,7 @@ def candidates(
     """The formats to write; with several, the smallest file is taken.
 
     The request decides, then the suffix of the target, then the format of the source. ``auto`` takes what an
-    HTTP ``Accept`` header allows, best first, and without one the smaller of what every browser shows.
+    HTTP ``Accept`` header allows and prefers, and without one the smaller of what every browser shows.
     """
     if output.format == "auto":
         return _smallest_suitable(info, accept, alpha=alpha)
@@ -43,11 +49,42 @@ def settings_for(row: Format, output: Output) -> SaveSettings:
 
 
 def _smallest_suitable(info: ImageInfo, accept: str | None, *, alpha: bool) -> tuple[Format, ...]:
-    classic = "gif" if info.animated else "png" if alpha else "jpg"
+    classic = FORMATS["gif" if info.animated else "png" if alpha else "jpg"]
     if accept is None:
-        return FORMATS["webp"], FORMATS[classic]
-    accepted = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
-    modern = [name for name in ("avif", "webp") if FORMATS[name].media_type in accepted]
-    if info.animated:
-        modern = [name for name in modern if FORMATS[name].animation]
-    return (FORMATS[modern[0] if modern else classic],)
+        return FORMATS["webp"], classic
+    widespread = [FORMATS[name] for name in _WIDESPREAD]
+    ordered = dict.fromkeys([FORMATS["avif"], FORMATS["webp"], classic, *widespread, FORMATS["apng"]])
+    weights = _weights(accept)
+    acceptable = {row: weight for row in ordered if (weight := _weight(row, weights)) > 0}
+
+    def rank(row: Format) -> tuple[bool, bool, bool, float]:
+        """What the picture needs comes first, then what the client prefers."""
+        keeps_motion, keeps_alpha = row.animation or not info.animated, row.alpha or not alpha
+        return keeps_motion, keeps_alpha, row.name not in _PALETTES or row is classic, acceptable[row]
+
+    if acceptable:
+        return (max(acceptable, key=rank),)
+    refused = {range_ for range_, weight in weights.items() if weight == 0}
+    bearable = [row for row in (classic, *widespread, *ordered) if row.media_type not in refused]
+    return ((*bearable, classic)[0],)
+
+
+def _weight(row: Format, weights: Mapping[str, float]) -> float:
+    """How much a client wants a format: as the most specific of its ranges says (RFC 9110, 12.5.1).
+
+    Ranges such as ``*/*`` come from clients that know nothing of newer formats, and do not stand for them.
+    """
+    ranges = (row.media_type, *(("image/*", "*/*") if row.name in _WIDESPREAD else ()))
+    return next((weights[range_] for range_ in ranges if range_ in weights), 0.0)
+
+
+def _weights(accept: str) -> dict[str, float]:
+    """The ranges of an ``Accept`` header with their weights; a range whose weight is none is left out."""
+    weights: dict[str, float] = {}
+    for item in accept.lower().split(","):
+        range_, *parameters = (part.strip() for part in item.split(";"))
+        given = [text.removeprefix("q=") for text in parameters if text.startswith("q=")]
+        weight = given[0] if given else "1"
+        if _WEIGHT.fullmatch(weight):
+            weights[range_] = float(weight)
+    return weights
