@@ -15,6 +15,7 @@ from imgsvc_core.errors import (
     TimeLimitExceeded,
 )
 from imgsvc_core.info import ImageInfo
+from imgsvc_core.spec.declare import shown
 
 
 def _check_positive(_limits: Limits, field: attrs.Attribute[Any], value: object) -> None:
@@ -23,7 +24,7 @@ def _check_positive(_limits: Limits, field: attrs.Attribute[Any], value: object)
         return
     if isinstance(value, bool) or not isinstance(value, kinds) or not 0 < value < float("inf"):
         expected = "number" if float in kinds else "integer"
-        message = f"Limits '{field.name}' parameter must be a positive {expected} or null, got {value!r}"
+        message = f"Limits '{field.name}' parameter must be a positive {expected} or null, got {shown(value)}"
         raise SpecError([Problem(field.name, message)])
 
 

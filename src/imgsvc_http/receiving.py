@@ -25,6 +25,7 @@ from imgsvc_http.refusals import (
 
 _QUICK_BYTES = 1 << 14  # JSON that is parsed in less than a millisecond
 _MOST_OBJECTS = 1000
+_MOST_DIGITS = 4000
 
 
 class IncomingFolder:
@@ -67,7 +68,11 @@ async def read_body(request: web.Request, *, limit: int, seconds: float) -> byte
 
 
 async def parse_json(body: bytes) -> Any:
-    """JSON values, strictly: no repeated keys, no NaN."""
+    """JSON values, strictly: no repeated keys.
+
+    NaN and infinities are let through, for what reads the values to refuse them with their paths; so are integers
+    of any length, cut to a length at which they still lie outside of every range.
+    """
     return await asyncio.to_thread(_parsed, body) if len(body) > _QUICK_BYTES else _parsed(body)
 
 
@@ -81,7 +86,7 @@ def _parsed(body: bytes) -> Any:
 
     try:
         text = body.decode("utf-8-sig")
-        document = json.loads(text, object_pairs_hook=checked, parse_constant=_no_constant)
+        document = json.loads(text, object_pairs_hook=checked, parse_int=_integer)
         if "\\u" in text:
             json.dumps(document, ensure_ascii=False).encode()  # finds halves of surrogate pairs
     except RecursionError:
@@ -133,5 +138,5 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return document
 
 
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON value")
+def _integer(digits: str) -> int:
+    return int(digits[:_MOST_DIGITS])  # Python converts no more than 4,300

@@ -297,14 +297,45 @@ class TestRequest:
         failure = assert_failure(reply, 422, "invalid_parameter", word)
         assert [error["path"] for error in failure["errors"]] == [path]
 
-    @pytest.mark.parametrize(
-        "body", [b"", b"{", b"[1,]", b'{"a": NaN}', b'{"url": 1, "url": 2}', b"\xff\xfe"]
-    )
+    @pytest.mark.parametrize("body", [b"", b"{", b"[1,]", b'{"url": 1, "url": 2}', b"\xff\xfe"])
     async def test_a_body_that_is_no_json_is_400(self, body: bytes, client: aiohttp.ClientSession) -> None:
         """Malformed JSON is told from wrong parameters."""
         headers = {"Content-Type": "application/json"}
         reply = await call(client, "POST", "/1.0/fetch", data=body, headers=headers)
         assert_failure(reply, 400, "invalid_json", "valid JSON")
+
+    @pytest.mark.parametrize(
+        "number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 5000, "-" + "9" * 5000]
+    )
+    @pytest.mark.parametrize("way", ["fetch", "upload"])
+    async def test_numbers_outside_of_every_range_are_named(
+        self, way: str, number: str, client: aiohttp.ClientSession
+    ) -> None:
+        """NaN, infinities and integers of any length are wrong parameters, all told at once."""
+        text = (
+            '{"adjust": {"hue": #, "opacity": #}, "scale": {"size": #}, "limits": {"seconds": #, "frames": #}, '
+            '"webhook": {"url": #, "delay": #}, "store": {"provider": "aws", "key": #}, "filter": #, "#": 1%s}'
+        ).replace("#", number)
+        if way == "fetch":
+            body = text % (', "url": #, "headers": {"a": #}'.replace("#", number))
+            reply = await call(
+                client, "POST", "/1.0/fetch", data=body, headers={"Content-Type": "application/json"}
+            )
+        else:
+            form = aiohttp.FormData(default_to_multipart=True)
+            form.add_field("data", text % "")
+            form.add_field("file", b"x", filename="photo.jpg")
+            reply = await call(client, "POST", "/1.0/upload", data=form)
+        failure = assert_failure(reply, 422, "invalid_parameter")
+        told = {error["path"]: error["message"] for error in failure["errors"]}
+        assert {
+            "adjust.hue", "adjust.opacity", "scale.size", "webhook.url", "webhook.delay", "store.key", "filter",
+        } <= told.keys()  # fmt: skip
+        assert ({"limits.seconds", "limits.frames"} <= told.keys()) is (not number.isdigit())
+        assert ({"url", "headers"} <= told.keys()) is (way == "fetch")
+        for message in told.values():
+            assert len(message) < 400
+        assert "got" in told["adjust.hue"]
 
     async def test_a_body_that_is_not_encoded_as_it_says_is_400(self, client: aiohttp.ClientSession) -> None:
         """A body that cannot be decoded is the client's mistake, in JSON and in forms."""

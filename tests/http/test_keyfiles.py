@@ -103,6 +103,7 @@ async def test_nothing_shows_or_stores_the_key(
         ({"token_uri": "https://evil.example/token"}, {"token_uri"}),
         ({"token_uri": "http://oauth2.googleapis.com/token"}, {"token_uri"}),
         ({"token_uri": "https://oauth2.googleapis.com/token/"}, {"token_uri"}),
+        ({"note": [float("nan")], "number": float("inf")}, {"note", "number"}),
         (dict.fromkeys(KEYFILE), {"type", "client_email", "private_key", "token_uri"}),
     ],
 )

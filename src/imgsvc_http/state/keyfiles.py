@@ -131,6 +131,11 @@ def _problems(document: Mapping[Any, Any]) -> Iterator[Problem]:
         yield _problem("private_key", "an RSA private key of at most 4096 bits in PEM")
     if document.get("token_uri") != TOKEN_URI:
         yield _problem("token_uri", f"'{TOKEN_URI}'")
+    for name, value in document.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except ValueError:
+            yield _problem(str(name)[:60], "free of NaN and infinities")
 
 
 def _problem(name: str, expected: str) -> Problem:
