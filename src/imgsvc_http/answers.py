@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -15,6 +16,7 @@ from imgsvc_http.refusals import Refusal
 
 _IN_PIECES = 1 << 18
 _MOST_HEADER_BYTES = 7_000
+_SURROGATE = re.compile("[\ud800-\udfff]")
 # Given up first, where a header would become too long for servers between here and the client.
 _EXTRAS = (("errors",), ("output", "faces"), ("input", "delays"), ("output", "delays"))
 
@@ -61,11 +63,19 @@ def describe(refusal: Refusal, request_id: str) -> dict[str, Any]:
         "code": refusal.status.value,
         "id": request_id,
         "error": refusal.slug,
-        "message": refusal.message,
+        "message": _readable(refusal.message),
     }
     if refusal.problems:
-        described["errors"] = [attrs.asdict(problem) for problem in refusal.problems]
+        described["errors"] = [
+            {"path": _readable(problem.path), "message": _readable(problem.message)}
+            for problem in refusal.problems
+        ]
     return described
+
+
+def _readable(text: str) -> str:
+    """Text in Unicode: bytes of a header that are no UTF-8 come as halves of surrogate pairs."""
+    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _json(

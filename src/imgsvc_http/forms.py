@@ -115,7 +115,13 @@ async def _events(request: web.Request, limit: int) -> AsyncIterator[MultipartSe
                 for event in parser.parse(chunk):
                     yield event
     except MultipartError as error:
-        raise invalid_multipart(str(error).partition("\n")[0][:200] or "it is broken") from error
+        raise invalid_multipart(_reason(error)) from error
+
+
+def _reason(error: MultipartError) -> str:
+    if any(isinstance(item, UnicodeError) for item in error.args):
+        return "a header of its parts is no text in UTF-8"
+    return str(error).partition("\n")[0][:200] or "it is broken"
 
 
 def _filename(segment: MultipartSegment) -> str:

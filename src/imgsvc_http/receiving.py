@@ -70,8 +70,8 @@ async def read_body(request: web.Request, *, limit: int, seconds: float) -> byte
 async def parse_json(body: bytes) -> Any:
     """JSON values, strictly: no repeated keys.
 
-    NaN and infinities are let through, for what reads the values to refuse them with their paths; so are integers
-    of any length, cut to a length at which they still lie outside of every range.
+    NaN and infinities are let through, for what reads the values to refuse them with their paths; so are
+    integers of any length, cut to a length at which they still lie outside of every range.
     """
     return await asyncio.to_thread(_parsed, body) if len(body) > _QUICK_BYTES else _parsed(body)
 

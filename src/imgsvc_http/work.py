@@ -132,6 +132,7 @@ def process(task: Task, threads: int) -> Done:
 
 def check(source: Path, name: str) -> ImageInfo:
     """In a worker: the facts of a picture, found good by decoding it small."""
-    info = imgsvc.inspect(source, digest=True)
-    imgsvc.process(source, {"resize": {"width": 64, "height": 64, "upscale": False}}, name=name)
-    return attrs.evolve(info, name=name)
+    data = source.read_bytes()
+    info = imgsvc.inspect(data, name=name, digest=True)
+    imgsvc.process(data, {"resize": {"width": 64, "height": 64, "upscale": False}}, name=name)
+    return info

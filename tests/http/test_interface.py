@@ -313,8 +313,9 @@ class TestRequest:
     ) -> None:
         """NaN, infinities and integers of any length are wrong parameters, all told at once."""
         text = (
-            '{"adjust": {"hue": #, "opacity": #}, "scale": {"size": #}, "limits": {"seconds": #, "frames": #}, '
-            '"webhook": {"url": #, "delay": #}, "store": {"provider": "aws", "key": #}, "filter": #, "#": 1%s}'
+            '{"adjust": {"hue": #, "opacity": #}, "scale": {"size": #}, "limits": {"seconds": #, "frames": #}'
+            ', "webhook": {"url": #, "delay": #}, "store": {"provider": "aws", "key": #}, "filter": #'
+            ', "#": 1%s}'
         ).replace("#", number)
         if way == "fetch":
             body = text % (', "url": #, "headers": {"a": #}'.replace("#", number))
@@ -329,7 +330,8 @@ class TestRequest:
         failure = assert_failure(reply, 422, "invalid_parameter")
         told = {error["path"]: error["message"] for error in failure["errors"]}
         assert {
-            "adjust.hue", "adjust.opacity", "scale.size", "webhook.url", "webhook.delay", "store.key", "filter",
+            "adjust.hue", "adjust.opacity", "scale.size", "webhook.url", "webhook.delay", "store.key",
+            "filter",
         } <= told.keys()  # fmt: skip
         assert ({"limits.seconds", "limits.frames"} <= told.keys()) is (not number.isdigit())
         assert ({"url", "headers"} <= told.keys()) is (way == "fetch")
