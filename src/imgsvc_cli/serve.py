@@ -49,7 +49,7 @@ def serve(
     try:
         import asyncio
 
-        from imgsvc_http.serve import Greeting
+        from imgsvc_http.serve import Greeting, event_loop
         from imgsvc_http.serve import serve as run
         from imgsvc_http.settings import render
     except ImportError as error:
@@ -69,4 +69,5 @@ def serve(
             click.echo(f"Your API key, shown only now: {greeting.key}")
         click.echo(f"Try it from another terminal:\n\n  {greeting.command}\n")
 
-    asyncio.run(run(settings, greet))
+    with asyncio.Runner(loop_factory=event_loop) as runner:
+        runner.run(run(settings, greet))

@@ -95,6 +95,15 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
         await runner.cleanup()
 
 
+def event_loop() -> asyncio.AbstractEventLoop:
+    """The fastest loop that there is for this system."""
+    try:
+        from uvloop import new_event_loop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return new_event_loop()
+
+
 async def first_key(services: Services) -> str | None:
     """The secret of a new key of a new account, where there is no account yet."""
     async with services.db.alone():

@@ -17,7 +17,7 @@ from pathlib import Path
 import attrs
 
 from imgsvc_http import Settings
-from imgsvc_http.serve import Greeting, serve
+from imgsvc_http.serve import Greeting, event_loop, serve
 from imgsvc_http.settings import Server, Workers
 
 _TICK_SECONDS = 0.01
@@ -109,4 +109,5 @@ async def main(state: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1])))
+    with asyncio.Runner(loop_factory=event_loop) as runner:
+        runner.run(main(Path(sys.argv[1])))
