@@ -47,8 +47,8 @@ def create_account(
         account = await accounts.create(
             db,
             company=company,
-            plan=plan or default.plan,
-            period=period or default.period,
+            plan=default.plan if plan is None else plan,
+            period=default.period if period is None else period,
             quota=default.quota if quota is None else quota,
             now=_now(),
         )

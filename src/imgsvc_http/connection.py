@@ -10,11 +10,12 @@ from typing import Any
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http_exceptions import ContentEncodingError
 
 from imgsvc_http.answers import failure
 from imgsvc_http.middleware import sign
 from imgsvc_http.ratelimit import RateLimiter
-from imgsvc_http.refusals import Refusal, shutting_down
+from imgsvc_http.refusals import Refusal, shutting_down, unsupported_encoding
 
 _log = logging.getLogger(__name__)
 
@@ -111,6 +112,8 @@ class Connection(web.RequestHandler):
             _log.error("%s failed.", request_id, exc_info=exc)
             text = f"An unexpected error occurred. Report it with the id {request_id}."
             refusal = Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", text)
+        elif isinstance(exc, ContentEncodingError):
+            refusal = unsupported_encoding()
         else:
             _log.debug("%s is no valid HTTP: %s", request_id, exc)
             text = "The request must be valid HTTP/1.1: its first line, a header or its body cannot be read."

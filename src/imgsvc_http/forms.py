@@ -33,22 +33,25 @@ class Upload:
 
 
 async def read_upload(
-    request: web.Request, into: Path, *, limit: int, json_limit: int, seconds: float
+    request: web.Request, into: Path, *, limit: int, json_limit: int | None, seconds: float
 ) -> Upload:
-    """A form with the parts ``file`` and, before or after it, ``data``.
+    """A form with the part ``file`` and, before or after it where there is a ``json_limit``, ``data``.
 
     Raises a `Refusal` for what is no such form.
     """
     if request.content_type not in _KINDS:
         raise unsupported_media_type("multipart/form-data", request.headers.get("Content-Type", ""))
-    check_announced(request, limit + json_limit + _MOST_FRAMING_BYTES, "The form")
+    most = limit + (json_limit or 0) + _MOST_FRAMING_BYTES
+    check_announced(request, most, "The form")
     await invite(request)
     parts: dict[str, _Part] = {}
     data = io.BytesIO()
     async with arriving(seconds):
         with into.open("xb") as file:
-            places = {"file": _Place(file, limit), "data": _Place(data, json_limit)}
-            async for event in _events(request, limit + json_limit + _MOST_FRAMING_BYTES):
+            places = {"file": _Place(file, limit)}
+            if json_limit is not None:
+                places["data"] = _Place(data, json_limit)
+            async for event in _events(request, most):
                 if isinstance(event, MultipartSegment):
                     part = _Part.of(event, places)
                     if part.name in parts:
@@ -75,9 +78,7 @@ class _Part:
             raise invalid_multipart("it has a form within the form")
         if segment.name not in expected:
             names = " and ".join(f"'{name}'" for name in expected)
-            raise invalid_multipart(
-                f"it has a part '{(segment.name or '')[:60]}'; expected the parts {names}"
-            )
+            raise invalid_multipart(f"it has a part '{(segment.name or '')[:60]}'; expected {names}")
         for header in ("Content-Transfer-Encoding", "Content-Encoding"):
             encoding = (segment.header(header) or "binary").strip().lower()
             if encoding not in _AS_IT_IS:

@@ -17,6 +17,7 @@ from imgsvc_core.spec.kinds import Choice, Integer, Text
 from imgsvc_core.spec.parsing import parse, parse_operation, unknown_key
 from imgsvc_core.spec.schema import operation_schema, request_object
 from imgsvc_core.stores import StoreSpec, parse_store, store_schema
+from imgsvc_http.fetching.social import is_social
 
 
 @attrs.frozen
@@ -147,6 +148,9 @@ def parse_request(
         except SpecError as error:
             problems.extend(attrs.evolve(problem, path="url") for problem in error.problems)
         headers = part("headers", _headers, {})
+        if headers and url is not None and is_social(url):
+            message = "Fetch 'headers' parameter must not be given with a social profile picture"
+            problems.append(Problem("headers", message))
     own = SERVICE_KEYS if fetching else tuple(key for key in SERVICE_KEYS if key not in _FETCH_ONLY)
     rest = {key: value for key, value in document.items() if key not in own}
     spec = Spec()

@@ -16,10 +16,12 @@ from aiohttp import HttpVersion11, web
 
 from imgsvc_http.context import INVITED
 from imgsvc_http.refusals import (
+    ENCODINGS,
     body_too_large,
     body_too_slow,
     broken_body,
     invalid_json,
+    unsupported_encoding,
     unsupported_media_type,
 )
 
@@ -111,7 +113,10 @@ async def arriving(seconds: float) -> AsyncIterator[None]:
 
 
 def check_announced(request: web.Request, limit: int, what: str) -> None:
-    """Refuse a body that says that it is larger than the limit."""
+    """Refuse a body that says that it is larger than the limit, or compressed in a way that is not known."""
+    encoding = request.headers.get("Content-Encoding", "").strip().lower()
+    if encoding not in ("", "identity", *ENCODINGS):
+        raise unsupported_encoding(encoding)
     if request.content_length is not None and request.content_length > limit:
         raise body_too_large(what, limit)
 

@@ -8,6 +8,9 @@ from http import HTTPStatus
 from imgsvc_core.errors import ImgsvcError, Problem, SpecError
 from imgsvc_http.statuses import status_of
 
+ENCODINGS = ("gzip", "deflate")
+"""How bodies may be compressed."""
+
 
 class Refusal(Exception):
     """A request that is not done: its status, a stable slug, and one sentence for people."""
@@ -87,6 +90,17 @@ def unsupported_media_type(expected: str, got: str) -> Refusal:
         HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
         "unsupported_media_type",
         f"The Content-Type header must be {expected}, got '{got[:80]}'.",
+    )
+
+
+def unsupported_encoding(got: str = "") -> Refusal:
+    """A body that is compressed in another way."""
+    shown = f"'{got[:80]}'" if got else "another"
+    return Refusal(
+        HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+        "unsupported_encoding",
+        f"The Content-Encoding header must be {' or '.join(ENCODINGS)} or left out, got {shown}.",
+        headers={"Accept-Encoding": ", ".join(ENCODINGS), "Connection": "close"},
     )
 
 

@@ -211,6 +211,8 @@ def test_a_settings_file_is_used(imgsvc: Callable[..., Any], tmp_path: Path) -> 
             ["accounts", "create", "A\x07"],
             "Account 'company' parameter must be 1 to 200 printable characters",
         ),
+        (["accounts", "create", "Acme", "--plan", ""], "Account 'plan' parameter must be 1 to 200 printable"),
+        (["accounts", "create", "Acme", "--period", ""], "Account 'period' parameter must be 1 to 200"),
         (["keys", "create", "x", "--scope", "root"], "'root' is not one of"),
         (["accounts", "list", "--set", "server.port"], "must be NAME=VALUE"),
         (["accounts", "list", "--set", "server.prot=1"], "did you mean 'server.port'?"),

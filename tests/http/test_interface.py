@@ -349,6 +349,35 @@ class TestRequest:
             reply = await call(client, "POST", path, data=b"no gzip", headers=headers)
             assert_failure(reply, 400, "broken_body", "Content-Encoding")
 
+    @pytest.mark.parametrize("encoding", ["foo", "br", "zstd", "gzip, gzip"])
+    @pytest.mark.parametrize("path", ["/1.0/fetch", "/1.0/upload"])
+    async def test_unknown_encodings_of_bodies_are_415(
+        self, path: str, encoding: str, client: aiohttp.ClientSession
+    ) -> None:
+        """A body that is encoded in an unknown way is not read as it is."""
+        kind = "application/json" if path == "/1.0/fetch" else "multipart/form-data; boundary=x"
+        headers = {"Content-Type": kind, "Content-Encoding": encoding}
+        reply = await call(client, "POST", path, data=b"{}", headers=headers)
+        assert_failure(reply, 415, "unsupported_encoding", "gzip or deflate")
+        assert reply.headers["Accept-Encoding"] == "gzip, deflate"
+
+    @pytest.mark.parametrize("url", ["github:octocat", "gravatar:a@b.example"])
+    async def test_headers_do_not_go_with_profile_pictures(
+        self, url: str, client: aiohttp.ClientSession
+    ) -> None:
+        """Headers would reach a platform of the service's choice, with its own token."""
+        reply = await fetch(client, url, headers={"X-A": "1"})
+        failure = assert_failure(reply, 422, "invalid_parameter", "social profile picture")
+        assert [error["path"] for error in failure["errors"]] == ["headers"]
+
+    async def test_forms_of_watermarks_and_keyfiles_hold_a_file_alone(
+        self, client: aiohttp.ClientSession, photo: bytes
+    ) -> None:
+        """A document that would change nothing is refused."""
+        for path in ("/1.0/watermarks", "/1.0/keyfiles"):
+            reply = await upload(client, photo, {"opacity": 0.5}, path=path)
+            assert_failure(reply, 400, "invalid_multipart", "a part 'data'; expected 'file'")
+
     @pytest.mark.parametrize("body", [b"[]", b"null", b'"x"', b"1"])
     async def test_the_body_is_an_object(self, body: bytes, client: aiohttp.ClientSession) -> None:
         """Other JSON values are no request."""

@@ -67,7 +67,7 @@ async def _document(request: web.Request) -> Any:
     if request.content_type == "application/json":
         return await read_json(request, limit=_MOST_BYTES, seconds=seconds)
     with services.incoming.path() as path:
-        await read_upload(request, path, limit=_MOST_BYTES, json_limit=_MOST_BYTES, seconds=seconds)
+        await read_upload(request, path, limit=_MOST_BYTES, json_limit=None, seconds=seconds)
         return await parse_json(path.read_bytes())
 
 

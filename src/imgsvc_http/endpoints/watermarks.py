@@ -30,7 +30,7 @@ async def create(request: web.Request) -> web.StreamResponse:
             request,
             path,
             limit=min(limits.source_bytes or _MOST_BYTES, _MOST_BYTES),
-            json_limit=limits.json_bytes,
+            json_limit=None,
             seconds=server.body_seconds,
         )
         data = await asyncio.to_thread(path.read_bytes)
