@@ -25,6 +25,8 @@ from imgsvc_core.spec.kinds import Boolean, Integer, Number
 MASK = "********"
 _METADATA_KEY = "imgsvc_setting"
 _NONE = "none"
+_WEB = ("http", "https")
+_HOST_NAME = re.compile(r"[\w-]{1,63}(\.[\w-]{1,63})*\.?")
 
 
 class Kind(Protocol):
@@ -87,21 +89,28 @@ class FilePath:
 
 @attrs.frozen
 class Url:
-    """A URL of one of some schemes, of any scheme where none is named; empty is fine where ``optional``."""
+    """A URL of one of some schemes, of any scheme where none is named; empty is fine where ``optional``.
+
+    It has to hold the text ``holding``.
+    """
 
     schemes: tuple[str, ...] = ()
     optional: bool = False
+    holding: str = ""
 
     @property
     def expectation(self) -> str:
         heads = f" that begins with {' or '.join(f'{name}://' for name in self.schemes)}"
-        return "URL" + (heads if self.schemes else "") + (" or empty" if self.optional else "")
+        held = f" and holds {self.holding}" if self.holding else ""
+        return "URL" + (heads if self.schemes else "") + held + (" or empty" if self.optional else "")
 
     def parse(self, value: object) -> str:
         if not isinstance(value, str) or not (value or self.optional) or re.search(r"[\x00-\x20\x7f]", value):
             raise ValueError(value)
         scheme, colon, _ = value.partition("://")
         if value and (not colon or (self.schemes and scheme not in self.schemes)):
+            raise ValueError(value)
+        if value and (self.holding not in value or (scheme in _WEB and not urlsplit(value).hostname)):
             raise ValueError(value)
         urlsplit(value)
         return value
@@ -125,6 +134,24 @@ class Network:
 
     def unparse(self, value: object) -> str:
         return str(value)
+
+
+@attrs.frozen
+class Host:
+    """A host name, or an address or network in CIDR notation, as text."""
+
+    expectation = "host name, address or network such as 10.0.0.0/8"
+
+    def parse(self, value: object) -> str:
+        if not isinstance(value, str) or len(value) > 253:
+            raise ValueError(value)
+        # The last part of a name is no number, so that no mistaken address is taken for one.
+        if not _HOST_NAME.fullmatch(value) or value.rstrip(".").rpartition(".")[2].isdigit():
+            ipaddress.ip_network(value, strict=False)
+        return value
+
+    def unparse(self, value: str) -> str:
+        return value
 
 
 @attrs.frozen

@@ -22,6 +22,7 @@ from imgsvc_core.limits import Limits
 from imgsvc_core.spec.kinds import Integer, Number, Text
 from imgsvc_http.sections import (
     FilePath,
+    Host,
     Many,
     Matching,
     Network,
@@ -69,8 +70,8 @@ class Server:
     host: str = setting(Text(255), "Name or address to listen at.", default="127.0.0.1")
     port: int = setting(Integer(0, 65535), "Port to listen at; 0 takes a free one.", default=8443)
     base_url: str = setting(
-        Url(_WEB, optional=True),
-        "Public address of the service; https://localhost and the port when empty.",
+        Url(("https",), optional=True),
+        "Public address of the service, also behind a proxy; https://localhost and the port when empty.",
         default="",
     )
     certificate: Path | None = setting(
@@ -192,7 +193,7 @@ class Fetch:
     total_seconds: float = setting(Number(0.1, 3600), "Time for everything.", unit="s", default=20)
     redirects: int = setting(Integer(0, 50), "Redirects that are followed.", default=5)
     private_allowed: tuple[str, ...] = setting(
-        Many(Text(255)),
+        Many(Host()),
         "Host names, addresses and networks that may be fetched from although they are private.",
         default=(),
     )
@@ -205,7 +206,7 @@ class Fetch:
 
 def _template(platform: str, fields: str, default: str) -> Any:
     doc = f"Address of a picture, or of the profile that names it, at {platform}; {fields} is filled in."
-    return setting(Url(_WEB), doc, default=default)
+    return setting(Url(_WEB, holding=fields), doc, default=default)
 
 
 def _token(platform: str, note: str = "") -> Any:

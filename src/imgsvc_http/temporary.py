@@ -14,6 +14,7 @@ import attrs
 from aiohttp import web
 
 from imgsvc_core.codecs.table import FORMATS
+from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.refusals import Refusal, gone, not_found
 
 _NAME = re.compile(r"([0-9a-z]{6,7})-([A-Za-z0-9_-]{32})(\.[a-z0-9]{2,5})")
@@ -41,9 +42,13 @@ class TemporaryStorage:
     Args:
         url: an fsspec URL of a folder.
         lifetime_seconds: how long pictures stay.
+
+    Raises:
+        SpecError: fsspec has nothing for such a URL.
     """
 
     def __init__(self, url: str, lifetime_seconds: float) -> None:
+        _check_protocols(url)
         self._url = url
         self._lifetime = lifetime_seconds
         self._opened: tuple[Any, str] | None = None
@@ -123,6 +128,20 @@ class TemporaryStorage:
         if failures:
             raise ExceptionGroup("some expired pictures cannot be deleted", failures)
         return swept
+
+
+def _check_protocols(url: str) -> None:
+    import fsspec
+
+    for part in url.split("::"):
+        protocol = part.partition("://")[0]
+        try:
+            fsspec.get_filesystem_class(protocol)
+        except (ValueError, ImportError) as error:
+            message = (
+                f"Setting 'temporary.url' must be a URL that fsspec can open, got '{protocol}://': {error}"
+            )
+            raise SpecError([Problem("temporary.url", message)]) from error
 
 
 def expiry_of(name: str) -> datetime | None:

@@ -16,6 +16,7 @@ from imgsvc_core.errors import SpecError
 from imgsvc_core.limits import Limits, tighten
 from imgsvc_http.sections import MASK, from_text
 from imgsvc_http.settings import SECTIONS, SETTINGS, Server, Settings, render
+from imgsvc_http.temporary import TemporaryStorage
 
 KEY = "A" * 43 + "="
 HOME = {"HOME": "/home/someone"}
@@ -168,7 +169,7 @@ def test_what_is_printed_loads_back(tmp_path: Path) -> None:
 
 @given(
     plan=st.text(min_size=1, max_size=80),
-    hosts=st.lists(st.text(min_size=1, max_size=20)),
+    hosts=st.lists(st.sampled_from(["intranet", "10.0.0.0/8", "::1", "büro.example."])),
     seconds=st.floats(1, 3600),
 )
 def test_any_text_and_number_loads_back(
@@ -223,6 +224,52 @@ def test_errors_do_not_show_secrets() -> None:
 def test_certificate_and_key_belong_together() -> None:
     assert "belong together" in _problems(None, HOME, {"server.certificate": "/c"})["server.private_key"]
     assert "belong together" in _problems(None, HOME, {"server.private_key": "/c"})["server.certificate"]
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["localhost", "a.example.", "büro.example", "my_host", "3com.example", "10.0.0.1", "10.0.0.5/8", "::1"],
+)
+def test_private_sources_are_hosts_addresses_and_networks(host: str) -> None:
+    assert Settings.load(None, HOME, {"fetch.private_allowed": host}).fetch.private_allowed == (host,)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "told"),
+    [
+        *[
+            ("fetch.private_allowed", wrong, "host name, address or network")
+            for wrong in (
+                "300.1.1.1/99", "10.0.0.0/33", "10.0.0.256", "10.0.0", "127.1", "http://a.example", "a b", "[::1]",
+                "::1::", "*.example", "a..b", "a.example:80", "10",
+            )
+        ],
+        ("server.base_url", "http://images.example", "must be URL that begins with https://"),
+        ("server.base_url", "https://", "must be URL"),
+        ("server.base_url", "https:///path", "must be URL"),
+        ("social.github_url", "https://x/", "holds {user}"),
+        ("social.gravatar_url", "https://x/{user}", "holds {hash}"),
+        ("cache.url", "http://x", "redis://"),
+    ],
+)  # fmt: skip
+def test_what_cannot_work_is_told(path: str, value: str, told: str) -> None:
+    problems = _problems(None, HOME, {path: value})
+    assert set(problems) == {path}
+    assert told in problems[path]
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("nope://x", "got 'nope://'"),
+        ("simplecache::nope://x", "got 'nope://'"),
+        ("libarchive://x", "libarchive"),
+    ],
+)
+def test_temporary_storage_that_nothing_can_open_is_told(url: str, told: str) -> None:
+    with pytest.raises(SpecError, match=told) as caught:
+        TemporaryStorage(url, 60)
+    assert [problem.path for problem in caught.value.problems] == ["temporary.url"]
 
 
 def test_settings_made_in_python_are_checked_too() -> None:
