@@ -19,6 +19,7 @@ from imgsvc_http.refusals import Refusal, gone, not_found
 
 _NAME = re.compile(r"([0-9a-z]{6,7})-([A-Za-z0-9_-]{32})(\.[a-z0-9]{2,5})")
 _RANGE = re.compile(r"bytes=(?:([0-9]{1,30})-([0-9]{1,30})?|-([0-9]{1,30}))")
+_PROTOCOL = re.compile(r"[a-z][a-z0-9+_-]{0,30}")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _PIECE = 1 << 18
 _TYPES = {row.suffix: row.media_type for row in FORMATS.values()}
@@ -138,9 +139,9 @@ def _check_protocols(url: str) -> None:
         try:
             fsspec.get_filesystem_class(protocol)
         except (ValueError, ImportError) as error:
-            message = (
-                f"Setting 'temporary.url' must be a URL that fsspec can open, got '{protocol}://': {error}"
-            )
+            shown = f"'{protocol}://'" if _PROTOCOL.fullmatch(protocol) else "another one"  # maybe a secret
+            advice = f": {error}" if isinstance(error, ImportError) else ""
+            message = f"Setting 'temporary.url' must be a URL that fsspec can open, got {shown}{advice}"
             raise SpecError([Problem("temporary.url", message)]) from error
 
 

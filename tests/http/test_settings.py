@@ -240,8 +240,8 @@ def test_private_sources_are_hosts_addresses_and_networks(host: str) -> None:
         *[
             ("fetch.private_allowed", wrong, "host name, address or network")
             for wrong in (
-                "300.1.1.1/99", "10.0.0.0/33", "10.0.0.256", "10.0.0", "127.1", "http://a.example", "a b", "[::1]",
-                "::1::", "*.example", "a..b", "a.example:80", "10",
+                "300.1.1.1/99", "10.0.0.0/33", "10.0.0.256", "10.0.0", "127.1", "http://a.example", "a b",
+                "[::1]", "::1::", "*.example", "a..b", "a.example:80", "10",
             )
         ],
         ("server.base_url", "http://images.example", "must be URL that begins with https://"),
@@ -264,6 +264,7 @@ def test_what_cannot_work_is_told(path: str, value: str, told: str) -> None:
         ("nope://x", "got 'nope://'"),
         ("simplecache::nope://x", "got 'nope://'"),
         ("libarchive://x", "libarchive"),
+        ("s3://key:a::B!@bucket", "got another one"),
     ],
 )
 def test_temporary_storage_that_nothing_can_open_is_told(url: str, told: str) -> None:
