@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 from aiohttp import web
 
+from imgsvc_http.own_headers import META, METADATA, with_prefix
 from imgsvc_http.refusals import Refusal
 
 _IN_PIECES = 1 << 18
@@ -96,7 +97,7 @@ def _carried(metadata: Mapping[str, Any], prefix: str) -> dict[str, str]:
     if len(text) > _MOST_HEADER_BYTES and "message" in metadata:
         metadata = {**metadata, "message": metadata["message"][:1000] + "..."}
         text = json.dumps(metadata, separators=(",", ":"))
-    return {f"{prefix}-Metadata": text, f"{prefix}-Meta": text}
+    return {with_prefix(name, prefix): text for name in (METADATA, META)}
 
 
 def _without(metadata: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:

@@ -13,9 +13,10 @@ from http import HTTPStatus
 from aiohttp import web
 
 from imgsvc_core.errors import ImgsvcError
-from imgsvc_http import refusals
+from imgsvc_http import own_headers, refusals
 from imgsvc_http.answers import failure, no_picture
 from imgsvc_http.context import BINARY, PRINCIPAL, RATE, REQUEST_ID
+from imgsvc_http.own_headers import with_prefix
 from imgsvc_http.ratelimit import RateState
 from imgsvc_http.receiving import waits_for_invitation
 from imgsvc_http.refusals import Refusal
@@ -163,7 +164,7 @@ def _secret(request: web.Request) -> str | None:
 
 
 def _asks_for_binary(request: web.Request) -> bool:
-    name = f"{services_of(request).settings.server.header_prefix}-Binary"
+    name = with_prefix(own_headers.BINARY, services_of(request).settings.server.header_prefix)
     return request.headers.get(name, "").strip().lower() in ("1", "true")
 
 

@@ -12,6 +12,7 @@ from aiohttp import web
 
 import imgsvc_core
 from imgsvc_http import schemas
+from imgsvc_http.own_headers import with_prefix
 from imgsvc_http.routing import Body, Parameter, Reply, Route
 
 _EVERYWHERE = (403, 429, 500)
@@ -23,11 +24,11 @@ _RATE_HEADERS = {
 }
 
 
-def document(routes: Sequence[Route], base_url: str) -> dict[str, Any]:
-    """The description of the service at an address."""
+def document(routes: Sequence[Route], base_url: str, header_prefix: str) -> dict[str, Any]:
+    """The description of the service at an address, with its own headers as the settings name them."""
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, header_prefix)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -53,12 +54,12 @@ def document(routes: Sequence[Route], base_url: str) -> dict[str, Any]:
     }
 
 
-def endpoint(routes: Sequence[Route], base_url: str) -> Any:
+def endpoint(routes: Sequence[Route], base_url: str, header_prefix: str) -> Any:
     """A handler that answers the document."""
 
     @cache
     def body() -> bytes:
-        return json.dumps(document(routes, base_url)).encode()
+        return json.dumps(document(routes, base_url, header_prefix)).encode()
 
     async def openapi(request: web.Request) -> web.StreamResponse:
         return web.Response(body=body(), content_type="application/json")
@@ -66,7 +67,7 @@ def endpoint(routes: Sequence[Route], base_url: str) -> Any:
     return openapi
 
 
-def _operation(route: Route) -> dict[str, Any]:
+def _operation(route: Route, prefix: str) -> dict[str, Any]:
     statuses = sorted({*route.failures, *_EVERYWHERE, *(() if route.public else _WITH_KEY)})
     operation: dict[str, Any] = {
         "summary": route.summary,
@@ -74,7 +75,7 @@ def _operation(route: Route) -> dict[str, Any]:
         "operationId": f"{route.handler.__module__.rpartition('.')[2]}_{route.handler.__name__}",
         "tags": [route.tag],
         "responses": {
-            **{str(status): _reply(reply) for status, reply in route.replies.items()},
+            **{str(status): _reply(reply, prefix) for status, reply in route.replies.items()},
             **{
                 str(status): _failure(status, binary=route.binary)
                 for status in statuses
@@ -83,7 +84,7 @@ def _operation(route: Route) -> dict[str, Any]:
         },
     }
     if route.parameters:
-        operation["parameters"] = [_parameter(item) for item in route.parameters]
+        operation["parameters"] = [_parameter(item, prefix) for item in route.parameters]
     if route.body is not None:
         operation["requestBody"] = _body(route.body)
     if route.public:
@@ -91,9 +92,9 @@ def _operation(route: Route) -> dict[str, Any]:
     return operation
 
 
-def _parameter(parameter: Parameter) -> dict[str, Any]:
+def _parameter(parameter: Parameter, prefix: str) -> dict[str, Any]:
     return {
-        "name": parameter.name,
+        "name": with_prefix(parameter.name, prefix),
         "in": parameter.where,
         "required": parameter.required,
         "description": parameter.doc,
@@ -110,10 +111,11 @@ def _body(body: Body) -> dict[str, Any]:
     return {"required": body.required, "content": contents}
 
 
-def _reply(reply: Reply) -> dict[str, Any]:
+def _reply(reply: Reply, prefix: str) -> dict[str, Any]:
+    own = {with_prefix(name, prefix): with_prefix(doc, prefix) for name, doc in reply.headers.items()}
     described: dict[str, Any] = {
         "description": reply.doc,
-        "headers": _headers({**_RATE_HEADERS, **reply.headers}),
+        "headers": _headers({**_RATE_HEADERS, **own}),
     }
     if reply.contents:
         described["content"] = {

@@ -19,6 +19,7 @@ from imgsvc_http.app import create_app
 from imgsvc_http.certificate import certificate_files, tls_context
 from imgsvc_http.connection import Connection
 from imgsvc_http.listener import LAST_SECONDS, Listener, listen, most_connections
+from imgsvc_http.own_headers import BINARY, with_prefix
 from imgsvc_http.services import SERVICES, Services, now
 from imgsvc_http.settings import Settings
 from imgsvc_http.state import accounts, keys
@@ -131,9 +132,10 @@ def sample_command(settings: Settings, key: str | None) -> str:
         "" if settings.server.certificate else f" --cacert {_quoted(certificate_files(settings.server)[0])}"
     )
     request = '{"resize":{"width":480},"filter":{"sepia":{"value":70}},"output":{"format":"webp"}}'
+    binary = with_prefix(BINARY, settings.server.header_prefix)
     return (
         f"curl --fail{trust} -H 'Authorization: Bearer {key or '<your key>'}' "
-        f"-H '{settings.server.header_prefix}-Binary: 1' -F file=@{_quoted(sample)} -F 'data={request}' "
+        f"-H '{binary}: 1' -F file=@{_quoted(sample)} -F 'data={request}' "
         f"-o sample.webp {settings.base_url}/1.0/upload"
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from schemathesis.specs.openapi.checks import (
 from imgsvc_http import openapi, schemas
 from imgsvc_http.routes import ROUTES
 from tests.http.running import Service, running
+from tests.support import encoded
 
 DOCUMENT: dict[str, Any] = openapi.document(ROUTES, "https://localhost")
 SCHEMA = schemathesis.openapi.from_dict(json.loads(json.dumps(DOCUMENT)))
@@ -54,6 +56,34 @@ def test_every_answer_tells_the_rate() -> None:
                 assert {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} <= set(
                     reply["headers"]
                 )
+
+
+def test_own_headers_begin_as_the_settings_say(tmp_path: Path) -> None:
+    """In the description as in the service."""
+    with running(tmp_path / "state", {"server.header_prefix": "X-Acme"}) as service:
+        request = urllib.request.Request(
+            f"{service.url}/1.0/upload",
+            b'--x\r\nContent-Disposition: form-data; name="file"\r\n\r\n'
+            + encoded.jpeg().data
+            + b"\r\n--x--",
+            {
+                "Authorization": f"Bearer {service.key}",
+                "Content-Type": "multipart/form-data; boundary=x",
+                "X-Acme-Binary": "1",
+            },
+        )
+        with urllib.request.urlopen(request, context=service.tls) as reply:
+            sent = {name for name in reply.headers if name.startswith("X-Acme")}
+        with urllib.request.urlopen(f"{service.url}/1.0/openapi.json", context=service.tls) as reply:
+            described = json.load(reply)
+    for path in ("/1.0/fetch", "/1.0/upload"):
+        operation = described["paths"][path]["post"]
+        assert "X-Acme-Binary" in [item["name"] for item in operation["parameters"]]
+        assert {name for name in operation["responses"]["200"]["headers"] if "Meta" in name} == sent
+    assert sent == {"X-Acme-Metadata", "X-Acme-Meta"}
+    text = json.dumps(described)
+    assert "X-Svc" not in text
+    assert "{prefix}" not in text
 
 
 def test_requests_are_described_by_their_declarations() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from aiohttp import web
 
-from imgsvc_http import answers, quota, schemas
+from imgsvc_http import answers, own_headers, quota, schemas
 from imgsvc_http.answers import Answer
 from imgsvc_http.context import BINARY, PRINCIPAL, REQUEST_ID
 from imgsvc_http.forms import read_upload
@@ -166,8 +166,8 @@ _REPLIES = {
         doc="The result: its metadata, or the picture itself with the metadata in a header.",
         contents={"application/json": schemas.RESULT, "image/*": schemas.FILE},
         headers={
-            "X-Svc-Metadata": "In binary mode: the result as JSON in ASCII.",
-            "X-Svc-Meta": "The same as X-Svc-Metadata.",
+            own_headers.METADATA: "In binary mode: the result as JSON in ASCII.",
+            own_headers.META: f"The same as {own_headers.METADATA}.",
         },
     ),
     202: Reply(
@@ -179,7 +179,7 @@ _FAILURES = (400, 402, 408, 409, 413, 415, 422, 424, 500, 503)
 _PARAMETERS = (
     PARAMETER,
     Parameter(
-        name="X-Svc-Binary",
+        name=own_headers.BINARY,
         where="header",
         schema={"type": "string", "enum": ["1", "true"]},
         doc="Answer the picture itself, as response.mode binary does.",
