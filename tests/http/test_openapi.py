@@ -25,7 +25,7 @@ from imgsvc_http.routes import ROUTES
 from tests.http.running import Service, running
 from tests.support import encoded
 
-DOCUMENT: dict[str, Any] = openapi.document(ROUTES, "https://localhost")
+DOCUMENT: dict[str, Any] = openapi.document(ROUTES, "https://localhost", "X-Svc")
 SCHEMA = schemathesis.openapi.from_dict(json.loads(json.dumps(DOCUMENT)))
 SCHEMA.config.phases.coverage.enabled = False  # it cannot make files within forms that have rules
 
