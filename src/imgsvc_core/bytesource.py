@@ -86,13 +86,14 @@ class ByteSource:
 def _file_size(path: Path) -> int:
     try:
         status = path.stat()
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise _unreachable(path, error) from error
     if path.is_dir():
         raise SourceUnreachable(f"Source '{path}' is a folder; expected an image file.")
     return status.st_size
 
 
-def _unreachable(path: Path, error: OSError) -> SourceUnreachable:
-    reason = os.strerror(error.errno) if error.errno else str(error)
+def _unreachable(path: Path, error: OSError | ValueError) -> SourceUnreachable:
+    number = getattr(error, "errno", None)
+    reason = os.strerror(number) if number else str(error)
     return SourceUnreachable(f"Source '{path}' cannot be read: {reason}.")

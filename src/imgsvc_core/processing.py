@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -31,9 +30,9 @@ from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.loading import scale_for
 from imgsvc_core.plan.placement import watermark_size
 from imgsvc_core.result import Result, Timing
-from imgsvc_core.sources import Source, as_image, describe, is_url, open_bytes
+from imgsvc_core.sources import Source, as_image, describe, open_bytes
 from imgsvc_core.spec import Resize, Spec, Watermark, parse
-from imgsvc_core.targets import Target, name_of, suffix_of, writing
+from imgsvc_core.targets import Target, check_target, is_file, name_of, suffix_of, writing
 
 Watermarks = Mapping[str, Source] | Callable[[str], Source]
 """Watermark pictures by id, or a function that gives them."""
@@ -79,6 +78,7 @@ def process(
         EncodingFailed, TargetError: the result cannot be written.
     """
     started = time.perf_counter()
+    check_target(target)
     request, limits = parse({} if spec is None else spec), limits or _USUAL_LIMITS
     opened = _Opened.of(source, limits, name, digest=digest)
     found = opened.find_faces() if wants_faces(request) else None
@@ -184,6 +184,7 @@ class _Opened:
     def of(cls, source: Source, limits: Limits, name: str | None, *, digest: bool = False) -> _Opened:
         picture = as_image(source)
         if picture is not None:
+            picture = colorspace.from_memory(picture)
             info = describe(picture, name=name)
             check_source(info, attrs.evolve(limits, source_bytes=None))
             return cls(info, None, picture)
@@ -253,7 +254,7 @@ class _Written:
 def _write(image: pyvips.Image, plan: Plan, target: Target) -> _Written:
     if len(plan.save) > 1:
         image = image.copy_memory()
-    if isinstance(target, str | os.PathLike) and not is_url(target) and len(plan.save) == 1:
+    if is_file(target) and len(plan.save) == 1:
         with writing(target) as file:
             quality = save(image, plan.save[0], file).quality
         return _Written(ByteSource(Path(target)), None, quality)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import Buffer
 
 from imgsvc_core.bytesource import ByteSource
-from imgsvc_core.errors import SourceUnreachable
+from imgsvc_core.errors import ImgsvcError, SourceUnreachable
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits, check_bytes
 
@@ -45,7 +45,7 @@ def open_bytes(source: Source, limits: Limits, *, name: str | None = None) -> By
     elif is_url(source):
         opened = ByteSource(_fetch(source, limits), name=name or source.rstrip("/").rpartition("/")[2])
     elif isinstance(source, str | os.PathLike):
-        opened = ByteSource(Path(source), name=name or "")
+        opened = ByteSource(_at(source, limits), name=name or Path(source).name)
     elif hasattr(source, "read"):
         opened = ByteSource(_read(source, limits), name=name or _name_of(source))
     else:
@@ -55,6 +55,21 @@ def open_bytes(source: Source, limits: Limits, *, name: str | None = None) -> By
         )
     check_bytes(opened.size, limits)
     return opened
+
+
+def _at(source: str | os.PathLike[str], limits: Limits) -> Path | bytes:
+    """A file by its path, or what comes from a device or a pipe."""
+    path = Path(source)
+    if str(source) == "":
+        raise SourceUnreachable("Source path must not be empty.")
+    try:
+        passing = not (path.is_file() or path.is_dir()) and path.exists()
+        if passing:
+            with path.open("rb") as file:
+                return _read(file, limits)
+    except (OSError, ValueError) as error:
+        raise SourceUnreachable(f"Source '{path}' cannot be read: {error}.") from error
+    return path
 
 
 def as_image(source: Source) -> pyvips.Image | None:
@@ -134,7 +149,9 @@ def _translated(url: str) -> Iterator[None]:
         raise SourceUnreachable(
             f"Source '{shown}' needs a package that is not installed: {error}."
         ) from error
-    except (OSError, ValueError, KeyError) as error:
+    except ImgsvcError:
+        raise
+    except Exception as error:  # whatever the store's own package makes of a failure
         raise SourceUnreachable(
             f"Source '{shown}' cannot be read: {str(error) or type(error).__name__}."
         ) from error
@@ -144,13 +161,20 @@ def _read(file: Any, limits: Limits) -> bytes:
     """All bytes of a file object, as long as there are not too many."""
     chunks: list[bytes] = []
     size = 0
-    while chunk := file.read(_CHUNK):
+    while chunk := _chunk(file):
         if not isinstance(chunk, bytes):
             raise SourceUnreachable("Source file must be opened in binary mode, got text.")
         chunks.append(chunk)
         size += len(chunk)
         check_bytes(size, limits)
     return b"".join(chunks)
+
+
+def _chunk(file: Any) -> Any:
+    try:
+        return file.read(_CHUNK)
+    except (OSError, ValueError) as error:
+        raise SourceUnreachable(f"Source file cannot be read: {error}.") from error
 
 
 def _name_of(file: object) -> str:

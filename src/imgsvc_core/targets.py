@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
@@ -30,6 +32,27 @@ def name_of(target: Target) -> str:
     return Path(target).name if isinstance(target, str | os.PathLike) else ""
 
 
+def check_target(target: Target) -> None:
+    """Raise `TargetError` for what cannot be a target, before there is anything to write."""
+    if target is None or isinstance(target, str | os.PathLike):
+        return
+    if not hasattr(target, "write") or isinstance(target, io.TextIOBase):
+        kind = type(target).__name__
+        raise TargetError(f"Target must be a path, a URL or a binary file object, got {kind}.")
+    if getattr(target, "closed", False):
+        raise TargetError("Target file must be open, got one that is closed.")
+
+
+def is_file(target: Target) -> bool:
+    """Whether the target is the path of a file, that is or may be there: no device, pipe or URL."""
+    if is_url(target) or not isinstance(target, str | os.PathLike):
+        return False
+    try:
+        return stat.S_ISREG(os.stat(target).st_mode)
+    except (OSError, ValueError):
+        return True
+
+
 @contextlib.contextmanager
 def writing(target: Target) -> Iterator[BinaryIO]:
     """A binary file that becomes the target when the block ends well, and leaves nothing otherwise.
@@ -40,7 +63,7 @@ def writing(target: Target) -> Iterator[BinaryIO]:
         with _uploading(target) as file:
             yield file
     elif isinstance(target, str | os.PathLike):
-        with _replacing(Path(target)) as file:
+        with _replacing(Path(target)) if is_file(target) else _opened(Path(target)) as file:
             yield file
     else:
         try:
@@ -52,11 +75,11 @@ def writing(target: Target) -> Iterator[BinaryIO]:
 @contextlib.contextmanager
 def _replacing(path: Path) -> Iterator[BinaryIO]:
     """A file beside the target that takes its place in one step; links are followed, modes are kept."""
-    path = Path(os.path.realpath(path))
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
     try:
+        path = Path(os.path.realpath(path))
+        beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
         file = beside.open("xb")
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise _unwritable(path, error) from error
     try:
         with file:
@@ -71,10 +94,18 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """A device or pipe, which stays what it is."""
+    try:
+        with path.open("wb") as file:
+            yield file
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+@contextlib.contextmanager
 def _uploading(url: str) -> Iterator[BinaryIO]:
     """Bytes are collected first: object stores write an object when it is closed, whole or not."""
-    import io
-
     import fsspec
 
     buffer = io.BytesIO()
@@ -84,10 +115,12 @@ def _uploading(url: str) -> Iterator[BinaryIO]:
             file.write(buffer.getbuffer())
     except ImportError as error:
         raise TargetError(f"Target '{url}' needs a package that is not installed: {error}.") from error
-    except (OSError, ValueError) as error:
-        raise TargetError(f"Target '{url}' cannot be written: {error}.") from error
+    except Exception as error:  # whatever the store's own package makes of a failure
+        reason = str(error) or type(error).__name__
+        raise TargetError(f"Target '{url}' cannot be written: {reason}.") from error
 
 
-def _unwritable(path: Path, error: OSError) -> TargetError:
-    reason = os.strerror(error.errno) if error.errno else str(error)
+def _unwritable(path: Path, error: OSError | ValueError) -> TargetError:
+    number = getattr(error, "errno", None)
+    reason = os.strerror(number) if number else str(error)
     return TargetError(f"Target '{path}' cannot be written: {reason}.")

@@ -71,6 +71,9 @@ def test_the_request_may_come_from_a_file(photo: Path, tmp_path: Path) -> None:
         spec.write_text(text)
         assert run("process", photo, "--spec", spec).returncode == 2
     assert run("process", photo, "--spec", tmp_path / "missing.json").returncode == 2
+    spec.write_text('{"resize": {"width": 5}, "resize": {"width": 6}}')
+    twice = run("process", photo, "--spec", spec)
+    assert (twice.returncode, b"'resize' stands there more than once" in twice.stderr) == (2, True)
 
 
 def test_results_without_a_name_lie_beside_the_source(photo: Path) -> None:

@@ -62,6 +62,12 @@ def test_plays_survive(format: str, plays: int) -> None:
     assert read(data).get("loop") == plays
 
 
+@pytest.mark.parametrize("format", ["gif", "webp"])
+@pytest.mark.parametrize("plays", [65_535, 65_536, 65_537, 70_000])
+def test_more_plays_than_a_format_counts_are_as_many_as_it_can(format: str, plays: int) -> None:
+    assert decode(format, write(strip(frames(), [100] * 4, plays), format))[2] == 65_535
+
+
 @pytest.mark.parametrize("format", _ANIMATED)
 def test_equal_frames_stay_frames_of_their_own(format: str) -> None:
     pictures = frames()[[0, 0, 1, 1, 1, 0]]

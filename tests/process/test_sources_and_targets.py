@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import http.server
 import io
+import os
+import stat
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -171,3 +175,76 @@ def test_a_computed_picture_without_named_channels_is_grey_or_rgb() -> None:
     assert rgb.output.colorspace == "srgb"
     with pytest.raises(imgsvc.SourceUnreachable, match="1 to 4 channels"):
         imgsvc.process(pyvips.Image.black(8, 6, bands=5))
+
+
+def _closed() -> io.BytesIO:
+    file = io.BytesIO(b"x")
+    file.close()
+    return file
+
+
+@pytest.mark.parametrize("target", [5, b"x.png", io.StringIO(), _closed()])
+def test_what_is_no_target_is_refused_before_any_work(target: Any) -> None:
+    with pytest.raises(imgsvc.TargetError, match="Target"):
+        imgsvc.process("missing.jpg", PNG, target)
+
+
+def test_odd_names_are_refused(photo: Path) -> None:
+    for source in ("a\0b", "", _closed()):
+        with pytest.raises(imgsvc.SourceError, match="Source"):
+            imgsvc.process(source, PNG)
+    with pytest.raises(imgsvc.TargetError, match="Target"):
+        imgsvc.process(photo, PNG, "a\0b")
+    with pytest.raises(imgsvc.TargetError, match="cannot be written"):
+        imgsvc.process(photo, PNG, "http://127.0.0.1:9/x.png")
+
+
+def test_a_server_that_stops_in_the_midst_is_unreachable(photo: Path) -> None:
+    data = photo.read_bytes()
+
+    class Half(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data[: len(data) // 2])
+
+        def do_HEAD(self) -> None:
+            self.do_GET()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Half)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        with pytest.raises(imgsvc.SourceError, match="cannot be read"):
+            imgsvc.process(f"http://127.0.0.1:{server.server_port}/photo.png", PNG)
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_pipe_is_read_and_written_and_stays_one(photo: Path, tmp_path: Path) -> None:
+    incoming, outgoing = tmp_path / "in", tmp_path / "out.png"
+    os.mkfifo(incoming)
+    os.mkfifo(outgoing)
+    received: list[bytes] = []
+    ends = [
+        threading.Thread(target=lambda: incoming.write_bytes(photo.read_bytes())),
+        threading.Thread(target=lambda: received.append(outgoing.read_bytes())),
+    ]
+    for end in ends:
+        end.start()
+    imgsvc.process(str(incoming), PNG, str(outgoing))
+    for end in ends:
+        end.join(30)
+    assert stat.S_ISFIFO(outgoing.stat().st_mode)
+    assert received == [imgsvc.process(photo, PNG).data]
+
+
+@pytest.mark.parametrize("suffix", [".psd", ".svg", ".bmp", ".ico"])
+def test_a_suffix_of_what_cannot_be_written_is_refused(suffix: str, photo: Path, tmp_path: Path) -> None:
+    with pytest.raises(imgsvc.UnsupportedOperation, match=f"'{suffix[1:]}'"):
+        imgsvc.process(photo, {}, tmp_path / f"result{suffix}")
+    assert imgsvc.process(photo, PNG, tmp_path / f"result{suffix}").output.format == "png"

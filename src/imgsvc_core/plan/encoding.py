@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.table import FORMATS, Format, by_suffix
+from imgsvc_core.errors import UnsupportedOperation
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.spec import Output
 
@@ -29,7 +30,11 @@ def candidates(
     if output.format is not None:
         return (FORMATS[output.format],)
     row = by_suffix(suffix)
-    if row is not None and row.writable:
+    if row is not None and not row.writable:
+        raise UnsupportedOperation(
+            f"Images cannot be written as '{row.name}'; name the target otherwise, or set output.format."
+        )
+    if row is not None:
         still_to_apng = row.name == "png" and info.format == "apng"
         return (FORMATS["apng"] if still_to_apng else row,)
     return (FORMATS[FORMATS[info.format].becomes if info.format in FORMATS else "png"],)

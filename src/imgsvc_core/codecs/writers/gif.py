@@ -12,6 +12,8 @@ from imgsvc_core.codecs.writers.effort import codec_effort
 from imgsvc_core.codecs.writers.sink import Sink
 from imgsvc_core.pixels.frames import frame_count
 
+_MOST_PLAYS = 65_535  # more would begin at zero again, which is for ever
+
 
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
     """Still or animated; equal frames stay frames of their own."""
@@ -20,7 +22,7 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
         delays, plays = timing(image, frames)
         image = image.copy()
         image.set_type(pyvips.GValue.array_int_type, "delay", in_hundredths(delays))
-        image.set_type(pyvips.GValue.gint_type, "loop", plays)
+        image.set_type(pyvips.GValue.gint_type, "loop", min(plays, _MOST_PLAYS))
     sink.save(
         image, "gif", effort=codec_effort("gif", settings.effort), interlace=settings.progressive is True,
         keep_duplicate_frames=True, keep="none",
