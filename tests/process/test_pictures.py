@@ -122,6 +122,21 @@ def test_other_color_spaces_become_srgb(make: Any, expected: Any) -> None:
     assert distance(found, expected()) < 0.03
 
 
+@pytest.mark.parametrize("profile", [encoded.profile(), ImageCms.createProfile("sRGB"), None])
+@pytest.mark.parametrize("space", ["lab", "labs", "labq", "scrgb", "xyz", "hsv", "lch", "yxy", "cmc"])
+def test_a_profile_of_rgb_says_nothing_about_other_spaces(space: str, profile: Any) -> None:
+    image = as_vips(coffee()).colourspace(space)
+    if profile is not None:
+        icc = profile if isinstance(profile, bytes) else ImageCms.ImageCmsProfile(profile).tobytes()
+        image.set_type(pyvips.GValue.blob_type, "icc-profile-data", icc)
+    sources = [image, image.tiffsave_buffer()] if space in ("lab", "labs") else [image]
+    for source in sources:
+        found = _process(source, {"resize": {"width": 200}})
+        assert found.interpretation == "srgb"
+        assert not found.get_typeof("icc-profile-data")
+        assert np.abs(found.numpy().mean(axis=(0, 1)) - coffee().mean(axis=(0, 1))).max() < 2.5
+
+
 def test_grey_stays_grey() -> None:
     found = _process(
         encoded.jpeg_gray().data, {"resize": {"width": 50}, "adjust": {"saturation": 50, "contrast": 10}}
