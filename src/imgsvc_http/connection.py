@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import uuid
 from http import HTTPStatus
 from typing import Any
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
-from aiohttp.http_exceptions import ContentEncodingError
+from aiohttp.http_exceptions import BadHttpMethod, ContentEncodingError
 
 from imgsvc_http.answers import failure
 from imgsvc_http.middleware import sign
 from imgsvc_http.ratelimit import RateLimiter
-from imgsvc_http.refusals import Refusal, shutting_down, unsupported_encoding
+from imgsvc_http.refusals import (
+    Refusal,
+    method_not_allowed,
+    not_found,
+    shutting_down,
+    unsupported_encoding,
+)
+from imgsvc_http.routes import ROUTES
+from imgsvc_http.routing import methods_at
 
 _log = logging.getLogger(__name__)
+_FIRST_LINE = re.compile(r"b(['\"])(?P<method>[\w!#$%&'*+.^`|~-]+) (?P<path>/\S*) HTTP/1\.[01]\1", re.ASCII)
 
 
 class Connection(web.RequestHandler):
@@ -116,13 +126,29 @@ class Connection(web.RequestHandler):
             refusal = unsupported_encoding()
         else:
             _log.debug("%s is no valid HTTP: %s", request_id, exc)
-            text = "The request must be valid HTTP/1.1: its first line, a header or its body cannot be read."
-            refusal = Refusal(HTTPStatus(status), "invalid_http", text)
+            refusal = _unknown_method(exc) or _invalid(HTTPStatus(status))
         answer = failure(refusal, request_id)
         response = _Counted(self._limiter, request_id, answer.status, answer.headers, answer.body)
         response.headers["Connection"] = "close"
         response.force_close()
         return response
+
+
+def _invalid(status: HTTPStatus) -> Refusal:
+    text = "The request must be valid HTTP/1.1: its first line, a header or its body cannot be read."
+    return Refusal(status, "invalid_http", text)
+
+
+def _unknown_method(error: BaseException | None) -> Refusal | None:
+    """The answer to a request whose method the parser does not know, if nothing else is wrong with its line.
+
+    The line stands in the parser's message.
+    """
+    line = _FIRST_LINE.search(str(error)) if isinstance(error, BadHttpMethod) else None
+    if line is None:
+        return None
+    allowed = methods_at(ROUTES, line["path"].partition("?")[0])
+    return method_not_allowed(line["method"], allowed) if allowed else not_found("endpoint")
 
 
 class _Counted(web.Response):

@@ -174,7 +174,5 @@ def _of_framework(error: web.HTTPException, request: web.Request) -> Refusal:
     if isinstance(error, web.HTTPNotFound):
         return refusals.not_found("endpoint")
     if isinstance(error, web.HTTPMethodNotAllowed):
-        allowed = ", ".join(sorted(error.allowed_methods))
-        message = f"The method {request.method} is not allowed here: use {allowed}."
-        return Refusal(status, "method_not_allowed", message, headers={"Allow": allowed})
+        return refusals.method_not_allowed(request.method, error.allowed_methods)
     return Refusal(status, status.phrase.lower().replace(" ", "_"), f"{status.phrase}.")

@@ -79,6 +79,17 @@ def not_found(what: str) -> Refusal:
     return Refusal(HTTPStatus.NOT_FOUND, "not_found", f"There is no such {what}.")
 
 
+def method_not_allowed(method: str, allowed: Iterable[str]) -> Refusal:
+    """Another method than those that a path has."""
+    listed = ", ".join(sorted(allowed))
+    return Refusal(
+        HTTPStatus.METHOD_NOT_ALLOWED,
+        "method_not_allowed",
+        f"The method {method[:40]} is not allowed here: use {listed}.",
+        headers={"Allow": listed},
+    )
+
+
 def gone(what: str) -> Refusal:
     """Something that was there."""
     return Refusal(HTTPStatus.GONE, "expired", f"The {what} has expired and was deleted.")

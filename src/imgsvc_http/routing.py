@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import attrs
@@ -60,6 +62,17 @@ class Route:
     binary: bool = False
     body: Body | None = None
     parameters: Sequence[Parameter] = ()
+
+
+def methods_at(routes: Iterable[Route], path: str) -> frozenset[str]:
+    """The methods that are answered at a path; none where nothing is."""
+    found = {item.method for item in routes if _pattern(item.path).fullmatch(path)}
+    return frozenset(found | {"HEAD"} if "GET" in found else found)
+
+
+@cache
+def _pattern(path: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path)))
 
 
 _ROUTES = web.AppKey("routes", dict[Any, Route])

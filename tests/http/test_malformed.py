@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import socket
 import ssl
+from pathlib import Path
 
 import pytest
 
 from tests.http.calls import RATE_HEADERS
-from tests.http.running import Service
+from tests.http.running import Service, running
 
 
 def ask(service: Service, raw: bytes) -> tuple[int, dict[str, str], bytes]:
@@ -61,6 +62,47 @@ def test_silence_and_noise_do_not_stop_the_service(service: Service) -> None:
             connection.sendall(noise)
     status, _, _ = ask(service, b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     assert status == 200
+
+
+@pytest.mark.parametrize("version", [b"1.0", b"1.1"])
+@pytest.mark.parametrize(
+    ("first", "status", "allowed"),
+    [
+        (b"FOO /1.0/fetch", 405, "POST"),
+        (b"FOO /1.0/fetch?a=b", 405, "POST"),
+        (b"get /1.0/account", 405, "GET, HEAD"),
+        (b"FOO /1.0/watermarks/5", 405, "DELETE, GET, HEAD"),
+        (b"FOO /nothing", 404, None),
+        (b"FOO /1.0/watermarks/5/6", 404, None),
+    ],
+)
+def test_unknown_methods_are_not_allowed(
+    first: bytes, status: int, allowed: str | None, version: bytes, service: Service
+) -> None:
+    told, headers, body = ask(service, first + b" HTTP/" + version + b"\r\nHost: x\r\n\r\n")
+    document = json.loads(body)
+    slug = "method_not_allowed" if allowed else "not_found"
+    assert (told, document["error"], headers.get("Allow")) == (status, slug, allowed)
+    for name in RATE_HEADERS:
+        assert int(headers[name]) >= 0
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [(b"/1.0/fetch", b"application/json"), (b"/1.0/upload", b"multipart/form-data; boundary=x")],
+)
+def test_mistakes_of_clients_are_no_errors_of_the_service(path: bytes, kind: bytes, tmp_path: Path) -> None:
+    """A body that is not what its encoding says is answered, and leaves no word in the log."""
+    with running(tmp_path / "state") as service:
+        head = (
+            b"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: %s\r\n"
+            b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n"
+        )
+        for body in (b"xxxx", b"xxxx" * 50_000, b"\x1f\x8b\0\0"):
+            raw = head % (path, service.key.encode(), kind, len(body)) + body
+            status, _, answer = ask(service, raw)
+            assert (status, json.loads(answer)["error"]) == (400, "broken_body")
+    assert (tmp_path / "state.log").read_text() == ""
 
 
 @pytest.mark.parametrize("expect", [b"other", b"100-continue"])
