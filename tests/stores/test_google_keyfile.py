@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import time
 import urllib.error
@@ -11,8 +12,9 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
+import attrs
 import pytest
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from imgsvc_core import errors, stores
@@ -21,6 +23,7 @@ from tests.stores.servers import google
 from tests.stores.watch import longest_stall
 
 _BUCKET, _EMAIL = "imgsvc-pictures", "writer@imgsvc.iam.gserviceaccount.com"
+_LARGE_EMAIL = "large@imgsvc.iam.gserviceaccount.com"
 _ACLS = {
     "publicRead": True,
     "private": False,
@@ -37,13 +40,25 @@ _NAMES = {
 }
 
 
+def _pem(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey) -> str:
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+
+
+def _unfit(key: rsa.RSAPrivateKey) -> str:
+    """The PEM of a key whose modulus is even."""
+    modulus = key.public_key().public_numbers().n
+    odd, even = (number.to_bytes(256, "big") for number in (modulus, modulus - 1))
+    der = key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption()).replace(odd, even)
+    lines = base64.encodebytes(der).decode()
+    return f"-----BEGIN PRIVATE KEY-----\n{lines}-----END PRIVATE KEY-----\n"
+
+
 def _keyfile(key: rsa.RSAPrivateKey, email: str = _EMAIL) -> dict[str, str]:
-    text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     return {
         "type": "service_account",
         "project_id": "imgsvc",
         "private_key_id": "0123456789abcdef",
-        "private_key": text,
+        "private_key": _pem(key),
         "client_email": email,
         "token_uri": "http://169.254.169.254/token",  # must not be asked
     }
@@ -55,16 +70,23 @@ def key() -> rsa.RSAPrivateKey:
 
 
 @pytest.fixture(scope="module")
-def front(key: rsa.RSAPrivateKey) -> Iterator[google.Front]:
-    with google.front({_EMAIL: key.public_key()}, _BUCKET, "imgsvc-of-somebody-else") as running:
+def large_key() -> rsa.RSAPrivateKey:
+    return rsa.generate_private_key(65_537, 4096)
+
+
+@pytest.fixture(scope="module")
+def front(key: rsa.RSAPrivateKey, large_key: rsa.RSAPrivateKey) -> Iterator[google.Front]:
+    accounts = {_EMAIL: key.public_key(), _LARGE_EMAIL: large_key.public_key()}
+    with google.front(accounts, _BUCKET, "imgsvc-of-somebody-else") as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def keyfiles(key: rsa.RSAPrivateKey) -> dict[str, Any]:
+def keyfiles(key: rsa.RSAPrivateKey, large_key: rsa.RSAPrivateKey) -> dict[str, Any]:
     return {
         "ours": _keyfile(key),
         "withdrawn": _keyfile(rsa.generate_private_key(65_537, 2048)),
+        "large": _keyfile(large_key, _LARGE_EMAIL),
         "nobody": _keyfile(key, "nobody@imgsvc.iam.gserviceaccount.com"),
     }
 
@@ -129,12 +151,17 @@ class TestGoogleWithAKeyfile(StoreContract):
         assert destination.read("late.webp") is None
 
 
-def test_a_keyfile_that_is_none_is_named(destination: Destination, keyfiles: dict[str, Any]) -> None:
+def test_a_keyfile_that_is_none_is_named(
+    destination: Destination, keyfiles: dict[str, Any], key: rsa.RSAPrivateKey
+) -> None:
     for broken in (
         {},
         {**keyfiles["ours"], "private_key": "canary"},
         {**keyfiles["ours"], "private_key": None},
         {"private_key": keyfiles["ours"]["private_key"]},
+        {**keyfiles["ours"], "private_key": _pem(ec.generate_private_key(ec.SECP256R1()))},
+        {**keyfiles["ours"], "private_key": _unfit(key)},
+        *({**keyfiles["ours"], "client_email": odd} for odd in (5, {"a": 1}, "", "\ud800", "a b", None)),
     ):
         with pytest.raises(errors.SpecError) as caught:
             stores.write(
@@ -165,6 +192,20 @@ def test_a_token_that_is_withdrawn_is_replaced(destination: Destination, front: 
     first, *others = asyncio.run(run())
     assert others == [first, first, first + 1]
     assert destination.kept("token.webp").data == b"anew"
+
+
+@pytest.mark.parametrize("odd", [{"a": 1}, 5, None, "\ud800"])
+def test_the_id_of_a_key_may_be_anything(
+    destination: Destination, keyfiles: dict[str, Any], odd: object
+) -> None:
+    destination = attrs.evolve(destination, keyfiles={"ours": {**keyfiles["ours"], "private_key_id": odd}})
+    assert destination.put(b"id", path="id.webp").endswith("/id.webp")
+
+
+def test_a_large_key_is_loaded_while_others_work(destination: Destination) -> None:
+    """A check of its numbers would stop all threads for a quarter of a second."""
+    large = attrs.evolve(destination, store={**destination.store, "keyfile": "large"})
+    assert min(longest_stall(large) for _ in range(4)) < 0.1
 
 
 def test_a_slow_token_server_holds_nobody_else_up(

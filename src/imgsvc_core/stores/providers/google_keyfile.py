@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import functools
+import re
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -16,6 +17,9 @@ from urllib.parse import quote
 
 import aiohttp
 import attrs
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from gcsfs.core import GCSFileSystem  # not the one of `gcsfs`, which asks buckets for their kind over gRPC
 from google.auth import crypt, jwt
 
@@ -32,6 +36,7 @@ _TOKENS = "https://oauth2.googleapis.com"
 _GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _SCOPE = "https://www.googleapis.com/auth/devstorage.full_control"
 _LIFE_SECONDS = 3600
+_EMAIL = re.compile(r"[\x21-\x7e]{1,400}")
 _NAMES = {
     "Cache-Control": "cacheControl",
     "Content-Type": "contentType",
@@ -180,17 +185,23 @@ class ServiceAccount:
         Raises:
             SpecError: the keyfile is none of a service account's.
         """
+        email, text, key_id = (
+            keyfile.get(name) for name in ("client_email", "private_key", "private_key_id")
+        )
         try:
-            if len(keyfile["private_key"]) > MOST_KEY_CHARACTERS:
-                raise ValueError("too large a key")
-            signer = crypt.RSASigner.from_service_account_info(keyfile)
-            return cls(str(keyfile["client_email"]), signer, address)
-        except (KeyError, TypeError, ValueError):
-            message = "Store 'keyfile' parameter must name a service account's keyfile with its private key"
-            raise SpecError([Problem("store.keyfile", message)]) from None
+            if not isinstance(email, str) or not _EMAIL.fullmatch(email):
+                raise ValueError("no e-mail address")
+            signer = crypt.RSASigner(_private_key(text), key_id if isinstance(key_id, str) else None)
+        except (TypeError, ValueError, UnsupportedAlgorithm):
+            raise _no_account() from None
+        return cls(email, signer, address)
 
     async def token(self, tracing: aiohttp.TraceConfig) -> tuple[str, float]:
-        """A new token, and for how many seconds it is good."""
+        """A new token, and for how many seconds it is good.
+
+        Raises:
+            SpecError: the numbers of the key do not fit together.
+        """
         now = int(time.time())
         claims = {
             "iss": self.email,
@@ -199,7 +210,10 @@ class ServiceAccount:
             "iat": now,
             "exp": now + _LIFE_SECONDS,
         }
-        form = {"grant_type": _GRANT, "assertion": jwt.encode(self.signer, claims).decode()}
+        try:
+            form = {"grant_type": _GRANT, "assertion": jwt.encode(self.signer, claims).decode()}
+        except ValueError:
+            raise _no_account() from None
         async with (
             aiohttp.ClientSession(timeout=TIMEOUT, trace_configs=[tracing]) as http,
             http.post(f"{self.address}/token", data=form, allow_redirects=False) as response,
@@ -210,3 +224,21 @@ class ServiceAccount:
             message = str(answer.get("error_description", "the keyfile gives no token"))
             raise Refusal(response.status, code, message)
         return str(answer["access_token"]), lifetime(answer.get("expires_in"))
+
+
+def _no_account() -> SpecError:
+    message = (
+        "Store 'keyfile' parameter must name a service account's keyfile, with its e-mail address and "
+        "its private RSA key in PEM"
+    )
+    return SpecError([Problem("store.keyfile", message)])
+
+
+def _private_key(text: object) -> RSAPrivateKey:
+    if not isinstance(text, str) or len(text) > MOST_KEY_CHARACTERS:
+        raise ValueError("no key, or too large a one")
+    # Whether its numbers fit together shows when it is used; to check that stops all threads for long.
+    key = load_pem_private_key(text.encode(), password=None, unsafe_skip_rsa_key_validation=True)
+    if not isinstance(key, RSAPrivateKey):
+        raise ValueError("a key of another kind")
+    return key
