@@ -197,10 +197,11 @@ async def list_some(
         found = found.where(_TABLE.c.created_at >= start)
     if end is not None:
         found = found.where(_TABLE.c.created_at <= end)
-    if statuses:
-        of_each = (found.where(_TABLE.c.status == status) for status in sorted(set(statuses)))
-        runs = [select(_newest(one, offset + limit).subquery()) for one in of_each]
-        found = select(union_all(*runs).subquery())
+    runs = [found.where(_TABLE.c.status == status) for status in sorted(set(statuses))] or [found]
+    if len(runs) > 1:
+        runs = [select(_newest(run, offset + limit).subquery()) for run in runs]
+        runs = [select(union_all(*runs).subquery())]
+    (found,) = runs
     page = _newest(found, limit, offset).subquery()
     query = select(*_COLUMNS).join(page, page.c.id == _TABLE.c.id)
     query = query.order_by(_TABLE.c.created_at.desc(), _TABLE.c.id.desc())
