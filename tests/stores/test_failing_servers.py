@@ -288,6 +288,44 @@ def test_token_servers_fail_like_others(
     assert server.bodies == []
 
 
+@pytest.mark.parametrize("provider", ["google", "rackspace", "ibm"], indirect=True)
+def test_who_waits_for_one_token_shares_what_comes_of_it(
+    server: Failing, provider: str, keyfile: dict[str, str]
+) -> None:
+    """A refusal, or a token, also where the one who asked first has gone away."""
+    asked = 0
+
+    async def slow(request: web.Request) -> web.Response:
+        nonlocal asked
+        if not request.path.endswith(_TOKENS):
+            return await server.handle(request)
+        asked += 1
+        await asyncio.sleep(0.3)
+        return await server.handle(request)
+
+    async def run(url: str) -> list[object]:
+        spec = {"provider": provider, **_SPECS[provider]}
+        item = stores.StoredObject(b"picture", "cat.webp", "image/webp")
+        async with stores.open_store(
+            spec, keyfiles={"ours": keyfile}, endpoints=_endpoints(provider, url)
+        ) as store:
+            many = [asyncio.create_task(store.put(item)) for _ in range(10)]
+            while not asked:
+                await asyncio.sleep(0.01)
+            many[0].cancel()
+            _, *others = await asyncio.gather(*many, return_exceptions=True)
+            return list(others)
+
+    with serving(lambda app: app.router.add_route("*", "/{path:.*}", slow)) as server.url:
+        urls = asyncio.run(run(server.url))
+        assert asked == 1
+        assert all(str(url).endswith("/cat.webp") for url in urls), urls
+        server.tokens = lambda _: web.Response(status=401, text="{}")
+        refusals = asyncio.run(run(server.url))
+        assert asked == 2
+        assert {type(refusal) for refusal in refusals} == {errors.StoreRefused}
+
+
 def _copy(answer: web.Response) -> web.Response:
     return web.Response(status=answer.status, body=answer.body)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping
@@ -15,6 +16,7 @@ from imgsvc_core.stores.declarations import StoreSpec
 from imgsvc_core.stores.objects import StoredObject, object_name
 from imgsvc_core.stores.policy import SECONDS, persistently
 from imgsvc_core.stores.sessions import Access, Keyfile, Session, connect
+from imgsvc_core.stores.sharing import Shared
 
 
 class StorePool:
@@ -65,10 +67,7 @@ class StorePool:
         self._entries.move_to_end(key)
         entry.users += 1
         try:
-            async with entry.lock:
-                if entry.session is None:
-                    entry.session = await connect(access)
-            yield entry.session
+            yield entry.session or await entry.opening.outcome(functools.partial(entry.open, access))
         finally:
             entry.users -= 1
             if entry.session is None and not entry.users and self._entries.get(key) is entry:
@@ -106,7 +105,11 @@ class _Entry:
     def __init__(self) -> None:
         self.session: Session | None = None
         self.users = 0
-        self.lock = asyncio.Lock()
+        self.opening: Shared[Session] = Shared()
+
+    async def open(self, access: Access) -> Session:
+        self.session = await connect(access)
+        return self.session
 
     async def close(self) -> None:
         session, self.session = self.session, None

@@ -191,7 +191,8 @@ class ServiceAccount:
         try:
             if not isinstance(email, str) or not _EMAIL.fullmatch(email):
                 raise ValueError("no e-mail address")
-            signer = crypt.RSASigner(_private_key(text), key_id if isinstance(key_id, str) else None)
+            key = _private_key(keyfile.get("private_key"))
+            signer = crypt.RSASigner(key, key_id if isinstance(key_id, str) else None)
         except (TypeError, ValueError, UnsupportedAlgorithm):
             raise _no_account() from None
         return cls(email, signer, address)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, TypeVar
 
 import attrs
+
+from imgsvc_core.stores.sharing import Shared
 
 _T = TypeVar("_T")
 _SPARE_SECONDS = 300
@@ -36,18 +37,21 @@ class Tokens(Generic[_T]):
     ``ask`` gives a token and for how many seconds it is good.
     """
 
-    _ask: Callable[[], Awaitable[tuple[_T, float]]] = attrs.field(repr=False)
+    _ask: Callable[[], Coroutine[Any, Any, tuple[_T, float]]] = attrs.field(repr=False)
     _token: _T | None = attrs.field(default=None, repr=False)
     _until: float = 0
-    _lock: asyncio.Lock = attrs.field(factory=asyncio.Lock, repr=False)
+    _asking: Shared[_T] = attrs.field(factory=Shared, repr=False)
 
     async def current(self) -> _T:
         """A token that is still good."""
-        async with self._lock:
-            if self._token is None or time.monotonic() > self._until:
-                self._token, seconds = await self._ask()
-                self._until = time.monotonic() + seconds - _SPARE_SECONDS
+        if self._token is not None and time.monotonic() <= self._until:
             return self._token
+        return await self._asking.outcome(self._renew)
+
+    async def _renew(self) -> _T:
+        token, seconds = await self._ask()
+        self._token, self._until = token, time.monotonic() + seconds - _SPARE_SECONDS
+        return token
 
     def forget(self, token: _T) -> None:
         """Ask anew, because this token was refused before its time."""
