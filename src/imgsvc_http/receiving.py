@@ -7,13 +7,13 @@ import contextlib
 import itertools
 import json
 import secrets
-from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 from aiohttp import HttpVersion11, web
 
+from imgsvc_core.jsontext import without_repeats
 from imgsvc_http.context import INVITED
 from imgsvc_http.refusals import (
     ENCODINGS,
@@ -84,7 +84,7 @@ def _parsed(body: bytes) -> Any:
     def checked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if next(objects) > _MOST_OBJECTS:
             raise ValueError(f"it has more than {_MOST_OBJECTS:,} objects")
-        return _without_repeats(pairs)
+        return without_repeats(pairs)
 
     try:
         text = body.decode("utf-8-sig")
@@ -133,14 +133,6 @@ def waits_for_invitation(request: web.Request) -> bool:
     """Whether the client holds its body back, and has not been told to send it."""
     expects = request.headers.get("Expect", "").strip().lower() == "100-continue"
     return expects and request.version >= HttpVersion11 and INVITED not in request
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) < len(pairs):
-        [(repeated, _)] = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"the key '{repeated[:60]}' stands there more than once")
-    return document
 
 
 def _integer(digits: str) -> int:
