@@ -200,6 +200,23 @@ def test_jpeg_of_many_scans() -> None:
         read(_many_scans(800))
 
 
+def _many_sequential_scans(count: int) -> bytes:
+    """A sequential JPEG of 64 x 64 pixels in three channels, each in scans of its own."""
+    parts = [b"\xff\xd8", _jpeg_segment(0xDB, bytes(1) + b"\1" * 64)]
+    parts.append(_jpeg_segment(0xC0, struct.pack(">BHHB", 8, 64, 64, 3) + b"\1\x11\0\2\x11\0\3\x11\0"))
+    one_symbol = b"\1" + bytes(15)
+    parts.append(_jpeg_segment(0xC4, b"\0" + one_symbol + b"\0" + b"\x10" + one_symbol + b"\0"))
+    scans = [_jpeg_segment(0xDA, bytes((1, channel, 0, 0, 63, 0))) + bytes(16) for channel in (1, 2, 3)]
+    parts += scans * (count // 3)
+    return b"".join((*parts, b"\xff\xd9"))
+
+
+def test_sequential_jpeg_of_many_scans() -> None:
+    assert read(_many_sequential_scans(3)).avg() == 128
+    with pytest.raises(CorruptImage, match="600 scans"):
+        read(_many_sequential_scans(600)).avg()
+
+
 def test_icon_with_a_huge_png_behind_a_small_entry() -> None:
     """The size that the embedded picture states is what counts, and it must be the one that was checked."""
     huge = b"\x89PNG\r\n\x1a\n" + handmade.png_chunk(

@@ -85,6 +85,17 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     )
 
 
+def in_one_scan(reader: HeaderReader) -> bool:
+    """Whether the first scan holds all channels whole, and a decoder looks at no other."""
+    channels, progressive = 0, False
+    for marker, start, _ in _segments(reader):
+        if marker in _START_OF_FRAME:
+            channels, progressive = reader.byte(start + 5), marker in _PROGRESSIVE
+        elif marker == _SOS:
+            return reader.byte(start) == channels and not progressive
+    return False
+
+
 def read_tables(reader: HeaderReader, start: int, length: int) -> Mapping[int, Sequence[int]]:
     """The quantisation tables of a DQT segment by number, their entries in the order of the file."""
     tables = {}
@@ -98,7 +109,7 @@ def read_tables(reader: HeaderReader, start: int, length: int) -> Mapping[int, S
 
 
 def _segments(reader: HeaderReader) -> Iterator[tuple[int, int, int]]:
-    """Marker, start and length of the content of each segment, up to and without the first scan."""
+    """Marker, start and length of the content of each segment, up to the header of the first scan."""
     offset = 2
     for _ in range(_MOST_SEGMENTS):
         prefix, marker, high, low = reader.read(offset, 4)
@@ -106,8 +117,6 @@ def _segments(reader: HeaderReader) -> Iterator[tuple[int, int, int]]:
             offset, length = offset + 2, high << 8 | low
         else:
             marker, offset = _next_marker(reader, offset)
-            if marker == _SOS:
-                return
             if marker == _EOI:
                 raise reader.corrupt("it ends before its data")
             if marker in _WITHOUT_LENGTH or marker == _SOI:
@@ -116,6 +125,8 @@ def _segments(reader: HeaderReader) -> Iterator[tuple[int, int, int]]:
         if length < 2:
             raise reader.corrupt(f"one of its segments has the impossible length {length}")
         yield marker, offset + 2, length - 2
+        if marker == _SOS:
+            return
         offset += length
     raise reader.corrupt(f"it has more than {_MOST_SEGMENTS:,} segments before its data")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pyvips
 
 from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs.headers.jpeg import in_one_scan
+from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.readers.vips import open_lazily
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import CorruptImage
@@ -20,7 +22,7 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
 
     Only the level "warning" stops at damage inside the entropy-coded data of a progressive file.
     """
-    if info.interlaced:
+    if not in_one_scan(HeaderReader(source, "JPEG")):
         _check_scans(source)
     shrink = max(factor for factor in (1, 2, 4, 8) if factor * settings.scale <= 1.0 + 1e-6)
     return open_lazily("jpeg", source, settings, shrink=shrink, fail_on="warning")
