@@ -92,6 +92,7 @@ def process(
     Example: imgsvc process photo.heic -o out.webp --resize 800x600 --mode fit
     """
     from imgsvc_cli.jobs import Job, plan_jobs, run_job
+    from imgsvc_cli.overrun import end_on_overrun
     from imgsvc_cli.progress import progress
     from imgsvc_core.libvips import guard
 
@@ -101,6 +102,19 @@ def process(
     request = imgsvc.parse(document(flags, None if spec is None else _read_json("--spec", spec)))
     jobs: list[Job] = plan_jobs(sources, target, request, force=force, store=destination)
     guard()
+
+    def tell(error: ImgsvcError) -> None:
+        if as_json:
+            outcome.echo_json({"source": job.source, **outcome.error_dict(error)})
+        else:
+            outcome.echo_error(error, subject=job.source if len(jobs) > 1 else "")
+
+    def tell_last(error: ImgsvcError) -> None:
+        tell(error)
+        if left := len(jobs) - index - 1:
+            click.echo(f"imgsvc: not processed after this: {left} of {len(jobs)} sources", err=True)
+
+    end_on_overrun(tell_last)
     worst = 0
     for index, job in enumerate(jobs):
         try:
@@ -108,10 +122,7 @@ def process(
                 done = run_job(job, request)
         except ImgsvcError as error:
             worst = worst or outcome.exit_code(error)
-            if as_json:
-                outcome.echo_json({"source": job.source, **outcome.error_dict(error)})
-            else:
-                outcome.echo_error(error, subject=job.source if len(jobs) > 1 else "")
+            tell(error)
             continue
         if as_json:
             click.echo(json.dumps({"success": True, "target": job.target, **done.to_dict()}), err=job.piped)

@@ -8,12 +8,14 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pyvips
 
-from imgsvc_core.errors import ImgsvcError
+from imgsvc_core.errors import ImgsvcError, TimeLimitExceeded
 from imgsvc_core.limits import too_long
+
+_GRACE = 1.0  # seconds
 
 
 class Watch:
@@ -21,9 +23,9 @@ class Watch:
 
     def __init__(self) -> None:
         self.expired = False
+        self.ended = False
         self._lock = threading.Lock()
         self._watched: list[pyvips.Image] = []
-        self._ended = False
 
     def over(self, image: pyvips.Image, threads: int | None = None) -> pyvips.Image:
         """The picture, watched: everything computed from it stops when the time is up.
@@ -41,14 +43,14 @@ class Watch:
     def expire(self) -> None:
         """Stop everything."""
         with self._lock:
-            self.expired = not self._ended
+            self.expired = not self.ended
             for image in self._watched:
                 image.set_kill(True)
 
     def end(self) -> None:
         """Let go of the pictures."""
         with self._lock:
-            self._ended = True
+            self.ended = True
             self._watched.clear()
 
 
@@ -56,19 +58,21 @@ class _Watchdog:
     """One thread that ends watches when they are due; it lives as long as there are any.
 
     A watch that has ended stays in line until it is due, so that a process which works on one picture after
-    the other neither starts nor wakes a thread for each.
+    the other neither starts nor wakes a thread for each. One that does not end although it was stopped waits
+    there once more, where overruns have consequences.
     """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._line: list[tuple[float, int, Watch]] = []
+        self._line: list[tuple[float, int, Watch, float]] = []
         self._order = itertools.count()
+        self.on_overrun: Callable[[TimeLimitExceeded], None] | None = None
         self._thread: threading.Thread | None = None
         os.register_at_fork(after_in_child=self._forget)
 
     def add(self, watch: Watch, seconds: float) -> None:
         with self._changed:
-            heapq.heappush(self._line, (time.monotonic() + seconds, next(self._order), watch))
+            self._queue(watch, seconds, seconds)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="imgsvc-watchdog", daemon=True)
                 self._thread.start()
@@ -82,8 +86,21 @@ class _Watchdog:
                 if left > 0:
                     self._changed.wait(left)
                 else:
-                    heapq.heappop(self._line)[2].expire()
+                    self._end_first()
             self._thread = None
+
+    def _queue(self, watch: Watch, wait: float, seconds: float) -> None:
+        heapq.heappush(self._line, (time.monotonic() + wait, next(self._order), watch, seconds))
+
+    def _end_first(self) -> None:
+        _, _, watch, seconds = heapq.heappop(self._line)
+        overdue = watch.expired and not watch.ended
+        watch.expire()
+        if watch.expired and self.on_overrun is not None:
+            if overdue:
+                self.on_overrun(too_long(seconds))
+            else:
+                self._queue(watch, _GRACE, seconds)
 
     def _forget(self) -> None:
         """A forked child has no threads, and none of its parent's watches."""
@@ -91,6 +108,15 @@ class _Watchdog:
 
 
 _watchdog = _Watchdog()
+
+
+def on_overrun(act: Callable[[TimeLimitExceeded], None] | None) -> None:
+    """What this process does about a decoder that works on after it was told to stop, such as one of SVG.
+
+    Nothing but the end of the process stops it, so that this is for processes that are there for one picture.
+    It is called from a thread of its own.
+    """
+    _watchdog.on_overrun = act
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from imgsvc_core.codecs.probe import probe
 from imgsvc_core.codecs.readers import load
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.codecs.writers import Encoded, save
-from imgsvc_core.deadline import deadline
+from imgsvc_core.deadline import Watch, deadline
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.faces import Face
 from imgsvc_core.info import ImageInfo
@@ -81,18 +81,18 @@ def process(
     check_target(target)
     request, limits = parse({} if spec is None else spec), limits or _USUAL_LIMITS
     opened = _Opened.of(source, limits, name, digest=digest)
-    found = opened.find_faces() if wants_faces(request) else None
-    plan = compile_plan(
-        request, opened.info, limits=limits, faces=found or (), suffix=suffix_of(target), accept=accept
-    )
     with deadline(limits.seconds) as watch:
+        found = opened.find_faces(watch) if wants_faces(request) else None
+        plan = compile_plan(
+            request, opened.info, limits=limits, faces=found or (), suffix=suffix_of(target), accept=accept
+        )
         image = watch.over(opened.load(plan.load), threads)
         loaded = time.perf_counter()
         with translate_errors(opened.info.format):
             rendered = render(image, plan, _marks(watermarks, limits))
         processed = time.perf_counter()
         # Where pixels stream, the encoder stops with the decoder that it waits for.
-        encoded = _write(rendered.image if plan.streams else watch.over(rendered.image), plan, target)
+        encoded = _write(rendered.image if plan.streams else watch.over(rendered.image), plan, target, watch)
     finished = time.perf_counter()
     timing = Timing(
         decode=_ms(loaded - started), process=_ms(processed - loaded), encode=_ms(finished - processed)
@@ -127,13 +127,13 @@ def process_variants(
     started = time.perf_counter()
     requests, limits = {key: parse(value) for key, value in variants.items()}, limits or _USUAL_LIMITS
     opened = _Opened.of(source, limits, name, digest=digest)
-    found = opened.find_faces() if any(map(wants_faces, requests.values())) else None
-    plans = {
-        key: compile_plan(request, opened.info, limits=limits, faces=found or ())
-        for key, request in requests.items()
-    }
     results: dict[str, Result] = {}
     with deadline(limits.seconds) as watch:
+        found = opened.find_faces(watch) if any(map(wants_faces, requests.values())) else None
+        plans = {
+            key: compile_plan(request, opened.info, limits=limits, faces=found or ())
+            for key, request in requests.items()
+        }
         for chosen in _decoded_alike(plans):
             settings = next(iter(chosen.values())).load
             if len(chosen) > 1:
@@ -149,7 +149,7 @@ def process_variants(
                 with translate_errors(opened.info.format):
                     rendered = render(image, plan, _marks(watermarks, limits))
                 rendered_at = time.perf_counter()
-                encoded = _write(watch.over(rendered.image), plan, None)
+                encoded = _write(watch.over(rendered.image), plan, None, watch)
                 timing = Timing(
                     decode=_ms(loaded - started),
                     process=_ms(rendered_at - loaded),
@@ -199,12 +199,12 @@ class _Opened:
         assert self.data is not None
         return load(self.data, self.info, settings)
 
-    def find_faces(self) -> tuple[Face, ...]:
+    def find_faces(self, watch: Watch) -> tuple[Face, ...]:
         """The faces in the first frame, in pixels of the upright picture."""
         info = self.info
         scale = scale_for(info, max(1.0, max(info.width, info.height) / _FACE_SIDE), all_frames=False)
         with translate_errors(info.format):
-            image = self.load(LoadSettings(scale=scale, sequential=True))
+            image = watch.over(self.load(LoadSettings(scale=scale, sequential=True)))
             image = image.crop(0, 0, image.width, image.get_page_height())
             upright = geometry.turn(colorspace.to_srgb(image).copy_memory(), info.orientation)
             found = face_detection.detect(upright)
@@ -251,7 +251,7 @@ class _Written:
     quality: int | None
 
 
-def _write(image: pyvips.Image, plan: Plan, target: Target) -> _Written:
+def _write(image: pyvips.Image, plan: Plan, target: Target, watch: Watch) -> _Written:
     if len(plan.save) > 1:
         image = image.copy_memory()
     if is_file(target) and len(plan.save) == 1:
@@ -262,6 +262,7 @@ def _write(image: pyvips.Image, plan: Plan, target: Target) -> _Written:
     best: Encoded = min(results, key=lambda result: result.size)
     assert best.data is not None
     if target is not None:
+        watch.end()  # a slow receiver is no slow picture
         with writing(target) as file:
             file.write(best.data)
     return _Written(ByteSource(best.data), None if target is not None else best.data, best.quality)

@@ -17,6 +17,8 @@ from imgsvc_core.sources import is_url
 Target = Any
 """A path, an fsspec URL, or a binary file object."""
 
+_unfinished: set[Path] = set()
+
 
 def suffix_of(target: Target) -> str:
     """The file suffix of a path or URL, with its dot."""
@@ -79,6 +81,7 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
         path = Path(os.path.realpath(path))
         beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
         file = beside.open("xb")
+        _unfinished.add(beside)
     except (OSError, ValueError) as error:
         raise _unwritable(path, error) from error
     try:
@@ -91,6 +94,13 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
         raise _unwritable(path, error) from error
     finally:
         beside.unlink(missing_ok=True)
+        _unfinished.discard(beside)
+
+
+def remove_unfinished() -> None:
+    """Remove the files of results that are still being written, in a process that ends at once."""
+    for path in tuple(_unfinished):
+        path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
