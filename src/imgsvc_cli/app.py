@@ -114,20 +114,21 @@ def process(
         if left := len(jobs) - index - 1:
             click.echo(f"imgsvc: not processed after this: {left} of {len(jobs)} sources", err=True)
 
-    end_on_overrun(tell_last)
     worst = 0
-    for index, job in enumerate(jobs):
-        try:
-            with progress(job.label, done=index, total=len(jobs)):
-                done = run_job(job, request)
-        except ImgsvcError as error:
-            worst = worst or outcome.exit_code(error)
-            tell(error)
-            continue
-        if as_json:
-            click.echo(json.dumps({"success": True, "target": job.target, **done.to_dict()}), err=job.piped)
-        else:
-            click.echo(job.summary(done), err=job.piped)
+    with end_on_overrun(tell_last):
+        for index, job in enumerate(jobs):
+            try:
+                with progress(job.label, done=index, total=len(jobs)):
+                    done = run_job(job, request)
+            except ImgsvcError as error:
+                worst = worst or outcome.exit_code(error)
+                tell(error)
+                continue
+            if as_json:
+                facts = {"success": True, "target": job.target, **done.to_dict()}
+                click.echo(json.dumps(facts), err=job.piped)
+            else:
+                click.echo(job.summary(done), err=job.piped)
     return worst
 
 

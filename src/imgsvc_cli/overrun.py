@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 import click
@@ -17,8 +18,9 @@ from imgsvc_core.targets import remove_unfinished
 _SHOW_CURSOR = "\r\x1b[K\x1b[?25h"
 
 
-def end_on_overrun(tell: Callable[[TimeLimitExceeded], None]) -> None:
-    """End this process with the exit code of the error, and no half file, once that is told."""
+@contextlib.contextmanager
+def end_on_overrun(tell: Callable[[TimeLimitExceeded], None]) -> Iterator[None]:
+    """In the block, end this process with the exit code of the error, and no half file, once that is told."""
 
     def end(error: TimeLimitExceeded) -> NoReturn:
         try:
@@ -30,3 +32,7 @@ def end_on_overrun(tell: Callable[[TimeLimitExceeded], None]) -> None:
             os._exit(outcome.exit_code(error))
 
     on_overrun(end)
+    try:
+        yield
+    finally:
+        on_overrun(None)
