@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import threading
@@ -148,3 +149,104 @@ def test_collisions_with_leave_to_replace_still_fail_alone(at_once: bool, source
     alone = target.parent / "alone"
     go(source / owner, alone)
     assert (target / "photo00001.webp").read_bytes() == (alone / "photo00001.webp").read_bytes()
+
+
+@pytest.mark.parametrize("way", ["resume", "retry"])
+def test_what_other_work_has_left_stays_with_it(way: str, source: Path, target: Path, tmp_path: Path) -> None:
+    """Two batches of other sources and other specs into one target, neither of which came to its end."""
+    fill(tmp_path / "first", 4)
+    (tmp_path / "first").rename(source / "first")
+    mine, other = f"{source}/photo*", f"{source}/f*/photo*"
+    if way == "retry":
+        good = {path: path.read_bytes() for path in source.rglob("photo*")}
+        for path in good:
+            path.write_bytes(b"broken")
+        assert go(other, target, SPEC).done == go(mine, target, WIDE).done == 0
+        for path, data in good.items():
+            path.write_bytes(data)
+    else:
+        for pattern, spec in ((other, SPEC), (mine, WIDE)):
+            interrupted_at_once(pattern, target, spec)
+    options: dict[str, Any] = {way: True}
+    of_mine = len(list(source.glob("photo*")))
+    assert go(mine, target, WIDE, **options).done == of_mine
+    assert not [name for name in results(target) if name.startswith("first/")]
+    of_other = len(list(source.glob("f*/photo*")))
+    assert counts(go(other, target, SPEC)) == (of_other, 0, 0)
+    assert {path.suffix for path in (target / "first").iterdir()} == {".webp"}
+
+
+def interrupted_at_once(source: str, target: Path, spec: dict[str, Any]) -> None:
+    """Take up all inputs of a source, and do none of them."""
+    planned = batch.Batch(source=source, target=str(target), variants={"": spec})
+    with Manifest(planned.manifest_path) as manifest:
+        work = planned.work_of(planned.job())
+        number = manifest.begin({"source": planned.source, "target": planned.target, "work": work})
+        manifest.note(list(inputs.find(source)), work, number, source=planned.source)
+        manifest.finish_listing(planned.source, number)
+
+
+def states(target: Path) -> dict[str, str]:
+    with sqlite3.connect(target / ".imgsvc-batch.sqlite") as database:
+        return dict(database.execute("SELECT key, state FROM inputs"))
+
+
+def test_failures_end_with_their_reason(source: Path, target: Path) -> None:
+    """A deleted input and a folder that can be listed again are failures no more."""
+    (source / "gone.jpg").write_bytes(b"broken")
+    (source / "other.jpg").write_bytes(b"broken")
+    assert go(source, target).failed == 2
+    with sqlite3.connect(target / ".imgsvc-batch.sqlite") as database:
+        database.execute("UPDATE inputs SET key = 'locked/', state = 'failed' WHERE key = 'other.jpg'")
+    (source / "gone.jpg").unlink()
+    (source / "other.jpg").unlink()
+    assert counts(go(source, target)) == (0, 0, 6)
+    assert set(states(target).values()) == {"done"}
+
+
+def test_a_folder_that_could_not_be_listed_is_tried_again(
+    source: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scan = os.scandir
+
+    def forbidden(folder: str) -> Any:
+        if str(folder).endswith("/sub"):
+            raise PermissionError(13, "Permission denied")
+        return scan(folder)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.scandir", forbidden)
+        assert counts(go(source, target)) == (4, 1, 0)
+        assert counts(go(source, target, retry=True)) == (0, 1, 0)
+    assert counts(go(source, target, retry=True)) == (2, 0, 0)
+    assert set(states(target).values()) == {"done"}
+
+
+def test_files_of_a_folder_that_cannot_be_listed_are_not_gone(
+    source: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (source / "sub" / "broken.jpg").write_bytes(b"broken")
+    assert go(source, target).failed == 1
+    scan = os.scandir
+    monkeypatch.setattr(
+        "os.scandir", lambda folder: scan("/none" if str(folder).endswith("/sub") else folder)
+    )
+    assert go(source, target).failed == 1
+    assert states(target)["sub/broken.jpg"] == "failed"
+
+
+def test_a_touched_input_without_its_result_is_done_again(source: Path, target: Path) -> None:
+    go(source, target)
+    os.utime(source / "photo00002.webp", (1, 1))
+    (target / "photo00002.webp").unlink()
+    assert counts(go(source, target)) == (1, 0, 5)
+    assert (target / "photo00002.webp").exists()
+
+
+def test_a_manifest_of_an_earlier_version_goes_on(source: Path, target: Path) -> None:
+    (source / "broken.jpg").write_bytes(b"broken")
+    go(source, target)
+    with sqlite3.connect(target / ".imgsvc-batch.sqlite") as database:
+        database.execute("ALTER TABLE inputs DROP COLUMN source")
+    (source / "broken.jpg").write_bytes(encoded.jpeg().data)
+    assert counts(go(source, target, retry=True)) == (1, 0, 0)

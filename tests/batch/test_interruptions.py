@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.batch.pictures import SPEC, fill, results
+from tests.support import encoded
 
 COUNT = 400
 
@@ -181,6 +182,30 @@ def test_a_small_disk_with_the_manifest_on_it_stops_nothing(
     large = {"resize": {"width": 150}, "output": {"format": "png"}}
     with small_disk(target, size):
         see_failures(start(pictures, target, "--json", request=large), target)
+
+
+def test_a_manifest_that_takes_no_more_stops_nothing(tmp_path: Path) -> None:
+    """Many inputs, whose rows alone need more room than there is."""
+    count = 6000
+    source, target = tmp_path / "many", tmp_path / "small"
+    source.mkdir()
+    data = encoded.png().data
+    for number in range(count):
+        (source / f"{number}{'x' * 150}.png").write_bytes(data)
+    with small_disk(target, "3m"):
+        process = start(source, target, "--json")
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 1, err
+        events = [json.loads(line) for line in out.splitlines()]
+        assert events.pop()["summary"]["total"] == len(events) == count
+        assert len({event["key"] for event in events}) == count
+        untold = [event for event in events if "Manifest" in event["message"]]
+        assert untold
+        assert "--resume" in untold[0]["message"]
+        subprocess.run(["mount", "-o", "remount,size=200m", str(target)], check=True)
+        assert finish(start(source, target, "--resume")) == 0
+        assert finish(start(source, target)) == 0
+        assert len(results(target)) == count
 
 
 def test_a_disk_without_room_for_a_manifest_is_told(pictures: Path, tmp_path: Path) -> None:

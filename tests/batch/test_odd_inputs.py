@@ -70,6 +70,17 @@ def test_a_link_to_a_folder_is_not_followed(source: Path, tmp_path: Path) -> Non
     assert go(source, tmp_path / "out")[0].total == 3
 
 
+@pytest.mark.parametrize("pattern", ["", "/*", "/*.jpg"])
+def test_a_link_that_leads_nowhere_hides_no_other(pattern: str, source: Path, tmp_path: Path) -> None:
+    (source / "ring.jpg").symlink_to("ring.jpg")
+    for number in range(20):
+        (source / f"more{number}.jpg").write_bytes(encoded.jpeg().data)
+    summary, failed = go(f"{source}{pattern}", tmp_path / "out")
+    assert list(failed) == ["ring.jpg"]
+    assert "symbolic links" in failed["ring.jpg"].message
+    assert summary.done >= 20
+
+
 def test_results_are_no_inputs(source: Path) -> None:
     with pytest.raises(SpecError, match="another folder"):
         go(source, f"{source}/")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -53,6 +53,15 @@ def find(source: str, *, beside: str = "") -> Iterator[Input]:
         raise SourceUnreachable(f"Source '{source}' cannot be listed: {reason}.") from error
 
 
+def find_again(source: str, folders: Iterable[str], *, beside: str = "") -> Iterator[Input]:
+    """The pictures in folders of a local source that could not be listed before, and below; see `find`."""
+    base, pattern = _base_of_local(source)
+    for key in folders:
+        prefix = "" if key == "./" else key
+        if os.path.lexists(os.path.join(base, prefix)):
+            yield from _below(os.path.join(base, prefix), prefix, pattern, _left_out(beside))
+
+
 def base_of(source: str) -> tuple[str, str]:
     """The folder that paths are told from, and the pattern below it; an empty one takes every picture."""
     parts = source.split("/")
@@ -63,17 +72,21 @@ def base_of(source: str) -> tuple[str, str]:
 
 
 def _local(source: str, beside: str) -> Iterator[Input]:
-    if Path(source).exists():  # whatever its name looks like
-        base, pattern = source, ""
-    else:
-        base, pattern = base_of(source)
+    base, pattern = _base_of_local(source)
     if Path(base).is_file():
         yield _of_file(base, Path(base).name)
         return
     if not Path(base).is_dir():
         raise SourceUnreachable(f"Source '{source}' is neither a folder, a file nor a pattern of files.")
-    left_out = os.path.realpath(beside) if beside and not is_url(beside) else None
-    yield from _below(base, "", pattern, left_out)
+    yield from _below(base, "", pattern, _left_out(beside))
+
+
+def _base_of_local(source: str) -> tuple[str, str]:
+    return (source, "") if Path(source).exists() else base_of(source)  # whatever its name looks like
+
+
+def _left_out(beside: str) -> str | None:
+    return os.path.realpath(beside) if beside and not is_url(beside) else None
 
 
 def _below(folder: str, prefix: str, pattern: str, left_out: str | None) -> Iterator[Input]:
@@ -82,10 +95,10 @@ def _below(folder: str, prefix: str, pattern: str, left_out: str | None) -> Iter
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
+                if _is_folder(entry, follow_links=False):
                     if not entry.name.startswith(".") and os.path.realpath(entry.path) != left_out:
                         folders.append(entry)
-                elif _wanted(prefix + entry.name, pattern) and not entry.is_dir():
+                elif _wanted(prefix + entry.name, pattern) and not _is_folder(entry):
                     yield _of_file(entry.path, prefix + entry.name)
     except OSError as error:
         yield Input(
@@ -95,6 +108,14 @@ def _below(folder: str, prefix: str, pattern: str, left_out: str | None) -> Iter
         )
     for entry in folders:
         yield from _below(entry.path, f"{prefix}{entry.name}/", pattern, left_out)
+
+
+def _is_folder(entry: os.DirEntry[str], *, follow_links: bool = True) -> bool:
+    """Whether it is one; what cannot be told is met again as the problem of an input."""
+    try:
+        return entry.is_dir(follow_symlinks=follow_links)
+    except OSError:
+        return False
 
 
 def _of_file(path: str, key: str) -> Input:

@@ -29,6 +29,7 @@ CREATE TABLE IF NOT EXISTS inputs (
     stamp TEXT NOT NULL,
     digest TEXT NOT NULL DEFAULT '',
     work TEXT NOT NULL,
+    source TEXT NOT NULL DEFAULT '',
     state TEXT NOT NULL,
     error TEXT NOT NULL DEFAULT '',
     message TEXT NOT NULL DEFAULT '',
@@ -54,14 +55,16 @@ WAITING, STARTED = "waiting", "started"
 
 # What failed, and what an interrupted retry has left of it; or what an interrupted run has left.
 _LEFT = {
-    True: f"state = '{FAILED}' OR (state IN ('{WAITING}', '{STARTED}') AND error != '')",
+    True: f"(state = '{FAILED}' OR (state IN ('{WAITING}', '{STARTED}') AND error != ''))",
     False: f"state IN ('{WAITING}', '{STARTED}')",
 }
+_OF_THIS_WORK = "source = ? AND work = ?"
+_NO_FOLDER = "key NOT LIKE '%/'"
 _PARTICULARS = re.compile(r"'[^']*'|\([^)]*\)|\d[\d,.]*")
 
 _PAGES_AT_ONCE = 250  # of 4 kB, in the write-ahead log
-_DISK_SHARE = 8  # of what is free, as the log takes as much
-_RESERVE_BYTES, _RESERVE_PER_INPUT, _MOST_RESERVE_BYTES = 2**20, 400, 2**26
+_DISK_SHARE = 3  # of what is free
+_RESERVE_BYTES, _RESERVE_PER_INPUT = 2**20, 800
 
 
 def _writer(path: Path) -> sqlite3.Connection:
@@ -71,6 +74,12 @@ def _writer(path: Path) -> sqlite3.Connection:
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_AT_ONCE}")
     db.executescript(_SCHEMA)
+    if "source" not in {row[1] for row in db.execute("PRAGMA table_info(inputs)")}:  # of an earlier version
+        db.execute("ALTER TABLE inputs ADD COLUMN source TEXT NOT NULL DEFAULT ''")
+        db.execute(
+            "UPDATE inputs SET source = (SELECT value FROM settings WHERE name = 'source') "
+            "WHERE run = (SELECT CAST(value AS INTEGER) FROM settings WHERE name = 'run')"
+        )
     return db
 
 
@@ -147,12 +156,13 @@ class Manifest:
         self._reserve(_RESERVE_BYTES)
         return run
 
-    def finish_listing(self) -> None:
-        """Remember that all inputs of this run are known."""
+    def finish_listing(self, source: str, run: int) -> None:
+        """Remember that all inputs of this run are known, and forget failures of those that are gone."""
         with self._change():
             self._db.execute("INSERT OR REPLACE INTO settings VALUES ('listed', 'yes')")
+            self._forget(self._gone(source, run))
         (count,) = self._db.execute("SELECT count(*) FROM inputs WHERE state = ?", (WAITING,)).fetchone()
-        self._reserve(min(_RESERVE_BYTES + count * _RESERVE_PER_INPUT, _MOST_RESERVE_BYTES))
+        self._reserve(_RESERVE_BYTES + count * _RESERVE_PER_INPUT)
 
     def setting(self, name: str) -> str | None:
         """A setting of the last run."""
@@ -165,6 +175,7 @@ class Manifest:
         work: str,
         run: int,
         *,
+        source: str,
         settled: Sequence[str] = (DONE,),
         folder: Path | None = None,
     ) -> int:
@@ -174,6 +185,7 @@ class Manifest:
             found: the inputs.
             work: a digest of what is done to them.
             run: the number of the run.
+            source: what was searched.
             settled: states in which an input that has not changed stays as it is.
             folder: of the results, which must still be there; nothing where that would take too long.
         """
@@ -181,7 +193,9 @@ class Manifest:
         with self._change():
             for item in found:
                 if self.is_settled(item, work, settled, folder=folder):
-                    self._db.execute("UPDATE inputs SET run = ? WHERE key = ?", (run, item.key))
+                    self._db.execute(
+                        "UPDATE inputs SET run = ?, source = ? WHERE key = ?", (run, source, item.key)
+                    )
                     skipped += 1
                     continue
                 # What another source's file of this name has given is not this one's to replace.
@@ -190,16 +204,17 @@ class Manifest:
                     "(SELECT 1 FROM inputs WHERE inputs.key = outputs.key AND location != ?)",
                     (item.key, item.location),
                 )
+                keep_digest = DONE in settled and self._has_results(item.key, folder)
                 self._db.execute(
-                    "INSERT INTO inputs (key, location, size, stamp, work, state, run) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?) "
+                    "INSERT INTO inputs (key, location, size, stamp, work, source, state, run) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
                     "ON CONFLICT (key) DO UPDATE SET digest = CASE WHEN ? AND state = 'done' AND "
                     "work = excluded.work AND location = excluded.location "
                     "AND (stamp != excluded.stamp OR stamp = '') THEN digest ELSE '' END, "
                     "location = excluded.location, size = excluded.size, "
-                    "stamp = excluded.stamp, work = excluded.work, state = excluded.state, "
-                    "run = excluded.run",
-                    (item.key, item.location, item.size, item.stamp, work, WAITING, run, DONE in settled),
+                    "stamp = excluded.stamp, work = excluded.work, source = excluded.source, "
+                    "state = excluded.state, run = excluded.run",
+                    (item.key, item.location, item.size, item.stamp, work, source, WAITING, run, keep_digest),
                 )
         return skipped
 
@@ -213,21 +228,47 @@ class Manifest:
         ).fetchone()
         if row is None or not item.stamp or row[0] not in settled:
             return False
-        if row[0] != DONE or folder is None:
-            return True
-        return all((folder / output.path).exists() for output in self._outputs(item.key))
+        return row[0] != DONE or self._has_results(item.key, folder)
 
-    def wait_again(self, run: int, *, failed: bool) -> int:
-        """Take up what an earlier run has left, or what failed; how much there is."""
+    def wait_again(self, source: str, work: str, run: int, *, failed: bool) -> int:
+        """Take up what an earlier run of the same work has left, or the files that failed; how many."""
         with self._change():
             return self._db.execute(
-                f"UPDATE inputs SET run = ?, state = ?, digest = '' WHERE {_LEFT[failed]}", (run, WAITING)
+                "UPDATE inputs SET run = ?, state = ?, digest = '' "
+                f"WHERE {_LEFT[failed]} AND {_OF_THIS_WORK} AND {_NO_FOLDER}",
+                (run, WAITING, source, work),
             ).rowcount
 
-    def left(self, *, failed: bool) -> Iterator[Input]:
+    def left(self, source: str, work: str, *, failed: bool) -> Iterator[Input]:
         """What `wait_again` would take up."""
-        for row in self._db.execute(f"SELECT key, location, size, stamp FROM inputs WHERE {_LEFT[failed]}"):
+        for row in self._db.execute(
+            "SELECT key, location, size, stamp FROM inputs "
+            f"WHERE {_LEFT[failed]} AND {_OF_THIS_WORK} AND {_NO_FOLDER}",
+            (source, work),
+        ):
             yield Input(key=row[0], location=row[1], size=row[2], stamp=row[3])
+
+    def unlisted(self, source: str) -> list[str]:
+        """The keys of the folders of a source that could not be listed."""
+        rows = self._db.execute(
+            f"SELECT key FROM inputs WHERE state = ? AND source = ? AND NOT ({_NO_FOLDER}) ORDER BY key",
+            (FAILED, source),
+        )
+        return [row[0] for row in rows]
+
+    def finish_folders(self, folders: Sequence[str], run: int) -> None:
+        """Forget that folders could not be listed, unless this run met that again."""
+        with self._change():
+            self._forget(
+                key
+                for key in folders
+                if self._db.execute("SELECT 1 FROM inputs WHERE key = ? AND run < ?", (key, run)).fetchone()
+            )
+
+    def is_taken_up(self, key: str, run: int) -> bool:
+        """Whether an input is one of this run already."""
+        row = self._db.execute("SELECT 1 FROM inputs WHERE key = ? AND run = ?", (key, run)).fetchone()
+        return row is not None
 
     def waiting(self, run: int, *, most: int) -> list[tuple[Input, str]]:
         """Some inputs of a run, marked as started; and the digests of those that may be the same."""
@@ -243,6 +284,14 @@ class Manifest:
             (Input(key=key, location=location, size=size, stamp=stamp), digest)
             for key, location, size, stamp, digest in rows
         ]
+
+    def still_waiting(self, run: int) -> Iterator[Input]:
+        """The inputs of a run that nobody has begun; nothing is marked."""
+        rows = self._db.execute(
+            "SELECT key, location, size, stamp FROM inputs WHERE state = ? AND run = ?", (WAITING, run)
+        )
+        for key, location, size, stamp in rows:
+            yield Input(key=key, location=location, size=size, stamp=stamp)
 
     def owned(self, key: str) -> frozenset[str]:
         """The outputs that an input had before, which may be replaced."""
@@ -261,12 +310,7 @@ class Manifest:
                 found = next(filter(None, (self._collision(event, output) for output in event.outputs)), None)
                 if found is not None:
                     event, owner = found
-                    reopened += self._db.execute(
-                        "UPDATE inputs SET state = ?, digest = '', "
-                        "run = (SELECT run FROM inputs WHERE key = ?) "
-                        "WHERE key = ? AND state = ?",
-                        (WAITING, event.key, owner, DONE),
-                    ).rowcount
+                    reopened += self._reopen(owner, event.key)
                 self._remember(event)
                 settled.append(event)
         return settled, reopened
@@ -327,6 +371,39 @@ class Manifest:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _reopen(self, owner: str, beside: str) -> int:
+        """Let an input be done again; in the run of another, and counted, if the work is the same."""
+        reopened = self._db.execute(
+            "UPDATE inputs SET state = ?, digest = '' WHERE key = ? AND state = ?", (WAITING, owner, DONE)
+        )
+        if not reopened.rowcount:
+            return 0
+        return self._db.execute(
+            "UPDATE inputs SET run = other.run FROM (SELECT run, source, work FROM inputs WHERE key = ?) "
+            "AS other WHERE key = ? AND inputs.source = other.source AND inputs.work = other.work",
+            (beside, owner),
+        ).rowcount
+
+    def _has_results(self, key: str, folder: Path | None) -> bool:
+        """Whether the results of an input are there, as far as that can be told in no time."""
+        return folder is None or all((folder / output.path).exists() for output in self._outputs(key))
+
+    def _gone(self, source: str, run: int) -> list[str]:
+        """What failed or waits, and was not found again, though its folder could be listed."""
+        hidden = tuple(
+            "" if key == "./" else key for key in self.unlisted(source) if self.is_taken_up(key, run)
+        )
+        rows = self._db.execute(
+            "SELECT key FROM inputs WHERE state IN (?, ?) AND source = ? AND run < ?",
+            (FAILED, WAITING, source, run),
+        )
+        return [row[0] for row in rows if not row[0].startswith(hidden)]
+
+    def _forget(self, keys: Iterable[str]) -> None:
+        for key in tuple(keys):
+            self._db.execute("UPDATE outputs SET stale = 1 WHERE key = ?", (key,))
+            self._db.execute("DELETE FROM inputs WHERE key = ?", (key,))
+
     def _reserve(self, size: int) -> None:
         """Take room for what is to be remembered, so that even on a full disk failures are told.
 
@@ -337,13 +414,18 @@ class Manifest:
         (page,) = self._db.execute("PRAGMA page_size").fetchone()
         if free * page >= size:
             return
-        self._db.execute(f"PRAGMA wal_autocheckpoint = {min(_PAGES_AT_ONCE, max(8, size // page // 2))}")
+        part = max(8 * page, min(size // 4, _RESERVE_BYTES))  # the log takes as much as each
+        self._db.execute(f"PRAGMA wal_autocheckpoint = {min(_PAGES_AT_ONCE, max(8, part // page // 2))}")
         with contextlib.suppress(TargetError):
             with self._change():
-                self._db.execute("CREATE TABLE reserve (room BLOB)")
-                self._db.execute("INSERT INTO reserve VALUES (zeroblob(?))", (size,))
+                self._db.execute("CREATE TABLE IF NOT EXISTS reserve (room BLOB)")
+            for _ in range(size // part):
+                with self._change():
+                    self._db.execute("INSERT INTO reserve VALUES (zeroblob(?))", (part,))
+                self._db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
+        with contextlib.suppress(TargetError):
             with self._change():
-                self._db.execute("DROP TABLE reserve")
+                self._db.execute("DROP TABLE IF EXISTS reserve")
             self._db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
 
     def _remember(self, event: Event) -> None:

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import attrs
 
 from imgsvc_core.batch.events import DONE, FAILED, UNCHANGED, Event, Progress, Summary, failure
-from imgsvc_core.batch.inputs import Input, find
+from imgsvc_core.batch.inputs import Input, find, find_again
 from imgsvc_core.batch.listing import Listing
 from imgsvc_core.batch.manifest import Manifest
 from imgsvc_core.batch.planning import Batch
@@ -118,7 +118,11 @@ def preview(batch: Batch, *, resume: bool = False, retry: bool = False) -> Itera
         if manifest is not None and (resume or retry):
             _check_same(manifest, batch, job)
             if retry or manifest.setting("listed") == "yes":
-                yield from ((item, True) for item in manifest.left(failed=retry))
+                left = manifest.left(batch.source, work, failed=retry)
+                yield from ((item, True) for item in left)
+                if retry:
+                    again = find_again(batch.source, manifest.unlisted(batch.source), beside=batch.target)
+                    yield from ((item, not manifest.is_settled(item, work)) for item in again)
                 return
         for item in find(batch.source, beside=batch.target):
             settled = manifest is not None and manifest.is_settled(
@@ -150,8 +154,10 @@ class _Run:
         self._number = 0
         self._settled = _settled(batch, resume=False)
         self._listing: Listing | None = None
+        self._folders: tuple[str, ...] = ()  # that are listed again
         self._under_way: dict[Future[list[Event]], tuple[Task, ...]] = {}
         self._suspects: deque[Task] = deque()
+        self._full = ""  # why the manifest can take nothing more
         self._alone: Task | None = None
 
     def go(self, *, resume: bool, retry: bool) -> Summary:
@@ -191,7 +197,10 @@ class _Run:
             settings if retry else {**settings, "listed": "yes" if all_known else "no"}
         )
         if all_known:
-            self._total = manifest.wait_again(self._number, failed=retry)
+            self._total = manifest.wait_again(batch.source, self._work, self._number, failed=retry)
+            if retry and (folders := manifest.unlisted(batch.source)):
+                self._folders = tuple(folders)
+                self._listing = Listing(find_again(batch.source, folders, beside=batch.target))
             return
         self._settled = _settled(batch, resume=resume)
         self._listing = Listing(find(batch.source, beside=batch.target))
@@ -215,15 +224,61 @@ class _Run:
     def _take_up(self, listing: Listing) -> None:
         found = listing.take(0 if self._under_way else _TICK_SECONDS)
         if listing.ended:
-            self._manifest.finish_listing()
+            self._finish_listing()
             self._listing = None
+        if self._folders:
+            found = [item for item in found if not self._manifest.is_taken_up(item.key, self._number)]
         self._total += len(found)
-        self._skipped += self._manifest.note(
-            found, self._work, self._number, settled=self._settled, folder=_folder_of(self._batch)
-        )
+        try:
+            if not self._full:
+                self._skipped += self._manifest.note(
+                    found,
+                    self._work,
+                    self._number,
+                    source=self._batch.source,
+                    settled=self._settled,
+                    folder=_folder_of(self._batch),
+                )
+        except TargetError as error:
+            self._begin_no_more(error)
+        if self._full:
+            self._tell_without_note(found)
+            return
         self._remember(
             [failure(item.key, item.size, _UNREADABLE, item.problem) for item in found if item.problem]
         )
+
+    def _finish_listing(self) -> None:
+        if self._full:  # inputs are missing in the manifest
+            return
+        try:
+            if self._folders:
+                self._manifest.finish_folders(self._folders, self._number)
+            else:
+                self._manifest.finish_listing(self._batch.source, self._number)
+        except TargetError as error:
+            self._begin_no_more(error)
+
+    def _begin_no_more(self, error: TargetError) -> None:
+        """Nobody would remember it."""
+        self._full = error.message
+        self._tell_without_note(self._manifest.still_waiting(self._number))
+
+    def _tell_without_note(self, items: Iterable[Input]) -> None:
+        for item in items:
+            if self._manifest.is_settled(item, self._work, self._settled):
+                self._skipped += 1
+                continue
+            self._tell(failure(item.key, item.size, TargetError.slug, item.problem or self._full))
+
+    def _waiting(self, room: int) -> list[tuple[Input, str]]:
+        if self._full:
+            return []
+        try:
+            return self._manifest.waiting(self._number, most=room)
+        except TargetError as error:
+            self._begin_no_more(error)
+            return []
 
     def _hand_out(self, hands: Hands, room: int) -> None:
         tasks = [
@@ -234,7 +289,7 @@ class _Run:
                 owned=self._manifest.owned(item.key),
                 digest=digest,
             )
-            for item, digest in self._manifest.waiting(self._number, most=room)
+            for item, digest in self._waiting(room)
         ]
         left = len(tasks)
         if self._listing is None:
@@ -285,13 +340,21 @@ class _Run:
     def _remember(self, events: list[Event]) -> None:
         if not events:
             return
-        settled, reopened = self._manifest.settle(events)
+        try:
+            settled, reopened = self._manifest.settle(events)
+        except TargetError:  # they are done again with --resume
+            settled, reopened, remembered = events, 0, False
+        else:
+            remembered = True
         self._total += reopened
         for event in settled:
-            for output in event.outputs:
+            for output in event.outputs if remembered else ():
                 release(self._batch.target, output.path, key=event.key, token=self._job.token)
-            self._count(event)
-            self._on_event(event)
+            self._tell(event)
+
+    def _tell(self, event: Event) -> None:
+        self._count(event)
+        self._on_event(event)
 
     def _finish_some(self, hands: Hands) -> None:
         """Let what is nearly done end, and stop the rest."""
