@@ -40,6 +40,7 @@ class Failing:
     answer: Answer = attrs.field(default=lambda _: web.Response(status=201))
     tokens: Answer | None = None
     seconds: object = 3600
+    token: object = f"ya29.{_CANARY}"
     bodies: list[bytes] = attrs.field(factory=list)
 
     async def handle(self, request: web.Request) -> web.Response:
@@ -54,12 +55,12 @@ class Failing:
 
     def _token(self, path: str) -> web.Response:
         if path != "/v2.0/tokens":
-            return web.json_response({"access_token": f"ya29.{_CANARY}", "expires_in": self.seconds})
+            return web.json_response({"access_token": self.token, "expires_in": self.seconds})
         services = [
             {"type": name, "endpoints": [{"region": "IAD", "publicURL": f"{self.url}/v1/x"}]}
             for name in ("object-store", "rax:object-cdn")
         ]
-        token = {"id": _CANARY, "expires": "2999-01-01T00:00:00.000Z"}
+        token = {"id": self.token, "expires": "2999-01-01T00:00:00.000Z"}
         return web.json_response({"access": {"token": token, "serviceCatalog": services}})
 
 
@@ -136,6 +137,111 @@ def test_refusals_without_sense_are_refusals(server: Failing, put: Put, text: st
     server.answer = lambda _: web.Response(status=403, text=text)
     with pytest.raises(errors.StoreRefused):
         put(server.url)
+
+
+_LIES: dict[str, web.Response] = {
+    "deep": web.Response(status=403, body=b"[" * 60_000, content_type="application/json"),
+    "no charset": web.Response(
+        status=403, body=b"{}", headers={"Content-Type": "application/json; charset=base64"}
+    ),
+    "no gzip": web.Response(status=403, body=b"<Error/>", headers={"Content-Encoding": "gzip"}),
+    "no text": web.Response(status=403, body=b"\xff\xfe<Error>\xff", content_type="application/xml"),
+    "numbers": web.json_response({"error": {"message": 5, "errors": [{"reason": 7}]}}, status=403),
+    "objects": web.json_response({"error": {"message": {"a": 1}, "errors": [{"reason": []}]}}, status=403),
+    "nothing": web.json_response({"error": {"message": "m", "errors": None}}, status=403),
+    "nested": web.Response(
+        status=403, body=b"<Error><Code><a>b</a></Code><Message><b/></Message></Error>",
+        content_type="application/xml",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lie", _LIES)
+@pytest.mark.parametrize("provider", [*_SPECS, "aws"], indirect=True)
+def test_lies_are_failures_of_the_store(
+    server: Failing, provider: str, keyfile: dict[str, str], lie: str
+) -> None:
+    server.answer = lambda _: _copy(_LIES[lie])
+    with pytest.raises((errors.StoreRefused, errors.StoreUnavailable)):
+        _write(provider, server.url, keyfile)
+
+
+@pytest.mark.parametrize("lie", ["deep", "no charset", "no gzip", "no text", "objects"])
+@pytest.mark.parametrize("provider", ["google", "rackspace", "ibm"], indirect=True)
+@pytest.mark.parametrize("status", [200, 401])
+def test_lies_of_token_servers_are_failures_of_the_store(
+    server: Failing, put: Put, lie: str, status: int
+) -> None:
+    server.tokens = lambda _: _copy(_LIES[lie], status)
+    with pytest.raises((errors.StoreRefused, errors.StoreUnavailable)):
+        put(server.url, seconds=0.5)
+    assert server.bodies == []
+
+
+@pytest.mark.parametrize("token", [None, 5, [], {}, "", "a\r\nX: b", "a b", "\u0442"])
+@pytest.mark.parametrize("provider", ["google", "rackspace", "ibm"], indirect=True)
+def test_tokens_that_are_none_are_not_used(server: Failing, put: Put, token: object) -> None:
+    server.token = token
+    with pytest.raises((errors.StoreRefused, errors.StoreUnavailable), match="token"):
+        put(server.url, seconds=0.5)
+    assert server.bodies == []
+
+
+@pytest.mark.parametrize("provider", ["google", "rackspace", "ibm"], indirect=True)
+def test_tokens_that_servers_repeat_are_not_shown(server: Failing, put: Put) -> None:
+    server.token = "ya29.token-canary"
+    error = {"message": f"no: {server.token}", "errors": [{"reason": server.token}]}
+    xml = f"<Error><Code>{server.token}</Code><Message>{server.token}</Message></Error>"
+    for answer in (
+        web.json_response({"error": error}, status=403),
+        web.Response(status=403, text=xml, content_type="application/xml"),
+        web.Response(status=403, reason=f"no {server.token}"),
+    ):
+        server.answer = lambda _, answer=answer: _copy(answer)  # type: ignore[misc]
+        with pytest.raises(errors.StoreRefused) as caught:
+            put(server.url)
+        assert "token-canary" not in f"{caught.value} {caught.value.code} {caught.value.__cause__!r}"
+
+
+@pytest.mark.parametrize("provider", [*_SPECS, "aws"], indirect=True)
+def test_no_error_holds_a_request(server: Failing, provider: str, keyfile: dict[str, str]) -> None:
+    """Those of clients do, with the credentials in its headers."""
+    headers = {f"X-Long-{number}": "x" * 9000 for number in range(3)}  # more than aiohttp's client takes
+    server.answer = lambda _: web.Response(headers=headers)
+    with pytest.raises(errors.StoreUnavailable) as caught:
+        _write(provider, server.url, keyfile)
+    found: BaseException | None = caught.value
+    seen = []
+    while found is not None:
+        seen.append(f"{found!r} {found} {vars(found)!r} {found.__context__!r}")
+        found = found.__cause__
+    assert not [text for text in seen if _CANARY in text or "Authorization" in text]
+
+
+@pytest.mark.parametrize("provider", ["aws", "alibaba", "ibm"], indirect=True)
+def test_an_upload_that_ends_with_an_error_is_none(
+    server: Failing, provider: str, keyfile: dict[str, str]
+) -> None:
+    """S3 and its like answer 200 at once, and may find an error afterwards."""
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.path.endswith(_TOKENS):
+            return await server.handle(request)
+        await request.read()
+        upload = "<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>"
+        error = "<Error><Code>InternalError</Code><Message>So it is.</Message></Error>"
+        match request.method, "uploads" in request.query:
+            case "POST", True:
+                return web.Response(text=upload, content_type="application/xml")
+            case "POST", _:
+                return web.Response(text=error, content_type="application/xml")
+        return web.Response(headers={"ETag": '"1"'})
+
+    with (
+        serving(lambda app: app.router.add_route("*", "/{path:.*}", answer)) as url,
+        pytest.raises(errors.StoreUnavailable, match="InternalError"),
+    ):
+        _write(provider, url, keyfile, data=bytes(12_000_000), seconds=2)
 
 
 @pytest.mark.parametrize("where", ["/token", ""], ids=["token", "object"])
@@ -326,8 +432,27 @@ def test_who_waits_for_one_token_shares_what_comes_of_it(
         assert {type(refusal) for refusal in refusals} == {errors.StoreRefused}
 
 
-def _copy(answer: web.Response) -> web.Response:
-    return web.Response(status=answer.status, body=answer.body)
+def _copy(answer: web.Response, status: int | None = None) -> web.Response:
+    headers = {name: text for name, text in answer.headers.items() if name.startswith("Content-")}
+    headers.pop("Content-Length", None)
+    return web.Response(
+        status=status or answer.status, reason=answer.reason, body=answer.body, headers=headers
+    )
+
+
+def _write(
+    provider: str, url: str, keyfile: dict[str, str], data: bytes = b"picture", seconds: float = 0.5
+) -> str:
+    keys = {"key": _CANARY, "secret": _CANARY, "bucket": "pictures", "region": "us-east-1"}
+    return stores.write(
+        {"provider": provider, **_SPECS.get(provider, keys)},
+        data,
+        "cat.webp",
+        "image/webp",
+        keyfiles={"ours": keyfile},
+        endpoints=_endpoints(provider, url),
+        seconds=seconds,
+    )
 
 
 def test_secrets_are_in_no_failure(

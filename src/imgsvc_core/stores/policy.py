@@ -39,6 +39,6 @@ async def persistently(
                 pause = min(2 * pause, _LONGEST_PAUSE)
     except TimeoutError:
         reason = f"; the last attempt: {last.message}" if last else "."
-        raise StoreUnavailable(
-            f"Store {spec.provider} did not take the result within {seconds:g} seconds{reason}"
-        ) from last
+    raise StoreUnavailable(
+        f"Store {spec.provider} did not take the result within {seconds:g} seconds{reason}"
+    ) from last

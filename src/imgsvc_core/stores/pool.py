@@ -13,6 +13,7 @@ from typing import Any
 
 from imgsvc_core.spec.declare import params
 from imgsvc_core.stores.declarations import StoreSpec
+from imgsvc_core.stores.failures import guarded, not_opened
 from imgsvc_core.stores.objects import StoredObject, object_name
 from imgsvc_core.stores.policy import SECONDS, persistently
 from imgsvc_core.stores.sessions import Access, Keyfile, Session, connect
@@ -108,7 +109,7 @@ class _Entry:
         self.opening: Shared[Session] = Shared()
 
     async def open(self, access: Access) -> Session:
-        self.session = await connect(access)
+        self.session = await guarded(access.spec, connect(access), not_opened)
         return self.session
 
     async def close(self) -> None:

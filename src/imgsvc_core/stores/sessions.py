@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Protocol
 from urllib.parse import quote, quote_plus
 
@@ -114,9 +114,9 @@ def unavailable(spec: StoreSpec, reason: object) -> StoreUnavailable:
     return StoreUnavailable(f"Store {spec.provider} is not available: {text or type(reason).__name__}.")
 
 
-def redacted(spec: StoreSpec, text: str) -> str:
+def redacted(spec: StoreSpec, text: str, tokens: Iterable[str] = ()) -> str:
     """A text in which nothing secret is left, in any of the ways that clients write it."""
-    for secret in filter(lambda secret: len(secret) >= _SHORTEST_SECRET, spec.secrets()):
+    for secret in filter(lambda secret: len(secret) >= _SHORTEST_SECRET, (*spec.secrets(), *tokens)):
         in_json = json.dumps(secret)[1:-1]
         for written in (secret, in_json, quote(secret, safe=""), quote_plus(secret), quote(secret)):
             text = text.replace(written, "***")

@@ -10,7 +10,9 @@ import base64
 import contextlib
 import functools
 import io
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
@@ -20,17 +22,16 @@ import attrs
 from alibabacloud_oss_v2.aio import AsyncClient
 from alibabacloud_oss_v2.aio.transport import AioHttpClient
 from alibabacloud_oss_v2.exceptions import (
-    BaseError,
     OperationError,
     RequestError,
     ResponseError,
-    ServiceError,
 )
 from fsspec.asyn import AsyncFileSystem
 
 from imgsvc_core.errors import TargetError
 from imgsvc_core.stores.declarations import Alibaba, StoreSpec
-from imgsvc_core.stores.failures import answered, clean, connection_failed
+from imgsvc_core.stores.failures import guarded
+from imgsvc_core.stores.providers.answers import Refusal, translated, words
 from imgsvc_core.stores.providers.digest import md5
 from imgsvc_core.stores.providers.parts import fits_whole, in_parts
 from imgsvc_core.stores.providers.traffic import traffic
@@ -54,7 +55,7 @@ async def connect(access: Access) -> AlibabaSession:
             endpoint=address,
             credentials_provider=oss.credentials.StaticCredentialsProvider(spec.key, spec.secret),
             retry_max_attempts=1,
-            http_client=AioHttpClient(session=session, connect_timeout=5, readwrite_timeout=30),
+            http_client=_HttpClient(session=session, connect_timeout=5, readwrite_timeout=30),
             use_path_style=not host_style,
             disable_upload_crc64_check=True,  # the server checks the MD5 digest
         )
@@ -73,10 +74,8 @@ class AlibabaSession:
         assert isinstance(spec, Alibaba)
         path = f"{spec.bucket}/{name}"
         headers = {"Content-Type": content_type, **dict(spec.headers)}
-        try:
-            await self.filesystem._pipe_file(path, data, headers=headers, metadata=dict(spec.metadata))
-        except (BaseError, aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise _translated(spec, error) from clean(spec, error)
+        write = self.filesystem._pipe_file(path, data, headers=headers, metadata=dict(spec.metadata))
+        await guarded(spec, write, _translated)
         return self.filesystem.url(path)
 
     async def close(self) -> None:
@@ -116,7 +115,7 @@ class OssFileSystem(AsyncFileSystem):  # type: ignore[misc]
                 oss.CompleteMultipartUploadRequest(**whole, complete_multipart_upload=named)
             )
         except BaseException:
-            with contextlib.suppress(BaseError, aiohttp.ClientError, OSError):
+            with contextlib.suppress(Exception):
                 async with asyncio.timeout(_ABORT_SECONDS):
                     await self.client.abort_multipart_upload(oss.AbortMultipartUploadRequest(**await begun))
             raise
@@ -143,6 +142,32 @@ class OssFileSystem(AsyncFileSystem):  # type: ignore[misc]
         return f"{place}/{quote(name, safe='/~')}"
 
 
+class _HttpClient(AioHttpClient):  # type: ignore[misc]
+    """HTTP whose refusals are read here: the client takes those without a date for something else.
+
+    An answer that says yes, and then names an error, is a failure of the server's.
+    """
+
+    async def send(self, request: Any, **how: Any) -> Any:
+        answer = await super().send(request, **how)
+        yes = HTTPStatus.OK <= answer.status_code < HTTPStatus.MULTIPLE_CHOICES
+        error = _error(answer.content)
+        if yes and error is None:
+            return answer
+        status = HTTPStatus.INTERNAL_SERVER_ERROR if yes else answer.status_code
+        code, message = error or (None, None)
+        raise Refusal(status, words(code, answer.status_code), words(message, "without an explanation"))
+
+
+def _error(body: bytes) -> tuple[str | None, str | None] | None:
+    """Code and message of an error in XML; nothing where it is something else."""
+    try:
+        root = ElementTree.fromstring(body)
+    except (ElementTree.ParseError, LookupError, ValueError):
+        return None
+    return (root.findtext("Code"), root.findtext("Message")) if root.tag == "Error" else None
+
+
 async def _body(data: bytes) -> dict[str, Any]:
     digest = base64.b64encode(await md5(data)).decode()
     return {"body": io.BytesIO(data), "content_length": len(data), "content_md5": digest}
@@ -151,7 +176,4 @@ async def _body(data: bytes) -> dict[str, Any]:
 def _translated(spec: StoreSpec, error: BaseException) -> TargetError:
     while isinstance(error, OperationError | RequestError | ResponseError):  # which name no cause
         error = error.unwrap()
-    if not isinstance(error, ServiceError):
-        return connection_failed(spec, error)
-    message = str(error.message or "without an explanation")
-    return answered(spec, error.status_code, str(error.code), message)
+    return translated(spec, error)

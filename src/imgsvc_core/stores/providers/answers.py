@@ -16,8 +16,6 @@ from imgsvc_core.stores.providers.tokens import Tokens
 _T = TypeVar("_T")
 
 TIMEOUT = aiohttp.ClientTimeout(sock_connect=5, sock_read=30)
-FAILURES = (aiohttp.ClientError, TimeoutError, OSError)
-"""What aiohttp raises; `Refusal` is one of them."""
 
 
 class Refusal(OSError):
@@ -31,7 +29,7 @@ class Refusal(OSError):
 
 
 def translated(spec: StoreSpec, error: BaseException) -> TargetError:
-    """One of `FAILURES` as an error of the library."""
+    """What aiohttp raised as an error of the library."""
     if isinstance(error, Refusal):
         return answered(spec, error.status, error.code, error.message)
     return connection_failed(spec, error)
@@ -41,9 +39,14 @@ async def json_object(response: aiohttp.ClientResponse) -> dict[str, Any]:
     """The JSON object of an answer; empty where it is something else."""
     try:
         found = await response.json(content_type=None)
-    except ValueError:
+    except (LookupError, RecursionError, ValueError):  # no JSON, too deep, or in no encoding
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def words(said: object, otherwise: object) -> str:
+    """What an answer says in a place where a word or a number should be."""
+    return str(said if said and isinstance(said, str | int) else otherwise)
 
 
 async def renewing(tokens: Tokens[Any], call: Callable[[], Awaitable[_T]]) -> _T:

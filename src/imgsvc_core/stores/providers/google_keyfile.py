@@ -25,10 +25,10 @@ from google.auth import crypt, jwt
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.stores.declarations import Google, StoreSpec
-from imgsvc_core.stores.failures import clean
-from imgsvc_core.stores.providers.answers import FAILURES, TIMEOUT, Refusal, json_object, renewing, translated
+from imgsvc_core.stores.failures import guarded
+from imgsvc_core.stores.providers.answers import TIMEOUT, Refusal, json_object, renewing, translated, words
 from imgsvc_core.stores.providers.digest import md5
-from imgsvc_core.stores.providers.tokens import Tokens, lifetime
+from imgsvc_core.stores.providers.tokens import Tokens, lifetime, readable
 from imgsvc_core.stores.providers.traffic import Body, traffic
 from imgsvc_core.stores.sessions import MOST_KEY_CHARACTERS, Access, Keyfile
 
@@ -57,10 +57,7 @@ async def connect(access: Access) -> GoogleSession:
     tokens = Tokens(functools.partial(account.token, tracing))
     address = access.endpoint("google", "https://storage.googleapis.com")
     filesystem = BucketFileSystem(tokens, address, tracing)
-    try:
-        await tokens.current()
-    except FAILURES as error:
-        raise translated(spec, error) from clean(spec, error)
+    await guarded(spec, tokens.current(), translated)
     return GoogleSession(filesystem)
 
 
@@ -82,10 +79,8 @@ class GoogleSession:
             metadata=dict(spec.metadata),
             acl=spec.acl,
         )
-        try:
-            await renewing(self.filesystem.tokens, write)
-        except FAILURES as error:
-            raise translated(spec, error) from clean(spec, error)
+        tokens = self.filesystem.tokens
+        await guarded(spec, renewing(tokens, write), translated, tokens.secrets)
         return self.filesystem.url(path)
 
     async def close(self) -> None:
@@ -165,9 +160,10 @@ def _refusal(status: int, answer: Mapping[str, Any]) -> Refusal:
     """What the JSON API says of an error: its reason is the code."""
     found = answer.get("error")
     error = found if isinstance(found, dict) else {}
-    reasons = [item.get("reason") for item in error.get("errors", ()) if isinstance(item, dict)]
-    code = next(filter(None, reasons), status)
-    return Refusal(status, str(code), str(error.get("message") or "without an explanation"))
+    several = error.get("errors")
+    first = several[0] if isinstance(several, list) and several else {}
+    reason = first.get("reason") if isinstance(first, dict) else None
+    return Refusal(status, words(reason, status), words(error.get("message"), "without an explanation"))
 
 
 @attrs.frozen
@@ -185,9 +181,7 @@ class ServiceAccount:
         Raises:
             SpecError: the keyfile is none of a service account's.
         """
-        email, text, key_id = (
-            keyfile.get(name) for name in ("client_email", "private_key", "private_key_id")
-        )
+        email, key_id = keyfile.get("client_email"), keyfile.get("private_key_id")
         try:
             if not isinstance(email, str) or not _EMAIL.fullmatch(email):
                 raise ValueError("no e-mail address")
@@ -220,11 +214,12 @@ class ServiceAccount:
             http.post(f"{self.address}/token", data=form, allow_redirects=False) as response,
         ):
             answer = await json_object(response)
-        if response.status != 200 or "access_token" not in answer:
-            code = str(answer.get("error", response.status))
-            message = str(answer.get("error_description", "the keyfile gives no token"))
+        token = readable(answer.get("access_token"))
+        if response.status != 200 or token is None:
+            code = words(answer.get("error"), response.status)
+            message = words(answer.get("error_description"), "the keyfile gives no token that can be read")
             raise Refusal(response.status, code, message)
-        return str(answer["access_token"]), lifetime(answer.get("expires_in"))
+        return token, lifetime(answer.get("expires_in"))
 
 
 def _no_account() -> SpecError:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from typing import Any
 
 import aiohttp
 
 from imgsvc_core.stores.declarations import Ibm
-from imgsvc_core.stores.failures import answered, clean
+from imgsvc_core.stores.failures import answered, guarded
 from imgsvc_core.stores.providers import s3
-from imgsvc_core.stores.providers.answers import FAILURES, json_object, translated
-from imgsvc_core.stores.providers.tokens import Tokens, lifetime
+from imgsvc_core.stores.providers.answers import json_object, translated, words
+from imgsvc_core.stores.providers.tokens import Tokens, lifetime, readable
 from imgsvc_core.stores.providers.traffic import traffic
 from imgsvc_core.stores.sessions import Access, unavailable
 
@@ -25,29 +26,25 @@ async def connect(access: Access) -> s3.S3Session:
     token_address = access.endpoint("ibm_token", "https://iam.cloud.ibm.com")
     tokens = Tokens(lambda: _token(spec, token_address, traffic(access.turn)))
     await tokens.current()
-
-    async def authorization() -> str:
-        return f"Bearer {await tokens.current()}"
-
     address = f"https://s3.{spec.region}.cloud-object-storage.appdomain.cloud"
-    return await s3.connect(access, address, region=spec.region, authorization=authorization)
+    return await s3.connect(access, address, region=spec.region, tokens=tokens)
 
 
 async def _token(spec: Ibm, address: str, tracing: aiohttp.TraceConfig) -> tuple[str, float]:
-    form = {"grant_type": _GRANT, "apikey": spec.key}
-    try:
-        async with (
-            aiohttp.ClientSession(timeout=_TIMEOUT, trace_configs=[tracing]) as http,
-            http.post(f"{address}/identity/token", data=form, allow_redirects=False) as response,
-        ):
-            answer = await json_object(response)
-    except FAILURES as error:
-        raise translated(spec, error) from clean(spec, error)
-    if response.status != HTTPStatus.OK:
-        code = str(answer.get("errorCode", response.status))
-        message = str(answer.get("errorMessage", "the API key gives no token"))
-        raise answered(spec, response.status, code, message)
-    token = answer.get("access_token")
-    if not isinstance(token, str):
+    status, answer = await guarded(spec, _asked(spec, address, tracing), translated)
+    if status != HTTPStatus.OK:
+        code = words(answer.get("errorCode"), status)
+        raise answered(spec, status, code, words(answer.get("errorMessage"), "the API key gives no token"))
+    token = readable(answer.get("access_token"))
+    if token is None:
         raise unavailable(spec, "it gave no token that can be read")
     return token, lifetime(answer.get("expires_in"))
+
+
+async def _asked(spec: Ibm, address: str, tracing: aiohttp.TraceConfig) -> tuple[int, dict[str, Any]]:
+    form = {"grant_type": _GRANT, "apikey": spec.key}
+    async with (
+        aiohttp.ClientSession(timeout=_TIMEOUT, trace_configs=[tracing]) as http,
+        http.post(f"{address}/identity/token", data=form, allow_redirects=False) as response,
+    ):
+        return response.status, await json_object(response)

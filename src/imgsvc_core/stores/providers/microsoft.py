@@ -13,7 +13,7 @@ from typing import Any
 
 import aiohttp
 import attrs
-from azure.core.exceptions import AzureError, HttpResponseError
+from azure.core.exceptions import HttpResponseError
 from azure.core.pipeline.transport import AioHttpTransport
 from azure.storage.blob import BlobBlock, ContentSettings
 from azure.storage.blob.aio import BlobClient, BlobServiceClient
@@ -21,7 +21,7 @@ from fsspec.asyn import AsyncFileSystem
 
 from imgsvc_core.errors import TargetError
 from imgsvc_core.stores.declarations import Microsoft, StoreSpec
-from imgsvc_core.stores.failures import answered, clean, connection_failed
+from imgsvc_core.stores.failures import answered, connection_failed, guarded
 from imgsvc_core.stores.providers.parts import fits_whole, in_parts
 from imgsvc_core.stores.providers.traffic import traffic
 from imgsvc_core.stores.sessions import Access
@@ -66,10 +66,8 @@ class MicrosoftSession:
         assert isinstance(spec, Microsoft)
         path = f"{spec.container}/{name}"
         headers = {"Content-Type": content_type, **dict(spec.headers)}
-        try:
-            await self.filesystem._pipe_file(path, data, headers=headers, metadata=dict(spec.metadata))
-        except AzureError as error:
-            raise _translated(spec, error) from clean(spec, error)
+        write = self.filesystem._pipe_file(path, data, headers=headers, metadata=dict(spec.metadata))
+        await guarded(spec, write, _translated)
         return self.filesystem.url(path)
 
     async def close(self) -> None:
@@ -114,7 +112,7 @@ class BlobFileSystem(AsyncFileSystem):  # type: ignore[misc]
         return self.client.get_blob_client(container, name)
 
 
-def _translated(spec: StoreSpec, error: AzureError) -> TargetError:
+def _translated(spec: StoreSpec, error: BaseException) -> TargetError:
     if not isinstance(error, HttpResponseError) or error.status_code is None:
         return connection_failed(spec, error)
     said = getattr(error, "error_code", None) or error.status_code

@@ -17,10 +17,10 @@ from fsspec.asyn import AsyncFileSystem
 from yarl import URL
 
 from imgsvc_core.stores.declarations import Rackspace, StoreSpec
-from imgsvc_core.stores.failures import clean
-from imgsvc_core.stores.providers.answers import FAILURES, TIMEOUT, Refusal, json_object, renewing, translated
+from imgsvc_core.stores.failures import guarded
+from imgsvc_core.stores.providers.answers import TIMEOUT, Refusal, json_object, renewing, translated, words
 from imgsvc_core.stores.providers.digest import md5
-from imgsvc_core.stores.providers.tokens import Tokens
+from imgsvc_core.stores.providers.tokens import Tokens, readable
 from imgsvc_core.stores.providers.traffic import Body, traffic
 from imgsvc_core.stores.sessions import Access
 
@@ -35,13 +35,12 @@ async def connect(access: Access) -> RackspaceSession:
     assert isinstance(spec, Rackspace)
     http = aiohttp.ClientSession(timeout=TIMEOUT, trace_configs=[traffic(access.turn)])
     replaced = "rackspace" in access.endpoints
-    tokens = Tokens(Identity(http, spec, access.endpoint("rackspace", _IDENTITY), replaced).token)
+    identity = Identity(http, spec, access.endpoint("rackspace", _IDENTITY), replaced)
+    tokens = Tokens(identity.token, text=lambda token: token.id)
     try:
-        await tokens.current()
-    except BaseException as error:
+        await guarded(spec, tokens.current(), translated)
+    except BaseException:
         await http.close()
-        if isinstance(error, FAILURES):
-            raise translated(spec, error) from clean(spec, error)
         raise
     return RackspaceSession(CloudFiles(http, tokens), http)
 
@@ -62,10 +61,8 @@ class RackspaceSession:
             await self.filesystem._pipe_file(path, data, content_type=content_type)
             return url
 
-        try:
-            return await renewing(self.filesystem.tokens, write)
-        except FAILURES as error:
-            raise translated(spec, error) from clean(spec, error)
+        tokens = self.filesystem.tokens
+        return await guarded(spec, renewing(tokens, write), translated, tokens.secrets)
 
     async def close(self) -> None:
         await self.http.close()
@@ -153,7 +150,7 @@ class Identity:
         if response.status != HTTPStatus.OK:
             code, fault = next(iter(answer.items()), (str(response.status), None))
             message = fault.get("message") if isinstance(fault, dict) else None
-            raise Refusal(response.status, code, message or "the API key gives no token")
+            raise Refusal(response.status, code, words(message, "the API key gives no token"))
         try:
             return self._token(answer["access"])
         except (AttributeError, KeyError, TypeError, ValueError):
@@ -165,7 +162,10 @@ class Identity:
         until = datetime.fromisoformat(access["token"]["expires"])
         services = {service["type"]: service["endpoints"] for service in access["serviceCatalog"]}
         addresses = {name: self._address(services, name) for name in (_STORAGE, _CDN)}
-        return Token(access["token"]["id"], addresses), (until - datetime.now(UTC)).total_seconds()
+        token = readable(access["token"]["id"])
+        if token is None:
+            raise ValueError("no token for a header")
+        return Token(token, addresses), (until - datetime.now(UTC)).total_seconds()
 
     def _address(self, services: Mapping[str, list[dict[str, str]]], name: str) -> str:
         """The public address of a service in the region; only one of the provider's hosts is believed."""

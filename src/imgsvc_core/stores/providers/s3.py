@@ -18,13 +18,14 @@ import attrs
 import s3fs
 from aiobotocore.httpsession import AIOHTTPSession
 from aiobotocore.session import AioSession
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
 from imgsvc_core.errors import TargetError
 from imgsvc_core.stores.declarations import StoreSpec
-from imgsvc_core.stores.failures import answered, clean, connection_failed, first_cause
+from imgsvc_core.stores.failures import answered, connection_failed, first_cause, guarded
 from imgsvc_core.stores.kinds import Pairs
 from imgsvc_core.stores.providers.parts import fits_whole, in_parts
+from imgsvc_core.stores.providers.tokens import Tokens
 from imgsvc_core.stores.providers.traffic import traffic
 from imgsvc_core.stores.sessions import Access, unavailable
 
@@ -48,15 +49,12 @@ class S3Session:
     endpoint: str
     host_style: bool  # whether the name of a bucket is part of the host's
     turn: Callable[[], Awaitable[None]] = attrs.field(repr=False)
+    tokens: Tokens[str] | None = attrs.field(default=None, repr=False)
 
     async def write(self, spec: StoreSpec, name: str, data: bytes, content_type: str) -> str:
         bucket: str = getattr(spec, "bucket")  # noqa: B009 (each store that speaks S3 has one)
-        try:
-            await self._put(spec, {"Bucket": bucket, "Key": name}, data, content_type)
-        except (OSError, BotoCoreError, ClientError) as error:
-            if (known := first_cause(error, TargetError)) is not None:
-                raise known from None  # of the token
-            raise _translated(spec, error) from clean(spec, error)
+        put = self._put(spec, {"Bucket": bucket, "Key": name}, data, content_type)
+        await guarded(spec, put, _translated, self.tokens.secrets if self.tokens else tuple)
         return f"{self.address(bucket)}/{quote(name, safe='/~')}"
 
     def address(self, bucket: str) -> str:
@@ -81,7 +79,7 @@ class S3Session:
             parts = await in_parts(data, part_bytes, functools.partial(self._put_part, whole), self.turn)
             await self._call("complete_multipart_upload", **whole, MultipartUpload={"Parts": parts})
         except BaseException:
-            with contextlib.suppress(OSError, BotoCoreError, ClientError, TimeoutError):
+            with contextlib.suppress(Exception):
                 async with asyncio.timeout(_ABORT_SECONDS):
                     await self._call("abort_multipart_upload", **await begun)
             raise
@@ -90,7 +88,7 @@ class S3Session:
             try:
                 await self._call("put_object_tagging", **where, Tagging={"TagSet": tag_set})
             except BaseException:
-                with contextlib.suppress(OSError, BotoCoreError, ClientError, TimeoutError):
+                with contextlib.suppress(Exception):
                     async with asyncio.timeout(_ABORT_SECONDS):
                         await self._call("delete_object", **where)
                 raise
@@ -113,12 +111,12 @@ async def connect(
     *,
     region: str,
     host_style: bool = True,
-    authorization: Callable[[], Awaitable[str]] | None = None,
+    tokens: Tokens[str] | None = None,
     **credentials: str | None,
 ) -> S3Session:
     """A session with the server at an address; trying again is left to the policy that all stores share.
 
-    ``authorization`` gives the header of that name where requests are not signed with ``credentials``.
+    Requests bear ``tokens`` where they are not signed with ``credentials``.
     """
     replaced = access.spec.provider in access.endpoints
     endpoint = access.endpoint(access.spec.provider, address)
@@ -131,13 +129,13 @@ async def connect(
         "request_checksum_calculation": "when_required",
         "response_checksum_validation": "when_required",
         "s3": {"addressing_style": "virtual" if host_style else "path"},
-        "http_session_cls": functools.partial(_StayingSession, traffic(access.turn), authorization),
+        "http_session_cls": functools.partial(_StayingSession, traffic(access.turn), tokens),
     }
     client_session = await asyncio.to_thread(_warm_session)
     await access.turn()
     filesystem = s3fs.S3FileSystem(
         **credentials,
-        anon=authorization is not None,
+        anon=tokens is not None,
         asynchronous=True,
         skip_instance_cache=True,
         endpoint_url=endpoint,
@@ -149,7 +147,7 @@ async def connect(
     client = await filesystem.set_session()
     client.meta.events.register("before-call.s3", _stay_in_the_region)
     client.meta.events.register("before-sign.s3", functools.partial(_wait, access.turn))
-    return S3Session(filesystem, endpoint, host_style, access.turn)
+    return S3Session(filesystem, endpoint, host_style, access.turn, tokens)
 
 
 def _told(answer: Mapping[str, Any], name: str) -> str:
@@ -164,12 +162,12 @@ class _StayingSession(AIOHTTPSession):  # type: ignore[misc]
     def __init__(
         self,
         tracing: aiohttp.TraceConfig,
-        authorization: Callable[[], Awaitable[str]] | None,
+        tokens: Tokens[str] | None,
         **settings: Any,
     ) -> None:
         super().__init__(**settings)
         self._tracing = tracing
-        self._authorization = authorization
+        self._tokens = tokens
 
     async def _get_session(self, proxy_url: str | None) -> Any:
         session = await super()._get_session(proxy_url)
@@ -180,8 +178,8 @@ class _StayingSession(AIOHTTPSession):  # type: ignore[misc]
     async def _request(
         self, session: aiohttp.ClientSession, method: str, *, headers: Any, **more: Any
     ) -> aiohttp.ClientResponse:
-        if self._authorization is not None:  # only here: botocore writes its requests into its log
-            headers["Authorization"] = await self._authorization()
+        if self._tokens is not None:  # only here: botocore writes its requests into its log
+            headers["Authorization"] = f"Bearer {await self._tokens.current()}"
         return await session.request(method, headers=headers, allow_redirects=False, **more)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import time
+from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
@@ -12,6 +14,7 @@ import attrs
 from imgsvc_core.stores.sharing import Shared
 
 _T = TypeVar("_T")
+_TOKEN = re.compile(r"[\x21-\x7e]{1,16384}")
 _SPARE_SECONDS = 300
 _USUAL_SECONDS = 3600.0
 _MOST_SECONDS = 86_400.0
@@ -30,16 +33,23 @@ def lifetime(said: object) -> float:
     return _USUAL_SECONDS if math.isnan(seconds) else min(max(seconds, 0.0), _MOST_SECONDS)
 
 
+def readable(token: object) -> str | None:
+    """A token that can stand in a header, or nothing."""
+    return token if isinstance(token, str) and _TOKEN.fullmatch(token) else None
+
+
 @attrs.define(eq=False)
 class Tokens(Generic[_T]):
     """A token, asked for once for all who need it, and again some minutes before it ends.
 
-    ``ask`` gives a token and for how many seconds it is good.
+    ``ask`` gives a token and for how many seconds it is good; ``text`` is what is secret of it.
     """
 
     _ask: Callable[[], Coroutine[Any, Any, tuple[_T, float]]] = attrs.field(repr=False)
     _token: _T | None = attrs.field(default=None, repr=False)
     _until: float = 0
+    _text: Callable[[_T], str] = attrs.field(default=str, repr=False)
+    _given: deque[str] = attrs.field(factory=lambda: deque(maxlen=2), repr=False)
     _asking: Shared[_T] = attrs.field(factory=Shared, repr=False)
 
     async def current(self) -> _T:
@@ -50,8 +60,13 @@ class Tokens(Generic[_T]):
 
     async def _renew(self) -> _T:
         token, seconds = await self._ask()
+        self._given.append(self._text(token))
         self._token, self._until = token, time.monotonic() + seconds - _SPARE_SECONDS
         return token
+
+    def secrets(self) -> tuple[str, ...]:
+        """The last tokens, which nobody may see."""
+        return tuple(self._given)
 
     def forget(self, token: _T) -> None:
         """Ask anew, because this token was refused before its time."""
