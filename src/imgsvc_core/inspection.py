@@ -22,19 +22,20 @@ def inspect(
 
     Args:
         source: a path, encoded bytes, a binary file object, an fsspec URL, a numpy array or a pyvips image.
-        limits: what the source may have at most; only the number of bytes matters here.
+        limits: what the source may have at most; only the number of bytes matters here, and the pixels of
+            pictures that a drawing holds inlined.
         name: the file name to report, where the source has none.
         digest: whether to compute ``sha256``, which reads all bytes.
 
     Raises:
         SourceError: the source cannot be read or is no image.
-        SourceTooLarge: it has too many bytes.
+        SourceTooLarge, ImageTooLarge: it has too many bytes, or a drawing holds too large pictures.
     """
     picture = as_image(source)
     if picture is not None:
         return describe(picture, name=name)
     data = open_bytes(source, limits or Limits.none(), name=name)
-    info = probe(data)
+    info = probe(data, most_inlined=(limits or Limits()).source_pixels)
     return attrs.evolve(info, sha256=data.sha256()) if digest else info
 
 

@@ -189,7 +189,7 @@ class _Opened:
             check_source(info, attrs.evolve(limits, source_bytes=None))
             return cls(info, None, picture)
         data = open_bytes(source, limits, name=name)
-        info = probe(data)
+        info = probe(data, most_inlined=limits.source_pixels)
         check_source(info, limits)
         return cls(attrs.evolve(info, sha256=data.sha256()) if digest else info, data, None)
 

@@ -31,7 +31,7 @@ _READERS: Mapping[str, Callable[[HeaderReader], ImageInfo]] = {
 }
 
 
-def probe(source: ByteSource) -> ImageInfo:
+def probe(source: ByteSource, *, most_inlined: int | None = None) -> ImageInfo:
     """What the header of an image tells, whatever its name.
 
     Sizes are those of one frame as stored, with the EXIF orientation beside them; HEIC and AVIF are decoded
@@ -40,6 +40,7 @@ def probe(source: ByteSource) -> ImageInfo:
 
     Raises `UnsupportedFormat` for what is no image of a format in the table or a variant that nothing reads,
     and `CorruptImage` where the header is damaged. A header that is fine says nothing of the data after it.
+    `ImageTooLarge` where the pictures that a drawing holds inlined have more than ``most_inlined`` pixels.
     """
     format_ = sniff(source)
     if format_ is None:
@@ -49,5 +50,9 @@ def probe(source: ByteSource) -> ImageInfo:
         raise UnsupportedFormat(
             f"{subject} is no image of a known format (it starts with {start}); expected {known}."
         )
+    if format_.name == "svg" and most_inlined is not None:
+        from imgsvc_core.codecs.inlined import check_inlined
+
+        check_inlined(source, most_inlined)
     info = _READERS[format_.name](HeaderReader(source, format_.title))
     return attrs.evolve(info, name=source.name) if source.name else info

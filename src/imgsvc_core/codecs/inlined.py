@@ -1,0 +1,93 @@
+"""Pictures that a drawing holds as ``data:`` URIs: librsvg decodes them whole, however small they show."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+from urllib.parse import unquote_to_bytes
+from xml.parsers import expat
+
+from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs.headers import svg
+from imgsvc_core.codecs.headers.reader import HeaderReader
+from imgsvc_core.codecs.sniff import sniff
+from imgsvc_core.errors import CorruptImage, ImageTooLarge, UnsupportedFormat
+
+_SCHEME = "data:"
+_MOST_NESTED = 5
+
+
+def check_inlined(source: ByteSource, most: int) -> None:
+    """Refuse a drawing whose inlined pictures, by their headers, have too many pixels together.
+
+    It has to be asked before librsvg opens the drawing: to find out the size of one that states none, the
+    pictures are decoded.
+
+    Raises:
+        ImageTooLarge: there are more than ``most`` pixels.
+        CorruptImage: the XML or the header of a picture is damaged.
+    """
+    _count(svg.read_markup(HeaderReader(source, "SVG")), 0, most, depth=0)
+
+
+def _count(markup: bytes, pixels: int, most: int, *, depth: int) -> int:
+    """The pixels so far and those that are inlined in the markup, in drawings within drawings too."""
+    from imgsvc_core.codecs.probe import probe
+
+    if depth > _MOST_NESTED:
+        raise CorruptImage(f"The SVG image holds drawings in more than {_MOST_NESTED} levels.")
+    for data, included in _inlined(markup):
+        source = ByteSource(data)
+        format = sniff(source)
+        drawing = format is not None and format.name == "svg"
+        if drawing or included:
+            inner = svg.read_markup(HeaderReader(source, "SVG"))
+            pixels = _count(inner, pixels, most, depth=depth + 1)
+        if format is None:
+            continue
+        try:
+            info = probe(source)
+        except UnsupportedFormat:
+            continue
+        except CorruptImage:
+            if drawing:  # one without a size, which is not drawn
+                continue
+            raise
+        pixels += info.width * info.height
+        if pixels > most:
+            raise ImageTooLarge(
+                f"The pictures that are inlined in the SVG image have {pixels:,} pixels or more together; "
+                f"at most {most:,} are allowed: inline smaller ones."
+            )
+    return pixels
+
+
+def _inlined(markup: bytes) -> Iterator[tuple[bytes, bool]]:
+    """What each ``data:`` URI holds, and whether it is XML to be put in its place (XInclude)."""
+    found: dict[str, bool] = {}
+
+    def start(element: str, attributes: dict[str, str]) -> None:
+        for name, value in attributes.items():
+            if name.rpartition(":")[2] == "href" and value.lstrip()[: len(_SCHEME)].lower() == _SCHEME:
+                found[value] = found.get(value, False) or element.rpartition(":")[2] == "include"
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = start
+    try:
+        parser.Parse(markup, True)
+    except (expat.ExpatError, ValueError, LookupError) as error:
+        raise CorruptImage(f"The SVG image is damaged: its XML cannot be read ({error}).") from error
+    return ((data, included) for uri, included in found.items() if (data := _decoded(uri)))
+
+
+def _decoded(uri: str) -> bytes:
+    kind, _, text = uri.partition(",")
+    data = unquote_to_bytes(text.partition("#")[0].strip())
+    if not kind.rstrip().lower().endswith("base64"):
+        return data
+    data = b"".join(data.split())
+    try:
+        return base64.b64decode(data + b"=" * (-len(data) % 4))
+    except binascii.Error:
+        return b""
