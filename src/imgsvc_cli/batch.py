@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -17,9 +19,10 @@ from imgsvc_cli import outcome
 from imgsvc_core.errors import Problem, SpecError
 
 if TYPE_CHECKING:
-    from imgsvc_core.batch import Event, Progress, Summary
+    from imgsvc_core.batch import Event, Manifest, Progress, Summary
 
 _LINE_SECONDS = 5.0
+_INTERRUPTED = 130
 _MANIFEST = click.option(
     "--manifest", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
     help="Where the batch remembers. [default: .imgsvc-batch.sqlite in the target; for a URL, a file here]",
@@ -99,7 +102,7 @@ def run(
         _show_plan(preview(planned, resume=resume, retry=retry), as_json)
         return 0
     if report is not None:
-        _check_writable(report)
+        _check_writable(report, planned.target)
     with _display(as_json) as (on_event, on_progress):
         summary = run_batch(
             source,
@@ -113,11 +116,9 @@ def run(
         )
     _conclude(summary, planned.manifest_path, as_json)
     if report is not None and not summary.interrupted:
-        from imgsvc_core.batch.report import write_report
-
         with Manifest(planned.manifest_path, reading=True) as kept:
-            write_report(kept, planned.target, report)
-    return 130 if summary.interrupted else 1 if summary.failed else 0
+            _write_page(kept, planned.target, report)
+    return _INTERRUPTED if summary.interrupted else 1 if summary.failed else 0
 
 
 @batch.command("report")
@@ -145,9 +146,7 @@ def show(target: str | None, manifest: Path | None, page: Path | None, failures:
         raise SpecError([Problem("manifest", message)])
     with Manifest(path, reading=True) as kept:
         if page is not None:
-            from imgsvc_core.batch.report import write_report
-
-            write_report(kept, kept.setting("target") or target or ".", page)
+            _write_page(kept, kept.setting("target") or target or ".", page)
         totals, reasons = kept.totals(), kept.reasons()
         if as_json:
             found = {"totals": attrs.asdict(totals), "reasons": [attrs.asdict(item) for item in reasons]}
@@ -169,6 +168,20 @@ def show(target: str | None, manifest: Path | None, page: Path | None, failures:
             for key, error, message in kept.failures():
                 click.echo(f"{key}: {error}: {message}")
     return 0
+
+
+def _write_page(kept: Manifest, target: str, page: Path) -> None:
+    """Write the page; an interrupt leaves what was there before."""
+    from imgsvc_core.batch.report import write_report
+    from imgsvc_core.batch.running import interrupts
+
+    with interrupts() as stop:
+        written = write_report(kept, target, page, stopped=stop.is_set)
+    if not written:
+        click.echo(
+            f"Interrupted: report '{page}' was not written; imgsvc batch report --html writes it.", err=True
+        )
+        raise click.exceptions.Exit(_INTERRUPTED)
 
 
 def _quieten(*, cluster: bool) -> None:
@@ -195,6 +208,10 @@ def _named(option: str, given: tuple[str, ...]) -> dict[str, str]:
     for name, equals, value in pairs:
         if not (name and equals and value):
             raise click.UsageError(f"Option '{option}' must be NAME=FILE, got '{name}{equals}{value}'.")
+    names = [name for name, _, _ in pairs]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise click.UsageError(f"Option '{option}' must give each name once, got '{twice}' twice.")
     return {name: value for name, _, value in pairs}
 
 
@@ -209,18 +226,21 @@ def _json(path: str) -> Any:
         raise SpecError([Problem("spec", message)]) from error
 
 
-def _check_writable(report: Path) -> None:
-    """Refuse at once what could not be written hours later."""
-    known = report.exists()
-    try:
-        report.open("ab").close()
-    except OSError as error:
-        message = (
-            f"Batch 'report' parameter must be a file that can be written, got '{report}': {error.strerror}"
-        )
-        raise SpecError([Problem("report", message)]) from error
-    if not known:
-        report.unlink()
+def _check_writable(report: Path, target: str) -> None:
+    """Refuse at once what could not be written hours later; the target's folder need not be there yet."""
+    folder = Path(os.path.realpath(report)).parent
+    if not folder.exists() and folder.is_relative_to(os.path.realpath(target)):
+        return
+    reason = None
+    if report.is_dir():
+        reason = os.strerror(errno.EISDIR)
+    elif not folder.is_dir():
+        reason = os.strerror(errno.ENOENT)
+    elif not os.access(report if report.exists() and not report.is_file() else folder, os.W_OK):
+        reason = os.strerror(errno.EACCES)
+    if reason is not None:
+        message = f"Batch 'report' parameter must be a file that can be written, got '{report}': {reason}"
+        raise SpecError([Problem("report", message)])
 
 
 def _show_plan(planned: Iterator[tuple[Any, bool]], as_json: bool) -> None:

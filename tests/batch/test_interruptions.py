@@ -102,6 +102,30 @@ def test_an_interrupt_ends_it_cleanly_within_two_seconds(pictures: Path, tmp_pat
     assert len(results(target)) == COUNT
 
 
+def test_an_interrupt_while_the_page_is_written_is_heeded(pictures: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("the one before")
+    target = tmp_path / "out"
+    assert finish(start(pictures, target)) == 0
+    slow = (
+        "import time, sys; from imgsvc_core.batch import report; from imgsvc_cli.app import run; "
+        "make = report._thumbnail\n"
+        "def slowly(place):\n print('drawing', flush=True); time.sleep(0.3); return make(place)\n"
+        "report._thumbnail = slowly; sys.exit(run(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", slow, "batch", "report", str(target), "--html", str(page)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "drawing\n"
+    process.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    _, err = process.communicate(timeout=30)
+    assert time.monotonic() - started < 2
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert page.read_text() == "the one before"
+
+
 @pytest.mark.parametrize("seconds", [0.2, 0.3, 0.4, 0.5, 0.6, 0.7])
 def test_an_interrupt_before_the_first_result_is_as_clean(
     pictures: Path, tmp_path: Path, seconds: float

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -11,6 +15,7 @@ from PIL import Image
 from imgsvc_core import batch
 from imgsvc_core.batch import Manifest
 from imgsvc_core.batch.report import write_report
+from imgsvc_core.errors import TargetError
 from tests.batch.pictures import VARIANTS, fill
 from tests.support import encoded, photos, requires
 
@@ -53,3 +58,61 @@ def test_the_pictures_can_be_seen(page: Path, tmp_path: Path) -> None:
         colors = picture.convert("RGB").getcolors(maxcolors=1_000_000)
     assert colors is not None
     assert len(colors) > 5_000  # photographs, not only text on white
+
+
+@pytest.fixture(scope="module")
+def long_names(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("long")
+    (folder / "in").mkdir()
+    for number in range(3):
+        (folder / "in" / f"{number}{'n' * 130}.jpg").write_bytes(b"broken")
+    (folder / "in" / f"{'p' * 130}.png").write_bytes(encoded.png().data)
+    batch.run(folder / "in", folder / "out", VARIANTS, workers=1)
+    with Manifest(folder / "out" / ".imgsvc-batch.sqlite") as manifest:
+        assert write_report(manifest, str(folder / "out"), folder / "report.html")
+    return folder / "report.html"
+
+
+@pytest.mark.parametrize("width", [600, 1100])
+def test_the_page_is_not_wider_than_the_window(width: int, long_names: Path) -> None:
+    script = (
+        "<script>const page = document.documentElement;"
+        "document.title = page.scrollWidth + ' of ' + page.clientWidth</script>"
+    )
+    probe = long_names.with_name(f"probe{width}.html")
+    probe.write_text(long_names.read_text() + script)
+    document = browse(f"--window-size={width},900", "--dump-dom", probe.as_uri())
+    found = re.search(r"<title>(\d+) of (\d+)</title>", document)
+    assert found is not None
+    assert int(found[1]) <= int(found[2])
+
+
+def test_a_page_that_is_stopped_leaves_the_one_before(long_names: Path) -> None:
+    folder = long_names.parent
+    asked = iter([False] * 2 + [True] * 9)
+    page = folder / "kept.html"
+    page.write_text("the one before")
+    with Manifest(folder / "out" / ".imgsvc-batch.sqlite", reading=True) as manifest:
+        assert not write_report(manifest, str(folder / "out"), page, stopped=lambda: next(asked))
+    assert page.read_text() == "the one before"
+    assert not list(folder.glob(".imgsvc-batch-*"))
+
+
+def test_a_page_without_room_leaves_the_one_before(
+    long_names: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "kept.html"
+    page.write_text("the one before")
+    write = Path.write_text
+
+    def half(path: Path, text: str, *arguments: Any, **options: Any) -> int:
+        write(path, text[: len(text) // 2], *arguments, **options)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    folder = long_names.parent
+    with Manifest(folder / "out" / ".imgsvc-batch.sqlite", reading=True) as manifest:
+        monkeypatch.setattr(Path, "write_text", half)
+        with pytest.raises(TargetError, match="No space left"):
+            write_report(manifest, str(folder / "out"), page)
+    assert page.read_text() == "the one before"
+    assert os.listdir(tmp_path) == ["kept.html"]

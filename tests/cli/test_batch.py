@@ -185,3 +185,20 @@ def test_a_target_with_a_url_is_reported_by_it(folder: Path) -> None:
     target = f"local://{folder}/out"
     run(folder, "in", target, "--spec", "spec.json")
     assert "7 inputs: 6 done, 1 failed" in run(folder, "report", target).stdout
+
+
+def test_the_page_may_be_in_a_target_that_is_not_there_yet(folder: Path) -> None:
+    done = run(folder, "in", "out", "--spec", "spec.json", "--report", "out/pages/page.html")
+    assert done.returncode == 1, done.stderr
+    assert "</html>" in (folder / "out" / "pages" / "page.html").read_text()
+
+
+@pytest.mark.parametrize("option", ["--variant", "--watermark"])
+def test_a_name_is_given_once(option: str, folder: Path) -> None:
+    done = run(
+        folder, "in", "out", *(f"--variant={name}={name}.json" for name in VARIANTS),
+        option, "thumb=card.json", option, "thumb=hero.json",
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "each name once, got 'thumb' twice" in done.stderr
+    assert not (folder / "out").exists()

@@ -58,8 +58,9 @@ def find_again(source: str, folders: Iterable[str], *, beside: str = "") -> Iter
     base, pattern = _base_of_local(source)
     for key in folders:
         prefix = "" if key == "./" else key
-        if os.path.lexists(os.path.join(base, prefix)):
-            yield from _below(os.path.join(base, prefix), prefix, pattern, _left_out(beside))
+        folder = os.path.join(base, prefix).rstrip("/") or "/"
+        if os.path.lexists(folder):
+            yield from _below(folder, prefix, pattern, _left_out(beside))
 
 
 def base_of(source: str) -> tuple[str, str]:

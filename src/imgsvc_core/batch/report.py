@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import html
 import os
+import secrets
+from collections.abc import Callable
 from pathlib import Path
 
 from imgsvc_core.batch.events import Output
@@ -22,10 +24,13 @@ body { max-width: 68rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
 dl { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; }
 dt { opacity: .7; } dd { margin: 0; font-size: 1.5rem; }
-table { border-collapse: collapse; width: 100%; } td, th { text-align: left; padding: .4rem .8rem .4rem 0;
+table { border-collapse: collapse; width: 100%; table-layout: fixed; overflow-wrap: anywhere; }
+th:nth-child(1) { width: 4.5rem; } th:nth-child(2) { width: 20%; }
+td, th { text-align: left; padding: .4rem .8rem .4rem 0;
  vertical-align: top; border-bottom: 1px solid #8884; }
-.pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(30rem, 1fr)); gap: 1.5rem; }
-figure { margin: 0; padding: 1rem; border: 1px solid #8884; border-radius: .5rem; }
+.pictures { display: grid; gap: 1.5rem;
+ grid-template-columns: repeat(auto-fill, minmax(min(30rem, 100%), 1fr)); }
+figure { margin: 0; min-width: 0; padding: 1rem; border: 1px solid #8884; border-radius: .5rem; }
 figure > div { display: flex; gap: 1rem; align-items: end; overflow-x: auto; }
 figure span { display: block; font-size: .8rem; opacity: .8; }
 img { max-width: 9rem; max-height: 9rem;
@@ -34,14 +39,22 @@ figcaption { margin-top: .6rem; overflow-wrap: anywhere; }
 """
 
 
-def write_report(manifest: Manifest, target: str, path: Path, *, pictures: int = _PICTURES) -> None:
-    """Write the page.
+def write_report(
+    manifest: Manifest,
+    target: str,
+    path: Path,
+    *,
+    pictures: int = _PICTURES,
+    stopped: Callable[[], bool] = lambda: False,
+) -> bool:
+    """Write the page, whole or not at all; whether it was written.
 
     Args:
         manifest: what became of the inputs.
         target: where the results are.
         path: the page's file.
         pictures: of how many inputs to show before and after: those that saved most.
+        stopped: asked now and then whether to leave it.
 
     Raises `TargetError` where that fails.
     """
@@ -54,12 +67,30 @@ def write_report(manifest: Manifest, target: str, path: Path, *, pictures: int =
         _reasons(manifest.reasons(keys=_FAILURES_SHOWN)),
         "<h2>Before and after</h2><div class=pictures>",
     ]
-    figures = (_figure(*done, target) for done in manifest.done(most=pictures))
+    for key, location, size, outputs in manifest.done(most=pictures):
+        if stopped():
+            return False
+        parts.append(_figure(key, location, size, outputs, target, stopped))
+    parts.append("</div></body></html>\n")
     try:
-        with path.open("w", encoding="utf-8") as page:
-            page.writelines(["\n".join(parts), *figures, "</div></body></html>\n"])
+        return not stopped() and _put("\n".join(parts), path)
     except OSError as error:
         raise TargetError(f"Report '{path}' cannot be written: {error.strerror or error}.") from error
+
+
+def _put(page: str, path: Path) -> bool:
+    if path.exists() and not path.is_file():  # such as /dev/stdout
+        path.write_text(page, encoding="utf-8")
+        return True
+    path = Path(os.path.realpath(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".imgsvc-batch-{secrets.token_hex(8)}")
+    try:
+        beside.write_text(page, encoding="utf-8")
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+    return True
 
 
 def _numbers(totals: Totals) -> str:
@@ -91,9 +122,13 @@ def _reasons(reasons: list[Reason]) -> str:
     return f"<h2>Failures</h2><table>{head}{rows}</table>"
 
 
-def _figure(key: str, location: str, size: int, outputs: list[Output], target: str) -> str:
+def _figure(
+    key: str, location: str, size: int, outputs: list[Output], target: str, stopped: Callable[[], bool]
+) -> str:
     shown = [f"<div><span>before<br>{_size(size)}</span>{_thumbnail(location)}</div>"]
     for output in outputs:
+        if stopped():
+            break
         place = f"{target.rstrip('/')}/{output.path}" if is_url(target) else os.path.join(target, output.path)
         saving = f" ({output.bytes / size - 1:+.0%})" if size else ""
         label = (

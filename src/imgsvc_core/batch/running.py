@@ -165,7 +165,7 @@ class _Run:
         interrupted = ended = False
         try:
             clear_unfinished(self._batch.target, self._job.token, claims=False)
-            with _interrupts() as stop:
+            with interrupts() as stop:
                 self._begin(resume=resume, retry=retry)
                 while not stop.is_set() and self._step(hands):
                     self._on_progress(self._progress())
@@ -401,8 +401,8 @@ def _folder_of(batch: Batch) -> Path | None:
 
 
 @contextlib.contextmanager
-def _interrupts() -> Iterator[threading.Event]:
-    """Take an interrupt as the wish to stop; unless this is somebody else's to decide."""
+def interrupts() -> Iterator[threading.Event]:
+    """Take an interrupt as the wish to stop, a second as the order; unless that is another's to decide."""
     stop = threading.Event()
 
     def wish(number: int, frame: object) -> None:
