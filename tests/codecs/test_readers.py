@@ -8,6 +8,8 @@ import re
 import struct
 import subprocess
 import sys
+import tracemalloc
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -255,6 +257,31 @@ def test_deep_psd_says_in_a_block_that_it_is_transparent() -> None:
     data = handmade.psd_by_hand(np.moveaxis(rgba, -1, 0), 3, block=b"Mt16")
     assert read(data).hasalpha()
     assert not read(handmade.psd_by_hand(np.moveaxis(rgba, -1, 0), 3, block=b"Patt")).hasalpha()
+
+
+def _psd_of_all_compressions(planes: Pixels) -> list[bytes]:
+    raw, runs = (handmade.psd_by_hand(planes, 3, rle=rle) for rle in (False, True))
+    start = raw[: -planes.size - 2]
+    steps = np.diff(planes, axis=2, prepend=np.zeros((*planes.shape[:2], 1), np.uint8))
+    zipped = [zlib.compress(stored.tobytes()) for stored in (planes, steps.astype(np.uint8))]
+    return [raw, runs, start + b"\0\2" + zipped[0], start + b"\0\3" + zipped[1]]
+
+
+def test_psd_channels_that_do_not_count_cost_nothing() -> None:
+    height, width = 200, 300
+    channels = np.arange(56 * height * width, dtype=np.uint32).reshape(56, height, width) // 7 % 251
+    planes = channels.astype(np.uint8)
+    for data in _psd_of_all_compressions(planes):
+        source = ByteSource(data)
+        info = probe(source)
+        tracemalloc.start()
+        image = load(source, info)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert np.array_equal(image.numpy(), np.moveaxis(planes[:3], 0, -1))
+        assert peak < len(data) + 20 * height * width
+        with pytest.raises(CorruptImage):
+            read(data[: -len(data) * 55 // 56])
 
 
 # BMP dialects

@@ -7,6 +7,7 @@ time and no memory; psd-tools expands the compressed channels.
 from __future__ import annotations
 
 import struct
+import zlib
 from typing import Any
 
 import attrs
@@ -36,6 +37,17 @@ class _Document:
     resources: dict[int, bytes]
     transparency: bool
     pixels_at: int
+
+    @property
+    def used(self) -> int:
+        """How many channels are color or transparency; there may be 50 others."""
+        colors = _COLOR_CHANNELS[self.mode]
+        return colors + (self.transparency and self.channels > colors)
+
+    @property
+    def stride(self) -> int:
+        """Bytes of a row of a channel."""
+        return (self.width * self.depth + 7) // 8
 
 
 def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
@@ -99,44 +111,70 @@ def _resources(data: bytes) -> dict[int, bytes]:
 
 
 def _planes(source: ByteSource, document: _Document) -> Any:
-    """All channels of the composite as an array of (channels, height, width)."""
+    """The channels that count, as an array of (channels, height, width); saved selections come after them."""
     import numpy as np
     from psd_tools.compression import decompress
     from psd_tools.constants import Compression
 
     (kind,) = struct.unpack(">H", source.read(document.pixels_at, 2))
-    rows = document.height * document.channels
-    stored = source.read(document.pixels_at + 2)
-    if kind == Compression.RLE:
-        _check_runs(stored, rows, ">u4" if document.version == 2 else ">u2")
-    raw = decompress(
-        stored, Compression(kind), document.width, rows, document.depth,
-        document.version,
-    )  # fmt: skip
+    rows = document.height * document.used
+    compression, stored = _stored(source, document, Compression(kind), rows)
+    raw = decompress(stored, compression, document.width, rows, document.depth, document.version)
     if document.depth == 1:
-        stride = (document.width + 7) // 8
+        stride = document.stride
         bits = np.unpackbits(np.frombuffer(raw, np.uint8, rows * stride).reshape(rows, stride), axis=1)
         planes = (1 - bits[:, : document.width]) * np.uint8(255)
     else:
         kind_of_sample = np.dtype({8: "u1", 16: ">u2", 32: ">f4"}[document.depth])
         planes = np.frombuffer(raw, kind_of_sample, rows * document.width)
-    return planes.reshape(document.channels, document.height, document.width)
+    return planes.reshape(document.used, document.height, document.width)
 
 
-def _check_runs(stored: bytes, rows: int, kind: str) -> None:
-    """The lengths of all rows come first; the library fills in missing rows without a word."""
+def _stored(source: ByteSource, document: _Document, compression: Any, rows: int) -> tuple[Any, bytes]:
+    """What is stored of the first rows of all channels, and how.
+
+    The library fills in what is missing without a word, so that truncation is found here.
+    """
+    from psd_tools.constants import Compression
+
+    start = document.pixels_at + 2
+    size = rows * document.stride
+    if compression == Compression.RLE:
+        return compression, _runs(source, document, rows)
+    if compression == Compression.RAW:
+        stored = source.read(start, size)
+    else:
+        stored = zlib.decompressobj().decompress(source.read(start), size)
+    if len(stored) < size:
+        raise _truncated()
+    if compression == Compression.ZIP_WITH_PREDICTION:
+        return compression, zlib.compress(stored, 0)
+    return Compression.RAW, stored
+
+
+def _runs(source: ByteSource, document: _Document, rows: int) -> bytes:
+    """The lengths of the first rows and their runs; in the file, the lengths of all rows come first."""
     import numpy as np
 
-    lengths = np.frombuffer(stored, kind, rows)
-    if lengths.nbytes + int(lengths.sum(dtype=np.int64)) > len(stored):
-        raise CorruptImage("The PSD image is truncated: part of its pixels is missing.")
+    kind = np.dtype(">u4" if document.version == 2 else ">u2")
+    start = document.pixels_at + 2
+    table = source.read(start, document.height * document.channels * kind.itemsize)
+    lengths = np.frombuffer(table, kind, document.height * document.channels)
+    if start + len(table) + int(lengths.sum(dtype=np.int64)) > source.size:
+        raise _truncated()
+    runs = source.read(start + len(table), int(lengths[:rows].sum(dtype=np.int64)))
+    return table[: rows * kind.itemsize] + runs
+
+
+def _truncated() -> CorruptImage:
+    return CorruptImage("The PSD image is truncated: part of its pixels is missing.")
 
 
 def _picture(planes: Any, document: _Document) -> pyvips.Image:
     import numpy as np
 
     bands = _COLOR_CHANNELS[document.mode]
-    alpha = planes[bands] if document.transparency and document.channels > bands else None
+    alpha = planes[bands] if document.used > bands else None
     color = planes[:bands]
     if document.depth == 32:
         return _from_linear_light(color, alpha)
