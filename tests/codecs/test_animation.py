@@ -53,6 +53,31 @@ def read(data: bytes) -> pyvips.Image:
     return load(source, probe(source), LoadSettings(all_frames=True, sequential=False))
 
 
+@pytest.mark.parametrize("screen", [(200, 100), (640, 480), (2048, 65), (3000, 70)])
+@pytest.mark.parametrize("disposal", [1, 2, 3])
+def test_gif_frames_lie_on_the_whole_screen(screen: tuple[int, int], disposal: int) -> None:
+    pictures = [Image.new("RGBA", (96, 64), (250, 0, 0, 0)) for _ in range(3)]
+    for index, picture in enumerate(pictures):
+        picture.paste((0, 0, 250, 255), (20 * index, 10, 20 * index + 30, 40))
+    file = io.BytesIO()
+    pictures[0].save(file, "GIF", save_all=True, append_images=pictures[1:], duration=70, disposal=disposal)
+    small = file.getvalue()
+    large = small[:6] + struct.pack("<HH", *screen) + small[10:]
+    expected, found = read(small), read(large)
+    assert (found.width, found.get_page_height(), found.get("delay")) == (*screen, [70, 70, 70])
+    for index in range(3):
+        frame = found.crop(0, index * screen[1], *screen).numpy()
+        assert np.array_equal(frame[:64, :96], expected.crop(0, 64 * index, 96, 64).numpy())
+        assert np.count_nonzero(frame[..., 3]) == np.count_nonzero(frame[:64, :96, 3]) > 0
+    still = load(ByteSource(large), probe(ByteSource(large)))
+    assert np.array_equal(still.numpy(), found.crop(0, 0, *screen).numpy())
+    opaque = io.BytesIO()
+    Image.fromarray(photo()).save(opaque, "GIF")
+    painted = read(opaque.getvalue()[:6] + struct.pack("<HH", *screen) + opaque.getvalue()[10:])
+    assert (painted.width, painted.height, painted.bands) == (*screen, 3)
+    assert not painted.numpy()[photo().shape[0] :].any()
+
+
 @pytest.mark.parametrize("format", _ANIMATED)
 @pytest.mark.parametrize("plays", [0, 1, 2, 7])
 def test_plays_survive(format: str, plays: int) -> None:

@@ -9,8 +9,6 @@ _EXTENSION, _IMAGE, _TRAILER = 0x21, 0x2C, 0x3B
 _GRAPHIC_CONTROL, _APPLICATION = 0xF9, 0xFF
 _LOOPING = (b"NETSCAPE2.0", b"ANIMEXTS1.0")
 _HAS_PALETTE, _INTERLACED, _TRANSPARENT = 0x80, 0x40, 0x01
-_MONITORS = frozenset({(640, 480), (640, 512), (800, 600), (1024, 768), (1280, 1024), (1600, 1200)})
-_LARGEST_SCREEN = 2048
 
 
 def read_info(reader: HeaderReader) -> ImageInfo:
@@ -65,12 +63,8 @@ def read_info(reader: HeaderReader) -> ImageInfo:
 
 
 def _canvas(width: int, height: int, right: int, bottom: int) -> tuple[int, int]:
-    """The size that libvips decodes to: the declared screen, enlarged to hold the first frame.
-
-    Its decoder (libnsgif) holds a screen of no size, of the size of a monitor or of more than 2048 pixels for
-    that of the author's display and not of the picture, and takes the first frame alone.
-    """
-    if (width, height) in _MONITORS or 0 in (width, height) or max(width, height) > _LARGEST_SCREEN:
+    """The declared screen, enlarged to hold the first frame; that alone where there is no screen."""
+    if 0 in (width, height):
         return right, bottom
     return max(width, right), max(height, bottom)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import pyvips
@@ -13,14 +14,39 @@ from imgsvc_core.errors import CorruptImage
 from imgsvc_core.info import ImageInfo
 
 _EXTENSION, _IMAGE = 0x21, 0x2C
+_TRANSPARENT = b"\x21\xf9\x04\x01\0\0\0\0"  # the first color of the next frame
+_ONE_PIXEL = b"\x02\x02\x44\x01\0"  # of the first color, compressed
 
 
 def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
     """Grey or RGB, with alpha where a frame has a transparent color."""
-    if not (settings.all_frames and info.animated):
-        return still(open_lazily("gif", source, settings, fail_on="error"))
-    _check_complete(source.buffer())
-    return animation(open_lazily("gif", source, settings, n=-1, fail_on="error"), info)
+    moving = settings.all_frames and info.animated
+    if moving:
+        _check_complete(source.buffer())
+    options = {"n": -1} if moving else {}
+    image = open_lazily("gif", source, settings, fail_on="error", **options)
+    if (image.width, image.get_page_height()) != (info.width, info.height):
+        image = _on_whole_screen(source, info, settings, moving=moving)
+    return animation(image, info) if moving else still(image)
+
+
+def _on_whole_screen(
+    source: ByteSource, info: ImageInfo, settings: LoadSettings, *, moving: bool
+) -> pyvips.Image:
+    """The frames on the screen that the file declares.
+
+    libvips' decoder (libnsgif) holds a screen of the size of a monitor, or of more than 2048 pixels, for that
+    of the author's display, and takes the first frame for the picture. So one pixel in the far corner is put
+    before it, which looks like the empty screen: transparent, or black where nothing is transparent.
+    """
+    data = bytes(source.buffer())
+    start = 13 + _palette_bytes(data[10])
+    corner = struct.pack("<HHHHB", info.width - 1, info.height - 1, 1, 1, 0x80)
+    frame = (_TRANSPARENT if info.alpha else b"") + b"\x2c" + corner + bytes(6) + _ONE_PIXEL
+    patched = ByteSource(data[:start] + frame + data[start:])
+    if not moving:
+        return open_lazily("gif", patched, settings, page=1, fail_on="error")
+    return open_lazily("gif", patched, settings, page=1, n=-1, fail_on="error")
 
 
 def _check_complete(data: Any) -> None:
