@@ -229,6 +229,16 @@ def test_wrong_specs_are_refused_before_any_work(
     assert not target.exists()
 
 
+def test_mistakes_in_several_variants_name_theirs(source: Path, target: Path) -> None:
+    wrong = {"resize": {"width": 0}}
+    with pytest.raises(SpecError) as caught:
+        go(source, target, variants={"a": wrong, "b": wrong, "c": {"watermark": {"id": "logo"}}})
+    told = [problem.message for problem in caught.value.problems]
+    assert [message.partition(":")[0] for message in told] == ["Variant 'a'", "Variant 'b'"]
+    with pytest.raises(SpecError, match="Variant 'c': Watermark 'id'"):
+        go(source, target, variants={"a": SPEC, "c": {"watermark": {"id": "logo"}}})
+
+
 def test_variants_need_names_of_their_own(source: Path, target: Path) -> None:
     with pytest.raises(SpecError, match="variant"):
         go(source, target, variants=VARIANTS, template=Template("{stem}.{format}"))

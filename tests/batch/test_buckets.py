@@ -14,6 +14,7 @@ import pyvips
 from imgsvc_core import batch
 from imgsvc_core.batch import Event, Summary
 from imgsvc_core.batch.inputs import find
+from imgsvc_core.batch.reasons import reason_of
 from imgsvc_core.batch.writing import write
 from imgsvc_core.errors import SourceUnreachable, TargetError
 from tests.batch.pictures import SPEC
@@ -128,12 +129,21 @@ def test_listings_have_many_pages(server: S3Server, folder: str) -> None:
     assert found == [f"{number:05}.png" for number in range(PAGE + 3)]
 
 
-def test_buckets_that_cannot_be_read_or_written(folder: str, tmp_path: Path) -> None:
+def test_buckets_that_cannot_be_read_or_written(server: S3Server, folder: str, tmp_path: Path) -> None:
     for place in ("nowhere-at-all", FOREIGN_BUCKET):
         with pytest.raises(SourceUnreachable, match=r"cannot be listed: \w"):
             batch.run(f"s3://{place}", tmp_path / "out", {"": SPEC}, workers=1)
     with pytest.raises(SourceUnreachable, match="holds nothing"):
         go(folder, tmp_path, source="empty")
+    mistyped = f"s3://{BUCKET}-mistyped/out"
+    places = f"s3://{BUCKET}/{folder}/in", mistyped
+    wrong: list[Event] = []
+    batch.run(*places, {"": SPEC}, workers=1, manifest=tmp_path / "mistyped.sqlite", on_event=wrong.append)
+    assert {event.error for event in wrong} == {"target_unwritable"}
+    assert "NoSuchBucket" in wrong[0].message
+    assert "None" not in wrong[0].message
+    made = [item["Name"] for item in server.client.list_buckets()["Buckets"]]
+    assert f"{BUCKET}-mistyped" not in made
     told: list[Event] = []
     target = f"s3://{FOREIGN_BUCKET}/out"
     source = f"s3://{BUCKET}/{folder}/in"
@@ -141,3 +151,11 @@ def test_buckets_that_cannot_be_read_or_written(folder: str, tmp_path: Path) -> 
     batch.run(source, target, {"": SPEC}, workers=1, manifest=manifest, on_event=told.append)
     assert {event.error for event in told} == {"target_unwritable"}
     assert target in told[0].message
+
+
+@pytest.mark.parametrize("said", [None, "", "the store said: None"])
+def test_a_store_that_gives_no_reason_has_one_in_its_cause(said: str | None) -> None:
+    error = PermissionError(said)
+    error.__cause__ = ValueError("the bucket is\nelsewhere")
+    assert reason_of(error) == ("the store said" if said else "the bucket is elsewhere")
+    assert reason_of(OSError()) == "OSError"

@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 
+from imgsvc_core.batch.reasons import reason_of
 from imgsvc_core.codecs.table import FORMATS
 from imgsvc_core.errors import ImgsvcError, SourceUnreachable
 from imgsvc_core.sources import is_url
@@ -49,8 +50,7 @@ def find(source: str, *, beside: str = "") -> Iterator[Input]:
     except ImgsvcError:
         raise
     except Exception as error:  # every store has errors of its own
-        reason = getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
-        raise SourceUnreachable(f"Source '{source}' cannot be listed: {reason}.") from error
+        raise SourceUnreachable(f"Source '{source}' cannot be listed: {reason_of(error)}.") from error
 
 
 def find_again(source: str, folders: Iterable[str], *, beside: str = "") -> Iterator[Input]:

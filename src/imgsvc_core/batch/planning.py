@@ -42,6 +42,10 @@ def _template(value: Template | str | None) -> Template | None:
     return Template(value) if isinstance(value, str) else value
 
 
+def _of_variant(name: str, message: str) -> str:
+    return f"Variant '{name}': {message}" if name else message
+
+
 def _variants(value: Mapping[str, Any]) -> dict[str, Spec]:
     problems: list[Problem] = []
     parsed: dict[str, Spec] = {}
@@ -53,7 +57,7 @@ def _variants(value: Mapping[str, Any]) -> dict[str, Spec]:
             parsed[name] = parse(spec)
         except SpecError as error:
             problems += [
-                attrs.evolve(problem, path=f"{name}.{problem.path}".strip("."), message=problem.message)
+                Problem(f"{name}.{problem.path}".strip("."), _of_variant(name, problem.message))
                 for problem in error.problems
             ]
     if not value:
@@ -98,7 +102,11 @@ class Batch:
         problems = [
             Problem(
                 f"{name}.watermark.id".strip("."),
-                f"Watermark 'id' parameter must be one of the given watermarks, got '{spec.watermark.id}'",
+                _of_variant(
+                    name,
+                    "Watermark 'id' parameter must be one of the given watermarks, "
+                    f"got '{spec.watermark.id}'",
+                ),
             )
             for name, spec in self.variants.items()
             if spec.watermark is not None and spec.watermark.id not in self.watermarks

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from imgsvc_core.batch.reasons import reason_of
 from imgsvc_core.errors import NameCollision, TargetError
 from imgsvc_core.sources import is_url
 
@@ -168,7 +169,7 @@ def _put(url: str, data: bytes, media_type: str, mark: str, *, replace: bool) ->
                 raise _taken(_shown(url))
         if store is not None:
             settings = _OBJECT_STORES[store](media_type, mark)
-            _with_folder(fs, path, lambda: fs.pipe_file(path, data, **settings))
+            fs.pipe_file(path, data, **settings)  # a bucket that is missing is a mistake, and is not made
         else:
             beside = f"{path.rpartition('/')[0]}/.imgsvc-batch-{secrets.token_hex(8)}"
             _with_folder(fs, path, lambda: fs.pipe_file(beside, data))
@@ -180,8 +181,7 @@ def _put(url: str, data: bytes, media_type: str, mark: str, *, replace: bool) ->
             f"Target '{_shown(url)}' needs a package that is not installed: {error}."
         ) from error
     except Exception as error:  # every store has errors of its own
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise TargetError(f"Target '{_shown(url)}' cannot be written: {reason}.") from error
+        raise TargetError(f"Target '{_shown(url)}' cannot be written: {reason_of(error)}.") from error
     return True
 
 
