@@ -90,13 +90,14 @@ def as_image(source: Source) -> pyvips.Image | None:
         if (
             source.ndim not in (2, 3)
             or channels > 4
-            or str(source.dtype) not in ("uint8", "uint16")
+            or source.dtype.name not in ("uint8", "uint16")
             or not source.size
         ):
             raise SourceUnreachable(
                 "Source array must be height x width with 1 to 4 channels of uint8 or uint16, "
                 f"got shape {source.shape} of {source.dtype}."
             )
+        source = source.astype(source.dtype.newbyteorder("="), copy=False)
         return _with_meaning(pyvips.Image.new_from_array(source).copy(interpretation="multiband"))
     return None
 

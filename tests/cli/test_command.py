@@ -49,6 +49,16 @@ def test_from_heic_to_webp(tmp_path: Path) -> None:
     assert (info.format, info.width, info.height) == ("webp", 80, 60)
 
 
+def test_codecs_do_not_write_past_the_command(tmp_path: Path) -> None:
+    data = encoded.tiff().data
+    where = data.index(b"\x03\x01\x03\x00\x01\x00\x00\x00") + 8  # compression, one short number
+    (tmp_path / "photo.tif").write_bytes(data[:where] + (50001).to_bytes(2, "little") + data[where + 2 :])
+    done = run("process", "photo.tif", "-o", "out.png", cwd=tmp_path)
+    assert done.returncode == 3
+    message = b"imgsvc: TIFF images with compression WebP cannot be read; save it with deflate.\n"
+    assert done.stderr == message
+
+
 def test_pipes(photo: Path) -> None:
     done = run("process", "-", "-o", "-", "--resize", "150x", "--format", "png", stdin=photo.read_bytes())
     assert done.returncode == 0, done.stderr

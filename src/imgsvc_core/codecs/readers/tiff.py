@@ -31,7 +31,9 @@ _ALPHA = (1, 2)  # premultiplied or not
 # None, fax, LZW, JPEG, deflate and PackBits: these are in every libtiff.
 _COMMON_COMPRESSIONS = (1, 2, 3, 4, 5, 7, 8, 32773, 32946)
 # These are in many; what a build of libtiff lacks, Pillow refuses clearly and libvips does not.
-_RARE_COMPRESSIONS = {6: "old-style JPEG", 34925: "LZMA", 50000: "Zstandard", 50001: "WebP"}
+_RARE_COMPRESSIONS = {6: "old-style JPEG", 34925: "LZMA", 50000: "Zstandard"}
+# In none of the libraries' own builds, which complain on standard error where they are asked.
+_NEVER_READ = {50001: "WebP"}
 
 
 def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
@@ -43,7 +45,8 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
     compression = _first_number(tags, _COMPRESSION, 1)
     if compression not in (*_COMMON_COMPRESSIONS, *_RARE_COMPRESSIONS):
         raise UnsupportedFormat(
-            f"TIFF images with compression {compression} cannot be read; save it with deflate."
+            f"TIFF images with compression {_NEVER_READ.get(compression, compression)} cannot be read; "
+            "save it with deflate."
         )
     _check_complete(source, tags)
     if compression in _RARE_COMPRESSIONS:
