@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _LINE_SECONDS = 5.0
 _INTERRUPTED = 130
+_GO_ON = "Interrupted: the same command with --resume goes on where it stopped."
 _MANIFEST = click.option(
     "--manifest", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
     help="Where the batch remembers. [default: .imgsvc-batch.sqlite in the target; for a URL, a file here]",
@@ -86,7 +87,8 @@ def run(
 ) -> int:
     """Process every picture of SOURCE into TARGET: folders, patterns or URLs."""
     from imgsvc_core.batch import Batch, Manifest, Template
-    from imgsvc_core.batch.running import preview
+    from imgsvc_core.batch.preview import preview
+    from imgsvc_core.batch.running import can_go_on
     from imgsvc_core.batch.running import run as run_batch
 
     _quieten(cluster=options["cluster"] is not None)
@@ -103,17 +105,23 @@ def run(
         return 0
     if report is not None:
         _check_writable(report, planned.target)
-    with _display(as_json) as (on_event, on_progress):
-        summary = run_batch(
-            source,
-            target,
-            specs,
-            resume=resume,
-            retry=retry,
-            on_event=on_event,
-            on_progress=on_progress,
-            **settings,
-        )
+    try:
+        with _display(as_json) as (on_event, on_progress):
+            summary = run_batch(
+                source,
+                target,
+                specs,
+                resume=resume,
+                retry=retry,
+                on_event=on_event,
+                on_progress=on_progress,
+                **settings,
+            )
+    except KeyboardInterrupt:
+        if not can_go_on(planned):
+            raise
+        click.echo(_GO_ON, err=True)
+        return _INTERRUPTED
     _conclude(summary, planned.manifest_path, as_json)
     if report is not None and not summary.interrupted:
         with Manifest(planned.manifest_path, reading=True) as kept:
@@ -244,15 +252,21 @@ def _check_writable(report: Path, target: str) -> None:
 
 
 def _show_plan(planned: Iterator[tuple[Any, bool]], as_json: bool) -> None:
-    counts = {True: 0, False: 0}
+    counts, problems = {True: 0, False: 0}, 0
     for item, wanted in planned:
         counts[wanted] += 1
+        problems += bool(item.problem)
         if as_json:
-            click.echo(json.dumps({"key": item.key, "bytes": item.size, "process": wanted}))
+            told = {"key": item.key, "bytes": item.size, "process": wanted}
+            click.echo(json.dumps({**told, "problem": item.problem} if item.problem else told))
         elif wanted:
             click.echo(f"{item.key} ({outcome.size(item.size)})")
+            if item.problem:
+                click.echo(f"{item.key}: {item.problem}", err=True)
     if not as_json:
         click.echo(f"{counts[True]:,} would be processed, {counts[False]:,} are done already.", err=True)
+        if problems:
+            click.echo(f"{problems:,} of them would fail.", err=True)
 
 
 @contextlib.contextmanager
@@ -326,7 +340,7 @@ def _conclude(summary: Summary, manifest: Path, as_json: bool) -> None:
         err=True,
     )
     if summary.interrupted:
-        click.echo("Interrupted: the same command with --resume goes on where it stopped.", err=True)
+        click.echo(_GO_ON, err=True)
     elif summary.failed:
         click.echo(
             f"Why: imgsvc batch report --manifest {manifest}; again: the same command with --retry.", err=True

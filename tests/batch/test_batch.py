@@ -247,6 +247,9 @@ def test_variants_need_names_of_their_own(source: Path, target: Path) -> None:
 def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(SourceUnreachable, match="neither a folder"):
         go(tmp_path / "nothing", tmp_path / "out")
+    with pytest.raises(SourceUnreachable):
+        go("memory://nothing-here-at-all", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
     (tmp_path / "file").write_text("")
     with pytest.raises(TargetError, match="cannot be made"):
         go(tmp_path, tmp_path / "file")
@@ -273,7 +276,7 @@ def test_progress_adds_up(source: Path, target: Path) -> None:
 
 def test_nothing_is_written_when_asked_what_would_be(source: Path, target: Path) -> None:
     from imgsvc_core.batch import Batch
-    from imgsvc_core.batch.running import preview
+    from imgsvc_core.batch.preview import preview
 
     planned = Batch(source=str(source), target=str(target), variants={"": SPEC})
     assert [wanted for _, wanted in preview(planned)] == [True] * 6

@@ -202,3 +202,37 @@ def test_a_name_is_given_once(option: str, folder: Path) -> None:
     assert done.returncode == 2
     assert "each name once, got 'thumb' twice" in done.stderr
     assert not (folder / "out").exists()
+
+
+def test_what_would_fail_for_its_name_is_shown(folder: Path) -> None:
+    (folder / "in" / "photo00001.jpg").write_bytes(encoded.jpeg().data)
+    (folder / "in" / f"{'n' * 251}.png").write_bytes(encoded.png().data)
+    (folder / "in" / os.fsdecode(b"caf\xe9.jpg")).write_bytes(encoded.jpeg().data)
+    (folder / "out").mkdir()
+    (folder / "out" / "photo00002.webp").write_text("precious")
+    arguments = ["in", "out", "--spec", "spec.json"]
+    foretold = run(folder, *arguments, "--dry-run")
+    assert "4 of them would fail" in foretold.stderr
+    assert re.search("photo00001.*has the name of another input's", foretold.stderr)
+    assert "File name too long" in foretold.stderr
+    assert "exists already" in foretold.stderr
+    assert "not UTF-8" in foretold.stderr
+    done = run(folder, *arguments)
+    assert "5 failed" in done.stderr  # and a broken one, which is not read before
+    again = run(folder, *arguments, "--dry-run", "--json")
+    problems = [line for line in map(json.loads, again.stdout.splitlines()) if line.get("problem")]
+    assert len(problems) == 4
+
+
+def test_an_interrupt_before_all_else_says_how_to_go_on(folder: Path) -> None:
+    early = (
+        "import sys; from imgsvc_core.batch import planning; from imgsvc_cli.app import run\n"
+        "def interrupted(*_): raise KeyboardInterrupt\n"
+        "planning.Batch.hands = interrupted; sys.exit(run(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", early, "batch", "in", "out", "--spec", "spec.json"]
+    first = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+    assert (first.returncode, "--resume" in first.stderr) == (130, False)  # nothing has begun
+    run(folder, "in", "out", "--spec", "spec.json")
+    then = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+    assert (then.returncode, "--resume" in then.stderr) == (130, True)

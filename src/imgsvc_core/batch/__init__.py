@@ -9,8 +9,9 @@
 
 `planning` checks what is to be done; `inputs` finds the pictures, in `listing` ahead of the work; `naming`
 names the results; `manifest` remembers what became of each. `work` is what a worker does with one, `writing`
-how the results get to their places, `reasons` why not. `running` runs
-a batch, with `local` or `cluster` (at whose far end stands `cluster_worker`) to do the work, and `report` shows the outcome to people.
+how the results get to their places, `reasons` why not. `running` runs a batch, with `local` or `cluster` (at
+whose far end stands `cluster_worker`) to do the work; `preview` tells what it would do, and `report` shows
+the outcome to people.
 """
 
 from imgsvc_core.batch.events import Event, Progress, Summary

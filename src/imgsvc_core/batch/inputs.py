@@ -53,6 +53,19 @@ def find(source: str, *, beside: str = "") -> Iterator[Input]:
         raise SourceUnreachable(f"Source '{source}' cannot be listed: {reason_of(error)}.") from error
 
 
+def check(source: str) -> None:
+    """Raise `SourceUnreachable` where there is nothing at a source that could hold pictures."""
+    try:
+        if is_url(source):
+            _check_remote(source)
+        else:
+            _check_local(source, _base_of_local(source)[0])
+    except ImgsvcError:
+        raise
+    except Exception as error:  # every store has errors of its own
+        raise SourceUnreachable(f"Source '{source}' cannot be listed: {reason_of(error)}.") from error
+
+
 def find_again(source: str, folders: Iterable[str], *, beside: str = "") -> Iterator[Input]:
     """The pictures in folders of a local source that could not be listed before, and below; see `find`."""
     base, pattern = _base_of_local(source)
@@ -77,9 +90,22 @@ def _local(source: str, beside: str) -> Iterator[Input]:
     if Path(base).is_file():
         yield _of_file(base, Path(base).name)
         return
-    if not Path(base).is_dir():
-        raise SourceUnreachable(f"Source '{source}' is neither a folder, a file nor a pattern of files.")
+    _check_local(source, base)
     yield from _below(base, "", pattern, _left_out(beside))
+
+
+def _check_local(source: str, base: str) -> None:
+    if not Path(base).is_file() and not Path(base).is_dir():
+        raise SourceUnreachable(f"Source '{source}' is neither a folder, a file nor a pattern of files.")
+
+
+def _check_remote(source: str) -> None:
+    import fsspec
+
+    base, pattern = base_of(source)
+    fs, root = fsspec.core.url_to_fs(base)
+    if pattern or not fs.isfile(root):
+        next(iter(_objects(fs, root.rstrip("/"))), None)
 
 
 def _base_of_local(source: str) -> tuple[str, str]:

@@ -47,6 +47,11 @@ class Template:
         if self.text.startswith("/") or ".." in name.split("/"):
             raise _wrong(self.text, "it must stay below the target")
 
+    @property
+    def fields(self) -> frozenset[str]:
+        """What stands in braces."""
+        return frozenset(name for _, name, _, _ in string.Formatter().parse(self.text) if name is not None)
+
     @classmethod
     def usual(cls, variants: int) -> Template:
         """The one that is taken where none is given."""

@@ -13,6 +13,7 @@ import attrs
 from imgsvc_core.batch.inputs import base_of
 from imgsvc_core.batch.naming import Template
 from imgsvc_core.batch.work import Job
+from imgsvc_core.codecs.table import by_name
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.limits import Limits
 from imgsvc_core.sources import is_url, open_bytes
@@ -158,6 +159,21 @@ class Batch:
         parts += [f"{id}={hashlib.sha256(data).hexdigest()}" for id, data in sorted(job.watermarks.items())]
         parts += [self.naming.text, "" if self.manifest is None and not is_url(self.target) else self.target]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def foreseen(self, key: str) -> tuple[str, ...]:
+        """The paths of an input's results, as far as they are known before it is read."""
+        if not self.naming.fields <= {"stem", "variant", "format"}:
+            return ()
+        rows = {
+            name: by_name(spec.output.format)
+            for name, spec in self.variants.items()
+            if spec.output is not None and spec.output.format is not None
+        }
+        return tuple(
+            self.naming.path(key, variant=name, width=1, height=1, suffix=row.suffix, digest="")
+            for name, row in rows.items()
+            if row is not None  # as for 'auto'
+        )
 
     def hands(self, job: Job) -> Hands:
         """Whoever does the work."""

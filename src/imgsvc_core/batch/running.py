@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import attrs
 
 from imgsvc_core.batch.events import DONE, FAILED, UNCHANGED, Event, Progress, Summary, failure
-from imgsvc_core.batch.inputs import Input, find, find_again
+from imgsvc_core.batch.inputs import Input, check, find, find_again
 from imgsvc_core.batch.listing import Listing
 from imgsvc_core.batch.manifest import Manifest
 from imgsvc_core.batch.planning import Batch
@@ -100,35 +100,14 @@ def run(
     """
     batch = Batch(source=source, target=target, variants=variants, **options)
     job = batch.job()
+    if not batch.manifest_path.exists():
+        check(batch.source)
     _prepare_target(batch.target)
     with Manifest(batch.manifest_path) as manifest:
         manifest.lock()
         if resume or retry:
-            _check_same(manifest, batch, job)
+            check_same(manifest, batch, job)
         return _Run(batch, job, manifest, on_event, on_progress).go(resume=resume, retry=retry)
-
-
-def preview(batch: Batch, *, resume: bool = False, retry: bool = False) -> Iterator[tuple[Input, bool]]:
-    """Every input, and whether it would be worked on; nothing is written. Raises what `run` raises."""
-    job = batch.job()
-    work, states = batch.work_of(job), _settled(batch, resume=resume)
-    with contextlib.ExitStack() as stack:
-        known = batch.manifest_path.exists()
-        manifest = stack.enter_context(Manifest(batch.manifest_path, reading=True)) if known else None
-        if manifest is not None and (resume or retry):
-            _check_same(manifest, batch, job)
-            if retry or manifest.setting("listed") == "yes":
-                left = manifest.left(batch.source, work, failed=retry)
-                yield from ((item, True) for item in left)
-                if retry:
-                    again = find_again(batch.source, manifest.unlisted(batch.source), beside=batch.target)
-                    yield from ((item, not manifest.is_settled(item, work)) for item in again)
-                return
-        for item in find(batch.source, beside=batch.target):
-            settled = manifest is not None and manifest.is_settled(
-                item, work, states, folder=_folder_of(batch)
-            )
-            yield item, not settled and not retry
 
 
 class _Run:
@@ -152,7 +131,7 @@ class _Run:
         self._total = self._done = self._failed = self._skipped = 0
         self._bytes_in = self._bytes_out = 0
         self._number = 0
-        self._settled = _settled(batch, resume=False)
+        self._settled = settled_states(batch, resume=False)
         self._listing: Listing | None = None
         self._folders: tuple[str, ...] = ()  # that are listed again
         self._under_way: dict[Future[list[Event]], tuple[Task, ...]] = {}
@@ -202,7 +181,7 @@ class _Run:
                 self._folders = tuple(folders)
                 self._listing = Listing(find_again(batch.source, folders, beside=batch.target))
             return
-        self._settled = _settled(batch, resume=resume)
+        self._settled = settled_states(batch, resume=resume)
         self._listing = Listing(find(batch.source, beside=batch.target))
 
     def _step(self, hands: Hands) -> bool:
@@ -237,7 +216,7 @@ class _Run:
                     self._number,
                     source=self._batch.source,
                     settled=self._settled,
-                    folder=_folder_of(self._batch),
+                    folder=folder_of(self._batch),
                 )
         except TargetError as error:
             self._begin_no_more(error)
@@ -388,14 +367,14 @@ class _Run:
 _UNREADABLE = SourceUnreachable.slug
 
 
-def _settled(batch: Batch, *, resume: bool) -> tuple[str, ...]:
+def settled_states(batch: Batch, *, resume: bool) -> tuple[str, ...]:
     """The states in which an input that has not changed stays as it is."""
     if resume:
         return DONE, FAILED
     return () if batch.force else (DONE,)
 
 
-def _folder_of(batch: Batch) -> Path | None:
+def folder_of(batch: Batch) -> Path | None:
     """Where results can be looked for in no time."""
     return None if is_url(batch.target) else Path(batch.target)
 
@@ -424,7 +403,8 @@ def interrupts() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _check_same(manifest: Manifest, batch: Batch, job: Job) -> None:
+def check_same(manifest: Manifest, batch: Batch, job: Job) -> None:
+    """Raise `SpecError` where the last run of a manifest was of another source or other work."""
     before = manifest.setting("source"), manifest.setting("work")
     if before not in ((None, None), (batch.source, batch.work_of(job))):
         message = (
@@ -432,6 +412,16 @@ def _check_same(manifest: Manifest, batch: Batch, job: Job) -> None:
             f"got others for manifest '{manifest.path}': do all with neither --resume nor --retry"
         )
         raise SpecError([Problem("resume", message)])
+
+
+def can_go_on(batch: Batch) -> bool:
+    """Whether ``resume`` has something to go on with."""
+    try:
+        with Manifest(batch.manifest_path, reading=True) as manifest:
+            check_same(manifest, batch, batch.job())
+            return manifest.setting("run") is not None
+    except ImgsvcError:
+        return False
 
 
 def _prepare_target(target: str) -> None:
