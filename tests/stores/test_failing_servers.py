@@ -528,6 +528,9 @@ def test_keys_that_take_long_to_check_are_refused_at_once() -> None:
         {"metadata": {"a": " x"}},
         {"bucket": "pictures--x-s3"},
         {"region": "us-east-1-internal"},
+        {"region": "internal"},
+        {"region": "abcdefghijkl-" * 3 + "ab"},
+        {"region": "abcdefghijkl-" * 5 + "abcdefghijkl"},
     ],
 )
 def test_what_servers_would_change_or_misread_is_refused(changes: dict[str, Any]) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
+import sys
+import textwrap
 import time
 from collections.abc import AsyncIterator, Callable
 
@@ -135,6 +138,37 @@ def test_a_writer_also_works_inside_a_running_loop() -> None:
             assert bodies == [b"picture"]
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("size", [100, 12_000_000])
+def test_an_interrupted_write_is_given_up(size: int) -> None:
+    """As by Ctrl-C: soon, and nothing is sent afterwards."""
+
+    async def run() -> None:
+        async with _server(lambda _: 60.0) as (url, bodies):
+            script = textwrap.dedent(
+                f"""
+                import signal
+                from imgsvc_core import stores
+                signal.signal(signal.SIGINT, signal.default_int_handler)  # also where tests run without it
+                stores.write({_STORE!r}, bytes({size}), "x", "image/png", endpoints={{"aws": {url!r}}})
+                """
+            )
+            program = await asyncio.create_subprocess_exec(
+                sys.executable, "-c", script, stderr=asyncio.subprocess.PIPE
+            )
+            while not bodies:
+                await asyncio.sleep(0.05)
+            program.send_signal(signal.SIGINT)
+            started = time.monotonic()
+            _, told = await program.communicate()
+            assert time.monotonic() - started < 4
+            assert told.endswith(b"KeyboardInterrupt\n")
+            asked = len(bodies)
+            await asyncio.sleep(0.3)
+            assert len(bodies) == asked
+
+    asyncio.run(asyncio.wait_for(run(), 60))
 
 
 def test_a_pool_keeps_no_more_idle_sessions_than_it_may() -> None:

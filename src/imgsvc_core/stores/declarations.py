@@ -21,9 +21,10 @@ _BUCKET = Name(
     f"and without {', '.join(f'--{ending}' for ending in _RESERVED)} at its end",
 )
 _REGION = Name(
-    # Regions with this ending are addresses inside of a provider's network.
-    r"(?!.*-internal$)[a-z][a-z0-9]{1,11}(-[a-z0-9]{1,12}){0,5}",
-    "name of a region in small letters, digits and single hyphens, without -internal at its end",
+    # Regions with this ending are addresses inside of a provider's network. With what providers put before
+    # it, a region is one label of a host's name, which has at most 63 characters.
+    r"(?!(.*-)?internal$)(?=.{1,40}$)[a-z][a-z0-9]{1,11}(-[a-z0-9]{1,12}){0,5}",
+    "name of a region of at most 40 small letters, digits and single hyphens, without internal at its end",
 )
 _TEXT = r"(?:[\x21-\x7e](?:[\x20-\x7e]{0,2046}[\x21-\x7e])?)?"  # servers drop spaces around it
 _TAG = r"[\w .:/=+@-]"

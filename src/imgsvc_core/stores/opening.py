@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+import contextlib
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -17,6 +18,9 @@ from imgsvc_core.stores.parsing import parse_store
 from imgsvc_core.stores.policy import SECONDS
 from imgsvc_core.stores.pool import StorePool
 from imgsvc_core.stores.sessions import Keyfile
+
+_CLEANING_SECONDS = 1.0
+"""For what takes an interrupted write back."""
 
 
 class Store:
@@ -97,13 +101,40 @@ def write(
 ) -> str:
     """Write one object and wait for it; its public URL. Also works where an event loop is running.
 
+    Where the waiting is interrupted, as by Ctrl-C, the write is given up.
+
     Raises what `open_store` and `Store.put` raise.
     """
     store = open_store(spec, keyfiles=keyfiles, endpoints=endpoints, seconds=seconds)
 
+    give_up: Future[Callable[[], None]] = Future()
+
     async def run() -> str:
+        give_up.set_result(_cancellation())
         async with store:
             return await store.put(StoredObject(data, name, content_type))
 
     with ThreadPoolExecutor(1, thread_name_prefix="imgsvc-store") as thread:
-        return thread.submit(asyncio.run, run()).result()
+        work = thread.submit(asyncio.run, run())
+        try:
+            return work.result()
+        except BaseException:
+            if not work.done():
+                give_up.result()()
+            raise
+
+
+def _cancellation() -> Callable[[], None]:
+    """What cancels the present task from another thread, and then what it does to clean up."""
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    assert task is not None
+
+    def cancel() -> None:
+        task.cancel()
+        loop.call_later(_CLEANING_SECONDS, task.cancel)
+
+    def give_up() -> None:
+        with contextlib.suppress(RuntimeError):  # it has come to its end meanwhile
+            loop.call_soon_threadsafe(cancel)
+
+    return give_up
