@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from imgsvc_core.codecs.readers import load
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.codecs.writers import Encoded, save
 from imgsvc_core.deadline import Watch, deadline
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import ImgsvcError, Problem, SourceError, SpecError
 from imgsvc_core.faces import Face
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits, check_source
@@ -130,10 +131,10 @@ def process_variants(
     results: dict[str, Result] = {}
     with deadline(limits.seconds) as watch:
         found = opened.find_faces(watch) if any(map(wants_faces, requests.values())) else None
-        plans = {
-            key: compile_plan(request, opened.info, limits=limits, faces=found or ())
-            for key, request in requests.items()
-        }
+        plans = {}
+        for key, request in requests.items():
+            with _naming(key):
+                plans[key] = compile_plan(request, opened.info, limits=limits, faces=found or ())
         for chosen in _decoded_alike(plans):
             settings = next(iter(chosen.values())).load
             if len(chosen) > 1:
@@ -146,10 +147,11 @@ def process_variants(
             for key, plan in chosen.items():
                 loaded = time.perf_counter()
                 plan = attrs.evolve(plan, load=settings)
-                with translate_errors(opened.info.format):
-                    rendered = render(image, plan, _marks(watermarks, limits))
-                rendered_at = time.perf_counter()
-                encoded = _write(watch.over(rendered.image), plan, None, watch)
+                with _naming(key):
+                    with translate_errors(opened.info.format):
+                        rendered = render(image, plan, _marks(watermarks, limits))
+                    rendered_at = time.perf_counter()
+                    encoded = _write(watch.over(rendered.image), plan, None, watch)
                 timing = Timing(
                     decode=_ms(loaded - started),
                     process=_ms(rendered_at - loaded),
@@ -159,6 +161,27 @@ def process_variants(
                 results[key] = _result(opened, plan, faces, encoded, timing, target=None, digest=digest)
                 started = time.perf_counter()
     return {key: results[key] for key in variants}
+
+
+@contextlib.contextmanager
+def _naming(variant: str) -> Iterator[None]:
+    """Name the variant in what is wrong with its request; a fault of the source is common to all."""
+    try:
+        yield
+    except SourceError:
+        raise
+    except SpecError as error:
+        if not variant:
+            raise
+        raise SpecError(
+            attrs.evolve(problem, message=f"Variant '{variant}': {problem.message}")
+            for problem in error.problems
+        ) from error
+    except ImgsvcError as error:
+        if variant:
+            error.message = f"Variant '{variant}': {error.message}"
+            error.args = (error.message,)
+        raise
 
 
 def _decoded_alike(plans: Mapping[str, Plan]) -> list[dict[str, Plan]]:

@@ -239,6 +239,16 @@ def test_mistakes_in_several_variants_name_theirs(source: Path, target: Path) ->
         go(source, target, variants={"a": SPEC, "c": {"watermark": {"id": "logo"}}})
 
 
+def test_a_variant_that_cannot_be_made_is_named(source: Path, target: Path) -> None:
+    told: list[Event] = []
+    outside = {"crop": {"x": 5000, "y": 0, "width": 10, "height": 10}}
+    go(source / "photo00001.png", target, variants={"a": SPEC, "b": outside}, on_event=told.append)
+    assert [event.message.partition(" and ")[0] for event in told] == ["Variant 'b': Crop 'x'"]
+    (source / "torn.png").write_bytes(encoded.png().data[:300])
+    go(source / "torn.png", target, variants={"a": SPEC, "b": SPEC}, on_event=told.append)
+    assert "Variant" not in told[-1].message
+
+
 def test_variants_need_names_of_their_own(source: Path, target: Path) -> None:
     with pytest.raises(SpecError, match="variant"):
         go(source, target, variants=VARIANTS, template=Template("{stem}.{format}"))
