@@ -15,6 +15,7 @@ import imgsvc_core as imgsvc
 from imgsvc_cli import admin, batch, outcome, serve
 from imgsvc_cli.flags import Flag, document, request_flags
 from imgsvc_core.errors import ImgsvcError, Problem, SpecError
+from imgsvc_core.jsontext import without_repeats
 
 if TYPE_CHECKING:
     from imgsvc_cli.storing import Destination
@@ -290,7 +291,7 @@ def _destination(name: str) -> Destination:
 def _read_json(option: str, name: str) -> dict[str, Any]:
     try:
         text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
-        found = json.loads(text, object_pairs_hook=_without_repeats)
+        found = json.loads(text, object_pairs_hook=without_repeats)
     except (OSError, ValueError, RecursionError) as error:
         raise SpecError(
             [Problem("", f"Option '{option}' must name a JSON file, got '{name}': {error}")]
@@ -298,15 +299,6 @@ def _read_json(option: str, name: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise SpecError([Problem("", f"The document in '{name}' must be a JSON object")])
     return found
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) < len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key '{repeated[:60]}' stands there more than once")
-    return document
 
 
 def _imagined(size: str, format: str) -> imgsvc.ImageInfo:
