@@ -145,7 +145,7 @@ def test_an_interrupted_write_is_given_up(size: int) -> None:
     """As by Ctrl-C: soon, and nothing is sent afterwards."""
 
     async def run() -> None:
-        async with _server(lambda _: 60.0) as (url, bodies):
+        async with _server(lambda _: 8.0) as (url, bodies):
             script = textwrap.dedent(
                 f"""
                 import signal
@@ -169,6 +169,31 @@ def test_an_interrupted_write_is_given_up(size: int) -> None:
             assert len(bodies) == asked
 
     asyncio.run(asyncio.wait_for(run(), 60))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("HTTP_PROXY", "http://127.0.0.1:9"),
+        ("AWS_CA_BUNDLE", "/nowhere.pem"),
+        ("AWS_MAX_ATTEMPTS", "many"),
+        ("AWS_RETRY_MODE", "bogus"),
+        ("AWS_DEFAULTS_MODE", "bogus"),
+        ("AWS_PROFILE", "nobody"),
+        ("AWS_USE_FIPS_ENDPOINT", "true"),
+    ],
+)
+def test_the_environment_changes_nothing(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, value)
+
+    async def run() -> None:
+        async with (
+            _server(lambda _: web.Response()) as (url, _),
+            stores.open_store(_STORE, endpoints={"aws": url}, seconds=5) as store,
+        ):
+            assert await store.put(_ITEM) == f"{url}/cats/cat.webp"
+
+    asyncio.run(run())
 
 
 def test_a_pool_keeps_no_more_idle_sessions_than_it_may() -> None:

@@ -18,6 +18,7 @@ import attrs
 import s3fs
 from aiobotocore.httpsession import AIOHTTPSession
 from aiobotocore.session import AioSession
+from botocore.configprovider import BOTOCORE_DEFAUT_SESSION_VARIABLES
 from botocore.exceptions import ClientError
 
 from imgsvc_core.errors import TargetError
@@ -30,13 +31,11 @@ from imgsvc_core.stores.providers.traffic import traffic
 from imgsvc_core.stores.sessions import Access, unavailable
 
 _ABORT_SECONDS = 5
-_NOTHING = (None, None, None, None)
 _NO_FILE = (None, None, os.devnull, None)
 _ALONE = {
-    "profile": _NOTHING,
-    "config_file": _NO_FILE,
-    "credentials_file": _NO_FILE,
-}  # as nobody's settings say
+    name: (None, None, default, convert)
+    for name, (_, _, default, convert) in BOTOCORE_DEFAUT_SESSION_VARIABLES.items()
+} | {"config_file": _NO_FILE, "credentials_file": _NO_FILE}  # as no file and no environment says
 _HOST_LABEL = re.compile(r"[a-z0-9-]{1,63}")
 _TEMPORARY_CODES = frozenset({"OperationAborted", "RequestTimeout", "SlowDown"})
 
@@ -165,7 +164,7 @@ class _StayingSession(AIOHTTPSession):  # type: ignore[misc]
         tokens: Tokens[str] | None,
         **settings: Any,
     ) -> None:
-        super().__init__(**settings)
+        super().__init__(**settings | {"proxies": {}})  # none of the environment's
         self._tracing = tracing
         self._tokens = tokens
 
