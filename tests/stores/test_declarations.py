@@ -197,3 +197,12 @@ def test_errors_of_stores_cross_processes() -> None:
 
     error = pickle.loads(pickle.dumps(errors.StoreRefused("No.", code="AccessDenied")))
     assert (error.message, error.code) == ("No.", "AccessDenied")
+
+
+@pytest.mark.parametrize("keys", [{"key": "k"}, {"secret": "s"}, {"key": "k", "secret": "s"}])
+def test_two_kinds_of_credentials_are_one_problem(keys: dict[str, str]) -> None:
+    with pytest.raises(errors.SpecError) as caught:
+        stores.parse_store({"provider": "google", "bucket": "pictures", "keyfile": "ours", **keys})
+    (problem,) = caught.value.problems
+    assert problem.path == "store.keyfile"
+    assert all(f"'{name}'" in problem.message for name in keys)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
 
 import attrs
 
+from imgsvc_core.errors import Problem
 from imgsvc_core.spec.declare import Operation, param, params
 from imgsvc_core.spec.kinds import Boolean, Choice, Text
 from imgsvc_core.spec.rules import AtLeastOne, NotTogether, Rule, Together
@@ -57,6 +59,25 @@ def _headers(*allowed: str) -> Pairs:
 def _secret(doc: str) -> str:
     text: str = param(_ACCESS_KEY, doc, secret=True)
     return text
+
+
+@attrs.frozen
+class OneKind(NotTogether):
+    """Two kinds of credentials, of which one is to be given whole."""
+
+    def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+        found = [
+            [name for name in side if values.get(name) is not None] for side in (self.first, self.second)
+        ]
+        if all(found):
+            other = " and ".join(f"'{name}'" for name in found[1])
+            message = f"{title} '{found[0][0]}' parameter cannot be used together with {other}; give one kind"
+            yield Problem(found[0][0], message)
+        else:
+            yield from Together(self.second).problems(title, values)
+
+    def schema(self) -> dict[str, Any]:
+        return {**super().schema(), **Together(self.second).schema()}
 
 
 @attrs.frozen(kw_only=True)
@@ -144,8 +165,7 @@ class Google(StoreSpec):
     part_bytes: ClassVar[int] = _S3_PART_BYTES
     rules: ClassVar[tuple[Rule, ...]] = (
         AtLeastOne(("keyfile", "key", "secret")),
-        NotTogether(("keyfile",), ("key", "secret")),
-        Together(("key", "secret")),
+        OneKind(("keyfile",), ("key", "secret")),
     )
 
     keyfile: str | None = param(Text(200), "Id of a keyfile that was uploaded.", default=None)
