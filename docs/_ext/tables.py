@@ -20,6 +20,7 @@ from imgsvc_core.spec import FILTERS, OPERATIONS, PHASES, Operation, Param, para
 from imgsvc_core.spec.declare import doc
 from imgsvc_core.spec.rules import AtLeastOne, Needs, NotTogether, NotWhen, RequiredWhen, Rule, Together
 from imgsvc_core.stores import PROVIDERS, StoreSpec
+from imgsvc_core.stores.declarations import OneKind
 from imgsvc_http import refusals as service_refusals
 from imgsvc_http.routes import ROUTES
 from imgsvc_http.sections import toml_value
@@ -233,6 +234,9 @@ def _rule(rule: Rule) -> str:
             return f"- {_names(excluded, 'or')} must be left out where `{choice}` is {_names(options, 'or')}."
         case Needs(name, other):
             return f"- `{name}` is used together with `{other}` only."
+        case OneKind(first, second):
+            kinds = f"{_names(first, 'or')} cannot be used together with {_names(second, 'or')}"
+            return f"- {kinds}, which are given together or not at all."
         case NotTogether(first, second):
             return f"- {_names(first, 'or')} cannot be used together with {_names(second, 'or')}."
         case Together(names):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ import attrs
 import imgsvc_core as imgsvc
 from imgsvc_core import stores
 from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.spec.declare import shown
 from imgsvc_core.spec.rules import NotTogether
 
+_NAME = re.compile(r"[^\x00-\x1f\x7f/\\]+")
 _VARIABLE = "IMGSVC_STORE_"
 
 
@@ -41,10 +44,20 @@ class Destination:
         return not self.spec.path or self.spec.path.endswith("/")
 
     def write(self, result: imgsvc.Result, stem: str) -> str:
-        """Store a result under its own name; its URL."""
+        """Store a result under its own name; its URL.
+
+        Raises:
+            SpecError: the store can have nothing of that name.
+        """
         assert result.data is not None
         format = imgsvc.FORMATS[result.output.format]
-        name = f"{stem}{format.suffix}"
+        name = f"{stem if self.folder else 'result'}{format.suffix}"
+        if not _NAME.fullmatch(name):
+            message = (
+                f"The result's name {shown(name)} cannot be one in a store: "
+                "give its whole name as 'path' in the store document, or rename the source"
+            )
+            raise SpecError([Problem("store.path", message)])
         return stores.write(self.spec, result.data, name, format.media_type, keyfiles=self.keyfiles)
 
 

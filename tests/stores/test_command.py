@@ -125,6 +125,16 @@ def test_a_refusal_is_told_without_the_secret(
     assert "canary" not in printed
 
 
+def test_a_name_that_no_object_can_have_is_told_with_what_to_do(
+    folder: Path, s3: S3Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "one.jpg").rename(folder / "o\\ne.jpg")
+    keys = {"key": s3.key, "secret": s3.secret}
+    assert app.run(["process", "o\\ne.jpg", "--store", _store(folder, path="named/", **keys)]) == 2
+    assert "'path' in the store document, or rename" in capsys.readouterr().err
+    assert app.run(["process", "o\\ne.jpg", "--store", _store(folder, path="named/one.jpg", **keys)]) == 0
+
+
 @pytest.mark.parametrize(
     ("document", "arguments", "words"),
     [
