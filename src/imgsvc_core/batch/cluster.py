@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import threading
 import time
@@ -62,7 +63,7 @@ class ClusterHands:
         self._unanswered.add(answer)
         answer.add_done_callback(self._unanswered.discard)
         running = self._client.submit(run_alike, self._job, tasks, facts(), pure=False)
-        running.add_done_callback(lambda done: _pass_on(done, answer, self._client))
+        self._client.loop.add_callback(_pass_on, running, answer, self._client)
         return answer
 
     def close(self) -> None:
@@ -102,14 +103,15 @@ def _check_workers(client: Any) -> None:
             raise UnsupportedOperation(f"Worker {worker} has {found}")
 
 
-def _pass_on(done: Any, answer: Future[list[Event]], client: Any) -> None:
+async def _pass_on(running: Any, answer: Future[list[Event]], client: Any) -> None:
+    """On the client's loop, as Dask calls back in one thread, which a client that closes blocks for all."""
     from distributed import KilledWorker
 
     try:
-        events = done.result()
+        events = await client.gather(running, asynchronous=True)
     except KilledWorker:
         _fail(answer, _died())
-    except CancelledError as error:
+    except (CancelledError, asyncio.CancelledError) as error:
         alive = client.status == "running"
         _fail(answer, _died() if alive else ConnectionError(str(error) or "its scheduler is gone"))
     except OSError as error:  # the connection's: those of pictures come as events
