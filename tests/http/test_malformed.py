@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import socket
-import ssl
 from pathlib import Path
 
 import pytest
@@ -20,16 +20,9 @@ def ask(service: Service, raw: bytes) -> tuple[int, dict[str, str], bytes]:
         service.tls.wrap_socket(plain, server_hostname="localhost") as connection,
     ):
         connection.sendall(raw)
-        received = b""
-        try:
-            while chunk := connection.recv(65536):
-                received += chunk
-        except ssl.SSLError:
-            pass
-    head, _, body = received.partition(b"\r\n\r\n")
-    first, *lines = head.decode("latin-1").split("\r\n")
-    headers = dict(line.split(": ", 1) for line in lines)
-    return int(first.split()[1]), headers, body
+        with http.client.HTTPResponse(connection) as answer:
+            answer.begin()
+            return answer.status, dict(answer.headers), answer.read()
 
 
 @pytest.mark.parametrize(
