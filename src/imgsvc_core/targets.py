@@ -79,7 +79,7 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
     """A file beside the target that takes its place in one step; links are followed, modes are kept."""
     try:
         path = Path(os.path.realpath(path))
-        beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
+        beside = path.with_name(f".imgsvc-{secrets.token_hex(8)}.part")
         file = beside.open("xb")
         _unfinished.add(beside)
     except (OSError, ValueError) as error:

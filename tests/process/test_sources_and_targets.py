@@ -136,6 +136,12 @@ def test_a_failed_job_leaves_the_old_file_and_no_new_one(photo: Path, tmp_path: 
     assert not fsspec.filesystem("memory").exists("/failed/out.png")
 
 
+def test_a_name_may_be_as_long_as_the_file_system_allows(photo: Path, tmp_path: Path) -> None:
+    target = tmp_path / ("x" * 251 + ".png")
+    imgsvc.process(photo, None, target)
+    assert list(tmp_path.glob("x*")) == [target]
+
+
 def test_a_target_that_cannot_be_written_says_so(photo: Path, tmp_path: Path) -> None:
     with pytest.raises(imgsvc.TargetError, match=r"cannot be written: No such file or directory\."):
         imgsvc.process(photo, None, tmp_path / "missing" / "out.png")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import html
 import os
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 
 from imgsvc_core.batch.events import Output
 from imgsvc_core.batch.manifest import Manifest, Reason, Totals
-from imgsvc_core.errors import ImgsvcError, TargetError
+from imgsvc_core.errors import ImgsvcError
 from imgsvc_core.sources import is_url
+from imgsvc_core.targets import writing
 
 _PICTURES = 60
 _SIDE = 240
@@ -72,24 +73,12 @@ def write_report(
             return False
         parts.append(_figure(key, location, size, outputs, target, stopped))
     parts.append("</div></body></html>\n")
-    try:
-        return not stopped() and _put("\n".join(parts), path)
-    except OSError as error:
-        raise TargetError(f"Report '{path}' cannot be written: {error.strerror or error}.") from error
-
-
-def _put(page: str, path: Path) -> bool:
-    if path.exists() and not path.is_file():  # such as /dev/stdout
-        path.write_text(page, encoding="utf-8")
-        return True
-    path = Path(os.path.realpath(path))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".imgsvc-batch-{secrets.token_hex(8)}")
-    try:
-        beside.write_text(page, encoding="utf-8")
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    if stopped():
+        return False
+    with contextlib.suppress(OSError):  # whatever is wrong, writing tells
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with writing(path) as page:
+        page.write("\n".join(parts).encode())
     return True
 
 
