@@ -23,7 +23,7 @@ from imgsvc_core.errors import TargetError
 from imgsvc_core.stores.declarations import Microsoft, StoreSpec
 from imgsvc_core.stores.failures import answered, connection_failed, guarded
 from imgsvc_core.stores.providers.parts import fits_whole, in_parts
-from imgsvc_core.stores.providers.traffic import traffic
+from imgsvc_core.stores.providers.traffic import Body, traffic
 from imgsvc_core.stores.sessions import Access
 
 _SETTINGS = {
@@ -46,9 +46,7 @@ async def connect(access: Access) -> MicrosoftSession:
     client = BlobServiceClient(
         access.endpoint("microsoft", f"https://{spec.account}.blob.core.windows.net"),
         credential={"account_name": spec.account, "account_key": spec.key},
-        transport=AioHttpTransport(
-            session=session, use_env_settings=False, connection_timeout=5, read_timeout=30
-        ),
+        transport=_Transport(session=session, use_env_settings=False, connection_timeout=5, read_timeout=30),
         max_single_put_size=2**30,  # what goes whole is decided here
         retry_total=0,
         permit_redirects=False,
@@ -110,6 +108,14 @@ class BlobFileSystem(AsyncFileSystem):  # type: ignore[misc]
     def _blob(self, path: str) -> BlobClient:
         container, _, name = path.partition("/")
         return self.client.get_blob_client(container, name)
+
+
+class _Transport(AioHttpTransport):  # type: ignore[misc]
+    """Sends bytes in chunks."""
+
+    def _get_request_data(self, request: Any) -> Any:
+        data = super()._get_request_data(request)
+        return Body(data) if isinstance(data, bytes) else data
 
 
 def _translated(spec: StoreSpec, error: BaseException) -> TargetError:
