@@ -13,7 +13,6 @@ from limits import RateLimitItemPerSecond
 from limits.aio.storage import MemoryStorage, RedisStorage
 
 _log = logging.getLogger(__name__)
-_PATIENCE_SECONDS = 0.5
 _PAUSE_SECONDS = 10
 
 
@@ -39,14 +38,18 @@ class RateLimiter:
         requests: how many are allowed in a period.
         period_seconds: its length.
         cache_url: ``redis://`` for one count over all nodes; in memory when empty.
+        patience_seconds: how long Redis may take to answer.
 
     While Redis is unreachable, each node counts alone: the service goes on.
     """
 
-    def __init__(self, requests: int, period_seconds: int, *, cache_url: str = "") -> None:
+    def __init__(
+        self, requests: int, period_seconds: int, *, cache_url: str = "", patience_seconds: float = 0.5
+    ) -> None:
         self._limit = RateLimitItemPerSecond(requests, period_seconds)
         self._local = MemoryStorage()
         self._shared = _redis(cache_url) if cache_url else None
+        self._patience_seconds = patience_seconds
         self._shared_again_at = 0.0
         self._failures: tuple[type[BaseException], ...] = (OSError, TimeoutError)
         if self._shared is not None:
@@ -56,7 +59,7 @@ class RateLimiter:
         """Count a request of a key, and tell whether it is allowed."""
         if self._shared is not None and time.monotonic() >= self._shared_again_at:
             try:
-                async with asyncio.timeout(_PATIENCE_SECONDS):
+                async with asyncio.timeout(self._patience_seconds):
                     return await self._hit(self._shared, key)
             except self._failures as error:
                 self._shared_again_at = time.monotonic() + _PAUSE_SECONDS

@@ -25,7 +25,7 @@ async def make(request: pytest.FixtureRequest) -> AsyncIterator[Make]:
     made: list[RateLimiter] = []
 
     def new(requests: int, period_seconds: int) -> RateLimiter:
-        made.append(RateLimiter(requests, period_seconds, cache_url=url))
+        made.append(RateLimiter(requests, period_seconds, cache_url=url, patience_seconds=30))
         return made[-1]
 
     yield new
@@ -91,7 +91,7 @@ async def test_many_at_once_get_no_more_than_the_limit(make: Make, key: str) -> 
 
 
 async def test_nodes_count_together_in_redis(redis_url: str, key: str) -> None:
-    nodes = [RateLimiter(10, 60, cache_url=redis_url) for _ in range(2)]
+    nodes = [RateLimiter(10, 60, cache_url=redis_url, patience_seconds=30) for _ in range(2)]
     states = [await nodes[index % 2].hit(key) for index in range(12)]
     assert [state.allowed for state in states] == [True] * 10 + [False] * 2
     for node in nodes:
