@@ -248,7 +248,7 @@ def test_colors_in_every_notation(notation: str, hash_: bool, data: st.DataObjec
     "text", ["", "#", "ff", "ffff", "fffff", "fffffff", "ggg", "##fff", "ffﬀ", "+12", " fff"]
 )
 def test_what_is_no_color_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(text)):
+    with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
         Color.parse(text)
 
 
