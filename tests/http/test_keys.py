@@ -170,14 +170,21 @@ async def test_the_last_use_is_noted_by_the_hour(db: Database, account: Account)
     assert await used_at(NOW + 2 * HOUR) == NOW + 2 * HOUR
 
 
-async def test_a_thousand_answers_take_a_small_part_of_a_second(tmp_path: Path) -> None:
+async def test_an_answer_from_memory_takes_a_small_part_of_one_from_the_database(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/state.db"
     await migrate(url)
     async with await Database.open(url) as db:
         account = await accounts.create(db, company="A", plan="p", period="monthly", quota=1, now=NOW)
         made = await keys.create(db, account.id, now=NOW)
-        authenticator = Authenticator(db)
-        started = time.perf_counter()
-        for _ in range(1000):
-            assert await authenticator.principal(made.secret) is not None
-        assert time.perf_counter() - started < 0.2
+
+        async def seconds(authenticators: list[Authenticator]) -> float:
+            started = time.perf_counter()
+            for authenticator in authenticators:
+                assert await authenticator.principal(made.secret) is not None
+            return time.perf_counter() - started
+
+        asked_before = Authenticator(db)
+        await seconds([asked_before])
+        assert await seconds([asked_before] * 100) < 0.3 * await seconds(
+            [Authenticator(db) for _ in range(100)]
+        )
