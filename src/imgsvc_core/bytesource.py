@@ -66,7 +66,7 @@ class ByteSource:
 
         if self._data is not None:
             return pyvips.Source.new_from_memory(self._data)
-        return pyvips.Source.new_from_file(str(self._path))
+        return pyvips.Source.new_from_file(os.fsencode(self._path))
 
     def buffer(self) -> Any:
         """All bytes in memory, without a copy where they are there already."""

@@ -142,6 +142,13 @@ def test_a_name_may_be_as_long_as_the_file_system_allows(photo: Path, tmp_path: 
     assert list(tmp_path.glob("x*")) == [target]
 
 
+def test_names_need_not_be_utf_8(photo: Path, tmp_path: Path) -> None:
+    source, target = (os.fsdecode(os.fsencode(tmp_path) + name) for name in (b"/caf\xe9.jpg", b"/\xff.png"))
+    Path(source).write_bytes(photo.read_bytes())
+    assert imgsvc.inspect(source).width == imgsvc.process(source, None, target).output.width
+    assert Path(target).read_bytes() == imgsvc.process(photo, PNG).data
+
+
 def test_a_target_that_cannot_be_written_says_so(photo: Path, tmp_path: Path) -> None:
     with pytest.raises(imgsvc.TargetError, match=r"cannot be written: No such file or directory\."):
         imgsvc.process(photo, None, tmp_path / "missing" / "out.png")
