@@ -1,0 +1,135 @@
+"""Objects that go in parts, of which one or the other fails."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from aiohttp import web
+
+from imgsvc_core import errors, stores
+from tests.stores.conftest import Put
+from tests.stores.servers.applications import serving
+from tests.stores.servers.failing import (
+    CANARY,
+    SPECS,
+    TOKENS,
+    Failing,
+    endpoints,
+    write,
+)
+from tests.stores.watch import busiest_round
+
+
+@pytest.mark.parametrize("provider", ["aws", "alibaba", "ibm"], indirect=True)
+def test_an_upload_that_ends_with_an_error_is_none(
+    server: Failing, provider: str, keyfile: dict[str, str]
+) -> None:
+    """S3 and its like answer 200 at once, and may find an error afterwards."""
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.path.endswith(TOKENS):
+            return await server.handle(request)
+        await request.read()
+        upload = "<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>"
+        error = "<Error><Code>InternalError</Code><Message>So it is.</Message></Error>"
+        match request.method, "uploads" in request.query:
+            case "POST", True:
+                return web.Response(text=upload, content_type="application/xml")
+            case "POST", _:
+                return web.Response(text=error, content_type="application/xml")
+        return web.Response(headers={"ETag": '"1"'})
+
+    with (
+        serving(lambda app: app.router.add_route("*", "/{path:.*}", answer)) as url,
+        pytest.raises(errors.StoreUnavailable, match="InternalError"),
+    ):
+        write(provider, url, keyfile, data=bytes(12_000_000), seconds=2)
+
+
+def test_nothing_is_sent_any_more_once_a_write_has_failed(
+    server: Failing, provider: str, keyfile: dict[str, str]
+) -> None:
+    """A large object of which something is refused while the rest is under way."""
+    upload = "<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>"
+
+    def answer(number: int) -> web.Response | float:
+        match number - (provider in ("alibaba", "ibm")):
+            case 0:
+                return web.Response(text=upload)
+            case 1:
+                return web.Response(status=403)
+            case _:
+                return 2.0
+
+    async def run() -> None:
+        server.answer = answer
+        names = endpoints(provider, server.url)
+        spec = {"provider": provider, **SPECS[provider]}
+        async with stores.open_store(spec, keyfiles={"ours": keyfile}, endpoints=names) as store:
+            others = asyncio.all_tasks()
+            with pytest.raises(errors.StoreRefused):
+                await store.put(stores.StoredObject(bytes(30_000_000), "large.webp", "image/webp"))
+            assert asyncio.all_tasks() == others, "something runs on"
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("provider", ["alibaba", "ibm"], indirect=True)
+def test_a_server_that_names_no_upload_fails_for_the_moment(server: Failing, put: Put) -> None:
+    with pytest.raises(errors.StoreUnavailable, match="no UploadId"):
+        put(server.url, seconds=1, data=bytes(12_000_000))
+
+
+@pytest.mark.parametrize("provider", ["aws", "alibaba"], indirect=True)
+def test_an_upload_that_is_given_up_while_it_begins_is_taken_back(provider: str) -> None:
+    asked = []
+
+    async def slow(request: web.Request) -> web.Response:
+        asked.append(f"{request.method} {request.query_string.partition('&')[0]}")
+        await asyncio.sleep(0.5)
+        upload = "<InitiateMultipartUploadResult><UploadId>77</UploadId></InitiateMultipartUploadResult>"
+        return web.Response(text=upload, content_type="application/xml")
+
+    async def run(url: str) -> None:
+        keys = {"key": CANARY, "secret": CANARY, "bucket": "pictures", "region": "eu-central-1"}
+        async with stores.open_store({"provider": provider, **keys}, endpoints={provider: url}) as store:
+            item = stores.StoredObject(bytes(30_000_000), "large.webp", "image/webp")
+            task = asyncio.create_task(store.put(item))
+            while not asked:
+                await asyncio.sleep(0.01)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    with serving(lambda app: app.router.add_route("*", "/{path:.*}", slow)) as url:
+        asyncio.run(run(url))
+    assert [asked[0].rstrip("="), *asked[1:]] == ["POST uploads", "DELETE uploadId=77"]
+
+
+@pytest.mark.parametrize(("count", "size"), [(50, 3_000_000), (10, 20_000_000)])
+@pytest.mark.parametrize("provider", [*SPECS, "aws"], indirect=True)
+def test_many_large_objects_leave_the_event_loop_to_others(
+    provider: str, keyfile: dict[str, str], count: int, size: int
+) -> None:
+    keys = {"key": CANARY, "secret": CANARY, "bucket": "pictures", "region": "us-east-1"}
+    spec = {"provider": provider, **SPECS.get(provider, keys)}
+    server = Failing()
+
+    async def take(request: web.Request) -> web.Response:
+        while await request.content.read(2**20):
+            pass
+        if request.method == "POST" and "uploads" in request.query:
+            upload = "<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>"
+            return web.Response(text=upload, content_type="application/xml")
+        if request.path.endswith(TOKENS) or request.method == "HEAD":
+            return await server.handle(request)
+        return web.Response(status=201 if request.method == "PUT" else 200, headers={"ETag": '"1"'})
+
+    with serving(lambda app: app.router.add_route("*", "/{path:.*}", take)) as server.url:
+        pool = stores.StorePool(endpoints=endpoints(provider, server.url))
+        many = [
+            stores.open_store({**spec, "path": f"{number}.webp"}, keyfiles={"ours": keyfile}, pool=pool)
+            for number in range(count)
+        ]
+        assert busiest_round(many, bytes(size), pool) < 2**20
