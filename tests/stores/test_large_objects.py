@@ -15,10 +15,55 @@ from tests.stores.servers.failing import (
     SPECS,
     TOKENS,
     Failing,
+    document,
     endpoints,
     write,
 )
+from tests.stores.servers.parts import failure, parts
 from tests.stores.watch import busiest_round
+
+_LARGE = 12_000_000
+_IN_PARTS = pytest.mark.parametrize("provider", ["aws", "alibaba", "ibm", "microsoft"], indirect=True)
+
+
+@_IN_PARTS
+@pytest.mark.parametrize("word", ["begin", "part", "complete"])
+def test_a_failure_that_lasts_ends_with_the_time_and_its_reason(
+    provider: str, keyfile: dict[str, str], word: str
+) -> None:
+    if (provider, word) == ("microsoft", "begin"):
+        pytest.skip("blocks need no beginning")
+    with parts(lambda asked: failure(503) if asked == word else None) as (url, server):
+        with pytest.raises(errors.StoreUnavailable, match="within 1 seconds; the last attempt"):
+            write(provider, url, keyfile, bytes(_LARGE), seconds=1)
+        assert server.asked.count(word) >= 2
+
+
+@_IN_PARTS
+def test_a_part_that_fails_once_is_sent_again(provider: str, keyfile: dict[str, str]) -> None:
+    failures = iter([failure(503)])
+    with parts(lambda asked: next(failures, None) if asked == "part" else None) as (url, _):
+        assert write(provider, url, keyfile, bytes(_LARGE), seconds=20).endswith("/cat.webp")
+
+
+@_IN_PARTS
+def test_a_part_that_fails_leaves_the_time_limits_of_others_as_they_are(provider: str) -> None:
+    """A task that counts as cancelled takes every limit around it for its own end."""
+    failures = iter([failure(503)])
+
+    async def run(url: str) -> None:
+        async with stores.open_store(document(provider), endpoints=endpoints(provider, url)) as store:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(None) as limit:
+                    await store.put(stores.StoredObject(bytes(_LARGE), "large.webp", "image/webp"))
+                    limit.reschedule(0)
+                    await asyncio.sleep(60)
+        task = asyncio.current_task()
+        assert task is not None
+        assert task.cancelling() == 0
+
+    with parts(lambda asked: next(failures, None) if asked == "part" else None) as (url, _):
+        asyncio.run(run(url))
 
 
 @pytest.mark.parametrize("provider", ["aws", "alibaba", "ibm"], indirect=True)

@@ -35,11 +35,10 @@ async def in_parts(
             return await send(number, data[start : start + part_bytes])
 
     starts = enumerate(range(0, len(data), part_bytes), start=1)
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(part(number, start)) for number, start in starts]
-    except ExceptionGroup as several:
-        failed = several.exceptions[0]
-    else:
-        return [task.result() for task in tasks]
-    raise failed  # here, where it keeps what it came from
+    tasks = [asyncio.create_task(part(number, start)) for number, start in starts]
+    try:  # no TaskGroup: before Python 3.13 one that fails leaves its task cancelled, in the eyes of timeouts
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
