@@ -33,7 +33,12 @@ _NOTICE_SECONDS = 5.0  # of messages between jobs, of which there are none
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 10.0
 _MOST_STRANGE = 5
 _THREADS = 32
+_LAST_SECONDS = 10  # for work to end that is interrupted
 _DELETED_AT_ONCE = 5000
+
+
+class _Unfinished(BaseException):
+    """Ends the run of work that somebody has to do later; nothing is kept of how it went."""
 
 
 @attrs.frozen
@@ -68,7 +73,9 @@ class Engine:
         self._give_up = give_up
         self._client: DBOSClient | None = None
         self._running: set[str] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._started = asyncio.Event()
+        self._ending = False
 
     @property
     def node(self) -> str:
@@ -79,6 +86,11 @@ class Engine:
     def running(self) -> frozenset[str]:
         """The work that is under way here."""
         return frozenset(self._running)
+
+    @property
+    def ending(self) -> bool:
+        """Whether no more work is taken."""
+        return self._ending
 
     async def start(self) -> None:
         """Take work from now on."""
@@ -108,14 +120,25 @@ class Engine:
         self._started.set()
 
     async def stop(self, seconds: float) -> None:
-        """Let running jobs finish for a while; the rest goes on when the node comes back."""
-        if self._client is not None:
-            await asyncio.to_thread(self._client.destroy)
-        await asyncio.to_thread(
-            DBOS.destroy, destroy_registry=True, workflow_completion_timeout_sec=int(seconds)
+        """Take no more work, and let what runs finish for a while; then interrupt it, to be done again.
+
+        Whoever comes first does the rest: this node when it comes back, or another. Nothing that work uses
+        is closed before it has ended: its failure for that would be kept as if the request were to blame.
+        """
+        self._ending = True
+        logging.getLogger("dbos").setLevel(logging.ERROR)  # it warns of all that is interrupted
+        waiting = int(seconds) + _LAST_SECONDS
+        closing = asyncio.create_task(
+            asyncio.to_thread(DBOS.destroy, destroy_registry=True, workflow_completion_timeout_sec=waiting)
         )
+        await asyncio.wait([closing], timeout=seconds)
+        for task in self._tasks:
+            task.cancel()
+        await closing
         # The engine has put its own threads behind the loop, and they are gone now.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
+        if self._client is not None:
+            await asyncio.to_thread(self._client.destroy)
 
     def enqueue(
         self, name: str, id_: str, *, attempt: int = 1, delay: float = 0
@@ -166,9 +189,12 @@ class Engine:
         async def workflow(id_: str, attempt: int) -> None:
             pause, strange = _FIRST_PAUSE_SECONDS, 0
             own = DBOS.workflow_id or ""
+            self._follow(asyncio.current_task())
             self._running.add(own)
             try:
                 await self._started.wait()  # interrupted work goes on before the engine is quite there
+                if self._ending:
+                    raise _Unfinished
                 while True:
                     try:
                         if strange < _MOST_STRANGE:
@@ -176,6 +202,8 @@ class Engine:
                         _log.error("The work on %s is given up.", id_)
                         return await self._give_up(id_)
                     except Exception as error:
+                        if self._ending:
+                            raise _Unfinished from error
                         trace = None if _passes(error) else error
                         strange += trace is not None
                         _log.warning(
@@ -192,6 +220,12 @@ class Engine:
 
         workflow.__qualname__ = f"workflow_{uuid.uuid4().hex}"
         return workflow
+
+    def _follow(self, task: asyncio.Task[Any] | None) -> None:
+        """Know a task until all of it is over, also what the engine does after the work."""
+        if task is not None:
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
 
 def _passes(error: Exception) -> bool:

@@ -39,26 +39,32 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
     )
     jobs = {PROCESS: (webhooks.process, _AT_ONCE), DELIVER: (webhooks.deliver, _AT_ONCE)}
     engine = Engine(settings.database_url, node, jobs, webhooks.give_up)
-    chores: list[asyncio.Task[None]] = []
+    watching: list[asyncio.Task[None]] = []
+    forgetting: list[asyncio.Task[None]] = []
     try:
         if several:
             held, working = asyncio.Event(), asyncio.Event()
-            chores.append(asyncio.create_task(keep_watch_together(services.db, engine, held, working)))
+            watching.append(asyncio.create_task(keep_watch_together(services.db, engine, held, working)))
             await held.wait()  # or others would take the first work of this node over
         webhooks.use(engine)
         await engine.start()
         if several:
             working.set()
         else:
-            chores.append(asyncio.create_task(keep_watch(engine)))
-        chores.append(asyncio.create_task(_forget(webhooks)))
+            watching.append(asyncio.create_task(keep_watch(engine)))
+        forgetting.append(asyncio.create_task(_forget(webhooks)))
         yield webhooks
     finally:
-        for chore in chores:
-            chore.cancel()
-        await asyncio.gather(*chores, return_exceptions=True)
+        await _end(forgetting)
         await engine.stop(settings.server.shutdown_seconds)
+        await _end(watching)  # only now may others take over what this node had
         await deliverer.close()
+
+
+async def _end(chores: list[asyncio.Task[None]]) -> None:
+    for chore in chores:
+        chore.cancel()
+    await asyncio.gather(*chores, return_exceptions=True)
 
 
 async def _forget(webhooks: Webhooks) -> None:

@@ -218,12 +218,19 @@ class Webhooks:
                 _log.error("%s: %s", work.id, error)
             refusal = Refusal.of(error)
         except Exception:
+            if _is_interrupted():
+                raise  # what was being tidied up failed
             _log.exception("%s failed.", work.id)
             message = f"An unexpected error occurred. Report it with the id {work.id}."
             refusal = Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", message)
         else:
             return {"success": True, "code": 200, "id": work.id, **done.fields}
         return describe(refusal, work.id)
+
+
+def _is_interrupted() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 @attrs.frozen

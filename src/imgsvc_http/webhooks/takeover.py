@@ -35,7 +35,7 @@ _NOTICE = text(
 async def keep_watch(engine: Engine) -> None:
     """Put back what this node lost hold of; for as long as it lives, where it is the only one."""
     lost: frozenset[Claim] = frozenset()
-    while True:
+    while not engine.ending:
         try:
             lost = await _put_back(engine, lost, await engine.claims(), dead=())
         except Exception as error:
@@ -47,6 +47,8 @@ async def keep_watch_together(
     db: Database, engine: Engine, held: asyncio.Event, working: asyncio.Event
 ) -> None:
     """Hold this node's lock, and put back what it and dead nodes lost hold of; for as long as it lives.
+
+    A node that is about to end only holds its lock, so that others leave it what it is about to finish.
 
     Args:
         db: the database of all nodes.
@@ -72,16 +74,24 @@ async def _look(connection: AsyncConnection, engine: Engine) -> None:
     """Look for lost work, until the connection is lost that holds this node's lock."""
     lost: frozenset[Claim] = frozenset()
     while True:
-        claims = await engine.claims()
-        async with asyncio.timeout(_PATIENCE_SECONDS):
-            others = {claim.node for claim in claims if claim.node} - {engine.node}
-            dead = {other for other in others if await _is_free(connection, other)}
-        lost = await _put_back(engine, lost, claims, dead)
+        if not engine.ending:
+            lost = await _put_back_together(connection, engine, lost)
         for _ in range(_EVERY_SECONDS):
             await asyncio.sleep(1)
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 await connection.execute(text("SELECT 1"))
                 await connection.commit()
+
+
+async def _put_back_together(
+    connection: AsyncConnection, engine: Engine, before: frozenset[Claim]
+) -> frozenset[Claim]:
+    """Put back what this node and dead nodes lost before and still have; all that is lost now."""
+    claims = await engine.claims()
+    async with asyncio.timeout(_PATIENCE_SECONDS):
+        others = {claim.node for claim in claims if claim.node} - {engine.node}
+        dead = {other for other in others if await _is_free(connection, other)}
+    return await _put_back(engine, before, claims, dead)
 
 
 async def _put_back(
