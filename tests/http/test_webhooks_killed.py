@@ -172,3 +172,31 @@ async def test_work_that_is_done_again_after_it_has_led_further_does_nothing(tmp
         await kill(service)
         assert [(record["status"], record["code"]) for record in found.values()] == [("failed", 500)]
         assert len(receiver.posts) == 3
+
+
+async def test_work_goes_on_however_often_its_process_has_died(tmp_path: Path) -> None:
+    settings, state, doors = SETTINGS | {"webhooks.seconds": 60}, tmp_path / "state", asyncio.Event()
+
+    async def hold(request: web.Request) -> web.Response:
+        await doors.wait()
+        return web.Response()
+
+    async with receiving() as receiver:
+        receiver.answers["/"] = [hold]
+        service = await running(state, "", settings)
+        async with service.client() as client:
+            reply = await upload(client, encoded.jpeg().data, {"webhook": {"url": f"{receiver.url}/"}})
+        await receiver.arrived(1)
+        await kill(service)
+        with contextlib.closing(sqlite3.connect(next(state.glob("*.db")), timeout=30)) as db, db:
+            ((table,),) = db.execute("SELECT name FROM sqlite_master WHERE name LIKE '%workflow_status'")
+            died = f"UPDATE {table} SET recovery_attempts = 1000 WHERE status = 'PENDING'"
+            assert db.execute(died).rowcount == 1
+        doors.set()
+        service = await running(state, service.key, settings)
+        try:
+            async with service.client() as client:
+                found = await settled(client, 30)
+        finally:
+            await kill(service)
+    assert {id_: record["status"] for id_, record in found.items()} == {reply.json["id"]: "delivered"}

@@ -107,7 +107,8 @@ class Engine:
         }
         DBOS(config=config)
         for name, (job, _) in self._jobs.items():
-            DBOS.workflow(name=name)(self._as_workflow(job))
+            # However often its process dies: that is no reason to give work up.
+            DBOS.workflow(name=name, max_recovery_attempts=None)(self._as_workflow(job))
         DBOS.launch()
         for name, (_, most) in self._jobs.items():
             await DBOS.register_queue_async(name, worker_concurrency=most, polling_interval_sec=_POLL_SECONDS)
