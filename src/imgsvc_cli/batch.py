@@ -144,7 +144,8 @@ def run(
 def show(target: str | None, manifest: Path | None, page: Path | None, failures: bool, as_json: bool) -> int:
     """Show what became of a batch: numbers, and the reasons of failures."""
     from imgsvc_core.batch import Manifest
-    from imgsvc_core.batch.planning import place_of, usual_manifest
+    from imgsvc_core.batch.places import place_of
+    from imgsvc_core.batch.planning import usual_manifest
 
     path = manifest or usual_manifest(place_of(target or "."))
     if not path.exists():

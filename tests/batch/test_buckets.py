@@ -118,8 +118,51 @@ def test_names_that_lead_out_of_the_target(path: str, tmp_path: Path) -> None:
     target = tmp_path / "target"
     for place in (str(target), "memory://target"):
         with pytest.raises(TargetError, match="not below"):
-            write(place, path, b"data", "image/webp", key="k", token="x", replace=True)
+            write(place, path, b"data", "image/webp", location="k", token="x", replace=True)
     assert not list(tmp_path.rglob("escaped*"))
+
+
+@pytest.mark.parametrize("pattern", ["", "/*.png"])
+def test_results_may_go_above_their_source(
+    server: S3Server, folder: str, tmp_path: Path, pattern: str
+) -> None:
+    place = f"s3://{BUCKET}/{folder}"
+    summary = batch.run(
+        f"{place}/in{pattern}", place, {"": SPEC}, workers=1, manifest=tmp_path / "manifest.sqlite"
+    )
+    assert (summary.done, summary.failed) == (1 if pattern else 3, 0)
+    assert "two.webp" in keys(server, f"{folder}/")
+
+
+def test_results_below_their_source_are_no_inputs(server: S3Server, folder: str, tmp_path: Path) -> None:
+    place = f"s3://{BUCKET}/{folder}"
+    for done in (3, 0):
+        summary = batch.run(
+            place, f"{place}/in/out", {"": SPEC}, workers=1, manifest=tmp_path / "manifest.sqlite"
+        )
+        assert (summary.total, summary.done) == (3, done)
+
+
+def test_objects_that_stand_for_folders_are_no_inputs(server: S3Server, folder: str, tmp_path: Path) -> None:
+    put(server, f"{folder}/in/", b"")
+    put(server, f"{folder}/in/a/", b"")
+    put(server, f"{folder}/in/b.png/", b"")
+    put(server, f"{folder}/in/torn.png", b"")
+    for retry in (False, True, True):
+        told: list[Event] = []
+        summary = go(folder, tmp_path, source="in/**", retry=retry, on_event=told.append)
+        assert (summary.total, summary.failed) == (1 if retry else 4, 1)
+        assert [event.key for event in told if event.outcome == "failed"] == ["torn.png"]
+
+
+def test_a_slash_in_front_belongs_to_the_key(server: S3Server, folder: str, tmp_path: Path) -> None:
+    put(server, f"{folder}/in//lead.png", encoded.png().data)
+    put(server, f"{folder}/in/b//double.png", encoded.png().data)
+    assert go(folder, tmp_path).done == 5
+    assert {"lead.webp", "b/double.webp"} <= set(keys(server, f"{folder}/out/"))
+    summary = batch.run(f"s3://{BUCKET}/{folder}/in", tmp_path / "out", {"": SPEC}, workers=1)
+    assert (summary.done, summary.failed) == (5, 0)
+    assert (tmp_path / "out" / "lead.webp").exists()
 
 
 def test_listings_have_many_pages(server: S3Server, folder: str) -> None:

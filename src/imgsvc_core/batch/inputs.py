@@ -11,12 +11,12 @@ from typing import Any
 
 import attrs
 
+from imgsvc_core.batch.places import base_of, path_from, real_path, within
 from imgsvc_core.batch.reasons import reason_of
 from imgsvc_core.codecs.table import FORMATS
 from imgsvc_core.errors import ImgsvcError, SourceUnreachable
 from imgsvc_core.sources import is_url
 
-_WILDCARDS = frozenset("*?[")
 _SUFFIXES = frozenset(suffix for row in FORMATS.values() for suffix in row.suffixes)
 
 
@@ -59,7 +59,7 @@ def check(source: str) -> None:
         if is_url(source):
             _check_remote(source)
         else:
-            _check_local(source, _base_of_local(source)[0])
+            _check_local(source, base_of(source)[0])
     except ImgsvcError:
         raise
     except Exception as error:  # every store has errors of its own
@@ -68,30 +68,21 @@ def check(source: str) -> None:
 
 def find_again(source: str, folders: Iterable[str], *, beside: str = "") -> Iterator[Input]:
     """The pictures in folders of a local source that could not be listed before, and below; see `find`."""
-    base, pattern = _base_of_local(source)
+    base, pattern = base_of(source)
     for key in folders:
         prefix = "" if key == "./" else key
         folder = os.path.join(base, prefix).rstrip("/") or "/"
         if os.path.lexists(folder):
-            yield from _below(folder, prefix, pattern, _left_out(beside))
-
-
-def base_of(source: str) -> tuple[str, str]:
-    """The folder that paths are told from, and the pattern below it; an empty one takes every picture."""
-    parts = source.split("/")
-    place = next((i for i, part in enumerate(parts) if _WILDCARDS & set(part)), None)
-    if place is None:
-        return source, ""
-    return "/".join(parts[:place]) or ("/" if source.startswith("/") else "."), "/".join(parts[place:])
+            yield from _below(folder, prefix, pattern, real_path(beside))
 
 
 def _local(source: str, beside: str) -> Iterator[Input]:
-    base, pattern = _base_of_local(source)
+    base, pattern = base_of(source)
     if Path(base).is_file():
         yield _of_file(base, Path(base).name)
         return
     _check_local(source, base)
-    yield from _below(base, "", pattern, _left_out(beside))
+    yield from _below(base, "", pattern, real_path(beside))
 
 
 def _check_local(source: str, base: str) -> None:
@@ -106,14 +97,6 @@ def _check_remote(source: str) -> None:
     fs, root = fsspec.core.url_to_fs(base)
     if pattern or not fs.isfile(root):
         next(iter(_objects(fs, root.rstrip("/"))), None)
-
-
-def _base_of_local(source: str) -> tuple[str, str]:
-    return (source, "") if Path(source).exists() else base_of(source)  # whatever its name looks like
-
-
-def _left_out(beside: str) -> str | None:
-    return os.path.realpath(beside) if beside and not is_url(beside) else None
 
 
 def _below(folder: str, prefix: str, pattern: str, left_out: str | None) -> Iterator[Input]:
@@ -172,15 +155,16 @@ def _remote(source: str, beside: str) -> Iterator[Input]:
 
     base, pattern = base_of(source)
     fs, root = fsspec.core.url_to_fs(base)
-    left_out = fsspec.core.url_to_fs(beside)[1].rstrip("/") + "/" if is_url(beside) else None
     if not pattern and fs.isfile(root):
         yield _of_object(fs.info(root), PurePosixPath(root).name, base)
         return
     root = root.rstrip("/")
+    below = path_from(base, beside) if beside else None
     for info in _objects(fs, root):
-        key = info["name"].removeprefix(root).lstrip("/")
-        if _wanted(key, pattern) and not (left_out and info["name"].startswith(left_out)):
-            yield _of_object(info, key, f"{base.rstrip('/')}/{key}")
+        key = info["name"].removeprefix(f"{root}/")
+        marks_folder = key.endswith("/") or not key
+        if _wanted(key, pattern) and not marks_folder and not (below and key.startswith(f"{below}/")):
+            yield _of_object(info, key, within(base, key))
 
 
 def _objects(fs: Any, root: str) -> Iterator[dict[str, Any]]:

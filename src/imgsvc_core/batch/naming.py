@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 
 import attrs
 
+from imgsvc_core.batch.places import can_be_named, readable
 from imgsvc_core.errors import Problem, SpecError
 
 FIELDS = {
@@ -28,6 +29,8 @@ class Template:
     text: str
 
     def __attrs_post_init__(self) -> None:
+        if not can_be_named(self.text):
+            raise _wrong(self.text, "it must be UTF-8, without NUL")
         try:
             parts = [part for part in string.Formatter().parse(self.text) if part[1] is not None]
         except ValueError as error:
@@ -70,7 +73,7 @@ class Template:
 
     def path(self, key: str, *, variant: str, width: int, height: int, suffix: str, digest: str) -> str:
         """The path of a result below the target."""
-        source = PurePosixPath(key)
+        source = PurePosixPath(key.lstrip("/"))  # as in buckets
         name = self.text.format(
             stem=source.stem,
             variant=variant,
@@ -84,5 +87,5 @@ class Template:
 
 def _wrong(text: str, reason: str) -> SpecError:
     known = ", ".join(f"{{{name}}}" for name in FIELDS)
-    message = f"Batch 'name' parameter must be a template of {known}, got '{text}': {reason}"
+    message = f"Batch 'name' parameter must be a template of {known}, got '{readable(text)}': {reason}"
     return SpecError([Problem("name", message)])

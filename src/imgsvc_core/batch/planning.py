@@ -6,30 +6,34 @@ import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 
-from imgsvc_core.batch.inputs import base_of
+from imgsvc_core.batch.arguments import (
+    as_manifest,
+    as_source,
+    as_target,
+    as_template,
+    as_variants,
+    check_limits,
+    check_watermarks,
+    check_workers,
+    of_variant,
+)
 from imgsvc_core.batch.naming import Template
+from imgsvc_core.batch.places import base_of, is_of_this_process, path_from
 from imgsvc_core.batch.work import Job
 from imgsvc_core.codecs.table import by_name
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.limits import Limits
 from imgsvc_core.sources import is_url, open_bytes
-from imgsvc_core.spec import Spec, parse
+from imgsvc_core.spec import Spec
 
 if TYPE_CHECKING:
     from imgsvc_core.batch.running import Hands
 
 _MANIFEST = "imgsvc-batch"
-_OF_THIS_PROCESS = "memory://"
-
-
-def place_of(value: str | Path) -> str:
-    """An absolute path, or a URL, that means the same to every process."""
-    text = str(value).removeprefix("file://")
-    return text if is_url(text) else os.path.abspath(text)
 
 
 def usual_manifest(target: str) -> Path:
@@ -37,35 +41,6 @@ def usual_manifest(target: str) -> Path:
     if is_url(target):
         return Path(f"{_MANIFEST}-{hashlib.sha256(target.rstrip('/').encode()).hexdigest()[:8]}.sqlite")
     return Path(target) / f".{_MANIFEST}.sqlite"
-
-
-def _template(value: Template | str | None) -> Template | None:
-    return Template(value) if isinstance(value, str) else value
-
-
-def _of_variant(name: str, message: str) -> str:
-    return f"Variant '{name}': {message}" if name else message
-
-
-def _variants(value: Mapping[str, Any]) -> dict[str, Spec]:
-    problems: list[Problem] = []
-    parsed: dict[str, Spec] = {}
-    for name, spec in value.items():
-        if "/" in name or name.startswith("."):
-            message = f"Batch 'variants' parameter must have names without '/' or '.' in front, got '{name}'"
-            problems.append(Problem("variants", message))
-        try:
-            parsed[name] = parse(spec)
-        except SpecError as error:
-            problems += [
-                Problem(f"{name}.{problem.path}".strip("."), _of_variant(name, problem.message))
-                for problem in error.problems
-            ]
-    if not value:
-        problems.append(Problem("variants", "Batch 'variants' parameter must name one spec or more"))
-    if problems:
-        raise SpecError(problems)
-    return parsed
 
 
 @attrs.frozen(kw_only=True)
@@ -86,15 +61,15 @@ class Batch:
         force: whether inputs are done again that have not changed.
     """
 
-    source: str = attrs.field(converter=place_of)
-    target: str = attrs.field(converter=place_of)
-    variants: Mapping[str, Spec] = attrs.field(converter=_variants)
-    template: Template | None = attrs.field(default=None, converter=_template)
-    manifest: Path | None = attrs.field(default=None, converter=attrs.converters.optional(Path))
-    workers: int | None = None
+    source: str = attrs.field(converter=as_source)
+    target: str = attrs.field(converter=as_target)
+    variants: Mapping[str, Spec] = attrs.field(converter=as_variants)
+    template: Template | None = attrs.field(default=None, converter=as_template)
+    manifest: Path | None = attrs.field(default=None, converter=as_manifest)
+    workers: int | None = attrs.field(default=None, validator=check_workers)
     cluster: str | None = None
-    limits: Limits = attrs.field(factory=Limits)
-    watermarks: Mapping[str, str] = attrs.field(factory=dict)
+    limits: Limits = attrs.field(factory=Limits, validator=check_limits)
+    watermarks: Mapping[str, str] = attrs.field(factory=dict, validator=check_watermarks)
     overwrite: bool = False
     force: bool = False
 
@@ -103,7 +78,7 @@ class Batch:
         problems = [
             Problem(
                 f"{name}.watermark.id".strip("."),
-                _of_variant(
+                of_variant(
                     name,
                     "Watermark 'id' parameter must be one of the given watermarks, "
                     f"got '{spec.watermark.id}'",
@@ -112,7 +87,7 @@ class Batch:
             for name, spec in self.variants.items()
             if spec.watermark is not None and spec.watermark.id not in self.watermarks
         ]
-        if base_of(self.source)[0].rstrip("/") == self.target.rstrip("/"):
+        if path_from(base_of(self.source)[0], self.target) == "":
             problems.append(
                 Problem(
                     "target",
@@ -120,7 +95,7 @@ class Batch:
                 )
             )
         if self.cluster is not None and self._of_this_process:
-            message = f"Batch 'cluster' parameter must not be given with places in '{_OF_THIS_PROCESS}'"
+            message = "Batch 'cluster' parameter must not be given with places in 'memory://'"
             problems.append(Problem("cluster", message))
         if problems:
             raise SpecError(problems)
@@ -151,7 +126,7 @@ class Batch:
     @property
     def _of_this_process(self) -> bool:
         """Whether no other process can reach the source or the target."""
-        return any(place.startswith(_OF_THIS_PROCESS) for place in (self.source, self.target))
+        return is_of_this_process(self.source) or is_of_this_process(self.target)
 
     def work_of(self, job: Job) -> str:
         """A digest that tells this work from other work on the same inputs."""

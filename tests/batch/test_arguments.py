@@ -1,0 +1,61 @@
+"""Arguments that make no batch are refused at once, in words, and nothing is made for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from imgsvc_core import batch
+from imgsvc_core.errors import SpecError
+from tests.batch.pictures import SPEC, VARIANTS, fill
+
+NOT_UTF8 = "b\udcff"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"source": ""}, "'source' parameter must be a path or a URL, got ''"),
+        ({"source": None}, "'source' parameter must be a path or a URL, got None"),
+        ({"source": NOT_UTF8}, r"'source' parameter must be UTF-8.*b\\udcff"),
+        ({"source": "in\0"}, "'source' parameter must be UTF-8, without NUL"),
+        ({"target": ""}, "'target' parameter must be a path or a URL"),
+        ({"target": NOT_UTF8}, "'target' parameter must be UTF-8"),
+        ({"target": "s3://"}, "'target' parameter must be the URL of a bucket"),
+        ({"target": "memory:///"}, "'target' parameter must be the URL of a bucket or of a folder"),
+        ({"target": "s3://bucket/x?versionId=1"}, "'target' parameter must be a folder or a plain URL"),
+        ({"target": "zip://::out.zip"}, "'target' parameter must be a folder or a plain URL"),
+        ({"variants": None}, "'variants' parameter must be specs by their names"),
+        ({"variants": {NOT_UTF8: SPEC}}, "'variants' parameter must be specs by names that are UTF-8"),
+        ({"variants": {1: SPEC}}, "'variants' parameter must be specs by names"),
+        ({"template": NOT_UTF8 + "{stem}"}, "'name' parameter must be .*UTF-8"),
+        ({"template": "{stem}\0"}, "'name' parameter must be .*NUL"),
+        ({"template": 1}, "'name' parameter must be a template, got 1"),
+        ({"manifest": ""}, "'manifest' parameter must be the path of a file"),
+        ({"workers": 0}, "'workers' parameter must be a number of processes from 1 up, got 0"),
+        ({"workers": -1}, "'workers' parameter must be a number of processes from 1 up, got -1"),
+        ({"workers": "2"}, "'workers' parameter must be a number of processes from 1 up, got '2'"),
+        ({"workers": True}, "'workers' parameter must be a number of processes from 1 up"),
+        ({"limits": {}}, "'limits' parameter must be imgsvc_core.Limits, got {}"),
+        ({"watermarks": "logo.png"}, "'watermarks' parameter must be pictures by their ids"),
+        ({"watermarks": {NOT_UTF8: "logo.png"}}, "'watermarks' parameter must be pictures by their ids"),
+        ({"cluster": "tcp://one:1", "target": "simplecache::memory://x"}, "'target' parameter must be"),
+        ({"cluster": "tcp://one:1", "source": "simplecache::memory://x"}, "'cluster' parameter must not be"),
+    ],
+)
+def test_what_makes_no_batch(
+    arguments: dict[str, Any], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path / "in", 1)
+    monkeypatch.chdir(tmp_path)
+    given: dict[str, Any] = {"source": "in", "target": "out", "variants": {"": SPEC}, **arguments}
+    with pytest.raises(SpecError, match=expected):
+        batch.run(**given)
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_nothing_said_is_the_usual(tmp_path: Path) -> None:
+    fill(tmp_path / "in", 1)
+    assert batch.run(tmp_path / "in", tmp_path / "out", VARIANTS, workers=None, manifest=None).done == 1

@@ -1,0 +1,121 @@
+"""Sources and targets that have several names, or lie within others."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+
+from imgsvc_core import batch
+from imgsvc_core.batch import Event, Summary
+from imgsvc_core.batch.places import base_of, path_from, within
+from imgsvc_core.errors import SpecError
+from tests.batch.pictures import SPEC, results
+from tests.support import encoded
+
+
+def go(source: Path | str, target: Path | str, folder: Path, **options: Any) -> tuple[Summary, list[str]]:
+    told: list[Event] = []
+    manifest = folder / "manifest.sqlite"
+    summary = batch.run(
+        source, target, {"": SPEC}, workers=1, manifest=manifest, on_event=told.append, **options
+    )
+    return summary, sorted(event.key for event in told if event.outcome == "done")
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    path = tmp_path / "pictures.zip"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("one.png", encoded.png().data)
+        file.writestr("below/two.jpg", encoded.jpeg().data)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("within_archive", "expected"),
+    [
+        ("", ["below/two.jpg", "one.png"]),
+        ("*.png", ["one.png"]),
+        ("**/*.jpg", ["below/two.jpg"]),
+        ("below", ["two.jpg"]),
+        ("one.png", ["one.png"]),
+    ],
+)
+def test_what_is_in_an_archive(
+    within_archive: str, expected: list[str], archive: Path, tmp_path: Path
+) -> None:
+    summary, done = go(f"zip://{within_archive}::{archive}", tmp_path / "out", tmp_path)
+    assert (summary.failed, done) == (0, expected)
+    assert len(results(tmp_path / "out")) == len(expected)
+
+
+@pytest.mark.parametrize(("source", "target"), [("", "local://"), ("local://", ""), ("local://", "local://")])
+def test_results_below_their_source_are_no_inputs(source: str, target: str, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "one.png").write_bytes(encoded.png().data)
+    for done in (1, 0):
+        summary = go(f"{source}{tmp_path}/in", f"{target}{tmp_path}/in/out", tmp_path)[0]
+        assert (summary.total, summary.done) == (1, done)
+
+
+def test_results_in_memory_may_go_above_their_source(tmp_path: Path) -> None:
+    store = fsspec.filesystem("memory")
+    store.pipe("/above/below/one.png", encoded.png().data)
+    assert go("memory://above/below", "memory://above", tmp_path)[1] == ["one.png"]
+    assert store.exists("/above/one.webp")
+
+
+def test_a_place_is_known_by_all_its_names(tmp_path: Path) -> None:
+    fsspec.filesystem("memory").pipe("/named/one.png", encoded.png().data)
+    source = tmp_path / "in [2026]"
+    source.mkdir()
+    (tmp_path / "link").symlink_to(source)
+    (tmp_path / "around").symlink_to(tmp_path)
+    for one, other in [
+        ("memory://named", "memory:///named"),
+        ("simplecache::memory://named/*.png", "memory://named/"),
+        (source, tmp_path / "link"),
+        (f"{tmp_path}/around/*.png", tmp_path),
+        (f"{tmp_path}/*.png", f"{tmp_path}/./"),
+        (source, f"local://{source}"),
+    ]:
+        with pytest.raises(SpecError, match="another folder than the source"):
+            go(one, other, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "expected"),
+    [
+        ("s3://one/a", "s3a://one/a/b/", "b"),
+        ("s3://one/a", "simplecache::s3://one/a", ""),
+        ("s3://one/a", "s3://one/ab", None),
+        ("s3://one/a/b", "s3://one/a", None),
+        ("s3://one", "memory://one/a", None),
+        ("sftp://here/one", "sftp://there/one/a", None),
+        ("zip://a::one.zip", "zip://a::two.zip", None),
+        ("unknown://one", "unknown://one/a", "a"),
+        ("/one", "/one/a/b", "a/b"),
+        ("/", "/one", "one"),
+    ],
+)
+def test_which_place_lies_in_which(outer: str, inner: str, expected: str | None) -> None:
+    assert path_from(outer, inner) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "base", "pattern", "found"),
+    [
+        ("s3://one/a/*/b.png", "s3://one/a", "*/b.png", "s3://one/a/c/b.png"),
+        ("memory:///*.png", "memory:///", "*.png", "memory:///c/b.png"),
+        ("zip://*.png::one.zip", "zip://::one.zip", "*.png", "zip://c/b.png::one.zip"),
+        ("zip://a/**::one[1].zip", "zip://a::one[1].zip", "**", "zip://a/c/b.png::one[1].zip"),
+        ("filecache::s3://one/*", "filecache::s3://one", "*", "filecache::s3://one/c/b.png"),
+    ],
+)
+def test_patterns_in_urls(source: str, base: str, pattern: str, found: str) -> None:
+    assert base_of(source) == (base, pattern)
+    assert within(base, "c/b.png") == found
