@@ -13,13 +13,14 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Connection, Dialect, inspect, select
+from sqlalchemy import Connection, Dialect, Executable, insert, inspect, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import StatementError
 
 from imgsvc_core.errors import SpecError
 from imgsvc_http.state import accounts, database
-from imgsvc_http.state.database import Database, create_engine, migrate
+from imgsvc_http.state.accounts import Account
+from imgsvc_http.state.database import Database, create_engine, migrate, refuses_values
 from imgsvc_http.state.tables import AccountRow, Base, UtcDateTime
 from tests.http.conftest import NOW
 from tests.http.processes import at_once, migrate_database
@@ -181,3 +182,33 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "text.db").write_text("This is no database, but long enough to look like one. " * 20)
     with pytest.raises(SpecError, match="cannot be opened"):
         asyncio.run(migrate(f"sqlite:///{tmp_path}/text.db"))
+
+
+@pytest.mark.asyncio
+async def test_values_that_are_refused_are_told_from_a_database_that_is_away(
+    db: Database, account: Account, kind: str
+) -> None:
+    async def failure(statement: Executable, **values: object) -> Exception:
+        with pytest.raises(Exception) as caught:  # noqa: PT011
+            async with db.connection() as connection:
+                await connection.execute(statement, values)
+        assert isinstance(caught.value, Exception)
+        return caught.value
+
+    again = insert(AccountRow).values(id=account.id, company="", plan="", period="", quota=1, created_at=NOW)
+    assert refuses_values(await failure(again))
+    assert refuses_values(
+        await failure(select(AccountRow).where(AccountRow.created_at == datetime(2026, 1, 1)))
+    )
+    if kind == "postgresql":
+        assert refuses_values(await failure(text("SELECT CAST(:value AS TEXT)"), value="a\0b"))
+        assert refuses_values(await failure(text("SELECT CAST(:value AS TEXT)"), value=5))
+        ended = text("SELECT pg_terminate_backend(pg_backend_pid())")
+        assert not refuses_values(await failure(ended))
+        nowhere = str(db.engine.url).replace(f":{db.engine.url.port}/", ":9/")
+        absent = create_engine(db.engine.url.set(database="absent").render_as_string(hide_password=False))
+        for engine in (create_engine(nowhere), absent):
+            with pytest.raises(Exception) as caught:  # noqa: PT011
+                await engine.connect()
+            assert isinstance(caught.value, Exception)
+            assert not refuses_values(caught.value)

@@ -13,7 +13,7 @@ import attrs
 from sqlalchemy import URL, Connection, Engine, Executable, Row, event, make_url, text
 from sqlalchemy import create_engine as sync_engine
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import DisconnectionError, SQLAlchemyError
+from sqlalchemy.exc import DataError, DisconnectionError, IntegrityError, SQLAlchemyError, StatementError
 from sqlalchemy.ext.asyncio import (
     AsyncConnection,
     AsyncEngine,
@@ -33,6 +33,7 @@ _MIGRATIONS = Path(__file__).parent / "migrations"
 _MIGRATION_LOCK = 0x696D67737663  # "imgsvc": any number that no other program locks
 _BLOCK_LOCK = _MIGRATION_LOCK + 1
 _BUSY_MS = 20_000
+_OF_VALUES = ("22", "23", "54")  # classes of SQLSTATE: data exceptions, constraints, limits
 
 
 def whole(function: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
@@ -192,6 +193,17 @@ def _direct_engine(url: URL) -> Engine:
 def _write(engine: Engine, statement: Executable, parameters: Mapping[str, Any]) -> Row[Any] | None:
     with engine.begin() as connection:
         return connection.execute(statement, parameters).first()
+
+
+def refuses_values(error: Exception) -> bool:
+    """Whether a database refuses the values of a statement, as it will every time, and is not just away."""
+    cause = error.orig if isinstance(error, StatementError) else error
+    if state := getattr(cause, "sqlstate", None):
+        return str(state).startswith(_OF_VALUES)
+    refused_by_driver = isinstance(cause, ValueError) or isinstance(
+        getattr(cause, "__cause__", 0), ValueError
+    )
+    return refused_by_driver or isinstance(error, (DataError, IntegrityError))
 
 
 async def migrate(url: str) -> None:

@@ -49,6 +49,16 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
+class Id(TypeDecorator[str]):
+    """An id. No row has one with NULs, which not every database can even be asked for."""
+
+    impl = String(64)
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        return None if value is None or "\0" in value else value
+
+
 class Base(DeclarativeBase):
     """Base of all tables."""
 
@@ -63,7 +73,7 @@ class Base(DeclarativeBase):
 
 
 def _id() -> Any:
-    return mapped_column(String(64), primary_key=True)
+    return mapped_column(Id, primary_key=True)
 
 
 def _account() -> Any:

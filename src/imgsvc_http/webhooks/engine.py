@@ -18,7 +18,8 @@ from typing import Any
 import attrs
 from dbos import DBOS, DBOSClient, DBOSConfig
 from sqlalchemy import Connection
-from sqlalchemy.exc import SQLAlchemyError
+
+from imgsvc_http.webhooks.trouble import passes
 
 _log = logging.getLogger(__name__)
 
@@ -205,7 +206,7 @@ class Engine:
                     except Exception as error:
                         if self._ending:
                             raise _Unfinished from error
-                        trace = None if _passes(error) else error
+                        trace = None if passes(error) else error
                         strange += trace is not None
                         _log.warning(
                             "The work on %s is tried again in %g seconds: %s",
@@ -227,12 +228,6 @@ class Engine:
         if task is not None:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-
-
-def _passes(error: Exception) -> bool:
-    """Whether the database or the network may do better next time."""
-    by = type(error).__module__.partition(".")[0]
-    return isinstance(error, (OSError, SQLAlchemyError)) or by in ("asyncpg", "psycopg", "dbos")
 
 
 def node_name(configured: str, started: datetime) -> str:

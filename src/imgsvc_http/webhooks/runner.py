@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from aiohttp import web
 from cachetools import TTLCache
-from sqlalchemy.exc import SQLAlchemyError
 
 from imgsvc_core.errors import ImgsvcError, SourceUnreachable, WorkerDied
 from imgsvc_http.answers import describe
@@ -25,6 +24,7 @@ from imgsvc_http.webhooks import records
 from imgsvc_http.webhooks.delivery import Deliverer
 from imgsvc_http.webhooks.records import Asked, CountedOnce, Work
 from imgsvc_http.webhooks.sources import PendingSources
+from imgsvc_http.webhooks.trouble import passes
 
 if TYPE_CHECKING:
     from imgsvc_http.webhooks.engine import Engine
@@ -209,17 +209,15 @@ class Webhooks:
                 )
         except FileNotFoundError:
             refusal = Refusal.of(SourceUnreachable("The uploaded image is no longer there: send it again."))
-        except (SQLAlchemyError, ConnectionError, TimeoutError):
-            raise  # the database cannot be reached: no fault of the request
         except Refusal as error:
             refusal = error
         except ImgsvcError as error:
             if isinstance(error, WorkerDied):
                 _log.error("%s: %s", work.id, error)
             refusal = Refusal.of(error)
-        except Exception:
-            if _is_interrupted():
-                raise  # what was being tidied up failed
+        except Exception as error:
+            if passes(error) or _is_interrupted():
+                raise  # no fault of the request
             _log.exception("%s failed.", work.id)
             message = f"An unexpected error occurred. Report it with the id {work.id}."
             refusal = Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", message)
