@@ -20,7 +20,7 @@ _WHOLE = "<CompleteMultipartUploadResult><ETag>1</ETag></CompleteMultipartUpload
 
 @attrs.define
 class Parts:
-    """What it was asked, in the words ``begin``, ``part``, ``complete``, ``abort``, ``put`` and others' methods.
+    """What it was asked: ``begin``, ``part``, ``complete``, ``abort``, ``tag``, or the method of something else.
 
     ``odd`` gives the answer to such a word, or for how many seconds there is none; nothing where all is well.
     """

@@ -24,7 +24,6 @@ from botocore.exceptions import ClientError
 from imgsvc_core.errors import TargetError
 from imgsvc_core.stores.declarations import StoreSpec
 from imgsvc_core.stores.failures import answered, connection_failed, first_cause, guarded
-from imgsvc_core.stores.kinds import Pairs
 from imgsvc_core.stores.providers.parts import fits_whole, in_parts
 from imgsvc_core.stores.providers.tokens import Tokens
 from imgsvc_core.stores.providers.traffic import traffic
@@ -82,15 +81,6 @@ class S3Session:
                 async with asyncio.timeout(_ABORT_SECONDS):
                     await self._call("abort_multipart_upload", **await begun)
             raise
-        if tags := _tags(spec):  # which some servers forget when an object comes in parts
-            tag_set = [{"Key": name, "Value": value} for name, value in tags]
-            try:
-                await self._call("put_object_tagging", **where, Tagging={"TagSet": tag_set})
-            except BaseException:
-                with contextlib.suppress(Exception):
-                    async with asyncio.timeout(_ABORT_SECONDS):
-                        await self._call("delete_object", **where)
-                raise
 
     async def _begin(self, where: Mapping[str, str], how: Mapping[str, Any]) -> dict[str, str]:
         upload = await self._call("create_multipart_upload", **where, **how)
@@ -200,7 +190,7 @@ def parameters(spec: StoreSpec, content_type: str) -> dict[str, Any]:
         found["StorageClass"] = storage_class.upper().replace("-", "_")
     if metadata := getattr(spec, "metadata", ()):
         found["Metadata"] = dict(metadata)
-    if tags := _tags(spec):
+    if tags := getattr(spec, "tags", ()):
         found["Tagging"] = urlencode(tags, quote_via=quote)  # a plus stays one on some servers
     for name, value in getattr(spec, "headers", ()):
         found[name.replace("-", "")] = parsedate_to_datetime(value) if name == "Expires" else value
@@ -211,10 +201,6 @@ def canned_acl(spec: StoreSpec) -> str:
     """``publicRead`` as S3 writes it: ``public-read``."""
     acl: str = getattr(spec, "acl")  # noqa: B009
     return re.sub("[A-Z]", lambda letter: f"-{letter[0].lower()}", acl)
-
-
-def _tags(spec: StoreSpec) -> Pairs:
-    return getattr(spec, "tags", ())
 
 
 @functools.cache
