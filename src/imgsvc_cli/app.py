@@ -13,9 +13,9 @@ import click
 
 import imgsvc_core as imgsvc
 from imgsvc_cli import admin, batch, outcome, serve
+from imgsvc_cli.documents import read_json
 from imgsvc_cli.flags import Flag, document, request_flags
-from imgsvc_core.errors import ImgsvcError, Problem, SpecError
-from imgsvc_core.jsontext import without_repeats
+from imgsvc_core.errors import ImgsvcError
 
 if TYPE_CHECKING:
     from imgsvc_cli.storing import Destination
@@ -100,7 +100,7 @@ def process(
     if store is not None and target is not None:
         raise click.UsageError("Give either --store or -o.")
     destination = _destination(store) if store is not None else None
-    request = imgsvc.parse(document(flags, None if spec is None else _read_json("--spec", spec)))
+    request = imgsvc.parse(document(flags, None if spec is None else read_json("--spec", spec)))
     jobs: list[Job] = plan_jobs(sources, target, request, force=force, store=destination)
     guard()
 
@@ -177,7 +177,7 @@ def explain(
     **flags: Any,
 ) -> None:
     """Show what would be done to a picture, in which order, and what is folded into what."""
-    request = imgsvc.parse(document(flags, None if spec is None else _read_json("--spec", spec)))
+    request = imgsvc.parse(document(flags, None if spec is None else read_json("--spec", spec)))
     if (source is None) == (size is None):
         raise click.UsageError("Give either a SOURCE or --size.")
     info = imgsvc.inspect(_opened(source)) if source is not None else _imagined(size or "", source_format)
@@ -285,20 +285,7 @@ def _opened(source: str) -> Any:
 def _destination(name: str) -> Destination:
     from imgsvc_cli.storing import Destination
 
-    return Destination.of(_read_json("--store", name), os.environ)
-
-
-def _read_json(option: str, name: str) -> dict[str, Any]:
-    try:
-        text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
-        found = json.loads(text, object_pairs_hook=without_repeats)
-    except (OSError, ValueError, RecursionError) as error:
-        raise SpecError(
-            [Problem("", f"Option '{option}' must name a JSON file, got '{name}': {error}")]
-        ) from error
-    if not isinstance(found, dict):
-        raise SpecError([Problem("", f"The document in '{name}' must be a JSON object")])
-    return found
+    return Destination.of(read_json("--store", name), os.environ)
 
 
 def _imagined(size: str, format: str) -> imgsvc.ImageInfo:

@@ -16,6 +16,7 @@ import attrs
 import click
 
 from imgsvc_cli import outcome
+from imgsvc_cli.documents import read_json
 from imgsvc_core.errors import Problem, SpecError
 
 if TYPE_CHECKING:
@@ -209,7 +210,9 @@ def _specs(spec: str | None, variants: tuple[str, ...]) -> dict[str, Any]:
     named = _named("--variant", variants)
     if (spec is None) == (not named):
         raise click.UsageError("Give either --spec or --variant.")
-    return {"": _json(spec)} if spec is not None else {name: _json(path) for name, path in named.items()}
+    if spec is not None:
+        return {"": read_json("--spec", spec)}
+    return {name: read_json("--variant", path) for name, path in named.items()}
 
 
 def _named(option: str, given: tuple[str, ...]) -> dict[str, str]:
@@ -222,17 +225,6 @@ def _named(option: str, given: tuple[str, ...]) -> dict[str, str]:
     if twice is not None:
         raise click.UsageError(f"Option '{option}' must give each name once, got '{twice}' twice.")
     return {name: value for name, _, value in pairs}
-
-
-def _json(path: str) -> Any:
-    try:
-        return json.loads(sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        message = f"Batch 'spec' parameter must be a file that can be read, got '{path}': {error.strerror}"
-        raise SpecError([Problem("spec", message)]) from error
-    except ValueError as error:
-        message = f"Batch 'spec' parameter must be valid JSON, got '{path}': {error}"
-        raise SpecError([Problem("spec", message)]) from error
 
 
 def _check_writable(report: Path, target: str) -> None:

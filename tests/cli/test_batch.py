@@ -129,7 +129,9 @@ def test_only_what_failed_is_tried_again(folder: Path) -> None:
     [
         (["in", "out"], 2, "either --spec or --variant"),
         (["in", "out", "--spec", "nothing.json"], 2, "nothing.json"),
-        (["in", "out", "--spec", "in/broken.jpg"], 2, "valid JSON"),
+        (["in", "out", "--spec", "in/broken.jpg"], 2, "must name a JSON file"),
+        (["in", "out", "--spec", "twice.json"], 2, "stands there more than once"),
+        (["in", "out", "--variant", "thumb=twice.json"], 2, "stands there more than once"),
         (["in", "out", "--variant", "thumb"], 2, "NAME=FILE"),
         (["in", "out", "--spec", "wrong.json"], 2, "Resize 'width' parameter must be"),
         (["in", "out", "--spec", "spec.json", "--name", "{size}.png"], 2, "nothing is known of {size}"),
@@ -138,11 +140,20 @@ def test_only_what_failed_is_tried_again(folder: Path) -> None:
         (["in", "spec.json", "--spec", "spec.json"], 5, "cannot be made"),
         (["in", "what://out", "--spec", "spec.json"], 5, "what://out"),
         (["in", "out", "--spec", "spec.json", "--cluster", "nonsense://"], 3, "No scheduler answers"),
+        (["in", "", "--spec", "spec.json"], 2, "must be a path or a URL"),
+        (["in", "s3://", "--spec", "spec.json"], 2, "must be the URL of a bucket"),
+        (["in", "out\udcff", "--spec", "spec.json"], 2, "must be UTF-8"),
+        (["in\udcff", "out", "--spec", "spec.json"], 2, "must be UTF-8"),
+        (["in", "out", "--spec", "spec.json", "--name", "{stem}\udcff.png"], 2, "must be UTF-8"),
+        (["in", "out", "--variant", "thumb\udcff=spec.json"], 2, "that are UTF-8"),
+        (["in", "out", "--spec", "\udcff.json"], 2, "must name a JSON file"),
+        (["in", "out", "--spec", "spec.json", "--dry-run", "--report", "\udcff"], 0, "would be processed"),
         (["report", "out"], 2, "is not there"),
     ],
 )
 def test_mistakes(arguments: list[str], code: int, text: str, folder: Path) -> None:
     (folder / "wrong.json").write_text('{"resize": {"width": -5, "depth": 1}}')
+    (folder / "twice.json").write_text('{"output": {"format": "webp", "format": "png"}}')
     done = run(folder, *arguments)
     assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
     assert text in done.stderr

@@ -107,5 +107,5 @@ def _address(place: str) -> tuple[Any, str]:
     try:
         store = fsspec.get_filesystem_class(_scheme(link))
         return (store, store._get_kwargs_from_urls(link), behind), store._strip_protocol(link).rstrip("/")
-    except (ImportError, ValueError):  # told where it is opened
+    except Exception:  # of the store's own, and told where it is opened
         return (_scheme(link), behind), path.rstrip("/")

@@ -1,0 +1,25 @@
+"""JSON files that options name."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.jsontext import without_repeats
+
+
+def read_json(option: str, name: str) -> dict[str, Any]:
+    """The object in a file, or on standard input for ``-``; `SpecError` where there is none."""
+    try:
+        text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+        found = json.loads(text, object_pairs_hook=without_repeats)
+    except (OSError, ValueError, RecursionError) as error:
+        raise SpecError(
+            [Problem("", f"Option '{option}' must name a JSON file, got '{name}': {error}")]
+        ) from error
+    if not isinstance(found, dict):
+        raise SpecError([Problem("", f"The document in '{name}' must be a JSON object")])
+    return found
