@@ -194,17 +194,3 @@ def test_the_environment_changes_nothing(name: str, value: str, monkeypatch: pyt
             assert await store.put(_ITEM) == f"{url}/cats/cat.webp"
 
     asyncio.run(run())
-
-
-def test_a_pool_keeps_no_more_idle_sessions_than_it_may() -> None:
-    async def run() -> None:
-        async with _server(lambda _: web.Response()) as (url, _):
-            pool = stores.StorePool(sessions=3, endpoints={"aws": url})
-            for number in range(8):
-                store = stores.open_store({**_STORE, "key": f"key-{number}"}, pool=pool)
-                await store.put(_ITEM)
-                assert pool.idle == min(number + 1, 3)
-            await pool.close()
-            assert pool.idle == 0
-
-    asyncio.run(run())

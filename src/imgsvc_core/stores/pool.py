@@ -86,10 +86,9 @@ class StorePool:
             await entry.close()
 
     async def close(self) -> None:
-        """Close all sessions."""
-        entries, self._entries = list(self._entries.values()), OrderedDict()
-        for entry in entries:
-            await entry.close()
+        """Close all sessions; those in use are closed by the last write that uses them."""
+        self._bound = 0
+        await self._shrink()
 
     async def __aenter__(self) -> StorePool:
         return self

@@ -20,7 +20,7 @@ _WHOLE = "<CompleteMultipartUploadResult><ETag>1</ETag></CompleteMultipartUpload
 
 @attrs.define
 class Parts:
-    """What it was asked: ``begin``, ``part``, ``complete``, ``abort``, ``tag``, or the method of something else.
+    """What it was asked: ``begin``, ``part``, ``complete``, ``abort``, ``tag``, or another's method.
 
     ``odd`` gives the answer to such a word, or for how many seconds there is none; nothing where all is well.
     """

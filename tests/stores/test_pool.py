@@ -1,0 +1,128 @@
+"""Sessions that several share: who opens them, and that each is closed in the end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+from aiohttp import web
+
+from imgsvc_core import stores
+from tests.stores.servers.failing import SPECS, Failing, document, endpoints
+
+_AWS = document("aws")
+_ITEM = stores.StoredObject(b"picture", "cat.webp", "image/webp")
+
+Pause = Callable[[web.Request], Awaitable[None]]
+
+
+async def _no_pause(request: web.Request) -> None:
+    """Let a request through at once."""
+
+
+@contextlib.asynccontextmanager
+async def _server(pause: Pause = _no_pause) -> AsyncIterator[tuple[str, set[asyncio.BaseTransport]]]:
+    """A server in this event loop, which takes everything after a pause, and the connections to it."""
+    failing, connections = Failing(), set()
+
+    async def handle(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        connections.add(request.transport)
+        await pause(request)
+        return await failing.handle(request)
+
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", handle)
+    runner = web.AppRunner(application, shutdown_timeout=0)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    failing.url = "http://{}:{}".format(*runner.addresses[0][:2])
+    try:
+        yield failing.url, connections
+    finally:
+        await runner.cleanup()
+
+
+async def _all_closed(connections: set[asyncio.BaseTransport]) -> bool:
+    """Whether all connections are closed, which takes a moment to come here."""
+    for _ in range(50):
+        if all(connection.is_closing() for connection in connections):
+            return True
+        await asyncio.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize("opened", [True, False], ids=["open", "opening"])
+@pytest.mark.parametrize("provider", [*SPECS, "aws"], indirect=True)
+def test_a_write_that_is_under_way_while_its_pool_closes_ends_well_and_leaves_nothing_open(
+    provider: str, keyfile: dict[str, str], opened: bool
+) -> None:
+    async def run() -> None:
+        busy, go = asyncio.Event(), asyncio.Event()
+        go.set()
+
+        async def pause(request: web.Request) -> None:
+            busy.set()
+            await go.wait()
+
+        async with _server(pause) as (url, connections):
+            pool = stores.StorePool(endpoints=endpoints(provider, url))
+            store = stores.open_store(document(provider), keyfiles={"ours": keyfile}, pool=pool, seconds=5)
+            if opened:
+                await store.put(_ITEM)
+            busy.clear()
+            go.clear()
+            task = asyncio.create_task(store.put(_ITEM))
+            await busy.wait()
+            await pool.close()
+            go.set()
+            assert (await task).endswith("/cat.webp")
+            assert pool.idle == 0
+            assert await _all_closed(connections)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("rounds", range(12))
+@pytest.mark.parametrize("provider", ["google", "rackspace", "ibm"], indirect=True)
+def test_who_comes_while_another_gives_up_is_not_given_up_too(
+    provider: str, keyfile: dict[str, str], rounds: int
+) -> None:
+    async def run() -> None:
+        asked, go = asyncio.Event(), asyncio.Event()
+
+        async def pause(request: web.Request) -> None:
+            asked.set()
+            await go.wait()
+
+        async with (
+            _server(pause) as (url, _),
+            stores.StorePool(endpoints=endpoints(provider, url)) as pool,
+        ):
+            store = stores.open_store(document(provider), keyfiles={"ours": keyfile}, pool=pool, seconds=10)
+            first = asyncio.create_task(store.put(_ITEM))
+            await asked.wait()
+            first.cancel()
+            for _ in range(rounds):
+                await asyncio.sleep(0)
+            asyncio.get_running_loop().call_later(0.05, go.set)
+            assert (await store.put(_ITEM)).endswith("/cat.webp")
+            assert first.cancelled()
+
+    asyncio.run(run())
+
+
+def test_a_pool_keeps_no_more_idle_sessions_than_it_may() -> None:
+    async def run() -> None:
+        async with _server() as (url, _):
+            pool = stores.StorePool(sessions=3, endpoints={"aws": url})
+            for number in range(8):
+                store = stores.open_store({**_AWS, "key": f"key-{number}"}, pool=pool)
+                await store.put(_ITEM)
+                assert pool.idle == min(number + 1, 3)
+            await pool.close()
+            assert pool.idle == 0
+
+    asyncio.run(run())
