@@ -25,7 +25,7 @@ from aiohttp import web
 from tests.http.calls import Reply, assert_failure, call, fetch, upload, used
 from tests.http.receivers import Receiver, receiving
 from tests.http.running import Service, running
-from tests.support import encoded
+from tests.support import encoded, photos
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -104,7 +104,9 @@ async def test_an_upload_is_accepted_and_its_result_posted(
     assert (record["id"], record["status"], record["code"]) == (id_, "delivered", 200)
     assert record["payload"] == post.json
     assert await used(client) == before + 1
-    assert list((service.state / "temporary-pending").iterdir()) == []
+    async with asyncio.timeout(10):
+        while list((service.state / "temporary-pending").iterdir()):
+            await asyncio.sleep(0.01)
 
 
 async def test_a_fetch_is_accepted_before_anything_is_fetched(
@@ -204,14 +206,43 @@ async def test_nothing_is_tried_again_with_zero_retries(tmp_path: Path, photo: b
 async def test_a_request_that_cannot_be_worked_on_is_given_up(
     client: aiohttp.ClientSession, receiver: Receiver, photo: bytes, service: Service
 ) -> None:
+    """One cannot be read at all; the result of another one cannot be kept, which can be told."""
     webhook = {"url": f"{receiver.url}/", "delay": 1}
     broken = accepted(await upload(client, photo, {"webhook": webhook}))
     with contextlib.closing(sqlite3.connect(next(service.state.glob("*.db")), timeout=30)) as db, db:
         db.execute("UPDATE webhooks SET request = 'damaged' WHERE id = ?", (broken,))
+        db.execute(
+            "CREATE TRIGGER refuse BEFORE UPDATE OF payload ON webhooks "
+            "WHEN new.payload LIKE '%\"width\": 33%' BEGIN SELECT raise(ABORT, 'refused'); END"
+        )
+    refused = accepted(await upload(client, photo, {"resize": {"width": 33}, "webhook": webhook}))
     whole = accepted(await upload(client, photo, {"webhook": webhook}))
     assert (await settled(client, whole))["status"] == "delivered"
     assert (await settled(client, broken))["status"] == "failed"
-    assert [post.json["id"] for post in receiver.posts] == [whole]
+    assert (await settled(client, refused))["status"] == "delivered"
+    told = {post.json["id"]: post.json["code"] for post in receiver.posts}
+    assert told == {whole: 200, refused: 500}
+    with contextlib.closing(sqlite3.connect(next(service.state.glob("*.db")), timeout=30)) as db:
+        counted = db.execute("SELECT counted FROM webhooks WHERE id IN (?, ?)", (whole, refused)).fetchall()
+    assert sorted(counted) == [(0,), (1,)]
+
+
+async def test_an_upload_that_cannot_be_deleted_holds_nothing_up(
+    client: aiohttp.ClientSession, receiver: Receiver, service: Service
+) -> None:
+    large = photos.as_vips(photos.mosaic(1200, 900)).jpegsave_buffer(Q=90)
+    request = {"filter": {"blur": {"mode": "zoom", "value": 80}}, "webhook": {"url": f"{receiver.url}/"}}
+    id_ = accepted(await upload(client, large, request))
+    (kept,) = (service.state / "temporary-pending").glob(f"*{id_}")
+    async with asyncio.timeout(10):
+        while [path.stat().st_size for path in service.leftovers()] != [len(large)]:
+            await asyncio.sleep(0.01)
+    kept.unlink()
+    kept.mkdir()
+    try:
+        assert (await settled(client, id_))["status"] == "delivered"
+    finally:
+        kept.rmdir()
 
 
 async def test_no_answer_in_time_counts_as_none(

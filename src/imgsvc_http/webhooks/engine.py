@@ -66,7 +66,7 @@ class Engine:
         database_url: str,
         node: str,
         jobs: Mapping[str, tuple[Job, int]],
-        give_up: Callable[[str], Awaitable[None]],
+        give_up: Job,
     ) -> None:
         self._url = database_url
         self._node = node
@@ -202,7 +202,7 @@ class Engine:
                         if strange < _MOST_STRANGE:
                             return await job(id_, attempt)
                         _log.error("The work on %s is given up.", id_)
-                        return await self._give_up(id_)
+                        return await self._give_up(id_, attempt)
                     except Exception as error:
                         if self._ending:
                             raise _Unfinished from error

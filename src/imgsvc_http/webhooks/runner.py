@@ -77,12 +77,8 @@ class Webhooks:
             async with self.pictures:
                 payload = await self._payload(work)
             work = await self._processed(work, payload)
-        if work is None:
-            return
-        if work.asked.source is not None:
-            await self.sources.delete(work.asked.source)
-        if not _notification(work).delay:
-            await self._notify(work, 1)
+        if work is not None:
+            await asyncio.gather(self._forget_source(work), self._notify_unless_later(work))
 
     async def deliver(self, id_: str, attempt: int) -> None:
         """Post the notification of a processed request whose time has come."""
@@ -90,9 +86,30 @@ class Webhooks:
         if work is not None:
             await self._notify(work, attempt)
 
-    async def give_up(self, id_: str) -> None:
-        """Settle a request on which the work cannot be ended, whatever is tried."""
-        await records.change(self.services.db, id_, now(), status="failed")
+    async def give_up(self, id_: str, attempt: int) -> None:
+        """Settle a request on which the work cannot be ended; its endpoint is told where that is possible."""
+        try:
+            work = await self._work(id_)
+            if work is not None and work.status == "created":
+                await CountedOnce(self.services.db, work).refund()
+                work = await self._processed(work, describe(_unexpected(id_), id_))
+                if work is not None:
+                    await self._notify_unless_later(work)
+            elif work is not None:
+                await self._notify(work, attempt)
+        except Exception as error:
+            if passes(error):
+                raise
+            _log.exception("The endpoint of %s cannot be notified.", id_)
+            await records.change(self.services.db, id_, now(), status="failed")
+
+    async def _forget_source(self, work: Work) -> None:
+        """Delete the upload of a processed request; where that fails, it is an orphan."""
+        if work.asked.source is not None:
+            try:
+                await self.sources.delete(work.asked.source)
+            except Exception as error:
+                _log.warning("The upload of %s is not deleted, that is tried again later: %s", work.id, error)
 
     async def _work(self, id_: str) -> Work | None:
         return await records.work_of(self.services.db, self.services.vault, id_)
@@ -115,6 +132,11 @@ class Webhooks:
             due_at=records.due(moment, delay),
         )
         return attrs.evolve(work, status=status, payload=payload) if changed else await self._work(work.id)
+
+    async def _notify_unless_later(self, work: Work) -> None:
+        """Post the notification of a request that was just processed, unless it waits in the queue."""
+        if not _notification(work).delay:
+            await self._notify(work, 1)
 
     async def _notify(self, work: Work, attempt: int) -> None:
         """Post the notification; another attempt is put into the queue.
@@ -171,7 +193,12 @@ class Webhooks:
             await records.forget(self.services.db, ids)
 
     async def forget_orphans(self) -> None:
-        """Delete uploads that no request waits for: their node died before it accepted or forgot them."""
+        """Delete uploads that no request waits for: their node died before it accepted or forgot them.
+
+        Raises:
+            ExceptionGroup: some cannot be deleted; all others are.
+        """
+        failures = []
         kept = await self.sources.kept_before(records.due(now(), -_ORPHAN_SECONDS))
         ids = list(kept)
         for start in range(0, len(ids), _ORPHANS_AT_ONCE):
@@ -179,7 +206,12 @@ class Webhooks:
             waiting = await records.waiting(self.services.db, some)
             for id_ in some:
                 if id_ not in waiting:
-                    await self.sources.delete(kept[id_])
+                    try:
+                        await self.sources.delete(kept[id_])
+                    except Exception as error:
+                        failures.append(error)
+        if failures:
+            raise ExceptionGroup("some uploads cannot be deleted", failures)
 
     async def _payload(self, work: Work) -> dict[str, Any]:
         """The result of processing: what a synchronous call would have answered."""
@@ -219,11 +251,15 @@ class Webhooks:
             if passes(error) or _is_interrupted():
                 raise  # no fault of the request
             _log.exception("%s failed.", work.id)
-            message = f"An unexpected error occurred. Report it with the id {work.id}."
-            refusal = Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", message)
+            refusal = _unexpected(work.id)
         else:
             return {"success": True, "code": 200, "id": work.id, **done.fields}
         return describe(refusal, work.id)
+
+
+def _unexpected(id_: str) -> Refusal:
+    message = f"An unexpected error occurred. Report it with the id {id_}."
+    return Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", message)
 
 
 def _is_interrupted() -> bool:
