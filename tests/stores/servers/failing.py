@@ -28,7 +28,10 @@ Answer = Callable[[int], web.Response | float]
 
 @attrs.define
 class Failing:
-    """A server that gives tokens, and answers its n-th other request as told, or so many seconds late."""
+    """A server that gives tokens, and answers its n-th other request as told, or so many seconds late.
+
+    ``requests`` are all that came, with their headers; ``bodies`` those of all but the ones for tokens.
+    """
 
     url: str = ""
     answer: Answer = attrs.field(default=lambda _: web.Response(status=201))
@@ -36,9 +39,11 @@ class Failing:
     seconds: object = 3600
     token: object = f"ya29.{CANARY}"
     bodies: list[bytes] = attrs.field(factory=list)
+    requests: list[str] = attrs.field(factory=list)
 
     async def handle(self, request: web.Request) -> web.Response:
         body = await request.read()
+        self.requests.append(f"{request.method} {request.path_qs} {dict(request.headers)}")
         if request.path.endswith(TOKENS):
             return await late(self.tokens(0)) if self.tokens else self._token(request.path)
         if request.method == "HEAD":

@@ -33,6 +33,7 @@ from imgsvc_core.stores.declarations import Alibaba, StoreSpec
 from imgsvc_core.stores.failures import guarded
 from imgsvc_core.stores.providers.answers import Refusal, translated, words
 from imgsvc_core.stores.providers.digest import md5
+from imgsvc_core.stores.providers.filesystem import Unconfigured
 from imgsvc_core.stores.providers.parts import fits_whole, in_parts
 from imgsvc_core.stores.providers.traffic import traffic
 from imgsvc_core.stores.sessions import Access
@@ -82,10 +83,8 @@ class AlibabaSession:
         await self.http.close()
 
 
-class OssFileSystem(AsyncFileSystem):  # type: ignore[misc]
+class OssFileSystem(Unconfigured, AsyncFileSystem):  # type: ignore[misc]
     """The buckets of a region."""
-
-    cachable = False
 
     def __init__(
         self, client: AsyncClient, address: str, host_style: bool, turn: Callable[[], Awaitable[None]]

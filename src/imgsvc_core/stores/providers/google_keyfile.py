@@ -28,6 +28,7 @@ from imgsvc_core.stores.declarations import Google, StoreSpec
 from imgsvc_core.stores.failures import guarded
 from imgsvc_core.stores.providers.answers import TIMEOUT, Refusal, json_object, renewing, translated, words
 from imgsvc_core.stores.providers.digest import md5
+from imgsvc_core.stores.providers.filesystem import Unconfigured
 from imgsvc_core.stores.providers.tokens import Tokens, lifetime, readable
 from imgsvc_core.stores.providers.traffic import Body, traffic
 from imgsvc_core.stores.sessions import MOST_KEY_CHARACTERS, Access, Keyfile
@@ -88,10 +89,8 @@ class GoogleSession:
         await session.close()
 
 
-class BucketFileSystem(GCSFileSystem):  # type: ignore[misc]
+class BucketFileSystem(Unconfigured, GCSFileSystem):  # type: ignore[misc]
     """gcsfs, with tokens that are asked for beside the event loop, and with the codes of refusals."""
-
-    cachable = False
 
     def __init__(self, tokens: Tokens[str], address: str, tracing: aiohttp.TraceConfig) -> None:
         session = {"timeout": TIMEOUT, "trace_configs": [tracing]}

@@ -22,6 +22,7 @@ from fsspec.asyn import AsyncFileSystem
 from imgsvc_core.errors import TargetError
 from imgsvc_core.stores.declarations import Microsoft, StoreSpec
 from imgsvc_core.stores.failures import answered, connection_failed, guarded
+from imgsvc_core.stores.providers.filesystem import Unconfigured
 from imgsvc_core.stores.providers.parts import fits_whole, in_parts
 from imgsvc_core.stores.providers.traffic import Body, traffic
 from imgsvc_core.stores.sessions import Access
@@ -72,10 +73,8 @@ class MicrosoftSession:
         await self.filesystem.client.close()
 
 
-class BlobFileSystem(AsyncFileSystem):  # type: ignore[misc]
+class BlobFileSystem(Unconfigured, AsyncFileSystem):  # type: ignore[misc]
     """The containers of an account."""
-
-    cachable = False
 
     def __init__(self, client: BlobServiceClient, turn: Callable[[], Awaitable[None]]) -> None:
         super().__init__(asynchronous=True)

@@ -20,6 +20,7 @@ from imgsvc_core.stores.declarations import Rackspace, StoreSpec
 from imgsvc_core.stores.failures import guarded
 from imgsvc_core.stores.providers.answers import TIMEOUT, Refusal, json_object, renewing, translated, words
 from imgsvc_core.stores.providers.digest import md5
+from imgsvc_core.stores.providers.filesystem import Unconfigured
 from imgsvc_core.stores.providers.tokens import Tokens, readable
 from imgsvc_core.stores.providers.traffic import Body, traffic
 from imgsvc_core.stores.sessions import Access
@@ -68,10 +69,8 @@ class RackspaceSession:
         await self.http.close()
 
 
-class CloudFiles(AsyncFileSystem):  # type: ignore[misc]
+class CloudFiles(Unconfigured, AsyncFileSystem):  # type: ignore[misc]
     """The containers of an account in a region."""
-
-    cachable = False
 
     def __init__(self, http: aiohttp.ClientSession, tokens: Tokens[Token]) -> None:
         super().__init__(asynchronous=True)

@@ -24,6 +24,7 @@ from botocore.exceptions import ClientError
 from imgsvc_core.errors import TargetError
 from imgsvc_core.stores.declarations import StoreSpec
 from imgsvc_core.stores.failures import answered, connection_failed, first_cause, guarded
+from imgsvc_core.stores.providers.filesystem import Unconfigured
 from imgsvc_core.stores.providers.parts import fits_whole, in_parts
 from imgsvc_core.stores.providers.tokens import Tokens
 from imgsvc_core.stores.providers.traffic import traffic
@@ -39,11 +40,15 @@ _HOST_LABEL = re.compile(r"[a-z0-9-]{1,63}")
 _TEMPORARY_CODES = frozenset({"OperationAborted", "RequestTimeout", "SlowDown"})
 
 
+class ObjectFileSystem(Unconfigured, s3fs.S3FileSystem):  # type: ignore[misc]
+    """The buckets of a server."""
+
+
 @attrs.frozen
 class S3Session:
     """Objects written to the buckets of one server."""
 
-    filesystem: s3fs.S3FileSystem = attrs.field(repr=False)
+    filesystem: ObjectFileSystem = attrs.field(repr=False)
     endpoint: str
     host_style: bool  # whether the name of a bucket is part of the host's
     turn: Callable[[], Awaitable[None]] = attrs.field(repr=False)
@@ -122,11 +127,10 @@ async def connect(
     }
     client_session = await asyncio.to_thread(_warm_session)
     await access.turn()
-    filesystem = s3fs.S3FileSystem(
+    filesystem = ObjectFileSystem(
         **credentials,
         anon=tokens is not None,
         asynchronous=True,
-        skip_instance_cache=True,
         endpoint_url=endpoint,
         session=client_session,
         client_kwargs={"region_name": region},
