@@ -16,6 +16,7 @@ import pyvips
 from imgsvc_core import batch
 from imgsvc_core.batch import Event, Manifest, Summary, inputs
 from imgsvc_core.batch.inputs import Input
+from imgsvc_core.batch.journal import Journal
 from imgsvc_core.errors import SpecError, TargetError
 from tests.batch.pictures import SPEC, fill, results
 from tests.support import encoded
@@ -142,7 +143,9 @@ def test_collisions_with_leave_to_replace_still_fail_alone(at_once: bool, source
         twin.write_bytes(encoded.jpeg_gray().data)
         assert go(source, target, overwrite=True).failed == 1
     with sqlite3.connect(target / ".imgsvc-batch.sqlite") as database:
-        ((owner,),) = database.execute("SELECT key FROM outputs WHERE path = 'photo00001.webp'").fetchall()
+        ((owner,),) = database.execute(
+            "SELECT key FROM outputs JOIN inputs ON id = input WHERE path = 'photo00001.webp'"
+        ).fetchall()
         states = dict(database.execute("SELECT key, state FROM inputs WHERE key LIKE 'photo00001%'"))
     other = ({"photo00001.jpg", "photo00001.png"} - {owner}).pop()
     assert states == {owner: "done", other: "failed"}
@@ -180,15 +183,14 @@ def interrupted_at_once(source: str, target: Path, spec: dict[str, Any]) -> None
     """Take up all inputs of a source, and do none of them."""
     planned = batch.Batch(source=source, target=str(target), variants={"": spec})
     with Manifest(planned.manifest_path) as manifest:
-        work = planned.work_of(planned.job())
-        number = manifest.begin({"source": planned.source, "target": planned.target, "work": work})
-        manifest.note(list(inputs.find(source)), work, number, source=planned.source)
-        manifest.finish_listing(planned.source, number)
+        journal = Journal(manifest, source=planned.source, work=planned.work_of(planned.job()), settings={})
+        journal.note(list(inputs.find(source)))
+        journal.finish_listing()
 
 
 def states(target: Path) -> dict[str, str]:
     with sqlite3.connect(target / ".imgsvc-batch.sqlite") as database:
-        return dict(database.execute("SELECT key, state FROM inputs"))
+        return dict(database.execute("SELECT key, state FROM inputs WHERE state != 'gone'"))
 
 
 def test_failures_end_with_their_reason(source: Path, target: Path) -> None:
@@ -241,12 +243,3 @@ def test_a_touched_input_without_its_result_is_done_again(source: Path, target: 
     (target / "photo00002.webp").unlink()
     assert counts(go(source, target)) == (1, 0, 5)
     assert (target / "photo00002.webp").exists()
-
-
-def test_a_manifest_of_an_earlier_version_goes_on(source: Path, target: Path) -> None:
-    (source / "broken.jpg").write_bytes(b"broken")
-    go(source, target)
-    with sqlite3.connect(target / ".imgsvc-batch.sqlite") as database:
-        database.execute("ALTER TABLE inputs DROP COLUMN source")
-    (source / "broken.jpg").write_bytes(encoded.jpeg().data)
-    assert counts(go(source, target, retry=True)) == (1, 0, 0)

@@ -108,6 +108,18 @@ def test_what_a_killed_batch_wrote_is_its_own(server: S3Server, folder: str, tmp
     assert pyvips.Image.new_from_buffer(kept.data, "").width == 30
 
 
+def test_another_source_does_not_take_the_names_of_the_first(
+    server: S3Server, folder: str, tmp_path: Path
+) -> None:
+    assert go(folder, tmp_path).done == 3
+    put(server, f"{folder}/in2/two.png", encoded.png_gray().data)
+    before = server.read(f"{folder}/out/two.webp")
+    other = go(folder, tmp_path, source="in2")
+    assert (other.done, other.failed) == (0, 1)
+    assert server.read(f"{folder}/out/two.webp") == before
+    assert go(folder, tmp_path).skipped == 3
+
+
 def test_patterns_and_single_objects(folder: str, tmp_path: Path) -> None:
     assert go(folder, tmp_path, source="in/**/*.jpg").done == 1
     assert go(folder, tmp_path, source="in/two.png").done == 1

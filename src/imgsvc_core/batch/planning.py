@@ -6,7 +6,6 @@ import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import attrs
 
@@ -21,6 +20,7 @@ from imgsvc_core.batch.arguments import (
     check_workers,
     of_variant,
 )
+from imgsvc_core.batch.hands import Hands
 from imgsvc_core.batch.naming import Template
 from imgsvc_core.batch.places import base_of, is_of_this_process, path_from
 from imgsvc_core.batch.work import Job
@@ -29,9 +29,6 @@ from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.limits import Limits
 from imgsvc_core.sources import is_url, open_bytes
 from imgsvc_core.spec import Spec
-
-if TYPE_CHECKING:
-    from imgsvc_core.batch.running import Hands
 
 _MANIFEST = "imgsvc-batch"
 

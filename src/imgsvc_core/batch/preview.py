@@ -11,7 +11,8 @@ import attrs
 from imgsvc_core.batch.inputs import Input, find, find_again
 from imgsvc_core.batch.manifest import Manifest
 from imgsvc_core.batch.planning import Batch
-from imgsvc_core.batch.running import check_same, folder_of, settled_states
+from imgsvc_core.batch.running import folder_of, settled_states
+from imgsvc_core.batch.starting import check_same
 
 _LONGEST_NAME_BYTES = 255
 
@@ -58,7 +59,7 @@ def _problem(batch: Batch, manifest: Manifest | None, item: Input, taken: set[in
     taken |= marks
     if not wanted:
         return ""
-    folder, owned = folder_of(batch), manifest.owned(item.key) if manifest is not None else frozenset()
+    folder, owned = folder_of(batch), manifest.owned(item) if manifest is not None else frozenset()
     for path in paths:
         if collides:
             return (

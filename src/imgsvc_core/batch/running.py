@@ -10,22 +10,23 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 
 from imgsvc_core.batch.events import DONE, FAILED, UNCHANGED, Event, Progress, Summary, failure
+from imgsvc_core.batch.hands import Hands
 from imgsvc_core.batch.inputs import Input, check, find, find_again
+from imgsvc_core.batch.journal import RESUMED, RETRIED, Journal
 from imgsvc_core.batch.listing import Listing
 from imgsvc_core.batch.manifest import Manifest
 from imgsvc_core.batch.planning import Batch
+from imgsvc_core.batch.starting import check_same, prepare_target
 from imgsvc_core.batch.work import Job, Task
 from imgsvc_core.batch.writing import clear_unfinished, release
 from imgsvc_core.errors import (
     ImgsvcError,
-    Problem,
     SourceUnreachable,
-    SpecError,
     TargetError,
     UnsupportedOperation,
 )
@@ -39,32 +40,6 @@ _SHARES = 2
 
 OnEvent = Callable[[Event], None]
 OnProgress = Callable[[Progress], None]
-
-
-class Hands(Protocol):
-    """Whoever does the work.
-
-    They take at most ``chunk`` inputs a task and ``in_flight`` inputs at a time, and work on ``parallel``
-    tasks at the same time. Where they tell no ``culprit``, a task may fail for what another has done to its
-    worker.
-    """
-
-    chunk: int
-    parallel: int
-    culprit: bool
-
-    @property
-    def in_flight(self) -> int:
-        """How many inputs at a time."""
-
-    def submit(self, tasks: tuple[Task, ...]) -> Future[list[Event]]:
-        """Work on some inputs; those that the answer says nothing of are to be submitted again."""
-
-    def close(self) -> None:
-        """End when all is done."""
-
-    def stop(self) -> None:
-        """End now."""
 
 
 def run(
@@ -102,7 +77,7 @@ def run(
     job = batch.job()
     if not batch.manifest_path.exists():
         check(batch.source)
-    _prepare_target(batch.target)
+    prepare_target(batch.target)
     with Manifest(batch.manifest_path) as manifest:
         manifest.lock()
         if resume or retry:
@@ -125,12 +100,12 @@ class _Run:
         self._job = job
         self._work = batch.work_of(job)
         self._manifest = manifest
+        self._journal: Journal
         self._on_event = on_event or (lambda _: None)
         self._on_progress = on_progress or (lambda _: None)
         self._started = time.monotonic()
         self._total = self._done = self._failed = self._skipped = 0
         self._bytes_in = self._bytes_out = 0
-        self._number = 0
         self._settled = settled_states(batch, resume=False)
         self._listing: Listing | None = None
         self._folders: tuple[str, ...] = ()  # that are listed again
@@ -145,7 +120,7 @@ class _Run:
         try:
             clear_unfinished(self._batch.target, self._job.token, claims=False)
             with interrupts() as stop:
-                self._begin(resume=resume, retry=retry)
+                self._journal = self._begin(resume=resume, retry=retry)
                 while not stop.is_set() and self._step(hands):
                     self._on_progress(self._progress())
                 interrupted = stop.is_set()
@@ -163,26 +138,31 @@ class _Run:
         finally:
             if self._listing is not None:
                 self._listing.stop()
-            clear_unfinished(self._batch.target, self._job.token, claims=ended)
+            nothing_left = ended and not self._journal.has_left()
+            clear_unfinished(self._batch.target, self._job.token, claims=nothing_left)
         self._on_progress(self._progress())
         return Summary(**attrs.asdict(self._progress()), interrupted=interrupted)
 
-    def _begin(self, *, resume: bool, retry: bool) -> None:
+    def _begin(self, *, resume: bool, retry: bool) -> Journal:
         """Take up what is left, and look for inputs unless all of them are known."""
         batch, manifest = self._batch, self._manifest
         all_known = retry or (resume and manifest.setting("listed") == "yes")
-        settings = {"source": batch.source, "target": batch.target, "work": self._work}
-        self._number = manifest.begin(
-            settings if retry else {**settings, "listed": "yes" if all_known else "no"}
+        settings = {"target": batch.target}
+        if not retry:
+            settings["listed"] = "yes" if all_known else "no"
+        takes_up = RETRIED if retry else RESUMED if all_known else ""
+        journal = Journal(
+            manifest, source=batch.source, work=self._work, settings=settings, takes_up=takes_up
         )
         if all_known:
-            self._total = manifest.wait_again(batch.source, self._work, self._number, failed=retry)
+            self._total = journal.waiting_count()
             if retry and (folders := manifest.unlisted(batch.source)):
                 self._folders = tuple(folders)
                 self._listing = Listing(find_again(batch.source, folders, beside=batch.target))
-            return
-        self._settled = settled_states(batch, resume=resume)
-        self._listing = Listing(find(batch.source, beside=batch.target))
+        else:
+            self._settled = settled_states(batch, resume=resume)
+            self._listing = Listing(find(batch.source, beside=batch.target))
+        return journal
 
     def _step(self, hands: Hands) -> bool:
         """List, hand out, and settle a little; whether there is more to do."""
@@ -206,70 +186,54 @@ class _Run:
             self._finish_listing()
             self._listing = None
         if self._folders:
-            found = [item for item in found if not self._manifest.is_taken_up(item.key, self._number)]
+            found = [item for item in found if not self._journal.is_taken_up(item)]
         self._total += len(found)
         try:
             if not self._full:
-                self._skipped += self._manifest.note(
-                    found,
-                    self._work,
-                    self._number,
-                    source=self._batch.source,
-                    settled=self._settled,
-                    folder=folder_of(self._batch),
-                )
+                folder = folder_of(self._batch)
+                self._skipped += self._journal.note(found, settled=self._settled, folder=folder)
         except TargetError as error:
             self._begin_no_more(error)
         if self._full:
             self._tell_without_note(found)
             return
-        self._remember(
-            [failure(item.key, item.size, _UNREADABLE, item.problem) for item in found if item.problem]
-        )
+        broken = [item for item in found if item.problem]
+        self._remember([failure(item.key, item.size, _UNREADABLE, item.problem) for item in broken], {})
 
     def _finish_listing(self) -> None:
         if self._full:  # inputs are missing in the manifest
             return
         try:
             if self._folders:
-                self._manifest.finish_folders(self._folders, self._number)
+                self._journal.finish_folders(self._folders)
             else:
-                self._manifest.finish_listing(self._batch.source, self._number)
+                self._journal.finish_listing()
         except TargetError as error:
             self._begin_no_more(error)
 
     def _begin_no_more(self, error: TargetError) -> None:
         """Nobody would remember it."""
         self._full = error.message
-        self._tell_without_note(self._manifest.still_waiting(self._number))
+        self._tell_without_note(self._journal.still_waiting())
 
     def _tell_without_note(self, items: Iterable[Input]) -> None:
         for item in items:
-            if self._manifest.is_settled(item, self._work, self._settled):
+            if self._journal.is_settled(item, self._settled):
                 self._skipped += 1
                 continue
             self._tell(failure(item.key, item.size, TargetError.slug, item.problem or self._full))
 
-    def _waiting(self, room: int) -> list[tuple[Input, str]]:
+    def _waiting(self, room: int) -> list[Task]:
         if self._full:
             return []
         try:
-            return self._manifest.waiting(self._number, most=room)
+            return self._journal.waiting(most=room)
         except TargetError as error:
             self._begin_no_more(error)
             return []
 
     def _hand_out(self, hands: Hands, room: int) -> None:
-        tasks = [
-            Task(
-                key=item.key,
-                location=item.location,
-                size=item.size,
-                owned=self._manifest.owned(item.key),
-                digest=digest,
-            )
-            for item, digest in self._waiting(room)
-        ]
+        tasks = self._waiting(room)
         left = len(tasks)
         if self._listing is None:
             left = self._total - self._done - self._failed - self._skipped - self._inputs_under_way
@@ -295,8 +259,10 @@ class _Run:
 
     def _settle(self, finished: set[Future[list[Event]]], hands: Hands) -> None:
         events: list[Event] = []
+        locations: dict[str, str] = {}
         for future in finished:
             tasks = self._under_way.pop(future)
+            locations |= {task.key: task.location for task in tasks}
             try:
                 told = future.result()
                 events += told
@@ -314,13 +280,13 @@ class _Run:
                     self._suspects += tasks
                 else:
                     events.append(failure(tasks[0].key, tasks[0].size, error.slug, error.message))
-        self._remember(events)
+        self._remember(events, locations)
 
-    def _remember(self, events: list[Event]) -> None:
+    def _remember(self, events: list[Event], locations: Mapping[str, str]) -> None:
         if not events:
             return
         try:
-            settled, reopened = self._manifest.settle(events)
+            settled, reopened = self._journal.settle(events, overwrite=self._batch.overwrite)
         except TargetError:  # they are done again with --resume
             settled, reopened, remembered = events, 0, False
         else:
@@ -328,7 +294,8 @@ class _Run:
         self._total += reopened
         for event in settled:
             for output in event.outputs if remembered else ():
-                release(self._batch.target, output.path, key=event.key, token=self._job.token)
+                origin = {"location": locations[event.key], "token": self._job.token}
+                release(self._batch.target, output.path, **origin)
             self._tell(event)
 
     def _tell(self, event: Event) -> None:
@@ -403,17 +370,6 @@ def interrupts() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def check_same(manifest: Manifest, batch: Batch, job: Job) -> None:
-    """Raise `SpecError` where the last run of a manifest was of another source or other work."""
-    before = manifest.setting("source"), manifest.setting("work")
-    if before not in ((None, None), (batch.source, batch.work_of(job))):
-        message = (
-            "Batch 'resume' parameter must be given with the source, target, specs and name as before, "
-            f"got others for manifest '{manifest.path}': do all with neither --resume nor --retry"
-        )
-        raise SpecError([Problem("resume", message)])
-
-
 def can_go_on(batch: Batch) -> bool:
     """Whether ``resume`` has something to go on with."""
     try:
@@ -422,16 +378,3 @@ def can_go_on(batch: Batch) -> bool:
             return manifest.setting("run") is not None
     except ImgsvcError:
         return False
-
-
-def _prepare_target(target: str) -> None:
-    try:
-        if is_url(target):
-            import fsspec
-
-            fsspec.core.url_to_fs(target)
-        else:
-            Path(target).mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError, ImportError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise TargetError(f"Target '{target}' cannot be made: {reason}.") from error

@@ -141,7 +141,8 @@ def _write_all(job: Job, task: Task, results: Mapping[str, Result], digest: str)
             replace = job.overwrite or output.path in task.owned
             media_type = FORMATS[output.format].media_type
             place = job.target, output.path
-            if write(*place, result.data, media_type, key=task.key, token=job.token, replace=replace):
+            origin = {"location": task.location, "token": job.token}
+            if write(*place, result.data, media_type, **origin, replace=replace):
                 new.append(output.path)
             outputs.append(output)
     except TargetError:

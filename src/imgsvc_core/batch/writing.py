@@ -36,7 +36,7 @@ _NO_HARD_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
 
 
 def write(
-    target: str, path: str, data: bytes, media_type: str, *, key: str, token: str, replace: bool
+    target: str, path: str, data: bytes, media_type: str, *, location: str, token: str, replace: bool
 ) -> bool:
     """Write a result; whether it was not there already.
 
@@ -45,7 +45,7 @@ def write(
         path: the path of the result below it.
         data: the result.
         media_type: what stores are to say that it is.
-        key: the input that it is from.
+        location: where the input is that it is from.
         token: names the folder of what is under way.
         replace: whether it may take the place of something else.
 
@@ -56,10 +56,10 @@ def write(
     if ".." in path.split("/"):
         raise TargetError(f"Target '{path}' cannot be written: it is not below the folder of the results.")
     if is_url(target):
-        mark = f"{token}-{_digest(key, path)}"
+        mark = f"{token}-{_digest(location, path)}"
         return _put(f"{target.rstrip('/')}/{path}", data, media_type, mark, replace=replace)
     under_way = _under_way(target, token)
-    return _place(Path(target) / path, data, under_way, under_way / _claim(key, path), replace=replace)
+    return _place(Path(target) / path, data, under_way, under_way / _claim(location, path), replace=replace)
 
 
 def remove(target: str, path: str) -> None:
@@ -72,10 +72,15 @@ def remove(target: str, path: str) -> None:
             (Path(target) / path).unlink()
 
 
-def release(target: str, path: str, *, key: str, token: str) -> None:
+def release(target: str, path: str, *, location: str, token: str) -> None:
     """The manifest knows now from which input a result is."""
     if not is_url(target):
-        (_under_way(target, token) / _claim(key, path)).unlink(missing_ok=True)
+        (_under_way(target, token) / _claim(location, path)).unlink(missing_ok=True)
+
+
+def is_claimed(target: str, path: str, *, location: str, token: str) -> bool:
+    """Whether a result in a folder is of an input though no manifest knows it, as its batch was killed."""
+    return _is_link(Path(target) / path, _under_way(target, token) / _claim(location, path))
 
 
 def clear_unfinished(target: str, token: str, *, claims: bool) -> None:
@@ -97,13 +102,13 @@ def _under_way(target: str, token: str) -> Path:
     return Path(target) / f".imgsvc-batch-{token}"
 
 
-def _claim(key: str, path: str) -> str:
+def _claim(location: str, path: str) -> str:
     """The name of a second link to a result: whose it is, should nobody live to write that down."""
-    return _CLAIMED + _digest(key, path)
+    return _CLAIMED + _digest(location, path)
 
 
-def _digest(key: str, path: str) -> str:
-    return hashlib.sha256(f"{key}\0{path}".encode()).hexdigest()[:16]
+def _digest(location: str, path: str) -> str:
+    return hashlib.sha256(f"{location}\0{path}".encode()).hexdigest()[:16]
 
 
 def _place(path: Path, data: bytes, under_way: Path, claim: Path, *, replace: bool) -> bool:
@@ -133,7 +138,7 @@ def _in_folder(folder: Path, action: Callable[[], object]) -> None:
         action()
 
 
-def _is_claimed(path: Path, claim: Path) -> bool:
+def _is_link(path: Path, claim: Path) -> bool:
     try:
         return path.samefile(claim)
     except OSError:
@@ -148,7 +153,7 @@ def _move(beside: Path, path: Path, claim: Path, *, replace: bool) -> None:
         os.link(beside, path)
         beside.replace(claim)
     except FileExistsError:
-        if not _is_claimed(path, claim):
+        if not _is_link(path, claim):
             raise
         beside.replace(path)
     except OSError as error:

@@ -1,0 +1,136 @@
+"""Several sources that share a target: each keeps what is its own.
+
+The sources are in memory, so that no processes have to start.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+import pyvips
+
+from imgsvc_core import batch
+from imgsvc_core.batch import Event, Manifest, Summary
+
+SPEC = {"output": {"format": "png"}}
+SMALL = {"resize": {"width": 4}, "output": {"format": "png"}}
+RED, BLUE, GREEN = (255, 0, 0), (0, 0, 255), (0, 255, 0)
+
+
+def painted(color: tuple[int, int, int]) -> bytes:
+    picture = (pyvips.Image.black(8, 8, bands=3) + list(color)).cast("uchar").copy(interpretation="srgb")
+    return bytes(picture.pngsave_buffer())
+
+
+def paint(source: str, color: tuple[int, int, int], key: str = "a.png") -> None:
+    fsspec.filesystem("memory").pipe_file(f"{source}/{key}", painted(color))
+
+
+def color_of(data: bytes) -> tuple[int, ...]:
+    return tuple(int(value) for value in pyvips.Image.new_from_buffer(data, "").getpoint(1, 1))
+
+
+@pytest.fixture
+def first(tmp_path: Path) -> str:
+    source = f"memory://{tmp_path.name}/first"
+    paint(source, RED)
+    return source
+
+
+@pytest.fixture
+def second(tmp_path: Path) -> str:
+    source = f"memory://{tmp_path.name}/second"
+    paint(source, BLUE)
+    return source
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+def go(source: str, target: Path | str, spec: dict[str, Any] = SPEC, **options: Any) -> Summary:
+    return batch.run(source, target, {"": spec}, workers=1, **options)
+
+
+def counts(summary: Summary) -> tuple[int, int, int]:
+    return summary.done, summary.failed, summary.skipped
+
+
+def kill(source: str, target: Path) -> None:
+    """Run a batch that is killed when it has written its results, and remembers none of them."""
+    script = target.parent / "killed.py"
+    script.write_text(
+        "import os, sys, fsspec\n"
+        "from imgsvc_core import batch\n"
+        "from imgsvc_core.batch import running\n"
+        "running._Run._remember = lambda run, events, *_: os._exit(9) if events else None\n"
+        f"fsspec.filesystem('memory').pipe_file('{source}/a.png', sys.stdin.buffer.read())\n"
+        f"batch.run('{source}', '{target}', {{'': {SPEC}}}, workers=1)\n"
+    )
+    picture = fsspec.filesystem("memory").cat_file(f"{source}/a.png")
+    ended = subprocess.run([sys.executable, script], input=picture, timeout=60, check=False)
+    assert ended.returncode == 9
+
+
+def test_a_collision_costs_the_first_source_nothing(first: str, second: str, target: Path) -> None:
+    assert counts(go(first, target)) == (1, 0, 0)
+    told: list[Event] = []
+    assert counts(go(second, target, on_event=told.append)) == (0, 1, 0)
+    assert told[0].error == "name_collision"
+    assert counts(go(first, target)) == (0, 0, 1)
+    assert counts(go(second, target)) == (0, 1, 0)
+    paint(first, GREEN)
+    assert counts(go(first, target)) == (1, 0, 0)
+    assert color_of((target / "a.png").read_bytes()) == GREEN
+    with Manifest(target / ".imgsvc-batch.sqlite") as manifest:
+        totals = manifest.totals()
+    assert (totals.inputs, totals.done, totals.failed) == (2, 1, 1)
+
+
+def test_a_folder_and_one_below_it_share_a_target(first: str, target: Path) -> None:
+    paint(f"{first}/below", BLUE, "b.png")
+    for source, unchanged in ((first, 2), (f"{first}/below", 1)):
+        assert go(source, target).failed == 0
+        assert counts(go(source, target)) == (0, 0, unchanged)
+    assert counts(go(first, target)) == (0, 0, 2)
+    assert sorted(path.relative_to(target).as_posix() for path in target.rglob("[ab].png")) == [
+        "a.png", "b.png", "below/b.png",
+    ]  # fmt: skip
+
+
+def test_results_of_another_source_are_replaced_where_that_is_allowed(
+    first: str, second: str, target: Path
+) -> None:
+    go(first, target)
+    assert counts(go(second, target, overwrite=True)) == (1, 0, 0)
+    assert color_of((target / "a.png").read_bytes()) == BLUE
+    assert counts(go(second, target)) == (0, 0, 1)
+    assert counts(go(first, target)) == (0, 1, 0)  # its result is gone, and told to be
+    assert color_of((target / "a.png").read_bytes()) == BLUE
+    assert counts(go(first, target, overwrite=True)) == (1, 0, 0)
+
+
+def test_a_source_that_was_moved_goes_on(first: str, target: Path) -> None:
+    go(first, target)
+    moved = first.replace("first", "moved")
+    fsspec.filesystem("memory").mv(first, moved, recursive=True)
+    assert counts(go(moved, target)) == (1, 0, 0)
+    with Manifest(target / ".imgsvc-batch.sqlite") as manifest:
+        assert manifest.totals().inputs == 1
+    paint(moved, GREEN)
+    assert counts(go(moved, target)) == (1, 0, 0)
+    assert color_of((target / "a.png").read_bytes()) == GREEN
+
+
+def test_what_a_killed_batch_wrote_is_its_sources(first: str, second: str, target: Path) -> None:
+    kill(first, target)
+    assert counts(go(second, target)) == (0, 1, 0)
+    assert color_of((target / "a.png").read_bytes()) == RED
+    assert counts(go(first, target, SMALL)) == (1, 0, 0)  # other work, whose result replaces it
+    assert pyvips.Image.new_from_file(str(target / "a.png")).width == 4
