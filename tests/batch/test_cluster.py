@@ -6,10 +6,12 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -384,7 +386,7 @@ def test_after_a_lost_scheduler_it_goes_on(running: Cluster, tmp_path: Path) -> 
     def kill(event: Event) -> None:
         running.processes[0].send_signal(signal.SIGKILL)
 
-    with pytest.raises(TargetError, match="--resume"):
+    with pytest.raises(TargetError, match=r"lost \(its scheduler is gone\): .* --resume"):
         go(tmp_path, running.address, on_event=kill)
     summary = batch.run(tmp_path / "in", tmp_path / "out", {"": SPEC}, workers=1, resume=True)
     assert summary.failed == 0
@@ -401,8 +403,55 @@ def test_workers_must_be_alike(running: Cluster, tmp_path: Path, monkeypatch: py
     assert not results(tmp_path / "out")
 
 
-def test_a_scheduler_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_scheduler_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     requires.module("distributed")
+    monkeypatch.setattr(cluster, "_PATIENCE_SECONDS", 1)
     fill(tmp_path / "in", 1)
     with pytest.raises(SourceUnreachable, match="No scheduler answers at 'tcp://127"):
         go(tmp_path, "tcp://127.0.0.1:9")
+
+
+@pytest.mark.parametrize(
+    ("greeting", "reason"),
+    [
+        (b"", "it said nothing for 1 seconds"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "something else does"),
+        (b"\0" * 64, "something else does"),
+    ],
+    ids=["nothing", "another protocol", "nonsense"],
+)
+def test_who_is_no_scheduler_is_named(
+    greeting: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requires.module("distributed")
+    fill(tmp_path / "in", 1)
+    monkeypatch.setattr(cluster, "_PATIENCE_SECONDS", 1)
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as threads:
+        left_first = threads.submit(_greet_and_wait, server, greeting)
+        with pytest.raises(SourceUnreachable, match=f"No scheduler answers at 'tcp:.*': {reason}"):
+            go(tmp_path, f"tcp://127.0.0.1:{server.getsockname()[1]}")
+        assert left_first.result() == "the client"
+
+
+def _greet_and_wait(server: socket.socket, greeting: bytes) -> str:
+    """Say something else than a scheduler would, and nothing more; who ends the connection."""
+    server.settimeout(20)
+    connection, _ = server.accept()
+    with connection:
+        connection.settimeout(20)
+        connection.sendall(greeting)
+        try:
+            while connection.recv(4096):
+                pass
+        except TimeoutError:
+            return "the server"
+        except ConnectionError:
+            pass
+        return "the client"
+
+
+def test_a_scheduler_that_wants_certificates_is_named(tmp_path: Path) -> None:
+    requires.module("distributed")
+    fill(tmp_path / "in", 1)
+    with pytest.raises(SourceUnreachable, match=r"No scheduler answers at 'tls://.*TLS"):
+        go(tmp_path, "tls://127.0.0.1:9")

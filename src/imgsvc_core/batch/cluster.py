@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import struct
 import threading
 import time
 from concurrent.futures import CancelledError, Future, InvalidStateError
@@ -11,6 +12,8 @@ from typing import Any
 
 from imgsvc_core.batch.cluster_worker import difference, facts, run_alike
 from imgsvc_core.batch.events import Event
+from imgsvc_core.batch.places import readable
+from imgsvc_core.batch.reasons import reason_of
 from imgsvc_core.batch.work import Job, Task
 from imgsvc_core.errors import MissingDependency, SourceUnreachable, UnsupportedOperation, WorkerDied
 
@@ -43,9 +46,11 @@ class ClusterHands:
             ) from error
         self._job = job
         try:
+            _greet(address)
             self._client: Any = Client(address, timeout=_PATIENCE_SECONDS)
-        except (OSError, TimeoutError, ValueError) as error:
-            raise SourceUnreachable(f"No scheduler answers at '{address}': {error}.") from error
+        except Exception as error:  # each kind of address has errors of its own
+            reason = reason_of(error).rstrip(".")
+            raise SourceUnreachable(f"No scheduler answers at '{readable(address)}': {reason}.") from error
         try:
             _check_workers(self._client)
         except BaseException:
@@ -91,6 +96,34 @@ class ClusterHands:
                     _fail(answer, ConnectionError(error))
 
 
+def _greet(address: str) -> None:
+    """Raise where nobody at an address speaks as Dask does: its client would wait for that forever."""
+    from distributed import Security
+    from distributed.comm.core import connect
+
+    async def greet() -> None:
+        arguments = Security().get_connection_args("client")
+        try:
+            comm = await asyncio.wait_for(connect(address, _PATIENCE_SECONDS, **arguments), _PATIENCE_SECONDS)
+        except TimeoutError as error:
+            raise TimeoutError(f"it said nothing for {_PATIENCE_SECONDS} seconds") from error
+        except (MemoryError, struct.error) as error:  # the length of a message, if it were one
+            raise ConnectionError("something else does") from error
+        comm.abort()
+
+    answer: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(asyncio.run(greet()))
+        except BaseException as error:
+            answer.set_exception(error)
+
+    # A thread, as the caller's may have a loop that runs.
+    threading.Thread(target=run, name="imgsvc-cluster-greeting", daemon=True).start()
+    answer.result()
+
+
 def _check_workers(client: Any) -> None:
     answers = client.run(facts, on_error="return")
     if not answers:
@@ -111,11 +144,11 @@ async def _pass_on(running: Any, answer: Future[list[Event]], client: Any) -> No
         events = await client.gather(running, asynchronous=True)
     except KilledWorker:
         _fail(answer, _died())
-    except (CancelledError, asyncio.CancelledError) as error:
+    except (CancelledError, asyncio.CancelledError):
         alive = client.status == "running"
-        _fail(answer, _died() if alive else ConnectionError(str(error) or "its scheduler is gone"))
+        _fail(answer, _died() if alive else ConnectionError("its scheduler is gone"))
     except OSError as error:  # the connection's: those of pictures come as events
-        _fail(answer, ConnectionError(str(error)))
+        _fail(answer, ConnectionError(reason_of(error)))
     except Exception as error:
         _fail(answer, error)
     else:
