@@ -421,7 +421,7 @@ def test_a_scheduler_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pyt
     ids=["nothing", "another protocol", "nonsense"],
 )
 def test_who_is_no_scheduler_is_named(
-    greeting: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    greeting: bytes, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requires.module("distributed")
     fill(tmp_path / "in", 1)
