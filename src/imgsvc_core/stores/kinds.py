@@ -35,6 +35,7 @@ class Name:
     def parse(self, value: object) -> str:
         if not isinstance(value, str) or not re.fullmatch(self.pattern, value):
             raise ValueError(value)
+        value.encode()  # a lone surrogate is a ValueError of its own
         return value
 
     def unparse(self, value: str) -> str:

@@ -8,31 +8,47 @@ from pathlib import Path
 
 import attrs
 
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import Problem, SourceUnreachable, SpecError
 from imgsvc_core.spec.declare import shown
 from imgsvc_core.stores.declarations import StoreSpec
 
 
 def _check_name(_item: object, _field: object, name: str) -> None:
-    if name in ("", ".", "..") or re.search(r"[\x00-\x1f\x7f/\\]", name):
-        message = f"Store result 'name' parameter must be a file's name, got {shown(name)}"
+    written = name.encode("utf-8", "backslashreplace").decode()
+    if written != name or name in ("", ".", "..") or re.search(r"[\x00-\x1f\x7f/\\]", name):
+        message = f"Store result 'name' parameter must be a file's name in Unicode, got {shown(written)}"
         raise SpecError([Problem("store.name", message)])
+
+
+def _check_content_type(_item: object, _field: object, content_type: str) -> None:
+    if not re.fullmatch(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?", content_type):
+        message = "Store result 'content_type' parameter must be a string of printable ASCII characters"
+        raise SpecError([Problem("store.content_type", message)])
 
 
 @attrs.frozen
 class StoredObject:
     """Bytes, or the file that holds them, with the file name and the content type of the result.
 
-    Raises `SpecError` for a name that is none of a file.
+    Raises `SpecError` for a name that is none of a file, or a content type that is none of a header.
     """
 
     data: bytes | Path = attrs.field(repr=False)
     name: str = attrs.field(validator=_check_name)
-    content_type: str
+    content_type: str = attrs.field(validator=_check_content_type)
 
     async def read(self) -> bytes:
-        """The bytes."""
-        return self.data if isinstance(self.data, bytes) else await asyncio.to_thread(self.data.read_bytes)
+        """The bytes.
+
+        Raises:
+            SourceUnreachable: the file cannot be read.
+        """
+        if isinstance(self.data, bytes):
+            return self.data
+        try:
+            return await asyncio.to_thread(self.data.read_bytes)
+        except OSError as error:
+            raise SourceUnreachable(f"Result '{self.data}' cannot be read: {error.strerror}.") from error
 
 
 def object_name(spec: StoreSpec, name: str) -> str:

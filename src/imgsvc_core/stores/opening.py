@@ -14,7 +14,7 @@ from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.declare import shown
 from imgsvc_core.stores.declarations import StoreSpec
 from imgsvc_core.stores.objects import StoredObject
-from imgsvc_core.stores.parsing import parse_store
+from imgsvc_core.stores.parsing import parse_store, shy
 from imgsvc_core.stores.policy import SECONDS
 from imgsvc_core.stores.pool import StorePool
 from imgsvc_core.stores.sessions import Keyfile
@@ -42,6 +42,7 @@ class Store:
             StoreRefused: the provider refuses it, with the provider's own code.
             StoreUnavailable: the provider cannot be reached, fails, or takes too long.
             MissingDependency: the packages for the provider are not installed.
+            SourceUnreachable: the object is a file that cannot be read.
         """
         return await self._pool.put(self.spec, item, keyfile=self._keyfile, seconds=self._seconds)
 
@@ -77,13 +78,16 @@ def open_store(
         seconds: time for a write, all attempts together.
 
     Raises:
-        SpecError: the spec is wrong, or its keyfile unknown.
+        SpecError: the spec is wrong, or its keyfile unknown or none.
     """
     spec = parse_store(spec)
     name: str | None = getattr(spec, "keyfile", None)
     keyfile = (keyfiles or {}).get(name) if name is not None else None
     if name is not None and keyfile is None:
-        message = f"Store 'keyfile' parameter must be the id of an uploaded keyfile, got {shown(name)}"
+        message = f"Store 'keyfile' parameter must be the id of an uploaded keyfile, got {shown(shy(name))}"
+        raise SpecError([Problem("store.keyfile", message)])
+    if keyfile is not None and not isinstance(keyfile, Mapping):
+        message = f"Store 'keyfile' parameter must name a JSON object, and {shown(shy(name))} names none"
         raise SpecError([Problem("store.keyfile", message)])
     own = StorePool(sessions=1, endpoints=endpoints) if pool is None else pool
     return Store(spec, keyfile, own, owned=pool is None, seconds=seconds)

@@ -51,9 +51,20 @@ class _Unshown:
         return "something else"
 
 
+def shy(value: str) -> object:
+    """A string as messages show it: not one that looks like a keyfile's text, or is none in Unicode."""
+    try:
+        value.encode()
+    except ValueError:
+        return _Unshown()
+    return _Unshown() if value.lstrip().startswith("{") else value
+
+
 def _shy(kind: Kind, value: object) -> object:
     """A value; one of a wrong type may hold a secret out of its place, and is not to be repeated."""
-    if value is None or (isinstance(value, str) and kind.schema().get("type", "string") == "string"):
+    if value is None:
+        return value
+    if isinstance(value, str) and kind.schema().get("type", "string") == "string" and shy(value) is value:
         return value
     try:
         kind.parse(value)

@@ -44,6 +44,7 @@ class StorePool:
 
         Raises:
             StoreRefused, StoreUnavailable: the store does not take it.
+            SourceUnreachable: the object is a file that cannot be read.
             MissingDependency: the packages for the provider are not installed.
         """
         access = Access(spec, keyfile, self._endpoints, self._turn)
@@ -121,5 +122,7 @@ def _key(access: Access) -> tuple[Any, ...]:
     """What two accesses have in common that can share a session."""
     declared = params(type(access.spec))
     values = [getattr(access.spec, declared[name].attribute) for name in access.spec.session]
-    keyfile = json.dumps(dict(access.keyfile), sort_keys=True) if access.keyfile is not None else None
+    keyfile = (
+        json.dumps(dict(access.keyfile), sort_keys=True, default=repr) if access.keyfile is not None else None
+    )
     return access.spec.provider, keyfile, *values

@@ -9,7 +9,7 @@ class Unconfigured:
     """A file system whose settings are those that it is made with.
 
     fsspec adds what its configuration says of the protocols of a class, in files and in variables like
-    ``FSSPEC_S3_TOKEN``: the operator's settings, and not those of strangers' writes. This one has no protocol.
+    ``FSSPEC_S3_TOKEN``: settings of the operator, and not of strangers who write. This one has no protocol.
     """
 
     protocol: ClassVar[tuple[str, ...]] = ()
