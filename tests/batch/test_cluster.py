@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import signal
 import socket
@@ -20,6 +18,7 @@ import pytest
 from imgsvc_core import Limits, batch
 from imgsvc_core.batch import Event, Summary, cluster, cluster_worker
 from imgsvc_core.errors import SourceUnreachable, TargetError, UnsupportedOperation
+from tests.batch.clusters import Cluster, cluster_of, workers_of
 from tests.batch.pictures import SPEC, fill, results
 from tests.support import requires
 
@@ -27,67 +26,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 
 COUNT = 350
 AS_LARGE = {"output": {"format": "webp"}}
-
-
-class Cluster:
-    """A scheduler and workers, each a process that can be killed."""
-
-    def __init__(self, folder: Path, **settings: str) -> None:
-        self.folder = folder
-        self.settings = settings
-        self.processes: list[subprocess.Popen[bytes]] = []
-        self.file = folder / "scheduler.json"
-        self._start("scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file))
-        deadline = time.monotonic() + 60
-        while not self.file.exists() or not self.file.read_text().strip():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-
-    @property
-    def address(self) -> str:
-        return str(json.loads(self.file.read_text())["address"])
-
-    def add_worker(self, *, nanny: bool = False) -> subprocess.Popen[bytes]:
-        return self._start(
-            "worker", self.address, "--nthreads", "1", "--no-dashboard", "--nanny" if nanny else "--no-nanny",
-            "--local-directory", str(self.folder),
-        )  # fmt: skip
-
-    def await_workers(self, count: int) -> None:
-        from distributed import Client
-
-        with Client(self.address, timeout=30) as client:
-            client.wait_for_workers(count, timeout=60)
-
-    def _start(self, what: str, *arguments: str) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "distributed.cli.dask_" + what, *arguments],
-            stdout=subprocess.DEVNULL,
-            stderr=(self.folder / f"{what}{len(self.processes)}.log").open("w"),
-            env=os.environ | {"PYTHONPATH": os.getcwd()} | self.settings,
-        )
-        self.processes.append(process)
-        return process
-
-    def end(self) -> None:
-        for process in reversed(self.processes):
-            process.kill()  # a worker goes when its nanny does
-            process.wait()
-
-
-@contextlib.contextmanager
-def cluster_of(workers: int, folder: Path, *, nanny: bool = False, **settings: str) -> Iterator[Cluster]:
-    requires.module("distributed")
-    folder.mkdir()
-    running = Cluster(folder, **settings)
-    try:
-        for _ in range(workers):
-            running.add_worker(nanny=nanny)
-        if workers:
-            running.await_workers(workers)
-        yield running
-    finally:
-        running.end()
 
 
 @pytest.fixture
@@ -315,13 +253,6 @@ def begin_with_a_bomb(tmp_path: Path, running: Cluster) -> subprocess.Popen[str]
             time.sleep(0.05)
     time.sleep(1)
     return process
-
-
-def workers_of(address: str) -> set[str]:
-    from distributed import Client
-
-    with Client(address, timeout=30) as client:
-        return set(client.nthreads())
 
 
 CRASHES = """
