@@ -16,7 +16,7 @@ from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.declare import shown
 from imgsvc_core.spec.rules import NotTogether
 
-_NAME = re.compile(r"[^\x00-\x1f\x7f/\\]+")
+_NAME = re.compile(r"[^\x00-\x1f\x7f/\\\ud800-\udfff]+")
 _VARIABLE = "IMGSVC_STORE_"
 
 
@@ -34,7 +34,7 @@ class Destination:
         Raises:
             SpecError: the store is wrong, or its keyfile is none.
         """
-        spec = stores.parse_store({**_credentials(document, environment), **document})
+        spec = stores.parse_store({**document, **_credentials(document, environment)})
         path = getattr(spec, "keyfile", None)
         return cls(spec, {} if path is None else {path: _keyfile(path)})
 
@@ -53,8 +53,9 @@ class Destination:
         format = imgsvc.FORMATS[result.output.format]
         name = f"{stem if self.folder else 'result'}{format.suffix}"
         if not _NAME.fullmatch(name):
+            written = name.encode("utf-8", "backslashreplace").decode()
             message = (
-                f"The result's name {shown(name)} cannot be one in a store: "
+                f"The result's name {shown(written)} cannot be one in a store: "
                 "give its whole name as 'path' in the store document, or rename the source"
             )
             raise SpecError([Problem("store.path", message)])
@@ -62,7 +63,7 @@ class Destination:
 
 
 def _credentials(document: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, str]:
-    """What the environment has of the credentials.
+    """What the environment has of the credentials that the document leaves out, or names as null.
 
     Where a provider knows several kinds of them, as Google does, they are of the document's kind, if it names
     one, and otherwise all that the environment has: a choice between two is the user's to make.
@@ -72,7 +73,12 @@ def _credentials(document: Mapping[str, Any], environment: Mapping[str, str]) ->
         return {}
     named = {name for name in provider.credentials if document.get(name) is not None}
     kinds = [kind for kind in _kinds(provider) if not named or named & set(kind)]
-    found = {name: environment.get(_VARIABLE + name.upper()) for kind in kinds for name in kind}
+    found = {
+        name: environment.get(_VARIABLE + name.upper())
+        for kind in kinds
+        for name in kind
+        if name not in named
+    }
     return {name: value for name, value in found.items() if value}
 
 
@@ -83,6 +89,9 @@ def _kinds(provider: type[stores.StoreSpec]) -> list[tuple[str, ...]]:
 
 
 def _keyfile(path: str) -> dict[str, Any]:
+    if path.lstrip().startswith("{"):  # which is not repeated: it holds a private key
+        message = "Store 'keyfile' parameter must name a JSON file, got the text of one"
+        raise SpecError([Problem("store.keyfile", message)])
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

@@ -96,11 +96,12 @@ def test_two_results_of_one_name_are_refused_before_anything_is_stored(
     [
         ({"key": "k", "secret": "s"}, ("k", "s")),
         ({"key": "k"}, ("k", "secret-of-the-environment")),
+        ({"key": None, "secret": "s"}, ("key-of-the-environment", "s")),
         ({"keyfile": "account.json"}, (None, None)),
     ],
 )
 def test_credentials_of_the_document_keep_those_of_another_kind_away(
-    tmp_path: Path, document: dict[str, str], taken: tuple[str | None, str | None]
+    tmp_path: Path, document: dict[str, Any], taken: tuple[str | None, str | None]
 ) -> None:
     (tmp_path / "account.json").write_text("{}")
     document = {name: str(tmp_path / text) if name == "keyfile" else text for name, text in document.items()}
@@ -115,6 +116,13 @@ def test_credentials_of_the_document_keep_those_of_another_kind_away(
     assert found.keyfile == document.get("keyfile")
 
 
+def test_the_text_of_a_keyfile_in_the_place_of_its_path_is_not_repeated() -> None:
+    store = {"provider": "google", "bucket": "pictures", "keyfile": '{"private_key": "canary"}'}
+    with pytest.raises(imgsvc.SpecError, match="'keyfile' parameter must name a JSON file") as caught:
+        Destination.of(store, {})
+    assert "canary" not in caught.value.message
+
+
 def test_a_refusal_is_told_without_the_secret(
     folder: Path, s3: S3Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -125,14 +133,20 @@ def test_a_refusal_is_told_without_the_secret(
     assert "canary" not in printed
 
 
+@pytest.mark.parametrize("name", ["o\\ne.jpg", "caf\udce9.jpg"], ids=["backslash", "latin"])
 def test_a_name_that_no_object_can_have_is_told_with_what_to_do(
-    folder: Path, s3: S3Server, capsys: pytest.CaptureFixture[str]
+    folder: Path, s3: S3Server, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    (folder / "one.jpg").rename(folder / "o\\ne.jpg")
+    (folder / "one.jpg").rename(folder / name)
     keys = {"key": s3.key, "secret": s3.secret}
-    assert app.run(["process", "o\\ne.jpg", "--store", _store(folder, path="named/", **keys)]) == 2
+    assert app.run(["process", name, "--store", _store(folder, path="named/", **keys)]) == 2
     assert "'path' in the store document, or rename" in capsys.readouterr().err
-    assert app.run(["process", "o\\ne.jpg", "--store", _store(folder, path="named/one.jpg", **keys)]) == 0
+
+
+def test_a_name_that_no_object_can_have_does_no_harm_to_a_whole_path(folder: Path, s3: S3Server) -> None:
+    (folder / "one.jpg").rename(folder / "o\\ne.jpg")
+    store = _store(folder, path="named/one.jpg", key=s3.key, secret=s3.secret)
+    assert app.run(["process", "o\\ne.jpg", "--store", store]) == 0
 
 
 @pytest.mark.parametrize(
