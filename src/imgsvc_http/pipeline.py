@@ -16,6 +16,7 @@ from imgsvc_http.refusals import Refusal
 from imgsvc_http.schemas import timestamp
 from imgsvc_http.services import Services, now
 from imgsvc_http.state import keyfiles, watermarks
+from imgsvc_http.state.keyfiles import Credentials
 from imgsvc_http.work import Done, Task
 
 IMAGES_PATH = "/1.0/images/"
@@ -52,8 +53,7 @@ async def process(
         ImgsvcError: the picture cannot be processed, or the result not stored.
         Refusal: the quota is used up, or there is no room.
     """
-    if asked.store is not None:
-        await _check_keyfile(services, account_id, asked.store)
+    keyfile = None if asked.store is None else await _keyfile(services, account_id, asked.store)
     task = Task(
         source=source,
         name=name,
@@ -66,37 +66,41 @@ async def process(
     async with quota.counted(services, account_id, counter) as counting:
         done = await quota.unless_refused(services.workers.process(task, patient=patient), counting)
         started = time.perf_counter()
-        place = await _put(services, account_id, asked, done)
+        place = await _put(services, asked, keyfile, done)
     store_ms = round(1000 * (time.perf_counter() - started), 3)
     timing = {"fetch": round(fetch_ms, 3), **done.timing, "store": store_ms}
     fields = {"input": done.input, "output": {**done.output, **place}, "timing": timing}
     return Processed(fields=fields, data=done.data, media_type=done.media_type)
 
 
-async def _put(services: Services, account_id: str, asked: ProcessingRequest, done: Done) -> dict[str, str]:
+async def _put(
+    services: Services, asked: ProcessingRequest, keyfile: Credentials | None, done: Done
+) -> dict[str, str]:
     """Put the picture into the store that was asked for, or into temporary storage; where it is."""
     if asked.store is not None:
-        return {"url": await _store(services, account_id, asked.store, done)}
+        return {"url": await _store(services, asked.store, keyfile, done)}
     stored = await services.temporary.put(done.data, done.media_type, now())
     url = f"{services.settings.base_url}{IMAGES_PATH}{stored.name}"
     return {"url": url, "expires_at": timestamp(stored.expires_at)}
 
 
-async def _check_keyfile(services: Services, account_id: str, spec: StoreSpec) -> None:
-    """Refuse an unknown keyfile before any work is done."""
+async def _keyfile(services: Services, account_id: str, spec: StoreSpec) -> Credentials | None:
+    """The keyfile that a store needs; an unknown one is refused before any work is done."""
     id_: str | None = getattr(spec, "keyfile", None)
-    if id_ is not None and await keyfiles.get(services.db, account_id, id_) is None:
+    if id_ is None:
+        return None
+    found = await keyfiles.credentials(services.db, services.vault, account_id, id_)
+    if found is None:
         message = f"Store 'keyfile' parameter must be the id of an uploaded keyfile, got '{id_[:60]}'"
         raise SpecError([Problem("store.keyfile", message)])
+    return found
 
 
-async def _store(services: Services, account_id: str, spec: StoreSpec, done: Done) -> str:
+async def _store(services: Services, spec: StoreSpec, keyfile: Credentials | None, done: Done) -> str:
     """Put the picture into an external store; its public URL."""
-    keyfile: str | None = getattr(spec, "keyfile", None)
-    found = keyfile and await keyfiles.credentials(services.db, services.vault, account_id, keyfile)
     store = open_store(
         spec,
-        keyfiles={keyfile: found.document} if keyfile and found else {},
+        keyfiles={getattr(spec, "keyfile", ""): keyfile.document} if keyfile else {},
         pool=services.stores,
         seconds=services.settings.limits.store_seconds,
     )

@@ -23,6 +23,7 @@ from imgsvc_http.state.accounts import Account
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.tables import KeyfileRow
 from imgsvc_http.state.vault import (
+    NoKeyFits,
     Vault,
     add_master_key,
     drop_old_master_keys,
@@ -30,6 +31,8 @@ from imgsvc_http.state.vault import (
     new_master_key,
     open_vault,
 )
+from imgsvc_http.webhooks import records
+from imgsvc_http.webhooks.records import Asked
 from tests.http.conftest import NOW
 
 
@@ -136,14 +139,22 @@ async def test_everything_is_encrypted_anew_with_a_new_master_key(db: Database, 
     keyfile = await keyfiles.add(db, vault, account.id, KEYFILE, NOW)
     secret = await accounts.webhook_secret(db, vault, account.id)
     other = await accounts.create(db, company="B", plan="p", period="monthly", quota=5, now=NOW)
+    asked = Asked(document={"webhook": {"url": "https://user:password@example.org/"}})
+    for id_ in ("waiting", "settled"):
+        await records.create(db, vault, id_, account.id, asked, NOW, lambda _: None)
+    await records.change(db, "settled", NOW, status="delivered")
     master_keys.insert(0, new_master_key())
-    assert await keyfiles.reencrypt_all(db, Vault(lambda: list(master_keys))) == 2
+    assert await keyfiles.reencrypt_all(db, Vault(lambda: list(master_keys))) == 3
     newest_only = Vault(lambda: master_keys[:1])
     found = await keyfiles.credentials(db, newest_only, account.id, keyfile.id)
     assert found is not None
     assert found.document == KEYFILE
     assert await accounts.webhook_secret(db, newest_only, account.id) == secret
     assert await accounts.webhook_secret(db, newest_only, other.id) is not None
+    work = await records.work_of(db, newest_only, "waiting")
+    assert work is not None
+    assert work.asked == asked
+    assert await records.work_of(db, newest_only, "settled") is None
 
 
 @pytest.mark.asyncio
@@ -153,6 +164,15 @@ async def test_a_lost_master_key_is_told(db: Database, account: Account, vault: 
     with pytest.raises(ImgsvcError, match="None of the master keys fits") as caught:
         await keyfiles.credentials(db, Vault(lambda: [stranger]), account.id, keyfile.id)
     assert stranger not in str(caught.value)
+
+
+def test_what_is_damaged_is_told_from_a_lost_master_key(vault: Vault) -> None:
+    with pytest.raises(NoKeyFits):
+        vault.decrypt(Fernet(new_master_key()).encrypt(b""))
+    for damaged in (b"damaged", b"", vault.encrypt(b"plain")[:-4], "\u00fc".encode()):
+        with pytest.raises(ImgsvcError, match="damaged") as caught:
+            vault.decrypt(damaged)
+        assert not isinstance(caught.value, NoKeyFits)
 
 
 def test_a_running_service_learns_of_new_master_keys(tmp_path: Path) -> None:

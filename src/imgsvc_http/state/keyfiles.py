@@ -10,13 +10,13 @@ from typing import Any
 from uuid import uuid4
 
 import attrs
+from sqlalchemy import ColumnElement, select, update
 from sqlalchemy import delete as delete_from
-from sqlalchemy import select, update
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.stores.sessions import MOST_KEY_CHARACTERS
 from imgsvc_http.state.database import Database, whole
-from imgsvc_http.state.tables import AccountRow, KeyfileRow
+from imgsvc_http.state.tables import UNSETTLED, AccountRow, KeyfileRow, WebhookRow
 from imgsvc_http.state.vault import Vault
 
 TOKEN_URI = "https://oauth2.googleapis.com/token"
@@ -95,22 +95,36 @@ async def delete(db: Database, account_id: str, keyfile_id: str) -> bool:
 
 
 async def reencrypt_all(db: Database, vault: Vault) -> int:
-    """Encrypt all keyfiles and webhook secrets with the newest master key; how many there were."""
-    keyfiles = await _reencrypt(db, vault, KeyfileRow, KeyfileRow.encrypted)
-    secrets = await _reencrypt(db, vault, AccountRow, AccountRow.webhook_secret)
-    return keyfiles + secrets
+    """Encrypt all that is needed later with the newest master key; how many there were.
+
+    That is keyfiles, webhook secrets, and asynchronous requests with work left to do.
+    """
+    keyfiles = await _reencrypt(db, vault, KeyfileRow.encrypted, KeyfileRow.encrypted.is_not(None))
+    secrets = await _reencrypt(db, vault, AccountRow.webhook_secret, AccountRow.webhook_secret.is_not(None))
+    requests = await _reencrypt(db, vault, WebhookRow.request, WebhookRow.status.in_(UNSETTLED))
+    return keyfiles + secrets + requests
+
+
+async def _reencrypt(db: Database, vault: Vault, column: Any, wanted: ColumnElement[bool]) -> int:
+    table = column.class_
+    async with db.reading() as connection:
+        ids = (await connection.execute(select(table.id).where(wanted))).scalars().all()
+    for id_ in ids:
+        await _reencrypt_one(db, vault, column, id_)
+    return len(ids)
 
 
 @whole
-async def _reencrypt(db: Database, vault: Vault, table: Any, column: Any) -> int:
-    async with db.session() as session:
-        rows = (await session.execute(select(table.id, column).where(column.is_not(None)))).all()
-    for row_id, encrypted in rows:
-        # What has changed meanwhile was encrypted anew already.
-        change = update(table).where(table.id == row_id, column == encrypted)
-        async with db.transaction() as session:
-            await session.execute(change.values({column: vault.reencrypt(encrypted)}))
-    return len(rows)
+async def _reencrypt_one(db: Database, vault: Vault, column: Any, id_: str) -> None:
+    table = column.class_
+    async with db.reading() as connection:
+        encrypted = (await connection.execute(select(column).where(table.id == id_))).scalar()
+    if encrypted is None:
+        return  # it is gone meanwhile
+    # What has changed meanwhile was encrypted anew already.
+    change = update(table).where(table.id == id_, column == encrypted)
+    async with db.connection() as connection:
+        await connection.execute(change.values({column: vault.reencrypt(encrypted)}))
 
 
 def _checked(document: object) -> dict[str, Any]:

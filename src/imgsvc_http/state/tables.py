@@ -158,6 +158,10 @@ class AnswerRow(Base):
     body: Mapped[bytes | None]
 
 
+UNSETTLED = ("created", "scheduled", "dispatched")
+"""Statuses of asynchronous requests with work left to do, in the order of their life."""
+
+
 class WebhookRow(Base):
     """An asynchronous request: accepted, processed, and notified."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import fcntl
 import os
 import tempfile
@@ -14,6 +16,10 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from imgsvc_core.errors import ImgsvcError
 from imgsvc_http.settings import Settings
+
+
+class NoKeyFits(ImgsvcError):
+    """What is kept was encrypted with a key that is none of the master keys, and may be one later."""
 
 
 @attrs.define
@@ -36,12 +42,12 @@ class Vault:
         return self._fernet.encrypt(plain)
 
     def decrypt(self, encrypted: bytes) -> bytes:
-        """The bytes that were encrypted; `ImgsvcError` where none of the master keys did it."""
-        return self._with_keys(lambda: self._fernet.decrypt(encrypted))
+        """The bytes that were encrypted; `NoKeyFits` where none of the master keys did it."""
+        return self._with_keys(encrypted, lambda: self._fernet.decrypt(encrypted))
 
     def reencrypt(self, encrypted: bytes) -> bytes:
         """The same bytes, encrypted with the newest master key."""
-        return self._with_keys(lambda: self._fernet.rotate(encrypted))
+        return self._with_keys(encrypted, lambda: self._fernet.rotate(encrypted))
 
     def _load(self) -> None:
         try:
@@ -51,7 +57,7 @@ class Vault:
                 f"The master keys cannot be read ({error}): restore their file in the state folder"
             ) from error
 
-    def _with_keys(self, work: Callable[[], bytes]) -> bytes:
+    def _with_keys(self, encrypted: bytes, work: Callable[[], bytes]) -> bytes:
         try:
             return work()
         except InvalidToken:
@@ -59,10 +65,21 @@ class Vault:
         try:
             return work()
         except InvalidToken as error:
-            raise ImgsvcError(
+            if not _is_encrypted(encrypted):
+                raise ImgsvcError("What is kept is damaged: it is not encrypted") from error
+            raise NoKeyFits(
                 "None of the master keys fits what is kept: put the key that it was encrypted with back "
                 "behind the newer ones, in the setting security.master_keys or in the state folder"
             ) from error
+
+
+def _is_encrypted(token: bytes) -> bool:
+    """Whether bytes have the form of a Fernet token, whatever its key."""
+    try:
+        parts = base64.b64decode(token, altchars=b"-_", validate=True)
+    except (binascii.Error, TypeError, ValueError):
+        return False
+    return len(parts) >= 73 and parts[0] == 0x80 and (len(parts) - 57) % 16 == 0
 
 
 def open_vault(settings: Settings) -> Vault:

@@ -16,9 +16,11 @@ from datetime import datetime
 from typing import Any
 
 import attrs
+from cachetools import TTLCache
 from dbos import DBOS, DBOSClient, DBOSConfig
 from sqlalchemy import Connection
 
+from imgsvc_http.state.vault import NoKeyFits
 from imgsvc_http.webhooks.trouble import passes
 
 _log = logging.getLogger(__name__)
@@ -34,6 +36,7 @@ _NOTICE_SECONDS = 5.0  # of messages between jobs, of which there are none
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 10.0
 _MOST_STRANGE = 5
 _THREADS = 32
+_MOST_RESTING, _REST_SECONDS = 100_000, 10
 _LAST_SECONDS = 10  # for work to end that is interrupted
 _DELETED_AT_ONCE = 5000
 
@@ -74,6 +77,7 @@ class Engine:
         self._give_up = give_up
         self._client: DBOSClient | None = None
         self._running: set[str] = set()
+        self._resting: TTLCache[str, None] = TTLCache(_MOST_RESTING, _REST_SECONDS)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._started = asyncio.Event()
         self._ending = False
@@ -85,8 +89,8 @@ class Engine:
 
     @property
     def running(self) -> frozenset[str]:
-        """The work that is under way here."""
-        return frozenset(self._running)
+        """The work that is under way here, or rests before anybody tries it again."""
+        return frozenset(self._running).union(self._resting)
 
     @property
     def ending(self) -> bool:
@@ -206,6 +210,9 @@ class Engine:
                     except Exception as error:
                         if self._ending:
                             raise _Unfinished from error
+                        if isinstance(error, NoKeyFits):
+                            self._rest(own, error)
+                            raise _Unfinished from error
                         trace = None if passes(error) else error
                         strange += trace is not None
                         _log.warning(
@@ -222,6 +229,12 @@ class Engine:
 
         workflow.__qualname__ = f"workflow_{uuid.uuid4().hex}"
         return workflow
+
+    def _rest(self, own: str, error: Exception) -> None:
+        """Let work rest that another node may be able to read now, and this one when it has the key."""
+        if not self._resting:
+            _log.warning("Asynchronous work waits for its master key: %s", error)
+        self._resting[own] = None
 
     def _follow(self, task: asyncio.Task[Any] | None) -> None:
         """Know a task until all of it is over, also what the engine does after the work."""

@@ -19,14 +19,14 @@ from sqlalchemy import Connection, Select, Table, bindparam, delete, insert, sel
 
 from imgsvc_http.state import accounts
 from imgsvc_http.state.database import Database, whole
-from imgsvc_http.state.tables import WebhookRow
+from imgsvc_http.state.tables import UNSETTLED, WebhookRow
 from imgsvc_http.state.vault import Vault
 
-STATUSES = ("created", "scheduled", "dispatched", "delivered", "failed")
-"""In the order of a request's life."""
+FINAL = ("delivered", "failed")
+"""Statuses without work left to do."""
 
-UNSETTLED, FINAL = STATUSES[:3], STATUSES[3:]
-"""Those with work left to do, and those without."""
+STATUSES = (*UNSETTLED, *FINAL)
+"""In the order of a request's life."""
 
 Enqueue = Callable[[Connection], None]
 """Puts the work that is due into the engine, in the same transaction."""
@@ -72,7 +72,7 @@ _COLUMNS = tuple(getattr(WebhookRow, field.name) for field in attrs.fields(Recor
 # Without the mapping to objects, which costs more than the database itself takes.
 _TABLE = cast(Table, WebhookRow.__table__)
 _CREATE = insert(_TABLE)
-_WORK = select(_TABLE).where(_TABLE.c.id == bindparam("wanted"))
+_WORK = select(_TABLE).where(_TABLE.c.id == bindparam("wanted"), _TABLE.c.status.in_(UNSETTLED))
 _OPEN = update(_TABLE).where(_TABLE.c.id == bindparam("wanted"), _TABLE.c.status == "created")
 _COUNT = _OPEN.where(_TABLE.c.counted.is_(False)).values(counted=True).returning(_TABLE.c.id)
 _UNCOUNT = _OPEN.where(_TABLE.c.counted).values(counted=False).returning(_TABLE.c.id)
@@ -98,7 +98,7 @@ async def create(
 
 
 async def work_of(db: Database, vault: Vault, id_: str) -> Work | None:
-    """A request that is to be worked on."""
+    """A request, where there is work left to do on it."""
     async with db.reading() as connection:
         row = (await connection.execute(_WORK, {"wanted": id_})).first()
     if row is None:

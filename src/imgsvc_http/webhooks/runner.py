@@ -244,6 +244,8 @@ class Webhooks:
         except Refusal as error:
             refusal = error
         except ImgsvcError as error:
+            if passes(error):
+                raise
             if isinstance(error, WorkerDied):
                 _log.error("%s: %s", work.id, error)
             refusal = Refusal.of(error)
