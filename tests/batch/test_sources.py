@@ -5,8 +5,6 @@ The sources are in memory, so that no processes have to start.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import pyvips
 
 from imgsvc_core import batch
 from imgsvc_core.batch import Event, Manifest, Summary
+from tests.batch.killing import kill
 
 SPEC = {"output": {"format": "png"}}
 SMALL = {"resize": {"width": 4}, "output": {"format": "png"}}
@@ -60,22 +59,6 @@ def go(source: str, target: Path | str, spec: dict[str, Any] = SPEC, **options: 
 
 def counts(summary: Summary) -> tuple[int, int, int]:
     return summary.done, summary.failed, summary.skipped
-
-
-def kill(source: str, target: Path) -> None:
-    """Run a batch that is killed when it has written its results, and remembers none of them."""
-    script = target.parent / "killed.py"
-    script.write_text(
-        "import os, sys, fsspec\n"
-        "from imgsvc_core import batch\n"
-        "from imgsvc_core.batch import running\n"
-        "running._Run._remember = lambda run, events, *_: os._exit(9) if events else None\n"
-        f"fsspec.filesystem('memory').pipe_file('{source}/a.png', sys.stdin.buffer.read())\n"
-        f"batch.run('{source}', '{target}', {{'': {SPEC}}}, workers=1)\n"
-    )
-    picture = fsspec.filesystem("memory").cat_file(f"{source}/a.png")
-    ended = subprocess.run([sys.executable, script], input=picture, timeout=60, check=False)
-    assert ended.returncode == 9
 
 
 def test_a_collision_costs_the_first_source_nothing(first: str, second: str, target: Path) -> None:
@@ -129,7 +112,7 @@ def test_a_source_that_was_moved_goes_on(first: str, target: Path) -> None:
 
 
 def test_what_a_killed_batch_wrote_is_its_sources(first: str, second: str, target: Path) -> None:
-    kill(first, target)
+    kill(first, target, SPEC)
     assert counts(go(second, target)) == (0, 1, 0)
     assert color_of((target / "a.png").read_bytes()) == RED
     assert counts(go(first, target, SMALL)) == (1, 0, 0)  # other work, whose result replaces it

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import attrs
 
-from imgsvc_core.batch.inputs import Input, find, find_again
+from imgsvc_core.batch.inputs import Input, check, find, find_again
 from imgsvc_core.batch.manifest import Manifest
 from imgsvc_core.batch.planning import Batch
 from imgsvc_core.batch.running import folder_of, settled_states
-from imgsvc_core.batch.starting import check_same
+from imgsvc_core.batch.starting import check_manifest, check_same, check_target
+from imgsvc_core.batch.work import Job
+from imgsvc_core.batch.writing import is_claimed
 
 _LONGEST_NAME_BYTES = 255
 
@@ -23,19 +27,23 @@ def preview(batch: Batch, *, resume: bool = False, retry: bool = False) -> Itera
     Inputs whose results could not have their names bear the ``problem``, as far as names are known before the
     pictures are read. Raises what `run` raises.
     """
+    job = batch.job()
+    known = batch.manifest_path.exists()
+    if not known:
+        check(batch.source)
+    check_target(batch.target)
+    check_manifest(batch.manifest_path)
     with contextlib.ExitStack() as stack:
-        known = batch.manifest_path.exists()
         manifest = stack.enter_context(Manifest(batch.manifest_path, reading=True)) if known else None
         taken: set[int] = set()
-        for item, wanted in _found(batch, manifest, resume=resume, retry=retry):
-            problem = item.problem or _problem(batch, manifest, item, taken, wanted=wanted)
+        for item, wanted in _found(batch, job, manifest, resume=resume, retry=retry):
+            problem = item.problem or _problem(batch, job, manifest, item, taken, wanted=wanted)
             yield attrs.evolve(item, problem=problem), wanted
 
 
 def _found(
-    batch: Batch, manifest: Manifest | None, *, resume: bool, retry: bool
+    batch: Batch, job: Job, manifest: Manifest | None, *, resume: bool, retry: bool
 ) -> Iterator[tuple[Input, bool]]:
-    job = batch.job()
     work, states = batch.work_of(job), settled_states(batch, resume=resume)
     if manifest is not None and (resume or retry):
         check_same(manifest, batch, job)
@@ -51,7 +59,9 @@ def _found(
         yield item, not settled and not retry
 
 
-def _problem(batch: Batch, manifest: Manifest | None, item: Input, taken: set[int], *, wanted: bool) -> str:
+def _problem(
+    batch: Batch, job: Job, manifest: Manifest | None, item: Input, taken: set[int], *, wanted: bool
+) -> str:
     """Why a result cannot have its name, which is ``taken`` from here on."""
     paths = batch.foreseen(item.key)
     marks = {hash(path) for path in paths}
@@ -67,8 +77,24 @@ def _problem(batch: Batch, manifest: Manifest | None, item: Input, taken: set[in
             )
         if folder is None:
             continue
-        if any(len(os.fsencode(part)) > _LONGEST_NAME_BYTES for part in path.split("/")):
-            return f"Target '{folder / path}' cannot be written: File name too long."
-        if not batch.overwrite and path not in owned and (folder / path).exists():
-            return f"Target '{folder / path}' exists already, and is not from this input."
+        place = folder / path
+        replaces = (
+            batch.overwrite
+            or path in owned
+            or is_claimed(batch.target, path, location=item.location, token=job.token)
+        )
+        hindrance = _hindrance(place, replaces=replaces)
+        if hindrance is not None:
+            return f"Target '{place}' cannot be written: {os.strerror(hindrance)}."
+        if not replaces and place.exists():
+            return f"Target '{place}' exists already, and is not from this input."
     return ""
+
+
+def _hindrance(place: Path, *, replaces: bool) -> int | None:
+    """The error of the system where no file can be put into a place, or ``replace`` what is there."""
+    if any(len(os.fsencode(part)) > _LONGEST_NAME_BYTES for part in place.parts):
+        return errno.ENAMETOOLONG
+    if not next(folder for folder in place.parents if os.path.lexists(folder)).is_dir():
+        return errno.ENOTDIR
+    return errno.EISDIR if replaces and place.is_dir() else None

@@ -21,7 +21,7 @@ from imgsvc_core.batch.journal import RESUMED, RETRIED, Journal
 from imgsvc_core.batch.listing import Listing
 from imgsvc_core.batch.manifest import Manifest
 from imgsvc_core.batch.planning import Batch
-from imgsvc_core.batch.starting import check_same, prepare_target
+from imgsvc_core.batch.starting import check_manifest, check_same, prepare_target
 from imgsvc_core.batch.work import Job, Task
 from imgsvc_core.batch.writing import clear_unfinished, release
 from imgsvc_core.errors import (
@@ -78,6 +78,7 @@ def run(
     if not batch.manifest_path.exists():
         check(batch.source)
     prepare_target(batch.target)
+    check_manifest(batch.manifest_path)
     with Manifest(batch.manifest_path) as manifest:
         manifest.lock()
         if resume or retry:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import tempfile
 from pathlib import Path
 
@@ -35,14 +37,26 @@ def prepare_target(target: str) -> None:
 
 
 def check_target(target: str) -> None:
-    """Raise `TargetError` where `prepare_target` would, or where nothing can be written; nothing is left."""
+    """Raise `TargetError` where `prepare_target` would, and make nothing."""
     try:
         if is_url(target):
             _open(target)
         else:
-            _try(Path(target))
+            place = Path(target)
+            if place.exists() and not place.is_dir():
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+            if not place.exists():
+                _try(place.parent)
     except (OSError, ValueError, ImportError) as error:
         raise _cannot_be_made(target, error) from error
+
+
+def check_manifest(path: Path) -> None:
+    """Raise `TargetError` where a manifest could not be written for its folder, and make nothing."""
+    try:
+        _try(path.parent)
+    except OSError as error:
+        raise TargetError(f"Manifest '{path}' cannot be opened: {error.strerror}.") from error
 
 
 def _open(url: str) -> None:

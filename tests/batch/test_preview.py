@@ -1,0 +1,113 @@
+"""What a batch would do is what it does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+
+from imgsvc_core import batch
+from imgsvc_core.batch import Batch, Event
+from imgsvc_core.batch.preview import preview
+from imgsvc_core.errors import ImgsvcError
+from tests.batch.killing import kill
+from tests.batch.pictures import SPEC
+from tests.support import encoded, requires
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> str:
+    place = f"memory://{tmp_path.name}/in"
+    fs = fsspec.filesystem("memory")
+    for key in ("a.png", "below/b.png", "c.png"):
+        fs.pipe_file(f"{place}/{key}", encoded.png().data)
+    return place
+
+
+@pytest.fixture
+def read_only(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "read_only"
+    folder.mkdir()
+    if os.geteuid():
+        folder.chmod(0o500)
+        yield folder
+        folder.chmod(0o700)
+        return
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", folder], capture_output=True).returncode:
+        requires.missing("root is not allowed to mount a file system that is only read")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def foretold(source: str, target: Path | str, **options: Any) -> dict[str, str]:
+    """The problems of the inputs that would be worked on."""
+    how = {name: options.pop(name) for name in ("resume", "retry") if name in options}
+    planned = Batch(source=source, target=str(target), variants={"": SPEC}, **options)
+    return {item.key: item.problem for item, wanted in preview(planned, **how) if wanted}
+
+
+def happened(source: str, target: Path | str, **options: Any) -> dict[str, str]:
+    told: list[Event] = []
+    batch.run(source, target, {"": SPEC}, workers=1, on_event=told.append, **options)
+    return {event.key: event.message for event in told}
+
+
+@pytest.mark.parametrize("target", ["file", "file/below", "/proc/below", "bogus://bucket"])
+def test_targets_that_are_refused(
+    target: str, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ImgsvcError) as asked:
+        foretold(source, target)
+    with pytest.raises(ImgsvcError) as done:
+        happened(source, target)
+    assert asked.value.message == done.value.message
+    assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("below", ["", "folder"])
+def test_targets_that_are_only_to_be_read(below: str, source: str, read_only: Path) -> None:
+    with pytest.raises(ImgsvcError) as asked:
+        foretold(source, read_only / below)
+    with pytest.raises(ImgsvcError) as done:
+        happened(source, read_only / below)
+    assert asked.value.message == done.value.message
+    assert str(read_only) in done.value.message
+
+
+def test_nothing_is_left_where_it_was_asked(source: str, tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    target.mkdir()
+    before = target.stat().st_mtime_ns
+    assert foretold(source, target) == dict.fromkeys(("a.png", "below/b.png", "c.png"), "")
+    assert foretold(source, target / "folder")
+    assert os.listdir(target) == []
+    assert target.stat().st_mtime_ns == before
+
+
+def test_what_stands_in_the_way_of_results(source: str, tmp_path: Path) -> None:
+    """A file where a folder must be, and a folder where a file must be."""
+    target = tmp_path / "out"
+    (target / "c.webp").mkdir(parents=True)
+    (target / "below").write_text("")
+    problems = foretold(source, target, overwrite=True)
+    assert problems == happened(source, target, overwrite=True)
+    assert problems["a.png"] == ""
+    assert problems["below/b.png"].endswith("Not a directory.")
+    assert problems["c.png"].endswith("Is a directory.")
+
+
+@pytest.mark.parametrize("resume", [True, False])
+def test_what_a_killed_batch_wrote_stands_in_nobodys_way(resume: bool, source: str, tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    kill(source, target, SPEC)
+    assert (target / "a.webp").exists()
+    asked = foretold(source, target, resume=resume)
+    assert asked == happened(source, target, resume=resume)
+    assert set(asked.values()) == {""}
