@@ -68,6 +68,17 @@ def test_a_part_that_fails_leaves_the_time_limits_of_others_as_they_are(provider
         asyncio.run(run(url))
 
 
+@pytest.mark.parametrize("provider", ["aws", "alibaba", "ibm"], indirect=True)
+def test_taking_an_upload_back_takes_little_more_than_the_time_given(
+    provider: str, keyfile: dict[str, str]
+) -> None:
+    with parts(lambda asked: 3.0 if asked in ("part", "abort") else None) as (url, server):
+        with pytest.raises(errors.StoreUnavailable, match=r"within 0\.5 seconds"):
+            write(provider, url, keyfile, bytes(_LARGE), seconds=0.5)
+        assert "abort" in server.asked
+        assert "abort" not in server.answered
+
+
 def test_tags_come_with_the_beginning_so_that_no_later_step_can_fail(keyfile: dict[str, str]) -> None:
     """An object that stands under the name is there until a whole one takes its place."""
     with parts(lambda asked: failure(403) if asked in ("tag", "delete") else None) as (url, server):

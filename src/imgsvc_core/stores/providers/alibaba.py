@@ -5,9 +5,7 @@ fsspec's own backend, ossfs, either fails with today's aiohttp or writes in thre
 
 from __future__ import annotations
 
-import asyncio
 import base64
-import contextlib
 import functools
 import io
 import xml.etree.ElementTree as ElementTree
@@ -34,11 +32,10 @@ from imgsvc_core.stores.failures import guarded
 from imgsvc_core.stores.providers.answers import Refusal, translated, words
 from imgsvc_core.stores.providers.digest import md5
 from imgsvc_core.stores.providers.filesystem import Unconfigured
-from imgsvc_core.stores.providers.parts import fits_whole, in_parts
+from imgsvc_core.stores.providers.lookups import connector
+from imgsvc_core.stores.providers.parts import fits_whole, in_parts, upload
 from imgsvc_core.stores.providers.traffic import traffic
 from imgsvc_core.stores.sessions import Access
-
-_ABORT_SECONDS = 5
 
 
 async def connect(access: Access) -> AlibabaSession:
@@ -49,7 +46,7 @@ async def connect(access: Access) -> AlibabaSession:
     address = access.endpoint("alibaba", f"https://oss-{region}.aliyuncs.com")
     host_style = "alibaba" not in access.endpoints
     await access.turn()
-    session = aiohttp.ClientSession(trace_configs=[traffic(access.turn)])
+    session = aiohttp.ClientSession(connector=connector(), trace_configs=[traffic(access.turn)])
     client = AsyncClient(
         oss.config.Config(
             region=region,
@@ -104,28 +101,24 @@ class OssFileSystem(Unconfigured, AsyncFileSystem):  # type: ignore[misc]
         if fits_whole(value, Alibaba.part_bytes):
             await self.client.put_object(oss.PutObjectRequest(**where, **how, **await _body(value)))
             return
-        begun = asyncio.create_task(self._begin(where, how))
-        try:
-            whole = await asyncio.shield(begun)
+        async with upload(self._begin(where, how), self._abort) as whole:
             send = functools.partial(self._put_part, whole)
             parts = await in_parts(value, Alibaba.part_bytes, send, self.turn)
             named = oss.CompleteMultipartUpload(parts=parts)
             await self.client.complete_multipart_upload(
                 oss.CompleteMultipartUploadRequest(**whole, complete_multipart_upload=named)
             )
-        except BaseException:
-            with contextlib.suppress(Exception):
-                async with asyncio.timeout(_ABORT_SECONDS):
-                    await self.client.abort_multipart_upload(oss.AbortMultipartUploadRequest(**await begun))
-            raise
 
     async def _begin(self, where: Mapping[str, str], how: Mapping[str, Any]) -> dict[str, str]:
-        upload = await self.client.initiate_multipart_upload(
+        begun = await self.client.initiate_multipart_upload(
             oss.InitiateMultipartUploadRequest(**where, **how)
         )
-        if not upload.upload_id:
+        if not begun.upload_id:
             raise OSError("it gave no UploadId")
-        return {**where, "upload_id": upload.upload_id}
+        return {**where, "upload_id": begun.upload_id}
+
+    async def _abort(self, whole: Mapping[str, str]) -> None:
+        await self.client.abort_multipart_upload(oss.AbortMultipartUploadRequest(**whole))
 
     async def _put_part(self, whole: Mapping[str, str], number: int, data: bytes) -> oss.UploadPart:
         part = oss.UploadPartRequest(**whole, part_number=number, **await _body(data))

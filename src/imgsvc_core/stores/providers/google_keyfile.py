@@ -29,6 +29,7 @@ from imgsvc_core.stores.failures import guarded
 from imgsvc_core.stores.providers.answers import TIMEOUT, Refusal, json_object, renewing, translated, words
 from imgsvc_core.stores.providers.digest import md5
 from imgsvc_core.stores.providers.filesystem import Unconfigured
+from imgsvc_core.stores.providers.lookups import connector
 from imgsvc_core.stores.providers.tokens import Tokens, lifetime, readable
 from imgsvc_core.stores.providers.traffic import Body, traffic
 from imgsvc_core.stores.sessions import MOST_KEY_CHARACTERS, Access, Keyfile
@@ -93,7 +94,7 @@ class BucketFileSystem(Unconfigured, GCSFileSystem):  # type: ignore[misc]
     """gcsfs, with tokens that are asked for beside the event loop, and with the codes of refusals."""
 
     def __init__(self, tokens: Tokens[str], address: str, tracing: aiohttp.TraceConfig) -> None:
-        session = {"timeout": TIMEOUT, "trace_configs": [tracing]}
+        session = {"timeout": TIMEOUT, "connector": connector(), "trace_configs": [tracing]}
         super().__init__(asynchronous=True, token="anon", endpoint_url=address, session_kwargs=session)
         self.tokens = tokens
 
@@ -209,7 +210,7 @@ class ServiceAccount:
         except ValueError:
             raise _no_account() from None
         async with (
-            aiohttp.ClientSession(timeout=TIMEOUT, trace_configs=[tracing]) as http,
+            aiohttp.ClientSession(timeout=TIMEOUT, connector=connector(), trace_configs=[tracing]) as http,
             http.post(f"{self.address}/token", data=form, allow_redirects=False) as response,
         ):
             answer = await json_object(response)

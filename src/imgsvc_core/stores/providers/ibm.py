@@ -11,6 +11,7 @@ from imgsvc_core.stores.declarations import Ibm
 from imgsvc_core.stores.failures import answered, guarded
 from imgsvc_core.stores.providers import s3
 from imgsvc_core.stores.providers.answers import json_object, translated, words
+from imgsvc_core.stores.providers.lookups import connector
 from imgsvc_core.stores.providers.tokens import Tokens, lifetime, readable
 from imgsvc_core.stores.providers.traffic import traffic
 from imgsvc_core.stores.sessions import Access, unavailable
@@ -44,7 +45,7 @@ async def _token(spec: Ibm, address: str, tracing: aiohttp.TraceConfig) -> tuple
 async def _asked(spec: Ibm, address: str, tracing: aiohttp.TraceConfig) -> tuple[int, dict[str, Any]]:
     form = {"grant_type": _GRANT, "apikey": spec.key}
     async with (
-        aiohttp.ClientSession(timeout=_TIMEOUT, trace_configs=[tracing]) as http,
+        aiohttp.ClientSession(timeout=_TIMEOUT, connector=connector(), trace_configs=[tracing]) as http,
         http.post(f"{address}/identity/token", data=form, allow_redirects=False) as response,
     ):
         return response.status, await json_object(response)

@@ -23,6 +23,7 @@ from imgsvc_core.errors import TargetError
 from imgsvc_core.stores.declarations import Microsoft, StoreSpec
 from imgsvc_core.stores.failures import answered, connection_failed, guarded
 from imgsvc_core.stores.providers.filesystem import Unconfigured
+from imgsvc_core.stores.providers.lookups import connector
 from imgsvc_core.stores.providers.parts import fits_whole, in_parts
 from imgsvc_core.stores.providers.traffic import Body, traffic
 from imgsvc_core.stores.sessions import Access
@@ -42,7 +43,10 @@ async def connect(access: Access) -> MicrosoftSession:
     assert isinstance(spec, Microsoft)
     await access.turn()
     session = aiohttp.ClientSession(
-        cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, trace_configs=[traffic(access.turn)]
+        connector=connector(),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        trace_configs=[traffic(access.turn)],
     )
     client = BlobServiceClient(
         access.endpoint("microsoft", f"https://{spec.account}.blob.core.windows.net"),

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
 _T = TypeVar("_T")
 _AT_ONCE = 4
+_ABORT_SECONDS = 5
+_LAST_SECONDS = 1
+"""For an abort when the time for the write is up, or it was given up."""
 
 
 def fits_whole(data: bytes, part_bytes: int) -> bool:
@@ -42,3 +46,19 @@ async def in_parts(
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
+
+
+@contextlib.asynccontextmanager
+async def upload(
+    begin: Coroutine[Any, Any, _T], abort: Callable[[_T], Awaitable[object]]
+) -> AsyncIterator[_T]:
+    """An upload in parts, as ``begin`` gives it; where the block fails, it is taken back by ``abort``."""
+    begun = asyncio.create_task(begin)
+    try:
+        yield await asyncio.shield(begun)
+    except BaseException as error:
+        given_up = isinstance(error, asyncio.CancelledError)
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(_LAST_SECONDS if given_up else _ABORT_SECONDS):
+                await abort(await begun)
+        raise

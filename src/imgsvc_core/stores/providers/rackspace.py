@@ -21,6 +21,7 @@ from imgsvc_core.stores.failures import guarded
 from imgsvc_core.stores.providers.answers import TIMEOUT, Refusal, json_object, renewing, translated, words
 from imgsvc_core.stores.providers.digest import md5
 from imgsvc_core.stores.providers.filesystem import Unconfigured
+from imgsvc_core.stores.providers.lookups import connector
 from imgsvc_core.stores.providers.tokens import Tokens, readable
 from imgsvc_core.stores.providers.traffic import Body, traffic
 from imgsvc_core.stores.sessions import Access
@@ -34,7 +35,7 @@ async def connect(access: Access) -> RackspaceSession:
     """A session with a first token."""
     spec = access.spec
     assert isinstance(spec, Rackspace)
-    http = aiohttp.ClientSession(timeout=TIMEOUT, trace_configs=[traffic(access.turn)])
+    http = aiohttp.ClientSession(timeout=TIMEOUT, connector=connector(), trace_configs=[traffic(access.turn)])
     replaced = "rackspace" in access.endpoints
     identity = Identity(http, spec, access.endpoint("rackspace", _IDENTITY), replaced)
     tokens = Tokens(identity.token, text=lambda token: token.id)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import os
 import re
@@ -25,12 +24,12 @@ from imgsvc_core.errors import TargetError
 from imgsvc_core.stores.declarations import StoreSpec
 from imgsvc_core.stores.failures import answered, connection_failed, first_cause, guarded
 from imgsvc_core.stores.providers.filesystem import Unconfigured
-from imgsvc_core.stores.providers.parts import fits_whole, in_parts
+from imgsvc_core.stores.providers.lookups import Lookups
+from imgsvc_core.stores.providers.parts import fits_whole, in_parts, upload
 from imgsvc_core.stores.providers.tokens import Tokens
 from imgsvc_core.stores.providers.traffic import traffic
 from imgsvc_core.stores.sessions import Access, unavailable
 
-_ABORT_SECONDS = 5
 _NO_FILE = (None, None, os.devnull, None)
 _ALONE = {
     name: (None, None, default, convert)
@@ -76,20 +75,16 @@ class S3Session:
         if fits_whole(data, part_bytes):
             await self._call("put_object", **where, Body=data, **how)
             return
-        begun = asyncio.create_task(self._begin(where, how))
-        try:
-            whole = await asyncio.shield(begun)
+        async with upload(self._begin(where, how), self._abort) as whole:
             parts = await in_parts(data, part_bytes, functools.partial(self._put_part, whole), self.turn)
             await self._call("complete_multipart_upload", **whole, MultipartUpload={"Parts": parts})
-        except BaseException:
-            with contextlib.suppress(Exception):
-                async with asyncio.timeout(_ABORT_SECONDS):
-                    await self._call("abort_multipart_upload", **await begun)
-            raise
 
     async def _begin(self, where: Mapping[str, str], how: Mapping[str, Any]) -> dict[str, str]:
-        upload = await self._call("create_multipart_upload", **where, **how)
-        return {**where, "UploadId": _told(upload, "UploadId")}
+        begun = await self._call("create_multipart_upload", **where, **how)
+        return {**where, "UploadId": _told(begun, "UploadId")}
+
+    async def _abort(self, whole: Mapping[str, str]) -> None:
+        await self._call("abort_multipart_upload", **whole)
 
     async def _put_part(self, where: Mapping[str, str], number: int, data: bytes) -> dict[str, Any]:
         answer = await self._call("upload_part", **where, PartNumber=number, Body=data)
@@ -119,6 +114,7 @@ async def connect(
         "connect_timeout": 5,
         "read_timeout": 30,
         "max_pool_connections": 64,
+        "connector_args": {"resolver": Lookups()},
         "retries": {"total_max_attempts": 1, "mode": "standard"},
         "request_checksum_calculation": "when_required",
         "response_checksum_validation": "when_required",
