@@ -14,10 +14,12 @@ from imgsvc_core.batch.cluster_worker import difference, facts, run_alike
 from imgsvc_core.batch.events import Event
 from imgsvc_core.batch.places import readable
 from imgsvc_core.batch.reasons import reason_of
-from imgsvc_core.batch.work import Job, Task
+from imgsvc_core.batch.work import Job, Task, inputs_per_task
 from imgsvc_core.errors import MissingDependency, SourceUnreachable, UnsupportedOperation, WorkerDied
 
 _TASKS_IN_FLIGHT = 200
+_TASK_SECONDS = 2.0
+_MOST_INPUTS = 100
 _PATIENCE_SECONDS = 10
 _TICK_SECONDS = 5.0
 
@@ -26,7 +28,7 @@ WITHOUT_WORKERS_SECONDS = 300.0
 
 
 class ClusterHands:
-    """Tasks of about a hundred inputs; Dask gives those of a lost worker to another.
+    """Tasks of a hundred inputs, or as many as take seconds; Dask gives those of a lost worker to another.
 
     Raises:
         MissingDependency: Dask is not installed.
@@ -34,7 +36,6 @@ class ClusterHands:
         UnsupportedOperation: a worker has another version, lacks formats, or has nothing of this library.
     """
 
-    chunk = 100
     culprit = False  # Dask blames all tasks of a worker that died
 
     def __init__(self, job: Job, address: str) -> None:
@@ -59,14 +60,19 @@ class ClusterHands:
         self._unanswered: set[Future[list[Event]]] = set()
         self._closing = threading.Event()
         threading.Thread(target=self._await_workers, name="imgsvc-cluster", daemon=True).start()
-        self.in_flight = _TASKS_IN_FLIGHT * self.chunk
+        self.chunk = 2 * job.at_once
         self.parallel = 2 * sum(self._client.nthreads().values())  # one waits while one is done
+
+    @property
+    def in_flight(self) -> int:
+        """Enough tasks for many workers."""
+        return _TASKS_IN_FLIGHT * self.chunk
 
     def submit(self, tasks: tuple[Task, ...]) -> Future[list[Event]]:
         """Work on some inputs."""
         answer: Future[list[Event]] = Future()
         self._unanswered.add(answer)
-        answer.add_done_callback(self._unanswered.discard)
+        answer.add_done_callback(self._settle)
         running = self._client.submit(run_alike, self._job, tasks, facts(), pure=False)
         self._client.loop.add_callback(_pass_on, running, answer, self._client)
         return answer
@@ -80,6 +86,12 @@ class ClusterHands:
         """The same, now; what is under way is given up."""
         self._closing.set()
         self._client.close(timeout=1)
+
+    def _settle(self, answer: Future[list[Event]]) -> None:
+        self._unanswered.discard(answer)
+        if answer.cancelled() or answer.exception() is not None or not (events := answer.result()):
+            return
+        self.chunk = inputs_per_task(self._job, events, seconds=_TASK_SECONDS, most=_MOST_INPUTS)
 
     def _await_workers(self) -> None:
         """Give up where all workers went, and none has come for long."""

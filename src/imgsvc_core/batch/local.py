@@ -6,7 +6,7 @@ import logging
 from concurrent.futures import Future
 
 from imgsvc_core.batch.events import Event
-from imgsvc_core.batch.work import Job, Task, patience, run_tasks
+from imgsvc_core.batch.work import Job, Task, inputs_per_task, patience, run_tasks
 from imgsvc_core.workers import WorkerPool
 
 MEMORY_BYTES = 4 * 2**30
@@ -68,7 +68,4 @@ class LocalHands:
         """How many inputs a process does in the time that a task should take."""
         if answer.cancelled() or answer.exception() is not None:
             return
-        events = answer.result()
-        seconds = sum(event.seconds for event in events) / self._job.at_once / len(events)
-        wanted = min(_MOST_INPUTS, int(_TASK_SECONDS / seconds)) if seconds else _MOST_INPUTS
-        self.chunk = max(2 * self._job.at_once, wanted)
+        self.chunk = inputs_per_task(self._job, answer.result(), seconds=_TASK_SECONDS, most=_MOST_INPUTS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 
@@ -84,6 +84,13 @@ def patience(job: Job, inputs: int) -> float | None:
 def computing_seconds(job: Job) -> float | None:
     """After how many seconds a picture that is computed hangs."""
     return None if job.limits.seconds is None else job.limits.seconds * len(job.variants) + _GRACE_SECONDS
+
+
+def inputs_per_task(job: Job, events: Sequence[Event], *, seconds: float, most: int) -> int:
+    """How many inputs a worker that did some does in the time that a task should take."""
+    needed = sum(event.seconds for event in events) / job.at_once
+    wanted = int(seconds * len(events) / needed) if needed else most
+    return max(2 * job.at_once, min(most, wanted))
 
 
 def run_tasks(job: Job, tasks: tuple[Task, ...]) -> list[Event]:
