@@ -75,14 +75,15 @@ def test_a_place_is_known_by_all_its_names(tmp_path: Path) -> None:
     source.mkdir()
     (tmp_path / "link").symlink_to(source)
     (tmp_path / "around").symlink_to(tmp_path)
-    for one, other in [
+    names: list[tuple[Path | str, Path | str]] = [
         ("memory://named", "memory:///named"),
         ("simplecache::memory://named/*.png", "memory://named/"),
         (source, tmp_path / "link"),
         (f"{tmp_path}/around/*.png", tmp_path),
         (f"{tmp_path}/*.png", f"{tmp_path}/./"),
         (source, f"local://{source}"),
-    ]:
+    ]
+    for one, other in names:
         with pytest.raises(SpecError, match="another folder than the source"):
             go(one, other, tmp_path)
 
