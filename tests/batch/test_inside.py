@@ -12,7 +12,9 @@ import pytest
 
 from imgsvc_core import batch
 from imgsvc_core.batch import Event, work
+from imgsvc_core.batch.journal import Journal
 from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.errors import TargetError
 from tests.batch.pictures import SPEC
 from tests.support import encoded
 
@@ -56,3 +58,28 @@ def test_an_interrupt_waits_for_no_picture_and_forgets_none(
     assert len(fs.find(target)) == QUICK
     again = batch.run(source, target, {"": SPEC}, workers=2, manifest=manifest, resume=True)
     assert (again.done, again.failed) == (1, 0)
+
+
+def test_an_interrupt_ends_the_telling_of_what_no_manifest_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk is full, and millions of inputs may be told to have failed for that."""
+    source = f"memory://{tmp_path.name}/in"
+    for number in range(20):
+        fsspec.filesystem("memory").pipe_file(f"{source}/{number}.jpg", encoded.jpeg().data)
+
+    def full(*_: object, **__: object) -> None:
+        raise TargetError("Manifest cannot be written: database or disk is full.")
+
+    told: list[Event] = []
+
+    def interrupt(event: Event) -> None:
+        told.append(event)
+        if len(told) == 5:
+            signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "waiting", full)
+        summary = batch.run(source, tmp_path / "out", {"": SPEC}, workers=1, on_event=interrupt)
+    assert (summary.interrupted, summary.failed, len(told)) == (True, 5, 5)
+    assert batch.run(source, tmp_path / "out", {"": SPEC}, workers=1, resume=True).done == 20

@@ -114,17 +114,18 @@ class _Run:
         self._suspects: deque[Task] = deque()
         self._full = ""  # why the manifest can take nothing more
         self._alone: Task | None = None
+        self._stop = threading.Event()
 
     def go(self, *, resume: bool, retry: bool) -> Summary:
         hands = self._batch.hands(self._job)
         interrupted = ended = False
         try:
             clear_unfinished(self._batch.target, self._job.token, claims=False)
-            with interrupts() as stop:
+            with interrupts() as self._stop:
                 self._journal = self._begin(resume=resume, retry=retry)
-                while not stop.is_set() and self._step(hands):
+                while not self._stop.is_set() and self._step(hands):
                     self._on_progress(self._progress())
-                interrupted = stop.is_set()
+                interrupted = self._stop.is_set()
                 if interrupted:
                     self._finish_some(hands)
                 else:
@@ -219,6 +220,8 @@ class _Run:
 
     def _tell_without_note(self, items: Iterable[Input]) -> None:
         for item in items:
+            if self._stop.is_set():
+                return
             if self._journal.is_settled(item, self._settled):
                 self._skipped += 1
                 continue
