@@ -161,7 +161,7 @@ async def listing_ms(client: aiohttp.ClientSession, there: Endpoint, database: P
     await there.wait_for(id_)
     while (await _record(client, id_))["status"] != "delivered":
         await asyncio.sleep(0.05)
-    await asyncio.to_thread(_copy_records, database, id_, count)
+    await asyncio.to_thread(_copy_records, database, id_, count, _MIXED)
     medians = []
     queries: list[dict[str, str]] = [
         {"limit": "100"},
@@ -188,14 +188,15 @@ async def _record(client: aiohttp.ClientSession, id_: str) -> dict[str, Any]:
         return found
 
 
-def _copy_records(database: Path, id_: str, count: int) -> None:
-    """Copies of a record with other ids, each accepted a second before the last."""
+def _copy_records(database: Path, id_: str, count: int, status: str = "status") -> None:
+    """Copies of a record with other ids and a status of SQL, each accepted a second before the last."""
     with contextlib.closing(sqlite3.connect(database, timeout=60)) as db, db:
         names = [row[1] for row in db.execute("PRAGMA table_info(webhooks)")]
         values = ", ".join(
             f"'{id_[:8]}-' || n" if name == "id"
             else "strftime('%Y-%m-%d %H:%M:%f', created_at, '-' || (n % 5000000) || ' seconds')"
             if name == "created_at"
+            else status if name == "status"
             else name
             for name in names
         )  # fmt: skip
@@ -219,6 +220,7 @@ def _copy_waiting(database: Path, id_: str, count: int) -> None:
         assert db.execute("SELECT changes()").fetchone() == (count,)
 
 
+_MIXED = "CASE n % 20 WHEN 0 THEN 'failed' WHEN 1 THEN 'scheduled' ELSE 'delivered' END"
 _COPY = (
     "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?) "
     "INSERT INTO {table} ({names}) SELECT {values} FROM {table}, numbers WHERE {key} = ?"

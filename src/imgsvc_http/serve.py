@@ -7,9 +7,10 @@ import contextlib
 import gc
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import attrs
 from aiohttp import web
@@ -64,9 +65,10 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
     tls = tls_context(settings.server)
     app = create_app(settings)
     runner = web.AppRunner(app, shutdown_timeout=LAST_SECONDS)
-    await runner.setup()
     told = _when_told_to_end()
     try:
+        if not await _unless_told(runner.setup(), told):
+            return
         limiter = app[SERVICES].limiter
         server = settings.server
         listener = Listener(
@@ -94,6 +96,7 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
         await listener.finish(settings.server.shutdown_seconds)
     finally:
         await runner.cleanup()
+        listening.close()
 
 
 def event_loop() -> asyncio.AbstractEventLoop:
@@ -144,6 +147,21 @@ def _quoted(path: Path) -> str:
     import shlex
 
     return shlex.quote(str(path.absolute()))
+
+
+async def _unless_told(starting: Coroutine[Any, Any, None], told: asyncio.Semaphore) -> bool:
+    """Whether a start came to its end; it is given up as soon as the process is told to end."""
+    start, end = asyncio.create_task(starting), asyncio.create_task(told.acquire())
+    try:
+        await asyncio.wait([start, end], return_when=asyncio.FIRST_COMPLETED)
+        if start.done():
+            await start
+            return not end.done()
+        return False
+    finally:
+        for task in (start, end):
+            task.cancel()
+        await asyncio.wait([start, end])
 
 
 async def _drain(seconds: float, told: asyncio.Semaphore) -> None:

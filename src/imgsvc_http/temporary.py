@@ -118,7 +118,10 @@ class TemporaryStorage:
 
     def _sweep(self, now: datetime) -> int:
         fs, root = self._open()
-        names = [str(path).rpartition("/")[2] for path in fs.ls(root, detail=False)]
+        try:
+            names = [str(path).rpartition("/")[2] for path in fs.ls(root, detail=False)]
+        except FileNotFoundError:  # buckets have no empty folders
+            return 0
         swept, failures = 0, []
         for name in names:
             if _has_expired(name, now):

@@ -164,3 +164,20 @@ async def test_a_body_that_comes_too_late_is_told_so(tmp_path: Path) -> None:
         dripping.cancel()
         writer.close()
         assert service.leftovers() == []
+
+
+@pytest.mark.parametrize("seconds", [0, 0.5, 1])
+async def test_a_start_may_be_ended_while_things_are_opened(seconds: float, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    process = start(state)
+    try:
+        async with asyncio.timeout(30):
+            while not list(state.glob("*.db")):
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(seconds)
+        process.send_signal(signal.SIGTERM)
+        assert await asyncio.to_thread(process.wait, 30) == 0
+    finally:
+        process.kill()
+        process.communicate()
+    assert "Traceback" not in (tmp_path / "state.log").read_text()

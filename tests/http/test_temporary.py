@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from imgsvc_core.codecs.table import FORMATS
 from imgsvc_http.refusals import Refusal
 from imgsvc_http.temporary import TemporaryStorage, expiry_of, serve
+from imgsvc_http.webhooks.sources import PendingSources
 from tests.stores.s3_server import BUCKET, s3_server
 
 pytestmark = pytest.mark.asyncio
@@ -217,3 +218,12 @@ async def test_a_deleted_picture_is_unknown(storage: TemporaryStorage) -> None:
 async def test_no_text_breaks_the_reading_of_names(name: str) -> None:
     found = expiry_of(name)
     assert found is None or found.tzinfo is not None
+
+
+async def test_a_folder_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
+    """Buckets have no empty ones."""
+    folder = tmp_path / "folder"
+    storage, sources = TemporaryStorage(folder.as_uri(), 3600), PendingSources(folder.as_uri())
+    assert (await storage.sweep(NOW), await sources.kept_before(NOW)) == (0, {})
+    folder.rmdir()
+    assert (await storage.sweep(NOW), await sources.kept_before(NOW)) == (0, {})

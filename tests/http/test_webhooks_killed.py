@@ -159,7 +159,7 @@ async def test_work_that_is_done_again_after_it_has_led_further_does_nothing(tmp
         async with service.client() as client:
             reply = await upload(client, encoded.jpeg().data, {"webhook": {"url": f"{receiver.url}/"}})
             id_ = reply.json["id"]
-            while (await call(client, "GET", f"/1.0/webhooks/{id_}")).json["webhook"]["code"] != 500:
+            while (await records(client))[id_]["status"] != "scheduled":
                 await asyncio.sleep(0.02)
         await kill(service)
         with contextlib.closing(sqlite3.connect(next(state.glob("*.db")), timeout=30)) as db, db:

@@ -19,7 +19,7 @@ from imgsvc_http.webhooks.records import STATUSES, Record
 
 _USUAL, _MOST = 50, 100
 _MOST_OFFSET = 10**9
-_DAY = re.compile(r"\d{4}-?\d\d-?\d\d|\d{4}-?W\d\d(-?\d)?")
+_DAY = re.compile(r"\d{4}-?\d\d-?\d\d")
 
 
 async def list_some(request: web.Request) -> web.StreamResponse:
@@ -78,6 +78,9 @@ def _query(request: web.Request) -> dict[str, Any]:
 
 
 def _moment(text: str) -> datetime | None:
+    """A moment; nothing for weeks and their days, whose beginning or end is not what one might think."""
+    if "W" in text:
+        return None
     try:
         moment = datetime.fromisoformat(text.replace(" ", "+"))
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -175,7 +175,7 @@ class WebhookRow(Base):
     id: Mapped[str] = _id()
     account_id: Mapped[str] = mapped_column(ForeignKey("accounts.id", ondelete="CASCADE"))
     status: Mapped[str] = mapped_column(String(16))
-    code: Mapped[int]  # what the endpoint answered, 0 before
+    code: Mapped[int]  # what the endpoint answered at last, 0 before
     request: Mapped[bytes]  # encrypted with the master key, as it may hold credentials
     payload: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     due_at: Mapped[datetime | None]

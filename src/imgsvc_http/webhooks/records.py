@@ -34,7 +34,7 @@ Enqueue = Callable[[Connection], None]
 
 @attrs.frozen(kw_only=True)
 class Record:
-    """A request as its account sees it; ``code`` is the status that the endpoint answered."""
+    """A request as its account sees it; ``code`` is the endpoint's last answer, 0 until then."""
 
     id: str
     status: str

@@ -165,7 +165,6 @@ class Webhooks:
                 enqueue=self.engine.enqueue(DELIVER, id_, attempt=attempt + 1, delay=wait),
                 status="scheduled",
                 attempt=attempt + 1,
-                code=outcome.code,
                 due_at=records.due(now(), wait),
             )
         else:

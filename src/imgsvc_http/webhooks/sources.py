@@ -64,7 +64,10 @@ class PendingSources:
 
     def _older(self, second: int) -> dict[str, str]:
         fs, root = self._open()
-        names = (str(path).rpartition("/")[2] for path in fs.ls(root, detail=False))
+        try:
+            names = [str(path).rpartition("/")[2] for path in fs.ls(root, detail=False)]
+        except FileNotFoundError:  # buckets have no empty folders
+            return {}
         parts = ((name, *name.split("-", 1)) for name in names if _NAME.fullmatch(name))
         return {request_id: name for name, kept, request_id in parts if int(kept) < second}
 
