@@ -68,6 +68,7 @@ async def test_a_master_key_that_is_gone_may_come_back(tmp_path: Path) -> None:
         found = await settled(service, 60)
         await end(service)
     assert {key: record["status"] for key, record in found.items()} == {id_: "delivered"}
+    assert "Traceback" not in log.read_text()
 
 
 async def test_nodes_get_a_new_master_key_one_after_the_other(tmp_path: Path) -> None:
