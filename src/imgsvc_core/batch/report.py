@@ -32,7 +32,7 @@ td, th { text-align: left; padding: .4rem .8rem .4rem 0;
 .pictures { display: grid; gap: 1.5rem;
  grid-template-columns: repeat(auto-fill, minmax(min(30rem, 100%), 1fr)); }
 figure { margin: 0; min-width: 0; padding: 1rem; border: 1px solid #8884; border-radius: .5rem; }
-figure > div { display: flex; gap: 1rem; align-items: end; overflow-x: auto; }
+figure > div { display: flex; flex-wrap: wrap; gap: 1rem; align-items: end; }
 figure span { display: block; font-size: .8rem; opacity: .8; }
 img { max-width: 9rem; max-height: 9rem;
  background: repeating-conic-gradient(#ccc 0 25%, #fff 0 50%) 0 0/16px 16px; }
