@@ -37,6 +37,40 @@ def test_tokens_that_servers_repeat_are_not_shown(server: Failing, put: Put) -> 
         assert "token-canary" not in f"{caught.value} {caught.value.code} {caught.value.__cause__!r}"
 
 
+@pytest.mark.parametrize("provider", ["google", "rackspace", "ibm"], indirect=True)
+def test_tokens_that_servers_repeat_are_in_no_log(
+    server: Failing, put: Put, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    server.token = "ya29.token-canary"
+    xml = f"<Error><Code>{server.token}</Code><Message>{server.token}</Message></Error>"
+    answer = web.Response(status=403, text=xml, content_type="application/xml")
+    server.answer = lambda _: copy(answer, headers={"X-Reason": f"no {server.token}"})
+    with pytest.raises(errors.StoreRefused):
+        put(server.url)
+    records = [f"{record.msg} {record.args} {record.exc_info}" for record in caplog.records]
+    assert not [text for text in (caplog.text, *records) if "token-canary" in text]
+
+
+def test_what_is_exchanged_for_a_token_is_not_shown_where_the_server_repeats_it(
+    server: Failing, keyfile: dict[str, str]
+) -> None:
+    assertions = []
+
+    async def repeat(request: web.Request) -> web.Response:
+        said = await request.text()
+        assertions.append((await request.post())["assertion"])
+        return web.json_response({"error": "invalid_grant", "error_description": said}, status=400)
+
+    with (
+        serving(lambda app: app.router.add_post("/token", repeat)) as url,
+        pytest.raises(errors.StoreRefused, match="invalid_grant") as caught,
+    ):
+        write("google", url, keyfile)
+    shown = "".join(traceback.format_exception(caught.value)) + caught.value.code
+    assert not [text for text in assertions if str(text) in shown]
+
+
 @pytest.mark.parametrize("provider", [*SPECS, "aws"], indirect=True)
 def test_no_error_holds_a_request(server: Failing, provider: str, keyfile: dict[str, str]) -> None:
     """Those of clients do, with the credentials in its headers."""

@@ -73,6 +73,17 @@ def test_token_servers_fail_like_others(
 
 
 @pytest.mark.parametrize("provider", ["google", "rackspace", "ibm"], indirect=True)
+def test_a_token_that_is_withdrawn_is_replaced_once(server: Failing, put: Put) -> None:
+    server.answer = lambda number: web.Response(status=401 if number == 1 else 201)
+    assert put(server.url).endswith("/cat.webp")
+    assert len([asked for asked in server.requests if asked.split()[1].endswith(TOKENS)]) == 2
+    server.answer = lambda _: web.Response(status=401)
+    with pytest.raises(errors.StoreRefused, match="401"):
+        put(server.url)
+    assert len(server.bodies) == 2 + 2
+
+
+@pytest.mark.parametrize("provider", ["google", "rackspace", "ibm"], indirect=True)
 def test_who_waits_for_one_token_shares_what_comes_of_it(
     server: Failing, provider: str, keyfile: dict[str, str]
 ) -> None:

@@ -116,7 +116,12 @@ def unavailable(spec: StoreSpec, reason: object) -> StoreUnavailable:
 
 def redacted(spec: StoreSpec, text: str, tokens: Iterable[str] = ()) -> str:
     """A text in which nothing secret is left, in any of the ways that clients write it."""
-    for secret in filter(lambda secret: len(secret) >= _SHORTEST_SECRET, (*spec.secrets(), *tokens)):
+    return hidden(text, (*spec.secrets(), *tokens))
+
+
+def hidden(text: str, secrets: Iterable[str]) -> str:
+    """A text with stars in the place of secrets."""
+    for secret in filter(lambda secret: len(secret) >= _SHORTEST_SECRET, secrets):
         in_json = json.dumps(secret)[1:-1]
         for written in (secret, in_json, quote(secret, safe=""), quote_plus(secret), quote(secret)):
             text = text.replace(written, "***")

@@ -74,11 +74,16 @@ def endpoints(provider: str, url: str) -> dict[str, str]:
     return dict.fromkeys((provider, f"{provider}_token"), url)
 
 
-def copy(answer: web.Response, status: int | None = None) -> web.Response:
-    headers = {name: text for name, text in answer.headers.items() if name.startswith("Content-")}
-    headers.pop("Content-Length", None)
+def copy(
+    answer: web.Response, status: int | None = None, headers: dict[str, str] | None = None
+) -> web.Response:
+    kept = {name: text for name, text in answer.headers.items() if name.startswith("Content-")}
+    kept.pop("Content-Length", None)
     return web.Response(
-        status=status or answer.status, reason=answer.reason, body=answer.body, headers=headers
+        status=status or answer.status,
+        reason=answer.reason,
+        body=answer.body,
+        headers={**kept, **(headers or {})},
     )
 
 

@@ -49,13 +49,22 @@ def words(said: object, otherwise: object) -> str:
     return str(said if said and isinstance(said, str | int) else otherwise)
 
 
-async def renewing(tokens: Tokens[Any], call: Callable[[], Awaitable[_T]]) -> _T:
+def unauthorized(error: Exception) -> bool:
+    """Whether an answer refuses a token."""
+    return isinstance(error, Refusal) and error.status == HTTPStatus.UNAUTHORIZED
+
+
+async def renewing(
+    tokens: Tokens[Any],
+    call: Callable[[], Awaitable[_T]],
+    withdrawn: Callable[[Exception], bool] = unauthorized,
+) -> _T:
     """The result of a call; a token that was withdrawn before its time is replaced, once."""
     token = await tokens.current()
     try:
         return await call()
-    except Refusal as refusal:
-        if refusal.status != HTTPStatus.UNAUTHORIZED:
+    except Exception as error:
+        if not withdrawn(error):
             raise
     tokens.forget(token)
     return await call()

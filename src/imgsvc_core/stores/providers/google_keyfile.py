@@ -32,7 +32,7 @@ from imgsvc_core.stores.providers.filesystem import Unconfigured
 from imgsvc_core.stores.providers.lookups import connector
 from imgsvc_core.stores.providers.tokens import Tokens, lifetime, readable
 from imgsvc_core.stores.providers.traffic import Body, traffic
-from imgsvc_core.stores.sessions import MOST_KEY_CHARACTERS, Access, Keyfile
+from imgsvc_core.stores.sessions import MOST_KEY_CHARACTERS, Access, Keyfile, hidden
 
 _TOKENS = "https://oauth2.googleapis.com"
 _GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -206,9 +206,10 @@ class ServiceAccount:
             "exp": now + _LIFE_SECONDS,
         }
         try:
-            form = {"grant_type": _GRANT, "assertion": jwt.encode(self.signer, claims).decode()}
+            assertion = jwt.encode(self.signer, claims).decode()
         except ValueError:
             raise _no_account() from None
+        form = {"grant_type": _GRANT, "assertion": assertion}
         async with (
             aiohttp.ClientSession(timeout=TIMEOUT, connector=connector(), trace_configs=[tracing]) as http,
             http.post(f"{self.address}/token", data=form, allow_redirects=False) as response,
@@ -218,7 +219,7 @@ class ServiceAccount:
         if response.status != 200 or token is None:
             code = words(answer.get("error"), response.status)
             message = words(answer.get("error_description"), "the keyfile gives no token that can be read")
-            raise Refusal(response.status, code, message)
+            raise Refusal(response.status, hidden(code, [assertion]), hidden(message, [assertion]))
         return token, lifetime(answer.get("expires_in"))
 
 

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -15,6 +16,7 @@ from urllib.parse import quote, urlencode
 import aiohttp
 import attrs
 import s3fs
+from aiobotocore.awsrequest import AioAWSResponse
 from aiobotocore.httpsession import AIOHTTPSession
 from aiobotocore.session import AioSession
 from botocore.configprovider import BOTOCORE_DEFAUT_SESSION_VARIABLES
@@ -23,12 +25,13 @@ from botocore.exceptions import ClientError
 from imgsvc_core.errors import TargetError
 from imgsvc_core.stores.declarations import StoreSpec
 from imgsvc_core.stores.failures import answered, connection_failed, first_cause, guarded
+from imgsvc_core.stores.providers.answers import renewing
 from imgsvc_core.stores.providers.filesystem import Unconfigured
 from imgsvc_core.stores.providers.lookups import Lookups
 from imgsvc_core.stores.providers.parts import fits_whole, in_parts, upload
 from imgsvc_core.stores.providers.tokens import Tokens
 from imgsvc_core.stores.providers.traffic import traffic
-from imgsvc_core.stores.sessions import Access, unavailable
+from imgsvc_core.stores.sessions import Access, hidden, unavailable
 
 _NO_FILE = (None, None, os.devnull, None)
 _ALONE = {
@@ -55,8 +58,12 @@ class S3Session:
 
     async def write(self, spec: StoreSpec, name: str, data: bytes, content_type: str) -> str:
         bucket: str = getattr(spec, "bucket")  # noqa: B009 (each store that speaks S3 has one)
-        put = self._put(spec, {"Bucket": bucket, "Key": name}, data, content_type)
-        await guarded(spec, put, _translated, self.tokens.secrets if self.tokens else tuple)
+        put = functools.partial(self._put, spec, {"Bucket": bucket, "Key": name}, data, content_type)
+        if self.tokens is None:
+            await guarded(spec, put(), _translated)
+        else:
+            work = renewing(self.tokens, put, _withdrawn)
+            await guarded(spec, work, _translated, self.tokens.secrets)
         return f"{self.address(bucket)}/{quote(name, safe='/~')}"
 
     def address(self, bucket: str) -> str:
@@ -158,6 +165,16 @@ class _StayingSession(AIOHTTPSession):  # type: ignore[misc]
         self._tracing = tracing
         self._tokens = tokens
 
+    async def send(self, request: Any) -> AioAWSResponse:
+        """The answer, without the token that it may repeat: botocore writes it into its log."""
+        answer = await super().send(request)
+        if self._tokens is None:
+            return answer
+        secrets = self._tokens.secrets()
+        headers = {name: hidden(text, secrets) for name, text in answer.headers.items()}
+        body = hidden((await answer.content).decode("latin-1"), secrets).encode("latin-1")
+        return AioAWSResponse(answer.url, answer.status_code, headers, _Whole(body))
+
     async def _get_session(self, proxy_url: str | None) -> Any:
         session = await super()._get_session(proxy_url)
         if self._tracing not in session.trace_configs:
@@ -170,6 +187,16 @@ class _StayingSession(AIOHTTPSession):  # type: ignore[misc]
         if self._tokens is not None:  # only here: botocore writes its requests into its log
             headers["Authorization"] = f"Bearer {await self._tokens.current()}"
         return await session.request(method, headers=headers, allow_redirects=False, **more)
+
+
+@attrs.frozen
+class _Whole:
+    """The body of an answer, which is here already."""
+
+    data: bytes
+
+    async def read(self) -> bytes:
+        return self.data
 
 
 def _stay_in_the_region(context: dict[str, Any], **more: Any) -> None:
@@ -215,11 +242,21 @@ def _warm_session() -> AioSession:
     return session
 
 
+def _withdrawn(error: Exception) -> bool:
+    answer = first_cause(error, ClientError)
+    return answer is not None and _status(answer) == HTTPStatus.UNAUTHORIZED
+
+
+def _status(answer: ClientError) -> int:
+    status: int = answer.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return status
+
+
 def _translated(spec: StoreSpec, error: BaseException) -> TargetError:
     answer = first_cause(error, ClientError)
     if answer is None:
         return connection_failed(spec, error)
-    status = answer.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    status = _status(answer)
     said = answer.response.get("Error", {})
     code, message = str(said.get("Code", status)), str(said.get("Message") or "without an explanation")
     if code in _TEMPORARY_CODES:

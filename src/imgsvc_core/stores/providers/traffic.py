@@ -10,8 +10,11 @@ import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.base_protocol import BaseProtocol
 
-MOST_ANSWER_BYTES = 2**16
+_MOST_REFUSAL_BYTES = 2**16
 """What is read of an answer that says no; codes and reasons take some hundred bytes."""
+
+_MOST_ANSWER_BYTES = 2**20
+"""What is read of others; the longest are those with a token and all addresses of an account."""
 
 _CHUNK_BYTES = 2**18
 
@@ -53,19 +56,18 @@ def traffic(turn: Callable[[], Awaitable[None]]) -> aiohttp.TraceConfig:
 async def _shorten(
     session: aiohttp.ClientSession, context: object, params: aiohttp.TraceRequestEndParams
 ) -> None:
-    """Put the beginning of an answer that says no in the place of the whole."""
+    """Put the beginning of an answer in the place of the whole."""
     answer = params.response
-    if answer.status < 300:
-        return
+    most = _MOST_ANSWER_BYTES if answer.status < 300 else _MOST_REFUSAL_BYTES
     start = bytearray()
     try:
-        while len(start) < MOST_ANSWER_BYTES and (chunk := await answer.content.read(MOST_ANSWER_BYTES)):
+        while len(start) < most and (chunk := await answer.content.read(most)):
             start += chunk
     finally:
         if not answer.content.at_eof():
             answer.close()
     loop = asyncio.get_running_loop()
-    content = aiohttp.StreamReader(BaseProtocol(loop), MOST_ANSWER_BYTES, loop=loop)
-    content.feed_data(bytes(start[:MOST_ANSWER_BYTES]))
+    content = aiohttp.StreamReader(BaseProtocol(loop), most, loop=loop)
+    content.feed_data(bytes(start[:most]))
     content.feed_eof()
     answer.content = content
