@@ -21,6 +21,7 @@ NOT_UTF8 = "b\udcff"
         ({"source": None}, "'source' parameter must be a path or a URL, got None"),
         ({"source": NOT_UTF8}, r"'source' parameter must be UTF-8.*b\\udcff"),
         ({"source": "in\0"}, "'source' parameter must be UTF-8, without NUL"),
+        ({"target": "file://"}, "'target' parameter must be a path or a URL"),
         ({"target": ""}, "'target' parameter must be a path or a URL"),
         ({"target": NOT_UTF8}, "'target' parameter must be UTF-8"),
         ({"target": "s3://"}, "'target' parameter must be the URL of a bucket"),

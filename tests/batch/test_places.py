@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from imgsvc_core.batch import Event, Summary
 from imgsvc_core.batch.places import base_of, path_from, within
 from imgsvc_core.errors import SpecError
 from tests.batch.pictures import SPEC, results
-from tests.support import encoded
+from tests.support import encoded, requires
 
 
 def go(source: Path | str, target: Path | str, folder: Path, **options: Any) -> tuple[Summary, list[str]]:
@@ -60,6 +62,33 @@ def test_results_below_their_source_are_no_inputs(source: str, target: str, tmp_
     for done in (1, 0):
         summary = go(f"{source}{tmp_path}/in", f"{target}{tmp_path}/in/out", tmp_path)[0]
         assert (summary.total, summary.done) == (1, done)
+
+
+class Asked(BaseHTTPRequestHandler):
+    """Has a picture for those who sign."""
+
+    def do_GET(self) -> None:
+        data = encoded.png().data if self.path == "/one.png?sign=1" else b""
+        self.send_response(200 if data else 404)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(data)
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_a_query_is_no_pattern(tmp_path: Path) -> None:
+    requires.module("aiohttp")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Asked) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        summary, _ = go(f"http://127.0.0.1:{server.server_port}/one.png?sign=1", tmp_path / "out", tmp_path)
+        server.shutdown()
+    assert (summary.done, results(tmp_path / "out")) == (1, ["one.webp"])
 
 
 def test_results_in_memory_may_go_above_their_source(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def _refusal(name: str, expected: str, value: object) -> SpecError:
 
 
 def _is_path(value: object) -> bool:
-    return isinstance(value, str | Path) and str(value) != ""
+    return isinstance(value, str | Path) and str(value) not in ("", "file://", "local://")
 
 
 def _place(name: str, value: str | Path) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from imgsvc_core.sources import is_url
 
 _WILDCARDS = frozenset("*?[")
+_WITH_QUERIES = "http://", "https://"
 _CACHES = frozenset({"blockcache", "cached", "filecache", "simplecache"})  # name nothing, but what is behind
 
 
@@ -36,8 +37,9 @@ def base_of(source: str) -> tuple[str, str]:
     if not is_url(source) and os.path.exists(source):  # whatever its name looks like
         return source, ""
     ahead, path, behind = _around(source)
+    wildcards = _WILDCARDS - {"?"} if ahead.endswith(_WITH_QUERIES) else _WILDCARDS
     parts = path.split("/")
-    place = next((i for i, part in enumerate(parts) if _WILDCARDS & set(part)), None)
+    place = next((i for i, part in enumerate(parts) if wildcards & set(part)), None)
     if place is None:
         return source, ""
     folder = "/".join(parts[:place]) or ("/" if path.startswith("/") else "")
