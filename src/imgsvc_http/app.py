@@ -13,7 +13,7 @@ from imgsvc_http import openapi
 from imgsvc_http.middleware import MIDDLEWARES, add_headers
 from imgsvc_http.routes import ROUTES
 from imgsvc_http.routing import Reply, Route, add_routes
-from imgsvc_http.services import SERVICES, open_services
+from imgsvc_http.services import SERVICES, open_services, sweeping
 from imgsvc_http.settings import Settings
 from imgsvc_http.webhooks.runner import WEBHOOKS
 
@@ -47,7 +47,7 @@ def create_app(settings: Settings | None = None) -> web.Application:
         from imgsvc_http.webhooks.opening import open_webhooks
 
         with _alone_in_the_process():
-            async with open_services(settings) as opened, open_webhooks(opened) as webhooks:
+            async with open_services(settings) as opened, open_webhooks(opened) as webhooks, sweeping(opened):
                 app[SERVICES], app[WEBHOOKS] = opened, webhooks
                 yield
 

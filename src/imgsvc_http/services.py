@@ -101,13 +101,21 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         if not db.is_shared:
             await idempotency.release(db)
         await workers.warm_up()
-        sweeper = asyncio.create_task(_sweep(services))
-        stack.push_async_callback(_ended, sweeper)
         yield services
 
 
+@contextlib.asynccontextmanager
+async def sweeping(services: Services) -> AsyncIterator[None]:
+    """Delete what has expired, until the block ends."""
+    sweeper = asyncio.create_task(_sweep(services))
+    try:
+        yield
+    finally:
+        sweeper.cancel()
+        await asyncio.wait([sweeper])
+
+
 async def _sweep(services: Services) -> None:
-    """Delete what has expired, for as long as the service runs."""
     chores: tuple[Callable[[], Awaitable[object]], ...] = (
         lambda: services.temporary.sweep(now()),
         lambda: idempotency.purge(services.db, now()),
@@ -119,9 +127,3 @@ async def _sweep(services: Services) -> None:
             except Exception:
                 _log.exception("Sweeping failed; it is tried again in %s seconds.", _SWEEP_SECONDS)
         await asyncio.sleep(_SWEEP_SECONDS)
-
-
-async def _ended(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task

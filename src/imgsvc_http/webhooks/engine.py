@@ -109,7 +109,10 @@ class Engine:
             "log_level": "WARNING",
             "max_executor_threads": _THREADS,
             "notification_coalesce_sec": _NOTICE_SECONDS,
+            "run_migrations": False,
         }
+        # Its indexes wait for all open transactions, among which may be some of this very loop.
+        await asyncio.to_thread(DBOS.migrate, self._url, schema=_SCHEMA)
         DBOS(config=config)
         for name, (job, _) in self._jobs.items():
             # However often its process dies: that is no reason to give work up.
