@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import threading
+
 _TRUSTED_LOADERS = (
     "VipsForeignLoadJpeg",
     "VipsForeignLoadPng",
@@ -14,8 +17,20 @@ _TRUSTED_LOADERS = (
 )
 
 
+_lock = threading.Lock()
+
+
 def guard() -> None:
-    """Remember no operations, and let no loader but those of the format table touch a file."""
+    """Remember no operations, and let no loader but those of the format table touch a file.
+
+    Once for all: threads that read pictures meanwhile would meet loaders which are blocked for a moment.
+    """
+    with _lock:
+        _guard()
+
+
+@functools.cache
+def _guard() -> None:
     import pyvips
 
     pyvips.cache_set_max(0)

@@ -211,6 +211,25 @@ def test_every_format_loads_in_the_guarded_process(tmp_path: Path) -> None:
     assert subprocess.check_output([sys.executable, "-c", script, str(table)]).startswith(b"blocked")
 
 
+def test_guarding_again_disturbs_nobody_who_reads(tmp_path: Path) -> None:
+    """As every task of a cluster does, in a process whose other threads are at work."""
+    script = (
+        "import sys, threading, pyvips\n"
+        "from imgsvc_core.libvips import guard\n"
+        "guard()\n"
+        "def again():\n    for _ in range(2000): guard()\n"
+        "threads = [threading.Thread(target=again) for _ in range(2)]\n"
+        "for thread in threads: thread.start()\n"
+        "for _ in range(500): pyvips.Image.new_from_file(sys.argv[1])\n"
+        "for thread in threads: thread.join()\n"
+        "print('read')\n"
+    )
+    picture = tmp_path / "picture.png"
+    picture.write_bytes(encoded.png().data)
+    done = subprocess.run([sys.executable, "-c", script, picture], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "read\n", done.stderr
+
+
 def _on_a_terminal(*arguments: object) -> str:
     leader, follower = pty.openpty()
     process = subprocess.Popen(
