@@ -25,7 +25,8 @@ async def _no_pause(request: web.Request) -> None:
 @contextlib.asynccontextmanager
 async def _server(pause: Pause = _no_pause) -> AsyncIterator[tuple[str, set[asyncio.BaseTransport]]]:
     """A server in this event loop, which takes everything after a pause, and the connections to it."""
-    failing, connections = Failing(), set()
+    failing = Failing()
+    connections: set[asyncio.BaseTransport] = set()
 
     async def handle(request: web.Request) -> web.Response:
         assert request.transport is not None
