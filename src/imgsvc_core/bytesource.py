@@ -66,6 +66,7 @@ class ByteSource:
 
         if self._data is not None:
             return pyvips.Source.new_from_memory(self._data)
+        assert self._path is not None
         return pyvips.Source.new_from_file(os.fsencode(self._path))
 
     def buffer(self) -> Any:
