@@ -11,18 +11,12 @@ from typing import Any
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
-from aiohttp.http_exceptions import BadHttpMethod, ContentEncodingError
+from aiohttp.http_exceptions import BadHttpMethod
 
 from imgsvc_http.answers import failure
 from imgsvc_http.middleware import sign
 from imgsvc_http.ratelimit import RateLimiter
-from imgsvc_http.refusals import (
-    Refusal,
-    method_not_allowed,
-    not_found,
-    shutting_down,
-    unsupported_encoding,
-)
+from imgsvc_http.refusals import Refusal, method_not_allowed, not_found, shutting_down
 from imgsvc_http.routes import ROUTES
 from imgsvc_http.routing import methods_at
 
@@ -46,7 +40,13 @@ class Connection(web.RequestHandler):
         self, server: web.Server, limiter: RateLimiter, *, header_seconds: float, idle_seconds: float
     ) -> None:
         loop = asyncio.get_running_loop()
-        super().__init__(server, loop=loop, access_log=_log, keepalive_timeout=idle_seconds)
+        super().__init__(
+            server,
+            loop=loop,
+            access_log=_log,
+            keepalive_timeout=idle_seconds,
+            auto_decompress=False,  # what is refused is never unpacked, the rest in steps
+        )
         self._limiter = limiter
         self._header_seconds = header_seconds
         self._unasked: asyncio.TimerHandle | None = None
@@ -122,8 +122,6 @@ class Connection(web.RequestHandler):
             _log.error("%s failed.", request_id, exc_info=exc)
             text = f"An unexpected error occurred. Report it with the id {request_id}."
             refusal = Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", text)
-        elif isinstance(exc, ContentEncodingError):
-            refusal = unsupported_encoding()
         else:
             _log.debug("%s is no valid HTTP: %s", request_id, exc)
             refusal = _unknown_method(exc) or _invalid(HTTPStatus(status))

@@ -13,7 +13,7 @@ from aiohttp import web
 from aiohttp.multipart import content_disposition_filename, parse_content_disposition
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
-from imgsvc_http.receiving import arriving, check_announced, invite, parse_json
+from imgsvc_http.receiving import arriving, check_announced, invite, parse_json, received
 from imgsvc_http.refusals import body_too_large, invalid, invalid_multipart, unsupported_media_type
 
 _KINDS = ("multipart/form-data", "multipart/mixed")
@@ -106,13 +106,9 @@ class _Place:
 async def _events(request: web.Request, limit: int) -> AsyncIterator[MultipartSegment | bytes | None]:
     """The start of each part, its bytes, and nothing at its end; whatever is wrong is one kind of error."""
     _, options = parse_options_header(request.headers.get("Content-Type", ""))
-    size = 0
     try:
         with PushMultipartParser(options.get("boundary", ""), max_segment_count=_MOST_PARTS) as parser:
-            async for chunk in request.content.iter_any():
-                size += len(chunk)
-                if size > limit:
-                    raise body_too_large("The form", limit)
+            async for chunk in received(request, limit, "The form"):
                 for event in parser.parse(chunk):
                     yield event
     except MultipartError as error:

@@ -7,7 +7,7 @@ import contextlib
 import itertools
 import json
 import secrets
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from imgsvc_http.refusals import (
     unsupported_encoding,
     unsupported_media_type,
 )
+from imgsvc_http.unpacking import PLAIN, BrokenEncoding, unpacked
 
 _QUICK_BYTES = 1 << 14  # JSON that is parsed in less than a millisecond
 _MOST_OBJECTS = 1000
@@ -62,11 +63,27 @@ async def read_body(request: web.Request, *, limit: int, seconds: float) -> byte
     await invite(request)
     body = bytearray()
     async with arriving(seconds):
-        async for chunk in request.content.iter_any():
+        async for chunk in received(request, limit, "The body"):
             body += chunk
-            if len(body) > limit:
-                raise body_too_large("The body", limit)
     return bytes(body)
+
+
+def received(request: web.Request, limit: int, what: str) -> AsyncIterator[bytes]:
+    """The bytes of a body as they come in, unpacked, and refused as soon as there are too many of them."""
+    chunks = _at_most(limit, request.content.iter_any(), what)
+    encoding = _encoding(request)
+    if encoding in PLAIN or request.content.total_compressed_bytes is not None:  # the server unpacks it
+        return chunks
+    return _at_most(limit, unpacked(chunks, encoding), what)
+
+
+async def _at_most(limit: int, chunks: AsyncIterable[bytes], what: str) -> AsyncIterator[bytes]:
+    size = 0
+    async for chunk in chunks:
+        size += len(chunk)
+        if size > limit:
+            raise body_too_large(what, limit)
+        yield chunk
 
 
 async def parse_json(body: bytes) -> Any:
@@ -108,14 +125,14 @@ async def arriving(seconds: float) -> AsyncIterator[None]:
             yield
     except TimeoutError:
         raise body_too_slow(seconds) from None
-    except (web.RequestPayloadError, ConnectionError) as error:
+    except (BrokenEncoding, web.RequestPayloadError, ConnectionError) as error:
         raise broken_body() from error
 
 
 def check_announced(request: web.Request, limit: int, what: str) -> None:
     """Refuse a body that says that it is larger than the limit, or compressed in a way that is not known."""
-    encoding = request.headers.get("Content-Encoding", "").strip().lower()
-    if encoding not in ("", "identity", *ENCODINGS):
+    encoding = _encoding(request)
+    if encoding not in (*PLAIN, *ENCODINGS):
         raise unsupported_encoding(encoding)
     if request.content_length is not None and request.content_length > limit:
         raise body_too_large(what, limit)
@@ -133,6 +150,10 @@ def waits_for_invitation(request: web.Request) -> bool:
     """Whether the client holds its body back, and has not been told to send it."""
     expects = request.headers.get("Expect", "").strip().lower() == "100-continue"
     return expects and request.version >= HttpVersion11 and INVITED not in request
+
+
+def _encoding(request: web.Request) -> str:
+    return request.headers.get("Content-Encoding", "").strip().lower()
 
 
 def _integer(digits: str) -> int:

@@ -104,13 +104,12 @@ def unsupported_media_type(expected: str, got: str) -> Refusal:
     )
 
 
-def unsupported_encoding(got: str = "") -> Refusal:
+def unsupported_encoding(got: str) -> Refusal:
     """A body that is compressed in another way."""
-    shown = f"'{got[:80]}'" if got else "another"
     return Refusal(
         HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
         "unsupported_encoding",
-        f"The Content-Encoding header must be {' or '.join(ENCODINGS)} or left out, got {shown}.",
+        f"The Content-Encoding header must be {' or '.join(ENCODINGS)} or left out, got '{got[:80]}'.",
         headers={"Accept-Encoding": ", ".join(ENCODINGS), "Connection": "close"},
     )
 

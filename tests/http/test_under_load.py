@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import itertools
 import signal
 import socket
@@ -54,6 +55,8 @@ class Watched:
     """A service that watches its own loop."""
 
     client: aiohttp.ClientSession
+    port: int
+    tls: ssl.SSLContext
     process: asyncio.subprocess.Process
 
     def hold_up(self, how: str) -> None:
@@ -82,7 +85,7 @@ async def watched(tmp_path_factory: pytest.TempPathFactory, large: bytes) -> Asy
     headers = {"Authorization": f"Bearer {key}"}
     connector = aiohttp.TCPConnector(ssl=tls, limit=0)
     async with aiohttp.ClientSession(address, headers=headers, connector=connector) as client:
-        watched = Watched(client, process)
+        watched = Watched(client, int(address.rpartition(":")[2]), tls, process)
         await _load(client, large, 2)
         await watched.longest()
         yield watched
@@ -105,6 +108,29 @@ async def test_what_holds_the_loop_up_is_seen(how: str, watched: Watched, large:
 
     await asyncio.gather(_load(watched.client, large, 2), hold())
     assert await watched.longest() > LONGEST_PAUSE
+
+
+@pytest.mark.parametrize("key", ["right", "wrong"])
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("/1.0/fetch", "application/json"), ("/1.0/upload", "multipart/form-data; boundary=x")],
+)
+async def test_compressed_bodies_that_unpack_to_many_bytes_hold_nobody_up(
+    path: str, kind: str, key: str, watched: Watched
+) -> None:
+    packed = gzip.compress(b" " * 200_000_000)
+    bearer = watched.client.headers["Authorization"] if key == "right" else "Bearer isk_wrong"
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {bearer}\r\nContent-Type: {kind}\r\n"
+        f"Content-Encoding: gzip\r\nContent-Length: {len(packed)}\r\nConnection: close\r\n\r\n"
+    )
+    await watched.longest()
+    reader, writer = await asyncio.open_connection("localhost", watched.port, ssl=watched.tls)
+    writer.write(head.encode() + packed)
+    answer = await reader.read()
+    writer.close()
+    assert answer.startswith(b"HTTP/1.1 401" if key == "wrong" else b"HTTP/1.1 413")
+    assert await watched.longest() < LONGEST_PAUSE
 
 
 async def _load(client: aiohttp.ClientSession, large: bytes, seconds: float) -> None:

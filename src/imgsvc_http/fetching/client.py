@@ -6,8 +6,7 @@ import asyncio
 import os
 import re
 import time
-import zlib
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -21,6 +20,7 @@ from imgsvc_http.fetching.addresses import Guard, PrivateAddress
 from imgsvc_http.fetching.locations import as_written, authorization, bare
 from imgsvc_http.fetching.social import FRESH, Profile, is_social, profile_of
 from imgsvc_http.settings import Fetch, Social
+from imgsvc_http.unpacking import PLAIN, BrokenEncoding, unpacked
 
 _CHUNK = 1 << 16
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -217,38 +217,23 @@ async def _save(response: aiohttp.ClientResponse, file: BinaryIO, limit: int | N
     """Write the decoded body into a file; its size."""
     shown = _shown(str(response.url))
     coding = response.headers.get("Content-Encoding", "").strip().lower()
-    if coding not in ("", "identity", "gzip", "x-gzip", "deflate"):
+    if coding not in (*PLAIN, "gzip", "x-gzip", "deflate"):
         raise SourceUnreachable(f"Source '{shown}' is encoded as {coding[:40]}, which was not asked for.")
     announced = response.content_length
     if limit is not None and announced is not None and announced > limit:
         raise _too_large(limit, shown)
-    decoder = None if coding in ("", "identity") else zlib.decompressobj(zlib.MAX_WBITS | 32)
+    received: AsyncIterable[bytes] = response.content.iter_chunked(_CHUNK)
     size = 0
-    async for received in response.content.iter_chunked(_CHUNK):
-        left = received
-        while left:
-            size += _write(file, left, decoder, shown)
+    try:
+        async for chunk in received if coding in PLAIN else unpacked(received, coding):
+            size += file.write(chunk)
             if limit is not None and size > limit:
                 raise _too_large(limit, shown)
-            left = decoder.unconsumed_tail if decoder else b""
-            await asyncio.sleep(0)  # a chunk of a few bytes may unpack to many
+    except BrokenEncoding as error:
+        raise SourceUnreachable(f"Source '{shown}' {error}.") from error
     if size == 0:
         raise EmptySource(f"Source '{shown}' is empty; expected an image.")
-    if decoder is not None and not decoder.eof:
-        raise SourceUnreachable(f"Source '{shown}' ended before it was complete.")
     return size
-
-
-def _write(file: BinaryIO, chunk: bytes, decoder: zlib._Decompress | None, shown: str) -> int:
-    if decoder is None:
-        return file.write(chunk)
-    try:
-        unpacked = decoder.decompress(chunk, _CHUNK)
-    except zlib.error as error:
-        raise SourceUnreachable(f"Source '{shown}' has a broken Content-Encoding.") from error
-    if decoder.unused_data:  # kept without a limit if it were ignored
-        raise SourceUnreachable(f"Source '{shown}' goes on after the end of its Content-Encoding.")
-    return file.write(unpacked)
 
 
 def _name(response: aiohttp.ClientResponse) -> str:
