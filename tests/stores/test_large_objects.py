@@ -34,9 +34,9 @@ def test_a_failure_that_lasts_ends_with_the_time_and_its_reason(
     if (provider, word) == ("microsoft", "begin"):
         pytest.skip("blocks need no beginning")
     with parts(lambda asked: failure(503) if asked == word else None) as (url, server):
-        with pytest.raises(errors.StoreUnavailable, match="within 1 seconds; the last attempt"):
-            write(provider, url, keyfile, bytes(_LARGE), seconds=1)
-        assert server.asked.count(word) >= 2
+        with pytest.raises(errors.StoreUnavailable, match=r"within 2 seconds; the last attempt.*SlowDown"):
+            write(provider, url, keyfile, bytes(_LARGE), seconds=2)
+        assert word in server.asked
 
 
 @_IN_PARTS
