@@ -48,12 +48,19 @@ def restartable_postgresql(*, fsync: bool = False) -> Iterator[tuple[str, Callab
             "fsync": "on" if fsync else "off",
         }
         start = [postgres, "-D", data, *(f"--{name}={value}" for name, value in options.items())]
+        ask = [_postgresql("pg_isready"), "--host", "127.0.0.1", "--port", str(port)]
+
+        def ready() -> bool:
+            return subprocess.run(ask, capture_output=True, check=False).returncode == 0
+
         with ExitStack() as stack:
 
             def run() -> None:
                 stack.close()
                 # Of the three ways to end PostgreSQL, the one that drops every connection and recovers later.
-                stack.enter_context(_running(start, port, signal.SIGQUIT, cwd=folder, env=environment, **who))
+                stack.enter_context(
+                    _running(start, ready, signal.SIGQUIT, cwd=folder, env=environment, **who)
+                )
 
             run()
             yield f"postgresql://{_USER}@127.0.0.1:{port}/postgres", run
@@ -65,7 +72,7 @@ def redis() -> Iterator[str]:
     server = requires.program("redis-server", "valkey-server")
     with _folder() as folder, free_port() as port:
         start = [server, "--bind", "127.0.0.1", "--port", str(port), "--save", ""]
-        with _running(start, port, signal.SIGTERM, cwd=folder):
+        with _running(start, _listening(port), signal.SIGTERM, cwd=folder):
             yield f"redis://127.0.0.1:{port}/0"
 
 
@@ -75,7 +82,8 @@ def haproxy(configuration: str, port: int) -> Iterator[None]:
     program = requires.program("haproxy", "/usr/sbin/haproxy")
     with _folder() as folder:
         (folder / "haproxy.cfg").write_text(configuration)
-        with _running([program, "-db", "-f", folder / "haproxy.cfg"], port, signal.SIGTERM, cwd=folder):
+        start = [program, "-db", "-f", folder / "haproxy.cfg"]
+        with _running(start, _listening(port), signal.SIGTERM, cwd=folder):
             yield
 
 
@@ -110,11 +118,13 @@ def _unprivileged(folder: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def _running(command: list[Any], port: int, end: signal.Signals, **options: Any) -> Iterator[None]:
+def _running(
+    command: list[Any], ready: Callable[[], bool], end: signal.Signals, **options: Any
+) -> Iterator[None]:
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log, **options)
         try:
-            _wait_for(process, port, log)
+            _wait_for(process, ready, log)
             yield
         finally:
             process.send_signal(end)
@@ -125,14 +135,24 @@ def _running(command: list[Any], port: int, end: signal.Signals, **options: Any)
                 process.wait()
 
 
-def _wait_for(process: subprocess.Popen[bytes], port: int, log: Any) -> None:
+def _wait_for(process: subprocess.Popen[bytes], ready: Callable[[], bool], log: Any) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
+        if ready():
+            return
+        time.sleep(0.05)
+    log.seek(0)
+    raise AssertionError(f"The server did not start: {log.read().decode(errors='replace')}")
+
+
+def _listening(port: int) -> Callable[[], bool]:
+    """Whether somebody listens at a port."""
+
+    def ready() -> bool:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except OSError:
-            time.sleep(0.05)
-        else:
-            return
-    log.seek(0)
-    raise AssertionError(f"The server did not start: {log.read().decode(errors='replace')}")
+            return False
+        return True
+
+    return ready
