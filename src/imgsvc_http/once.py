@@ -54,7 +54,8 @@ async def once(
         case idempotency.Running():
             raise still_running()
     try:
-        answer = await work()
+        async with idempotency.held(services.db, claim, now):
+            answer = await work()
     except (Refusal, ImgsvcError) as error:
         refusal = error if isinstance(error, Refusal) else Refusal.of(error)
         if not _is_final(refusal.status):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
+from sqlalchemy import select
 
 from imgsvc_core.errors import SpecError
 from imgsvc_http.state import accounts, idempotency
 from imgsvc_http.state.accounts import Account
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.idempotency import Answer, Conflict, Fresh, Replay, Running, fingerprint
+from imgsvc_http.state.tables import AnswerRow
 from tests.http.conftest import NOW
 
 pytestmark = pytest.mark.asyncio
@@ -86,6 +88,26 @@ async def test_claims_of_dead_processes_lapse(db: Database, account: Account) ->
     assert await _claim(db, account, now=NOW + timedelta(seconds=31)) == Running()
     await idempotency.finish(db, alive, ANSWER, NOW)
     assert await _claim(db, account) == Replay(ANSWER)
+
+
+async def test_claims_do_not_lapse_while_their_requests_are_worked_on(db: Database, account: Account) -> None:
+    lease, clock = timedelta(seconds=0.3), [NOW]
+    fresh = await _fresh(db, account, lease=lease)
+    async with idempotency.held(db, fresh, lambda: clock[0], lease=lease):
+        for _ in range(3):
+            clock[0] += timedelta(hours=1)
+            while await _end(db) != clock[0] + lease:
+                await asyncio.sleep(0.01)
+            assert await _claim(db, account, now=clock[0]) == Running()
+            assert await idempotency.purge(db, clock[0]) == 0
+    await idempotency.finish(db, fresh, ANSWER, clock[0])
+    assert await _claim(db, account, now=clock[0]) == Replay(ANSWER)
+
+
+async def _end(db: Database) -> datetime:
+    """When what is kept of the only key lapses."""
+    async with db.session() as session:
+        return (await session.execute(select(AnswerRow.expires_at))).scalar_one()
 
 
 async def test_purging_forgets_what_is_over_only(db: Database, account: Account) -> None:

@@ -1,12 +1,16 @@
 """Answers kept for requests that come again with the same idempotency key.
 
-A request claims its key before it works, and then finishes or abandons it. A claim whose process died lapses
-after its lease, or when the only process that there is starts again.
+A request claims its key before it works, holds the claim meanwhile, and then finishes or abandons it. A claim
+whose process died lapses after its lease, or when the only process that there is starts again.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from uuid import uuid4
 
@@ -17,8 +21,11 @@ from imgsvc_http.state.checks import check_text
 from imgsvc_http.state.database import Database, whole
 from imgsvc_http.state.tables import AnswerRow
 
+_log = logging.getLogger(__name__)
+
 _KEY_LENGTH = 255
 _LEASE = timedelta(minutes=5)
+_RENEWALS_IN_LEASE = 3
 _LIFETIME = timedelta(hours=24)
 
 
@@ -33,7 +40,7 @@ class Answer:
 
 @attrs.frozen
 class Fresh:
-    """The key is new: do the work, then `finish` or `abandon` this claim."""
+    """The key is new: do the work while the claim is `held`, then `finish` or `abandon` it."""
 
     account_id: str
     key: str
@@ -104,6 +111,35 @@ async def claim(
             row = (await session.execute(query)).scalars().first()
         if row is not None:
             return _told(row, fingerprint)
+
+
+@asynccontextmanager
+async def held(
+    db: Database, fresh: Fresh, clock: Callable[[], datetime], *, lease: timedelta = _LEASE
+) -> AsyncIterator[None]:
+    """Let no claim lapse while a block works on its request, however long that takes."""
+    holding = asyncio.create_task(_hold(db, fresh, clock, lease))
+    try:
+        yield
+    finally:
+        holding.cancel()
+        await asyncio.wait([holding])
+
+
+async def _hold(db: Database, fresh: Fresh, clock: Callable[[], datetime], lease: timedelta) -> None:
+    while True:
+        await asyncio.sleep(lease.total_seconds() / _RENEWALS_IN_LEASE)
+        try:
+            await _renew(db, fresh, clock() + lease)
+        except Exception as error:  # whatever a driver makes of a lost connection
+            _log.warning("An Idempotency-Key is not held on to, that is tried again: %s", error)
+
+
+@whole
+async def _renew(db: Database, fresh: Fresh, until: datetime) -> None:
+    change = update(AnswerRow).where(_is(fresh), AnswerRow.status.is_(None)).values(expires_at=until)
+    async with db.transaction() as session:
+        await session.execute(change)
 
 
 @whole
