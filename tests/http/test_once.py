@@ -87,6 +87,17 @@ async def test_what_does_not_change_the_answer_is_no_other_request(client: aioht
     assert statuses == [422, 422]
 
 
+async def test_another_name_of_an_upload_is_another_request(client: aiohttp.ClientSession) -> None:
+    """Results are named by it."""
+    headers = {"Idempotency-Key": str(uuid.uuid4())}
+    first, again, other = [
+        await upload(client, encoded.png().data, {}, name=name, headers=headers)
+        for name in ("one.png", "one.png", "other.png")
+    ]
+    assert (first.status, again.json) == (200, first.json)
+    assert_failure(other, 409, "idempotency_conflict")
+
+
 async def test_a_request_whose_process_died_can_be_repeated_at_once(tmp_path: Path) -> None:
     state, settings = tmp_path / "state", {"fetch.private_allowed": "127.0.0.1"}
     reached, release = asyncio.Event(), asyncio.Event()

@@ -82,7 +82,9 @@ async def upload(request: web.Request) -> web.StreamResponse:
             return received.name, 0.0
 
         async def parts() -> tuple[bytes, ...]:
-            return (await asyncio.to_thread(_digest, path), _canonical(received.document), _mode(request))
+            name = received.name.encode("utf-8", "surrogateescape")
+            digest = await asyncio.to_thread(_digest, path)
+            return (digest, name, _canonical(received.document), _mode(request))
 
         async def work() -> Answer:
             if asked.webhook is not None:
