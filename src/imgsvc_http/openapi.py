@@ -15,8 +15,9 @@ from imgsvc_http import schemas
 from imgsvc_http.own_headers import with_prefix
 from imgsvc_http.routing import Body, Parameter, Reply, Route
 
-_EVERYWHERE = (403, 429, 500)
+_EVERYWHERE = (400, 403, 429, 500, 503)  # what is no HTTP, or has no TLS, too many calls, and trouble here
 _WITH_KEY = (401,)
+_WITH_BODY = (408, 413, 415, 422)
 _RATE_HEADERS = {
     "X-RateLimit-Limit": "Requests allowed in a period.",
     "X-RateLimit-Remaining": "Requests left in the period.",
@@ -68,7 +69,8 @@ def endpoint(routes: Sequence[Route], base_url: str, header_prefix: str) -> Any:
 
 
 def _operation(route: Route, prefix: str) -> dict[str, Any]:
-    statuses = sorted({*route.failures, *_EVERYWHERE, *(() if route.public else _WITH_KEY)})
+    with_key, with_body = () if route.public else _WITH_KEY, () if route.body is None else _WITH_BODY
+    statuses = sorted({*route.failures, *_EVERYWHERE, *with_key, *with_body})
     operation: dict[str, Any] = {
         "summary": route.summary,
         "description": (route.handler.__doc__ or "").strip(),

@@ -47,7 +47,7 @@ class Route:
     """An endpoint.
 
     ``scope`` is what the key must be for, nothing for any key; ``binary`` says that it can answer a picture.
-    ``failures`` are the statuses of errors beyond those that every endpoint has.
+    ``failures`` are the statuses of errors beyond those of every endpoint, and of every one with a body.
     """
 
     method: str

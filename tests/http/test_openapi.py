@@ -58,6 +58,18 @@ def test_every_answer_tells_the_rate() -> None:
                 )
 
 
+def test_what_any_call_may_be_answered_is_described_for_all() -> None:
+    for item in DOCUMENT["paths"].values():
+        for operation in item.values():
+            expected = {"400", "403", "429", "500", "503"}
+            if operation.get("security") != []:
+                expected |= {"401"}
+            if "requestBody" in operation:
+                expected |= {"408", "413", "415", "422"}
+            assert expected <= set(operation["responses"]), operation["operationId"]
+            assert "Retry-After" in operation["responses"]["503"]["headers"]
+
+
 def test_own_headers_begin_as_the_settings_say(tmp_path: Path) -> None:
     """In the description as in the service."""
     with running(tmp_path / "state", {"server.header_prefix": "X-Acme"}) as service:

@@ -51,6 +51,5 @@ ROUTES = (
         tag="Health",
         public=True,
         replies=_OK,
-        failures=(503,),
     ),
 )

@@ -94,7 +94,7 @@ ROUTES = (
         parameters=(PARAMETER,),
         body=Body(contents={"application/json": _DOCUMENT, "multipart/form-data": schemas.form(None)}),
         replies={201: Reply(doc="The new keyfile, without its key.", contents=_ONE)},
-        failures=(400, 408, 409, 413, 415, 422),
+        failures=(409,),
     ),
     Route(
         method="GET",

@@ -177,7 +177,7 @@ _REPLIES = {
         contents={"application/json": schemas.ACCEPTED},
     ),
 }
-_FAILURES = (400, 402, 408, 409, 413, 415, 422, 424, 500, 503)
+_FAILURES = (402, 409, 424)
 _PARAMETERS = (
     PARAMETER,
     Parameter(

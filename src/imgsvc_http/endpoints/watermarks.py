@@ -91,7 +91,7 @@ ROUTES = (
         parameters=(PARAMETER,),
         body=Body(contents={"multipart/form-data": schemas.form(None)}),
         replies={201: Reply(doc="The new watermark.", contents=_ONE)},
-        failures=(400, 408, 409, 413, 415, 422, 500, 503),
+        failures=(409,),
     ),
     Route(
         method="GET",
