@@ -86,6 +86,17 @@ def test_the_request_may_come_from_a_file(photo: Path, tmp_path: Path) -> None:
     assert (twice.returncode, b"'resize' stands there more than once" in twice.stderr) == (2, True)
 
 
+def test_names_that_no_terminal_can_show_are_spelt(photo: Path, tmp_path: Path) -> None:
+    source = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.jpg"))
+    photo.rename(source)
+    command = [*COMMAND, "process", source, "-o", tmp_path / "out.webp"]
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}
+    done = subprocess.run(command, capture_output=True, env=environment, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"caf\\udce9.jpg" in done.stdout
+    assert (tmp_path / "out.webp").exists()
+
+
 def test_results_without_a_name_lie_beside_the_source(photo: Path) -> None:
     assert run("process", photo, "--format", "webp").returncode == 0
     made = photo.with_name("photo-out.webp")
