@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.jsontext import without_repeats
+from imgsvc_core.jsontext import check_depth, without_repeats
 
 
 def read_json(option: str, name: str) -> dict[str, Any]:
@@ -16,6 +16,7 @@ def read_json(option: str, name: str) -> dict[str, Any]:
     try:
         text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
         found = json.loads(text, object_pairs_hook=without_repeats)
+        check_depth(found)
     except (OSError, ValueError, RecursionError) as error:
         raise SpecError(
             [Problem("", f"Option '{option}' must name a JSON file, got '{name}': {error}")]

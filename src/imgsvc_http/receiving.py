@@ -13,7 +13,7 @@ from typing import Any
 
 from aiohttp import HttpVersion11, web
 
-from imgsvc_core.jsontext import without_repeats
+from imgsvc_core.jsontext import check_depth, without_repeats
 from imgsvc_http.context import INVITED
 from imgsvc_http.refusals import (
     ENCODINGS,
@@ -106,6 +106,7 @@ def _parsed(body: bytes) -> Any:
     try:
         text = body.decode("utf-8-sig")
         document = json.loads(text, object_pairs_hook=checked, parse_int=_integer)
+        check_depth(document)
         if "\\u" in text:
             json.dumps(document, ensure_ascii=False).encode()  # finds halves of surrogate pairs
     except RecursionError:

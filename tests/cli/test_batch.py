@@ -131,6 +131,7 @@ def test_only_what_failed_is_tried_again(folder: Path) -> None:
         (["in", "out", "--spec", "nothing.json"], 2, "nothing.json"),
         (["in", "out", "--spec", "in/broken.jpg"], 2, "must name a JSON file"),
         (["in", "out", "--spec", "twice.json"], 2, "stands there more than once"),
+        (["in", "out", "--spec", "deep.json"], 2, "nested more than 100 levels deep"),
         (["in", "out", "--variant", "thumb=twice.json"], 2, "stands there more than once"),
         (["in", "out", "--variant", "thumb"], 2, "NAME=FILE"),
         (["in", "out", "--spec", "wrong.json"], 2, "Resize 'width' parameter must be"),
@@ -153,6 +154,7 @@ def test_only_what_failed_is_tried_again(folder: Path) -> None:
 )
 def test_mistakes(arguments: list[str], code: int, text: str, folder: Path) -> None:
     (folder / "wrong.json").write_text('{"resize": {"width": -5, "depth": 1}}')
+    (folder / "deep.json").write_text('{"resize": ' + "[" * 900 + "]" * 900 + "}")
     (folder / "twice.json").write_text('{"output": {"format": "webp", "format": "png"}}')
     done = run(folder, *arguments)
     assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+from uuid import uuid4
 
 import aiohttp
 import pytest
@@ -56,3 +57,19 @@ async def test_bytes_in_headers_that_are_no_text(binary: bytes, service: Service
     document = json.loads(headers["X-Svc-Metadata"] if binary else body)
     assert (status, document["error"]) == (415, "unsupported_media_type")
     assert "got 'application/x\ufffd\ufffd'" in document["message"]
+
+
+@pytest.mark.parametrize("once", [False, True])
+@pytest.mark.parametrize("path", ["/1.0/fetch", "/1.0/keyfiles"])
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")], ids=["arrays", "objects"])
+async def test_json_may_be_nested_to_some_depth_only(
+    opening: str, closing: str, path: str, once: bool, client: aiohttp.ClientSession
+) -> None:
+    for levels in (99, 100, 500, *range(900, 1000, 20), 10_000):
+        headers = {"Content-Type": "application/json", **({"Idempotency-Key": str(uuid4())} if once else {})}
+        body = '{"url":' + opening * levels + "1" + closing * levels + "}"
+        reply = await call(client, "POST", path, data=body, headers=headers)
+        if levels < 100:
+            assert reply.status == 422, reply.json
+        else:
+            assert_failure(reply, 400, "invalid_json")
