@@ -94,7 +94,14 @@ async def test_the_service_says_who_it_is(fetcher: Fetcher, tmp_path: Path) -> N
 
     async with serving({"/p": answer}) as url:
         await get(fetcher, f"{url}/p", tmp_path, headers={"X-Token": "7", "Referer": "https://example.org"})
-    assert seen[0]["User-Agent"] == "imgsvc/1.0"
+        for name, given in (("User-Agent", "Mozilla/5.0"), ("User-Agent", "")):
+            (tmp_path / "source").unlink()
+            await get(fetcher, f"{url}/p", tmp_path, headers={name: given})
+    assert [headers["User-Agent"] for headers in seen] == [
+        "imgsvc/1.0",
+        "Mozilla/5.0 imgsvc/1.0",
+        "imgsvc/1.0",
+    ]
     assert (seen[0]["X-Token"], seen[0]["Referer"]) == ("7", "https://example.org")
 
 

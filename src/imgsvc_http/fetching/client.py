@@ -71,7 +71,8 @@ class Fetcher:
 
         Args:
             url: where the picture is; it may carry Basic credentials.
-            headers: headers to send along, to the host of the URL only.
+            headers: headers to send along, to the host of the URL only; a User-Agent is followed by the
+                service's own.
             into: the file to write; it is not there after a failure.
             limit_bytes: the most bytes that are taken.
 
@@ -87,7 +88,9 @@ class Fetcher:
                 async with asyncio.timeout(self._settings.total_seconds):
                     profile = profile_of(url, self._social) if is_social(url) else None
                     location, extra = (
-                        (_parsed(url), headers) if profile is None else await self._profile_picture(profile)
+                        (_parsed(url), self._signed(headers))
+                        if profile is None
+                        else await self._profile_picture(profile)
                     )
                     async with self._get(location, extra, profile) as response:
                         size = await _save(response, file, limit_bytes)
@@ -99,6 +102,14 @@ class Fetcher:
                 ) from None
         seconds = time.perf_counter() - started
         return Fetched(path=into, name=name, bytes=size, content_type=kind, seconds=seconds)
+
+    def _signed(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """Headers of a client, whose User-Agent goes before that of the service and does not replace it."""
+        own = self._settings.user_agent
+        return {
+            name: f"{value} {own}".strip() if name.lower() == "user-agent" else value
+            for name, value in headers.items()
+        }
 
     async def _profile_picture(self, profile: Profile) -> tuple[URL, Mapping[str, str]]:
         """Where a profile picture is, and the headers to fetch it with."""
