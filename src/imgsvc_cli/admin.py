@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_MOST_GRACE = 10 * 365 * 86_400
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -176,16 +177,19 @@ def list_keys(account_id: str | None, settings: Settings, as_json: bool) -> None
 @click.argument("key_id", metavar="KEY")
 @click.option(
     "--grace",
-    type=click.FloatRange(0),
+    type=float,
     default=86_400,
     show_default=True,
     metavar="SECONDS",
-    help="How long the present secret works besides the new one.",
+    help="How long the present secret works besides the new one; one before it ends at once.",
 )
 @with_settings
 @_AS_JSON
 def rotate_key(key_id: str, grace: float, settings: Settings, as_json: bool) -> None:
     """Give a key a new secret. It is shown only now."""
+    if not 0 <= grace <= _MOST_GRACE:  # nor is NaN
+        message = f"Option '--grace' must be seconds within 0 to {_MOST_GRACE} range, got {grace:g}"
+        raise SpecError([Problem("grace", message)])
 
     async def work(db: Database) -> dict[str, Any]:
         from imgsvc_http.state import keys

@@ -197,6 +197,13 @@ def test_a_settings_file_is_used(imgsvc: Callable[..., Any], tmp_path: Path) -> 
     [
         (["keys", "create", "nobody"], "There is no account 'nobody': see imgsvc accounts list"),
         (["keys", "rotate", "nothing"], "There is no working key 'nothing': see imgsvc keys list"),
+        *(
+            (
+                ["keys", "rotate", "x", "--grace", grace],
+                "Option '--grace' must be seconds within 0 to 315360000",
+            )
+            for grace in ("-1", "1e12", "1e300", "inf", "nan")
+        ),
         (["keys", "revoke", "nothing"], "There is no working key 'nothing': see imgsvc keys list"),
         (["accounts", "quota", "nobody"], "There is no account 'nobody'"),
         (["accounts", "quota", "nobody", "5"], "There is no account 'nobody'"),
