@@ -1,8 +1,7 @@
-"""A certificate for localhost, for those who try the service on their own machine."""
+"""A certificate of the service's own, for those who try it on their own machine or network."""
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -12,8 +11,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from yarl import URL
 
 from imgsvc_core.errors import Problem, SpecError
+from imgsvc_http.hosts import LOCAL, address_of
 from imgsvc_http.settings import Server
 
 _VALID = timedelta(days=825)
@@ -21,7 +22,7 @@ _RENEW_BEFORE = timedelta(days=30)
 
 
 def tls_context(server: Server) -> ssl.SSLContext:
-    """TLS with the certificate of the settings, or one for localhost in the state folder.
+    """TLS with the certificate of the settings, or one of its own in the state folder.
 
     Raises:
         SpecError: the certificate or its key cannot be used.
@@ -31,9 +32,9 @@ def tls_context(server: Server) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     try:
-        context.load_cert_chain(certificate, key)
-    except (OSError, ssl.SSLError) as error:
-        reason = error.strerror or str(error)
+        context.load_cert_chain(certificate, key, _no_passphrase)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
         message = (
             f"Setting 'server.certificate' must be a certificate in PEM with its key, got '{certificate}'"
         )
@@ -42,27 +43,36 @@ def tls_context(server: Server) -> ssl.SSLContext:
 
 
 def certificate_files(server: Server) -> tuple[Path, Path]:
-    """The certificate and its key; those for localhost are made on the first run, and before they expire."""
+    """The certificate and its key.
+
+    Its own are for localhost and the host of the public address. They are made on the first run, before they
+    expire, and for another host.
+    """
     if server.certificate is not None and server.private_key is not None:
         return server.certificate, server.private_key
     certificate = server.state_folder / "localhost.pem"
     key = server.state_folder / "localhost.key"
-    if not (certificate.exists() and key.exists()) or _expires_soon(certificate):
-        _make(certificate, key)
+    names = _names(server)
+    if not (certificate.exists() and key.exists() and _serves(certificate, names)):
+        _make(certificate, key, names)
     return certificate, key
 
 
-def _make(certificate: Path, key_file: Path) -> None:
+def _no_passphrase() -> str:
+    """In place of a question at the terminal, which a service has not."""
+    raise ValueError("its key must have no passphrase")
+
+
+def _names(server: Server) -> list[x509.GeneralName]:
+    hosts = (LOCAL, "127.0.0.1", "::1", URL(server.public_url).raw_host or LOCAL)
+    addresses = [(host, address_of(host)) for host in dict.fromkeys(hosts)]
+    return [x509.IPAddress(address) if address else x509.DNSName(host) for host, address in addresses]
+
+
+def _make(certificate: Path, key_file: Path, names: list[x509.GeneralName]) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "imgsvc on localhost")])
     now = datetime.now(UTC)
-    hosts = x509.SubjectAlternativeName(
-        [
-            x509.DNSName("localhost"),
-            x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
-            x509.IPAddress(ipaddress.ip_address("::1")),
-        ]
-    )
     signed = (
         x509.CertificateBuilder()
         .subject_name(name)
@@ -71,7 +81,7 @@ def _make(certificate: Path, key_file: Path) -> None:
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(minutes=5))
         .not_valid_after(now + _VALID)
-        .add_extension(hosts, critical=False)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .sign(key, hashes.SHA256())
@@ -86,9 +96,11 @@ def _make(certificate: Path, key_file: Path) -> None:
     certificate.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
 
 
-def _expires_soon(certificate: Path) -> bool:
+def _serves(certificate: Path, names: list[x509.GeneralName]) -> bool:
+    """Whether a certificate holds these names, for a while still."""
     try:
         loaded = x509.load_pem_x509_certificate(certificate.read_bytes())
-    except ValueError:
-        return True
-    return loaded.not_valid_after_utc - _RENEW_BEFORE < datetime.now(UTC)
+        held = loaded.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (ValueError, x509.ExtensionNotFound):
+        return False
+    return set(names) <= set(held) and datetime.now(UTC) < loaded.not_valid_after_utc - _RENEW_BEFORE

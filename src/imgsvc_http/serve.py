@@ -55,9 +55,10 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
     """
     try:
         listening = listen(settings.server.host, settings.server.port)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         place = f"{settings.server.host}:{settings.server.port}"
-        message = f"Setting 'server.port' must be free to listen at, got {place}: {error.strerror or error}"
+        reason = getattr(error, "strerror", None) or error
+        message = f"Setting 'server.port' must be free to listen at, got {place}: {reason}"
         raise SpecError([Problem("server.port", message)]) from error
     port = int(listening.getsockname()[1])
     settings = attrs.evolve(settings, server=attrs.evolve(settings.server, port=port))

@@ -20,6 +20,7 @@ import attrs
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.limits import Limits
 from imgsvc_core.spec.kinds import Integer, Number, Text
+from imgsvc_http.hosts import callable_at
 from imgsvc_http.sections import (
     FilePath,
     Host,
@@ -71,12 +72,13 @@ class Server:
     port: int = setting(Integer(0, 65535), "Port to listen at; 0 takes a free one.", default=8443)
     base_url: str = setting(
         Url(("https",), optional=True),
-        "Public address of the service, also behind a proxy; https://localhost and the port when empty.",
+        "Public address of the service, also behind a proxy; that of the host and the port when empty, with "
+        "localhost for 127.0.0.1 and for all addresses.",
         default="",
     )
     certificate: Path | None = setting(
         FilePath(optional=True),
-        "Certificate chain in PEM; one for localhost is made when empty.",
+        "Certificate chain in PEM; one for localhost and the public address is made when empty.",
         default=None,
     )
     private_key: Path | None = setting(
@@ -118,6 +120,11 @@ class Server:
     shutdown_seconds: float = setting(
         Number(0, 3600), "How long running requests may take to finish at the end.", unit="s", default=30
     )
+
+    @property
+    def public_url(self) -> str:
+        """Public address of the service, without a slash at its end."""
+        return (self.base_url or f"https://{callable_at(self.host)}:{self.port}").rstrip("/")
 
 
 @attrs.frozen(kw_only=True)
@@ -339,7 +346,7 @@ class Settings:
     @property
     def base_url(self) -> str:
         """Public address of the service, without a slash at its end."""
-        return (self.server.base_url or f"https://localhost:{self.server.port}").rstrip("/")
+        return self.server.public_url
 
     @property
     def database_url(self) -> str:

@@ -102,7 +102,7 @@ def await_start(process: subprocess.Popen[str], state: Path, key: str = "") -> S
         lines.append(line)
     text = "".join(lines)
     found = re.search(r"isk_[\w-]+", text)
-    url = re.search(r"https://localhost:\d+", text)
+    url = re.search(r"https://\S+:\d+", text)
     command = next(line.strip() for line in lines if line.strip().startswith("curl"))
     assert url is not None
     return Service(url[0], found[0] if found else key, state, command, process)

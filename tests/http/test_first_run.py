@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 import pyvips
 
+from imgsvc_http.certificate import certificate_files
+from imgsvc_http.settings import Server
 from tests.http.running import Service, await_start, running, start
 from tests.support import requires
 
@@ -23,6 +25,30 @@ def test_the_printed_command_works_as_it_stands(service: Service, tmp_path: Path
     assert (picture.width, picture.height) == (480, 320)
     red, _, blue = picture.bandsplit()[:3]
     assert red.avg() - blue.avg() > 20  # sepia
+
+
+def test_the_printed_command_works_at_every_host(tmp_path: Path) -> None:
+    """One state folder, whose certificate is made anew only where it does not hold the host."""
+    requires.program("curl")
+    key, certificates = "", []
+    for host in ("127.0.0.2", "127.0.0.3"):
+        process = start(tmp_path / "state", {"server.host": host})
+        try:
+            service = await_start(process, tmp_path / "state", key)
+            key = service.key
+            assert service.url == f"https://{host}:{service.port}"
+            command = service.command.replace("<your key>", key)
+            subprocess.run(command, shell=True, check=True, capture_output=True, cwd=tmp_path)
+            assert (tmp_path / "sample.webp").exists()
+            (tmp_path / "sample.webp").unlink()
+            certificates.append(service.certificate.read_bytes())
+        finally:
+            process.terminate()
+            process.wait(timeout=60)
+            process.communicate()
+    assert certificates[0] != certificates[1]
+    kept = Server(state_folder=tmp_path / "state", host="0.0.0.0")
+    assert certificate_files(kept)[0].read_bytes() == certificates[1]
 
 
 def test_secrets_of_the_state_folder_are_its_owners(service: Service) -> None:
