@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import logging
 import re
+import termios
 import uuid
+from array import array
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
@@ -32,12 +36,19 @@ class Connection(web.RequestHandler):
         limiter: counts what is no request.
         header_seconds: how long its first request may take to arrive, up to the body.
         idle_seconds: how long it waits for each further one.
+        unread_seconds: how long a client may take nothing of an answer.
     """
 
-    __slots__ = ("_ending", "_header_seconds", "_limiter", "_unasked", "since")
+    __slots__ = ("_ending", "_header_seconds", "_limiter", "_unasked", "_unread", "_unread_seconds", "since")
 
     def __init__(
-        self, server: web.Server, limiter: RateLimiter, *, header_seconds: float, idle_seconds: float
+        self,
+        server: web.Server,
+        limiter: RateLimiter,
+        *,
+        header_seconds: float,
+        idle_seconds: float,
+        unread_seconds: float,
     ) -> None:
         loop = asyncio.get_running_loop()
         super().__init__(
@@ -49,7 +60,9 @@ class Connection(web.RequestHandler):
         )
         self._limiter = limiter
         self._header_seconds = header_seconds
+        self._unread_seconds = unread_seconds
         self._unasked: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
         self._ending = False
         self.since = loop.time()
 
@@ -58,9 +71,19 @@ class Connection(web.RequestHandler):
         self._unasked = self._loop.call_later(self._header_seconds, self._drop_unasked)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        if self._unasked is not None:
-            self._unasked.cancel()
+        for timer in (self._unasked, self._unread):
+            if timer is not None:
+                timer.cancel()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_unread()
+
+    def resume_writing(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+        super().resume_writing()
 
     @property
     def asked(self) -> bool:
@@ -96,6 +119,26 @@ class Connection(web.RequestHandler):
     def _drop_unasked(self) -> None:
         if not self.asked:
             self.drop()
+
+    def _watch_unread(self) -> None:
+        """Look later whether the client has taken anything of what waits for it."""
+        self._unread = self._loop.call_later(self._unread_seconds, self._drop_unread, self._unsent())
+
+    def _drop_unread(self, before: tuple[int, int]) -> None:
+        if self._unsent() == before:
+            self.drop()
+        else:
+            self._watch_unread()
+
+    def _unsent(self) -> tuple[int, int]:
+        """How many bytes wait here and in the system; nobody adds to them while writing pauses."""
+        if self.transport is None:
+            return 0, 0
+        connection = self.transport.get_extra_info("socket")
+        queued = array("i", [0])
+        with suppress(OSError, ValueError):  # not everywhere known
+            fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, queued)
+        return self.transport.get_write_buffer_size(), queued[0]
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None

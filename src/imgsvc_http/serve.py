@@ -81,6 +81,7 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
                 limiter=limiter,
                 header_seconds=server.header_seconds,
                 idle_seconds=server.idle_seconds,
+                unread_seconds=server.body_seconds,
             ),
             most=server.connections or most_connections(),
             handshake_seconds=server.header_seconds,

@@ -109,7 +109,10 @@ class Server:
         default=0,
     )
     body_seconds: float = setting(
-        Number(0.1, 3600), "How long the body of a request may take to arrive.", unit="s", default=60
+        Number(0.1, 3600),
+        "How long the body of a request may take to arrive, and a client may take nothing of an answer.",
+        unit="s",
+        default=60,
     )
     drain_seconds: float = setting(
         Number(0, 3600),

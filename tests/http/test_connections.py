@@ -22,7 +22,7 @@ HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def hasty(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
-    settings = {"server.header_seconds": 1, "server.idle_seconds": 2}
+    settings = {"server.header_seconds": 1, "server.idle_seconds": 2, "server.body_seconds": 1}
     with running(tmp_path_factory.mktemp("hasty") / "state", settings) as service:
         yield service
 
@@ -87,6 +87,27 @@ async def test_a_connection_is_kept_for_the_next_request_only_so_long(hasty: Ser
             await reader.readuntil(b"}")
             await asyncio.sleep(1.3)
         assert await ended_after(reader) < 3
+
+
+@pytest.mark.parametrize("slowly", [False, True])
+async def test_who_takes_nothing_of_an_answer_is_not_waited_for(slowly: bool, hasty: Service) -> None:
+    """More answers than the buffers on the way hold; a client that takes some of them now and then gets all."""
+    request = b"GET /1.0/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
+    async with connected(hasty) as (reader, writer):
+        writer.write(request)
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+        await reader.readexactly(length)
+        count = 60_000_000 // length
+        writer.write(request * (count - 1) + HEALTH.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+        taken = 0
+        for _ in range(8):
+            await asyncio.sleep(0.5)
+            taken += len(await reader.read(2_000_000)) if slowly else 0
+        with suppress(ConnectionError, ssl.SSLError):
+            while part := await asyncio.wait_for(reader.read(1_000_000), 10):
+                taken += len(part)
+    assert (taken > (count - 1) * length) is slowly
 
 
 async def test_the_silent_keep_nobody_out(tmp_path: Path) -> None:
