@@ -22,6 +22,7 @@ from imgsvc_http.receiving import waits_for_invitation
 from imgsvc_http.refusals import Refusal
 from imgsvc_http.routing import route_of
 from imgsvc_http.services import services_of
+from imgsvc_http.state.database import is_away
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -45,10 +46,8 @@ async def answer_errors(request: web.Request, handler: Handler) -> web.StreamRes
             _log.error("%s failed: %s", request[REQUEST_ID], error, exc_info=error)
     except web.HTTPException as error:
         refusal = _of_framework(error, request)
-    except Exception:
-        _log.exception("%s failed.", request[REQUEST_ID])
-        message = f"An unexpected error occurred. Report it with the id {request[REQUEST_ID]}."
-        refusal = Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", message)
+    except Exception as error:
+        refusal = _of_trouble(error, request[REQUEST_ID])
     if request.get(BINARY):
         prefix = services_of(request).settings.server.header_prefix
         return no_picture(refusal, request[REQUEST_ID], prefix).response()
@@ -166,6 +165,16 @@ def _secret(request: web.Request) -> str | None:
 def _asks_for_binary(request: web.Request) -> bool:
     name = with_prefix(own_headers.BINARY, services_of(request).settings.server.header_prefix)
     return request.headers.get(name, "").strip().lower() in ("1", "true")
+
+
+def _of_trouble(error: Exception, request_id: str) -> Refusal:
+    """What the client is not to blame for."""
+    if is_away(error):
+        _log.error("%s failed, as the database does not answer: %s", request_id, error)
+        return refusals.not_ready("The database does not answer: try again later.")
+    _log.error("%s failed.", request_id, exc_info=error)
+    message = f"An unexpected error occurred. Report it with the id {request_id}."
+    return Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", message)
 
 
 def _of_framework(error: web.HTTPException, request: web.Request) -> Refusal:

@@ -7,13 +7,23 @@ import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
+from socket import gaierror
+from sqlite3 import SQLITE_BUSY
 from typing import Any, ParamSpec, Self, TypeVar
 
 import attrs
 from sqlalchemy import URL, Connection, Engine, Executable, Row, event, make_url, text
 from sqlalchemy import create_engine as sync_engine
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import DataError, DisconnectionError, IntegrityError, SQLAlchemyError, StatementError
+from sqlalchemy.exc import (
+    DataError,
+    DBAPIError,
+    DisconnectionError,
+    IntegrityError,
+    SQLAlchemyError,
+    StatementError,
+)
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import (
     AsyncConnection,
     AsyncEngine,
@@ -34,6 +44,8 @@ _MIGRATION_LOCK = 0x696D67737663  # "imgsvc": any number that no other program l
 _BLOCK_LOCK = _MIGRATION_LOCK + 1
 _BUSY_MS = 20_000
 _OF_VALUES = ("22", "23", "54")  # classes of SQLSTATE: data exceptions, constraints, limits
+_OF_SERVERS = ("08", "53", "57P")  # connections, resources, servers that start or end
+_OF_CONNECTING = (ConnectionError, TimeoutError, gaierror, DisconnectionError, PoolTimeout)
 
 
 def whole(function: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
@@ -204,6 +216,19 @@ def refuses_values(error: Exception) -> bool:
         getattr(cause, "__cause__", 0), ValueError
     )
     return refused_by_driver or isinstance(error, (DataError, IntegrityError))
+
+
+def is_away(error: Exception) -> bool:
+    """Whether a database could not be reached, or had no room for one more, as passes by itself."""
+    cause = error.orig if isinstance(error, StatementError) else error
+    if state := getattr(cause, "sqlstate", None):
+        return str(state).startswith(_OF_SERVERS)
+    if getattr(cause, "sqlite_errorcode", None) == SQLITE_BUSY:
+        return True
+    if isinstance(error, DBAPIError) and error.connection_invalidated:
+        return True
+    no_address_answers = type(cause) is OSError and cause.errno is None
+    return no_address_answers or isinstance(cause, _OF_CONNECTING)
 
 
 async def migrate(url: str) -> None:
