@@ -63,7 +63,8 @@ class RateLimiter:
                     return await self._hit(self._shared, key)
             except self._failures as error:
                 self._shared_again_at = time.monotonic() + _PAUSE_SECONDS
-                _log.warning("The cache does not count requests, this node counts alone: %s", error)
+                reason = str(error) or f"no answer within {self._patience_seconds:g} seconds"
+                _log.warning("The cache does not count requests, this node counts alone: %s", reason)
         return await self._hit(self._local, key)
 
     async def close(self) -> None:

@@ -91,7 +91,7 @@ async def test_a_connection_is_kept_for_the_next_request_only_so_long(hasty: Ser
 
 @pytest.mark.parametrize("slowly", [False, True])
 async def test_who_takes_nothing_of_an_answer_is_not_waited_for(slowly: bool, hasty: Service) -> None:
-    """More answers than the buffers on the way hold; a client that takes some of them now and then gets all."""
+    """More answers than the buffers on the way hold; a client that takes some now and then gets all."""
     request = b"GET /1.0/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
     async with connected(hasty) as (reader, writer):
         writer.write(request)
