@@ -16,7 +16,7 @@ def read_json(option: str, name: str) -> dict[str, Any]:
     try:
         text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
         found = json.loads(text, object_pairs_hook=without_repeats)
-        check_depth(found)
+        check_depth(text)
     except (OSError, ValueError, RecursionError) as error:
         raise SpecError(
             [Problem("", f"Option '{option}' must name a JSON file, got '{name}': {error}")]

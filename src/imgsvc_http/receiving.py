@@ -106,7 +106,7 @@ def _parsed(body: bytes) -> Any:
     try:
         text = body.decode("utf-8-sig")
         document = json.loads(text, object_pairs_hook=checked, parse_int=_integer)
-        check_depth(document)
+        check_depth(text)
         if "\\u" in text:
             json.dumps(document, ensure_ascii=False).encode()  # finds halves of surrogate pairs
     except RecursionError:
