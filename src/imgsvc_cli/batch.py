@@ -89,7 +89,6 @@ def run(
     """Process every picture of SOURCE into TARGET: folders, patterns or URLs."""
     from imgsvc_core.batch import Batch, Manifest, Template
     from imgsvc_core.batch.preview import preview
-    from imgsvc_core.batch.running import can_go_on
     from imgsvc_core.batch.running import run as run_batch
 
     _quieten(cluster=options["cluster"] is not None)
@@ -106,23 +105,17 @@ def run(
         return 0
     if report is not None:
         _check_writable(report, planned.target)
-    try:
-        with _display(as_json) as (on_event, on_progress):
-            summary = run_batch(
-                source,
-                target,
-                specs,
-                resume=resume,
-                retry=retry,
-                on_event=on_event,
-                on_progress=on_progress,
-                **settings,
-            )
-    except KeyboardInterrupt:
-        if not can_go_on(planned):
-            raise
-        click.echo(_GO_ON, err=True)
-        return _INTERRUPTED
+    with _display(as_json) as (on_event, on_progress):
+        summary = run_batch(
+            source,
+            target,
+            specs,
+            resume=resume,
+            retry=retry,
+            on_event=on_event,
+            on_progress=on_progress,
+            **settings,
+        )
     _conclude(summary, planned.manifest_path, as_json)
     if report is not None and not summary.interrupted:
         with Manifest(planned.manifest_path, reading=True) as kept:

@@ -179,6 +179,27 @@ def test_what_other_work_has_left_stays_with_it(way: str, source: Path, target: 
     assert {path.suffix for path in (target / "first").iterdir()} == {".webp"}
 
 
+def test_a_source_goes_on_after_another_one_had_its_turn(source: Path, target: Path, tmp_path: Path) -> None:
+    fill(tmp_path / "other", 1)
+    (tmp_path / "other" / "sub").rename(tmp_path / "other" / "elsewhere")
+    (source / "broken.jpg").write_bytes(b"broken")
+    assert counts(go(source, target)) == (6, 1, 0)
+    assert counts(go(tmp_path / "other", target)) == (1, 0, 0)
+    (source / "broken.jpg").write_bytes(encoded.jpeg().data)
+    assert counts(go(source, target, retry=True)) == (1, 0, 0)
+    assert counts(go(tmp_path / "other", target)) == (0, 0, 1)
+    shutil.copy(source / "broken.jpg", source / "new.jpg")
+    assert counts(go(source, target, resume=True)) == (1, 0, 7)  # as nobody knows whether all was found
+
+
+@pytest.mark.parametrize("way", ["resume", "retry"])
+def test_what_cannot_go_on_is_named_as_it_was_asked_for(way: str, source: Path, target: Path) -> None:
+    go(source, target)
+    options: dict[str, Any] = {way: True}
+    with pytest.raises(SpecError, match=f"'{way}' parameter"):
+        go(source, target, WIDE, **options)
+
+
 def interrupted_at_once(source: str, target: Path, spec: dict[str, Any]) -> None:
     """Take up all inputs of a source, and do none of them."""
     planned = batch.Batch(source=source, target=str(target), variants={"": spec})

@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -17,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.batch.pictures import SPEC, fill, results
-from tests.support import encoded
+from tests.support import encoded, requires
 
 COUNT = 400
 
@@ -136,6 +137,30 @@ def test_an_interrupt_before_the_first_result_is_as_clean(
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_an_interrupt_while_it_waits_for_a_cluster_loses_no_new_input(
+    force: bool, pictures: Path, tmp_path: Path
+) -> None:
+    """After a run that came to its end."""
+    requires.module("distributed")
+    source, target = tmp_path / "in", tmp_path / "out"
+    fill(source, 3)
+    assert finish(start(source, target)) == 0
+    shutil.copy(next(pictures.glob("*.png")), source / "new.png")
+    forced = ["--force"] if force else []
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        address = f"tcp://127.0.0.1:{mute.getsockname()[1]}"
+        process = start(source, target, "--cluster", address, *forced)
+        connection, _ = mute.accept()
+        with connection:
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "--resume" in err
+    out, _ = start(source, target, "--resume", "--json", *forced).communicate(timeout=60)
+    assert json.loads(out.splitlines()[-1])["summary"]["done"] == (4 if force else 1)
 
 
 def test_after_a_kill_other_work_replaces_what_was_written(pictures: Path, tmp_path: Path) -> None:

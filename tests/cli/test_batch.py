@@ -238,14 +238,19 @@ def test_what_would_fail_for_its_name_is_shown(folder: Path) -> None:
 
 
 def test_an_interrupt_before_all_else_says_how_to_go_on(folder: Path) -> None:
-    early = (
-        "import sys; from imgsvc_core.batch import planning; from imgsvc_cli.app import run\n"
-        "def interrupted(*_): raise KeyboardInterrupt\n"
-        "planning.Batch.hands = interrupted; sys.exit(run(sys.argv[1:]))"
-    )
-    command = [sys.executable, "-c", early, "batch", "in", "out", "--spec", "spec.json"]
-    first = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
-    assert (first.returncode, "--resume" in first.stderr) == (130, False)  # nothing has begun
+    def interrupted(early: str) -> tuple[int, bool]:
+        code = (
+            "import sys; from imgsvc_core.batch import planning, running; from imgsvc_cli.app import run\n"
+            "def interrupted(*_): raise KeyboardInterrupt\n"
+            f"{early} = interrupted; sys.exit(run(sys.argv[1:]))"
+        )
+        command = [sys.executable, "-c", code, "batch", "in", "out", "--spec", "spec.json"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+        return done.returncode, "--resume" in done.stderr
+
+    nothing_begun, begun = "running.check_manifest", "planning.Batch.hands"
+    assert interrupted(nothing_begun) == (130, False)
+    assert interrupted(begun) == (130, True)
     run(folder, "in", "out", "--spec", "spec.json")
-    then = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
-    assert (then.returncode, "--resume" in then.stderr) == (130, True)
+    assert interrupted(nothing_begun) == (130, False)  # the run before is none to go on with
+    assert interrupted(begun) == (130, True)

@@ -78,19 +78,25 @@ class Journal:
         return int(count)
 
     def note(
-        self, found: Sequence[Input], *, settled: Sequence[str] = (DONE,), folder: Path | None = None
+        self,
+        found: Sequence[Input],
+        *,
+        settled: Sequence[str] = (DONE,),
+        after: int = 0,
+        folder: Path | None = None,
     ) -> int:
         """Take up inputs that were found; how many of them need nothing.
 
         Args:
             found: the inputs.
             settled: states in which an input that has not changed stays as it is.
+            after: the number of a run, since which it came into that state.
             folder: of the results, which must still be there; nothing where that would take too long.
         """
         skipped = 0
         with self._file.change() as db:
             for item in found:
-                if self._manifest.is_settled(item, self._work, settled, folder=folder):
+                if self._manifest.is_settled(item, self._work, settled, after=after, folder=folder):
                     db.execute(
                         "UPDATE inputs SET run = :run, batch = :batch "
                         "WHERE key = :key AND location = :location",
@@ -169,9 +175,9 @@ class Journal:
         for key, location, size, stamp in rows:
             yield Input(key=key, location=location, size=size, stamp=stamp)
 
-    def is_settled(self, item: Input, settled: Sequence[str]) -> bool:
+    def is_settled(self, item: Input, settled: Sequence[str], *, after: int = 0) -> bool:
         """Whether an input needs nothing; see `Manifest.is_settled`."""
-        return self._manifest.is_settled(item, self._work, settled)
+        return self._manifest.is_settled(item, self._work, settled, after=after)
 
     def has_left(self) -> bool:
         """Whether any batch has left something to be done."""

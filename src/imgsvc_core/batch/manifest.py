@@ -76,17 +76,32 @@ class Manifest:
         row = self._db.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
         return str(row[0]) if row else None
 
+    def knows(self, source: str, work: str) -> bool:
+        """Whether there are inputs of a source on which this work was to be done last."""
+        row = self._db.execute(
+            "SELECT 1 FROM inputs JOIN batches ON batches.id = batch WHERE source = ? AND work = ? LIMIT 1",
+            (source, work),
+        ).fetchone()
+        return row is not None
+
     def is_settled(
-        self, item: Input, work: str, settled: Sequence[str] = (DONE,), *, folder: Path | None = None
+        self,
+        item: Input,
+        work: str,
+        settled: Sequence[str] = (DONE,),
+        *,
+        after: int = 0,
+        folder: Path | None = None,
     ) -> bool:
         """Whether the same work brought an input into one of these states, and nothing has changed since.
 
-        Its results must still be in the ``folder``, if one is given.
+        That must have been in a run ``after`` the one of this number, and its results must still be in the
+        ``folder``, if one is given.
         """
         row = self._db.execute(
             "SELECT inputs.id, state FROM inputs JOIN batches ON batches.id = batch "
-            "WHERE key = ? AND location = ? AND stamp = ? AND work = ?",
-            (item.key, item.location, item.stamp, work),
+            "WHERE key = ? AND location = ? AND stamp = ? AND work = ? AND run > ?",
+            (item.key, item.location, item.stamp, work, after),
         ).fetchone()
         if row is None or not item.stamp or row[1] not in settled:
             return False

@@ -14,7 +14,7 @@ from imgsvc_core.batch.inputs import Input, check, find, find_again
 from imgsvc_core.batch.manifest import Manifest
 from imgsvc_core.batch.planning import Batch
 from imgsvc_core.batch.running import folder_of, settled_states
-from imgsvc_core.batch.starting import check_manifest, check_same, check_target
+from imgsvc_core.batch.starting import check_manifest, check_same, check_target, is_listed, run_before
 from imgsvc_core.batch.work import Job
 from imgsvc_core.batch.writing import is_claimed
 
@@ -46,16 +46,21 @@ def _found(
 ) -> Iterator[tuple[Input, bool]]:
     work, states = batch.work_of(job), settled_states(batch, resume=resume)
     if manifest is not None and (resume or retry):
-        check_same(manifest, batch, job)
-        if retry or manifest.setting("listed") == "yes":
+        check_same(manifest, batch, job, asked="retry" if retry else "resume")
+        if retry or is_listed(manifest, batch, job):
             for item in manifest.left(batch.source, work, failed=retry):
                 yield item, True
             if retry:
                 for item in find_again(batch.source, manifest.unlisted(batch.source), beside=batch.target):
                     yield item, not manifest.is_settled(item, work)
             return
+    after = 0
+    if manifest is not None and batch.force:
+        after = run_before(manifest, batch, job, goes_on=resume)
     for item in find(batch.source, beside=batch.target):
-        settled = manifest is not None and manifest.is_settled(item, work, states, folder=folder_of(batch))
+        settled = manifest is not None and manifest.is_settled(
+            item, work, states, after=after, folder=folder_of(batch)
+        )
         yield item, not settled and not retry
 
 

@@ -21,7 +21,7 @@ from imgsvc_core.batch.journal import RESUMED, RETRIED, Journal
 from imgsvc_core.batch.listing import Listing
 from imgsvc_core.batch.manifest import Manifest
 from imgsvc_core.batch.planning import Batch
-from imgsvc_core.batch.starting import check_manifest, check_same, prepare_target
+from imgsvc_core.batch.starting import check_manifest, check_same, is_listed, prepare_target, run_before
 from imgsvc_core.batch.work import Job, Task
 from imgsvc_core.batch.writing import clear_unfinished, release
 from imgsvc_core.errors import (
@@ -82,7 +82,7 @@ def run(
     with Manifest(batch.manifest_path) as manifest:
         manifest.lock()
         if resume or retry:
-            check_same(manifest, batch, job)
+            check_same(manifest, batch, job, asked="retry" if retry else "resume")
         return _Run(batch, job, manifest, on_event, on_progress).go(resume=resume, retry=retry)
 
 
@@ -108,6 +108,7 @@ class _Run:
         self._total = self._done = self._failed = self._skipped = 0
         self._bytes_in = self._bytes_out = 0
         self._settled = settled_states(batch, resume=False)
+        self._settled_after = 0  # the run of this number
         self._listing: Listing | None = None
         self._folders: tuple[str, ...] = ()  # that are listed again
         self._under_way: dict[Future[list[Event]], tuple[Task, ...]] = {}
@@ -117,12 +118,14 @@ class _Run:
         self._stop = threading.Event()
 
     def go(self, *, resume: bool, retry: bool) -> Summary:
-        hands = self._batch.hands(self._job)
+        all_known = self._begin(resume=resume, retry=retry)
+        hands: Hands | None = None
         interrupted = ended = False
         try:
+            hands = self._batch.hands(self._job)
             clear_unfinished(self._batch.target, self._job.token, claims=False)
             with interrupts() as self._stop:
-                self._journal = self._begin(resume=resume, retry=retry)
+                self._look_for_inputs(all_known=all_known, resume=resume, retry=retry)
                 while not self._stop.is_set() and self._step(hands):
                     self._on_progress(self._progress())
                 interrupted = self._stop.is_set()
@@ -131,12 +134,12 @@ class _Run:
                 else:
                     hands.close()
                     ended = True
-        except KeyboardInterrupt:
+        except BaseException as error:
+            if hands is not None:
+                hands.stop()
+            if not isinstance(error, KeyboardInterrupt):
+                raise
             interrupted = True
-            hands.stop()
-        except BaseException:
-            hands.stop()
-            raise
         finally:
             if self._listing is not None:
                 self._listing.stop()
@@ -145,26 +148,35 @@ class _Run:
         self._on_progress(self._progress())
         return Summary(**attrs.asdict(self._progress()), interrupted=interrupted)
 
-    def _begin(self, *, resume: bool, retry: bool) -> Journal:
-        """Take up what is left, and look for inputs unless all of them are known."""
+    def _begin(self, *, resume: bool, retry: bool) -> bool:
+        """Remember that this run began, so that it can be resumed; whether all of its inputs are known."""
         batch, manifest = self._batch, self._manifest
-        all_known = retry or (resume and manifest.setting("listed") == "yes")
-        settings = {"target": batch.target}
-        if not retry:
-            settings["listed"] = "yes" if all_known else "no"
-        takes_up = RETRIED if retry else RESUMED if all_known else ""
-        journal = Journal(
-            manifest, source=batch.source, work=self._work, settings=settings, takes_up=takes_up
+        listed = (resume or retry) and is_listed(manifest, batch, self._job)
+        all_known = retry or listed
+        before = run_before(manifest, batch, self._job, goes_on=resume or retry)
+        if batch.force:
+            self._settled_after = before
+        settings = {"target": batch.target, "listed": "yes" if listed else "no", "before": str(before)}
+        self._journal = Journal(
+            manifest,
+            source=batch.source,
+            work=self._work,
+            settings=settings,
+            takes_up=RETRIED if retry else RESUMED if all_known else "",
         )
-        if all_known:
-            self._total = journal.waiting_count()
-            if retry and (folders := manifest.unlisted(batch.source)):
-                self._folders = tuple(folders)
-                self._listing = Listing(find_again(batch.source, folders, beside=batch.target))
-        else:
+        return all_known
+
+    def _look_for_inputs(self, *, all_known: bool, resume: bool, retry: bool) -> None:
+        """Take up what is left, and look for inputs unless all of them are known."""
+        batch = self._batch
+        if not all_known:
             self._settled = settled_states(batch, resume=resume)
             self._listing = Listing(find(batch.source, beside=batch.target))
-        return journal
+            return
+        self._total = self._journal.waiting_count()
+        if retry and (folders := self._manifest.unlisted(batch.source)):
+            self._folders = tuple(folders)
+            self._listing = Listing(find_again(batch.source, folders, beside=batch.target))
 
     def _step(self, hands: Hands) -> bool:
         """List, hand out, and settle a little; whether there is more to do."""
@@ -193,7 +205,9 @@ class _Run:
         try:
             if not self._full:
                 folder = folder_of(self._batch)
-                self._skipped += self._journal.note(found, settled=self._settled, folder=folder)
+                self._skipped += self._journal.note(
+                    found, settled=self._settled, after=self._settled_after, folder=folder
+                )
         except TargetError as error:
             self._begin_no_more(error)
         if self._full:
@@ -222,7 +236,7 @@ class _Run:
         for item in items:
             if self._stop.is_set():
                 return
-            if self._journal.is_settled(item, self._settled):
+            if self._journal.is_settled(item, self._settled, after=self._settled_after):
                 self._skipped += 1
                 continue
             self._tell(failure(item.key, item.size, TargetError.slug, item.problem or self._full))
@@ -372,13 +386,3 @@ def interrupts() -> Iterator[threading.Event]:
         yield stop
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def can_go_on(batch: Batch) -> bool:
-    """Whether ``resume`` has something to go on with."""
-    try:
-        with Manifest(batch.manifest_path, reading=True) as manifest:
-            check_same(manifest, batch, batch.job())
-            return manifest.setting("run") is not None
-    except ImgsvcError:
-        return False

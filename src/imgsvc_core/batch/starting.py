@@ -14,15 +14,32 @@ from imgsvc_core.errors import Problem, SpecError, TargetError
 from imgsvc_core.sources import is_url
 
 
-def check_same(manifest: Manifest, batch: Batch, job: Job) -> None:
-    """Raise `SpecError` where the last run of a manifest was of another source or other work."""
-    before = manifest.setting("source"), manifest.setting("work")
-    if before not in ((None, None), (batch.source, batch.work_of(job))):
+def check_same(manifest: Manifest, batch: Batch, job: Job, *, asked: str) -> None:
+    """Raise `SpecError` where a manifest knows others, and nothing of this source or this work."""
+    if manifest.setting("work") is None or _is_last(manifest, batch, job):
+        return
+    if not manifest.knows(batch.source, batch.work_of(job)):
         message = (
-            "Batch 'resume' parameter must be given with the source, target, specs and name as before, "
+            f"Batch '{asked}' parameter must be given with the source, target, specs and name as before, "
             f"got others for manifest '{manifest.path}': do all with neither --resume nor --retry"
         )
-        raise SpecError([Problem("resume", message)])
+        raise SpecError([Problem(asked, message)])
+
+
+def is_listed(manifest: Manifest, batch: Batch, job: Job) -> bool:
+    """Whether the last run was of the same source and work, and all inputs are known."""
+    return _is_last(manifest, batch, job) and manifest.setting("listed") == "yes"
+
+
+def run_before(manifest: Manifest, batch: Batch, job: Job, *, goes_on: bool) -> int:
+    """The number of the run before this one, or before the one that this goes on with."""
+    goes_on = goes_on and _is_last(manifest, batch, job)
+    return int((manifest.setting("before") if goes_on else None) or manifest.setting("run") or 0)
+
+
+def _is_last(manifest: Manifest, batch: Batch, job: Job) -> bool:
+    last = manifest.setting("source"), manifest.setting("work")
+    return last == (batch.source, batch.work_of(job))
 
 
 def prepare_target(target: str) -> None:
