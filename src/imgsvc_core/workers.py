@@ -7,12 +7,15 @@ import multiprocessing
 import os
 import resource
 import signal
+import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import resource_tracker
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
+import attrs
 from pebble import ProcessExpired, ProcessFuture, ProcessPool
 
 from imgsvc_core.errors import WorkerDied
@@ -20,6 +23,30 @@ from imgsvc_core.limits import too_long
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+_MOST_STARTS = 8
+_NOT_BEGUN = (
+    "Worker processes die before they begin: see whether the machine, or the limit of a process, leaves "
+    "memory for them, and try again."
+)
+_DIED = (
+    "The process that worked on this picture died, most likely for lack of memory: ask for less, or send a "
+    "smaller image."
+)
+
+
+@attrs.define(eq=False)
+class _Work:
+    """Something submitted, and where it is done; processes that are lost are followed by others."""
+
+    function: Callable[..., Any]
+    args: tuple[object, ...]
+    seconds: float | None
+    answer: Future[Any] = attrs.field(factory=Future)
+    processes: ProcessPool | None = None
+    running: ProcessFuture[Any] | None = None
+    starts: int = 0
 
 
 class WorkerPool:
@@ -41,13 +68,13 @@ class WorkerPool:
         tasks_per_worker: int | None = None,
     ) -> None:
         self.workers = workers or len(os.sched_getaffinity(0))
-        self._pool = ProcessPool(
-            max_workers=self.workers,
-            max_tasks=tasks_per_worker or 0,
-            initializer=_own_process,
-            initargs=[memory_bytes],
-            context=multiprocessing.get_context("spawn"),
-        )
+        self._memory_bytes = memory_bytes
+        self._tasks_per_worker = tasks_per_worker
+        self._processes = self._new_processes()
+        self._changing = threading.RLock()
+        self._unanswered: set[_Work] = set()
+        self._cleaning: list[threading.Thread] = []
+        self._ended = False
 
     def submit(self, function: Callable[..., T], /, *args: object, seconds: float | None = None) -> Future[T]:
         """Run a function in a worker; cancelling the future stops the work.
@@ -59,23 +86,89 @@ class WorkerPool:
 
         The future fails with what the function raised, with `TimeLimitExceeded`, or with `WorkerDied`.
         """
+        work = _Work(function=function, args=args, seconds=seconds)
         resource_tracker.ensure_running()  # or it starts below, and lets interrupts in again
-        with _without_interrupts():
-            running = self._pool.schedule(function, args=list(args), timeout=seconds)
-        answer: Future[T] = Future()
-        answer.add_done_callback(lambda _: running.cancel() if answer.cancelled() else None)
-        running.add_done_callback(lambda _: _pass_on(running, answer, seconds))
-        return answer
+        with _without_interrupts(), self._changing:
+            self._start(work)
+        work.answer.add_done_callback(lambda _: self._forget(work))
+        return work.answer
 
     def close(self) -> None:
         """Finish what was submitted, then end the workers."""
-        self._pool.close()
-        self._pool.join()
+        wait([work.answer for work in tuple(self._unanswered)])
+        self._ended = True
+        self._processes.close()
+        self._join()
 
     def stop(self) -> None:
         """End the workers and whatever they do."""
-        self._pool.stop()
-        self._pool.join()
+        with self._changing:
+            self._ended = True
+            self._processes.stop()
+        self._join()
+
+    def _join(self) -> None:
+        self._processes.join()
+        for thread in self._cleaning:
+            thread.join()
+
+    def _new_processes(self) -> ProcessPool:
+        return ProcessPool(
+            max_workers=self.workers,
+            max_tasks=self._tasks_per_worker or 0,
+            initializer=_own_process,
+            initargs=[self._memory_bytes],
+            context=multiprocessing.get_context("spawn"),
+        )
+
+    def _start(self, work: _Work) -> None:
+        """Hand work to the processes, or to new ones where they are lost or cannot be started."""
+        self._unanswered.add(work)
+        work.starts += 1
+        work.processes = self._processes
+        try:
+            work.running = running = self._processes.schedule(
+                work.function, args=list(work.args), timeout=work.seconds
+            )
+        except RuntimeError:
+            if self._ended:
+                self._unanswered.discard(work)
+                raise
+            self._replace(work.processes)
+            return
+        running.add_done_callback(lambda _: self._answer(work, running))
+
+    def _answer(self, work: _Work, running: ProcessFuture[Any]) -> None:
+        """Pass on what became of work, unless all processes are lost: then others are to begin with it."""
+        if running.cancelled() or not isinstance(running.exception(), BrokenProcessPool):
+            _pass_on(running, work.answer, work.seconds)
+            return
+        with _without_interrupts(), self._changing:
+            if work.running is running and not self._ended:
+                self._replace(work.processes)
+
+    def _replace(self, lost: ProcessPool | None) -> None:
+        """Let new processes begin with whatever lost ones have not answered.
+
+        A worker that dies while no work is begun ends all of them, and what waits there is never answered.
+        """
+        if lost is self._processes:
+            # It may be one of their own threads that tells of the loss, and cannot wait for itself.
+            cleaning = threading.Thread(target=self._processes.join)
+            cleaning.start()
+            self._cleaning = [*(thread for thread in self._cleaning if thread.is_alive()), cleaning]
+            self._processes = self._new_processes()
+        for work in tuple(self._unanswered):
+            if work.processes is lost and not work.answer.done():
+                if work.starts < _MOST_STARTS:
+                    self._start(work)
+                else:
+                    _fail(work.answer, _NOT_BEGUN)
+
+    def _forget(self, work: _Work) -> None:
+        self._unanswered.discard(work)
+        if work.answer.cancelled() and work.running is not None:
+            work.running.cancel()
 
     def __enter__(self) -> Self:
         return self
@@ -110,14 +203,14 @@ def _pass_on(running: ProcessFuture[Any], answer: Future[Any], seconds: float | 
     elif isinstance(error, TimeoutError) and seconds is not None:
         answer.set_exception(too_long(seconds))
     elif isinstance(error, ProcessExpired | MemoryError):
-        answer.set_exception(
-            WorkerDied(
-                "The process that worked on this picture died, most likely for lack of memory: ask for "
-                "less, or send a smaller image."
-            )
-        )
+        answer.set_exception(WorkerDied(_DIED))
     else:
         answer.set_exception(error)
+
+
+def _fail(answer: Future[Any], message: str) -> None:
+    if answer.set_running_or_notify_cancel():
+        answer.set_exception(WorkerDied(message))
 
 
 def _own_process(memory_bytes: int | None) -> None:

@@ -24,6 +24,7 @@ from tests.http.calls import Reply, assert_failure, call, upload, used
 from tests.http.running import Service, await_start, running, start
 from tests.http.sources import serving
 from tests.support import encoded, photos
+from tests.support.processes import kill_worker
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -185,6 +186,16 @@ async def test_more_than_there_is_room_for_is_refused(tmp_path: Path, large: byt
                 assert int(reply.headers["Retry-After"]) > 0
             assert await used(client) == 8 - len(refused)
         assert service.leftovers() == []
+
+
+async def test_a_worker_that_dies_while_nobody_asks_costs_no_request(tmp_path: Path, large: bytes) -> None:
+    with running(tmp_path / "state") as service:
+        async with service.client() as client:
+            for _ in range(2):
+                kill_worker(service.process.pid)
+                await asyncio.sleep(0.5)
+                replies = await asyncio.gather(*(upload(client, large) for _ in range(2)))
+                assert [reply.status for reply in replies] == [200, 200]
 
 
 async def test_slow_and_endless_bodies_come_to_an_end(tmp_path: Path) -> None:

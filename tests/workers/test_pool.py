@@ -15,6 +15,7 @@ import pytest
 
 from imgsvc_core.errors import SpecError, TimeLimitExceeded, WorkerDied
 from imgsvc_core.workers import WorkerPool
+from tests.support.processes import kill_worker, workers_of
 from tests.workers import tasks
 
 
@@ -71,6 +72,29 @@ def test_a_cancelled_task_stops(pool: WorkerPool, tmp_path: Path) -> None:
     assert alive(pool)
     time.sleep(1.5)
     assert not written.exists()
+
+
+def test_workers_that_die_before_they_begin_are_replaced() -> None:
+    known = workers_of(os.getpid())
+    with WorkerPool(1) as pool:
+        waiting = [pool.submit(tasks.echo, number) for number in range(20)]
+        kill_worker(os.getpid(), known=known)
+        assert [answer.result(timeout=60) for answer in waiting] == list(range(20))
+
+
+def test_workers_that_die_while_nothing_is_to_do_are_replaced() -> None:
+    with WorkerPool(1) as pool:
+        worker = pool.submit(tasks.process_id).result(timeout=60)
+        for _ in range(2):
+            os.kill(worker, signal.SIGKILL)
+            time.sleep(0.5)
+            assert alive(pool)
+            worker = pool.submit(tasks.process_id).result(timeout=60)
+
+
+def test_workers_that_always_die_before_they_begin_are_told() -> None:
+    with WorkerPool(1, memory_bytes=1) as pool, pytest.raises(WorkerDied, match="before they begin"):
+        pool.submit(tasks.echo, 1).result(timeout=60)
 
 
 def test_formats_outside_the_table_are_not_touched(pool: WorkerPool, tmp_path: Path) -> None:
