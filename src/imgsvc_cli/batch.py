@@ -327,10 +327,17 @@ def _conclude(summary: Summary, manifest: Path, as_json: bool) -> None:
     )
     if summary.interrupted:
         click.echo(_GO_ON, err=True)
-    elif summary.failed:
-        click.echo(
-            f"Why: imgsvc batch report --manifest {manifest}; again: the same command with --retry.", err=True
-        )
+    elif summary.failed or summary.forgotten:
+        click.echo(f"Why: imgsvc batch report --manifest {manifest}; again: {_again(summary)}.", err=True)
+
+
+def _again(summary: Summary) -> str:
+    if not summary.forgotten:
+        return "the same command with --retry"
+    return (
+        "the same command with neither --retry nor --resume, once there is room for its manifest, as what became of "
+        f"{summary.forgotten:,} could not be remembered"
+    )
 
 
 def _time(seconds: float) -> str:

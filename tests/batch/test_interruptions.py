@@ -268,6 +268,18 @@ def test_a_disk_without_room_for_a_manifest_is_told(pictures: Path, tmp_path: Pa
         assert "Traceback" not in err
 
 
+def test_what_a_full_disk_forgot_is_done_by_what_is_advised(pictures: Path, tmp_path: Path) -> None:
+    target = tmp_path / "small"
+    with small_disk(target, "300k"):
+        process = start(pictures, target)
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 1, err
+        assert "neither --retry nor --resume" in err
+        subprocess.run(["mount", "-o", "remount,size=50m", str(target)], check=True)
+        assert finish(start(pictures, target)) == 0
+        assert len(results(target)) == COUNT
+
+
 def test_reports_need_only_to_read(pictures: Path, tmp_path: Path) -> None:
     target = tmp_path / "out"
     with small_disk(target, "50m"):

@@ -68,6 +68,11 @@ class Progress:
 
 @attrs.frozen(kw_only=True)
 class Summary(Progress):
-    """How a batch ended; ``interrupted`` where it was told to stop before its end."""
+    """How a batch ended.
+
+    It was ``interrupted`` where it was told to stop before its end. What became of ``forgotten`` inputs could
+    not be written into the manifest: a run with neither ``resume`` nor ``retry`` does them.
+    """
 
     interrupted: bool = False
+    forgotten: int = 0

@@ -106,7 +106,7 @@ class _Run:
         self._on_progress = on_progress or (lambda _: None)
         self._started = time.monotonic()
         self._total = self._done = self._failed = self._skipped = 0
-        self._bytes_in = self._bytes_out = 0
+        self._bytes_in = self._bytes_out = self._forgotten = 0
         self._settled = settled_states(batch, resume=False)
         self._settled_after = 0  # the run of this number
         self._listing: Listing | None = None
@@ -146,7 +146,8 @@ class _Run:
             nothing_left = ended and not self._journal.has_left()
             clear_unfinished(self._batch.target, self._job.token, claims=nothing_left)
         self._on_progress(self._progress())
-        return Summary(**attrs.asdict(self._progress()), interrupted=interrupted)
+        progress = attrs.asdict(self._progress())
+        return Summary(**progress, interrupted=interrupted, forgotten=self._forgotten)
 
     def _begin(self, *, resume: bool, retry: bool) -> bool:
         """Remember that this run began, so that it can be resumed; whether all of its inputs are known."""
@@ -239,6 +240,7 @@ class _Run:
             if self._journal.is_settled(item, self._settled, after=self._settled_after):
                 self._skipped += 1
                 continue
+            self._forgotten += 1
             self._tell(failure(item.key, item.size, TargetError.slug, item.problem or self._full))
 
     def _waiting(self, room: int) -> list[Task]:
@@ -307,6 +309,7 @@ class _Run:
             settled, reopened = self._journal.settle(events, overwrite=self._batch.overwrite)
         except TargetError:  # they are done again with --resume
             settled, reopened, remembered = events, 0, False
+            self._forgotten += len(events)
         else:
             remembered = True
         self._total += reopened
