@@ -335,8 +335,8 @@ def _again(summary: Summary) -> str:
     if not summary.forgotten:
         return "the same command with --retry"
     return (
-        "the same command with neither --retry nor --resume, once there is room for its manifest, as what became of "
-        f"{summary.forgotten:,} could not be remembered"
+        "the same command with neither --retry nor --resume, once there is room for its manifest, as what "
+        f"became of {summary.forgotten:,} could not be remembered"
     )
 
 

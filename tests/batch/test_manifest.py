@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -96,6 +97,27 @@ def test_one_of_an_earlier_version_goes_on(earlier: Batch) -> None:
     assert counts(go(source, target, retry=True)) == (0, 1, 0)
     assert counts(go(source, target)) == (0, 1, 3)
     assert counts(go(source, target, force=True)) == (3, 1, 0)  # its results are its own, and may be replaced
+
+
+def test_an_interrupt_while_one_of_an_earlier_version_is_brought_up_leaves_it(earlier: Batch) -> None:
+    database = sqlite3.connect(earlier.manifest_path, isolation_level=None)
+    columns = "location, size, stamp, work, state, run"
+    database.execute(
+        "WITH RECURSIVE many(number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM many LIMIT 100000) "
+        f"INSERT INTO inputs (key, {columns}) SELECT 'key' || number, {columns} FROM many, "
+        "(SELECT * FROM inputs LIMIT 1)"
+    )
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            Manifest(earlier.manifest_path)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert database.execute("PRAGMA user_version").fetchone() == (0,)
+    assert database.execute("SELECT count(*) FROM inputs").fetchone() == (100_004,)
+    database.close()
+    Manifest(earlier.manifest_path).close()
 
 
 def test_one_of_an_earlier_version_that_is_used_stays(earlier: Batch) -> None:

@@ -85,6 +85,7 @@ UPDATE inputs SET source = (SELECT value FROM settings WHERE name = 'source')
 _PAGES_AT_ONCE = 250  # of 4 kB, in the write-ahead log
 _DISK_SHARE = 3  # of what is free
 _STEP_BYTES = 2**20
+_STEPS_BETWEEN_SIGNALS = 10_000  # of SQLite's machine: some milliseconds
 
 
 class ManifestFile:
@@ -238,8 +239,23 @@ def _bring_up(db: sqlite3.Connection) -> None:
     if columns:
         parts = [_ADD_SOURCE if "source" not in columns else "", _SET_ASIDE, _TABLES, _TAKE_OVER]
     try:
-        db.executescript(f"BEGIN IMMEDIATE; {' '.join(parts)} PRAGMA user_version = {_VERSION}; COMMIT;")
+        with _interruptible(db):
+            db.executescript(f"BEGIN IMMEDIATE; {' '.join(parts)} PRAGMA user_version = {_VERSION}; COMMIT;")
     except BaseException:
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise
+
+
+@contextlib.contextmanager
+def _interruptible(db: sqlite3.Connection) -> Iterator[None]:
+    """Let an interrupt end what SQLite is doing, however long that takes."""
+    db.set_progress_handler(lambda: 0, _STEPS_BETWEEN_SIGNALS)  # Python heeds signals only in code of its own
+    try:
+        yield
+    except sqlite3.Error as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:  # what the handler raised is lost
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        db.set_progress_handler(None, 0)
