@@ -10,7 +10,7 @@ from typing import Any
 import fsspec
 
 
-def kill(source: str, target: Path, spec: dict[str, Any]) -> None:
+def kill(source: str, target: Path, spec: dict[str, Any], **options: Any) -> None:
     """Run a batch of the picture ``a.png`` in memory that is killed when it has written the result.
 
     It remembers nothing of that.
@@ -22,7 +22,7 @@ def kill(source: str, target: Path, spec: dict[str, Any]) -> None:
         "from imgsvc_core.batch import running\n"
         "running._Run._remember = lambda run, events, *_: os._exit(9) if events else None\n"
         f"fsspec.filesystem('memory').pipe_file('{source}/a.png', sys.stdin.buffer.read())\n"
-        f"batch.run('{source}', '{target}', {{'': {spec}}}, workers=1)\n"
+        f"batch.run('{source}', '{target}', {{'': {spec}}}, workers=1, **{options})\n"
     )
     picture = fsspec.filesystem("memory").cat_file(f"{source}/a.png")
     ended = subprocess.run([sys.executable, script], input=picture, timeout=60, check=False)

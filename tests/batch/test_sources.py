@@ -111,6 +111,20 @@ def test_a_source_that_was_moved_goes_on(first: str, target: Path) -> None:
     assert color_of((target / "a.png").read_bytes()) == GREEN
 
 
+def test_what_a_killed_batch_replaced_is_its_sources(first: str, second: str, target: Path) -> None:
+    """Be it that it was replaced with leave, or twice."""
+    target.mkdir()
+    (target / "a.png").write_bytes(painted(GREEN))
+    for _ in range(2):
+        kill(first, target, SPEC, overwrite=True)
+        assert color_of((target / "a.png").read_bytes()) == RED
+    assert counts(go(second, target)) == (0, 1, 0)
+    assert counts(go(first, target, SMALL)) == (1, 0, 0)
+    paint(first, BLUE)
+    kill(first, target, SMALL)
+    assert counts(go(first, target)) == (1, 0, 0)
+
+
 def test_what_a_killed_batch_wrote_is_its_sources(first: str, second: str, target: Path) -> None:
     kill(first, target, SPEC)
     assert counts(go(second, target)) == (0, 1, 0)

@@ -147,7 +147,14 @@ def _is_link(path: Path, claim: Path) -> bool:
 
 def _move(beside: Path, path: Path, claim: Path, *, replace: bool) -> None:
     if replace:
-        beside.replace(path)
+        with contextlib.suppress(OSError):  # without hard links there are no claims
+            claim.unlink(missing_ok=True)
+            os.link(beside, claim)
+        try:
+            beside.replace(path)
+        except OSError:
+            claim.unlink(missing_ok=True)
+            raise
         return
     try:
         os.link(beside, path)
