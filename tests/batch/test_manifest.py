@@ -109,8 +109,8 @@ def test_an_interrupt_while_one_of_an_earlier_version_is_brought_up_leaves_it(ea
     )
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
         with pytest.raises(KeyboardInterrupt):
-            signal.setitimer(signal.ITIMER_REAL, 0.1)
             Manifest(earlier.manifest_path)
     finally:
         signal.signal(signal.SIGALRM, before)

@@ -240,7 +240,9 @@ def _bring_up(db: sqlite3.Connection) -> None:
         parts = [_ADD_SOURCE if "source" not in columns else "", _SET_ASIDE, _TABLES, _TAKE_OVER]
     try:
         with _interruptible(db):
-            db.executescript(f"BEGIN IMMEDIATE; {' '.join(parts)} PRAGMA user_version = {_VERSION}; COMMIT;")
+            script = f"BEGIN IMMEDIATE; {' '.join(parts)} PRAGMA user_version = {_VERSION}; COMMIT"
+            for statement in script.split(";"):  # between them, signals are heeded too
+                db.execute(statement)
     except BaseException:
         if db.in_transaction:
             db.execute("ROLLBACK")
