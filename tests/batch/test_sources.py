@@ -5,6 +5,7 @@ The sources are in memory, so that no processes have to start.
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pytest
 import pyvips
 
 from imgsvc_core import batch
-from imgsvc_core.batch import Event, Manifest, Summary
+from imgsvc_core.batch import Batch, Event, Manifest, Summary
+from imgsvc_core.batch.preview import preview
 from tests.batch.killing import kill
 
 SPEC = {"output": {"format": "png"}}
@@ -97,6 +99,23 @@ def test_results_of_another_source_are_replaced_where_that_is_allowed(
     assert counts(go(first, target)) == (0, 1, 0)  # its result is gone, and told to be
     assert color_of((target / "a.png").read_bytes()) == BLUE
     assert counts(go(first, target, overwrite=True)) == (1, 0, 0)
+
+
+def test_leave_to_replace_lets_no_input_take_the_name_of_another(first: str, target: Path) -> None:
+    """Whoever came first keeps it, on every run; none of them is done again."""
+    paint(first, BLUE, "a.gif")
+    run = functools.partial(go, first, target, overwrite=True)
+    assert run().failed == 1
+    written = (target / "a.png").stat()
+    for _ in range(2):
+        planned = Batch(source=first, target=str(target), variants={"": SPEC}, overwrite=True)
+        ((foretold, problem),) = [(item.key, item.problem) for item, wanted in preview(planned) if wanted]
+        told: list[Event] = []
+        assert counts(run(on_event=told.append)) == (0, 1, 1)
+        ((key, message),) = [(event.key, event.message) for event in told]
+        assert (foretold, problem) == (key, message)
+        assert "the name of another input's" in message
+    assert (target / "a.png").stat() == written
 
 
 def test_a_source_that_was_moved_goes_on(first: str, target: Path) -> None:

@@ -6,7 +6,7 @@ One process writes it. Killed at any point, it is right: what is not marked as d
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Self
@@ -121,6 +121,14 @@ class Manifest:
             (item.key, item.location),
         )
         return frozenset(row[0] for row in rows)
+
+    def taken(self, source: str, key: str, paths: Iterable[str]) -> frozenset[str]:
+        """Which of some paths are those of results of other inputs of a source."""
+        query = (
+            "SELECT 1 FROM outputs JOIN inputs ON inputs.id = input JOIN batches ON batches.id = batch "
+            "WHERE path = ? AND NOT stale AND source = ? AND key != ? LIMIT 1"
+        )
+        return frozenset(path for path in paths if self._db.execute(query, (path, source, key)).fetchone())
 
     def left(self, source: str, work: str, *, failed: bool) -> Iterator[Input]:
         """What an earlier run of the same work has left, or the files that failed."""

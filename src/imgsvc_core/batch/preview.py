@@ -16,7 +16,7 @@ from imgsvc_core.batch.planning import Batch
 from imgsvc_core.batch.running import folder_of, settled_states
 from imgsvc_core.batch.starting import check_manifest, check_same, check_target, is_listed, run_before
 from imgsvc_core.batch.work import Job
-from imgsvc_core.batch.writing import is_claimed
+from imgsvc_core.batch.writing import is_claimed, named_alike
 
 _LONGEST_NAME_BYTES = 255
 
@@ -71,15 +71,15 @@ def _problem(
     paths = batch.foreseen(item.key)
     marks = {hash(path) for path in paths}
     collides = not marks.isdisjoint(taken)
+    if batch.overwrite and manifest is not None:
+        collides |= bool(manifest.taken(batch.source, item.key, paths))
     taken |= marks
     if not wanted:
         return ""
     folder, owned = folder_of(batch), manifest.owned(item) if manifest is not None else frozenset()
     for path in paths:
         if collides:
-            return (
-                f"Its result '{path}' has the name of another input's: use a template that tells them apart."
-            )
+            return named_alike(path).message
         if folder is None:
             continue
         place = folder / path

@@ -247,10 +247,17 @@ class _Run:
         if self._full:
             return []
         try:
-            return self._journal.waiting(most=room)
+            tasks = self._journal.waiting(most=room)
         except TargetError as error:
             self._begin_no_more(error)
             return []
+        return [self._restrained(task) for task in tasks] if self._batch.overwrite else tasks
+
+    def _restrained(self, task: Task) -> Task:
+        """Leave to replace files is none to replace those of other inputs of the source."""
+        batch = self._batch
+        taken = self._manifest.taken(batch.source, task.key, batch.foreseen(task.key))
+        return attrs.evolve(task, taken=taken)
 
     def _hand_out(self, hands: Hands, room: int) -> None:
         tasks = self._waiting(room)

@@ -12,10 +12,10 @@ import attrs
 
 from imgsvc_core.batch.events import DONE, FAILED, UNCHANGED, Event, Output
 from imgsvc_core.batch.naming import Template
-from imgsvc_core.batch.writing import remove, write
+from imgsvc_core.batch.writing import named_alike, remove, write
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.table import FORMATS
-from imgsvc_core.errors import ImgsvcError, TargetError
+from imgsvc_core.errors import ImgsvcError, NameCollision, TargetError
 from imgsvc_core.limits import Limits
 from imgsvc_core.result import Result
 from imgsvc_core.sources import open_bytes
@@ -57,12 +57,17 @@ class Job:
 
 @attrs.frozen(kw_only=True)
 class Task:
-    """One input, the outputs that are its own from before, and its digest if nothing is to be done for it."""
+    """One input, and its digest if nothing is to be done for it.
+
+    Of the paths of results, it knows those that are its ``owned`` from before, and some that are ``taken`` by
+    other inputs of its source.
+    """
 
     key: str
     location: str
     size: int
     owned: frozenset[str] = frozenset()
+    taken: frozenset[str] = frozenset()
     digest: str = ""
 
 
@@ -145,12 +150,18 @@ def _write_all(job: Job, task: Task, results: Mapping[str, Result], digest: str)
         for variant, result in results.items():
             assert result.data is not None
             output = _output(job, task, variant, result, digest)
-            replace = job.overwrite or output.path in task.owned
+            taken = output.path in task.taken
+            replace = not taken and (job.overwrite or output.path in task.owned)
             media_type = FORMATS[output.format].media_type
             place = job.target, output.path
             origin = {"location": task.location, "token": job.token}
-            if write(*place, result.data, media_type, **origin, replace=replace):
-                new.append(output.path)
+            try:
+                if write(*place, result.data, media_type, **origin, replace=replace):
+                    new.append(output.path)
+            except NameCollision as error:
+                if not taken:
+                    raise
+                raise named_alike(output.path) from error
             outputs.append(output)
     except TargetError:
         for path in new:

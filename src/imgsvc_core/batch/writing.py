@@ -218,6 +218,13 @@ def _shown(url: str) -> str:
     return re.sub(r"(?<=//)[^/@]*@", "", url.partition("?")[0])
 
 
+def named_alike(path: str) -> NameCollision:
+    """What is told where another input of the same source has a result already."""
+    return NameCollision(
+        f"Its result '{path}' has the name of another input's: use a template that tells them apart."
+    )
+
+
 def _taken(place: str) -> NameCollision:
     return NameCollision(
         f"Target '{place}' exists already, and is not from this input: use another target, a template that "
