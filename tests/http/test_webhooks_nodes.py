@@ -119,7 +119,7 @@ async def settled(node: Service, seconds: float) -> dict[str, dict[str, Any]]:
 
 
 async def test_a_dead_nodes_running_work_is_taken_over(tmp_path: Path) -> None:
-    """Nodes of its own start together on an empty database; one dies with posts under way."""
+    """One dies with posts under way, and the other could not look for lost work a moment before."""
     release = asyncio.Event()
 
     async def hold(request: web.Request) -> web.Response:
@@ -137,6 +137,9 @@ async def test_a_dead_nodes_running_work_is_taken_over(tmp_path: Path) -> None:
             ids = {reply.json["id"] for reply in replies}
             await receiver.arrived(10)
             (survivor,) = await cluster.start(1)
+            await cluster.sql("ALTER TABLE imgsvc_engine.workflow_status RENAME TO away")
+            await asyncio.sleep(6)
+            await cluster.sql("ALTER TABLE imgsvc_engine.away RENAME TO workflow_status")
             cluster.kill(0)
             release.set()
             found = await settled(survivor, _TAKEOVER_SECONDS)

@@ -59,12 +59,15 @@ async def keep_watch_together(
     while True:
         try:
             async with db.engine.connect() as connection:
-                await connection.execute(_NOTICE)
-                while not await _take(connection, engine.node):
-                    await asyncio.sleep(1)  # its own former connection has not been given up yet
-                held.set()
-                await working.wait()
-                await _look(connection, engine)
+                try:
+                    await connection.execute(_NOTICE)
+                    while not await _take(connection, engine.node):
+                        await asyncio.sleep(1)  # its own former connection has not been given up yet
+                    held.set()
+                    await working.wait()
+                    await _look(connection, engine)
+                finally:
+                    await connection.invalidate()  # in the pool, it would go on holding the lock
         except Exception as error:  # whatever the engine or a driver makes of a lost connection
             _log.warning("The lock of this node is lost, it is taken again: %s", error)
             await asyncio.sleep(1)
