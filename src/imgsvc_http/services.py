@@ -72,7 +72,11 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         stack.push_async_callback(limiter.close)
         fetcher = Fetcher(settings.fetch, settings.social)
         stack.push_async_callback(fetcher.close)
-        temporary = TemporaryStorage(settings.temporary_url, settings.temporary.lifetime_seconds)
+        temporary = TemporaryStorage(
+            settings.temporary_url,
+            settings.temporary.lifetime_seconds,
+            seconds=settings.temporary.call_seconds,
+        )
         stores = await stack.enter_async_context(
             StorePool(
                 sessions=settings.stores.sessions,

@@ -166,6 +166,9 @@ class Temporary:
         secret=True,
     )
     lifetime_seconds: float = setting(Number(1, 604_800), "How long a result stays.", unit="s", default=3600)
+    call_seconds: float = setting(
+        Number(0.1, 3600), "How long one call of the place may take.", unit="s", default=60
+    )
 
 
 @attrs.frozen(kw_only=True)

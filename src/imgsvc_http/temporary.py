@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import secrets
 from collections.abc import AsyncIterator
@@ -15,6 +14,7 @@ from aiohttp import web
 
 from imgsvc_core.codecs.table import FORMATS
 from imgsvc_core.errors import Problem, SpecError
+from imgsvc_http.patience import Patience
 from imgsvc_http.refusals import Refusal, gone, not_found
 
 _NAME = re.compile(r"([0-9a-z]{6,7})-([A-Za-z0-9_-]{32})(\.[a-z0-9]{2,5})")
@@ -43,13 +43,15 @@ class TemporaryStorage:
     Args:
         url: an fsspec URL of a folder.
         lifetime_seconds: how long pictures stay.
+        seconds: how long a call of the place may take.
 
     Raises:
         SpecError: fsspec has nothing for such a URL.
     """
 
-    def __init__(self, url: str, lifetime_seconds: float) -> None:
+    def __init__(self, url: str, lifetime_seconds: float, *, seconds: float = 60) -> None:
         _check_protocols(url)
+        self._patience = Patience(seconds)
         self._url = url
         self._lifetime = lifetime_seconds
         self._opened: tuple[Any, str] | None = None
@@ -58,24 +60,24 @@ class TemporaryStorage:
         """Keep a picture."""
         expires = int(now.timestamp() + self._lifetime) + 1
         name = f"{_base36(expires)}-{secrets.token_urlsafe(24)}{_SUFFIXES[media_type]}"
-        await asyncio.to_thread(self._write, name, data)
+        await self._patience.call(self._write, name, data)
         return Stored(name=name, expires_at=datetime.fromtimestamp(expires, UTC))
 
     async def size(self, name: str) -> int:
         """The size of a picture in bytes; `FileNotFoundError` where there is none."""
-        return await asyncio.to_thread(lambda: int(self._fs.size(self._path(name))))
+        return await self._patience.call(lambda: int(self._fs.size(self._path(name))))
 
     async def read(self, name: str, start: int, end: int) -> AsyncIterator[bytes]:
         """The bytes from ``start`` up to ``end``, in pieces."""
         while start < end:
             stop = min(start + _PIECE, end)
-            piece = await asyncio.to_thread(self._fs.cat_file, self._path(name), start=start, end=stop)
+            piece = await self._patience.call(self._fs.cat_file, self._path(name), start=start, end=stop)
             yield bytes(piece)
             start = stop
 
     async def delete(self, name: str) -> None:
         """Forget a picture before its time."""
-        await asyncio.to_thread(self._remove, name)
+        await self._patience.call(self._remove, name)
 
     async def sweep(self, now: datetime) -> int:
         """Delete what has expired; how many there were.
@@ -83,7 +85,7 @@ class TemporaryStorage:
         Raises:
             ExceptionGroup: some cannot be deleted; all others are.
         """
-        return await asyncio.to_thread(self._sweep, now)
+        return await self._patience.call(self._sweep, now)
 
     @property
     def _fs(self) -> Any:

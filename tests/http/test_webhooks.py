@@ -120,6 +120,20 @@ async def test_a_fetch_is_accepted_before_anything_is_fetched(
     assert (record["status"], record["code"], record["payload"]["code"]) == ("delivered", 200, 422)
 
 
+async def test_a_place_for_results_that_is_gone_is_not_the_upload_s_fault(
+    client: aiohttp.ClientSession, receiver: Receiver, photo: bytes, service: Service
+) -> None:
+    assert (await upload(client, photo)).status == 200
+    results, aside = service.state / "temporary", service.state / "aside"
+    results.rename(aside)
+    try:
+        id_ = accepted(await upload(client, photo, {"webhook": {"url": f"{receiver.url}/"}}))
+        (post,) = await receiver.arrived(1)
+    finally:
+        aside.rename(results)
+    assert (post.json["code"], post.json["error"], post.json["id"]) == (500, "internal_error", id_)
+
+
 async def test_the_signature_verifies(
     client: aiohttp.ClientSession, receiver: Receiver, photo: bytes, service: Service
 ) -> None:

@@ -34,7 +34,9 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
     webhooks = Webhooks(
         services,
         deliverer,
-        PendingSources(f"{settings.temporary_url.rstrip('/')}-pending"),
+        PendingSources(
+            f"{settings.temporary_url.rstrip('/')}-pending", seconds=settings.temporary.call_seconds
+        ),
         asyncio.Semaphore(2 * services.workers.number),
     )
     jobs = {PROCESS: (webhooks.process, _AT_ONCE), DELIVER: (webhooks.deliver, _AT_ONCE)}

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -110,6 +111,13 @@ class Webhooks:
                 await self.sources.delete(work.asked.source)
             except Exception as error:
                 _log.warning("The upload of %s is not deleted, that is tried again later: %s", work.id, error)
+
+    async def _fetch_source(self, name: str, into: Path) -> None:
+        try:
+            await self.sources.fetch(name, into)
+        except FileNotFoundError as error:
+            message = "The uploaded image is no longer there: send it again."
+            raise SourceUnreachable(message) from error
 
     async def _work(self, id_: str) -> Work | None:
         return await records.work_of(self.services.db, self.services.vault, id_)
@@ -221,7 +229,7 @@ class Webhooks:
             with self.services.incoming.path() as path:
                 name, fetch_ms = work.asked.source_name, 0.0
                 if work.asked.source is not None:
-                    await self.sources.fetch(work.asked.source, path)
+                    await self._fetch_source(work.asked.source, path)
                 else:
                     assert asked.url is not None
                     fetched = await self.services.fetcher.fetch(
@@ -238,8 +246,6 @@ class Webhooks:
                     patient=True,
                     counter=CountedOnce(self.services.db, work),
                 )
-        except FileNotFoundError:
-            refusal = Refusal.of(SourceUnreachable("The uploaded image is no longer there: send it again."))
         except Refusal as error:
             refusal = error
         except ImgsvcError as error:

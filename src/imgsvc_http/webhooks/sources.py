@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import shutil
@@ -10,33 +9,36 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from imgsvc_http.patience import Patience
+
 _NAME = re.compile(r"[0-9]{1,15}-[0-9a-f-]{36}")  # the second in which it was kept, and its request
 
 
 class PendingSources:
-    """Keeps uploads in a folder at any fsspec URL until they are processed."""
+    """Keeps uploads at any fsspec URL, whose calls may take ``seconds``, until they are processed."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, seconds: float = 60) -> None:
         self._url = url
+        self._patience = Patience(seconds)
         self._opened: tuple[Any, str] | None = None
 
     async def keep(self, path: Path, request_id: str, now: datetime) -> str:
         """Keep a copy of a file, which belongs to a request; its name."""
         name = f"{int(now.timestamp())}-{request_id}"
-        await asyncio.to_thread(self._write, name, path)
+        await self._patience.call(self._write, name, path)
         return name
 
     async def kept_before(self, moment: datetime) -> dict[str, str]:
         """The uploads that were kept before a moment: their names by the ids of their requests."""
-        return await asyncio.to_thread(self._older, int(moment.timestamp()))
+        return await self._patience.call(self._older, int(moment.timestamp()))
 
     async def fetch(self, name: str, into: Path) -> None:
         """Write a kept upload into a file; `FileNotFoundError` where it is no longer there."""
-        await asyncio.to_thread(self._read, name, into)
+        await self._patience.call(self._read, name, into)
 
     async def delete(self, name: str) -> None:
         """Forget an upload; nothing where it is gone already."""
-        await asyncio.to_thread(self._remove, name)
+        await self._patience.call(self._remove, name)
 
     def _open(self) -> tuple[Any, str]:
         if self._opened is None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
-import threading
-from concurrent.futures import Future
-from typing import Any
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+
+from imgsvc_core.detached import detached
 
 
 class Lookups(AbstractResolver):
@@ -21,32 +19,23 @@ class Lookups(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        found: Future[list[Any]] = Future()
-        asked = (host, port, family, socket.SOCK_STREAM, 0, socket.AI_ADDRCONFIG)
-        threading.Thread(target=_look_up, args=(found, asked), name="imgsvc-lookup", daemon=True).start()
+        found = await detached(
+            socket.getaddrinfo, host, port, family, socket.SOCK_STREAM, 0, socket.AI_ADDRCONFIG
+        )
         return [
             ResolveResult(
                 hostname=host,
-                host=address[0],
-                port=address[1],
+                host=str(address[0]),
+                port=int(address[1]),
                 family=kind,
                 proto=protocol,
                 flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
             )
-            for kind, _, protocol, _, address in await asyncio.wrap_future(found)
+            for kind, _, protocol, _, address in found
         ]
 
     async def close(self) -> None:
         """Nothing is open."""
-
-
-def _look_up(found: Future[list[Any]], asked: tuple[Any, ...]) -> None:
-    if not found.set_running_or_notify_cancel():
-        return
-    try:
-        found.set_result(socket.getaddrinfo(*asked))
-    except Exception as error:
-        found.set_exception(error)
 
 
 def connector() -> aiohttp.TCPConnector:
