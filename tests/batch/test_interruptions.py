@@ -257,14 +257,18 @@ def test_a_manifest_that_takes_no_more_stops_nothing(tmp_path: Path) -> None:
         assert len(results(target)) == count
 
 
-def test_a_disk_without_room_for_a_manifest_is_told(pictures: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", ["20k", "40k", "80k"])
+@pytest.mark.parametrize("flags", [(), ("--dry-run",)])
+def test_a_disk_without_room_for_a_manifest_is_told(
+    flags: tuple[str, ...], size: str, pictures: Path, tmp_path: Path
+) -> None:
     target = tmp_path / "small"
-    with small_disk(target, "40k"):
-        process = start(pictures, target)
+    with small_disk(target, size):
+        process = start(pictures, target, *flags)
         _, err = process.communicate(timeout=60)
         assert process.returncode not in (0, 1)
         assert "Manifest" in err
-        assert "full" in err
+        assert "the disk is full" in err
         assert "Traceback" not in err
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from imgsvc_core.errors import TargetError
 
+FULL = "the disk is full"
+
 _VERSION = 1
 
 # An input is told from others by where it is, as several sources may share a target; and by its key, as one
@@ -85,6 +87,8 @@ UPDATE inputs SET source = (SELECT value FROM settings WHERE name = 'source')
 _PAGES_AT_ONCE = 250  # of 4 kB, in the write-ahead log
 _DISK_SHARE = 3  # of what is free
 _STEP_BYTES = 2**20
+_ROOM_FOR_NEW, _ROOM_FOR_KNOWN = 112 * 2**10, 48 * 2**10  # the tables, the log, and what its readers share
+_NO_ROOM = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})
 _STEPS_BETWEEN_SIGNALS = 10_000  # of SQLite's machine: some milliseconds
 
 
@@ -103,7 +107,7 @@ class ManifestFile:
         try:
             self.db = _reader(path) if reading else self._writer()
         except (OSError, sqlite3.Error) as error:
-            raise TargetError(f"Manifest '{path}' cannot be opened: {error}.") from error
+            raise TargetError(f"Manifest '{path}' cannot be opened: {_reason(error, path)}.") from error
 
     def lock(self) -> None:
         """Keep other batches from writing it; the lock ends with the process."""
@@ -117,7 +121,8 @@ class ManifestFile:
             if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
                 raise TargetError(f"Manifest '{self.path}' is used by a batch that is running.") from error
             raise TargetError(
-                f"Manifest '{self.path}' cannot be locked by '{_lock_of(self.path)}': {error}."
+                f"Manifest '{self.path}' cannot be locked by '{_lock_of(self.path)}': "
+                f"{_reason(error, self.path)}."
             ) from error
         self._lock = lock
 
@@ -143,8 +148,9 @@ class ManifestFile:
             if self.db.in_transaction:
                 self.db.execute("ROLLBACK")
             if isinstance(error, sqlite3.Error):
+                reason = _reason(error, self.path)
                 raise TargetError(
-                    f"Manifest '{self.path}' cannot be written: {error}. Mend that, and go on with --resume."
+                    f"Manifest '{self.path}' cannot be written: {reason}. Mend that, and go on with --resume."
                 ) from error
             raise
 
@@ -160,14 +166,14 @@ class ManifestFile:
             return
         part = max(8 * page, min(size // 4, _STEP_BYTES))  # the log takes as much as each
         self.db.execute(f"PRAGMA wal_autocheckpoint = {min(_PAGES_AT_ONCE, max(8, part // page // 2))}")
-        with contextlib.suppress(TargetError):
+        with contextlib.suppress(TargetError, sqlite3.Error):
             with self.change() as db:
                 db.execute("CREATE TABLE IF NOT EXISTS reserve (room BLOB)")
             for _ in range(size // part):
                 with self.change() as db:
                     db.execute("INSERT INTO reserve VALUES (zeroblob(?))", (part,))
                 self.db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
-        with contextlib.suppress(TargetError):
+        with contextlib.suppress(TargetError, sqlite3.Error):
             with self.change() as db:
                 db.execute("DROP TABLE IF EXISTS reserve")
             self.db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
@@ -188,6 +194,22 @@ class ManifestFile:
         finally:
             self.unlock()
         return db
+
+
+def room_to_open(path: Path) -> int:
+    """How many bytes of its disk a run takes before it can begin."""
+    if path.with_name(path.name + "-shm").exists():  # from a run that was killed
+        return 0
+    return _ROOM_FOR_KNOWN if path.exists() else _ROOM_FOR_NEW
+
+
+def _reason(error: Exception, path: Path) -> str:
+    """What an error says; of a full disk, SQLite sometimes says less."""
+    with contextlib.suppress(OSError):
+        starved = isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in _NO_ROOM
+        if starved and shutil.disk_usage(path.parent).free < _ROOM_FOR_NEW:
+            return FULL
+    return str(error)
 
 
 def _lock_of(path: Path) -> Path:

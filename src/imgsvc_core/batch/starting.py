@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from imgsvc_core.batch.manifest import Manifest
+from imgsvc_core.batch.manifest_file import FULL, room_to_open
 from imgsvc_core.batch.planning import Batch
 from imgsvc_core.batch.work import Job
 from imgsvc_core.errors import Problem, SpecError, TargetError
@@ -71,9 +72,10 @@ def check_target(target: str) -> None:
 def check_manifest(path: Path) -> None:
     """Raise `TargetError` where a manifest could not be written for its folder, and make nothing."""
     try:
-        _try(path.parent)
+        _try(path.parent, room_to_open(path))
     except OSError as error:
-        raise TargetError(f"Manifest '{path}' cannot be opened: {error.strerror}.") from error
+        reason = FULL if error.errno == errno.ENOSPC else error.strerror
+        raise TargetError(f"Manifest '{path}' cannot be opened: {reason}.") from error
 
 
 def _open(url: str) -> None:
@@ -82,11 +84,12 @@ def _open(url: str) -> None:
     fsspec.core.url_to_fs(url)
 
 
-def _try(folder: Path) -> None:
+def _try(folder: Path, size: int = 0) -> None:
     """Make a file that has no name, where the system knows such, in what there is of a folder."""
     there = next(place for place in (folder, *folder.parents) if place.exists())
-    with tempfile.TemporaryFile(dir=there):
-        return
+    with tempfile.TemporaryFile(dir=there) as file:
+        file.write(bytes(size))
+        file.flush()
 
 
 def _cannot_be_made(target: str, error: Exception) -> TargetError:
