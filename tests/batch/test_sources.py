@@ -130,6 +130,20 @@ def test_a_source_that_was_moved_goes_on(first: str, target: Path) -> None:
     assert color_of((target / "a.png").read_bytes()) == GREEN
 
 
+def test_what_may_come_out_the_same_is_not_foretold_to_fail(first: str, second: str, target: Path) -> None:
+    """Only a picture of the same size, on which the same is done, can be what was there before the move."""
+    go(first, target)
+    moved, larger = f"{first}-moved", painted(BLUE) + b" "
+    paint(moved, RED)
+    fsspec.filesystem("memory").pipe_file(f"{second}/a.png", larger)
+    for source, spec, fails in ((moved, SMALL, True), (second, SPEC, True), (moved, SPEC, False)):
+        planned = Batch(source=source, target=str(target), variants={"": spec})
+        ((item, wanted),) = preview(planned)
+        assert wanted
+        assert ("exists already" in item.problem) == fails
+        assert go(source, target, spec).failed == fails
+
+
 def test_what_a_killed_batch_replaced_is_its_sources(first: str, second: str, target: Path) -> None:
     """Be it that it was replaced with leave, or twice."""
     target.mkdir()

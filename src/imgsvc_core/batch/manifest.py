@@ -130,6 +130,15 @@ class Manifest:
         )
         return frozenset(path for path in paths if self._db.execute(query, (path, source, key)).fetchone())
 
+    def may_be_alike(self, item: Input, work: str, path: str) -> bool:
+        """Whether a result is of the same work on an input that is as large, and perhaps the same picture."""
+        row = self._db.execute(
+            "SELECT 1 FROM outputs JOIN inputs ON inputs.id = input JOIN batches ON batches.id = batch "
+            "WHERE path = ? AND NOT stale AND size = ? AND work = ? LIMIT 1",
+            (path, item.size, work),
+        ).fetchone()
+        return row is not None
+
     def left(self, source: str, work: str, *, failed: bool) -> Iterator[Input]:
         """What an earlier run of the same work has left, or the files that failed."""
         for row in self._db.execute(

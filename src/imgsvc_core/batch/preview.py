@@ -92,6 +92,8 @@ def _problem(
         if hindrance is not None:
             return f"Target '{place}' cannot be written: {os.strerror(hindrance)}."
         if not replaces and place.exists():
+            if manifest is not None and manifest.may_be_alike(item, batch.work_of(job), path):
+                continue  # only a run finds out
             return f"Target '{place}' exists already, and is not from this input."
     return ""
 
