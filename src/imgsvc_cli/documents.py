@@ -18,9 +18,9 @@ def read_json(option: str, name: str) -> dict[str, Any]:
         found = json.loads(text, object_pairs_hook=without_repeats)
         check_depth(text)
     except (OSError, ValueError, RecursionError) as error:
-        raise SpecError(
-            [Problem("", f"Option '{option}' must name a JSON file, got '{name}': {error}")]
-        ) from error
+        reason = getattr(error, "strerror", None) or error
+        message = f"Option '{option}' must name a JSON file, got '{name}': {reason}"
+        raise SpecError([Problem("", message)]) from error
     if not isinstance(found, dict):
         raise SpecError([Problem("", f"The document in '{name}' must be a JSON object")])
     return found

@@ -95,7 +95,8 @@ def _keyfile(path: str) -> dict[str, Any]:
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        message = f"Store 'keyfile' parameter must name a JSON file, got '{path}': {error}"
+        reason = getattr(error, "strerror", None) or error
+        message = f"Store 'keyfile' parameter must name a JSON file, got '{path}': {reason}"
         raise SpecError([Problem("store.keyfile", message)]) from error
     if not isinstance(found, dict):
         raise SpecError([Problem("store.keyfile", f"The keyfile '{path}' must be a JSON object")])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
 import threading
 from collections.abc import Iterator
 from itertools import pairwise
@@ -19,7 +18,7 @@ from imgsvc_core import batch
 from imgsvc_core.batch import Event, Manifest, Progress, Summary, Template
 from imgsvc_core.errors import SourceUnreachable, SpecError, TargetError
 from tests.batch.pictures import SPEC, VARIANTS, fill, results
-from tests.support import encoded, requires
+from tests.support import encoded, folders
 
 
 @pytest.fixture
@@ -133,18 +132,9 @@ def test_a_variant_that_cannot_be_written_leaves_no_other(source: Path, target: 
 
 @pytest.fixture
 def forbidden(target: Path) -> Iterator[Path]:
-    """A folder of the target that cannot be written to; not even by root, for whom modes do not count."""
-    folder = target / "sub"
-    folder.mkdir(parents=True)
-    if os.geteuid():
-        folder.chmod(0o500)
+    """A folder of the target that cannot be written to."""
+    with folders.read_only(target / "sub") as folder:
         yield folder
-        folder.chmod(0o700)
-        return
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", folder], capture_output=True).returncode:
-        requires.missing("root is not allowed to mount a file system that is only read")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
 
 
 def test_a_target_without_permission_is_told_per_file(source: Path, target: Path, forbidden: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from imgsvc_core.batch.preview import preview
 from imgsvc_core.errors import ImgsvcError
 from tests.batch.killing import kill
 from tests.batch.pictures import SPEC
-from tests.support import encoded, requires
+from tests.support import encoded, folders
 
 
 @pytest.fixture
@@ -31,17 +30,8 @@ def source(tmp_path: Path) -> str:
 
 @pytest.fixture
 def read_only(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "read_only"
-    folder.mkdir()
-    if os.geteuid():
-        folder.chmod(0o500)
+    with folders.read_only(tmp_path / "read_only") as folder:
         yield folder
-        folder.chmod(0o700)
-        return
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", folder], capture_output=True).returncode:
-        requires.missing("root is not allowed to mount a file system that is only read")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
 
 
 def foretold(source: str, target: Path | str, **options: Any) -> dict[str, str]:

@@ -128,7 +128,7 @@ def test_only_what_failed_is_tried_again(folder: Path) -> None:
     ("arguments", "code", "text"),
     [
         (["in", "out"], 2, "either --spec or --variant"),
-        (["in", "out", "--spec", "nothing.json"], 2, "nothing.json"),
+        (["in", "out", "--spec", "nothing.json"], 2, "got 'nothing.json': No such file or directory\n"),
         (["in", "out", "--spec", "in/broken.jpg"], 2, "must name a JSON file"),
         (["in", "out", "--spec", "twice.json"], 2, "stands there more than once"),
         (["in", "out", "--spec", "deep.json"], 2, "nested more than 100 levels deep"),
