@@ -87,7 +87,6 @@ class WorkerPool:
         The future fails with what the function raised, with `TimeLimitExceeded`, or with `WorkerDied`.
         """
         work = _Work(function=function, args=args, seconds=seconds)
-        resource_tracker.ensure_running()  # or it starts below, and lets interrupts in again
         with _without_interrupts(), self._changing:
             self._start(work)
         work.answer.add_done_callback(lambda _: self._forget(work))
@@ -113,6 +112,7 @@ class WorkerPool:
             thread.join()
 
     def _new_processes(self) -> ProcessPool:
+        resource_tracker.ensure_running()  # or it starts with the first process, and lets interrupts in again
         return ProcessPool(
             max_workers=self.workers,
             max_tasks=self._tasks_per_worker or 0,
