@@ -13,8 +13,8 @@ from tests.batch.pictures import SPEC
     ("source", "seconds_each", "expected"),
     [
         ("in", 0.001, 100),  # many, as handing them out costs too
-        ("in", 0.1, 60),  # three are in hand at a time
-        ("in", 30.0, 6),  # few, so that what is done is known soon
+        ("in", 0.1, 40),  # two are in hand at a time
+        ("in", 30.0, 4),  # few, so that what is done is known soon
         ("memory://in", 30.0, 32),  # as many as are read at a time, and again
         ("in", 0.0, 100),
     ],

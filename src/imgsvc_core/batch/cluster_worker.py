@@ -1,4 +1,4 @@
-"""What a Dask worker does: a few inputs at a time, leaving behind one that hangs in a codec.
+"""What a Dask worker does: inputs one after the other, leaving behind one that hangs in a codec.
 
 A thread that hangs cannot be ended, and may hold what others need. So the worker answers what it has, and
 leaves the cluster; its nanny starts another.
@@ -19,7 +19,7 @@ from weakref import WeakSet
 import attrs
 
 from imgsvc_core.batch.events import Event, failure
-from imgsvc_core.batch.work import COMPUTED_AT_ONCE, Job, Task, computing_seconds, run_task
+from imgsvc_core.batch.work import Job, Task, computing_seconds, run_task
 from imgsvc_core.errors import UnsupportedOperation
 from imgsvc_core.libvips import guard
 from imgsvc_core.limits import too_long
@@ -80,60 +80,58 @@ def run_alike(job: Job, tasks: tuple[Task, ...], expected: Mapping[str, str]) ->
 
 
 def run_watched(job: Job, tasks: tuple[Task, ...]) -> tuple[list[Event], bool]:
-    """Do several: while some are computed, others are read and written.
+    """Do several: while one is computed, others are read and written.
 
     Returns what became of them, and whether one hangs; then, those after it are missing.
     """
     todo: SimpleQueue[Task] = SimpleQueue()
     done: SimpleQueue[Event] = SimpleQueue()
-    turns = _Turns()
+    turn = _Turn()
     for task in tasks:
         todo.put(task)
     for _ in range(min(job.at_once, len(tasks))):
-        threading.Thread(target=_work, args=(job, todo, done, turns), daemon=True).start()
+        threading.Thread(target=_work, args=(job, todo, done, turn), daemon=True).start()
     events: list[Event] = []
     while len(events) < len(tasks):
         try:
             events.append(done.get(timeout=_TICK_SECONDS))
         except Empty:
-            hanging = turns.overdue(computing_seconds(job))
+            hanging = turn.overdue(computing_seconds(job))
             if hanging is not None:
                 return [*events, *_ready(done), hanging], True
     return events, False
 
 
-class _Turns:
-    """Whose pictures are computed, and since when."""
+class _Turn:
+    """Whose picture is computed, and since when."""
 
     def __init__(self) -> None:
-        self._free = threading.Semaphore(COMPUTED_AT_ONCE)
-        self._since: dict[Task, float] = {}
+        self._lock = threading.Lock()
+        self._current: tuple[Task, float] | None = None
 
     @contextlib.contextmanager
     def of(self, task: Task) -> Iterator[None]:
-        with self._free:
-            self._since[task] = time.monotonic()
+        with self._lock:
+            self._current = task, time.monotonic()
             try:
                 yield
             finally:
-                del self._since[task]
+                self._current = None
 
     def overdue(self, seconds: float | None) -> Event | None:
-        """The failure of a picture that is computed, where that takes longer than it may."""
-        if seconds is None:
+        """The failure of the picture that is computed, where that takes longer than it may."""
+        current = self._current
+        if seconds is None or current is None or time.monotonic() - current[1] < seconds:
             return None
-        latest, error = time.monotonic() - seconds, too_long(seconds)
-        for task, since in self._since.copy().items():
-            if since <= latest:
-                return attrs.evolve(failure(task.key, task.size, error.slug, error.message), seconds=seconds)
-        return None
+        task, error = current[0], too_long(seconds)
+        return attrs.evolve(failure(task.key, task.size, error.slug, error.message), seconds=seconds)
 
 
-def _work(job: Job, todo: SimpleQueue[Task], done: SimpleQueue[Event], turns: _Turns) -> None:
+def _work(job: Job, todo: SimpleQueue[Task], done: SimpleQueue[Event], turn: _Turn) -> None:
     with contextlib.suppress(Empty):
         while True:
             task = todo.get_nowait()
-            done.put(run_task(job, task, turns.of(task)))
+            done.put(run_task(job, task, turn.of(task)))
 
 
 def _ready(done: SimpleQueue[Event]) -> Iterator[Event]:

@@ -22,10 +22,7 @@ from imgsvc_core.sources import open_bytes
 from imgsvc_core.spec import Spec
 
 _IN_MEMORY_BYTES = 2**25
-_USUAL_AT_ONCE, _REMOTE_AT_ONCE = 3, 16
-
-COMPUTED_AT_ONCE = 2
-"""How many pictures a worker computes at a time: the threads of one wait for each other, and leave room."""
+_USUAL_AT_ONCE, _REMOTE_AT_ONCE = 2, 16
 
 
 @attrs.frozen(kw_only=True)
@@ -54,7 +51,7 @@ class Job:
 
     @property
     def at_once(self) -> int:
-        """How many inputs a worker has in its hands: it reads and writes some while it computes others."""
+        """How many inputs a worker has in its hands: it reads and writes some while it computes one."""
         return _REMOTE_AT_ONCE if self.remote else _USUAL_AT_ONCE
 
 
@@ -102,10 +99,10 @@ def inputs_per_task(job: Job, events: Sequence[Event], *, seconds: float, most: 
 
 
 def run_tasks(job: Job, tasks: tuple[Task, ...]) -> list[Event]:
-    """Do several: while some are computed, others are read and written."""
+    """Do several: while one is computed, others are read and written."""
     if len(tasks) == 1:
         return [run_task(job, tasks[0])]
-    computing = threading.Semaphore(COMPUTED_AT_ONCE)
+    computing = threading.Lock()
     with ThreadPoolExecutor(min(job.at_once, len(tasks))) as threads:
         return list(threads.map(lambda task: run_task(job, task, computing), tasks))
 
