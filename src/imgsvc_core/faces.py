@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,6 +106,10 @@ def _opencv() -> Any:
     return cv2
 
 
+_cascade_in_use = threading.Lock()
+"""It keeps what it computes in itself, and in OpenCV that ends the process where two threads look at once."""
+
+
 @functools.cache
 def _cascade() -> Any:
     cv2 = _opencv()
@@ -124,13 +129,14 @@ def _reduced(image: pyvips.Image, factor: float) -> pyvips.Image:
 def _by_cascade(cv2: Any, small: pyvips.Image) -> list[Face]:
     gray = cv2.equalizeHist(small.colourspace("b-w").extract_band(0).numpy())
     smallest = max(20, round(min(small.width, small.height) * _SMALLEST))
-    boxes, _, weights = _cascade().detectMultiScale3(
-        gray,
-        scaleFactor=_SCALE_STEP,
-        minNeighbors=_NEIGHBORS,
-        minSize=(smallest, smallest),
-        outputRejectLevels=True,
-    )
+    with _cascade_in_use:
+        boxes, _, weights = _cascade().detectMultiScale3(
+            gray,
+            scaleFactor=_SCALE_STEP,
+            minNeighbors=_NEIGHBORS,
+            minSize=(smallest, smallest),
+            outputRejectLevels=True,
+        )
     return [
         Face(int(left), int(top), int(width), int(height), round(float(weight), 3))
         for (left, top, width, height), weight in zip(boxes, weights, strict=True)

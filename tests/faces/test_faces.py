@@ -101,3 +101,19 @@ def test_without_opencv_the_error_names_the_extra() -> None:
     )
     said = subprocess.check_output([sys.executable, "-c", script], text=True)
     assert "imgsvc[faces]" in said
+
+
+def test_threads_that_look_at_once() -> None:
+    """In a process of its own, as OpenCV may end it where its detector is shared."""
+    code = """
+from concurrent.futures import ThreadPoolExecutor
+from imgsvc_core.faces import detect
+from tests.support.photos import as_vips, astronaut
+
+pictures = [as_vips(astronaut()).resize(0.3 + number / 100).copy_memory() for number in range(40)]
+with ThreadPoolExecutor(4) as threads:
+    together = list(threads.map(detect, pictures))
+assert together == [detect(picture) for picture in pictures]
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
