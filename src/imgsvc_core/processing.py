@@ -19,6 +19,7 @@ from imgsvc_core.codecs.probe import probe
 from imgsvc_core.codecs.readers import load
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.codecs.writers import Encoded, save
+from imgsvc_core.codecs.writers.sink import write_all
 from imgsvc_core.deadline import Watch, deadline
 from imgsvc_core.errors import ImgsvcError, Problem, SourceError, SpecError
 from imgsvc_core.faces import Face
@@ -287,7 +288,7 @@ def _write(image: pyvips.Image, plan: Plan, target: Target, watch: Watch) -> _Wr
     if target is not None:
         watch.end()  # a slow receiver is no slow picture
         with writing(target) as file:
-            file.write(best.data)
+            write_all(file, best.data)
     return _Written(ByteSource(best.data), None if target is not None else best.data, best.quality)
 
 

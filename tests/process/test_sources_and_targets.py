@@ -263,3 +263,44 @@ def test_a_suffix_of_what_cannot_be_written_is_refused(suffix: str, photo: Path,
     with pytest.raises(imgsvc.UnsupportedOperation, match=f"'{suffix[1:]}'"):
         imgsvc.process(photo, {}, tmp_path / f"result{suffix}")
     assert imgsvc.process(photo, PNG, tmp_path / f"result{suffix}").output.format == "png"
+
+
+class _Unbuffered(io.RawIOBase):
+    """Takes a thousand bytes at a time, as a raw file may, until it is full."""
+
+    def __init__(self, room: int) -> None:
+        self.taken, self._room = bytearray(), room
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int | None:
+        piece = bytes(data[: min(1000, self._room - len(self.taken))])
+        self.taken += piece
+        return len(piece) or None
+
+
+class _OnlyWrites:
+    """An object that has the method and nothing else of a file."""
+
+    def __init__(self) -> None:
+        self.taken = b""
+
+    def write(self, data: bytes) -> None:
+        self.taken += data
+
+
+@pytest.mark.parametrize("target", [_Unbuffered(10**9), _OnlyWrites()])
+@pytest.mark.parametrize("format", ["png", "apng"])
+def test_a_file_that_takes_less_than_it_is_given_gets_the_rest(target: Any, format: str, photo: Path) -> None:
+    before = len(target.taken)
+    imgsvc.process(photo, {"output": {"format": format}}, target)
+    expected = imgsvc.process(photo, {"output": {"format": format}}).data
+    assert expected
+    assert len(expected) > 1000
+    assert target.taken[before:] == expected
+
+
+def test_a_file_that_takes_nothing_more_is_no_success(photo: Path) -> None:
+    with pytest.raises(imgsvc.TargetError, match="takes no more bytes"):
+        imgsvc.process(photo, PNG, _Unbuffered(5000))

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import errno
+import io
 from typing import BinaryIO
 
 import pyvips
 
 from imgsvc_core.errors import TargetError
+
+
+def write_all(file: BinaryIO, data: bytes) -> None:
+    """Write all of the bytes, also to an unbuffered file, which may take them piece by piece.
+
+    Raises `OSError` where the file takes nothing, as one that does not block and is full.
+    """
+    rest: bytes | memoryview = data
+    while rest:
+        taken = file.write(rest)
+        if taken is None and not isinstance(file, io.RawIOBase):
+            return  # no file, but an object with a method "write" that tells nothing
+        if not taken:
+            raise BlockingIOError(errno.EAGAIN, "it takes no more bytes now, and does not wait")
+        rest = memoryview(rest)[taken:]
 
 
 class Sink:
@@ -28,7 +45,7 @@ class Sink:
             self.data = self.data + data if self.data else data
             return
         try:
-            self._target.write(data)
+            write_all(self._target, data)
         except OSError as error:
             raise TargetError(f"The result cannot be written: {error.strerror or error}.") from error
 
@@ -50,7 +67,7 @@ class Sink:
     def _take(self, chunk: bytes) -> int:
         assert self._target is not None
         try:
-            self._target.write(chunk)
+            write_all(self._target, chunk)
         except OSError as error:
             self._failure = error
             return -1
