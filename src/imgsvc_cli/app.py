@@ -92,11 +92,12 @@ def process(
 
     Example: imgsvc process photo.heic -o out.webp --resize 800x600 --mode fit
     """
+    from imgsvc_cli.ending import end_on_overrun, end_on_signals
     from imgsvc_cli.jobs import Job, plan_jobs, run_job
-    from imgsvc_cli.overrun import end_on_overrun
     from imgsvc_cli.progress import progress
     from imgsvc_core.libvips import guard
 
+    click.get_current_context().with_resource(end_on_signals())
     if store is not None and target is not None:
         raise click.UsageError("Give either --store or -o.")
     destination = _destination(store) if store is not None else None

@@ -21,7 +21,7 @@ EXIT_CODES: tuple[tuple[type[BaseException], int, str], ...] = (
     (errors.MissingDependency, 6, "the operation, or an optional package for it, is not there"),
     (errors.UnsupportedOperation, 6, "the operation, or an optional package for it, is not there"),
     (Exception, 1, "an unexpected failure"),
-    (KeyboardInterrupt, 130, "interrupted"),
+    (KeyboardInterrupt, 130, "interrupted; 128 and its number for another signal"),
 )
 """Error classes, exit codes and their meaning, the first that fits; 0 is success."""
 

@@ -7,6 +7,7 @@ import io
 import os
 import secrets
 import stat
+import threading
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
@@ -18,6 +19,7 @@ Target = Any
 """A path, an fsspec URL, or a binary file object."""
 
 _unfinished: set[Path] = set()
+_beginning = threading.Lock()
 
 
 def suffix_of(target: Target) -> str:
@@ -80,8 +82,9 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
     try:
         path = Path(os.path.realpath(path))
         beside = path.with_name(f".imgsvc-{secrets.token_hex(8)}.part")
-        file = beside.open("xb")
-        _unfinished.add(beside)
+        with _beginning:
+            file = beside.open("xb")
+            _unfinished.add(beside)
     except (OSError, ValueError) as error:
         raise _unwritable(path, error) from error
     try:
@@ -98,7 +101,8 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def remove_unfinished() -> None:
-    """Remove the files of results that are still being written, in a process that ends at once."""
+    """Remove the files of unfinished results, and let none be begun, in a process that ends at once."""
+    _beginning.acquire()
     for path in tuple(_unfinished):
         path.unlink(missing_ok=True)
 

@@ -1,0 +1,95 @@
+"""A codec that cannot be stopped ends with the command, at a signal or when the time is up."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.photos import as_vips, coffee
+
+# As the command, but for a limit that a test can wait for.
+COMMAND = """
+import sys
+from imgsvc_core import processing
+from imgsvc_core.limits import Limits
+processing._USUAL_LIMITS = Limits(seconds=0.5)
+from imgsvc_cli.app import run
+sys.exit(run(sys.argv[1:]))
+"""
+ENDLESS = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="5000" height="5000"><filter id="f">'
+    + '<feTurbulence numOctaves="20" baseFrequency=".5"/>' * 60
+    + '</filter><rect width="5000" height="5000" filter="url(#f)"/></svg>'
+)
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_filters_that_take_minutes_end_in_time(tmp_path: Path, as_json: bool) -> None:
+    (tmp_path / "slow.svg").write_text(ENDLESS)
+    (tmp_path / "next.svg").write_text(ENDLESS.replace("60", "1"))
+    arguments = ["process", "slow.svg", "next.svg", "-o", f"{tmp_path}/", "--format", "png"]
+    started = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, *arguments, *(["--json"] if as_json else [])],
+        capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False,
+    )  # fmt: skip
+    assert time.monotonic() - started < 20
+    assert done.returncode == 4
+    if as_json:
+        told = json.loads(done.stdout)
+        assert (told["source"], told["error"]) == ("slow.svg", "time_limit_exceeded")
+    else:
+        assert "slow.svg: Processing took longer than the 0.5 seconds" in done.stderr
+    assert "1 of 2 sources" in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["next.svg", "slow.svg"]
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "told"),
+    [
+        (signal.SIGINT, 130, "interrupted"),
+        (signal.SIGTERM, 143, "terminated"),
+        (signal.SIGHUP, 129, "hung up"),
+    ],
+)
+def test_a_signal_ends_it_while_a_codec_works(
+    number: signal.Signals, code: int, told: str, tmp_path: Path
+) -> None:
+    (tmp_path / "made").mkdir()
+    for name in ("a.png", "b.png"):
+        as_vips(coffee()).pngsave(str(tmp_path / name))
+    arguments = ["a.png", "b.png", "-o", "made/", "--format", "avif", "--effort", "9", "--scale", "8"]
+    process = _started("process", *arguments, folder=tmp_path)
+    while not list((tmp_path / "made").iterdir()):  # what is there first is the unfinished result
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (code, "", f"imgsvc: {told}\n")
+    assert not list((tmp_path / "made").iterdir())
+
+
+def test_signals_that_are_ignored_stay_so(tmp_path: Path) -> None:
+    as_vips(coffee()).pngsave(str(tmp_path / "a.png"))
+    arguments = ["process", "a.png", "-o", "a.avif", "--effort", "4"]
+    process = _started(*arguments, folder=tmp_path, before="trap '' HUP; ")
+    while len(list(tmp_path.iterdir())) < 2:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGHUP)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+
+
+def _started(*arguments: str, folder: Path, before: str = "") -> subprocess.Popen[str]:
+    """The command at work, by way of a shell that does something before."""
+    return subprocess.Popen(
+        ["sh", "-c", before + 'exec "$@"', "sh", sys.executable, "-m", "imgsvc_cli", *arguments],
+        cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
