@@ -132,9 +132,16 @@ class TimeLimitExceeded(LimitExceeded):
 
 
 class BudgetUnreachable(LimitExceeded):
-    """Not even the lowest quality fits into ``output.max_bytes``."""
+    """Not even the lowest quality fits into ``output.max_bytes``. ``smallest`` is how many bytes it takes."""
 
     slug = "max_bytes_unreachable"
+
+    def __init__(self, message: str, *, smallest: int = 0) -> None:
+        super().__init__(message)
+        self.smallest = smallest
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return functools.partial(type(self), smallest=self.smallest), self.args
 
 
 class UnsupportedOperation(ImgsvcError):

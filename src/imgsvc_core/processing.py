@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,19 @@ from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.boundary import translate_errors
 from imgsvc_core.codecs.probe import probe
 from imgsvc_core.codecs.readers import load
-from imgsvc_core.codecs.settings import LoadSettings
+from imgsvc_core.codecs.settings import LoadSettings, SaveSettings
+from imgsvc_core.codecs.table import FORMATS
 from imgsvc_core.codecs.writers import Encoded, save
 from imgsvc_core.codecs.writers.sink import write_all
 from imgsvc_core.deadline import Watch, deadline
-from imgsvc_core.errors import ImgsvcError, Problem, SourceError, SpecError
+from imgsvc_core.errors import (
+    BudgetUnreachable,
+    ImgsvcError,
+    OutputTooLarge,
+    Problem,
+    SourceError,
+    SpecError,
+)
 from imgsvc_core.faces import Face
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits, check_source
@@ -282,14 +291,38 @@ def _write(image: pyvips.Image, plan: Plan, target: Target, watch: Watch) -> _Wr
         with writing(target) as file:
             quality = save(image, plan.save[0], file).quality
         return _Written(ByteSource(Path(target)), None, quality)
-    results = [save(image, settings) for settings in plan.save]
-    best: Encoded = min(results, key=lambda result: result.size)
+    best = _best(image, plan.save)
     assert best.data is not None
     if target is not None:
         watch.end()  # a slow receiver is no slow picture
         with writing(target) as file:
             write_all(file, best.data)
     return _Written(ByteSource(best.data), None if target is not None else best.data, best.quality)
+
+
+def _best(image: pyvips.Image, candidates: Iterable[SaveSettings]) -> Encoded:
+    """The encoding that gives up the least of its quality to fit, of several the smallest.
+
+    What a format cannot hold is no failure while another one can.
+    """
+    fitting: list[tuple[int, int, Encoded]] = []
+    refusals: list[BudgetUnreachable | OutputTooLarge] = []
+    for settings in candidates:
+        try:
+            encoded = save(image, settings)
+        except (BudgetUnreachable, OutputTooLarge) as refusal:
+            refusals.append(refusal)
+        else:
+            fitting.append((_given_up(settings, encoded), encoded.size, encoded))
+    if not fitting:
+        raise min(refusals, key=lambda refusal: getattr(refusal, "smallest", math.inf))
+    return min(fitting, key=lambda found: found[:2])[2]
+
+
+def _given_up(settings: SaveSettings, encoded: Encoded) -> int:
+    """By how much the quality is lower than the one that is asked for."""
+    asked = FORMATS[settings.format].quality if settings.quality is None else settings.quality
+    return 0 if asked is None or encoded.quality is None else asked - encoded.quality
 
 
 def _marks(watermarks: Watermarks | None, limits: Limits) -> Callable[[Watermark, Size], pyvips.Image]:

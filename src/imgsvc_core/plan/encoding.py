@@ -20,13 +20,13 @@ _WEIGHT = re.compile(r"0(\.\d{0,3})?|1(\.0{0,3})?", re.ASCII)
 def candidates(
     output: Output, info: ImageInfo, *, suffix: str = "", accept: str | None = None, alpha: bool = False
 ) -> tuple[Format, ...]:
-    """The formats to write; with several, the smallest file is taken.
+    """The formats to write; with several, the one that gives up the least quality to fit, or is the smallest.
 
     The request decides, then the suffix of the target, then the format of the source. ``auto`` takes what an
-    HTTP ``Accept`` header allows and prefers, and without one the smaller of what every browser shows.
+    HTTP ``Accept`` header allows and prefers, and without one what every browser shows.
     """
     if output.format == "auto":
-        return _smallest_suitable(info, accept, alpha=alpha)
+        return _suitable(info, accept, alpha=alpha, lossless=output.lossless)
     if output.format is not None:
         return (FORMATS[output.format],)
     row = by_suffix(suffix)
@@ -53,8 +53,8 @@ def settings_for(row: Format, output: Output) -> SaveSettings:
     )
 
 
-def _smallest_suitable(info: ImageInfo, accept: str | None, *, alpha: bool) -> tuple[Format, ...]:
-    classic = FORMATS["gif" if info.animated else "png" if alpha else "jpg"]
+def _suitable(info: ImageInfo, accept: str | None, *, alpha: bool, lossless: bool) -> tuple[Format, ...]:
+    classic = FORMATS["gif" if info.animated else "png" if alpha or lossless else "jpg"]
     if accept is None:
         return FORMATS["webp"], classic
     widespread = [FORMATS[name] for name in _WIDESPREAD]
@@ -62,10 +62,12 @@ def _smallest_suitable(info: ImageInfo, accept: str | None, *, alpha: bool) -> t
     weights = _weights(accept)
     acceptable = {row: weight for row in ordered if (weight := _weight(row, weights)) > 0}
 
-    def rank(row: Format) -> tuple[bool, bool, bool, float]:
+    def rank(row: Format) -> tuple[bool, bool, bool, bool, float]:
         """What the picture needs comes first, then what the client prefers."""
         keeps_motion, keeps_alpha = row.animation or not info.animated, row.alpha or not alpha
-        return keeps_motion, keeps_alpha, row.name not in _PALETTES or row is classic, acceptable[row]
+        keeps_exactly = row.lossless or not lossless
+        colorful = row.name not in _PALETTES or row is classic
+        return keeps_motion, keeps_alpha, keeps_exactly, colorful, acceptable[row]
 
     if acceptable:
         return (max(acceptable, key=rank),)

@@ -25,7 +25,7 @@ class PlannedStep:
 
 @attrs.frozen(kw_only=True)
 class Plan:
-    """The compiled request. ``str(plan)`` explains it; with several ``save`` the smallest file is taken.
+    """The compiled request. ``str(plan)`` explains it; with several ``save`` the best file is taken.
 
     ``spec`` is the request, ``suffix`` that of the target's name, ``accept`` an HTTP header.
     """
@@ -114,8 +114,12 @@ class Plan:
 
     def _save_text(self) -> str:
         return " or ".join(_described(settings) for settings in self.save) + (
-            ", whichever is smaller" if len(self.save) > 1 else ""
+            _CHOICE[self.save[0].max_bytes is not None] if len(self.save) > 1 else ""
         )
+
+
+# Of several formats to write, without and with a bound of bytes.
+_CHOICE = (", whichever is smaller", ", whichever gives up less of its quality to fit")
 
 
 def _line(phase: str, text: str, why: str, size: Size) -> dict[str, Any]:

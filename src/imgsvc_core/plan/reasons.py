@@ -80,7 +80,9 @@ def of_format(
 ) -> str:
     """Why the result has its format."""
     if output.format == "auto":
-        return "the smallest suitable" if accept is None else "the best of what is accepted"
+        if accept is not None:
+            return "the best of what is accepted"
+        return "the smallest suitable" if output.max_bytes is None else "the best suitable"
     if output.format is not None:
         return "as asked for"
     row = by_suffix(suffix)

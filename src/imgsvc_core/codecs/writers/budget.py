@@ -32,5 +32,6 @@ def best_fitting(encode: Callable[[int], bytes], highest: int, max_bytes: int) -
 def unreachable(smallest: int, max_bytes: int) -> BudgetUnreachable:
     """The error that says how small the picture gets."""
     return BudgetUnreachable(
-        f"The picture does not fit into {max_bytes} bytes: the smallest it gets is {smallest} bytes."
+        f"The picture does not fit into {max_bytes} bytes: the smallest it gets is {smallest} bytes.",
+        smallest=smallest,
     )
