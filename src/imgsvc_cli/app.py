@@ -14,7 +14,7 @@ import click
 import imgsvc_core as imgsvc
 from imgsvc_cli import admin, batch, outcome, serve
 from imgsvc_cli.documents import read_json
-from imgsvc_cli.flags import Flag, document, request_flags
+from imgsvc_cli.flags import Flag, document, request_flags, whole
 from imgsvc_core.errors import ImgsvcError
 
 if TYPE_CHECKING:
@@ -290,12 +290,12 @@ def _destination(name: str) -> Destination:
 
 
 def _imagined(size: str, format: str) -> imgsvc.ImageInfo:
-    width, _, height = size.partition("x")
-    if not (width.isdigit() and height.isdigit() and int(width) and int(height)):
+    width, height = map(whole, size.partition("x")[::2])
+    if not (width and height):
         raise click.UsageError(f"--size must be a size such as 4000x3000, got '{size}'.")
     if format not in imgsvc.FORMATS:
         raise click.UsageError(f"--source-format must be one of {', '.join(imgsvc.FORMATS)}, got '{format}'.")
-    return imgsvc.ImageInfo(format=format, width=int(width), height=int(height), colorspace="srgb", bytes=0)
+    return imgsvc.ImageInfo(format=format, width=width, height=height, colorspace="srgb", bytes=0)
 
 
 def _shown(value: Any) -> str:

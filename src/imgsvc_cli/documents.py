@@ -14,7 +14,8 @@ from imgsvc_core.jsontext import check_depth, without_repeats
 def read_json(option: str, name: str) -> dict[str, Any]:
     """The object in a file, or on standard input for ``-``; `SpecError` where there is none."""
     try:
-        text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        text = data.decode("utf-8-sig")
         found = json.loads(text, object_pairs_hook=without_repeats)
         check_depth(text)
     except (OSError, ValueError, RecursionError) as error:

@@ -6,6 +6,7 @@ parameters need no prefix. The few shorthands for what is typed most stand in on
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -94,32 +95,41 @@ def _flag(operation: type[Operation], param: Param) -> Flag:
 def _typed(param: Param, value: Any) -> Any:
     """The value as JSON would have it; what cannot be read stays text, for the parser to name."""
     if isinstance(param.kind, Integer | Number) and isinstance(value, str):
-        for read in (int, float):
-            try:
-                return read(value)
-            except ValueError:
-                continue
+        return _number(value)
     return value
 
 
 def _merge(request: Document, key: str, part: Mapping[str, Any]) -> None:
-    """Add parameters to an operation; flags win over what is there."""
+    """Add parameters to an operation; flags win over what is there, unless the parser has to name it."""
     if key not in _FILTER_KEYS:
-        present = request.get(key)
-        request[key] = {**(present if isinstance(present, Mapping) else {}), **part}
+        request[key] = _merged(request[key] if request.get(key) is not None else {}, part)
         return
-    filters = request.setdefault("filter", {})
+    place = "stylize" if "stylize" in request and "filter" not in request else "filter"
+    filters = request.get(place, {})
     if isinstance(filters, list):
-        same = next((item for item in filters if isinstance(item, Mapping) and key in item), None)
-        if same is None:
-            filters.append({key: dict(part)})
+        where = next((n for n, item in enumerate(filters) if isinstance(item, Mapping) and key in item), None)
+        if where is None:
+            request[place] = [*filters, {key: dict(part)}]
         else:
-            filters[filters.index(same)] = {key: {**same[key], **part}}
+            changed = {**filters[where], key: _merged(filters[where][key], part)}
+            request[place] = [*filters[:where], changed, *filters[where + 1 :]]
     elif isinstance(filters, Mapping):
-        request["filter"] = {**filters, key: {**filters.get(key, {}), **part}}
+        request[place] = {**filters, key: _merged(filters.get(key, {}), part)}
+
+
+def _merged(present: Any, part: Mapping[str, Any]) -> Any:
+    return {**present, **part} if isinstance(present, Mapping) else present
+
+
+def whole(text: str) -> int | None:
+    """The number of some digits, unless they are no ASCII or too many for any size."""
+    return int(text) if re.fullmatch("[0-9]{1,18}", text) else None
 
 
 def _number(text: str) -> Any:
+    """The number, written as in JSON or nearly so; anything else stays text."""
+    if not text.isascii() or "_" in text:
+        return text
     for read in (int, float):
         try:
             return read(text)
@@ -130,12 +140,12 @@ def _number(text: str) -> Any:
 
 def _box(flag: str, text: str) -> Document:
     width, cross, height = text.lower().partition("x")
-    sides = {"width": width, "height": height}
-    given = {name: int(side) for name, side in sides.items() if side.isascii() and side.isdigit()}
-    if not cross or not given or any(side and name not in given for name, side in sides.items()):
+    sides = {name: whole(side) for name, side in (("width", width), ("height", height)) if side}
+    given = {name: side for name, side in sides.items() if side is not None}
+    if not cross or not given or given != sides:
         expected = "a size such as 800x600, 800x or x600"
         raise SpecError([Problem(flag, f"Option '--{flag}' must be {expected}, got '{text}'")])
-    return dict(given)
+    return given
 
 
 def _crop(text: str) -> Document:
@@ -153,9 +163,8 @@ def _flip(text: str) -> Document:
 
 
 def _mask(text: str) -> Document:
-    if text.isascii() and text.isdigit():
-        return {"mask": {"shape": "rounded", "radius": int(text)}}
-    return {"mask": {"shape": text}}
+    radius = whole(text)
+    return {"mask": {"shape": text} if radius is None else {"shape": "rounded", "radius": radius}}
 
 
 def _single(key: str, name: str) -> Callable[[str], Document]:

@@ -93,7 +93,7 @@ def _keyfile(path: str) -> dict[str, Any]:
         message = "Store 'keyfile' parameter must name a JSON file, got the text of one"
         raise SpecError([Problem("store.keyfile", message)])
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        found = json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or error
         message = f"Store 'keyfile' parameter must name a JSON file, got '{path}': {reason}"

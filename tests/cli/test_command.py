@@ -77,6 +77,9 @@ def test_the_request_may_come_from_a_file(photo: Path, tmp_path: Path) -> None:
     piped = run("process", photo, "-o", tmp_path / "b.png", "--spec", "-", stdin=spec.read_bytes())
     assert piped.returncode == 0, piped.stderr
     assert imgsvc.inspect(tmp_path / "b.png").width == 90
+    spec.write_text('{"resize": {"width": 30}}', encoding="utf-8-sig")
+    marked = run("process", photo, "-o", tmp_path / "c.png", "--spec", "-", stdin=spec.read_bytes())
+    assert marked.returncode == 0, marked.stderr
     for text in ("{", "[]", '{"resize": 5}'):
         spec.write_text(text)
         assert run("process", photo, "--spec", spec).returncode == 2
@@ -150,6 +153,7 @@ def test_json_of_results_and_errors(photo: Path, tmp_path: Path) -> None:
         (["process", "{photo}", "-o", "a.png", "--crop", "5x5", "--crop-x", "4000"], 6),
         (["inspect", "missing.jpg"], 3),
         (["explain"], 2),
+        (["explain", "--size", "\u00b2x3"], 2),
         (["--version"], 0),
         (["--help"], 0),
     ],

@@ -100,6 +100,38 @@ def test_flags_win_over_the_file() -> None:
     assert base["resize"] == {"width": 5, "height": 6}
 
 
+def test_flags_go_where_the_file_has_its_filters() -> None:
+    filters = [{"halftone": {"value": 2}}]
+    assert document({"sepia": "7"}, {"stylize": filters}) == {
+        "stylize": [{"halftone": {"value": 2}}, {"sepia": {"value": 7}}]
+    }
+    assert filters == [{"halftone": {"value": 2}}]
+    assert document({"resize_width": "9"}, {"resize": None}) == {"resize": {"width": 9}}
+
+
+@pytest.mark.parametrize(
+    ("base", "path"),
+    [
+        ({"filter": {"sepia": 5}}, "filter.sepia"),
+        ({"filter": [{"sepia": 5}]}, "filter[0].sepia"),
+        ({"stylize": {"sepia": None}}, "stylize.sepia"),
+        ({"filter": "sepia"}, "filter"),
+        ({"resize": "foo"}, "resize"),
+    ],
+)
+def test_what_is_wrong_in_the_file_is_told_though_flags_are_given(base: dict[str, Any], path: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        parse(document({"sepia": "30", "resize": "30x30"}, base))
+    assert [problem.path for problem in caught.value.problems] == [path]
+
+
+@pytest.mark.parametrize("text", ["1_0", "\u0663", "\u00b2", "9" * 5000, "nan", ""])
+@pytest.mark.parametrize("name", ["contrast", "sepia", "resize", "mask"])
+def test_numbers_are_written_in_plain_digits(name: str, text: str) -> None:
+    with pytest.raises(SpecError):
+        parse(document({name: f"{text}x{text}" if name == "resize" else text}))
+
+
 @given(st.text(max_size=12), st.sampled_from(["resize", "crop", "flip"]))
 def test_a_shorthand_that_cannot_be_read_is_a_problem_of_the_request(text: str, name: str) -> None:
     try:
