@@ -14,6 +14,7 @@ from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.errors import ImgsvcError, SourceUnreachable
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits, check_bytes
+from imgsvc_core.urls import reason_of, shown_url
 
 if TYPE_CHECKING:
     import pyvips
@@ -41,9 +42,10 @@ def open_bytes(source: Source, limits: Limits, *, name: str | None = None) -> By
     if isinstance(source, ByteSource):
         opened = source
     elif isinstance(source, Buffer):
-        opened = ByteSource(source, name=name or "")
+        opened = ByteSource(_in_order(source), name=name or "")
     elif is_url(source):
-        opened = ByteSource(_fetch(source, limits), name=name or source.rstrip("/").rpartition("/")[2])
+        usual = shown_url(source).rstrip("/").rpartition("/")[2]
+        opened = ByteSource(_fetch(source, limits), name=name or usual)
     elif isinstance(source, str | os.PathLike):
         opened = ByteSource(_at(source, limits), name=name or Path(source).name)
     elif hasattr(source, "read"):
@@ -55,6 +57,12 @@ def open_bytes(source: Source, limits: Limits, *, name: str | None = None) -> By
         )
     check_bytes(opened.size, limits)
     return opened
+
+
+def _in_order(source: Buffer) -> Buffer:
+    """The bytes of a buffer, copied only where they do not lie one after the other."""
+    view = memoryview(source)
+    return view if view.c_contiguous and view.format == "B" else view.tobytes()
 
 
 def _at(source: str | os.PathLike[str], limits: Limits) -> Path | bytes:
@@ -143,18 +151,17 @@ def _fetch(url: str, limits: Limits) -> bytes:
 
 @contextlib.contextmanager
 def _translated(url: str) -> Iterator[None]:
-    shown = url.partition("?")[0]
     try:
         yield
     except ImportError as error:
         raise SourceUnreachable(
-            f"Source '{shown}' needs a package that is not installed: {error}."
+            f"Source '{shown_url(url)}' needs a package that is not installed: {error}."
         ) from error
     except ImgsvcError:
         raise
     except Exception as error:  # whatever the store's own package makes of a failure
         raise SourceUnreachable(
-            f"Source '{shown}' cannot be read: {str(error) or type(error).__name__}."
+            f"Source '{shown_url(url)}' cannot be read: {reason_of(error, url)}."
         ) from error
 
 
@@ -163,8 +170,10 @@ def _read(file: Any, limits: Limits) -> bytes:
     chunks: list[bytes] = []
     size = 0
     while chunk := _chunk(file):
-        if not isinstance(chunk, bytes):
-            raise SourceUnreachable("Source file must be opened in binary mode, got text.")
+        if not isinstance(chunk, Buffer):
+            kind = "text" if isinstance(chunk, str) else type(chunk).__name__
+            raise SourceUnreachable(f"Source file must be opened in binary mode, got {kind}.")
+        chunk = bytes(chunk)  # the file may fill the same buffer again
         chunks.append(chunk)
         size += len(chunk)
         check_bytes(size, limits)
@@ -173,9 +182,12 @@ def _read(file: Any, limits: Limits) -> bytes:
 
 def _chunk(file: Any) -> Any:
     try:
-        return file.read(_CHUNK)
+        chunk = file.read(_CHUNK)
     except (OSError, ValueError) as error:
         raise SourceUnreachable(f"Source file cannot be read: {error}.") from error
+    if chunk is None:  # what raw files say that do not block, when there may be more later
+        raise SourceUnreachable("Source file must wait for its bytes, got a non-blocking one.")
+    return chunk
 
 
 def _name_of(file: object) -> str:
