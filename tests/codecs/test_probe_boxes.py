@@ -161,6 +161,7 @@ class TestJpeg2000:
         assert facts(bytes(data)).levels == ((51, 34), (26, 17), (13, 9), (7, 5))
         size = data.index(b"\xff\x4f\xff\x51") + 8
         data[size : size + 16] = struct.pack(">IIII", 101, 67, 5, 3)
+        struct.pack_into(">II", data, data.index(b"ihdr") + 4, 64, 96)
         info = facts(bytes(data))
         assert (info.width, info.height) == (96, 64)
         assert info.levels == ((48, 32), (24, 16), (12, 8), (6, 4))

@@ -102,7 +102,7 @@ def _parse(data: memoryview) -> _Animation:
     expected = declared = sequence = 0
     pixels_begun = False
     for kind, body in _chunks(data):
-        if kind == b"IHDR":
+        if kind == b"IHDR" and not animation.header:
             animation.header = bytes(body)
         elif kind == b"acTL" and not pixels_begun and not declared:
             declared, animation.plays = struct.unpack(">II", body)

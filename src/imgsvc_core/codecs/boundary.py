@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pyvips
 
 from imgsvc_core.codecs.table import by_name
-from imgsvc_core.errors import CorruptImage, EncodingFailed, ImgsvcError
+from imgsvc_core.errors import CorruptImage, EncodingFailed, ImageTooLarge, ImgsvcError, OutputTooLarge
 
 _CODEC_ERRORS = (
     pyvips.Error, OSError, EOFError, SyntaxError, ValueError, LookupError, ArithmeticError, RuntimeError,
@@ -22,10 +22,13 @@ _CODEC_ERRORS = (
 def translate_errors(format: str) -> Iterator[None]:
     """Around the evaluation of pixels that came from `load`: libvips' complaints become `CorruptImage`.
 
-    libvips decodes while pixels flow, so damage shows only then, far from the reader.
+    libvips decodes while pixels flow, so damage shows only then, far from the reader. Without memory enough
+    for the pixels, here or in `decoding`, it is `ImageTooLarge`.
     """
     try:
         yield
+    except MemoryError as error:
+        raise _too_large(format) from error
     except pyvips.Error as error:
         raise CorruptImage(_damaged(format, error)) from error
 
@@ -41,6 +44,8 @@ def decoding(format: str) -> Iterator[None]:
         yield
     except ImgsvcError:
         raise
+    except MemoryError as error:
+        raise _too_large(format) from error
     except _CODEC_ERRORS as error:
         raise CorruptImage(_damaged(format, error)) from error
 
@@ -50,12 +55,16 @@ def encoding(format: str, image: pyvips.Image) -> Iterator[None]:
     """Around a writer: `CorruptImage` where the picture cannot be computed, else `EncodingFailed`.
 
     A picture that is still being decoded while it is written fails inside the writer, so after a failure
-    the pixels are asked for on their own.
+    the pixels are asked for on their own. Without memory enough it is `OutputTooLarge`.
     """
     try:
         yield
     except ImgsvcError:
         raise
+    except MemoryError as error:
+        raise OutputTooLarge(
+            f"The memory is not enough to write the picture as {_title(format)}: ask for a smaller size."
+        ) from error
     except _CODEC_ERRORS as error:
         if isinstance(error, pyvips.Error) and not _computable(image):
             raise CorruptImage(f"The source image is damaged: {_reason(error)}.") from error
@@ -69,6 +78,12 @@ def _computable(image: pyvips.Image) -> bool:
     except pyvips.Error:
         return False
     return True
+
+
+def _too_large(format: str) -> ImageTooLarge:
+    return ImageTooLarge(
+        f"The memory is not enough for the pixels of the {_title(format)} image: send a smaller image."
+    )
 
 
 def _damaged(format: str, error: BaseException) -> str:

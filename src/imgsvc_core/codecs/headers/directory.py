@@ -56,17 +56,18 @@ def read_layout(reader: HeaderReader) -> Layout:
 
 
 def read_directory(reader: HeaderReader, layout: Layout, offset: int) -> Directory:
-    """The directory at ``offset``."""
+    """The directory at ``offset``. Of a tag that is repeated the first counts, as it does for libtiff."""
     order = layout.order
     count_code, entry_code, word = ("Q", "HHQ", 8) if layout.big else ("H", "HHI", 4)
     (count,) = reader.unpack(f"{order}{count_code}", offset)
     if count > _MOST_ENTRIES:
         raise reader.corrupt(f"one of its directories has {count:,} entries")
     offset += 8 if layout.big else 2
-    tags = {}
+    tags: dict[int, tuple[int, ...]] = {}
     for _ in range(count):
         tag, kind, values = reader.unpack(f"{order}{entry_code}", offset)
-        tags[tag] = _read_values(reader, layout, offset + 4 + word, kind, values)
+        if tag not in tags:
+            tags[tag] = _read_values(reader, layout, offset + 4 + word, kind, values)
         offset += 4 + 2 * word
     return Directory(tags, *reader.unpack(f"{order}{'Q' if layout.big else 'I'}", offset))
 

@@ -41,6 +41,7 @@ class _Header:
     profile: bool = False
     palette: bool = False
     alpha: bool | None = None
+    size: tuple[int, int] | None = None
 
 
 def read_info(reader: HeaderReader) -> ImageInfo:
@@ -62,6 +63,8 @@ def _info(reader: HeaderReader, header: _Header, stream: _Codestream) -> ImageIn
     alpha = header.alpha if header.alpha is not None else not header.palette and _extra(colorspace, channels)
     sizes = [_size(stream, level) for level in range(stream.decompositions + 1)]
     reader.check_size(*sizes[0])
+    if header.size not in (None, sizes[0]):
+        raise reader.corrupt("its boxes and its codestream state different sizes")
     return ImageInfo(
         format="jp2",
         width=sizes[0][0],
@@ -92,7 +95,10 @@ def _size(stream: _Codestream, level: int) -> tuple[int, int]:
 def _read_header(reader: HeaderReader, parent: Box) -> _Header:
     header = _Header()
     for box in read_boxes(reader, parent.start, parent.end):
-        if box.kind == b"colr" and header.colorspace is None:
+        if box.kind == b"ihdr":
+            height, width = reader.unpack(">II", box.start)
+            header = attrs.evolve(header, size=(width, height))
+        elif box.kind == b"colr" and header.colorspace is None:
             method = reader.byte(box.start)
             if method == 1:
                 (number,) = reader.unpack(">I", box.start + 3)

@@ -10,6 +10,7 @@ import pyvips
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.boundary import decoding
+from imgsvc_core.codecs.readers.promised import check_loaded
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import UnsupportedFormat
 from imgsvc_core.info import ImageInfo
@@ -42,13 +43,17 @@ def load(source: ByteSource, info: ImageInfo, settings: LoadSettings | None = No
     with ``page-height``, ``delay`` (ms) and ``loop`` (0 for ever, else the number of plays).
 
     Where the codec can, pixels are decoded only as they are asked for, and damage is met only then: evaluate
-    the picture inside `translate_errors`. Raises `CorruptImage` for damage that shows at once,
-    `MissingDependency` without the codec, `UnsupportedFormat` for an unknown format.
+    the picture inside `translate_errors`. Raises `CorruptImage` for damage that shows at once, which a size
+    other than the header's is too, `ImageTooLarge` without memory enough, `MissingDependency` without the
+    codec, `UnsupportedFormat` for an unknown format.
     """
     if info.format not in _READERS:
         raise UnsupportedFormat(f"Images of the format '{info.format}' cannot be read.")
     availability.reader_backend(info.format)
     module, function = _READERS[info.format]
     reader: Reader = getattr(import_module(f"{__name__}.{module}"), function)
+    settings = settings or LoadSettings()
     with decoding(info.format):
-        return reader(source, info, settings or LoadSettings())
+        image = reader(source, info, settings)
+        check_loaded(image, info, settings)
+    return image

@@ -14,6 +14,7 @@ import attrs
 import pyvips
 
 from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs.readers.promised import check_stored
 from imgsvc_core.codecs.readers.rle import expand_rle
 from imgsvc_core.codecs.readers.vips import from_array
 from imgsvc_core.codecs.settings import LoadSettings
@@ -55,6 +56,7 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
     data = source.buffer()
     (pixels_at,) = struct.unpack_from("<I", data, 10)
     header = parse_header(data, _FILE_HEADER)
+    check_stored(header.width, header.height, info)
     after_palette = _FILE_HEADER + header.body + header.colors * header.color_bytes
     if not _FILE_HEADER + header.body <= pixels_at < len(data):
         pixels_at = after_palette

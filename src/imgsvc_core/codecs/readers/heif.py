@@ -6,6 +6,7 @@ import pyvips
 
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import availability
+from imgsvc_core.codecs.readers.promised import check_stored
 from imgsvc_core.codecs.readers.vips import attach, from_array, full_range, open_lazily, still
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.info import ImageInfo
@@ -20,7 +21,7 @@ def read_heic(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> py
     """RGB or grey, with alpha where the file has it; raises `MissingDependency` without a HEVC decoder."""
     if availability.reader_backend("heic") == "libvips":
         return _read_by_libvips(source, info, settings)
-    return _read_by_pillow_heif(source)
+    return _read_by_pillow_heif(source, info)
 
 
 def _read_by_libvips(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
@@ -34,12 +35,14 @@ def _read_by_libvips(source: ByteSource, info: ImageInfo, settings: LoadSettings
     return image
 
 
-def _read_by_pillow_heif(source: ByteSource) -> pyvips.Image:
+def _read_by_pillow_heif(source: ByteSource, info: ImageInfo) -> pyvips.Image:
     import numpy as np
     import pillow_heif
 
     with source.open() as file:
         heif = pillow_heif.open_heif(file, convert_hdr_to_8bit=False)
+    width, height = heif.size
+    check_stored(width, height, info)
     # One view of the decoder's own memory; rows that are padded make it a copy.
     image = from_array(np.asarray(heif))
     bits = int(heif.info.get("bit_depth", 8))

@@ -12,6 +12,7 @@ import pyvips
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.readers.pillow import to_vips
+from imgsvc_core.codecs.readers.promised import check_stored
 from imgsvc_core.codecs.readers.vips import attach, from_array, open_lazily
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import CorruptImage
@@ -51,6 +52,7 @@ def _read_by_pillow(data: bytes, reduce: int, info: ImageInfo) -> pyvips.Image:
     from PIL.Jpeg2KImagePlugin import Jpeg2KImageFile
 
     with Jpeg2KImageFile(io.BytesIO(data)) as picture:
+        check_stored(*picture.size, info)
         if reduce:
             size = info.levels[reduce - 1]
             codec, _, offset, arguments = picture.tile[0]

@@ -15,6 +15,7 @@ import pyvips
 
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.readers.pillow import lab_from_bytes
+from imgsvc_core.codecs.readers.promised import check_stored
 from imgsvc_core.codecs.readers.vips import attach, from_array
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import CorruptImage, UnsupportedFormat
@@ -56,6 +57,7 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
     `UnsupportedFormat` where the file was saved without a composite: the stored one is then empty.
     """
     document = _parse(source, transparency=info.alpha)
+    check_stored(document.width, document.height, info)
     stored = document.resources.get(_VERSION_INFO)
     if stored is not None and len(stored) >= 5 and not stored[4]:
         raise UnsupportedFormat(

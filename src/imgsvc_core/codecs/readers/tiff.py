@@ -9,6 +9,7 @@ import pyvips
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import exif
 from imgsvc_core.codecs.readers.pillow import to_vips
+from imgsvc_core.codecs.readers.promised import check_stored, promised_size
 from imgsvc_core.codecs.readers.vips import attach, open_lazily, set_int, still
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import CorruptImage, UnsupportedFormat
@@ -28,6 +29,7 @@ _CIELAB = 8
 _SEPARATE_PLANES = 2
 _COLORS = {"gray": 1, "cmyk": 4}
 _ALPHA = (1, 2)  # premultiplied or not
+_SIDEWAYS = (5, 6, 7, 8)
 # None, fax, LZW, JPEG, deflate and PackBits: these are in every libtiff.
 _COMMON_COMPRESSIONS = (1, 2, 3, 4, 5, 7, 8, 32773, 32946)
 # These are in many; what a build of libtiff lacks, Pillow refuses clearly and libvips does not.
@@ -51,14 +53,14 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
     _check_complete(source, tags)
     if compression in _RARE_COMPRESSIONS:
         try:
-            return _read_by_pillow(source)
+            return _read_by_pillow(source, info, settings)
         except OSError as error:
             name = _RARE_COMPRESSIONS[compression]
             raise UnsupportedFormat(
                 f"The TIFF image with {name} compression cannot be read here: {error}; save it with deflate."
             ) from error
     if _beyond_libvips(tags):
-        return _read_by_pillow(source)
+        return _read_by_pillow(source, info, settings)
     image = _colors_and_alpha(still(_open_level(source, info, settings)), tags, info)
     image = _eight_or_sixteen_bits(image)
     described = exif.of_tiff(source.read, tags)
@@ -87,7 +89,7 @@ def _first_number(tags: exif.Directory, tag: int, default: int) -> int:
 
 
 def _open_level(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
-    """The full picture, or the page or sub-image that holds the smaller copy."""
+    """The full picture or the page or sub-image that holds the smaller copy, made anew if it is elsewhere."""
     options = {"fail_on": "error"}
     image = open_lazily("tiff", source, settings, **options)
     wanted = info.width * settings.scale
@@ -100,7 +102,7 @@ def _open_level(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> 
         level = open_lazily("tiff", source, settings, **place, **options)
         if abs(level.width - wanted) <= 1:
             return level
-    return image
+    return _reduced(image, *promised_size(info, settings))
 
 
 def _colors_and_alpha(image: pyvips.Image, tags: exif.Directory, info: ImageInfo) -> pyvips.Image:
@@ -143,7 +145,8 @@ def _from_linear_light(image: pyvips.Image) -> pyvips.Image:
     return color.bandjoin((alpha * 65535).rint().cast("ushort"))
 
 
-def _read_by_pillow(source: ByteSource) -> pyvips.Image:
+def _read_by_pillow(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+    """Pillow reaches only some of the smaller copies of a pyramid, so they are made from the full picture."""
     from PIL import Image
     from PIL.TiffImagePlugin import TiffImageFile
 
@@ -159,11 +162,22 @@ def _read_by_pillow(source: ByteSource) -> pyvips.Image:
     with source.open() as file, TiffImageFile(file) as picture:
         orientation = int(picture.tag_v2.get(274, 1))
         profile, xmp = picture.info.get("icc_profile"), picture.info.get("xmp")
-        picture.load()
         # Pillow turns TIFF upright by itself; callers expect every picture as it is stored.
+        check_stored(*(picture.size[::-1] if orientation in _SIDEWAYS else picture.size), info)
+        picture.load()
         upright: Image.Image = picture
         stored = upright.transpose(undo[orientation]) if orientation in undo else upright
         image = attach(to_vips(stored), {"icc-profile-data": profile, "xmp-data": xmp})
+    if settings.scale < 1:
+        image = _reduced(image, *promised_size(info, settings))
     if orientation != 1:
         set_int(image, "orientation", orientation)
     return image
+
+
+def _reduced(image: pyvips.Image, width: float, height: float) -> pyvips.Image:
+    across, down = width / image.width, height / image.height
+    if not image.hasalpha():
+        return image.resize(across, vscale=down)
+    reduced = image.premultiply().resize(across, vscale=down).unpremultiply()
+    return reduced.rint().cast(image.format).copy(interpretation=image.interpretation)

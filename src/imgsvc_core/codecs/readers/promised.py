@@ -1,0 +1,53 @@
+"""What the header has promised, held against what a decoder finds.
+
+Limits and plans rest on the facts of the header alone. A decoder that reads another size out of the same
+bytes (of two fields that contradict each other it may trust the other one) would go past both, so it is
+stopped before it computes a pixel.
+"""
+
+from __future__ import annotations
+
+import pyvips
+
+from imgsvc_core.codecs.settings import LoadSettings
+from imgsvc_core.codecs.table import FORMATS, LoadScaling
+from imgsvc_core.errors import CorruptImage
+from imgsvc_core.info import ImageInfo
+
+
+def check_stored(width: int, height: int, info: ImageInfo) -> None:
+    """`CorruptImage` where a decoder that knows only full sizes is about to decode another one."""
+    _compare((width, height), (info.width, info.height), info, tolerance=0)
+
+
+def check_loaded(image: pyvips.Image, info: ImageInfo, settings: LoadSettings) -> None:
+    """`CorruptImage` where a loaded picture has another size than the header and the settings promise.
+
+    Decoders differ in how they round, and a drawing's own size may have fractions, which grow with it.
+    """
+    width, height = promised_size(info, settings)
+    frames = info.frames if settings.all_frames else 1
+    _compare((image.width, image.height), (width, height * frames), info, tolerance=max(1, settings.scale))
+
+
+def promised_size(info: ImageInfo, settings: LoadSettings) -> tuple[float, float]:
+    """Width and height of a loaded frame: those of a smaller copy in the file, or as the decoder scales."""
+    stored = info.width, info.height
+    if info.levels:
+        wanted = info.width * settings.scale
+        return min((stored, *info.levels), key=lambda size: abs(size[0] - wanted))
+    scaling = FORMATS[info.format].load_scaling
+    if info.animated or scaling in (LoadScaling.NONE, LoadScaling.LEVELS):
+        return stored
+    return info.width * settings.scale, info.height * settings.scale
+
+
+def _compare(
+    found: tuple[int, int], promised: tuple[float, float], info: ImageInfo, *, tolerance: float
+) -> None:
+    if any(abs(side - wanted) > tolerance for side, wanted in zip(found, promised, strict=True)):
+        title = FORMATS[info.format].title
+        raise CorruptImage(
+            f"The {title} image is damaged: its header promises {promised[0]:.0f} x {promised[1]:.0f} "
+            f"pixels, its data {found[0]} x {found[1]}."
+        )
