@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +12,12 @@ import attrs
 
 import imgsvc_core as imgsvc
 from imgsvc_cli.outcome import size
+from imgsvc_core.codecs.table import Format
 from imgsvc_core.errors import TargetError
 from imgsvc_core.plan.encoding import candidates
 from imgsvc_core.sources import is_url
 from imgsvc_core.spec import Output
+from imgsvc_core.targets import name_of, writing
 
 if TYPE_CHECKING:
     from imgsvc_cli.storing import Destination
@@ -61,6 +65,17 @@ class Job:
         """The name of the result without its suffix."""
         return "image" if self.source == _PIPE else Path(self.source).stem
 
+    def place(self, suffix: str) -> str:
+        """Where a result without a target goes: into the folder or the store, or beside its source."""
+        name = f"{self.stem}{suffix}"
+        if self.store is not None:
+            return name
+        if self.folder is not None:
+            return (
+                f"{self.folder.rstrip('/')}/{name}" if is_url(self.folder) else str(Path(self.folder) / name)
+            )
+        return name if is_url(self.source) else str(Path(self.source).parent / f"{self.stem}-out{suffix}")
+
     def summary(self, done: Done) -> str:
         """One line about what was done."""
         result = done.result
@@ -86,50 +101,51 @@ def plan_jobs(
     """One job for each source.
 
     Raises:
-        TargetError: several sources would go to one file, or object.
+        TargetError: several results would go to one file, or object.
     """
-    if store is not None:
-        if len(sources) > 1 and not store.folder:
-            path = store.spec.path
-            raise TargetError(f"Store path '{path}' must end in a slash for {len(sources)} sources.")
-        jobs = [Job(source, None, None, force, store) for source in sources]
-        _check_names(jobs, request)
-        return jobs
-    into_folder = target is not None and (
-        target.endswith("/") or (not is_url(target) and Path(target).is_dir())
-    )
-    if target is not None and not into_folder and len(sources) > 1:
+    if store is not None and len(sources) > 1 and not store.folder:
+        raise TargetError(f"Store path '{store.spec.path}' must end in a slash for {len(sources)} sources.")
+    folder = target if target is not None and _is_folder(target) else None
+    if target is not None and folder is None and len(sources) > 1:
         raise TargetError(f"Target '{target}' must be a folder for {len(sources)} sources, got a file.")
-    if into_folder:
-        return [Job(source, None, target, force) for source in sources]
-    default = _PIPE if sources == (_PIPE,) and target is None else target
-    return [Job(source, default, None, force) for source in sources]
+    if folder is None and store is None and sources == (_PIPE,):
+        target = target or _PIPE
+    jobs = [Job(source, target if folder is None else None, folder, force, store) for source in sources]
+    _check_names(jobs, request)
+    return jobs
+
+
+def _is_folder(target: str) -> bool:
+    return target.endswith("/") or (not is_url(target) and Path(target).is_dir())
 
 
 def _check_names(jobs: list[Job], request: imgsvc.Spec) -> None:
     """Refuse two results of one name. Only where names are alike but for their suffixes are sources read."""
-    alike = {stem: [job for job in jobs if job.stem == stem] for stem in {job.stem for job in jobs}}
-    for stem, several in alike.items():
+    alike: dict[str, list[Job]] = {}
+    for job in jobs:
+        place = job.place("")
+        alike.setdefault(place if is_url(place) else os.path.abspath(place), []).append(job)
+    for several in alike.values():
         taken: dict[str, str] = {}
         for job in several if len(several) > 1 else ():
-            suffixes = _suffixes(job, request)
+            suffixes = [format.suffix for format in _possible(job, request)]
             for suffix in suffixes:
                 if suffix in taken:
+                    where = " in the store" if job.store is not None else ""
                     raise TargetError(
                         f"The results of '{taken[suffix]}' and '{job.source}' would both be named "
-                        f"'{stem}{suffix}' in the store; rename one of them, or store them one by one."
+                        f"'{job.place(suffix)}'{where}; rename one of them, or process them one by one."
                     )
             taken |= dict.fromkeys(suffixes, job.source)
 
 
-def _suffixes(job: Job, request: imgsvc.Spec) -> list[str]:
-    """The suffixes that a result may have; any where the source cannot be looked at before its turn."""
+def _possible(job: Job, request: imgsvc.Spec) -> Collection[Format]:
+    """The formats that a result may have; any where the source cannot be looked at before its turn."""
     try:
         info = None if job.source == _PIPE else imgsvc.inspect(job.source)
     except imgsvc.ImgsvcError:
-        return []  # it will fail in its turn
-    formats = imgsvc.FORMATS.values() if info is None else candidates(request.output or Output(), info)
-    return [format.suffix for format in formats]
+        return ()  # it will fail in its turn
+    return imgsvc.FORMATS.values() if info is None else candidates(request.output or Output(), info)
 
 
 def run_job(job: Job, request: imgsvc.Spec) -> Done:
@@ -138,27 +154,30 @@ def run_job(job: Job, request: imgsvc.Spec) -> Done:
     if job.store is not None:
         result = imgsvc.process(source, request, watermarks=_watermark)
         return Done(result, job.store.write(result, job.stem))
-    target: Any = sys.stdout.buffer if job.piped else job.target or _named(job, source, request)
-    return Done(imgsvc.process(source, request, target, watermarks=_watermark))
+    if job.target is not None:
+        target: Any = sys.stdout.buffer if job.piped else job.target
+        return Done(imgsvc.process(source, request, target, watermarks=_watermark))
+    formats = candidates(request.output or Output(), imgsvc.inspect(source))
+    if len(formats) == 1:
+        return Done(imgsvc.process(source, request, _free(job, formats[0]), watermarks=_watermark))
+    result = imgsvc.process(source, request, watermarks=_watermark)
+    assert result.data is not None
+    path = _free(job, imgsvc.FORMATS[result.output.format])
+    with writing(path) as file:
+        file.write(result.data)
+    return Done(attrs.evolve(result, data=None, output=attrs.evolve(result.output, name=name_of(path))))
 
 
-def _named(job: Job, source: Any, request: imgsvc.Spec) -> str:
-    """The folder's or the source's place, with the suffix of the format that the result will have."""
-    info = imgsvc.inspect(source)
-    suffix = candidates(request.output or Output(), info)[0].suffix
-    stem = job.stem
-    if job.folder is not None and is_url(job.folder):
-        return f"{job.folder.rstrip('/')}/{stem}{suffix}"
+def _free(job: Job, format: Format) -> str:
+    """The place of the job's result, in a folder that is there now."""
+    place = job.place(format.suffix)
+    if is_url(place):
+        return place
     if job.folder is not None:
-        path = Path(job.folder) / f"{stem}{suffix}"
-        path.parent.mkdir(parents=True, exist_ok=True)
-    elif is_url(job.source):
-        path = Path(f"{stem}{suffix}")
-    else:
-        path = Path(job.source).with_name(f"{stem}-out{suffix}")
-    if path.exists() and not job.force:
-        raise TargetError(f"Target '{path}' exists already; name it with -o, or use --force to replace it.")
-    return str(path)
+        Path(place).parent.mkdir(parents=True, exist_ok=True)
+    if Path(place).exists() and not job.force:
+        raise TargetError(f"Target '{place}' exists already; name it with -o, or use --force to replace it.")
+    return place
 
 
 def _watermark(name: str) -> str | None:

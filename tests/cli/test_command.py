@@ -12,7 +12,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 import imgsvc_core as imgsvc
 from tests.process.pictures import pixels_of
@@ -124,6 +126,43 @@ def test_many_sources_go_on_after_a_bad_one(photo: Path, tmp_path: Path) -> None
     assert done.stderr.count(b"\n") == 1
     assert b"bad.jpg" in done.stderr
     assert run("process", photo, other, "-o", tmp_path / "one.jpg").returncode == 5
+
+
+def test_no_result_takes_the_place_of_another(photo: Path, tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        shutil.copy(photo, tmp_path / folder)
+    as_vips(coffee()).pngsave(str(tmp_path / "photo.png"))
+    for arguments, name in (
+        (["a/photo.jpg", "b/photo.jpg", "-o", "made/"], "made/photo.jpg"),
+        (["photo.jpg", "photo.png", "-o", "made/", "--format", "webp"], "made/photo.webp"),
+        (["photo.jpg", "./photo.png", "--format", "webp"], "photo-out.webp"),
+        (["a/photo.jpg", "a/../a/photo.jpg"], "a/../a/photo-out.jpg"),
+    ):
+        done = run("process", *arguments, "--force", cwd=tmp_path)
+        assert done.returncode == 5
+        assert f"would both be named '{name}'" in done.stderr.decode()
+    assert len(list(tmp_path.rglob("*"))) == 6
+    done = run("process", "photo.jpg", "photo.png", "a/photo.jpg", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(list(tmp_path.rglob("*-out.*"))) == 3
+
+
+def test_the_name_tells_the_format_that_was_chosen(photo: Path, tmp_path: Path) -> None:
+    noise = np.random.default_rng(3).integers(0, 2, (90, 120), np.uint8) * 255
+    Image.fromarray(noise).save(tmp_path / "noise.gif")
+    chosen = set()
+    for arguments in (["photo.jpg", "--sepia", "5"], ["photo.jpg", "--quality", "1"], ["noise.gif"]):
+        done = run(
+            "process", *arguments, "--format", "auto", "-o", "made/", "--json", "--force", cwd=tmp_path
+        )
+        told = json.loads(done.stdout)["output"]
+        (made,) = (tmp_path / "made").iterdir()
+        assert (made.name, imgsvc.inspect(made).format) == (told["name"], told["format"])
+        assert made.suffix == imgsvc.FORMATS[told["format"]].suffix
+        chosen.add(told["format"])
+        made.unlink()
+    assert len(chosen) > 1
 
 
 def test_json_of_results_and_errors(photo: Path, tmp_path: Path) -> None:
