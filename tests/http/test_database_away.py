@@ -3,62 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import signal
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
 from tests.http.calls import assert_failure, call, upload
+from tests.http.lines import line_to
+from tests.http.receivers import receiving
 from tests.http.running import await_start, start
 from tests.support import encoded
 
 pytestmark = pytest.mark.asyncio
-
-
-class Line:
-    """A way to a server that can be cut and mended."""
-
-    def __init__(self, to: int) -> None:
-        self._to = to
-        self._writers: set[asyncio.StreamWriter] = set()
-        self._server: asyncio.Server | None = None
-        self.port = 0
-
-    async def open(self) -> None:
-        self._server = await asyncio.start_server(self._forward, "127.0.0.1", self.port)
-        self.port = self._server.sockets[0].getsockname()[1]
-
-    def cut(self) -> None:
-        assert self._server is not None
-        self._server.close()
-        for writer in self._writers:
-            writer.transport.abort()
-
-    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, further = await asyncio.open_connection("127.0.0.1", self._to)
-        self._writers |= {writer, further}
-        await asyncio.gather(_copy(reader, further), _copy(there, writer), return_exceptions=True)
-
-
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while data := await reader.read(65536):
-        writer.write(data)
-    writer.transport.abort()
-
-
-@asynccontextmanager
-async def line_to(url: str) -> AsyncIterator[tuple[Line, str]]:
-    """A line to a database, and its URL by that way."""
-    port = urlsplit(url).port
-    assert port is not None
-    line = Line(port)
-    await line.open()
-    try:
-        yield line, url.replace(f":{port}/", f":{line.port}/")
-    finally:
-        line.cut()
 
 
 @pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
@@ -79,6 +35,58 @@ async def test_calls_are_told_to_come_again(url: str, tmp_path: Path) -> None:
                 await line.open()
                 reply = await upload(client, encoded.png().data, headers={"Idempotency-Key": "once"})
                 assert reply.status == 200
+        finally:
+            process.kill()
+            process.communicate()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
+async def test_a_database_that_says_nothing_holds_nobody_up_for_ever(url: str, tmp_path: Path) -> None:
+    async with line_to(url) as (line, by_line):
+        process = start(tmp_path / "state", {"database.url": by_line, "server.shutdown_seconds": 2})
+        try:
+            service = await asyncio.to_thread(await_start, process, tmp_path / "state")
+            async with service.client() as client:
+                assert (await call(client, "GET", "/readyz")).status == 200
+                line.hold()
+                assert_failure(await call(client, "GET", "/readyz"), 503, "not_ready")
+                assert_failure(await upload(client, encoded.png().data), 503, "not_ready")
+                line.release()
+                async with asyncio.timeout(60):
+                    while (await upload(client, encoded.png().data)).status != 200:
+                        await asyncio.sleep(0.2)
+            line.hold()
+            await asyncio.sleep(1)
+            process.send_signal(signal.SIGTERM)
+            assert await asyncio.to_thread(process.wait, 90) == 0
+        finally:
+            process.kill()
+            process.communicate()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
+async def test_work_goes_on_after_connections_that_died_without_a_word(url: str, tmp_path: Path) -> None:
+    async with line_to(url) as (line, by_line), receiving() as receiver:
+        process = start(tmp_path / "state", {"database.url": by_line, "fetch.private_allowed": "127.0.0.1"})
+        try:
+            service = await asyncio.to_thread(await_start, process, tmp_path / "state")
+            webhook = {"url": f"{receiver.url}/", "delay": 2}
+            async with service.client() as client:
+                for _ in range(10):
+                    reply = await upload(client, encoded.jpeg().data, {"webhook": webhook})
+                    assert reply.status == 202
+                line.hold()
+                await asyncio.sleep(3)  # all that looks for work, and does it, is in the midst of a question
+                line.forget()
+                line.release()
+                assert await receiver.arrived(10, seconds=60)
+                del webhook["delay"]
+                async with asyncio.timeout(30):
+                    while (await upload(client, encoded.jpeg().data, {"webhook": webhook})).status != 202:
+                        await asyncio.sleep(0.2)
+            assert await receiver.arrived(11, seconds=60)
         finally:
             process.kill()
             process.communicate()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from aiohttp import web
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
@@ -10,6 +12,9 @@ from imgsvc_http import answers, schemas
 from imgsvc_http.refusals import not_ready
 from imgsvc_http.routing import Reply, Route
 from imgsvc_http.services import services_of
+from imgsvc_http.state.database import Database
+
+_PATIENCE_SECONDS = 2.0
 
 
 async def alive(request: web.Request) -> web.StreamResponse:
@@ -22,13 +27,26 @@ async def ready(request: web.Request) -> web.StreamResponse:
     services = services_of(request)
     if services.stopping.is_set():
         raise not_ready("The service is shutting down: use another node.")
-    try:
-        async with services.db.session() as session:
-            await session.execute(text("SELECT 1"))
-    except (OSError, SQLAlchemyError) as error:
-        raise not_ready("The database does not answer: try again later.") from error
+    if not await _answers(services.db):
+        raise not_ready("The database does not answer: try again later.")
     services.workers.check_room()
     return answers.success().response()
+
+
+async def _answers(db: Database) -> bool:
+    """Whether a database answers soon. One that says nothing cannot be asked to forget the question."""
+
+    async def ask() -> bool:
+        try:
+            async with db.session() as session:
+                await session.execute(text("SELECT 1"))
+        except (OSError, SQLAlchemyError):
+            return False
+        return True
+
+    asking = asyncio.create_task(ask())
+    await asyncio.wait([asking], timeout=_PATIENCE_SECONDS)
+    return asking.done() and asking.result()
 
 
 _OK = {200: Reply(doc="It is.", contents={"application/json": schemas.SUCCESS})}

@@ -33,6 +33,7 @@ from sqlalchemy.ext.asyncio import (
 )
 
 from imgsvc_core.errors import MissingDependency, Problem, SpecError
+from imgsvc_http.state.lines import Lines
 from imgsvc_http.state.tables import Base
 
 P = ParamSpec("P")
@@ -43,6 +44,8 @@ _MIGRATIONS = Path(__file__).parent / "migrations"
 _MIGRATION_LOCK = 0x696D67737663  # "imgsvc": any number that no other program locks
 _BLOCK_LOCK = _MIGRATION_LOCK + 1
 _BUSY_MS = 20_000
+_CONNECT_SECONDS = 10
+_CLOSING_SECONDS = 5
 _OF_VALUES = ("22", "23", "54")  # classes of SQLSTATE: data exceptions, constraints, limits
 _OF_SERVERS = ("08", "53", "57P")  # connections, resources, servers that start or end
 _OF_CONNECTING = (ConnectionError, TimeoutError, gaierror, DisconnectionError, PoolTimeout)
@@ -71,6 +74,7 @@ class Database:
     """An open database; one for each event loop."""
 
     engine: AsyncEngine
+    _lines: Lines | None
     _sessions: async_sessionmaker[AsyncSession]
     _writing: asyncio.Lock | nullcontext[None]
     _direct: Engine | None
@@ -82,12 +86,12 @@ class Database:
         Raises:
             SpecError: the URL is of no database that is known, or nothing answers there.
         """
-        engine = await _reached(url)
+        engine, lines = await _reached(url)
         # SQLite has one writer at a time: queueing here is fairer and faster than its polling for the lock.
         embedded = engine.dialect.name == "sqlite"
         writing = asyncio.Lock() if embedded else nullcontext()
         direct = _direct_engine(engine.url) if embedded else None
-        return cls(engine, async_sessionmaker(engine, expire_on_commit=False), writing, direct)
+        return cls(engine, lines, async_sessionmaker(engine, expire_on_commit=False), writing, direct)
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[AsyncSession]:
@@ -147,9 +151,17 @@ class Database:
         """Makes an INSERT that can have an ON CONFLICT clause."""
         return sqlite.insert if self.engine.dialect.name == "sqlite" else postgresql.insert
 
+    def give_up(self) -> None:
+        """End all connections to a server that says nothing: who waits for it learns that it is away."""
+        if self._lines is not None:
+            self._lines.drop()
+
     async def close(self) -> None:
         """Close all connections."""
-        await self.engine.dispose()
+        closing = asyncio.ensure_future(self.engine.dispose())
+        await asyncio.wait([closing], timeout=_CLOSING_SECONDS)
+        self.give_up()
+        await closing
         if self._direct is not None:
             self._direct.dispose()
 
@@ -165,7 +177,9 @@ def create_engine(url: str) -> AsyncEngine:
     parsed = _with_driver(url)
     if parsed.get_backend_name() == "postgresql":
         try:
-            engine = create_async_engine(parsed, pool_size=10, max_overflow=10)
+            engine = create_async_engine(
+                parsed, pool_size=10, max_overflow=10, connect_args={"timeout": _CONNECT_SECONDS}
+            )
         except ModuleNotFoundError as error:
             raise MissingDependency(
                 "PostgreSQL needs the optional package asyncpg: pip install 'imgsvc[cluster]'"
@@ -237,7 +251,7 @@ async def migrate(url: str) -> None:
     Raises:
         SpecError: nothing answers at the URL, or a newer version has made the tables.
     """
-    engine = await _reached(url)
+    engine, _ = await _reached(url)
     try:
         async with engine.connect() as connection:
             if engine.dialect.name == "sqlite":
@@ -252,11 +266,12 @@ async def migrate(url: str) -> None:
         await engine.dispose()
 
 
-async def _reached(url: str) -> AsyncEngine:
+async def _reached(url: str) -> tuple[AsyncEngine, Lines | None]:
     engine = create_engine(url)
+    lines = Lines(engine.sync_engine) if engine.dialect.name == "postgresql" else None
     try:
         async with engine.connect():
-            return engine
+            return engine, lines
     except (OSError, SQLAlchemyError) as error:
         await engine.dispose()
         first_line = (str(error).splitlines() or [type(error).__name__])[0]

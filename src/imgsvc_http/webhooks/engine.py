@@ -21,6 +21,7 @@ from dbos import DBOS, DBOSClient, DBOSConfig
 from sqlalchemy import Connection
 
 from imgsvc_core.detached import detached
+from imgsvc_http.state.lines import with_probes
 from imgsvc_http.state.vault import NoKeyFits
 from imgsvc_http.webhooks.trouble import passes
 
@@ -72,7 +73,7 @@ class Engine:
         jobs: Mapping[str, tuple[Job, int]],
         give_up: Job,
     ) -> None:
-        self._url = database_url
+        self._url = with_probes(database_url)
         self._node = node
         self._jobs = jobs
         self._give_up = give_up

@@ -12,23 +12,26 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Collection
+from collections.abc import Awaitable, Collection
+from typing import TypeVar
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from imgsvc_http.state.database import Database
+from imgsvc_http.state.lines import OF_SERVER
 from imgsvc_http.webhooks.engine import Claim, Engine
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 _EVERY_SECONDS = 4
 _PATIENCE_SECONDS = 10
 _TAKE = text("SELECT pg_try_advisory_lock(:number)")
 _GIVE = text("SELECT pg_advisory_unlock(:number)")
-# The server notices in so many seconds that the machine of a node is gone: 4 + 3 * 2.
+# By these the server notices that the machine of a node is gone.
 _NOTICE = text(
-    "SELECT set_config('tcp_keepalives_idle', '4', false),"
-    " set_config('tcp_keepalives_interval', '2', false), set_config('tcp_keepalives_count', '3', false)"
+    "SELECT " + ", ".join(f"set_config('{name}', '{value}', false)" for name, value in OF_SERVER.items())
 )
 
 
@@ -60,12 +63,12 @@ async def keep_watch_together(
         try:
             async with db.engine.connect() as connection:
                 try:
-                    await connection.execute(_NOTICE)
-                    while not await _take(connection, engine.node):
+                    await _answered(db, connection.execute(_NOTICE))
+                    while not await _answered(db, _take(connection, engine.node)):
                         await asyncio.sleep(1)  # its own former connection has not been given up yet
                     held.set()
                     await working.wait()
-                    await _look(connection, engine)
+                    await _look(db, connection, engine)
                 finally:
                     await connection.invalidate()  # in the pool, it would go on holding the lock
         except Exception as error:  # whatever the engine or a driver makes of a lost connection
@@ -73,7 +76,7 @@ async def keep_watch_together(
             await asyncio.sleep(1)
 
 
-async def _look(connection: AsyncConnection, engine: Engine) -> None:
+async def _look(db: Database, connection: AsyncConnection, engine: Engine) -> None:
     """Look for lost work, until the connection is lost that holds this node's lock."""
     lost: frozenset[Claim] = frozenset()
     while True:
@@ -81,17 +84,26 @@ async def _look(connection: AsyncConnection, engine: Engine) -> None:
             lost = await _put_back_together(connection, engine, lost)
         for _ in range(_EVERY_SECONDS):
             await asyncio.sleep(1)
-            async with asyncio.timeout(_PATIENCE_SECONDS):
-                await connection.execute(text("SELECT 1"))
-                await connection.commit()
+            await _answered(db, connection.execute(text("SELECT 1")))
+            await _answered(db, connection.commit())
+
+
+async def _answered(db: Database, question: Awaitable[T]) -> T:
+    """What a server answers; where it says nothing for long, nobody waits for it any longer."""
+    try:
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            return await question
+    except TimeoutError:
+        db.give_up()
+        raise
 
 
 async def _put_back_together(
     connection: AsyncConnection, engine: Engine, before: frozenset[Claim]
 ) -> frozenset[Claim]:
     """Put back what this node and dead nodes lost before and still have; all that is lost now."""
-    claims = await engine.claims()
     async with asyncio.timeout(_PATIENCE_SECONDS):
+        claims = await engine.claims()
         others = {claim.node for claim in claims if claim.node} - {engine.node}
         dead = {other for other in others if await _is_free(connection, other)}
     return await _put_back(engine, before, claims, dead)
