@@ -13,6 +13,7 @@ import click
 
 import imgsvc_core as imgsvc
 from imgsvc_cli import admin, batch, outcome, serve
+from imgsvc_cli.completing import Place, offering
 from imgsvc_cli.documents import read_json
 from imgsvc_cli.flags import Flag, document, request_flags, whole
 from imgsvc_core.errors import ImgsvcError
@@ -55,17 +56,21 @@ def _with_request_flags(command: click.Command) -> click.Command:
 
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _SPEC = click.option(
-    "--spec", metavar="FILE", help="Request as a JSON file, or - for standard input; flags win."
+    "--spec",
+    type=Place(),
+    metavar="FILE",
+    help="Request as a JSON file, or - for standard input; flags win.",
 )
 
 
 @_with_request_flags
 @cli.command(cls=Sections)
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.argument("sources", nargs=-1, required=True, type=Place(), metavar="SOURCE...")
 @click.option(
     "-o",
     "--output",
     "target",
+    type=Place(),
     metavar="TARGET",
     help="File, folder, URL, or - for standard output; its suffix names the format. "
     "By default a file beside the source whose name ends in -out.",
@@ -73,6 +78,7 @@ _SPEC = click.option(
 @click.option("--force", is_flag=True, help="Replace a file beside the source that exists already.")
 @click.option(
     "--store",
+    type=Place(),
     metavar="FILE",
     help="Object store that the result goes to instead, as a JSON file; credentials that it leaves out are "
     "taken from IMGSVC_STORE_KEY, IMGSVC_STORE_SECRET and the like.",
@@ -135,7 +141,7 @@ def process(
 
 
 @cli.command()
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.argument("sources", nargs=-1, required=True, type=Place(), metavar="SOURCE...")
 @click.option("--digest", is_flag=True, help="Compute the SHA-256 of the file too.")
 @_AS_JSON
 def inspect(sources: tuple[str, ...], digest: bool, as_json: bool) -> int:
@@ -162,9 +168,15 @@ def inspect(sources: tuple[str, ...], digest: bool, as_json: bool) -> int:
 
 @_with_request_flags
 @cli.command(cls=Sections)
-@click.argument("source", required=False)
+@click.argument("source", required=False, type=Place())
 @click.option("--size", metavar="WxH", help="Explain for a picture of a size instead of a file.")
-@click.option("--source-format", metavar="NAME", default="jpg", help="Format of that picture. [default jpg]")
+@click.option(
+    "--source-format",
+    metavar="NAME",
+    default="jpg",
+    help="Format of that picture. [default jpg]",
+    shell_complete=offering(imgsvc.FORMATS),
+)
 @click.option("--target", metavar="NAME", default="", help="Name of the result, for its suffix.")
 @_SPEC
 @_AS_JSON

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 import click
+from click.shell_completion import CompletionItem
 
 from imgsvc_cli import outcome
+from imgsvc_cli.completing import Place
 from imgsvc_cli.documents import read_json
 from imgsvc_core.errors import Problem, SpecError
 
@@ -39,6 +41,11 @@ class _WithUsual(click.Group):
             args = ["run", *args]
         return super().parse_args(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands, and the sources that ``run`` may begin with."""
+        sources = [] if incomplete.startswith("-") else [CompletionItem(incomplete, type="file")]
+        return sources + super().shell_complete(ctx, incomplete)
+
 
 @click.group(cls=_WithUsual)
 def batch() -> None:
@@ -49,9 +56,9 @@ def batch() -> None:
 
 
 @batch.command()
-@click.argument("source")
-@click.argument("target")
-@click.option("--spec", metavar="FILE", help="Request as a JSON file, or - for standard input.")
+@click.argument("source", type=Place())
+@click.argument("target", type=Place())
+@click.option("--spec", type=Place(), metavar="FILE", help="Request as a JSON file, or - for standard input.")
 @click.option(
     "--variant", "variants", multiple=True, metavar="NAME=FILE", help="A named request; may be repeated."
 )
@@ -124,7 +131,7 @@ def run(
 
 
 @batch.command("report")
-@click.argument("target", required=False)
+@click.argument("target", required=False, type=Place())
 @_MANIFEST
 @click.option(
     "--html",

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from imgsvc_cli.completing import Place, offering
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec import FILTERS, OPERATIONS, Operation, Param, params
 from imgsvc_core.spec.declare import doc
@@ -33,10 +34,7 @@ class Flag(click.Option):
 
 def request_flags() -> list[Flag]:
     """The shorthands, and a flag for every parameter of every operation, in the order of application."""
-    short = [
-        Flag([f"--{name}"], metavar=metavar, help=text, section="Shorthands")
-        for name, (metavar, text, _) in SHORTHANDS.items()
-    ]
+    short = [_shorthand(name, metavar, text) for name, (metavar, text, _) in SHORTHANDS.items()]
     operations: list[type[Operation]] = []
     for key, operation in OPERATIONS.items():
         operations += FILTERS if key == "mask" else ()
@@ -77,6 +75,16 @@ def document(values: Mapping[str, Any], base: Document | None = None) -> Documen
     return request
 
 
+def _shorthand(name: str, metavar: str, text: str) -> Flag:
+    words = params(OPERATIONS["resize"])["gravity"].kind if name == "gravity" else None
+    offered = words.options if isinstance(words, Choice) else filter(str.islower, metavar.split("|"))
+    type = Place() if metavar == "FILE" else None
+    return Flag(
+        [f"--{name}"], metavar=metavar, help=text, section="Shorthands",
+        type=type, shell_complete=None if type else offering(offered),
+    )  # fmt: skip
+
+
 def _flag(operation: type[Operation], param: Param) -> Flag:
     name = flag_name(operation, param.name)
     section = f"{operation.title}: {doc(operation).rstrip('.')}"
@@ -89,7 +97,10 @@ def _flag(operation: type[Operation], param: Param) -> Flag:
         facts.append(f"default {param.kind.unparse(param.default)}")
     metavar = "|".join(param.kind.options) if isinstance(param.kind, Choice) else "VALUE"
     text = f"{param.doc} [{'; '.join(facts)}]" if facts else param.doc
-    return Flag([f"--{name}"], metavar=metavar if len(metavar) < 40 else "WORD", help=text, section=section)
+    return Flag(
+        [f"--{name}"], metavar=metavar if len(metavar) < 40 else "WORD", help=text, section=section,
+        shell_complete=offering(param.kind.options) if isinstance(param.kind, Choice) else None,
+    )  # fmt: skip
 
 
 def _typed(param: Param, value: Any) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from imgsvc_cli.completing import Place
 from imgsvc_cli.configuration import needs_service, settings_of
 
 
@@ -19,7 +20,7 @@ from imgsvc_cli.configuration import needs_service, settings_of
 )
 @click.option("--host", help="Name or address to listen at. [default 127.0.0.1]")
 @click.option("--port", type=int, help="Port to listen at; 0 takes a free one. [default 8443]")
-@click.option("--state", metavar="FOLDER", help="Folder for everything that is kept.")
+@click.option("--state", type=Place(), metavar="FOLDER", help="Folder for everything that is kept.")
 @click.option("--database", metavar="URL", help="postgresql:// URL, for several nodes.")
 @click.option("--cache", metavar="URL", help="redis:// URL, to count request rates over several nodes.")
 @click.option("--temporary", metavar="URL", help="fsspec URL of temporary storage, for several nodes.")

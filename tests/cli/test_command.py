@@ -239,6 +239,34 @@ def test_completion(shell: str) -> None:
         subprocess.run(["bash", "-n"], input=done.stdout, check=True)
 
 
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("process ph", ["file,ph"]),
+        ("process photo.jpg ph", ["file,ph"]),
+        ("process photo.jpg -o ma", ["file,ma"]),
+        ("process --spec ", ["file,"]),
+        ("process --watermark l", ["file,l"]),
+        ("inspect ph", ["file,ph"]),
+        ("batch pho", ["file,pho"]),
+        ("batch rep", ["file,rep", "plain,report"]),
+        ("batch photos out", ["file,out"]),
+        ("process --mode f", ["plain,fit", "plain,fill"]),
+        ("process --resize-mode st", ["plain,stretch"]),
+        ("process --format we", ["plain,webp"]),
+        ("process --gravity bottom-", ["plain,bottom-left", "plain,bottom-right"]),
+        ("process --crop ", ["plain,face"]),
+        ("explain --source-format ap", ["plain,apng"]),
+    ],
+)
+def test_shells_offer_files_and_words(line: str, offered: list[str]) -> None:
+    words = ["imgsvc", *line.split(" ")]
+    asked = {"COMP_WORDS": " ".join(words).strip(), "COMP_CWORD": str(len(words) - 1)}
+    environment = {**os.environ, **asked, "_IMGSVC_COMPLETE": "bash_complete"}
+    told = subprocess.run(COMMAND, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert sorted(told.stdout.splitlines()) == sorted(offered)
+
+
 def test_the_help_has_a_section_for_every_operation() -> None:
     told = run("process", "--help").stdout.decode()
     for operation in (*imgsvc.OPERATIONS.values(), *imgsvc.FILTERS):
