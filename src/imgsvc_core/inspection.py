@@ -9,7 +9,7 @@ import attrs
 
 from imgsvc_core.codecs.probe import probe
 from imgsvc_core.info import ImageInfo
-from imgsvc_core.limits import Limits
+from imgsvc_core.limits import Limits, limits_or
 from imgsvc_core.plan import Plan, compile_plan
 from imgsvc_core.sources import Source, as_image, describe, open_bytes
 from imgsvc_core.spec import Spec, parse
@@ -31,10 +31,11 @@ def inspect(
         SourceError: the source cannot be read or is no image.
         SourceTooLarge, ImageTooLarge: it has too many bytes, or a drawing holds too large pictures.
     """
+    most = limits_or(limits, Limits.none())
     picture = as_image(source)
     if picture is not None:
         return describe(picture, name=name)
-    data = open_bytes(source, limits or Limits.none(), name=name)
+    data = open_bytes(source, most, name=name)
     info = probe(data, most_inlined=(limits or Limits()).source_pixels)
     return attrs.evolve(info, sha256=data.sha256()) if digest else info
 
@@ -48,7 +49,7 @@ def explain(
     as they are without any.
 
     Raises:
-        SpecError: the request is wrong.
+        SpecError: the request is wrong, or the limits are none.
         OutputTooLarge: the result would have too many pixels.
     """
-    return compile_plan(parse(spec), info, limits=limits, suffix=suffix)
+    return compile_plan(parse(spec), info, limits=limits_or(limits, Limits()), suffix=suffix)

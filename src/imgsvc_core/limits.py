@@ -50,6 +50,13 @@ class Limits:
         return cls(**dict.fromkeys(attrs.fields_dict(cls)))
 
 
+def limits_or(limits: Limits | None, usual: Limits) -> Limits:
+    """The limits that were given, or the usual ones; `SpecError` for what are none and would hold nothing."""
+    if not isinstance(limits, Limits | None):
+        raise SpecError([Problem("limits", f"Limits must be built from Limits, got {shown(limits)}")])
+    return usual if limits is None else limits
+
+
 def tighten(limits: Limits, other: Limits) -> Limits:
     """The smaller value of each limit, so that a request can lower limits but never raise them."""
     return Limits(**{name: _smaller(getattr(limits, name), getattr(other, name)) for name in _NAMES})

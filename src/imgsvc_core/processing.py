@@ -33,7 +33,7 @@ from imgsvc_core.errors import (
 )
 from imgsvc_core.faces import Face
 from imgsvc_core.info import ImageInfo
-from imgsvc_core.limits import Limits, check_source
+from imgsvc_core.limits import Limits, check_source, limits_or
 from imgsvc_core.pixels import colorspace, geometry
 from imgsvc_core.pixels.render import Rendered, render
 from imgsvc_core.plan import Plan, compile_plan, faces_in_result, wants_faces
@@ -90,7 +90,7 @@ def process(
     """
     started = time.perf_counter()
     check_target(target)
-    request, limits = parse({} if spec is None else spec), limits or _USUAL_LIMITS
+    request, limits = parse({} if spec is None else spec), limits_or(limits, _USUAL_LIMITS)
     opened = _Opened.of(source, limits, name, digest=digest)
     with deadline(limits.seconds) as watch:
         found = opened.find_faces(watch) if wants_faces(request) else None
@@ -136,7 +136,8 @@ def process_variants(
     Returns the results by name, their bytes in ``Result.data``. Raises what `process` raises.
     """
     started = time.perf_counter()
-    requests, limits = {key: parse(value) for key, value in variants.items()}, limits or _USUAL_LIMITS
+    requests = {key: parse(value) for key, value in variants.items()}
+    limits = limits_or(limits, _USUAL_LIMITS)
     opened = _Opened.of(source, limits, name, digest=digest)
     results: dict[str, Result] = {}
     with deadline(limits.seconds) as watch:

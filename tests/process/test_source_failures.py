@@ -10,6 +10,7 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -123,3 +124,14 @@ def test_a_file_that_does_not_wait_is_refused_rather_than_cut_short(photo: bytes
             assert _failure(file) == "Source file must wait for its bytes, got a non-blocking one."
     finally:
         os.close(sending)
+
+
+def test_limits_that_are_none_are_refused(photo: bytes) -> None:
+    limits: Any = {"source_bytes": 10}
+    for attempt in (
+        lambda: imgsvc.process(photo, limits=limits),
+        lambda: imgsvc.inspect(photo, limits=limits),
+        lambda: imgsvc.explain({}, imgsvc.inspect(photo), limits=limits),
+    ):
+        with pytest.raises(imgsvc.SpecError, match="Limits must be built from Limits, got"):
+            attempt()

@@ -28,7 +28,7 @@ def values(param: Param) -> st.SearchStrategy[Any]:
             channel = st.integers(0, 255)
             return st.builds(Color, channel, channel, channel, channel if alpha else st.just(255))
         case AspectRatio():
-            part = st.integers(1, 99_999).map(float)
+            part = st.floats(0.0001, 100_000, exclude_max=True)
             return st.tuples(part, part)
     raise AssertionError(param.kind)
 

@@ -14,6 +14,7 @@ from imgsvc_core import SpecError
 from imgsvc_core.spec import (
     Blur,
     Color,
+    Crop,
     Halftone,
     Isolate,
     Output,
@@ -61,8 +62,11 @@ def test_direct_building_is_as_strict_as_parsing() -> None:
         Resize(width=0)
     with pytest.raises(SpecError, match="Sepia 'value' parameter must be float within 0 to 100 range"):
         Sepia(value=float("nan"))
-    with pytest.raises(SpecError, match="Filter must be built from filter classes"):
-        Spec(filter=["sepia"])
+    wrong: Any
+    for wrong in (["sepia"], "sepia", {"sepia": {"value": 5}}, 5, Resize(width=3), [Resize(width=3)]):
+        with pytest.raises(SpecError, match="Filter must be built from filter classes"):
+            Spec(filter=wrong)
+    assert Spec(filter=(Sepia(value=value) for value in (1, 2))).filter == (Sepia(value=1), Sepia(value=2))
 
 
 @pytest.mark.parametrize(
@@ -187,6 +191,46 @@ def test_messages_name_the_parameter_the_expectation_and_what_came(
     assert [(problem.path, problem.message) for problem in caught.value.problems] == [(path, message)]
 
 
+def _nested(depth: int) -> Any:
+    value: Any = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+_ENORMOUS = 10**5000  # more digits than Python writes
+
+
+@pytest.mark.parametrize(
+    ("request_", "got"),
+    [
+        ({"resize": {"width": _ENORMOUS}}, "got an integer of thousands of digits"),
+        ({"resize": {"width": [1, _ENORMOUS]}}, "an integer of thousands of digits"),
+        ({"crop": {"mode": "ratio", "ratio": [_ENORMOUS, 1]}}, "an integer of thousands of digits"),
+        ({"crop": {"mode": "ratio", "ratio": [10**400, 1]}}, "got [1000"),
+        ({"filter": _nested(100_000)}, "got [[[["),
+        ({"output": {"format": {"a": _nested(100_000)}}}, 'got {"a": [[[['),
+        ({"resize": {"width": object}}, "got <class 'object'>"),
+        ({_ENORMOUS: 1}, "has no 'an integer of thousands of digits' parameter"),
+    ],
+    ids=[
+        "integer",
+        "among others",
+        "ratio",
+        "infinite ratio",
+        "nested",
+        "nested in an object",
+        "type",
+        "key",
+    ],
+)
+def test_values_that_cannot_be_written_whole_are_wrong_like_others(request_: Any, got: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        parse(request_)
+    assert got in caught.value.problems[0].message
+    assert len(caught.value.problems[0].message) < 400
+
+
 def test_all_problems_come_at_once_in_the_order_of_the_operations() -> None:
     bad = {
         "output": {"format": "exe", "quality": 0},
@@ -213,6 +257,24 @@ def test_filter_and_its_old_name_exclude_each_other() -> None:
         parse({"filter": {}, "stylize": {}})
     old, new = ({key: {"sepia": {"value": 5}}} for key in ("stylize", "filter"))
     assert parse(old) == parse(new)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "written"),
+    [((16, 9), "16:9"), ((1.91, 1), "1.91:1"), ((1 / 3, 0.0001), "0.3333333333333333:0.0001")],
+)
+def test_aspect_ratios_are_kept_exactly(ratio: tuple[float, float], written: str) -> None:
+    crop = Crop(mode="ratio", ratio=ratio)
+    assert unparse(Spec(crop=crop)) == {"crop": {"mode": "ratio", "ratio": written}}
+    assert parse({"crop": {"mode": "ratio", "ratio": written}}).crop == crop
+
+
+@pytest.mark.parametrize(
+    "ratio", ["0:1", "1:0.00001", "1:-1", "1", "1:2:3", "1e3:1", "100000:1", [16, 9], (1, 1e-9)]
+)
+def test_what_is_no_aspect_ratio_is_refused(ratio: Any) -> None:
+    with pytest.raises(SpecError, match="Crop 'ratio' parameter must be aspect ratio such as 16:9"):
+        parse({"crop": {"mode": "ratio", "ratio": ratio}})
 
 
 def test_an_object_of_filters_has_a_fixed_order() -> None:

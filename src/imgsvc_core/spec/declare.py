@@ -7,6 +7,7 @@ A parameter's type, range, unit, default, neutral value and documentation are gi
 from __future__ import annotations
 
 import json
+import reprlib
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, TypeVar
 
@@ -18,6 +19,10 @@ from imgsvc_core.spec.rules import Rule
 
 REQUIRED: Any = attrs.NOTHING
 _METADATA_KEY = "imgsvc"
+_MOST_SHOWN = 60
+_JSON = json.JSONEncoder(ensure_ascii=False, check_circular=False)
+_REPR = reprlib.Repr()
+_REPR.maxother = _REPR.maxstring = _MOST_SHOWN + 1
 
 
 @attrs.frozen(kw_only=True)
@@ -66,12 +71,18 @@ class Param:
 
 
 def shown(value: object) -> str:
-    """A value that came in a request, as JSON, short enough for a sentence."""
+    """A value that came in a request, as JSON, short enough for a sentence; no more of it is looked at."""
+    text = ""
     try:
-        text = json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError):
-        text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+        for piece in _JSON.iterencode(value):
+            text += piece
+            if len(text) > _MOST_SHOWN:
+                break
+    except ValueError:  # Python writes no more of them
+        text += "an integer of thousands of digits"
+    except TypeError:  # no JSON value
+        text = _REPR.repr(value)
+    return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 3] + "..."
 
 
 def param(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import re
 from typing import Any, Protocol
 
 import attrs
@@ -163,34 +163,35 @@ def _has_alpha(value: object, color: Color) -> bool:
     return color.alpha != 255 or (isinstance(value, str) and len(value.removeprefix("#")) == 8)
 
 
+_RATIO_PART = r"(?=0*(\.0{0,3})?[1-9])[0-9]{1,5}(\.[0-9]{1,20})?"  # all floats of its range, exactly
+_SMALLEST_PART, _TOO_LARGE_PART = 0.0001, 100_000
+
+
 @attrs.frozen
 class AspectRatio:
-    """Width to height, written ``16:9``; each part is a positive number."""
+    """Width to height, written ``16:9``; each part is a number from .0001 to below 100,000."""
 
     expectation = "aspect ratio such as 16:9"
 
     def parse(self, value: object) -> tuple[float, float]:
-        parts = value.split(":") if isinstance(value, str) else value
-        if not isinstance(parts, list | tuple) or len(parts) != 2:
+        if isinstance(value, str) and re.fullmatch(f"{_RATIO_PART}:{_RATIO_PART}", value):
+            width, height = map(float, value.split(":"))
+        elif isinstance(value, tuple) and len(value) == 2:
+            width, height = map(_ratio_part, value)
+        else:
             raise ValueError(value)
-        width, height = (_ratio_part(part) for part in parts)
         return width, height
 
     def unparse(self, value: tuple[float, float]) -> str:
-        return ":".join(f"{part:.10g}" for part in value)
+        return ":".join(repr(part).removesuffix(".0") for part in value)
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "string", "pattern": r"^[0-9]{1,5}(\.[0-9]{1,4})?:[0-9]{1,5}(\.[0-9]{1,4})?$"}
+        return {"type": "string", "pattern": f"^{_RATIO_PART}:{_RATIO_PART}$"}
 
 
 def _ratio_part(part: object) -> float:
-    if isinstance(part, str):
-        digits, _, decimals = part.partition(".")
-        if not (part.isascii() and digits.isdigit() and len(digits) <= 5 and len(decimals) <= 4):
-            raise ValueError(part)
-        if "." in part and not decimals.isdigit():
-            raise ValueError(part)
-        part = float(part)
-    if isinstance(part, bool) or not isinstance(part, int | float) or not math.isfinite(part) or part <= 0:
+    if isinstance(part, bool) or not isinstance(part, int | float):
+        raise ValueError(part)
+    if not _SMALLEST_PART <= part < _TOO_LARGE_PART:  # false for NaN as well
         raise ValueError(part)
     return float(part)

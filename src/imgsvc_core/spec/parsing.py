@@ -45,7 +45,7 @@ def parse(value: object, *, also_known: Iterable[str] = ()) -> Spec:
                 parts[key] = None if part is None else parse_operation(OPERATIONS[key], part, path=key)
             else:
                 problems.append(
-                    unknown_key("The request", str(key), [*also_known, *OPERATIONS, *_FILTER_KEYS])
+                    unknown_key("The request", _name(key), [*also_known, *OPERATIONS, *_FILTER_KEYS])
                 )
         except SpecError as error:
             problems += error.problems
@@ -120,7 +120,7 @@ def _parse_filter_object(value: Mapping[Any, Any], path: str) -> list[Filter]:
             if key in _FILTERS:
                 filters.append(parse_operation(_FILTERS[key], item, path=f"{path}.{key}"))
             else:
-                problems += _below(path, [unknown_key("Filter", str(key), _FILTERS)])
+                problems += _below(path, [unknown_key("Filter", _name(key), _FILTERS)])
         except SpecError as error:
             problems += error.problems
     if problems:
@@ -146,7 +146,7 @@ def _structure_operation(operation: type[_O]) -> Callable[[Any, Any], _O]:
             raise SpecError(
                 [Problem("", f"{operation.title} must be an object of parameters, got {shown(value)}")]
             )
-        document = {str(key): item for key, item in value.items()}
+        document = {_name(key): item for key, item in value.items()}
         try:
             return structure(document, operation)
         except ClassValidationError as error:
@@ -190,6 +190,10 @@ def _problems(error: BaseValidationError, operation: type[Operation]) -> Iterato
             yield Problem(param.name, message)
         else:
             raise exception
+
+
+def _name(key: object) -> str:
+    return key if isinstance(key, str) else shown(key)
 
 
 def _below(path: str, problems: Iterable[Problem]) -> list[Problem]:

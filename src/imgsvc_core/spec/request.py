@@ -41,12 +41,12 @@ def _part(operation: type[_O]) -> _O | None:
 def _filters(value: Filter | Iterable[Filter] | None) -> tuple[Filter, ...]:
     if value is None:
         return ()
-    filters = (value,) if isinstance(value, Filter) else tuple(value)
+    several = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+    filters: tuple[Any, ...] = tuple(value) if several else (value,)  # type: ignore[arg-type]
     for item in filters:
         if not isinstance(item, Filter):
-            raise SpecError(
-                [Problem("filter", f"Filter must be built from filter classes, got {shown(item)}")]
-            )
+            message = f"Filter must be built from filter classes, got {shown(item)}"
+            raise SpecError([Problem("filter", message)])
     return filters
 
 
