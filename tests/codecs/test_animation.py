@@ -25,7 +25,15 @@ from imgsvc_core.errors import CorruptImage
 from tests.support import photos
 from tests.support.decoded import decode
 from tests.support.encoded import frames, photo, transparent
-from tests.support.handmade import ApngFrame, apng_by_hand, png_chunk, png_header, png_scanlines, vips
+from tests.support.handmade import (
+    ApngFrame,
+    apng_by_hand,
+    lzw_of_one_color,
+    png_chunk,
+    png_header,
+    png_scanlines,
+    vips,
+)
 from tests.support.perceptual import distance
 from tests.support.photos import Pixels
 
@@ -74,8 +82,52 @@ def test_gif_frames_lie_on_the_whole_screen(screen: tuple[int, int], disposal: i
     opaque = io.BytesIO()
     Image.fromarray(photo()).save(opaque, "GIF")
     painted = read(opaque.getvalue()[:6] + struct.pack("<HH", *screen) + opaque.getvalue()[10:])
-    assert (painted.width, painted.height, painted.bands) == (*screen, 3)
-    assert not painted.numpy()[photo().shape[0] :].any()
+    height, width = photo().shape[:2]
+    assert (painted.width, painted.height, painted.bands) == (*screen, 4)
+    opacity = painted.numpy()[..., 3]
+    assert opacity[:height, :width].all()
+    assert np.count_nonzero(opacity) == height * width
+
+
+_SCREEN = (0, 0, 8, 6)
+
+
+@pytest.mark.parametrize(
+    ("parts", "transparent"),
+    [
+        ([((2, 2, 4, 3), 0)], True),
+        ([(_SCREEN, 0)], False),
+        ([((0, 0, 9, 9), 0)], False),
+        ([(_SCREEN, 0), ((3, 3, 2, 2), 0), ((0, 0, 1, 1), 0)], False),
+        ([(_SCREEN, 2), (_SCREEN, 2), (_SCREEN, 2)], False),
+        ([(_SCREEN, 3), (_SCREEN, 3), ((3, 3, 2, 2), 0)], True),
+        ([((2, 2, 4, 3), 0), (_SCREEN, 0)], True),
+        ([(_SCREEN, 3), ((3, 3, 2, 2), 0)], True),
+        ([(_SCREEN, 1), ((3, 3, 2, 2), 3), ((0, 0, 1, 1), 0)], False),
+    ],
+)
+def test_gif_shows_the_empty_screen_as_transparent(parts: list[Any], transparent: bool) -> None:
+    """Frames without any transparent color, on a screen of 8 x 6 pixels, as browsers show them."""
+    size = (max(8, parts[0][0][2]), max(6, parts[0][0][3]))
+    body = [
+        b"GIF89a",
+        struct.pack("<HHBBB", 8, 6, 0xF1, 0, 0),
+        bytes((9, 9, 9, 250, 0, 0, 0, 99, 0, 0, 0, 250)),
+    ]
+    canvas = np.zeros((size[1], size[0], 4), np.uint8)
+    shown = []
+    for color, ((left, top, width, height), disposal) in enumerate(parts):
+        body.append(struct.pack("<BBBBHBB", 0x21, 0xF9, 4, disposal << 2, 10, 0, 0))
+        body.append(struct.pack("<BHHHHB", 0x2C, left, top, width, height, 0))
+        body.append(lzw_of_one_color(color, width * height))
+        before, area = canvas.copy(), (slice(top, top + height), slice(left, left + width))
+        canvas[area] = (*body[2][3 * color : 3 * color + 3], 255)
+        shown.append(canvas.copy())
+        canvas = before if disposal == 3 else canvas
+    data = b"".join((*body, b"\x3b"))
+    assert probe(ByteSource(data)).alpha == transparent
+    expected = np.stack(shown)[..., : 4 if transparent else 3].reshape(-1, size[0], 4 if transparent else 3)
+    assert np.array_equal(read(data).numpy(), expected)
 
 
 @pytest.mark.parametrize("format", _ANIMATED)

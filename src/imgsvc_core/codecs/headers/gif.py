@@ -9,28 +9,37 @@ _EXTENSION, _IMAGE, _TRAILER = 0x21, 0x2C, 0x3B
 _GRAPHIC_CONTROL, _APPLICATION = 0xF9, 0xFF
 _LOOPING = (b"NETSCAPE2.0", b"ANIMEXTS1.0")
 _HAS_PALETTE, _INTERLACED, _TRANSPARENT = 0x80, 0x40, 0x01
+_RESTORE = (3, 4)  # what was there before a frame comes back after it; 4 is a common mistake for 3
 
 
 def read_info(reader: HeaderReader) -> ImageInfo:
-    """Facts of a GIF. Delays are those of the file, also where browsers would show a frame longer."""
+    """Facts of a GIF. Delays are those of the file, also where browsers would show a frame longer.
+
+    It has transparency where a frame has it, and where the empty screen shows beside the first frame.
+    """
     width, height, flags = reader.unpack("<HHB", 6)
     offset = 13 + _palette_length(flags)
     delays: list[int] = []
-    delay, plays, alpha, interlaced, profile = 0, 1, False, False, False
+    delay, disposal, plays, alpha, interlaced, profile = 0, 0, 1, False, False, False
+    empty = True
     while offset < reader.size and (block := reader.byte(offset)) != _TRAILER:
         if block == _IMAGE:
             left, top, frame_width, frame_height, flags = reader.unpack("<HHHHB", offset + 1)
             if not delays:
                 width, height = _canvas(width, height, left + frame_width, top + frame_height)
+            covered = left == top == 0 and frame_width >= width and frame_height >= height
+            alpha |= empty and not covered
+            empty &= disposal in _RESTORE
             interlaced |= bool(flags & _INTERLACED)
             delays.append(delay)
-            delay = 0
+            delay = disposal = 0
             offset = _after_blocks(reader, offset + 11 + _palette_length(flags))
         elif block == _EXTENSION:
             label = reader.byte(offset + 1)
             if label == _GRAPHIC_CONTROL:
                 flags, hundredths = reader.unpack("<BH", offset + 3)
                 alpha |= bool(flags & _TRANSPARENT)
+                disposal = flags >> 2 & 7
                 delay = 10 * hundredths
             elif label == _APPLICATION:
                 name = reader.read(offset + 3, 11)

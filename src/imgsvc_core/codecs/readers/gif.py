@@ -19,13 +19,14 @@ _ONE_PIXEL = b"\x02\x02\x44\x01\0"  # of the first color, compressed
 
 
 def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
-    """Grey or RGB, with alpha where a frame has a transparent color."""
+    """Grey or RGB, with alpha where a frame has a transparent color or the first leaves the screen empty."""
     moving = settings.all_frames and info.animated
     if moving:
         _check_complete(source.buffer())
     options = {"n": -1} if moving else {}
     image = open_lazily("gif", source, settings, fail_on="error", **options)
-    if (image.width, image.get_page_height()) != (info.width, info.height):
+    whole = (image.width, image.get_page_height()) == (info.width, info.height)
+    if not whole or (info.alpha and not image.hasalpha()):
         image = _on_whole_screen(source, info, settings, moving=moving)
     return animation(image, info) if moving else still(image)
 
@@ -36,8 +37,10 @@ def _on_whole_screen(
     """The frames on the screen that the file declares.
 
     libvips' decoder (libnsgif) holds a screen of the size of a monitor, or of more than 2048 pixels, for that
-    of the author's display, and takes the first frame for the picture. So one pixel in the far corner is put
-    before it, which looks like the empty screen: transparent, or black where nothing is transparent.
+    of the author's display, and takes the first frame for the picture; and where no frame has a transparent
+    color, libvips shows the empty screen as black. So one pixel in the far corner is put before the first
+    frame. It is transparent, as the empty screen is, except where the frames cover all of it and nothing else
+    is transparent either.
     """
     data = bytes(source.buffer())
     start = 13 + _palette_bytes(data[10])
