@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from imgsvc_core.errors import SpecError
-from imgsvc_core.spec import FILTERS, OPERATIONS, Color, Operation, Param, Spec, params
+from imgsvc_core.spec import FILTERS, OPERATIONS, Color, Operation, Param, Spec, params, unparse
 from imgsvc_core.spec.kinds import AspectRatio, Boolean, Choice, HexColor, Integer, Number, Text
 
 
@@ -81,4 +81,15 @@ def nearly_requests(draw: st.DrawFn) -> dict[str, Any]:
             request[name] = value
         else:
             request.setdefault(draw(st.sampled_from(["filter", "stylize"])), {})[name] = value
+    return request
+
+
+@st.composite
+def with_nulls(draw: st.DrawFn) -> dict[str, Any]:
+    """Valid requests with nulls in the place of some parameters and operations, and beside them."""
+    request = unparse(draw(specs()))
+    for name, operation in OPERATIONS.items():
+        if draw(st.booleans()):
+            nulls = draw(st.lists(st.sampled_from(list(params(operation))), max_size=4, unique=True))
+            request[name] = {**request.get(name, {}), **dict.fromkeys(nulls)} if nulls else None
     return request

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from jsonschema import Draft202012Validator
 
 from imgsvc_core import SpecError
 from imgsvc_core.spec import FILTERS, OPERATIONS, Spec, params, parse, request_schema, unparse
-from tests.spec.strategies import json_values, nearly_requests, specs
+from tests.spec.strategies import json_values, nearly_requests, specs, with_nulls
 
 _VALIDATOR = Draft202012Validator(request_schema())
 
@@ -29,13 +30,39 @@ def test_what_fits_the_schema_is_parsed(value: Any) -> None:
         parse(value)
 
 
-@given(nearly_requests())
-def test_what_is_parsed_fits_the_schema_where_nothing_is_null(value: dict[str, Any]) -> None:
+@given(nearly_requests() | with_nulls())
+def test_what_is_parsed_fits_the_schema(value: dict[str, Any]) -> None:
     try:
         spec = parse(value)
     except SpecError:
         return
+    _VALIDATOR.validate(value)
     _VALIDATOR.validate(unparse(spec))
+
+
+@pytest.mark.parametrize(
+    ("request_", "right"),
+    [
+        ({"resize": None, "filter": None}, True),
+        ({"resize": {"width": 5, "height": None, "gravity": None}}, True),
+        ({"resize": {"width": None, "height": None}}, False),
+        ({"resize": {"width": 5, "height": None, "mode": "fit"}}, False),
+        ({"resize": {"width": 5, "mode": None}}, False),
+        ({"watermark": {"id": "a", "gravity": None, "x": 1}}, True),
+        ({"watermark": {"id": "a", "gravity": "top", "x": None, "y": None}}, True),
+        ({"watermark": {"id": "a", "gravity": None, "padding": 1}}, False),
+        ({"watermark": {"id": None}}, False),
+        ({"filter": {"sepia": None}}, False),
+        ({"output": {"format": None, "max_bytes": None}}, True),
+    ],
+)
+def test_null_is_as_if_nothing_was_given(request_: dict[str, Any], right: bool) -> None:
+    if right:
+        parse(request_)
+    else:
+        with pytest.raises(SpecError):
+            parse(request_)
+    assert _VALIDATOR.is_valid(request_) == right
 
 
 def test_every_parameter_is_described_with_its_range_and_default() -> None:

@@ -58,7 +58,8 @@ class Param:
     def schema(self) -> dict[str, Any]:
         """JSON Schema of the parameter."""
         unit = f" ({self.unit})" if self.unit else ""
-        schema = {**self.kind.schema(), "description": f"{self.doc}{unit}"}
+        kind = self.kind.schema() if self.default is not None else or_null(self.kind.schema())
+        schema = {**kind, "description": f"{self.doc}{unit}"}
         if not self.required and self.default is not None:
             schema["default"] = self.kind.unparse(self.default)
         if self.secret:
@@ -68,6 +69,14 @@ class Param:
     def _mismatch(self, title: str, value: object) -> str:
         got = "something else" if self.secret else shown(value)
         return f"{title} '{self.name}' parameter must be {self.kind.expectation}, got {got}"
+
+
+def or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema that allows null as well, which is as if nothing was given."""
+    if "type" not in schema:
+        return {"anyOf": [schema, {"type": "null"}]}
+    words = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+    return {**schema, "type": [schema["type"], "null"], **words}
 
 
 def shown(value: object) -> str:

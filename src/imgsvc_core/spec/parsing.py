@@ -88,6 +88,8 @@ def unknown_key(title: str, key: str, known: Iterable[str]) -> Problem:
 
 
 def _parse_filters(value: object, *, path: str) -> tuple[Filter, ...]:
+    if value is None:
+        return ()
     if isinstance(value, Mapping):
         filters = _parse_filter_object(value, path)
         return tuple(sorted(filters, key=lambda item: FILTERS.index(type(item))))

@@ -20,6 +20,16 @@ class Rule(Protocol):
         """The same condition in JSON Schema."""
 
 
+def _given(*names: str) -> dict[str, Any]:
+    """Objects in which the parameters stand and are not null, which is as if they were absent."""
+    return {"required": list(names), "properties": {name: {"not": {"type": "null"}} for name in names}}
+
+
+def _absent(*names: str) -> dict[str, Any]:
+    """Objects in which none of the parameters stands, but for null."""
+    return {"properties": {name: {"type": "null"} for name in names}}
+
+
 def _quoted(names: tuple[str, ...], word: str) -> str:
     return f" {word} ".join(f"'{name}'" for name in names)
 
@@ -37,7 +47,7 @@ class AtLeastOne:
             )
 
     def schema(self) -> dict[str, Any]:
-        return {"anyOf": [{"required": [name]} for name in self.names]}
+        return {"anyOf": [_given(name) for name in self.names]}
 
 
 @attrs.frozen
@@ -63,7 +73,7 @@ class RequiredWhen:
         condition: dict[str, Any] = {"properties": {self.choice: {"enum": list(self.options)}}}
         if not self.default:
             condition["required"] = [self.choice]
-        return {"if": condition, "then": {"required": list(self.required)}}
+        return {"if": condition, "then": _given(*self.required)}
 
 
 @attrs.frozen
@@ -89,7 +99,7 @@ class NotWhen:
         condition: dict[str, Any] = {"properties": {self.choice: {"enum": list(self.options)}}}
         if not self.default:
             condition["required"] = [self.choice]
-        return {"if": condition, "then": {"not": {"anyOf": [{"required": [name]} for name in self.excluded]}}}
+        return {"if": condition, "then": _absent(*self.excluded)}
 
 
 @attrs.frozen
@@ -106,7 +116,7 @@ class Needs:
             )
 
     def schema(self) -> dict[str, Any]:
-        return {"dependentRequired": {self.name: [self.other]}}
+        return {"anyOf": [_absent(self.name), _given(self.other)]}
 
 
 @attrs.frozen
@@ -125,8 +135,7 @@ class NotTogether:
                     )
 
     def schema(self) -> dict[str, Any]:
-        pairs = [(name, other) for name in self.first for other in self.second]
-        return {"allOf": [{"not": {"required": list(pair)}} for pair in pairs]}
+        return {"anyOf": [_absent(*self.first), _absent(*self.second)]}
 
 
 @attrs.frozen
@@ -143,8 +152,4 @@ class Together:
                 yield Problem(name, f"{title} '{name}' parameter is required together with '{given}'")
 
     def schema(self) -> dict[str, Any]:
-        return {
-            "dependentRequired": {
-                name: [other for other in self.names if other != name] for name in self.names
-            }
-        }
+        return {"anyOf": [_absent(*self.names), _given(*self.names)]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from imgsvc_core.spec.declare import Operation, doc, params
+from imgsvc_core.spec.declare import Operation, doc, or_null, params
 from imgsvc_core.spec.filters import FILTERS
 from imgsvc_core.spec.request import OPERATIONS
 
@@ -28,7 +28,7 @@ def request_object() -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {
-            **{name: operation_schema(operation) for name, operation in OPERATIONS.items()},
+            **{name: or_null(operation_schema(operation)) for name, operation in OPERATIONS.items()},
             "filter": filters,
             "stylize": {**filters, "deprecated": True},
         },
@@ -66,5 +66,6 @@ def filter_schema() -> dict[str, Any]:
                 "title": "Filters in the order of the array",
                 "items": {**one, "minProperties": 1, "maxProperties": 1},
             },
+            {"type": "null"},
         ]
     }

@@ -77,7 +77,7 @@ class OneKind(NotTogether):
             yield from Together(self.second).problems(title, values)
 
     def schema(self) -> dict[str, Any]:
-        return {**super().schema(), **Together(self.second).schema()}
+        return {"allOf": [super().schema(), Together(self.second).schema()]}
 
 
 @attrs.frozen(kw_only=True)
