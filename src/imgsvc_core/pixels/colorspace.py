@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import struct
-
 import pyvips
 
 from imgsvc_core.pixels.channels import is_deep, join_alpha, split_alpha
+from imgsvc_core.pixels.icc import is_srgb
 
 _PROFILE = "icc-profile-data"
 _GRAY = frozenset({"b-w", "grey16"})
@@ -19,7 +18,7 @@ _ONLY_IN_MEMORY = frozenset({"scrgb", "xyz", "yxy", "hsv", "lch", "cmc", "labq",
 def to_srgb(image: pyvips.Image) -> pyvips.Image:
     """The picture in sRGB, by its embedded profile where it has one.
 
-    A grey picture stays grey, alpha is not touched, 16 bits stay 16 bits. A profile that is sRGB already is
+    A grey picture stays grey, alpha is not touched, 16 bits stay 16 bits. A profile that is sRGB's already is
     kept and costs nothing; one of another color model than the picture's says nothing about its numbers, and
     is dropped.
     """
@@ -49,30 +48,12 @@ def from_memory(image: pyvips.Image) -> pyvips.Image:
     return _converted(_without_profile(image), gray=False)
 
 
-def is_srgb(profile: bytes) -> bool:
-    """Whether an ICC profile says of itself that it is sRGB."""
-    return b"sRGB" in _description(profile).replace(b"\0", b"")
-
-
 def _without_profile(image: pyvips.Image) -> pyvips.Image:
     if not image.get_typeof(_PROFILE):
         return image
     image = image.copy()
     image.remove(_PROFILE)
     return image
-
-
-def _description(profile: bytes) -> bytes:
-    """The bytes of the profile's ``desc`` tag (ICC.1, 7.3)."""
-    if len(profile) < 132:
-        return b""
-    (count,) = struct.unpack_from(">I", profile, 128)
-    for index in range(min(count, 100)):
-        entry = profile[132 + 12 * index : 144 + 12 * index]
-        if len(entry) == 12 and entry[:4] == b"desc":
-            offset, length = struct.unpack(">II", entry[4:])
-            return profile[offset : offset + length]
-    return b""
 
 
 def _converted(image: pyvips.Image, *, gray: bool) -> pyvips.Image:
