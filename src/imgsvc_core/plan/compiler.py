@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from imgsvc_core.codecs.settings import LoadSettings
+from imgsvc_core.errors import OutputTooLarge
 from imgsvc_core.faces import Face
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits, check_output
@@ -32,6 +33,7 @@ from imgsvc_core.plan.steps import (
 from imgsvc_core.spec import Output, Spec
 
 _SPATIAL_ADJUSTMENTS: dict[str, type[Sharpen | Unsharp]] = {"sharpen": Sharpen, "unsharp": Unsharp}
+_LARGEST_COORDINATE = 2**25 - 1  # libvips interpolates at 64ths of pixels, in integers of 32 bits
 _NO_CONVERSION = frozenset({"srgb", "gray", "palette"})
 
 
@@ -77,7 +79,8 @@ def compile_plan(
     if alpha and not all(row.alpha for row in formats):
         steps.append(Flatten(output.background))
     sizes = _sizes(steps, Size(info.width, info.height))
-    for size in sizes[1:] or sizes:
+    _check_coordinates(steps)
+    for size in _computed(steps, sizes):
         check_output(*size, frames, limits or Limits())
     scale = load_scale(info, steps, sizes[:-1], all_frames=frames > 1)
     return Plan(
@@ -104,7 +107,7 @@ def _in_fast_order(moves: list[Step], info: ImageInfo) -> list[Step]:
 
 
 def _turn_late(steps: list[Step], stored: Size) -> list[Step]:
-    """Crop and resample the stored picture, then turn the result: that streams, and moves fewer pixels."""
+    """Crop and resample the stored picture, then turn what is kept: that streams, and moves fewer pixels."""
     place = next((i for i, step in enumerate(steps) if isinstance(step, Resize)), 0)
     head = steps[1:place]
     if not place or not isinstance(steps[0], Turn) or not all(isinstance(step, Crop) for step in head):
@@ -114,13 +117,22 @@ def _turn_late(steps: list[Step], stored: Size) -> list[Step]:
     early: list[Step] = []
     for step in head:
         assert isinstance(step, Crop)
-        box = Box(step.left, step.top, step.width, step.height)
-        early.append(Crop(*turns.turned_box(box, size, back), step.phase))
-        size = box.size
+        early.append(_turned_crop(step, size, back))
+        size = Size(step.width, step.height)
     resize = steps[place]
     assert isinstance(resize, Resize)
-    early.append(Resize(*turns.turned(Size(resize.width, resize.height), back), resize.phase))
-    return [*early, turn, *steps[place + 1 :]]
+    size = Size(resize.width, resize.height)
+    early.append(Resize(*turns.turned(size, back), resize.phase))
+    rest = steps[place + 1 :]
+    if rest and isinstance(cut := rest[0], Crop):
+        early.append(_turned_crop(cut, size, back))
+        del rest[0]
+    return [*early, turn, *rest]
+
+
+def _turned_crop(crop: Crop, size: Size, orientation: int) -> Crop:
+    box = Box(crop.left, crop.top, crop.width, crop.height)
+    return Crop(*turns.turned_box(box, size, orientation), crop.phase)
 
 
 def _sizes(steps: Iterable[Step], size: Size) -> list[Size]:
@@ -129,6 +141,23 @@ def _sizes(steps: Iterable[Step], size: Size) -> list[Size]:
     for step in steps:
         sizes.append(_size_after(step, sizes[-1]))
     return sizes
+
+
+def _check_coordinates(steps: Iterable[Step]) -> None:
+    """What is resampled needs coordinates even where little of it is computed."""
+    for step in steps:
+        if isinstance(step, Resize) and max(step.width, step.height) > _LARGEST_COORDINATE:
+            raise OutputTooLarge(
+                f"On its way to the result the picture would have {step.width:,} x {step.height:,} pixels; "
+                f"at most {_LARGEST_COORDINATE:,} per side can be counted: crop it first."
+            )
+
+
+def _computed(steps: Sequence[Step], sizes: Sequence[Size]) -> list[Size]:
+    """The sizes of what is computed as a whole: of what a crop cuts at once, only what it keeps is."""
+    cut = [isinstance(step, Crop) for step in steps[1:]]
+    computed = [size for size, kept in zip(sizes[1:], [*cut, False], strict=False) if not kept]
+    return computed or list(sizes)
 
 
 def _size_after(step: Step, size: Size) -> Size:

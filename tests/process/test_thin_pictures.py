@@ -1,0 +1,62 @@
+"""What covers a box far beyond its edges is cut to it, and only what is kept counts."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import imgsvc_core as imgsvc
+
+_THIN = Image.fromarray(np.tile(np.arange(203, dtype=np.uint8), (1, 1)))
+
+
+def _source(orientation: int = 1) -> bytes:
+    exif, data = Image.Exif(), io.BytesIO()
+    exif[0x112] = orientation
+    _THIN.save(data, "PNG", exif=exif.tobytes())
+    return data.getvalue()
+
+
+@pytest.mark.parametrize("orientation", [1, 2, 3, 6, 8])
+@pytest.mark.parametrize("mirror", [False, True])
+def test_a_box_is_filled_from_the_middle(orientation: int, mirror: bool) -> None:
+    request = {
+        "resize": {"width": 88, "height": 88, "mode": "fit"},
+        "flip": {"horizontal": mirror},
+        "output": {"format": "png"},
+    }
+    data = imgsvc.process(_source(orientation), request).data or b""
+    pixels = np.asarray(Image.open(io.BytesIO(data)).convert("L"))
+    assert pixels.shape == (88, 88)
+    assert np.abs(pixels - 101.0).max() <= 1
+
+
+@pytest.mark.parametrize(("gravity", "expected"), [("left", 0), ("right", 202), ("center", 101)])
+def test_gravity_chooses_what_is_kept(gravity: str, expected: int) -> None:
+    request = {
+        "resize": {"width": 47, "height": 88, "mode": "fit", "gravity": gravity},
+        "output": {"format": "png"},
+    }
+    pixels = np.asarray(Image.open(io.BytesIO(imgsvc.process(_source(), request).data or b"")).convert("L"))
+    assert pixels.shape == (88, 47)
+    assert np.abs(pixels - float(expected)).max() <= 1
+
+
+def test_a_crop_of_a_turned_frame_counts_alone() -> None:
+    limits = imgsvc.Limits(output_side=300)
+    source = np.zeros((280, 280, 3), np.uint8)
+    request = {"rotate": {"angle": 45}, "crop": {"width": 100, "height": 100}}
+    result = imgsvc.process(source, request, limits=limits)
+    assert (result.output.width, result.output.height) == (100, 100)
+    with pytest.raises(imgsvc.OutputTooLarge, match="The result would be 396 x 396"):
+        imgsvc.process(source, {"rotate": {"angle": 45}}, limits=limits)
+
+
+def test_what_cannot_be_counted_is_no_damage() -> None:
+    data = io.BytesIO()
+    Image.new("L", (60_000, 1)).save(data, "PNG")
+    with pytest.raises(imgsvc.OutputTooLarge, match=r"60,000,000 x 1,000 pixels; at most .* crop it first"):
+        imgsvc.process(data.getvalue(), {"resize": {"width": 50, "height": 1000, "mode": "fit"}})
