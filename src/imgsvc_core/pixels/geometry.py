@@ -9,6 +9,7 @@ import pyvips
 
 from imgsvc_core.pixels.blending import band_values, fit_for
 from imgsvc_core.pixels.shapes import add_padding
+from imgsvc_core.plan.geometry import Area, nearest_span
 from imgsvc_core.spec import Color
 
 _TURNS = {
@@ -35,33 +36,35 @@ def turn(image: pyvips.Image, orientation: int) -> pyvips.Image:
 
 
 def rotate(
-    image: pyvips.Image, angle: float, background: Color | None, width: int, height: int
+    image: pyvips.Image, angle: float, background: Color | None, area: Area, width: float, height: float
 ) -> pyvips.Image:
-    """Turn clockwise by any angle about the centre, into a frame of a given size."""
+    """Turn clockwise by any angle about the middle of an area, into a frame of a size that has its middle."""
     cosine, sine = math.cos(math.radians(angle)), math.sin(math.radians(angle))
     image = fit_for(image, background)
-    middle_x, middle_y = (image.width - 1) / 2, (image.height - 1) / 2
     return image.affine(
         [cosine, -sine, sine, cosine],
         interpolate=pyvips.Interpolate.new("bicubic"),
-        idx=-middle_x,
-        idy=-middle_y,
+        idx=-(area.left + (area.width - 1) / 2),
+        idy=-(area.top + (area.height - 1) / 2),
         odx=(width - 1) / 2,
         ody=(height - 1) / 2,
-        oarea=[0, 0, width, height],
+        oarea=[0, 0, math.ceil(width), math.ceil(height)],
         background=band_values(image, background),
     )
 
 
 def resample(
-    image: pyvips.Image, width: int, height: int, full: tuple[float, float] | None = None
+    image: pyvips.Image, width: int, height: int, area: Area, *, averaged: bool = False
 ) -> pyvips.Image:
-    """Resample to a size. ``full`` is the true size where the decoder has scaled down and rounded."""
-    across, down = (
-        _factor(image.width, width, full and full[0]),
-        _factor(image.height, height, full and full[1]),
-    )
-    kernel: _Kernel = _KERNEL if full is None else _KERNEL_AFTER_DECODER
+    """Resample an area to a size; ``averaged`` says that a decoder has scaled the picture down already."""
+    left, columns = nearest_span(area.left, area.width, image.width, width)
+    top, rows = nearest_span(area.top, area.height, image.height, height)
+    if (columns, rows) != (image.width, image.height):
+        image = image.crop(left, top, columns, rows)
+    across, down, kernel = columns / width, rows / height, _KERNEL
+    if averaged:
+        across, down = _factor(columns, width, area.width), _factor(rows, height, area.height)
+        kernel = _KERNEL_AFTER_DECODER
     if image.hasalpha():
         format = image.format
         scaled = _resample(image.premultiply(), across, down, kernel).unpremultiply()
@@ -97,8 +100,6 @@ def _resample(image: pyvips.Image, across: float, down: float, kernel: _Kernel) 
     return image.resize(1 / across, vscale=1 / down, kernel="lanczos3")
 
 
-def _factor(have: int, want: int, full: float | None) -> float:
+def _factor(have: int, want: int, true: float) -> float:
     """The factor of a reduction, of the true size unless that would miss the wanted number of pixels."""
-    if full is not None and math.floor(have / (full / want) + 0.5) == want:
-        return full / want
-    return have / want
+    return true / want if math.floor(have / (true / want) + 0.5) == want else have / want

@@ -11,7 +11,8 @@ import pyvips
 from imgsvc_core.color.steps import Step as ColorStep
 from imgsvc_core.pixels import colorspace, frames, geometry, overlay, pointwise, shapes
 from imgsvc_core.pixels.channels import without_idle_alpha
-from imgsvc_core.plan import Plan, steps
+from imgsvc_core.pixels.scaled import ScaledFrame
+from imgsvc_core.plan import Plan, PlannedStep, steps
 from imgsvc_core.plan.folding import fold
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.placement import watermark_position
@@ -24,11 +25,10 @@ _Decisions = dict[int, Any]
 
 
 class _Region(NamedTuple):
-    """Left and top of an interesting region, in pixels of the plan and in those at hand."""
+    """Left and top of an interesting region, in pixels of the plan."""
 
     left: int
     top: int
-    at_hand: tuple[int, int]
 
 
 @attrs.frozen
@@ -47,8 +47,8 @@ def render(image: pyvips.Image, plan: Plan, marks: Marks) -> Rendered:
     """
     decisions: _Decisions = {}
     rendered = _render_frames(image, plan, marks, decisions)
-    regions = tuple(decision for decision in decisions.values() if isinstance(decision, _Region))
-    return Rendered(rendered, tuple((region.left, region.top) for region in regions))
+    regions = (decision for decision in decisions.values() if isinstance(decision, _Region))
+    return Rendered(rendered, tuple(regions))
 
 
 def _render_frames(image: pyvips.Image, plan: Plan, marks: Marks, decisions: _Decisions) -> pyvips.Image:
@@ -66,52 +66,48 @@ def _render_frames(image: pyvips.Image, plan: Plan, marks: Marks, decisions: _De
 def _render_frame(
     image: pyvips.Image, plan: Plan, marks: Marks, decisions: _Decisions, *, streaming: bool
 ) -> pyvips.Image:
-    scale = plan.load.scale  # of the pixels at hand to those of the plan, until the first resize
-    before = Size(plan.info.width, plan.info.height)
+    frame = ScaledFrame.loaded(image, plan)
     for index, planned in enumerate(plan.steps):
         step = planned.step
         if streaming and step.rereads:
-            image, streaming = image.copy_memory(), False
-        if isinstance(step, steps.Resize):
-            exact = (before.width * scale, before.height * scale) if scale < 1 else None
-            image, scale = geometry.resample(image, step.width, step.height, exact), 1.0
-        elif isinstance(step, steps.SmartCrop):
-            size = _scaled(planned.size, scale, image)
-            if index not in decisions:
-                left, top = geometry.smart_box(image, *size)
-                decisions[index] = _Region(round(left / scale), round(top / scale), (left, top))
-            image = image.crop(*decisions[index].at_hand, *size)
-        elif isinstance(step, steps.Recolor):
+            frame, streaming = frame.holding(frame.image.copy_memory()), False
+        match step:
+            case steps.Turn():
+                frame = frame.turned(step.orientation)
+            case steps.ToSrgb():
+                frame = frame.holding(colorspace.to_srgb(frame.image))
+            case steps.Rotate():
+                frame = frame.rotated(step.angle, step.background, step.width, step.height)
+            case steps.Crop():
+                frame = frame.cropped(step.left, step.top, step.width, step.height)
+            case steps.SmartCrop():
+                if index not in decisions:
+                    decisions[index] = _Region(*frame.interesting(step.width, step.height))
+                region: _Region = decisions[index]
+                frame = frame.cropped(region.left, region.top, step.width, step.height)
+            case steps.Resize():
+                frame = frame.resampled(step.width, step.height, by_decoder=plan.load.scale < 1)
+            case _:
+                frame = ScaledFrame.whole(_apply(frame.image, planned, index, marks, decisions))
+    return frame.image
+
+
+def _apply(
+    image: pyvips.Image, planned: PlannedStep, index: int, marks: Marks, decisions: _Decisions
+) -> pyvips.Image:
+    step = planned.step
+    match step:
+        case steps.Recolor():
             if index not in decisions:
                 decisions[index] = _corrections(image) if step.enhance else ()
             blocks = fold((*decisions[index], *step.steps), gray=_is_gray(image))
-            image = pointwise.apply_blocks(image, blocks)
-        elif isinstance(step, steps.LayWatermark):
+            return pointwise.apply_blocks(image, blocks)
+        case steps.LayWatermark():
             if index not in decisions:
                 decisions[index] = marks(step.watermark, planned.size)
             mark = decisions[index]
             left, top = watermark_position((mark.width, mark.height), planned.size, step.watermark)
-            image = overlay.lay_over(image, mark, left, top, step.watermark.opacity)
-        else:
-            image = _apply(image, step, scale)
-        before = planned.size
-    return image
-
-
-def _apply(image: pyvips.Image, step: steps.Step, scale: float) -> pyvips.Image:
-    match step:
-        case steps.Turn():
-            return geometry.turn(image, step.orientation)
-        case steps.ToSrgb():
-            return colorspace.to_srgb(image)
-        case steps.Rotate():
-            size = _scaled(Size(step.width, step.height), scale)
-            return geometry.rotate(image, step.angle, step.background, *size)
-        case steps.Crop():
-            width, height = _scaled(Size(step.width, step.height), scale, image)
-            left = min(round(step.left * scale), image.width - width)
-            top = min(round(step.top * scale), image.height - height)
-            return image.crop(left, top, width, height)
+            return overlay.lay_over(image, mark, left, top, step.watermark.opacity)
         case steps.Extend():
             return geometry.extend(image, step.left, step.top, step.width, step.height, step.background)
         case steps.Sharpen() | steps.Unsharp():
@@ -169,16 +165,6 @@ def _filter(image: pyvips.Image, operation: Filter) -> pyvips.Image:
         case Halftone(value=value):
             return spatial.halftone(image, amounts.halftone_pitch(value, extent))
     raise AssertionError(operation)
-
-
-def _scaled(size: Size, scale: float, within: pyvips.Image | None = None) -> Size:
-    """A size of the plan in the pixels at hand, at most those of a picture."""
-    width, height = max(1, round(size.width * scale)), max(1, round(size.height * scale))
-    return (
-        Size(min(width, within.width), min(height, within.height))
-        if within is not None
-        else Size(width, height)
-    )
 
 
 def _is_gray(image: pyvips.Image) -> bool:

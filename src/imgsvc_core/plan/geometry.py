@@ -30,6 +30,15 @@ class Box(NamedTuple):
         return Size(self.width, self.height)
 
 
+class Area(NamedTuple):
+    """Where a frame lies on pixels that a decoder has scaled down: a rectangle that may end within pixels."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+
 class Placement(NamedTuple):
     """How a resize comes about: scale to ``scaled``, then cut or pad to ``final``."""
 
@@ -84,6 +93,27 @@ def clipped(size: Size, left: int, top: int, width: int, height: int) -> Box | N
     right, bottom = min(left + width, size.width), min(top + height, size.height)
     left, top = max(left, 0), max(top, 0)
     return Box(left, top, right - left, bottom - top) if right > left and bottom > top else None
+
+
+def nearest_span(start: float, length: float, have: int, want: int) -> tuple[int, int]:
+    """First pixel and number of those that stand for a stretch of a row of pixels, to become ``want`` pixels.
+
+    Resampling keeps the middle of what it is given in the middle, so it is the middle that has to be right.
+    """
+    end = start + length
+    spans = [
+        (first, last - first)
+        for first in {math.floor(start), math.ceil(start)}
+        for last in {math.floor(end), math.ceil(end)}
+        if 0 <= first < last <= have
+    ]
+    exact = [span for span in spans if math.floor(span[1] * want / length + 0.5) == want]
+    return min(exact or spans or [(0, have)], key=lambda span: (misplaced(span, start, length), span))
+
+
+def misplaced(span: tuple[int, int], start: float, length: float) -> float:
+    """How far the middle of some pixels, first and number, is from the middle of a stretch of them."""
+    return abs(span[0] + span[1] / 2 - start - length / 2)
 
 
 def around(center: tuple[float, float], inner: Size, outer: Size) -> tuple[int, int]:

@@ -2,52 +2,107 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from imgsvc_core.codecs.table import FORMATS, LoadScaling
 from imgsvc_core.info import ImageInfo
-from imgsvc_core.plan.geometry import Size
+from imgsvc_core.plan.geometry import Size, misplaced, nearest_span
 from imgsvc_core.plan.steps import Crop, Resize, Rotate, SmartCrop, Step, ToSrgb, Turn
 
 _MOVES = (Turn, Crop, Rotate, SmartCrop, ToSrgb)
-_DCT_FACTORS = (8, 4, 2)
+_DCT_SCALES = (1 / 8, 1 / 4, 1 / 2)
 # The scaler of WebP averages boxes, and the levels of JPEG 2000 are sampled at even pixels and thus shifted,
 # so the resampler gets twice the size that is asked for.
 _LEFT_FOR_RESAMPLER = 2.0
+# What decoders cut off at the end, less than a pixel, is to be a small part of the picture.
+_FEWEST_PIXELS = 8
+# How far a crop may be from where it is asked for, in pixels of the result.
+_MISPLACED = 1 / 16
+_ROUNDING = 1e-9
 
 
 def load_scale(info: ImageInfo, steps: Sequence[Step], sizes: Sequence[Size], *, all_frames: bool) -> float:
-    """The scale to decode at: the smallest that still leaves the resampler pixels enough.
+    """The scale to decode at: the smallest that leaves the resampler pixels enough, and crops their place.
 
     ``sizes`` are those before each step. All steps before the first resize work at any scale.
     """
+    crops: list[tuple[Crop, Size]] = []
     for step, size in zip(steps, sizes, strict=True):
         if isinstance(step, Resize):
             factor = min(size.width / step.width, size.height / step.height)
-            return scale_for(info, factor, all_frames=all_frames)
+            scales = _scales(info, factor, all_frames=all_frames)
+            return next((scale for scale in scales if _in_place(info, crops, step, scale)), scales[-1])
         if not isinstance(step, _MOVES):
             break
+        if isinstance(step, Crop):
+            crops.append((step, size))
     return 1.0
 
 
 def scale_for(info: ImageInfo, factor: float, *, all_frames: bool) -> float:
     """The scale to decode at, where the picture is going to be reduced by a factor."""
+    return _scales(info, factor, all_frames=all_frames)[0]
+
+
+def scales_at_hand(info: ImageInfo, scale: float, width: int, height: int) -> tuple[float, float]:
+    """Pixels at hand per pixel of the source, across and down, of what was decoded at a scale to a size.
+
+    The transform of JPEG cuts off what does not fill a pixel; other decoders scale the picture as a whole.
+    """
+    if _scaling(info) is LoadScaling.DCT:
+        return scale, scale
+    return width / info.width, height / info.height
+
+
+def _scaling(info: ImageInfo) -> LoadScaling:
     row = FORMATS.get(info.format)
-    match row.load_scaling if row else LoadScaling.NONE:
+    return row.load_scaling if row else LoadScaling.NONE
+
+
+def _scales(info: ImageInfo, factor: float, *, all_frames: bool) -> list[float]:
+    """What the format offers where the picture is going to be reduced by a factor, the smallest first."""
+    scaling = _scaling(info)
+    if scaling is LoadScaling.CONTINUOUS and info.format == "svg":
+        return [max(1 / factor, min(1.0, 1 / min(info.width, info.height)))]
+    enough = 1 / factor
+    offered: tuple[float, ...] = ()
+    match scaling:
         case LoadScaling.DCT:
-            return 1 / next((shrink for shrink in _DCT_FACTORS if shrink <= factor), 1)
+            offered = _DCT_SCALES
         case LoadScaling.LEVELS if info.format == "jp2":
-            return _level(info, factor / _LEFT_FOR_RESAMPLER) if info.depth <= 8 else 1.0
+            enough *= _LEFT_FOR_RESAMPLER
+            offered = _levels(info) if info.depth <= 8 else ()
         case LoadScaling.LEVELS:
-            return _level(info, factor)
-        case LoadScaling.CONTINUOUS if info.format == "svg":
-            return 1 / factor
+            offered = _levels(info)
         case LoadScaling.CONTINUOUS if not info.animated and not all_frames:
-            return min(1.0, _LEFT_FOR_RESAMPLER / factor)
-    return 1.0
+            enough *= _LEFT_FOR_RESAMPLER
+            offered = (enough, 2 * enough)
+    least = max(enough, _FEWEST_PIXELS / min(info.width, info.height))
+    return [*(scale for scale in offered if least - _ROUNDING <= scale < 1), 1.0]
 
 
-def _level(info: ImageInfo, factor: float) -> float:
-    """The scale of the smallest level that is not smaller than the picture reduced by a factor."""
-    enough = [width for width, _ in info.levels if width * factor >= info.width]
-    return min(enough, default=info.width) / info.width
+def _levels(info: ImageInfo) -> tuple[float, ...]:
+    return tuple(sorted(width / info.width for width, _ in info.levels))
+
+
+def _in_place(info: ImageInfo, crops: Sequence[tuple[Crop, Size]], resize: Resize, scale: float) -> bool:
+    """Whether crops of frames of these sizes fall on the pixels of a scale well enough for the result."""
+    return all(
+        _misplaced(info, scale, *stretch) <= _MISPLACED
+        for crop, frame in crops
+        for stretch in (
+            (crop.left, crop.width, frame.width, resize.width),
+            (crop.top, crop.height, frame.height, resize.height),
+        )
+    )
+
+
+def _misplaced(info: ImageInfo, scale: float, start: int, length: int, frame: int, want: int) -> float:
+    """By how many pixels of the result a crop of a side of a frame comes to lie beside its place."""
+    have = math.floor(frame * scale) if _scaling(info) is LoadScaling.DCT else round(frame * scale)
+    if have < 1:
+        return math.inf
+    exact = scale if _scaling(info) is LoadScaling.DCT else have / frame
+    span = nearest_span(start * exact, length * exact, have, want)
+    return misplaced(span, start * exact, length * exact) * want / (length * exact)

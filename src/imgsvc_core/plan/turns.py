@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from imgsvc_core.plan.geometry import Box, Size
+from imgsvc_core.plan.geometry import Area, Box, Size
 from imgsvc_core.spec import Flip
 
 _Matrix = tuple[int, int, int, int]
@@ -53,12 +53,20 @@ def turned(size: Size, orientation: int) -> Size:
 
 def turned_box(box: Box, size: Size, orientation: int) -> Box:
     """Where a rectangle of a picture of a size comes to lie."""
+    left, top, width, height = turned_area(Area(*box), size, orientation)
+    return Box(int(left), int(top), int(width), int(height))
+
+
+def turned_area(area: Area, size: Size, orientation: int) -> Area:
+    """Where a rectangle comes to lie that may end within pixels."""
     a, b, c, d = _MATRICES[orientation]
-    across = 2 * box.left + box.width - size.width
-    down = 2 * box.top + box.height - size.height
-    frame, part = turned(size, orientation), turned(box.size, orientation)
-    return Box(
-        (a * across + b * down + frame.width - part.width) // 2,
-        (c * across + d * down + frame.height - part.height) // 2,
-        *part,
+    across = 2 * area.left + area.width - size.width
+    down = 2 * area.top + area.height - size.height
+    frame = turned(size, orientation)
+    width, height = (area.height, area.width) if orientation >= 5 else (area.width, area.height)
+    return Area(
+        (a * across + b * down + frame.width - width) / 2,
+        (c * across + d * down + frame.height - height) / 2,
+        width,
+        height,
     )

@@ -1,0 +1,94 @@
+"""A frame on pixels that a decoder has scaled: moved in numbers of the plan, placed to parts of pixels."""
+
+from __future__ import annotations
+
+import math
+
+import attrs
+import pyvips
+
+from imgsvc_core.pixels import geometry
+from imgsvc_core.plan import Plan, turns
+from imgsvc_core.plan.geometry import Area, Size
+from imgsvc_core.plan.loading import scales_at_hand
+from imgsvc_core.spec import Color
+
+
+@attrs.frozen
+class ScaledFrame:
+    """Pixels, the area of them that the frame is, and how many of them a pixel of the plan has each way.
+
+    Where nothing was scaled, the area is all of the pixels.
+    """
+
+    image: pyvips.Image
+    area: Area
+    across: float = 1.0
+    down: float = 1.0
+
+    @classmethod
+    def whole(cls, image: pyvips.Image) -> ScaledFrame:
+        """Pixels that are those of the plan."""
+        return cls(image, Area(0, 0, image.width, image.height))
+
+    @classmethod
+    def loaded(cls, image: pyvips.Image, plan: Plan) -> ScaledFrame:
+        """A frame as the load settings of the plan gave it."""
+        info = plan.info
+        across, down = scales_at_hand(info, plan.load.scale, image.width, image.height)
+        return cls(image, Area(0, 0, info.width * across, info.height * down), across, down)
+
+    def holding(self, image: pyvips.Image) -> ScaledFrame:
+        """The frame with other colors, or in memory."""
+        return attrs.evolve(self, image=image)
+
+    def turned(self, orientation: int) -> ScaledFrame:
+        """Mirrored and turned by quarters."""
+        area = turns.turned_area(self.area, Size(self.image.width, self.image.height), orientation)
+        across, down = (self.down, self.across) if orientation >= 5 else (self.across, self.down)
+        return ScaledFrame(geometry.turn(self.image, orientation), area, across, down)
+
+    def rotated(self, angle: float, background: Color | None, width: int, height: int) -> ScaledFrame:
+        """Turned by any angle, in a frame of a size."""
+        scale = (self.across + self.down) / 2
+        area = Area(0, 0, width * scale, height * scale)
+        image = geometry.rotate(self.image, angle, background, self.area, area.width, area.height)
+        return ScaledFrame(image, area, scale, scale)
+
+    def cropped(self, left: int, top: int, width: int, height: int) -> ScaledFrame:
+        """A rectangle, with all pixels that it has a part in."""
+        area = Area(
+            self.area.left + left * self.across,
+            self.area.top + top * self.down,
+            width * self.across,
+            height * self.down,
+        )
+        first, columns = _touched(area.left, area.width, self.image.width)
+        upper, rows = _touched(area.top, area.height, self.image.height)
+        image = self.image.crop(first, upper, columns, rows)
+        return attrs.evolve(
+            self, image=image, area=area._replace(left=area.left - first, top=area.top - upper)
+        )
+
+    def interesting(self, width: int, height: int) -> tuple[int, int]:
+        """Left and top, in pixels of the plan, of the most interesting part of a size."""
+        columns, rows = max(1, round(width * self.across)), max(1, round(height * self.down))
+        left, top = geometry.smart_box(self.image, columns, rows)
+        return (
+            _within((left - self.area.left) / self.across, self.area.width / self.across - width),
+            _within((top - self.area.top) / self.down, self.area.height / self.down - height),
+        )
+
+    def resampled(self, width: int, height: int, *, by_decoder: bool) -> ScaledFrame:
+        """All of it at a size; ``by_decoder`` says that a decoder has reduced it already."""
+        image = geometry.resample(self.image, width, height, self.area, averaged=by_decoder)
+        return self.whole(image)
+
+
+def _within(value: float, largest: float) -> int:
+    return max(0, min(round(value), round(largest)))
+
+
+def _touched(start: float, length: float, have: int) -> tuple[int, int]:
+    first = min(max(math.floor(start), 0), have - 1)
+    return first, min(max(math.ceil(start + length), first + 1), have) - first

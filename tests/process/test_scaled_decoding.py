@@ -1,0 +1,114 @@
+"""What a decoder scales down comes to lie where the same request puts the picture that it decodes whole."""
+
+from __future__ import annotations
+
+import io
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image, ImageOps
+
+import imgsvc_core as imgsvc
+from tests.support.photos import astronaut
+
+_STEP = 0.25  # of a pixel of the result
+_WIDTH, _HEIGHT = 403, 309
+
+
+def _encoded(format: str, orientation: int = 1) -> bytes:
+    exif, data = Image.Exif(), io.BytesIO()
+    exif[0x112] = orientation
+    photo = Image.fromarray(astronaut()[:_HEIGHT, :_WIDTH])
+    quality = {"quality": 95, "subsampling": 0} if format == "JPEG" else {"quality": 95}
+    photo.save(data, format, exif=exif.tobytes(), **quality)
+    return data.getvalue()
+
+
+_SOURCES = {
+    (format, turn): _encoded(format, turn) for format, turn in [("JPEG", 1), ("JPEG", 6), ("WEBP", 1)]
+}
+
+
+def _pixels(data: bytes) -> Image.Image:
+    return ImageOps.exif_transpose(Image.open(io.BytesIO(data))).convert("RGB")
+
+
+def _nearest_shift(source: Image.Image, box: tuple[int, ...], found: Image.Image) -> tuple[float, float]:
+    """By how much of its pixels the result is shifted against the part of the source in a box."""
+    left, top, right, bottom = box
+    across, down = (right - left) / found.width * _STEP, (bottom - top) / found.height * _STEP
+    errors: dict[tuple[float, float], float] = {}
+    for x, y in itertools.product((-2, -1, 0, 1, 2), repeat=2):
+        area = (left + x * across, top + y * down, right + x * across, bottom + y * down)
+        expected = np.asarray(source.resize(found.size, Image.Resampling.LANCZOS, box=area), float)
+        errors[x * _STEP, y * _STEP] = float(np.abs(expected - np.asarray(found)).mean())
+    return min(errors, key=errors.__getitem__)
+
+
+@pytest.mark.parametrize("kind", _SOURCES)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_a_crop_shows_what_is_in_the_box(kind: tuple[str, int], data: st.DataObject) -> None:
+    source = _pixels(_SOURCES[kind])
+    factor = data.draw(st.floats(2, 9))
+    smallest = int(16 * factor)
+    margin = int(factor) + 1
+    left = data.draw(st.integers(margin, source.width - margin - smallest))
+    top = data.draw(st.integers(margin, source.height - margin - smallest))
+    width = data.draw(st.integers(smallest, source.width - margin - left))
+    height = data.draw(st.integers(smallest, source.height - margin - top))
+    request: dict[str, Any] = {
+        "crop": {"x": left, "y": top, "width": width, "height": height},
+        "resize": {"width": round(width / factor), "height": round(height / factor), "mode": "stretch"},
+        "output": {"format": "png"},
+    }
+    found = _pixels(imgsvc.process(_SOURCES[kind], request).data or b"")
+    assert _nearest_shift(source, (left, top, left + width, top + height), found) == (0, 0)
+
+
+def test_a_crop_that_falls_on_the_pixels_of_a_decoder_is_decoded_small() -> None:
+    info = imgsvc.inspect(_SOURCES["JPEG", 1])
+    box = {"width": 160, "height": 160, "y": 16}
+
+    def scale(left: int) -> float:
+        request = {"crop": {**box, "x": left}, "resize": {"width": 20}}
+        return imgsvc.explain(imgsvc.parse(request), info).load.scale
+
+    assert scale(24) == 1 / 8
+    assert scale(28) < 1
+    assert scale(28) > 1 / 8
+
+
+@pytest.mark.parametrize("angle", [10, 45, 3])
+@pytest.mark.parametrize("format", ["JPEG", "WEBP"])
+@pytest.mark.parametrize("size", [(1, 83), (2, 300), (5, 3000), (300, 2), (15, 3000)])
+def test_a_thin_picture_is_sound(size: tuple[int, int], format: str, angle: int) -> None:
+    thin = Image.new("RGB", size, (250, 120, 10))
+    coded, plain = io.BytesIO(), io.BytesIO()
+    thin.save(coded, format, quality=95)
+    Image.open(io.BytesIO(coded.getvalue())).save(plain, "PNG")
+    for resize in ({"width": 40}, {"height": 40}):
+        request = {"rotate": {"angle": angle}, "resize": resize, "output": {"format": "png"}}
+        found, expected = (
+            _visible(imgsvc.process(data.getvalue(), request).data or b"") for data in (coded, plain)
+        )
+        assert found.shape == expected.shape
+        assert np.abs(found - expected).mean() < 2
+
+
+def _visible(data: bytes) -> np.ndarray[Any, Any]:
+    """Colors, multiplied by alpha, and alpha."""
+    return np.asarray(Image.open(io.BytesIO(data)).convert("RGBA").convert("RGBa"), float)
+
+
+def test_faces_are_looked_for_in_a_thin_picture() -> None:
+    data = io.BytesIO()
+    Image.new("RGB", (5, 9000)).save(data, "JPEG")
+    result = imgsvc.process(
+        data.getvalue(), {"resize": {"width": 5, "height": 5, "mode": "fit", "gravity": "face"}}
+    )
+    assert (result.output.width, result.output.height) == (5, 5)
