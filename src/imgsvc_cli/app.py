@@ -101,9 +101,11 @@ def process(
     from imgsvc_cli.ending import end_on_overrun, end_on_signals
     from imgsvc_cli.jobs import Job, plan_jobs, run_job
     from imgsvc_cli.progress import progress
+    from imgsvc_cli.quiet import quiet
     from imgsvc_core.libvips import guard
 
-    click.get_current_context().with_resource(end_on_signals())
+    for setting in (end_on_signals(), quiet()):
+        click.get_current_context().with_resource(setting)
     if store is not None and target is not None:
         raise click.UsageError("Give either --store or -o.")
     destination = _destination(store) if store is not None else None

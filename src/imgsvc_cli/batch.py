@@ -196,7 +196,7 @@ def _write_page(kept: Manifest, target: str, page: Path) -> None:
 
 def _quieten(*, cluster: bool) -> None:
     """Let libraries not write what they also raise: it is told in our words."""
-    from imgsvc_core.batch.local import silence
+    from imgsvc_core.logs import silence
 
     silence()
     if cluster:

@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import socket
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -76,7 +75,7 @@ def _wait(receiver: socket.socket) -> None:
 
 def _end(code: int, tell: Callable[[], None]) -> NoReturn:
     try:
-        if sys.stderr.isatty():
+        if outcome.on_terminal():
             click.echo(_SHOW_CURSOR, err=True, nl=False)
         tell()
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import Any
 
@@ -11,6 +12,8 @@ import click
 from imgsvc_core import errors
 from imgsvc_core.errors import ImgsvcError, SpecError
 
+_NOT_HERE = "the operation cannot work on the picture, or needs a package that is not there"
+
 EXIT_CODES: tuple[tuple[type[BaseException], int, str], ...] = (
     (errors.SpecError, 2, "wrong usage, or an invalid parameter"),
     (errors.SourceError, 3, "the source cannot be read or is no image"),
@@ -18,8 +21,8 @@ EXIT_CODES: tuple[tuple[type[BaseException], int, str], ...] = (
     (errors.TargetError, 5, "the result cannot be written"),
     (errors.EncodingFailed, 5, "the result cannot be written"),
     (errors.WorkerDied, 4, "a limit would be exceeded"),
-    (errors.MissingDependency, 6, "the operation, or an optional package for it, is not there"),
-    (errors.UnsupportedOperation, 6, "the operation, or an optional package for it, is not there"),
+    (errors.MissingDependency, 6, _NOT_HERE),
+    (errors.UnsupportedOperation, 6, _NOT_HERE),
     (Exception, 1, "an unexpected failure"),
     (KeyboardInterrupt, 130, "interrupted; 128 and its number for another signal"),
 )
@@ -59,9 +62,15 @@ def echo_json(value: Any) -> None:
 
 def echo_error(error: ImgsvcError, *, subject: str = "") -> None:
     """Print an error on standard error, one line for each problem."""
+    who = "imgsvc:" if os.environ.get("NO_COLOR") else click.style("imgsvc:", fg="red")
     for line in error_lines(error):
         where = f"{subject}: " if subject else ""
-        click.echo(f"{click.style('imgsvc:', fg='red')} {where}{line}", err=True)
+        click.echo(f"{who} {where}{line}", err=True)
+
+
+def on_terminal() -> bool:
+    """Whether somebody looks at standard error."""
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def size(count: int) -> str:

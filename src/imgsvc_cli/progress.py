@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 from collections.abc import Iterator
+
+from imgsvc_cli import outcome
 
 _PATIENCE = 1.0  # seconds
 
@@ -13,7 +14,7 @@ _PATIENCE = 1.0  # seconds
 @contextlib.contextmanager
 def progress(text: str, *, done: int = 0, total: int = 1) -> Iterator[None]:
     """Show what is being worked on, once it has taken a second."""
-    if not sys.stderr.isatty():
+    if not outcome.on_terminal():
         yield
         return
     finished = threading.Event()

@@ -21,7 +21,7 @@ _lock = threading.Lock()
 
 
 def guard() -> None:
-    """Remember no operations, and let no loader but those of the format table touch a file.
+    """Remember and log no operations, and let no loader but those of the format table touch a file.
 
     Once for all: threads that read pictures meanwhile would meet loaders which are blocked for a moment.
     """
@@ -34,6 +34,10 @@ def _guard() -> None:
     import pyvips
 
     pyvips.cache_set_max(0)
+    if (
+        pyvips.API_mode
+    ):  # its own fails for what is no UTF-8, such as names of profiles, and prints a traceback
+        pyvips.ffi.def_extern(name="_log_handler_callback")(lambda *_: None)
     pyvips.operation_block_set("VipsForeignLoad", True)
     for loader in _TRUSTED_LOADERS:
         pyvips.operation_block_set(loader, False)

@@ -8,13 +8,15 @@ import os
 import pty
 import shutil
 import signal
+import struct
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageCms
 
 import imgsvc_core as imgsvc
 from tests.process.pictures import pixels_of
@@ -59,6 +61,27 @@ def test_codecs_do_not_write_past_the_command(tmp_path: Path) -> None:
     assert done.returncode == 3
     message = b"imgsvc: TIFF images with compression WebP cannot be read; save it with deflate.\n"
     assert done.stderr == message
+
+
+def test_libraries_write_nothing_beside_the_command(tmp_path: Path) -> None:
+    """libtiff writes to the file of standard error, Pillow warns, and pyvips decodes what is no UTF-8."""
+    Image.fromarray(coffee()).save(tmp_path / "lzma.tif", compression="lzma")
+    whole = (tmp_path / "lzma.tif").read_bytes()
+    (tmp_path / "lzma.tif").write_bytes(whole[:2000] + bytes(100) + whole[2100:])
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    beyond = profile[:136] + b"\xff\xff\xff\xf0" + profile[140:]  # where its first tag is
+    part = b"iCCP" + b"Profil d'\xe9cran\0\0" + zlib.compress(beyond)
+    chunk = struct.pack(">I", len(part) - 4) + part + struct.pack(">I", zlib.crc32(part))
+    png = encoded.png().data
+    end = png.index(b"IHDR") + 4 + 13 + 4
+    (tmp_path / "named.png").write_bytes(png[:end] + chunk + png[end:])
+    Image.fromarray(coffee()).save(tmp_path / "cut.tif", compression="zstd", icc_profile=profile)
+    os.truncate(tmp_path / "cut.tif", (tmp_path / "cut.tif").stat().st_size - 100)
+    for source, code in (("lzma.tif", 3), ("named.png", 0), ("cut.tif", 0)):
+        done = run("process", source, "-o", "out.webp", "--metadata", "keep", cwd=tmp_path)
+        told = done.stderr.decode()
+        assert (done.returncode, told.count("\n")) == (code, bool(code)), told
+        assert not told or told.startswith("imgsvc: The TIFF image")
 
 
 def test_pipes(photo: Path) -> None:
@@ -312,13 +335,13 @@ def test_guarding_again_disturbs_nobody_who_reads(tmp_path: Path) -> None:
     assert done.stdout == "read\n", done.stderr
 
 
-def _on_a_terminal(*arguments: object) -> str:
+def _on_a_terminal(*arguments: object, **environment: str) -> str:
     leader, follower = pty.openpty()
     process = subprocess.Popen(
         [*COMMAND, *map(str, arguments)],
         stdout=follower,
         stderr=follower,
-        env={**os.environ, "TERM": "xterm"},
+        env={**os.environ, "TERM": "xterm", **environment},
     )
     os.close(follower)
     shown = b""
@@ -341,8 +364,8 @@ def test_progress_is_shown_on_a_terminal_for_long_work_only(photo: Path, tmp_pat
     slow = _on_a_terminal("process", photo, "-o", tmp_path / "a.avif", "--scale", "4", "--effort", "4")
     assert "\x1b[?25l" in slow
     assert "photo.jpg" in slow
-    red = _on_a_terminal("process", "missing.jpg")
-    assert "\x1b[31mimgsvc:" in red
+    assert "\x1b[31mimgsvc:" in _on_a_terminal("process", "missing.jpg")
+    assert _on_a_terminal("process", "missing.jpg", NO_COLOR="1").startswith("imgsvc:")
 
 
 def test_an_interrupt_ends_it() -> None:
@@ -353,6 +376,12 @@ def test_an_interrupt_ends_it() -> None:
     _, told = process.communicate(timeout=60)
     assert process.returncode == 130
     assert told.strip() == b"imgsvc: interrupted"
+
+
+def test_standard_error_may_be_closed(photo: Path, tmp_path: Path) -> None:
+    line = f"{sys.executable} -m imgsvc_cli process {photo} -o {tmp_path}/made.webp 2>&-"
+    subprocess.run(line, shell=True, check=True, stdout=subprocess.DEVNULL)
+    assert imgsvc.inspect(tmp_path / "made.webp").format == "webp"
 
 
 def test_a_closed_pipe_is_no_error(photo: Path) -> None:

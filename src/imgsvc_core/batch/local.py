@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from concurrent.futures import Future
 
 from imgsvc_core.batch.events import Event
 from imgsvc_core.batch.work import Job, Task, inputs_per_task, patience, run_tasks
+from imgsvc_core.logs import silence
 from imgsvc_core.workers import WorkerPool
 
 MEMORY_BYTES = 4 * 2**30
@@ -18,12 +18,6 @@ TASKS_PER_WORKER = 500
 
 _TASK_SECONDS = 0.1
 _MOST_INPUTS = 16
-
-
-def silence() -> None:
-    """Let libraries that log to nobody in particular not write to the terminal, in a process that is ours."""
-    if not logging.getLogger().handlers:
-        logging.getLogger().addHandler(logging.NullHandler())
 
 
 def _run(job: Job, tasks: tuple[Task, ...]) -> list[Event]:
