@@ -100,6 +100,14 @@ def test_a_thin_picture_is_sound(size: tuple[int, int], format: str, angle: int)
         assert np.abs(found - expected).mean() < 2
 
 
+@pytest.mark.parametrize("width", [1, 2, 3, 4])
+def test_a_thin_jpeg_2000_is_decoded_whole(width: int) -> None:
+    data = io.BytesIO()
+    Image.fromarray(astronaut()[:64, :width]).save(data, "JPEG2000")
+    found = _pixels(imgsvc.process(data.getvalue(), {"output": {"format": "png"}}).data or b"")
+    assert np.array_equal(np.asarray(found), astronaut()[:64, :width])
+
+
 def _visible(data: bytes) -> np.ndarray[Any, Any]:
     """Colors, multiplied by alpha, and alpha."""
     return np.asarray(Image.open(io.BytesIO(data)).convert("RGBA").convert("RGBa"), float)

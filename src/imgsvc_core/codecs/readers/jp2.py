@@ -38,12 +38,9 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
 
 
 def _reduction(info: ImageInfo, scale: float) -> int:
-    """How many times to halve: the resolution whose width is that of the asked scale."""
-    wanted = info.width * scale
-    for halvings, (width, _) in enumerate(info.levels, start=1):
-        if abs(width - wanted) <= 1:
-            return halvings
-    return 0
+    """How many times to halve: the resolution whose width is nearest to that of the asked scale."""
+    widths = [info.width, *(width for width, _ in info.levels)]
+    return min(range(len(widths)), key=lambda halvings: abs(widths[halvings] - info.width * scale))
 
 
 def _read_by_pillow(data: bytes, reduce: int, info: ImageInfo) -> pyvips.Image:
