@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imgsvc_core import SpecError
+from imgsvc_core import FORMATS, SpecError
 from imgsvc_core.spec import (
     Blur,
     Color,
@@ -189,6 +189,34 @@ def test_messages_name_the_parameter_the_expectation_and_what_came(
     with pytest.raises(SpecError) as caught:
         parse(request_)
     assert [(problem.path, problem.message) for problem in caught.value.problems] == [(path, message)]
+
+
+def _problems(request: Any) -> list[tuple[str, str]]:
+    try:
+        parse(request)
+    except SpecError as error:
+        return [(problem.path, problem.message) for problem in error.problems]
+    return []
+
+
+def test_what_the_named_format_cannot_heed_is_refused() -> None:
+    for format in (row for row in FORMATS.values() if row.writable):
+        for name, value, heeded in (
+            ("quality", 80, format.quality is not None),
+            ("encoding", "baseline", format.interlaces),
+            ("lossless", True, format.lossless),
+            ("lossless", False, True),
+        ):
+            message = f"Output '{name}' parameter must be left out when 'format' is {format.name}"
+            expected = [] if heeded else [(f"output.{name}", message)]
+            assert _problems({"output": {"format": format.name, name: value}}) == expected
+    assert _problems({"output": {"format": "tif", "quality": 80}})
+
+
+@pytest.mark.parametrize("named", [{}, {"format": "auto"}])
+def test_what_a_format_cannot_heed_is_no_problem_where_it_turns_out_later(named: dict[str, Any]) -> None:
+    everything = {"quality": 80, "encoding": "baseline", "lossless": True, "effort": 1}
+    assert not _problems({"output": {**named, **everything}})
 
 
 def _nested(depth: int) -> Any:

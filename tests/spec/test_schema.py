@@ -9,6 +9,8 @@ from hypothesis import given
 from jsonschema import Draft202012Validator
 
 from imgsvc_core import SpecError
+from imgsvc_core.codecs.table import OUTPUT_NAMES
+from imgsvc_core.codecs.writers.effort import codec_effort
 from imgsvc_core.spec import FILTERS, OPERATIONS, Spec, params, parse, request_schema, unparse
 from tests.spec.strategies import json_values, nearly_requests, specs, with_nulls
 
@@ -74,3 +76,15 @@ def test_every_parameter_is_described_with_its_range_and_default() -> None:
         for name, param in params(operation).items():
             assert param.doc in described[name]["description"]
             assert ("default" in described[name]) == (not param.required and param.default is not None)
+
+
+def test_formats_without_an_effort_are_those_whose_writers_know_none() -> None:
+    for name in OUTPUT_NAMES:
+        asked = {"output": {"format": name, "effort": 5}}
+        try:
+            codec_effort(name, 5)
+        except KeyError:
+            with pytest.raises(SpecError, match="'effort' parameter must be left out"):
+                parse(asked)
+        else:
+            parse(asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 import attrs
@@ -10,16 +11,36 @@ from imgsvc_core.codecs.table import FORMATS, OUTPUT_NAMES
 from imgsvc_core.spec.color import WHITE, Color
 from imgsvc_core.spec.declare import Operation, param
 from imgsvc_core.spec.kinds import Boolean, Choice, HexColor, Integer
+from imgsvc_core.spec.rules import NotWhen, Rule
 
+_WITHOUT_EFFORT = ("jp2", "tiff")  # formats whose encoders take no more time for a smaller file
 _FORMAT_ALIASES = {alias: name for name in OUTPUT_NAMES for alias in FORMATS[name].aliases}
+
+
+def _spellings(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(spelling for name in names for spelling in (name, *FORMATS[name].aliases))
+
+
+def _without(ability: str) -> tuple[str, ...]:
+    return _spellings(name for name in OUTPUT_NAMES if not getattr(FORMATS[name], ability))
 
 
 @attrs.frozen(kw_only=True)
 class Output(Operation):
-    """How the result is encoded."""
+    """How the result is encoded.
+
+    A parameter that the named format cannot heed is an error. Where the format is chosen at run time, what it
+    cannot heed is left aside.
+    """
 
     key: ClassVar[str] = "output"
     title: ClassVar[str] = "Output"
+    rules: ClassVar[tuple[Rule, ...]] = (
+        NotWhen("format", _without("quality"), ("quality",)),
+        NotWhen("format", _without("interlaces"), ("encoding",)),
+        NotWhen("format", _without("lossless"), ("lossless",)),
+        NotWhen("format", _spellings(_WITHOUT_EFFORT), ("effort",)),
+    )
 
     format: str | None = param(
         Choice((*OUTPUT_NAMES, "auto"), _FORMAT_ALIASES),
@@ -31,7 +52,7 @@ class Output(Operation):
     )
     encoding: str | None = param(
         Choice(("baseline", "progressive")),
-        "Whether JPEG and PNG show coarse to fine while they load; JPEG does by default, PNG does not.",
+        "Whether JPEG, PNG and GIF show coarse to fine while they load; by default JPEG alone does.",
         default=None,
     )
     lossless: bool = param(Boolean(), "Store pixels exactly, where the format can.", default=False)

@@ -20,6 +20,9 @@ class Rule(Protocol):
         """The same condition in JSON Schema."""
 
 
+_NOT_ASKED: dict[str, Any] = {"enum": [None, False]}
+
+
 def _given(*names: str) -> dict[str, Any]:
     """Objects in which the parameters stand and are not null, which is as if they were absent."""
     return {"required": list(names), "properties": {name: {"not": {"type": "null"}} for name in names}}
@@ -78,7 +81,7 @@ class RequiredWhen:
 
 @attrs.frozen
 class NotWhen:
-    """Parameters that mean nothing under certain choices of another one."""
+    """Parameters that mean nothing under certain choices of another one; false asks for nothing either."""
 
     choice: str
     options: tuple[str, ...]
@@ -90,7 +93,7 @@ class NotWhen:
         if not isinstance(option, str) or option not in self.options:
             return
         for name in self.excluded:
-            if values.get(name) is not None:
+            if values.get(name) is not None and values.get(name) is not False:
                 yield Problem(
                     name, f"{title} '{name}' parameter must be left out when '{self.choice}' is {option}"
                 )
@@ -99,7 +102,7 @@ class NotWhen:
         condition: dict[str, Any] = {"properties": {self.choice: {"enum": list(self.options)}}}
         if not self.default:
             condition["required"] = [self.choice]
-        return {"if": condition, "then": _absent(*self.excluded)}
+        return {"if": condition, "then": {"properties": dict.fromkeys(self.excluded, _NOT_ASKED)}}
 
 
 @attrs.frozen

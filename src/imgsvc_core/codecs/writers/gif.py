@@ -12,6 +12,7 @@ from imgsvc_core.codecs.writers.effort import codec_effort
 from imgsvc_core.codecs.writers.sink import Sink
 from imgsvc_core.pixels.frames import frame_count
 
+_LONGEST_DELAY = 655_350  # milliseconds; more would begin at zero again as well
 _MOST_PLAYS = 65_535  # more would begin at zero again, which is for ever
 
 
@@ -31,5 +32,6 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
 
 def in_hundredths(delays: list[int]) -> list[int]:
     """Delays that GIF can hold: each frame ends on the hundredth nearest to its time; no error adds up."""
-    ends = [0, *((end + 5) // 10 * 10 for end in itertools.accumulate(delays))]
+    held = (min(delay, _LONGEST_DELAY) for delay in delays)
+    ends = [0, *((end + 5) // 10 * 10 for end in itertools.accumulate(held))]
     return [after - before for before, after in itertools.pairwise(ends)]
