@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 from imgsvc_core.errors import TargetError
 from imgsvc_core.sources import is_url
+from imgsvc_core.urls import reason_of, shown_url
 
 Target = Any
 """A path, an fsspec URL, or a binary file object."""
@@ -128,10 +129,11 @@ def _uploading(url: str) -> Iterator[BinaryIO]:
         with fsspec.open(url, "wb") as file:
             file.write(buffer.getbuffer())
     except ImportError as error:
-        raise TargetError(f"Target '{url}' needs a package that is not installed: {error}.") from error
+        raise TargetError(
+            f"Target '{shown_url(url)}' needs a package that is not installed: {error}."
+        ) from error
     except Exception as error:  # whatever the store's own package makes of a failure
-        reason = str(error) or type(error).__name__
-        raise TargetError(f"Target '{url}' cannot be written: {reason}.") from error
+        raise TargetError(f"Target '{shown_url(url)}' cannot be written: {reason_of(error, url)}.") from error
 
 
 def _unwritable(path: Path, error: OSError | ValueError) -> TargetError:

@@ -33,6 +33,8 @@ def reason_of(error: BaseException, url: str) -> str:
         if said and said.strip("/") not in url and not (isinstance(found, FileNotFoundError) and deeper):
             return _without(url, said)
         error, found = found, deeper
+    if isinstance(error, NotImplementedError):
+        return "the protocol does not allow it"
     return os.strerror(ENOENT) if isinstance(error, FileNotFoundError) else type(error).__name__
 
 

@@ -89,6 +89,23 @@ def test_secrets_stay_untold_where_a_package_repeats_them_by_themselves() -> Non
     assert PASSWORD not in _failure(f"s3://user:{PASSWORD}@bucket/a.png")
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"http://user:{PASSWORD}@127.0.0.1:9/a.png?token={TOKEN}",
+        f"ftp://user:{PASSWORD}@127.0.0.1:9/a.png",
+        f"nosuch://user:{PASSWORD}@host/a.png?token={TOKEN}",
+        f"s3://user:{PASSWORD}@bucket/a.png",
+    ],
+)
+def test_targets_keep_secrets_too(url: str, photo: bytes) -> None:
+    with pytest.raises(imgsvc.TargetError, match=r"^Target '\w+://[\w.:]+/a.png' ") as caught:
+        imgsvc.process(photo, None, url)
+    assert PASSWORD not in caught.value.message
+    assert TOKEN not in caught.value.message
+    assert "Error" not in caught.value.message
+
+
 def test_file_objects_may_give_any_bytes(photo: bytes) -> None:
     class Reusing(io.BytesIO):
         """Gives the same buffer again and again, filled anew."""
