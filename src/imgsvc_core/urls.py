@@ -9,6 +9,7 @@ from errno import ENOENT
 from urllib.parse import unquote
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s'\"?#]*@")
+_NOTHING_SAID = re.compile(r"(^|: )(None|Unknown)$")  # by botocore, of answers without words
 _QUERY = re.compile(r"(://[^\s'\"?]*)\?[^\s'\"]*")
 
 
@@ -21,8 +22,8 @@ def shown_url(url: str) -> str:
     return _QUERY.sub(r"\1", _CREDENTIALS.sub("", url))
 
 
-def reason_of(error: BaseException, url: str) -> str:
-    """Why a URL could not be read or written: the first of an error and its causes that says it in words.
+def reason_of(error: BaseException, url: str = "") -> str:
+    """Why something failed, as reading a URL: the first of an error and its causes that says it in words.
 
     A `FileNotFoundError` with a cause says less than its cause: fsspec raises it for whatever went wrong.
     """
@@ -30,19 +31,20 @@ def reason_of(error: BaseException, url: str) -> str:
     while found is not None:
         deeper = found.__cause__ or found.__context__
         said = _said(found)
-        if said and said.strip("/") not in url and not (isinstance(found, FileNotFoundError) and deeper):
+        if said and said.strip("/'\"") not in url and not (isinstance(found, FileNotFoundError) and deeper):
             return _without(url, said)
         error, found = found, deeper
     if isinstance(error, NotImplementedError):
         return "the protocol does not allow it"
-    return os.strerror(ENOENT) if isinstance(error, FileNotFoundError) else type(error).__name__
+    return os.strerror(ENOENT) if isinstance(error, FileNotFoundError | LookupError) else type(error).__name__
 
 
 def _said(error: BaseException) -> str:
     status, message = getattr(error, "status", None), getattr(error, "message", None)
     if isinstance(status, int) and isinstance(message, str):  # the answer of a web server
         return f"{status} {message}".strip()
-    return " ".join(str(getattr(error, "strerror", None) or error).split()).rstrip(".")
+    words = " ".join(str(getattr(error, "strerror", None) or error).split())
+    return _NOTHING_SAID.sub("", words).rstrip(".")
 
 
 def _without(url: str, text: str) -> str:

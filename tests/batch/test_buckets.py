@@ -14,9 +14,9 @@ import pyvips
 from imgsvc_core import batch
 from imgsvc_core.batch import Event, Summary
 from imgsvc_core.batch.inputs import find
-from imgsvc_core.batch.reasons import reason_of
 from imgsvc_core.batch.writing import write
 from imgsvc_core.errors import SourceUnreachable, TargetError
+from imgsvc_core.urls import reason_of
 from tests.batch.pictures import SPEC
 from tests.stores.s3_server import BUCKET, FOREIGN_BUCKET, S3Server, s3_server
 from tests.support import encoded

@@ -10,11 +10,13 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import imgsvc_core as imgsvc
+from imgsvc_core import batch
 from tests.support import encoded
 
 PASSWORD, TOKEN = "hidden", "SECRET"
@@ -152,3 +154,13 @@ def test_limits_that_are_none_are_refused(photo: bytes) -> None:
     ):
         with pytest.raises(imgsvc.SpecError, match="Limits must be built from Limits, got"):
             attempt()
+
+
+@pytest.mark.parametrize(
+    "place", ["nosuch://user:{}@host/in?token={}", "http://user:{}@127.0.0.1:9/in/?token={}"]
+)
+def test_batches_keep_secrets_too(place: str, tmp_path: Path) -> None:
+    with pytest.raises(imgsvc.SourceUnreachable, match=r"^Source '\w+://[\w.:]+/in/?' cannot be ") as caught:
+        batch.run(place.format(PASSWORD, TOKEN), tmp_path / "out", {"": {}}, workers=1)
+    assert PASSWORD not in caught.value.message
+    assert TOKEN not in caught.value.message

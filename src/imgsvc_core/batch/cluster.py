@@ -13,9 +13,9 @@ from typing import Any
 from imgsvc_core.batch.cluster_worker import difference, facts, run_alike
 from imgsvc_core.batch.events import Event
 from imgsvc_core.batch.places import readable
-from imgsvc_core.batch.reasons import reason_of
 from imgsvc_core.batch.work import Job, Task, inputs_per_task
 from imgsvc_core.errors import MissingDependency, SourceUnreachable, UnsupportedOperation, WorkerDied
+from imgsvc_core.urls import reason_of
 
 _TASKS_IN_FLIGHT = 200
 _TASK_SECONDS = 2.0
@@ -50,7 +50,7 @@ class ClusterHands:
             _greet(address)
             self._client: Any = Client(address, timeout=_PATIENCE_SECONDS)
         except Exception as error:  # each kind of address has errors of its own
-            reason = reason_of(error).rstrip(".")
+            reason = reason_of(error)
             raise SourceUnreachable(f"No scheduler answers at '{readable(address)}': {reason}.") from error
         try:
             _check_workers(self._client)

@@ -12,10 +12,10 @@ from typing import Any
 import attrs
 
 from imgsvc_core.batch.places import base_of, path_from, real_path, within
-from imgsvc_core.batch.reasons import reason_of
 from imgsvc_core.codecs.table import FORMATS
 from imgsvc_core.errors import ImgsvcError, SourceUnreachable
 from imgsvc_core.sources import is_url
+from imgsvc_core.urls import reason_of, shown_url
 
 _SUFFIXES = frozenset(suffix for row in FORMATS.values() for suffix in row.suffixes)
 
@@ -50,7 +50,7 @@ def find(source: str, *, beside: str = "") -> Iterator[Input]:
     except ImgsvcError:
         raise
     except Exception as error:  # every store has errors of its own
-        raise SourceUnreachable(f"Source '{source}' cannot be listed: {reason_of(error)}.") from error
+        raise _not_listed(source, error) from error
 
 
 def check(source: str) -> None:
@@ -63,7 +63,11 @@ def check(source: str) -> None:
     except ImgsvcError:
         raise
     except Exception as error:  # every store has errors of its own
-        raise SourceUnreachable(f"Source '{source}' cannot be listed: {reason_of(error)}.") from error
+        raise _not_listed(source, error) from error
+
+
+def _not_listed(source: str, error: Exception) -> SourceUnreachable:
+    return SourceUnreachable(f"Source '{shown_url(source)}' cannot be listed: {reason_of(error, source)}.")
 
 
 def find_again(source: str, folders: Iterable[str], *, beside: str = "") -> Iterator[Input]:

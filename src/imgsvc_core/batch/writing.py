@@ -6,16 +6,15 @@ import contextlib
 import errno
 import hashlib
 import os
-import re
 import secrets
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from imgsvc_core.batch.reasons import reason_of
 from imgsvc_core.errors import NameCollision, TargetError
 from imgsvc_core.sources import is_url
+from imgsvc_core.urls import reason_of, shown_url
 
 _MARK = "imgsvc-batch"
 
@@ -178,7 +177,7 @@ def _put(url: str, data: bytes, media_type: str, mark: str, *, replace: bool) ->
             if fs.size(path) == len(data) and fs.cat_file(path) == data:
                 return False
             if store not in _MARKS or _MARKS[store](fs, path) != mark:
-                raise _taken(_shown(url))
+                raise _taken(shown_url(url))
         if store is not None:
             settings = _OBJECT_STORES[store](media_type, mark)
             fs.pipe_file(path, data, **settings)  # a bucket that is missing is a mistake, and is not made
@@ -190,10 +189,10 @@ def _put(url: str, data: bytes, media_type: str, mark: str, *, replace: bool) ->
         raise
     except ImportError as error:
         raise TargetError(
-            f"Target '{_shown(url)}' needs a package that is not installed: {error}."
+            f"Target '{shown_url(url)}' needs a package that is not installed: {error}."
         ) from error
     except Exception as error:  # every store has errors of its own
-        raise TargetError(f"Target '{_shown(url)}' cannot be written: {reason_of(error)}.") from error
+        raise TargetError(f"Target '{shown_url(url)}' cannot be written: {reason_of(error, url)}.") from error
     return True
 
 
@@ -211,11 +210,6 @@ def _opened(url: str) -> tuple[Any, str]:
 
     fs, path = fsspec.core.url_to_fs(url)
     return fs, path
-
-
-def _shown(url: str) -> str:
-    """A URL without what only its owner should know."""
-    return re.sub(r"(?<=//)[^/@]*@", "", url.partition("?")[0])
 
 
 def named_alike(path: str) -> NameCollision:
