@@ -103,6 +103,7 @@ def process(
     from imgsvc_cli.progress import progress
     from imgsvc_cli.quiet import quiet
     from imgsvc_core.libvips import guard
+    from imgsvc_core.urls import shown_url
 
     for setting in (end_on_signals(), quiet()):
         click.get_current_context().with_resource(setting)
@@ -117,7 +118,7 @@ def process(
         if as_json:
             outcome.echo_json({"source": job.source, **outcome.error_dict(error)})
         else:
-            outcome.echo_error(error, subject=job.source if len(jobs) > 1 else "")
+            outcome.echo_error(error, subject=shown_url(job.source) if len(jobs) > 1 else "")
 
     def tell_last(error: ImgsvcError) -> None:
         tell(error)

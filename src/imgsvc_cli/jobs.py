@@ -18,6 +18,7 @@ from imgsvc_core.plan.encoding import candidates
 from imgsvc_core.sources import is_url
 from imgsvc_core.spec import Output
 from imgsvc_core.targets import name_of, writing
+from imgsvc_core.urls import shown_url
 
 if TYPE_CHECKING:
     from imgsvc_cli.storing import Destination
@@ -58,12 +59,12 @@ class Job:
     @property
     def label(self) -> str:
         """The name of the source for people."""
-        return "standard input" if self.source == _PIPE else Path(self.source).name
+        return "standard input" if self.source == _PIPE else Path(shown_url(self.source)).name
 
     @property
     def stem(self) -> str:
         """The name of the result without its suffix."""
-        return "image" if self.source == _PIPE else Path(self.source).stem
+        return "image" if self.source == _PIPE else Path(shown_url(self.source)).stem
 
     def place(self, suffix: str) -> str:
         """Where a result without a target goes: into the folder or the store, or beside its source."""
@@ -132,8 +133,9 @@ def _check_names(jobs: list[Job], request: imgsvc.Spec) -> None:
             for suffix in suffixes:
                 if suffix in taken:
                     where = " in the store" if job.store is not None else ""
+                    both = f"'{shown_url(taken[suffix])}' and '{shown_url(job.source)}'"
                     raise TargetError(
-                        f"The results of '{taken[suffix]}' and '{job.source}' would both be named "
+                        f"The results of {both} would both be named "
                         f"'{job.place(suffix)}'{where}; rename one of them, or process them one by one."
                     )
             taken |= dict.fromkeys(suffixes, job.source)
