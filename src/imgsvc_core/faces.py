@@ -96,9 +96,14 @@ def _area(face: Face) -> int:
     return face.width * face.height
 
 
+_importing = threading.Lock()
+"""OpenCV imports itself twice: who imports it meanwhile would get half of it."""
+
+
 def _opencv() -> Any:
     try:
-        import cv2
+        with _importing:
+            import cv2
     except ImportError as error:
         raise MissingDependency(
             "Looking for faces needs OpenCV: install it with pip install 'imgsvc[faces]'."
