@@ -95,9 +95,25 @@ def extend(
 
 
 def _resample(image: pyvips.Image, across: float, down: float, kernel: _Kernel) -> pyvips.Image:
-    if across >= 1 and down >= 1:
-        return image if across == down == 1 else image.reduce(across, down, kernel=kernel, gap=_GAP)
-    return image.resize(1 / across, vscale=1 / down, kernel="lanczos3")
+    width, height = math.floor(image.width / across + 0.5), math.floor(image.height / down + 0.5)
+    if across > 1 or down > 1:
+        image = image.reduce(max(1.0, across), max(1.0, down), kernel=kernel, gap=_GAP)
+    return image if across >= 1 and down >= 1 else _enlarge(image, width, height)
+
+
+def _enlarge(image: pyvips.Image, width: int, height: int) -> pyvips.Image:
+    """Interpolate to a larger size about the middles of pixels; ``resize`` of libvips shifts by half of one."""
+    return image.affine(
+        [width / image.width, 0, 0, height / image.height],
+        interpolate=pyvips.Interpolate.new("bicubic"),
+        idx=0.5,
+        idy=0.5,
+        odx=-0.5,
+        ody=-0.5,
+        oarea=[0, 0, width, height],
+        extend="copy",
+        premultiplied=True,
+    )
 
 
 def _factor(have: int, want: int, true: float) -> float:
