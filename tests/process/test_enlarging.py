@@ -68,4 +68,4 @@ def test_what_is_turned_by_its_orientation_is_no_exception(orientation: int) -> 
     difference = np.abs(
         np.asarray(Image.open(io.BytesIO(found))).astype(int) - np.asarray(Image.open(io.BytesIO(expected)))
     )
-    assert difference.max() <= 1
+    assert difference.max() <= 2  # rows and columns are interpolated one after the other, and rounded

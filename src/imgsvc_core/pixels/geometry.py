@@ -102,7 +102,7 @@ def _resample(image: pyvips.Image, across: float, down: float, kernel: _Kernel) 
 
 
 def _enlarge(image: pyvips.Image, width: int, height: int) -> pyvips.Image:
-    """Interpolate to a larger size about the middles of pixels; ``resize`` of libvips shifts by half of one."""
+    """Interpolate about the middles of pixels; ``resize`` of libvips shifts by half of one."""
     return image.affine(
         [width / image.width, 0, 0, height / image.height],
         interpolate=pyvips.Interpolate.new("bicubic"),
