@@ -79,5 +79,7 @@ def _end(code: int, tell: Callable[[], None]) -> NoReturn:
             click.echo(_SHOW_CURSOR, err=True, nl=False)
         tell()
     finally:
-        remove_unfinished()
-        os._exit(code)
+        try:
+            remove_unfinished()
+        finally:
+            os._exit(code)

@@ -102,10 +102,14 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def remove_unfinished() -> None:
-    """Remove the files of unfinished results, and let none be begun, in a process that ends at once."""
+    """Remove the files of unfinished results, and let none be begun, in a process that ends at once.
+
+    What cannot be removed stays: the process ends all the same.
+    """
     _beginning.acquire()
     for path in tuple(_unfinished):
-        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 @contextlib.contextmanager

@@ -75,6 +75,24 @@ def test_a_signal_ends_it_while_a_codec_works(
     assert not list((tmp_path / "made").iterdir())
 
 
+def test_a_signal_ends_it_though_the_unfinished_result_cannot_be_removed(tmp_path: Path) -> None:
+    (tmp_path / "made").mkdir()
+    as_vips(coffee()).pngsave(str(tmp_path / "a.png"))
+    arguments = ["a.png", "-o", "made/", "--format", "avif", "--effort", "9", "--scale", "8"]
+    process = _started("process", *arguments, folder=tmp_path)
+    while not (unfinished := list((tmp_path / "made").iterdir())):
+        assert process.poll() is None
+        time.sleep(0.01)
+    unfinished[0].rename(tmp_path / "moved")
+    unfinished[0].mkdir()
+    process.send_signal(signal.SIGTERM)
+    try:
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, err) == (143, "imgsvc: terminated\n")
+
+
 def test_signals_that_are_ignored_stay_so(tmp_path: Path) -> None:
     as_vips(coffee()).pngsave(str(tmp_path / "a.png"))
     arguments = ["process", "a.png", "-o", "a.avif", "--effort", "4"]
