@@ -70,7 +70,8 @@ def document(values: Mapping[str, Any], base: Document | None = None) -> Documen
             if value is not None:
                 _merge(request, operation.key, {name: _typed(param, value)})
     if values.get("gravity") is not None:
-        owner = "crop" if "crop" in request and "resize" not in request else "resize"
+        cropped = request.get("crop") is not None and request.get("resize") is None
+        owner = "crop" if cropped else "resize"
         _merge(request, owner, {"gravity": values["gravity"]})
     return request
 
@@ -115,8 +116,9 @@ def _merge(request: Document, key: str, part: Mapping[str, Any]) -> None:
     if key not in _FILTER_KEYS:
         request[key] = _merged(request[key] if request.get(key) is not None else {}, part)
         return
-    place = "stylize" if "stylize" in request and "filter" not in request else "filter"
-    filters = request.get(place, {})
+    old = request.get("filter") is None and request.get("stylize") is not None
+    place = "stylize" if old else "filter"
+    filters = request[place] if request.get(place) is not None else {}
     if isinstance(filters, list):
         where = next((n for n, item in enumerate(filters) if isinstance(item, Mapping) and key in item), None)
         if where is None:

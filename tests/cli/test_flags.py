@@ -109,6 +109,25 @@ def test_flags_go_where_the_file_has_its_filters() -> None:
     assert document({"resize_width": "9"}, {"resize": None}) == {"resize": {"width": 9}}
 
 
+@pytest.mark.parametrize("base", [{"filter": None}, {"stylize": None}, {"filter": None, "stylize": None}])
+def test_flags_of_filters_count_where_the_file_has_null(base: dict[str, Any]) -> None:
+    assert parse(document({"sepia": "7"}, base)) == parse({"filter": {"sepia": {"value": 7}}})
+
+
+def test_a_gravity_is_that_of_the_crop_where_the_file_has_null_for_the_resize() -> None:
+    crop = {"width": 40, "height": 30}
+    found = parse(document({"gravity": "top"}, {"crop": crop, "resize": None}))
+    assert found == parse({"crop": {**crop, "gravity": "top"}})
+
+
+@pytest.mark.parametrize(("with_filters", "without"), [("filter", "stylize"), ("stylize", "filter")])
+@pytest.mark.parametrize("null_first", [False, True])
+def test_flags_join_the_filters_that_are_there(with_filters: str, without: str, null_first: bool) -> None:
+    base = {with_filters: [{"halftone": {"value": 2}}], without: None}
+    found = parse(document({"sepia": "7"}, dict(reversed(base.items())) if null_first else base))
+    assert found == parse({"filter": [{"halftone": {"value": 2}}, {"sepia": {"value": 7}}]})
+
+
 @pytest.mark.parametrize(
     ("base", "path"),
     [

@@ -55,6 +55,9 @@ def test_what_is_parsed_fits_the_schema(value: dict[str, Any]) -> None:
         ({"watermark": {"id": "a", "gravity": None, "padding": 1}}, False),
         ({"watermark": {"id": None}}, False),
         ({"filter": {"sepia": None}}, False),
+        ({"filter": {"sepia": {"value": 5}}, "stylize": None}, True),
+        ({"filter": None, "stylize": None}, True),
+        ({"filter": {}, "stylize": {}}, False),
         ({"output": {"format": None, "max_bytes": None}}, True),
     ],
 )

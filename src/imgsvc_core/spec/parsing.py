@@ -40,7 +40,8 @@ def parse(value: object, *, also_known: Iterable[str] = ()) -> Spec:
     for key, part in value.items():
         try:
             if key in _FILTER_KEYS:
-                parts["filter"] = _parse_filters(part, path=key)
+                if part is not None:
+                    parts["filter"] = _parse_filters(part, path=key)
             elif key in OPERATIONS:
                 parts[key] = None if part is None else parse_operation(OPERATIONS[key], part, path=key)
             else:
@@ -49,7 +50,7 @@ def parse(value: object, *, also_known: Iterable[str] = ()) -> Spec:
                 )
         except SpecError as error:
             problems += error.problems
-    if all(key in value for key in _FILTER_KEYS):
+    if all(value.get(key) is not None for key in _FILTER_KEYS):
         problems.append(Problem("stylize", "'stylize' is the old name of 'filter'; give only one of the two"))
     if problems:
         order = {name: position for position, name in enumerate((*attrs.fields_dict(Spec), "stylize"))}
@@ -88,8 +89,6 @@ def unknown_key(title: str, key: str, known: Iterable[str]) -> Problem:
 
 
 def _parse_filters(value: object, *, path: str) -> tuple[Filter, ...]:
-    if value is None:
-        return ()
     if isinstance(value, Mapping):
         filters = _parse_filter_object(value, path)
         return tuple(sorted(filters, key=lambda item: FILTERS.index(type(item))))

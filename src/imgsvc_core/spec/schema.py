@@ -7,6 +7,7 @@ from typing import Any
 from imgsvc_core.spec.declare import Operation, doc, or_null, params
 from imgsvc_core.spec.filters import FILTERS
 from imgsvc_core.spec.request import OPERATIONS
+from imgsvc_core.spec.rules import NotTogether
 
 
 def request_schema() -> dict[str, Any]:
@@ -32,7 +33,7 @@ def request_object() -> dict[str, Any]:
             "filter": filters,
             "stylize": {**filters, "deprecated": True},
         },
-        "not": {"required": ["filter", "stylize"]},
+        **NotTogether(("filter",), ("stylize",)).schema(),
         "additionalProperties": False,
     }
 
