@@ -280,6 +280,14 @@ def test_all_problems_come_at_once_in_the_order_of_the_operations() -> None:
     assert str(caught.value).count("; ") >= 6
 
 
+@pytest.mark.parametrize("more", [{}, {"quality": 200}])
+def test_a_format_that_cannot_heed_is_told_once_whatever_it_was_called(more: dict[str, Any]) -> None:
+    with pytest.raises(SpecError) as caught:
+        parse({"output": {"format": "jpeg", "lossless": True, **more}})
+    told = [problem.message for problem in caught.value.problems if problem.path == "output.lossless"]
+    assert told == ["Output 'lossless' parameter must be left out when 'format' is jpg"]
+
+
 def test_filter_and_its_old_name_exclude_each_other() -> None:
     with pytest.raises(SpecError, match="'stylize' is the old name of 'filter'"):
         parse({"filter": {}, "stylize": {}})

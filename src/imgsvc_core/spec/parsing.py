@@ -151,7 +151,8 @@ def _structure_operation(operation: type[_O]) -> Callable[[Any, Any], _O]:
         try:
             return structure(document, operation)
         except ClassValidationError as error:
-            found = [*_problems(error, operation), *rule_problems(operation, document)]
+            values = {name: _converted(operation, name, item) for name, item in document.items()}
+            found = [*_problems(error, operation), *rule_problems(operation, values)]
             raise SpecError(dict.fromkeys(found)) from None
 
     return hook
@@ -170,6 +171,14 @@ def _unstructure_operation(operation: type[Operation]) -> Callable[[Any], dict[s
 
 def _structure_param(operation: type[Operation], param: Param) -> Callable[[Any, Any], Any]:
     return lambda value, _: param.parse(operation.title, value)
+
+
+def _converted(operation: type[Operation], name: str, value: Any) -> Any:
+    """A parameter's value as an operation has it, where it is one; what is not stays as it came."""
+    try:
+        return params(operation)[name].parse(operation.title, value)
+    except (KeyError, SpecError):
+        return value
 
 
 def _unstructure_param(param: Param) -> Callable[[Any], Any]:
