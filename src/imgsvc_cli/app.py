@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import imgsvc_core as imgsvc
-from imgsvc_cli import admin, batch, outcome, serve
+from imgsvc_cli import admin, batch, outcome, serve, streams
 from imgsvc_cli.completing import Place, offering
 from imgsvc_cli.documents import read_json
 from imgsvc_cli.flags import Flag, document, request_flags, whole
@@ -295,7 +295,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _opened(source: str) -> Any:
-    return sys.stdin.buffer.read() if source == "-" else source
+    return streams.read_input() if source == "-" else source
 
 
 def _destination(name: str) -> Destination:

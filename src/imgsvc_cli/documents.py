@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_cli import streams
+from imgsvc_core.errors import Problem, SourceError, SpecError
 from imgsvc_core.jsontext import check_depth, without_repeats
 
 
 def read_json(option: str, name: str) -> dict[str, Any]:
     """The object in a file, or on standard input for ``-``; `SpecError` where there is none."""
     try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        data = streams.read_input() if name == "-" else Path(name).read_bytes()
         text = data.decode("utf-8-sig")
         found = json.loads(text, object_pairs_hook=without_repeats)
         check_depth(text)
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError, SourceError) as error:
         reason = getattr(error, "strerror", None) or error
         message = f"Option '{option}' must name a JSON file, got '{name}': {reason}"
         raise SpecError([Problem("", message)]) from error

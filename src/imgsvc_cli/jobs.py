@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 import imgsvc_core as imgsvc
+from imgsvc_cli import streams
 from imgsvc_cli.outcome import size
 from imgsvc_core.codecs.table import Format
 from imgsvc_core.errors import TargetError
@@ -152,12 +152,12 @@ def _possible(job: Job, request: imgsvc.Spec) -> Collection[Format]:
 
 def run_job(job: Job, request: imgsvc.Spec) -> Done:
     """Do the job. An existing file is replaced only where it was named, or with ``--force``."""
-    source: Any = sys.stdin.buffer.read() if job.source == _PIPE else job.source
+    target: Any = streams.output() if job.piped else job.target
+    source: Any = streams.read_input() if job.source == _PIPE else job.source
     if job.store is not None:
         result = imgsvc.process(source, request, watermarks=_watermark)
         return Done(result, job.store.write(result, job.stem))
-    if job.target is not None:
-        target: Any = sys.stdout.buffer if job.piped else job.target
+    if target is not None:
         return Done(imgsvc.process(source, request, target, watermarks=_watermark))
     formats = candidates(request.output or Output(), imgsvc.inspect(source))
     if len(formats) == 1:

@@ -57,7 +57,11 @@ def error_dict(error: ImgsvcError) -> dict[str, Any]:
 
 def echo_json(value: Any) -> None:
     """Print a JSON document, readable on a terminal."""
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2 if _read_by_people() else None))
+
+
+def _read_by_people() -> bool:
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def echo_error(error: ImgsvcError, *, subject: str = "") -> None:

@@ -1,0 +1,69 @@
+"""Standard input and output that a shell has closed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.photos import as_vips, coffee
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    as_vips(coffee()).jpegsave(str(tmp_path / "photo.jpg"))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "closed", "code", "told"),
+    [
+        (["process", "-", "-o", "e.png"], "<&-", 3, "Standard input is closed"),
+        (["inspect", "-"], "<&-", 3, "Standard input is closed"),
+        (["process", "photo.jpg", "-o", "e.png", "--spec", "-"], "<&-", 2, "Standard input is closed"),
+        (["process", "photo.jpg", "-o", "-"], ">&-", 5, "Standard output is closed"),
+        (["process", "-", "-o", "-"], "<photo.jpg >&-", 5, "Standard output is closed"),
+    ],
+)
+def test_what_is_closed_cannot_be_used(
+    arguments: list[str], closed: str, code: int, told: str, folder: Path
+) -> None:
+    done = _run(*arguments, redirected=closed, folder=folder)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.count("\n") == 1
+    assert told in done.stderr
+    assert [path.name for path in folder.iterdir()] == ["photo.jpg"]
+
+
+def test_a_closed_input_is_an_error_of_the_source_in_json(folder: Path) -> None:
+    done = _run("process", "-", "-o", "e.png", "--json", redirected="<&-", folder=folder)
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["source"], found["error"]) == (3, "-", "source_error")
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["process", "photo.jpg", "-o", "made.png"], 0),
+        (["inspect", "photo.jpg"], 0),
+        (["inspect", "none"], 3),
+    ],
+)
+def test_words_that_nobody_can_read_are_no_failure(
+    arguments: list[str], code: int, as_json: bool, folder: Path
+) -> None:
+    done = _run(*arguments, *(["--json"] if as_json else []), redirected=">&-", folder=folder)
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+    assert (folder / "made.png").exists() == (arguments[0] == "process")
+
+
+def _run(*arguments: str, redirected: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sh", "-c", f'exec "$@" {redirected}', "sh", sys.executable, "-m", "imgsvc_cli", *arguments],
+        cwd=folder, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
