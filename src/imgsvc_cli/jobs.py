@@ -124,8 +124,7 @@ def _check_names(jobs: list[Job], request: imgsvc.Spec) -> None:
     """Refuse two results of one name. Only where names are alike but for their suffixes are sources read."""
     alike: dict[str, list[Job]] = {}
     for job in jobs:
-        place = job.place("")
-        alike.setdefault(place if is_url(place) else os.path.abspath(place), []).append(job)
+        alike.setdefault(_whole(job.place("")), []).append(job)
     for several in alike.values():
         taken: dict[str, str] = {}
         for job in several if len(several) > 1 else ():
@@ -139,6 +138,14 @@ def _check_names(jobs: list[Job], request: imgsvc.Spec) -> None:
                         f"'{job.place(suffix)}'{where}; rename one of them, or process them one by one."
                     )
             taken |= dict.fromkeys(suffixes, job.source)
+
+
+def _whole(place: str) -> str:
+    """A place by the one name that its folder has, whatever links lead to it."""
+    if is_url(place):
+        return place
+    folder, name = os.path.split(place)
+    return os.path.join(os.path.realpath(folder), name)
 
 
 def _possible(job: Job, request: imgsvc.Spec) -> Collection[Format]:
