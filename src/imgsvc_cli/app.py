@@ -136,8 +136,7 @@ def process(
                 tell(error)
                 continue
             if as_json:
-                facts = {"success": True, "target": job.target, **done.to_dict()}
-                click.echo(json.dumps(facts), err=job.piped)
+                click.echo(json.dumps({"success": True, **done.to_dict()}), err=job.piped)
             else:
                 click.echo(job.summary(done), err=job.piped)
     return worst

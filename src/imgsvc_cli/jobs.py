@@ -28,14 +28,16 @@ _PIPE = "-"
 
 @attrs.frozen
 class Done:
-    """A result, and its URL where it went to a store."""
+    """A result, and the path or URL that it was written to, or its URL where it went to a store."""
 
     result: imgsvc.Result
+    target: str | None = None
     url: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The facts as JSON values."""
-        facts = self.result.to_dict()
+        target = None if self.target is None else shown_url(self.target)
+        facts = {"target": target, **self.result.to_dict()}
         if self.url is not None:
             facts["output"]["url"] = self.url
         return facts
@@ -163,18 +165,20 @@ def run_job(job: Job, request: imgsvc.Spec) -> Done:
     source: Any = streams.read_input() if job.source == _PIPE else job.source
     if job.store is not None:
         result = imgsvc.process(source, request, watermarks=_watermark)
-        return Done(result, job.store.write(result, job.stem))
+        return Done(result, url=job.store.write(result, job.stem))
     if target is not None:
-        return Done(imgsvc.process(source, request, target, watermarks=_watermark))
+        return Done(imgsvc.process(source, request, target, watermarks=_watermark), job.target)
     formats = candidates(request.output or Output(), imgsvc.inspect(source))
     if len(formats) == 1:
-        return Done(imgsvc.process(source, request, _free(job, formats[0]), watermarks=_watermark))
+        path = _free(job, formats[0])
+        return Done(imgsvc.process(source, request, path, watermarks=_watermark), path)
     result = imgsvc.process(source, request, watermarks=_watermark)
     assert result.data is not None
     path = _free(job, imgsvc.FORMATS[result.output.format])
     with writing(path) as file:
         file.write(result.data)
-    return Done(attrs.evolve(result, data=None, output=attrs.evolve(result.output, name=name_of(path))))
+    output = attrs.evolve(result.output, name=name_of(path))
+    return Done(attrs.evolve(result, data=None, output=output), path)
 
 
 def _free(job: Job, format: Format) -> str:

@@ -1,7 +1,8 @@
-"""The names of results."""
+"""The names of results: which would be one, and which are told."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,40 @@ def test_two_folders_are_two_though_a_link_lies_in_the_way(folder: Path) -> None
         "b/photo-out.jpg",
         "photo-out.jpg",
     ]
+
+
+@pytest.mark.parametrize("format", ["webp", "auto"])
+@pytest.mark.parametrize("target", [[], ["-o", "made/"], ["-o", "made/named.webp"]])
+def test_json_names_the_file_that_was_written(target: list[str], format: str, folder: Path) -> None:
+    (folder / "made").mkdir()
+    before = set(folder.rglob("*.*"))
+    done = _run("a/photo.jpg", *target, "--format", format, "--json", folder=folder)
+    told = json.loads(done.stdout)
+    (made,) = set(folder.rglob("*.*")) - before
+    assert folder / told["target"] == made
+    assert made.name == told["output"]["name"]
+
+
+def test_json_names_the_url_that_was_written(folder: Path) -> None:
+    url = (folder / "made").as_uri()
+    (folder / "made").mkdir()
+    done = _run("a/photo.jpg", "-o", f"{url}/", "--json", folder=folder)
+    assert json.loads(done.stdout)["target"] == f"{url}/photo.jpg"
+    assert (folder / "made" / "photo.jpg").exists()
+
+
+@pytest.mark.parametrize(("named", "told"), [("", "photo.jpg"), ("a.png", "a.png")])
+def test_json_names_no_secrets_of_urls(named: str, told: str, folder: Path) -> None:
+    done = _run("a/photo.jpg", "-o", f"memory://user:secret@box/{named}", "--json", folder=folder)
+    assert json.loads(done.stdout)["target"] == f"memory://box/{told}"
+
+
+def test_json_beside_a_piped_result_names_no_file(folder: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "imgsvc_cli", "process", "a/photo.jpg", "-o", "-", "--json"],
+        cwd=folder, capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert json.loads(done.stderr)["target"] == "-"
 
 
 def _run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
