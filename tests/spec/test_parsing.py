@@ -382,3 +382,11 @@ def test_the_digest_is_stable() -> None:
     spec = parse({"resize": {"width": 800}, "output": {"format": "jpeg"}})
     assert spec.canonical() == '{"output":{"format":"jpg"},"resize":{"width":800}}'
     assert spec.digest == "e695bcb4471f9813bb39eef661fee751c4c449b5b4ea773264e08396bfbffbe6"
+
+
+@pytest.mark.parametrize(("right", "wrong"), [(1, True), (2, 2.5), (2, "2")])
+def test_requests_that_look_alike_are_not_taken_for_each_other(right: object, wrong: object) -> None:
+    for _ in range(2):
+        assert parse({"resize": {"width": right}}).resize == Resize(width=right)
+        with pytest.raises(SpecError):
+            parse({"resize": {"width": wrong}})

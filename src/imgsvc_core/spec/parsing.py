@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import functools
+import marshal
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import attrs
 from cattrs import BaseValidationError, ClassValidationError, Converter, ForbiddenExtraKeysError
@@ -18,6 +20,8 @@ from imgsvc_core.spec.request import OPERATIONS, Spec
 _O = TypeVar("_O", bound=Operation)
 _FILTERS = {item.key: item for item in FILTERS}
 _FILTER_KEYS = ("filter", "stylize")
+_WITHOUT_REFERENCES = 2  # a version in which equal values are equal bytes
+_SHORT = 4096
 
 _converter = Converter(detailed_validation=True, forbid_extra_keys=True)
 
@@ -33,6 +37,20 @@ def parse(value: object, *, also_known: Iterable[str] = ()) -> Spec:
     """
     if isinstance(value, Spec):
         return value
+    try:
+        plain = marshal.dumps(cast("Any", value), _WITHOUT_REFERENCES)
+    except ValueError:  # not only JSON values
+        plain = b""
+    return _parse_again(plain, tuple(also_known)) if 0 < len(plain) <= _SHORT else _parse(value, also_known)
+
+
+@functools.lru_cache(maxsize=256)
+def _parse_again(plain: bytes, also_known: tuple[str, ...]) -> Spec:
+    """The same request often comes again and again."""
+    return _parse(marshal.loads(plain), also_known)
+
+
+def _parse(value: object, also_known: Iterable[str]) -> Spec:
     if not isinstance(value, Mapping):
         raise SpecError([Problem("", f"The request must be a JSON object, got {shown(value)}")])
     problems: list[Problem] = []
