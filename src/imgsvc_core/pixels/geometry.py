@@ -95,10 +95,12 @@ def extend(
 
 
 def _resample(image: pyvips.Image, across: float, down: float, kernel: _Kernel) -> pyvips.Image:
+    if across >= 1 and down >= 1:
+        return image if across == down == 1 else image.reduce(across, down, kernel=kernel, gap=_GAP)
     width, height = math.floor(image.width / across + 0.5), math.floor(image.height / down + 0.5)
     if across > 1 or down > 1:
         image = image.reduce(max(1.0, across), max(1.0, down), kernel=kernel, gap=_GAP)
-    return image if across >= 1 and down >= 1 else _enlarge(image, width, height)
+    return _enlarge(image, width, height)
 
 
 def _enlarge(image: pyvips.Image, width: int, height: int) -> pyvips.Image:
