@@ -34,9 +34,8 @@ def _guard() -> None:
     import pyvips
 
     pyvips.cache_set_max(0)
-    if (
-        pyvips.API_mode
-    ):  # its own fails for what is no UTF-8, such as names of profiles, and prints a traceback
+    if pyvips.API_mode:
+        # Its own prints a traceback for what is no UTF-8, such as names of profiles.
         pyvips.ffi.def_extern(name="_log_handler_callback")(lambda *_: None)
     pyvips.operation_block_set("VipsForeignLoad", True)
     for loader in _TRUSTED_LOADERS:
