@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -156,30 +157,41 @@ async def waiting(
 
 
 async def listing_ms(client: aiohttp.ClientSession, there: Endpoint, database: Path, count: int) -> float:
-    """The slowest median of several queries over so many records."""
+    """The slowest median of several queries over so many records, once the service has counted them."""
     id_ = await ask(client, there.url)
     await there.wait_for(id_)
     while (await _record(client, id_))["status"] != "delivered":
         await asyncio.sleep(0.05)
     await asyncio.to_thread(_copy_records, database, id_, count, _MIXED)
+    while await asyncio.to_thread(_uncounted, database):
+        await asyncio.sleep(0.5)
     medians = []
-    queries: list[dict[str, str]] = [
-        {"limit": "100"},
-        {"offset": "10000"},
+    some = "failed,delivered,scheduled"
+    queries: list[dict[str, object]] = [
+        {"limit": 100},
         {"status": "failed,scheduled"},
-        {"status": "failed,delivered"},
+        {"status": some},
         {"start": "2030-01-01T00:00:00Z"},
+        *({"offset": int(part * count)} for part in (0.005, 0.01, 0.1, 0.5, 0.9999, 2)),
+        *({"status": some, "offset": int(part * count)} for part in (0.005, 0.01, 0.1, 0.5, 0.9999, 2)),
+        {"status": some, "offset": count // 2, "end": datetime.now(UTC).isoformat(), "limit": 100},
     ]
     for query in queries:
         taken = []
         for _ in range(15):
             started = time.perf_counter()
-            async with client.get("/1.0/webhooks", params=query) as reply:
+            async with client.get("/1.0/webhooks", params={k: str(v) for k, v in query.items()}) as reply:
                 await reply.read()
                 assert reply.status == 200
             taken.append(1000 * (time.perf_counter() - started))
         medians.append(statistics.median(taken))
+        print(f"{medians[-1]:6.1f} ms  {query}")
     return max(medians)
+
+
+def _uncounted(database: Path) -> bool:
+    with contextlib.closing(sqlite3.connect(database, timeout=60)) as db:
+        return db.execute("SELECT 1 FROM webhook_changes").fetchone() is not None
 
 
 async def _record(client: aiohttp.ClientSession, id_: str) -> dict[str, Any]:

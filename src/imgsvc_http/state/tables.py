@@ -12,6 +12,7 @@ from sqlalchemy import (
     Dialect,
     ForeignKey,
     Index,
+    Integer,
     LargeBinary,
     MetaData,
     String,
@@ -183,3 +184,27 @@ class WebhookRow(Base):
     attempt: Mapped[int] = mapped_column(server_default="1")  # the one that is due, or under way
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
+
+
+class WebhookChangeRow(Base):
+    """One request more or less that an account has with a status; triggers of ``webhooks`` write it."""
+
+    __tablename__ = "webhook_changes"
+
+    number: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
+    account_id: Mapped[str] = mapped_column(Id)
+    status: Mapped[str] = mapped_column(String(16))
+    created_at: Mapped[datetime]  # of the request
+    difference: Mapped[int]
+
+
+class WebhookCountRow(Base):
+    """How many requests with a status an account has from a stretch of time: the sum of former changes."""
+
+    __tablename__ = "webhook_counts"
+
+    account_id: Mapped[str] = mapped_column(Id, primary_key=True)
+    seconds: Mapped[int] = mapped_column(primary_key=True)  # how long the stretch is
+    begins: Mapped[int] = mapped_column(primary_key=True)  # seconds since 1970
+    status: Mapped[str] = mapped_column(String(16), primary_key=True)
+    requests: Mapped[int]

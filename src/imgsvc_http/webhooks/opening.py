@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator
 
 from imgsvc_http.fetching.addresses import Guard
 from imgsvc_http.services import Services, now
+from imgsvc_http.state.database import Database
+from imgsvc_http.webhooks import counts
 from imgsvc_http.webhooks.delivery import Deliverer
 from imgsvc_http.webhooks.engine import Engine, node_name
 from imgsvc_http.webhooks.runner import DELIVER, PROCESS, Webhooks
@@ -19,6 +21,7 @@ _log = logging.getLogger(__name__)
 
 _AT_ONCE = 500  # of each kind of job on a node: most of them wait for an endpoint
 _FORGET_SECONDS = 600
+_ADD_UP_SECONDS = 5
 _SINGLE_NODE = "imgsvc"
 
 
@@ -42,7 +45,7 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
     jobs = {PROCESS: (webhooks.process, _AT_ONCE), DELIVER: (webhooks.deliver, _AT_ONCE)}
     engine = Engine(settings.database_url, node, jobs, webhooks.give_up)
     watching: list[asyncio.Task[None]] = []
-    forgetting: list[asyncio.Task[None]] = []
+    chores: list[asyncio.Task[None]] = []
     try:
         if several:
             held, working = asyncio.Event(), asyncio.Event()
@@ -54,19 +57,19 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
             working.set()
         else:
             watching.append(asyncio.create_task(keep_watch(engine)))
-        forgetting.append(asyncio.create_task(_forget(webhooks)))
+        chores += [asyncio.create_task(_forget(webhooks)), asyncio.create_task(_add_up(services.db))]
         yield webhooks
     finally:
-        await _end(forgetting)
+        await _end(chores)
         await engine.stop(settings.server.shutdown_seconds)
         await _end(watching)  # only now may others take over what this node had
         await deliverer.close()
 
 
-async def _end(chores: list[asyncio.Task[None]]) -> None:
-    for chore in chores:
-        chore.cancel()
-    await asyncio.gather(*chores, return_exceptions=True)
+async def _end(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _forget(webhooks: Webhooks) -> None:
@@ -77,3 +80,13 @@ async def _forget(webhooks: Webhooks) -> None:
         except Exception:
             _log.exception("Old webhooks and uploads are not deleted; that is tried again later.")
         await asyncio.sleep(_FORGET_SECONDS)
+
+
+async def _add_up(db: Database) -> None:
+    while True:
+        try:
+            while await counts.add_up(db) == counts.ADDED_AT_ONCE:
+                pass
+        except Exception as error:
+            _log.warning("Webhooks are not counted, that is tried again later: %s", error)
+        await asyncio.sleep(_ADD_UP_SECONDS)

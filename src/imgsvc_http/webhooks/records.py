@@ -21,12 +21,16 @@ from imgsvc_http.state import accounts
 from imgsvc_http.state.database import Database, whole
 from imgsvc_http.state.tables import UNSETTLED, WebhookRow
 from imgsvc_http.state.vault import Vault
+from imgsvc_http.webhooks import counts
 
 FINAL = ("delivered", "failed")
 """Statuses without work left to do."""
 
 STATUSES = (*UNSETTLED, *FINAL)
 """In the order of a request's life."""
+
+LONG_WAY = 5000
+"""Up to so many requests are skipped faster one by one than by counts."""
 
 Enqueue = Callable[[Connection], None]
 """Puts the work that is due into the engine, in the same transaction."""
@@ -190,12 +194,15 @@ async def list_some(
 ) -> Sequence[Record]:
     """Requests of an account, newest first; of some statuses, accepted from ``start`` up to ``end``.
 
-    What is skipped is counted in an index, by one run for each status; only rows that are shown are read.
+    A long way is skipped by counts. The rest is walked in an index, by one run for each status; only rows
+    that are shown are read.
     """
     found = select(_TABLE.c.id, _TABLE.c.created_at).where(_TABLE.c.account_id == account_id)
     if start is not None:
         found = found.where(_TABLE.c.created_at >= start)
-    if end is not None:
+    if offset > LONG_WAY and (place := await counts.place(db, account_id, statuses or STATUSES, end, offset)):
+        found, offset = found.where(_TABLE.c.created_at < place.before), place.offset
+    elif end is not None:
         found = found.where(_TABLE.c.created_at <= end)
     runs = [found.where(_TABLE.c.status == status) for status in sorted(set(statuses))] or [found]
     if len(runs) > 1:
