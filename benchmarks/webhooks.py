@@ -12,13 +12,12 @@ import asyncio
 import contextlib
 import io
 import json
-import sqlite3
 import statistics
 import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,10 +26,12 @@ import aiohttp
 import attrs
 from aiohttp import web
 from PIL import Image
+from sqlalchemy import Connection, Engine, NullPool, create_engine, text
 from tests.http.running import Service, running
 from tests.support import servers
 
 from benchmarks.harness import Bound, verdict
+from imgsvc_http.state.tables import WebhookRow
 from imgsvc_http.state.vault import new_master_key
 
 _WEEK_SECONDS = 604_800
@@ -139,7 +140,7 @@ async def milliseconds_to_post(
 
 
 async def waiting(
-    client: aiohttp.ClientSession, there: Endpoint, service: Service, database: Path, count: int
+    client: aiohttp.ClientSession, there: Endpoint, service: Service, database: Engine, count: int
 ) -> tuple[float, float]:
     """Megabytes that webhooks cost which wait for a week, and seconds until a fresh one arrives meanwhile."""
     id_ = await ask(client, there.url, delay=_WEEK_SECONDS)
@@ -156,7 +157,7 @@ async def waiting(
     return _resident(service.process.pid) - before, max(fresh)
 
 
-async def listing_ms(client: aiohttp.ClientSession, there: Endpoint, database: Path, count: int) -> float:
+async def listing_ms(client: aiohttp.ClientSession, there: Endpoint, database: Engine, count: int) -> float:
     """The slowest median of several queries over so many records, once the service has counted them."""
     id_ = await ask(client, there.url)
     await there.wait_for(id_)
@@ -189,9 +190,9 @@ async def listing_ms(client: aiohttp.ClientSession, there: Endpoint, database: P
     return max(medians)
 
 
-def _uncounted(database: Path) -> bool:
-    with contextlib.closing(sqlite3.connect(database, timeout=60)) as db:
-        return db.execute("SELECT 1 FROM webhook_changes").fetchone() is not None
+def _uncounted(engine: Engine) -> bool:
+    with engine.connect() as db:
+        return db.execute(text("SELECT 1 FROM webhook_changes LIMIT 1")).first() is not None
 
 
 async def _record(client: aiohttp.ClientSession, id_: str) -> dict[str, Any]:
@@ -200,43 +201,50 @@ async def _record(client: aiohttp.ClientSession, id_: str) -> dict[str, Any]:
         return found
 
 
-def _copy_records(database: Path, id_: str, count: int, status: str = "status") -> None:
+def _copy_records(engine: Engine, id_: str, count: int, status: str = "status") -> None:
     """Copies of a record with other ids and a status of SQL, each accepted a second before the last."""
-    with contextlib.closing(sqlite3.connect(database, timeout=60)) as db, db:
-        names = [row[1] for row in db.execute("PRAGMA table_info(webhooks)")]
-        values = ", ".join(
-            f"'{id_[:8]}-' || n" if name == "id"
-            else "strftime('%Y-%m-%d %H:%M:%f', created_at, '-' || (n % 5000000) || ' seconds')"
-            if name == "created_at"
-            else status if name == "status"
-            else name
-            for name in names
-        )  # fmt: skip
-        db.execute(
-            _COPY.format(table="webhooks", names=", ".join(names), values=values, key="id"), (count, id_)
-        )
+    special = {"id": _copied_id(id_), "status": status, "created_at": _EARLIER[engine.dialect.name]}
+    names = [column.name for column in WebhookRow.__table__.columns]
+    with engine.begin() as db:
+        _copy(db, "webhooks", "id", id_, count, {name: special.get(name, name) for name in names})
+    if engine.dialect.name == "postgresql":  # as the server does by itself, some time after rows have come
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as db:
+            db.execute(text("VACUUM ANALYZE webhooks"))
 
 
-def _copy_waiting(database: Path, id_: str, count: int) -> None:
-    """Copies of a waiting record, and of the engine's row for it."""
-    _copy_records(database, id_, count)
-    with contextlib.closing(sqlite3.connect(database, timeout=60)) as db, db:
-        ((table,),) = db.execute("SELECT name FROM sqlite_master WHERE name LIKE '%workflow_status'")
-        names = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
-        values = ", ".join(
-            f"replace(workflow_uuid, '{id_}', '{id_[:8]}-' || n)" if name == "workflow_uuid" else name
-            for name in names
-        )
-        statement = _COPY.format(table=table, names=", ".join(names), values=values, key="workflow_uuid")
-        db.execute(statement, (count, f"{id_}:webhook-deliver:1"))
-        assert db.execute("SELECT changes()").fetchone() == (count,)
+def _copy_waiting(engine: Engine, id_: str, count: int) -> None:
+    """Copies of a waiting record, and of the engine's row for it, on SQLite."""
+    _copy_records(engine, id_, count)
+    with engine.begin() as db:
+        table = db.execute(
+            text("SELECT name FROM sqlite_master WHERE name LIKE '%workflow_status'")
+        ).scalar_one()
+        names = [row[1] for row in db.execute(text(f"PRAGMA table_info({table})"))]
+        copied = {"workflow_uuid": f"replace(workflow_uuid, '{id_}', {_copied_id(id_)})"}
+        values = {name: copied.get(name, name) for name in names}
+        _copy(db, table, "workflow_uuid", f"{id_}:webhook-deliver:1", count, values)
+        assert db.execute(text("SELECT changes()")).scalar_one() == count
+
+
+def _copied_id(id_: str) -> str:
+    return f"'{id_[:8]}-' || n"
+
+
+def _copy(db: Connection, table: str, key: str, value: str, count: int, columns: Mapping[str, str]) -> None:
+    """Copy a row many times, with SQL for each column in which ``n`` counts the copies."""
+    statement = (
+        "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < :count) "
+        f"INSERT INTO {table} ({', '.join(columns)}) SELECT {', '.join(columns.values())} "
+        f"FROM {table}, numbers WHERE {key} = :value"
+    )
+    db.execute(text(statement), {"count": count, "value": value})
 
 
 _MIXED = "CASE n % 20 WHEN 0 THEN 'failed' WHEN 1 THEN 'scheduled' ELSE 'delivered' END"
-_COPY = (
-    "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?) "
-    "INSERT INTO {table} ({names}) SELECT {values} FROM {table}, numbers WHERE {key} = ?"
-)
+_EARLIER = {
+    "sqlite": "strftime('%Y-%m-%d %H:%M:%f', created_at, '-' || (n % 5000000) || ' seconds')",
+    "postgresql": "created_at - (n % 5000000) * interval '1 second'",
+}
 
 
 def _resident(pid: int) -> float:
@@ -251,7 +259,9 @@ def _picture() -> bytes:
     return data.getvalue()
 
 
-async def measure(name: str, nodes: Sequence[Service], options: argparse.Namespace) -> list[Bound]:
+async def measure(
+    name: str, nodes: Sequence[Service], engine: Engine, options: argparse.Namespace
+) -> list[Bound]:
     """All bounds of a service on one kind of database."""
     service = nodes[0]
     async with contextlib.AsyncExitStack() as stack:
@@ -267,19 +277,18 @@ async def measure(name: str, nodes: Sequence[Service], options: argparse.Namespa
             Bound(f"{name}: from processing to the notification", delay, 100, unit=" ms"),
         ]
         if name == "sqlite":
-            database = next(service.state.glob("*.db"))
-            memory, fresh = await waiting(client, there, service, database, options.waiting)
-            listing = await listing_ms(client, there, database, options.records)
+            memory, fresh = await waiting(client, there, service, engine, options.waiting)
             bounds += [
                 Bound(f"memory of {options.waiting:,} that wait", memory, 150, unit=" MB"),
                 Bound("a fresh one meanwhile", fresh, 1, unit=" s"),
-                Bound(f"listing of {options.records:,} records", listing, 20, unit=" ms"),
             ]
+        listing = await listing_ms(client, there, engine, options.records)
+        bounds.append(Bound(f"{name}: listing of {options.records:,} records", listing, 20, unit=" ms"))
     return bounds
 
 
 @contextlib.contextmanager
-def served(name: str, folder: Path) -> Iterator[list[Service]]:
+def served(name: str, folder: Path) -> Iterator[tuple[list[Service], Engine]]:
     """A service on one kind of database: a node alone on SQLite, one for each of two cores on PostgreSQL."""
     settings: dict[str, object] = {
         "fetch.private_allowed": "127.0.0.1",
@@ -290,15 +299,17 @@ def served(name: str, folder: Path) -> Iterator[list[Service]]:
     }
     with contextlib.ExitStack() as stack:
         if name == "sqlite":
-            yield [stack.enter_context(running(folder / name, settings))]
+            node = stack.enter_context(running(folder / name, settings))
+            yield [node], create_engine(f"sqlite:///{next(node.state.glob('*.db'))}", poolclass=NullPool)
             return
-        settings["database.url"] = stack.enter_context(servers.postgresql(fsync=True))
+        url = settings["database.url"] = stack.enter_context(servers.postgresql(fsync=True))
         settings["temporary.url"] = (folder / "temporary").as_uri()
         settings["security.master_keys"] = new_master_key()
         nodes = [
             stack.enter_context(running(folder / f"{name}{number}", settings)) for number in range(_NODES)
         ]
-        yield [attrs.evolve(node, key=nodes[0].key) for node in nodes]
+        engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"), poolclass=NullPool)
+        yield [attrs.evolve(node, key=nodes[0].key) for node in nodes], engine
 
 
 def main() -> int:
@@ -310,8 +321,8 @@ def main() -> int:
     options = parser.parse_args()
     bounds: list[Bound] = []
     for name in options.database or _LEAST:
-        with tempfile.TemporaryDirectory() as folder, served(name, Path(folder)) as nodes:
-            bounds += asyncio.run(measure(name, nodes, options))
+        with tempfile.TemporaryDirectory() as folder, served(name, Path(folder)) as (nodes, engine):
+            bounds += asyncio.run(measure(name, nodes, engine, options))
     return verdict(bounds)
 
 

@@ -48,13 +48,18 @@ def row_of(account: Account, row: Row) -> dict[str, object]:
 
 
 def some_rows(count: int, chance: random.Random) -> list[Row]:
-    """Requests of three hours, many of them in one minute, and some at the very moment of a new one."""
+    """Requests of some days, many in one minute or one hour, and some at the very beginning of a stretch."""
     rows = []
     for number in range(count):
         seconds = chance.choice(
-            [chance.uniform(0, 10_800), chance.uniform(3660, 3720), chance.randrange(0, 181) * 60]
+            [
+                chance.uniform(0, 300_000),
+                chance.uniform(93_600, 97_200),
+                chance.uniform(93_660, 93_720),
+                chance.randrange(4) * 86_400 + chance.randrange(3) * 3600 + chance.randrange(3) * 60,
+            ]
         )
-        moment = NOW.replace(minute=0) + timedelta(milliseconds=int(1000 * seconds))
+        moment = NOW.replace(hour=0, minute=0) + timedelta(milliseconds=int(1000 * seconds))
         rows.append(Row(f"{chance.randrange(10**6):06}-{number}", chance.choice(STATUSES), moment))
     return rows
 
@@ -105,7 +110,7 @@ async def counted(db: Database) -> dict[tuple[int, int, str], int]:
 def truly(rows: Sequence[Row]) -> dict[tuple[int, int, str], int]:
     sums: Counter[tuple[int, int, str]] = Counter()
     for row in rows:
-        for seconds in (60, 3600):
+        for seconds in (60, 3600, 86_400):
             sums[seconds, int(row.created_at.timestamp()) // seconds * seconds, row.status] += 1
     return dict(sums)
 

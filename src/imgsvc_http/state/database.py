@@ -43,6 +43,8 @@ _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _MIGRATION_LOCK = 0x696D67737663  # "imgsvc": any number that no other program locks
 _BLOCK_LOCK = _MIGRATION_LOCK + 1
+_TURN_LOCK = _MIGRATION_LOCK + 2
+_LOCK = text("SELECT pg_advisory_xact_lock(:lock)")
 _BUSY_MS = 20_000
 _CONNECT_SECONDS = 10
 _CLOSING_SECONDS = 5
@@ -115,9 +117,14 @@ class Database:
             yield session
 
     @asynccontextmanager
-    async def connection(self) -> AsyncIterator[AsyncConnection]:
-        """Like `transaction`, for statements that need no mapping to objects."""
+    async def connection(self, *, in_turn: bool = False) -> AsyncIterator[AsyncConnection]:
+        """Like `transaction`, for statements that need no mapping to objects.
+
+        Those in turn are never under way at once, on whichever nodes.
+        """
         async with self._writing, self.engine.begin() as connection:
+            if in_turn and self.is_shared:
+                await connection.execute(_LOCK, {"lock": _TURN_LOCK})
             yield connection
 
     async def write(self, statement: Executable, parameters: Mapping[str, Any]) -> Row[Any] | None:
@@ -138,7 +145,7 @@ class Database:
             yield
             return
         async with self.engine.connect() as connection:
-            await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _BLOCK_LOCK})
+            await connection.execute(_LOCK, {"lock": _BLOCK_LOCK})
             yield
 
     @property
@@ -257,9 +264,7 @@ async def migrate(url: str) -> None:
             if engine.dialect.name == "sqlite":
                 await connection.exec_driver_sql("BEGIN IMMEDIATE")
             else:
-                await connection.execute(
-                    text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK}
-                )
+                await connection.execute(_LOCK, {"lock": _MIGRATION_LOCK})
             await connection.run_sync(_upgrade)
             await connection.commit()
     finally:

@@ -1,4 +1,4 @@
-"""How many requests an account has by hour, minute and status, so that a list can begin deep without a walk.
+"""How many requests an account has by status and day, hour and minute: a list can begin deep without a walk.
 
 Triggers of the database note each change in a row of its own, as concurrent transactions would wait for each
 other at a common count. The rows are added up now and then, and before somebody relies on the counts.
@@ -14,6 +14,7 @@ from typing import cast
 
 import attrs
 from sqlalchemy import Executable, Table, bindparam, delete, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from imgsvc_http.state.database import Database, whole
 from imgsvc_http.state.tables import WebhookChangeRow, WebhookCountRow, WebhookRow
@@ -21,18 +22,20 @@ from imgsvc_http.state.tables import WebhookChangeRow, WebhookCountRow, WebhookR
 ADDED_AT_ONCE = 5000
 """Changes that are added up in a transaction."""
 
-_MINUTE, _HOUR = 60, 3600
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+_FINER = {_DAY: _HOUR, _HOUR: _MINUTE}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_EARLIEST, _LATEST = -(10**10) // _HOUR * _HOUR, 10**11 // _HOUR * _HOUR  # of the years 1653 and 5138
+_EARLIEST, _LATEST = -(10**10) // _DAY * _DAY, 10**11 // _DAY * _DAY  # of the years 1653 and 5138
 
 _CHANGES = cast(Table, WebhookChangeRow.__table__)
 _COUNTS = cast(Table, WebhookCountRow.__table__)
 _WEBHOOKS = cast(Table, WebhookRow.__table__)
 _KEY = tuple(column.name for column in _COUNTS.primary_key)
-_OLDEST = select(_CHANGES.c.number).order_by(_CHANGES.c.number).limit(ADDED_AT_ONCE)
+_NEXT = select(_CHANGES.c.number).limit(1)
+_OLDEST = select(_CHANGES.c.number).order_by(_CHANGES.c.number).limit(ADDED_AT_ONCE).subquery()
 _TAKE = (
     delete(_CHANGES)
-    .where(_CHANGES.c.number.in_(_OLDEST.scalar_subquery()))
+    .where(_CHANGES.c.number <= select(func.max(_OLDEST.c.number)).scalar_subquery())
     .returning(*(_CHANGES.c[name] for name in ("account_id", "status", "created_at", "difference")))
 )
 _DROP_EMPTY = delete(_COUNTS).where(
@@ -49,23 +52,20 @@ class Place:
 
 
 @whole
-async def add_up(db: Database) -> int:
-    """Add the oldest changes to the counts; how many there were, at most `ADDED_AT_ONCE`."""
-    async with db.connection() as connection:
+async def add_up(db: Database) -> bool:
+    """Add the oldest changes to the counts; whether there are none left."""
+    async with db.connection(in_turn=True) as connection:
         changes = (await connection.execute(_TAKE)).all()
         sums: Counter[tuple[str, int, int, str]] = Counter()
         for account_id, status, created_at, difference in changes:
-            for seconds in (_HOUR, _MINUTE):
+            for seconds in (_MINUTE, _HOUR, _DAY):
                 sums[account_id, seconds, _floor(created_at, seconds), status] += difference
-        # In one order everywhere, so that two nodes cannot wait for each other.
-        added = [
-            (dict(zip(_KEY, key, strict=True)), number) for key, number in sorted(sums.items()) if number
-        ]
+        added = [(dict(zip(_KEY, key, strict=True)), number) for key, number in sums.items() if number]
         if added:
             await connection.execute(_adding(db), [key | {"requests": number} for key, number in added])
         if emptied := [{f"of_{name}": key[name] for name in key} for key, number in added if number < 0]:
             await connection.execute(_DROP_EMPTY, emptied)
-        return len(changes)
+        return len(changes) < ADDED_AT_ONCE
 
 
 def _adding(db: Database) -> Executable:
@@ -82,25 +82,31 @@ async def place(
     Nothing where the list has to be walked: too many changes are still to be added up, or the place is
     within the minute in which the list begins.
     """
-    if await add_up(db) == ADDED_AT_ONCE:
+    async with db.reading() as connection:
+        up_to_date = (await connection.execute(_NEXT)).first() is None
+    if not up_to_date and not await add_up(db):
         return None
-    walk = functools.partial(_walk, db, account_id, statuses)
-    until = _LATEST
-    if end is not None:
-        hour, minute = _floor(end, _HOUR), _floor(end, _MINUTE)
-        offset -= await _count(db, account_id, statuses, _moment(minute), end)
-        if offset < 0:
-            return None
-        until, offset = await walk(_MINUTE, hour, minute, offset)
-        if until > hour:
-            return Place(_moment(until), offset)
-    until, offset = await walk(_HOUR, _EARLIEST, until, offset)
-    until, offset = await walk(_MINUTE, until - _HOUR, until, offset)
-    return Place(_moment(until), offset)
+    async with db.reading() as connection:
+        walk = functools.partial(_walk, connection, account_id, statuses)
+        stretches = [(_DAY, _EARLIEST, _LATEST)]
+        if end is not None:
+            minute, hour, day = (_floor(end, seconds) for seconds in (_MINUTE, _HOUR, _DAY))
+            stretches = [(_MINUTE, hour, minute), (_HOUR, day, hour), (_DAY, _EARLIEST, day)]
+            offset -= await _count(connection, account_id, statuses, _moment(minute), end)
+            if offset < 0:
+                return None
+        for seconds, since, until in stretches:
+            until, offset = await walk(seconds, since, until, offset)
+            if until > since:
+                break
+        while seconds > _MINUTE:
+            until, offset = await walk(_FINER[seconds], until - seconds, until, offset)
+            seconds = _FINER[seconds]
+        return Place(_moment(until), offset)
 
 
 async def _walk(
-    db: Database,
+    connection: AsyncConnection,
     account_id: str,
     statuses: Collection[str],
     seconds: int,
@@ -117,21 +123,19 @@ async def _walk(
         .group_by(c.begins)
         .order_by(c.begins.desc())
     )
-    async with db.reading() as connection:
-        for begins, requests in await connection.execute(sums):
-            if requests > offset:
-                return begins + seconds, offset
-            offset -= int(requests)
+    for begins, requests in await connection.execute(sums):
+        if requests > offset:
+            return begins + seconds, offset
+        offset -= int(requests)
     return since, offset
 
 
 async def _count(
-    db: Database, account_id: str, statuses: Collection[str], start: datetime, end: datetime
+    connection: AsyncConnection, account_id: str, statuses: Collection[str], start: datetime, end: datetime
 ) -> int:
     c = _WEBHOOKS.c
     wanted = (c.account_id == account_id, c.status.in_(statuses), c.created_at >= start, c.created_at <= end)
-    async with db.reading() as connection:
-        return (await connection.execute(select(func.count()).where(*wanted))).scalar_one()
+    return (await connection.execute(select(func.count()).where(*wanted))).scalar_one()
 
 
 def _floor(moment: datetime, seconds: int) -> int:

@@ -85,7 +85,7 @@ async def _forget(webhooks: Webhooks) -> None:
 async def _add_up(db: Database) -> None:
     while True:
         try:
-            while await counts.add_up(db) == counts.ADDED_AT_ONCE:
+            while not await counts.add_up(db):
                 pass
         except Exception as error:
             _log.warning("Webhooks are not counted, that is tried again later: %s", error)

@@ -29,7 +29,7 @@ FINAL = ("delivered", "failed")
 STATUSES = (*UNSETTLED, *FINAL)
 """In the order of a request's life."""
 
-LONG_WAY = 5000
+LONG_WAY = 2000
 """Up to so many requests are skipped faster one by one than by counts."""
 
 Enqueue = Callable[[Connection], None]
