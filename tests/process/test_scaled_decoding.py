@@ -16,6 +16,7 @@ import imgsvc_core as imgsvc
 from tests.support.photos import astronaut
 
 _STEP = 0.25  # of a pixel of the result
+_MARGIN = 16
 _WIDTH, _HEIGHT = 403, 309
 
 
@@ -39,7 +40,9 @@ def _pixels(data: bytes) -> Image.Image:
 
 def _nearest_shift(source: Image.Image, box: tuple[int, ...], found: Image.Image) -> tuple[float, float]:
     """By how much of its pixels the result is shifted against the part of the source in a box."""
-    left, top, right, bottom = box
+    wider = np.pad(np.asarray(source), ((_MARGIN, _MARGIN), (_MARGIN, _MARGIN), (0, 0)), "edge")
+    source = Image.fromarray(wider)
+    left, top, right, bottom = (side + _MARGIN for side in box)
     across, down = (right - left) / found.width * _STEP, (bottom - top) / found.height * _STEP
     errors: dict[tuple[float, float], float] = {}
     for x, y in itertools.product((-2, -1, 0, 1, 2), repeat=2):
@@ -81,6 +84,31 @@ def test_a_crop_that_falls_on_the_pixels_of_a_decoder_is_decoded_small() -> None
     assert scale(24) == 1 / 8
     assert scale(28) < 1
     assert scale(28) > 1 / 8
+
+
+@pytest.mark.parametrize("orientation", [1, 3, 6])
+@pytest.mark.parametrize(
+    ("width", "height", "target"),
+    [(103, 318, 9), (171, 533, 37), (260, 711, 27), (391, 310, 88), (1215, 1015, 150), (1207, 1007, 148)],
+)
+def test_a_whole_picture_stays_in_its_place(width: int, height: int, target: int, orientation: int) -> None:
+    exif, data = Image.Exif(), io.BytesIO()
+    exif[0x112] = orientation
+    photo = Image.fromarray(astronaut()).resize((width, height), Image.Resampling.LANCZOS)
+    photo.save(data, "JPEG", quality=95, subsampling=0, exif=exif.tobytes())
+    request = {"resize": {"height" if orientation == 6 else "width": target}, "output": {"format": "png"}}
+    source, result = _pixels(data.getvalue()), imgsvc.process(data.getvalue(), request)
+    assert _nearest_shift(source, (0, 0, *source.size), _pixels(result.data or b"")) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("size", "width", "scale"),
+    [((2725, 2225), 720, 1 / 2), ((2727, 2231), 300, 1 / 8), ((6000, 4000), 300, 1 / 8)],
+)
+def test_a_large_picture_is_decoded_small(size: tuple[int, int], width: int, scale: float) -> None:
+    info = imgsvc.ImageInfo(format="jpg", width=size[0], height=size[1], colorspace="srgb", bytes=1)
+    plan = imgsvc.explain(imgsvc.parse({"resize": {"width": width}}), info)
+    assert plan.load.scale == scale
 
 
 @pytest.mark.parametrize("angle", [10, 45, 3])

@@ -35,6 +35,13 @@ def turn(image: pyvips.Image, orientation: int) -> pyvips.Image:
     return image
 
 
+def completed(image: pyvips.Image, width: int, height: int) -> pyvips.Image:
+    """A picture whose last columns and rows a decoder has cut off, with copies of its last in their place."""
+    if image.width >= width and image.height >= height:
+        return image
+    return image.embed(0, 0, max(width, image.width), max(height, image.height), extend="copy")
+
+
 def rotate(
     image: pyvips.Image, angle: float, background: Color | None, area: Area, width: float, height: float
 ) -> pyvips.Image:

@@ -10,7 +10,7 @@ import pyvips
 from imgsvc_core.pixels import geometry
 from imgsvc_core.plan import Plan, turns
 from imgsvc_core.plan.geometry import Area, Size
-from imgsvc_core.plan.loading import scales_at_hand
+from imgsvc_core.plan.loading import pixels_for, scales_at_hand
 from imgsvc_core.spec import Color
 
 
@@ -36,7 +36,10 @@ class ScaledFrame:
         """A frame as the load settings of the plan gave it."""
         info = plan.info
         across, down = scales_at_hand(info, plan.load.scale, image.width, image.height)
-        return cls(image, Area(0, 0, info.width * across, info.height * down), across, down)
+        area = Area(0, 0, info.width * across, info.height * down)
+        if plan.load.scale < 1:
+            image = geometry.completed(image, pixels_for(area.width), pixels_for(area.height))
+        return cls(image, area, across, down)
 
     def holding(self, image: pyvips.Image) -> ScaledFrame:
         """The frame with other colors, or in memory."""

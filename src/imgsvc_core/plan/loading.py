@@ -17,26 +17,31 @@ _DCT_SCALES = (1 / 8, 1 / 4, 1 / 2)
 _LEFT_FOR_RESAMPLER = 2.0
 # What decoders cut off at the end, less than a pixel, is to be a small part of the picture.
 _FEWEST_PIXELS = 8
-# How far a crop may be from where it is asked for, in pixels of the result.
+# How far a crop, or a small picture, may be from where it is asked for, in pixels of the result.
 _MISPLACED = 1 / 16
+# Pixels of a picture that is decoded in a few milliseconds at any scale.
+_SMALL = 1_000_000
 _ROUNDING = 1e-9
 
 
 def load_scale(info: ImageInfo, steps: Sequence[Step], sizes: Sequence[Size], *, all_frames: bool) -> float:
-    """The scale to decode at: the smallest that leaves the resampler pixels enough, and crops their place.
+    """The scale to decode at: the smallest that leaves pixels enough, and the picture in its place.
 
-    ``sizes`` are those before each step. All steps before the first resize work at any scale.
+    Large pictures that are not cropped may be a quarter of a pixel beside it, as exactness would take them
+    twice the time. ``sizes`` are those before each step. All steps before the first resize work at any scale.
     """
-    crops: list[tuple[Crop, Size]] = []
+    held: list[tuple[Crop, Size]] = []
     for step, size in zip(steps, sizes, strict=True):
         if isinstance(step, Resize):
             factor = min(size.width / step.width, size.height / step.height)
             scales = _scales(info, factor, all_frames=all_frames)
-            return next((scale for scale in scales if _in_place(info, crops, step, scale)), scales[-1])
+            if not held and info.width * info.height <= _SMALL:
+                held.append((Crop(0, 0, size.width, size.height), size))
+            return next((scale for scale in scales if _in_place(info, held, step, scale)), scales[-1])
         if not isinstance(step, _MOVES):
             break
         if isinstance(step, Crop):
-            crops.append((step, size))
+            held.append((step, size))
     return 1.0
 
 
@@ -48,11 +53,16 @@ def scale_for(info: ImageInfo, factor: float, *, all_frames: bool) -> float:
 def scales_at_hand(info: ImageInfo, scale: float, width: int, height: int) -> tuple[float, float]:
     """Pixels at hand per pixel of the source, across and down, of what was decoded at a scale to a size.
 
-    The transform of JPEG cuts off what does not fill a pixel; other decoders scale the picture as a whole.
+    The decoder of JPEG cuts off what does not fill a pixel; others scale the picture as a whole.
     """
     if _scaling(info) is LoadScaling.DCT:
         return scale, scale
     return width / info.width, height / info.height
+
+
+def pixels_for(length: float) -> int:
+    """How many pixels stand for a length of them: the nearest number, of two the lower."""
+    return math.ceil(length - 0.5)
 
 
 def _scaling(info: ImageInfo) -> LoadScaling:
@@ -100,7 +110,7 @@ def _in_place(info: ImageInfo, crops: Sequence[tuple[Crop, Size]], resize: Resiz
 
 def _misplaced(info: ImageInfo, scale: float, start: int, length: int, frame: int, want: int) -> float:
     """By how many pixels of the result a crop of a side of a frame comes to lie beside its place."""
-    have = math.floor(frame * scale) if _scaling(info) is LoadScaling.DCT else round(frame * scale)
+    have = pixels_for(frame * scale)
     if have < 1:
         return math.inf
     exact = scale if _scaling(info) is LoadScaling.DCT else have / frame
