@@ -23,8 +23,8 @@ from imgsvc_core.stores import PROVIDERS, StoreSpec
 from imgsvc_core.stores.declarations import OneKind
 from imgsvc_http import refusals as service_refusals
 from imgsvc_http.routes import ROUTES
-from imgsvc_http.sections import toml_value
 from imgsvc_http.settings import SETTINGS, Settings
+from imgsvc_http.settings.declaring import toml_value
 
 NOTHING = "–"
 _SCALING = {

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from imgsvc_core.errors import SpecError
 from imgsvc_core.limits import Limits, tighten
-from imgsvc_http.sections import MASK, from_text
 from imgsvc_http.settings import SECTIONS, SETTINGS, Server, Settings, render
+from imgsvc_http.settings.declaring import MASK, from_text
 from imgsvc_http.temporary import TemporaryStorage
 
 KEY = "A" * 43 + "="

@@ -1,0 +1,192 @@
+"""All settings together.
+
+They come from a TOML file, then from environment variables (``IMGSVC_SECTION_NAME``), then from flags; what
+comes later wins. `render` writes them as the TOML file that would give them.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_http.settings.declaring import Setting, flattened, from_text, settings_of, toml_value, unknown
+from imgsvc_http.settings.sections import (
+    Accounts,
+    Cache,
+    Database,
+    Fetch,
+    Idempotency,
+    Rate,
+    Security,
+    Server,
+    ServiceLimits,
+    Social,
+    Stores,
+    Temporary,
+    Webhooks,
+    Workers,
+    default_state_folder,
+)
+
+FILE_VARIABLE = "IMGSVC_CONFIG"
+"""The environment variable that names the settings file."""
+
+# Kubernetes tells every container the addresses of services in such variables.
+_OF_KUBERNETES = re.compile(r"IMGSVC_(.+_)?(SERVICE_(HOST|PORT.*)|PORT(_\d+_(TCP|UDP).*)?)")
+
+
+@attrs.frozen(kw_only=True)
+class Settings:
+    """All settings; `load` reads them."""
+
+    server: Server = attrs.field(factory=Server)
+    database: Database = attrs.field(factory=Database)
+    cache: Cache = attrs.field(factory=Cache)
+    temporary: Temporary = attrs.field(factory=Temporary)
+    limits: ServiceLimits = attrs.field(factory=ServiceLimits)
+    rate: Rate = attrs.field(factory=Rate)
+    accounts: Accounts = attrs.field(factory=Accounts)
+    fetch: Fetch = attrs.field(factory=Fetch)
+    social: Social = attrs.field(factory=Social)
+    workers: Workers = attrs.field(factory=Workers)
+    security: Security = attrs.field(factory=Security)
+    idempotency: Idempotency = attrs.field(factory=Idempotency)
+    stores: Stores = attrs.field(factory=Stores)
+    webhooks: Webhooks = attrs.field(factory=Webhooks)
+
+    def __attrs_post_init__(self) -> None:
+        if (self.server.certificate is None) != (self.server.private_key is None):
+            missing = "private_key" if self.server.private_key is None else "certificate"
+            message = f"Setting 'server.{missing}' must be given too: certificate and key belong together"
+            raise SpecError([Problem(f"server.{missing}", message)])
+
+    @property
+    def base_url(self) -> str:
+        """Public address of the service, without a slash at its end."""
+        return self.server.public_url
+
+    @property
+    def database_url(self) -> str:
+        """URL of the database."""
+        return self.database.url or f"sqlite:///{(self.server.state_folder / 'imgsvc.db').absolute()}"
+
+    @property
+    def temporary_url(self) -> str:
+        """fsspec URL of temporary storage."""
+        return self.temporary.url or (self.server.state_folder / "temporary").absolute().as_uri()
+
+    @classmethod
+    def load(
+        cls,
+        file: Path | None = None,
+        environ: Mapping[str, str] | None = None,
+        flags: Mapping[str, object] | None = None,
+    ) -> Settings:
+        """Settings from a TOML file, environment variables and flags, all optional.
+
+        Args:
+            file: the TOML file; the one that ``IMGSVC_CONFIG`` names where it is not given.
+            environ: environment variables, such as ``os.environ``.
+            flags: values by path, such as ``{"server.port": 443}``; texts are read as those of variables.
+
+        Raises:
+            SpecError: with everything that is wrong, and where it stands.
+        """
+        environ = {} if environ is None else environ
+        named = environ.get(FILE_VARIABLE)
+        problems: list[Problem] = []
+        values: dict[str, Any] = {"server.state_folder": default_state_folder(environ)}
+        file = file or (Path(named) if named else None)
+        for path, value, origin in (
+            *_in_file(file, problems),
+            *_in_environ(environ),
+            *_in_flags(flags or {}),
+        ):
+            if path not in SETTINGS:
+                problems.append(_unknown(path, origin))
+                continue
+            try:
+                values[path] = SETTINGS[path].parse(value, origin)
+            except SpecError as error:
+                problems += error.problems
+        if problems:
+            raise SpecError(problems)
+        return cls(**{name: section(**_below(name, values)) for name, section in SECTIONS.items()})
+
+
+SECTIONS: dict[str, type] = {
+    field.name: field.default.factory  # type: ignore[union-attr]
+    for field in attrs.fields(Settings)
+}
+"""The sections by name, in the order of declaration."""
+
+SETTINGS: dict[str, Setting] = {
+    item.path: item for name, section in SECTIONS.items() for item in settings_of(name, section).values()
+}
+"""Every setting by its path, ``section.name``."""
+
+_BY_VARIABLE = {item.variable: item for item in SETTINGS.values()}
+
+
+def render(settings: Settings) -> str:
+    """The TOML file of settings, with their documentation; secrets are masked."""
+    blocks = []
+    for name, section in SECTIONS.items():
+        lines = [f"# {(section.__doc__ or '').splitlines()[0]}", f"[{name}]"]
+        for key, item in settings_of(name, section).items():
+            unit = f" ({item.unit})" if item.unit else ""
+            comment = textwrap.wrap(f"{item.doc}{unit}", 96, initial_indent="# ", subsequent_indent="# ")
+            value = toml_value(item.masked(getattr(getattr(settings, name), key)))
+            lines += [*comment, f"{key} = {value}"]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks) + "\n"
+
+
+_Found = Iterator[tuple[str, Any, str]]
+
+
+def _in_file(file: Path | None, problems: list[Problem]) -> _Found:
+    if file is None:
+        return
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        problems.append(Problem("", f"The settings file '{file}' must be readable TOML: {error}"))
+        return
+    for path, value in flattened(document, SECTIONS).items():
+        yield path, value, f"the file {file}"
+
+
+def _in_environ(environ: Mapping[str, str]) -> _Found:
+    for name, text in sorted(environ.items()):
+        if name in _BY_VARIABLE:
+            item = _BY_VARIABLE[name]
+            yield item.path, from_text(item.kind, text), f"the environment variable {name}"
+        elif name.startswith("IMGSVC_") and name != FILE_VARIABLE and not _OF_KUBERNETES.fullmatch(name):
+            yield name, text, "the environment"
+
+
+def _in_flags(flags: Mapping[str, object]) -> _Found:
+    for path, value in flags.items():
+        known = path in SETTINGS and isinstance(value, str)
+        yield path, from_text(SETTINGS[path].kind, str(value)) if known else value, f"the flag for {path}"
+
+
+def _unknown(path: str, origin: str) -> Problem:
+    if path.startswith("IMGSVC_"):
+        return unknown("environment variable", path, _BY_VARIABLE, origin)
+    if path in SECTIONS:
+        return Problem(path, f"Setting '{path}' must be a table of settings, in {origin}")
+    return unknown("setting", path, [*SETTINGS, *SECTIONS], origin)
+
+
+def _below(section: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    head = f"{section}."
+    return {path.removeprefix(head): value for path, value in values.items() if path.startswith(head)}
