@@ -104,10 +104,20 @@ _SCREEN = (0, 0, 8, 6)
         ([((2, 2, 4, 3), 0), (_SCREEN, 0)], True),
         ([(_SCREEN, 3), ((3, 3, 2, 2), 0)], True),
         ([(_SCREEN, 1), ((3, 3, 2, 2), 3), ((0, 0, 1, 1), 0)], False),
+        ([(_SCREEN, 2), ((2, 2, 4, 3), 0)], True),
+        ([(_SCREEN, 1), ((1, 1, 4, 3), 2), ((0, 0, 2, 2), 0)], True),
+        ([(_SCREEN, 1), ((1, 1, 3, 3), 2), ((1, 1, 4, 4), 0)], False),
+        ([(_SCREEN, 1), ((6, 4, 9, 9), 2), ((6, 4, 2, 2), 0)], False),
+        ([(_SCREEN, 1), ((6, 4, 9, 9), 2), ((5, 5, 2, 9), 0)], True),
+        ([(_SCREEN, 2), (_SCREEN, 3), ((3, 3, 2, 2), 0)], True),
+        ([(_SCREEN, 2), (_SCREEN, 4), ((3, 3, 2, 2), 2), ((0, 0, 1, 1), 1)], True),
+        ([(_SCREEN, 2), ((2, 2, 4, 3), 2, "clear"), ((3, 3, 2, 2), 0)], True),
+        ([(_SCREEN, 1, "clear"), ((2, 2, 4, 3), 2), ((3, 3, 2, 2), 0)], True),
+        ([((0, 0, 9, 7), 2), ((8, 6, 1, 1), 0)], True),
     ],
 )
 def test_gif_shows_the_empty_screen_as_transparent(parts: list[Any], transparent: bool) -> None:
-    """Frames without any transparent color, on a screen of 8 x 6 pixels, as browsers show them."""
+    """Frames of opaque colors, but for "clear" ones, on a screen of 8 x 6 pixels, as browsers show them."""
     size = (max(8, parts[0][0][2]), max(6, parts[0][0][3]))
     body = [
         b"GIF89a",
@@ -116,14 +126,18 @@ def test_gif_shows_the_empty_screen_as_transparent(parts: list[Any], transparent
     ]
     canvas = np.zeros((size[1], size[0], 4), np.uint8)
     shown = []
-    for color, ((left, top, width, height), disposal) in enumerate(parts):
-        body.append(struct.pack("<BBBBHBB", 0x21, 0xF9, 4, disposal << 2, 10, 0, 0))
+    for color, ((left, top, width, height), disposal, *clear) in enumerate(parts):
+        body.append(struct.pack("<BBBBHBB", 0x21, 0xF9, 4, disposal << 2 | len(clear), 10, color, 0))
         body.append(struct.pack("<BHHHHB", 0x2C, left, top, width, height, 0))
         body.append(lzw_of_one_color(color, width * height))
         before, area = canvas.copy(), (slice(top, top + height), slice(left, left + width))
-        canvas[area] = (*body[2][3 * color : 3 * color + 3], 255)
+        if not clear:
+            canvas[area] = (*body[2][3 * color : 3 * color + 3], 255)
         shown.append(canvas.copy())
-        canvas = before if disposal == 3 else canvas
+        if disposal in (3, 4):
+            canvas = before
+        elif disposal == 2:
+            canvas[area] = 0
     data = b"".join((*body, b"\x3b"))
     assert probe(ByteSource(data)).alpha == transparent
     expected = np.stack(shown)[..., : 4 if transparent else 3].reshape(-1, size[0], 4 if transparent else 3)

@@ -9,27 +9,35 @@ _EXTENSION, _IMAGE, _TRAILER = 0x21, 0x2C, 0x3B
 _GRAPHIC_CONTROL, _APPLICATION = 0xF9, 0xFF
 _LOOPING = (b"NETSCAPE2.0", b"ANIMEXTS1.0")
 _HAS_PALETTE, _INTERLACED, _TRANSPARENT = 0x80, 0x40, 0x01
+_CLEAR = 2  # nothing is left where a frame was
 _RESTORE = (3, 4)  # what was there before a frame comes back after it; 4 is a common mistake for 3
 
 
 def read_info(reader: HeaderReader) -> ImageInfo:
     """Facts of a GIF. Delays are those of the file, also where browsers would show a frame longer.
 
-    It has transparency where a frame has it, and where the empty screen shows beside the first frame.
+    It has transparency where a frame has it, and where the empty screen shows: beside the first frame, and
+    where a frame was that leaves nothing.
     """
     width, height, flags = reader.unpack("<HHB", 6)
     offset = 13 + _palette_length(flags)
     delays: list[int] = []
     delay, disposal, plays, alpha, interlaced, profile = 0, 0, 1, False, False, False
-    empty = True
+    empty: tuple[int, int, int, int] | None = None  # left, top, right and bottom of the empty screen
     while offset < reader.size and (block := reader.byte(offset)) != _TRAILER:
         if block == _IMAGE:
             left, top, frame_width, frame_height, flags = reader.unpack("<HHHHB", offset + 1)
+            right, bottom = left + frame_width, top + frame_height
             if not delays:
-                width, height = _canvas(width, height, left + frame_width, top + frame_height)
-            covered = left == top == 0 and frame_width >= width and frame_height >= height
-            alpha |= empty and not covered
-            empty &= disposal in _RESTORE
+                width, height = _canvas(width, height, right, bottom)
+                empty = 0, 0, width, height
+            alpha |= empty is not None and not (
+                left <= empty[0] and top <= empty[1] and right >= empty[2] and bottom >= empty[3]
+            )
+            if disposal == _CLEAR:
+                empty = left, top, min(right, width), min(bottom, height)
+            elif disposal not in _RESTORE:
+                empty = None
             interlaced |= bool(flags & _INTERLACED)
             delays.append(delay)
             delay = disposal = 0
