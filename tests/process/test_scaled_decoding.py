@@ -103,9 +103,15 @@ def test_a_whole_picture_stays_in_its_place(width: int, height: int, target: int
 
 @pytest.mark.parametrize(
     ("size", "width", "scale"),
-    [((2725, 2225), 720, 1 / 2), ((2727, 2231), 300, 1 / 8), ((6000, 4000), 300, 1 / 8)],
+    [
+        ((900, 675), 160, 1 / 4),
+        ((801, 601), 300, 1 / 2),
+        ((2725, 2225), 720, 1 / 2),
+        ((2727, 2231), 300, 1 / 8),
+        ((6000, 4000), 300, 1 / 8),
+    ],
 )
-def test_a_large_picture_is_decoded_small(size: tuple[int, int], width: int, scale: float) -> None:
+def test_a_whole_picture_is_decoded_small(size: tuple[int, int], width: int, scale: float) -> None:
     info = imgsvc.ImageInfo(format="jpg", width=size[0], height=size[1], colorspace="srgb", bytes=1)
     plan = imgsvc.explain(imgsvc.parse({"resize": {"width": width}}), info)
     assert plan.load.scale == scale
