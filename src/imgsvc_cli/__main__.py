@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 
 
 def main() -> None:
     """Run the command and exit with its code."""
+    _open_what_is_closed()
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files need not be text
     try:
@@ -18,6 +20,17 @@ def main() -> None:
         print("imgsvc: interrupted", file=sys.stderr)
         code = 130
     sys.exit(code)
+
+
+def _open_what_is_closed() -> None:
+    """Give away the numbers of closed standard streams, which files would get that words then go into."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # it gets the lowest number that is free
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", errors="backslashreplace", closefd=False)
 
 
 if __name__ == "__main__":

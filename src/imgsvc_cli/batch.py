@@ -6,7 +6,6 @@ import contextlib
 import errno
 import json
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -269,7 +268,7 @@ def _display(
     """How events and progress are shown: as JSON, live on a terminal, as lines in a log."""
     if as_json:
         yield lambda event: click.echo(json.dumps(attrs.asdict(event))), lambda _: None
-    elif sys.stderr.isatty():
+    elif outcome.on_terminal():
         with _live() as show:
             yield _tell_failure, show
     else:

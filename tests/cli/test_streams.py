@@ -62,6 +62,20 @@ def test_words_that_nobody_can_read_are_no_failure(
     assert (folder / "made.png").exists() == (arguments[0] == "process")
 
 
+@pytest.mark.parametrize("arguments", [[], ["--json"], ["--report", "page.html"]])
+@pytest.mark.parametrize("redirected", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_batch_that_tells_nobody_does_its_work(redirected: str, arguments: list[str], folder: Path) -> None:
+    (folder / "in").mkdir()
+    (folder / "photo.jpg").rename(folder / "in" / "photo.jpg")
+    (folder / "in" / "broken.jpg").write_text("no picture")
+    (folder / "spec.json").write_text('{"resize": {"width": 50}}')
+    done = _run("batch", "in", "out", "--spec", "spec.json", *arguments, redirected=redirected, folder=folder)
+    assert done.returncode == 1  # as one of the two is broken
+    assert "Traceback" not in done.stderr
+    assert sorted(path.name for path in (folder / "out").iterdir() if path.suffix == ".jpg") == ["photo.jpg"]
+    assert (folder / "page.html").exists() == ("--report" in arguments)
+
+
 def _run(*arguments: str, redirected: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["sh", "-c", f'exec "$@" {redirected}', "sh", sys.executable, "-m", "imgsvc_cli", *arguments],
