@@ -101,6 +101,34 @@ def test_a_whole_picture_stays_in_its_place(width: int, height: int, target: int
     assert _nearest_shift(source, (0, 0, *source.size), _pixels(result.data or b"")) == (0, 0)
 
 
+@pytest.mark.parametrize("flipped", [False, True])
+@pytest.mark.parametrize(
+    ("size", "box", "width"),
+    [
+        ((896, 640), (0, 0, 896, 640), 56),
+        ((893, 637), (0, 0, 893, 637), 50),
+        ((896, 640), (96, 32, 800, 608), 44),
+        ((869, 84), (477, 11, 837, 74), 27),
+    ],
+)
+def test_a_jpeg_2000_stays_in_its_place(
+    size: tuple[int, int], box: tuple[int, int, int, int], width: int, flipped: bool
+) -> None:
+    data = io.BytesIO()
+    Image.fromarray(astronaut()).resize(size, Image.Resampling.LANCZOS).save(data, "JPEG2000")
+    source = _pixels(data.getvalue())
+    request: dict[str, Any] = {
+        "crop": {"x": box[0], "y": box[1], "width": box[2] - box[0], "height": box[3] - box[1]},
+        "resize": {"width": width},
+        "flip": {"horizontal": flipped, "vertical": flipped},
+        "output": {"format": "png"},
+    }
+    source = source.rotate(180) if flipped else source
+    result = imgsvc.process(data.getvalue(), request)
+    assert result.plan.load.scale < 1
+    assert _nearest_shift(source, box, _pixels(result.data or b"")) == (0, 0)
+
+
 @pytest.mark.parametrize(
     ("size", "width", "scale"),
     [

@@ -10,7 +10,7 @@ import pyvips
 from imgsvc_core.pixels import geometry
 from imgsvc_core.plan import Plan, turns
 from imgsvc_core.plan.geometry import Area, Size
-from imgsvc_core.plan.loading import pixels_for, scales_at_hand
+from imgsvc_core.plan.loading import area_at_hand, pixels_for
 from imgsvc_core.spec import Color
 
 
@@ -35,11 +35,11 @@ class ScaledFrame:
     def loaded(cls, image: pyvips.Image, plan: Plan) -> ScaledFrame:
         """A frame as the load settings of the plan gave it."""
         info = plan.info
-        across, down = scales_at_hand(info, plan.load.scale, image.width, image.height)
-        area = Area(0, 0, info.width * across, info.height * down)
+        area = area_at_hand(info, plan.load.scale, image.width, image.height)
         if plan.load.scale < 1:
-            image = geometry.completed(image, pixels_for(area.width), pixels_for(area.height))
-        return cls(image, area, across, down)
+            right, bottom = area.left + area.width, area.top + area.height
+            image = geometry.completed(image, pixels_for(right), pixels_for(bottom))
+        return cls(image, area, area.width / info.width, area.height / info.height)
 
     def holding(self, image: pyvips.Image) -> ScaledFrame:
         """The frame with other colors, or in memory."""

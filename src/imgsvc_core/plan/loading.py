@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from imgsvc_core.codecs.table import FORMATS, LoadScaling
 from imgsvc_core.info import ImageInfo
-from imgsvc_core.plan.geometry import Size, misplaced, nearest_span
+from imgsvc_core.plan.geometry import Area, Size, misplaced, nearest_span
 from imgsvc_core.plan.steps import Crop, Resize, Rotate, SmartCrop, Step, ToSrgb, Turn
 
 _MOVES = (Turn, Crop, Rotate, SmartCrop, ToSrgb)
@@ -51,14 +51,11 @@ def scale_for(info: ImageInfo, factor: float, *, all_frames: bool) -> float:
     return _scales(info, factor, all_frames=all_frames)[0]
 
 
-def scales_at_hand(info: ImageInfo, scale: float, width: int, height: int) -> tuple[float, float]:
-    """Pixels at hand per pixel of the source, across and down, of what was decoded at a scale to a size.
-
-    The decoder of JPEG cuts off what does not fill a pixel; others scale the picture as a whole.
-    """
-    if _scaling(info) is LoadScaling.DCT:
-        return scale, scale
-    return width / info.width, height / info.height
+def area_at_hand(info: ImageInfo, scale: float, width: int, height: int) -> Area:
+    """Where the source lies on the pixels of a size that it was decoded to, at a scale."""
+    left, across = _grid(info, scale, info.width, width)
+    top, down = _grid(info, scale, info.height, height)
+    return Area(left, top, info.width * across, info.height * down)
 
 
 def pixels_for(length: float) -> int:
@@ -93,6 +90,20 @@ def _scales(info: ImageInfo, factor: float, *, all_frames: bool) -> list[float]:
     return [*(scale for scale in offered if least - _ROUNDING <= scale < 1), 1.0]
 
 
+def _grid(info: ImageInfo, scale: float, length: int, have: int) -> tuple[float, float]:
+    """Where a side starts on the pixels that it was decoded to, and how many stand for one of its own.
+
+    The decoder of JPEG cuts off what does not fill a pixel. The pixels of a level of JPEG 2000 lie where every
+    second, fourth... of the source is, from the first on. Other decoders scale the picture as a whole.
+    """
+    if _scaling(info) is LoadScaling.DCT:
+        return 0.0, scale
+    if info.format == "jp2":
+        scale = 2.0 ** round(math.log2(scale))
+        return (1 - scale) / 2, scale
+    return 0.0, have / length
+
+
 def _levels(info: ImageInfo) -> tuple[float, ...]:
     return tuple(sorted(width / info.width for width, _ in info.levels))
 
@@ -114,6 +125,7 @@ def _misplaced(info: ImageInfo, scale: float, start: int, length: int, frame: in
     have = pixels_for(frame * scale)
     if have < 1:
         return math.inf
-    exact = scale if _scaling(info) is LoadScaling.DCT else have / frame
-    span = nearest_span(start * exact, length * exact, have, want)
-    return misplaced(span, start * exact, length * exact) * want / (length * exact)
+    before, exact = _grid(info, scale, frame, have)
+    start_there, length_there = before + start * exact, length * exact
+    span = nearest_span(start_there, length_there, have, want)
+    return misplaced(span, start_there, length_there) * want / length_there
