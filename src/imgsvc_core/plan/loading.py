@@ -93,8 +93,8 @@ def _scales(info: ImageInfo, factor: float, *, all_frames: bool) -> list[float]:
 def _grid(info: ImageInfo, scale: float, length: int, have: int) -> tuple[float, float]:
     """Where a side starts on the pixels that it was decoded to, and how many stand for one of its own.
 
-    The decoder of JPEG cuts off what does not fill a pixel. The pixels of a level of JPEG 2000 lie where every
-    second, fourth... of the source is, from the first on. Other decoders scale the picture as a whole.
+    The decoder of JPEG cuts off what does not fill a pixel. The pixels of a level of JPEG 2000 lie where
+    every second, fourth... of the source is, from the first on. Other decoders scale the picture as a whole.
     """
     if _scaling(info) is LoadScaling.DCT:
         return 0.0, scale
