@@ -19,11 +19,16 @@ from imgsvc_core.errors import TimeLimitExceeded
 from imgsvc_core.targets import remove_unfinished
 
 _SHOW_CURSOR = "\r\x1b[K\x1b[?25h"
-_SIGNALS = {
-    getattr(signal, name): told
-    for name, told in {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "hung up"}.items()
-    if hasattr(signal, name)
+# What ends a process, but for SIGQUIT, which is for those who want it as it is. Schedulers send the last three.
+_TOLD = {
+    "SIGINT": "interrupted",
+    "SIGTERM": "terminated",
+    "SIGHUP": "hung up",
+    "SIGUSR1": "ended by SIGUSR1",
+    "SIGUSR2": "ended by SIGUSR2",
+    "SIGXCPU": "ended by SIGXCPU",
 }
+_SIGNALS = {getattr(signal, name): told for name, told in _TOLD.items() if hasattr(signal, name)}
 _UNHANDLED = (signal.SIG_DFL, signal.default_int_handler)
 
 

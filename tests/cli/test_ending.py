@@ -56,6 +56,8 @@ def test_filters_that_take_minutes_end_in_time(tmp_path: Path, as_json: bool) ->
         (signal.SIGINT, 130, "interrupted"),
         (signal.SIGTERM, 143, "terminated"),
         (signal.SIGHUP, 129, "hung up"),
+        (signal.SIGUSR1, 138, "ended by SIGUSR1"),
+        (signal.SIGXCPU, 152, "ended by SIGXCPU"),
     ],
 )
 def test_a_signal_ends_it_while_a_codec_works(
