@@ -19,7 +19,7 @@ from imgsvc_core.errors import TimeLimitExceeded
 from imgsvc_core.targets import remove_unfinished
 
 _SHOW_CURSOR = "\r\x1b[K\x1b[?25h"
-# What ends a process, but for SIGQUIT, which is for those who want it as it is. Schedulers send the last three.
+# What ends a process, but for SIGQUIT, which stays as it is. Schedulers send the last three.
 _TOLD = {
     "SIGINT": "interrupted",
     "SIGTERM": "terminated",

@@ -386,6 +386,12 @@ def test_svg_bombs(make: Callable[[], bytes]) -> None:
     assert peak < 30_000_000
 
 
+def test_an_svg_that_is_too_thin_is_told_so() -> None:
+    data = f'<svg {SVG_NAMESPACE} width="0.31" height="1738"/>'.encode()
+    with pytest.raises(CorruptImage, match="less than half a pixel"):
+        probe(ByteSource(data))
+
+
 def test_svg_reaches_no_file(tmp_path: Any) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("0 0 70 70")

@@ -80,5 +80,7 @@ def _check_not_overflown(reader: HeaderReader, markup: bytes, size: tuple[int, i
 def _translate(reader: HeaderReader, error: Exception) -> CorruptImage:
     detail = str(error).strip().splitlines()[-1].strip().rstrip(".")
     if detail.endswith(("bad dimensions", "zero-sized image")):
-        return reader.corrupt("it has no usable size; give it a width and a height, or a viewBox")
+        return reader.corrupt(
+            "it has no size, or one of less than half a pixel; give it a larger width and height or viewBox"
+        )
     return reader.corrupt(f"librsvg cannot read it ({detail})")
