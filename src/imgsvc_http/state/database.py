@@ -45,6 +45,10 @@ _MIGRATION_LOCK = 0x696D67737663  # "imgsvc": any number that no other program l
 _BLOCK_LOCK = _MIGRATION_LOCK + 1
 _TURN_LOCK = _MIGRATION_LOCK + 2
 _LOCK = text("SELECT pg_advisory_xact_lock(:lock)")
+_TURN = text(
+    "SELECT pg_try_advisory_xact_lock(:lock) "
+    "FROM set_config('idle_in_transaction_session_timeout', '10s', true)"
+)
 _BUSY_MS = 20_000
 _CONNECT_SECONDS = 10
 _CLOSING_SECONDS = 5
@@ -117,15 +121,19 @@ class Database:
             yield session
 
     @asynccontextmanager
-    async def connection(self, *, in_turn: bool = False) -> AsyncIterator[AsyncConnection]:
-        """Like `transaction`, for statements that need no mapping to objects.
-
-        Those in turn are never under way at once, on whichever nodes.
-        """
+    async def connection(self) -> AsyncIterator[AsyncConnection]:
+        """Like `transaction`, for statements that need no mapping to objects."""
         async with self._writing, self.engine.begin() as connection:
-            if in_turn and self.is_shared:
-                await connection.execute(_LOCK, {"lock": _TURN_LOCK})
             yield connection
+
+    async def takes_turn(self, connection: AsyncConnection) -> bool:
+        """Whether a transaction is the only one of all nodes in its turn now, as it stays to its end.
+
+        Nobody waits for a node that stands still in its turn: the server ends its transaction soon.
+        """
+        if not self.is_shared:
+            return True
+        return bool((await connection.execute(_TURN, {"lock": _TURN_LOCK})).scalar())
 
     async def write(self, statement: Executable, parameters: Mapping[str, Any]) -> Row[Any] | None:
         """One statement that writes and returns rows, in a transaction of its own; the first of its rows.
@@ -294,7 +302,8 @@ def _upgrade(connection: Connection) -> None:
     try:
         command.upgrade(config, "head")
     except CommandError as error:
-        raise _wrong_url(f"its tables cannot be brought up to date ({error}): use a newer imgsvc") from error
+        message = f"The tables of the database cannot be brought up to date ({error}): use a newer imgsvc"
+        raise SpecError([Problem("database.url", message)]) from error
 
 
 def _prepare_sqlite(connection: Any, _record: object, *, synchronous: str = "FULL") -> None:

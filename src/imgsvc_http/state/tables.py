@@ -187,19 +187,19 @@ class WebhookRow(Base):
 
 
 class WebhookChangeRow(Base):
-    """One request more or less that an account has with a status; triggers of ``webhooks`` write it."""
+    """A request that came, went or changed its status, noted by triggers of ``webhooks`` until it counts."""
 
     __tablename__ = "webhook_changes"
 
     number: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
     account_id: Mapped[str] = mapped_column(Id)
-    status: Mapped[str] = mapped_column(String(16))
-    created_at: Mapped[datetime]  # of the request
-    difference: Mapped[int]
+    accepted: Mapped[int]  # seconds since 1970
+    former: Mapped[str | None] = mapped_column(String(16))  # the status before
+    status: Mapped[str | None] = mapped_column(String(16))
 
 
 class WebhookCountRow(Base):
-    """How many requests with a status an account has from a stretch of time: the sum of former changes."""
+    """How many requests with a status an account has from a stretch of time, but for what changed since."""
 
     __tablename__ = "webhook_counts"
 

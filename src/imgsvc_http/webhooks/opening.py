@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 _AT_ONCE = 500  # of each kind of job on a node: most of them wait for an endpoint
 _FORGET_SECONDS = 600
-_ADD_UP_SECONDS = 5
+_ADD_UP_SECONDS = 2
 _SINGLE_NODE = "imgsvc"
 
 
@@ -85,8 +85,7 @@ async def _forget(webhooks: Webhooks) -> None:
 async def _add_up(db: Database) -> None:
     while True:
         try:
-            while not await counts.add_up(db):
-                pass
+            await counts.add_up(db)
         except Exception as error:
             _log.warning("Webhooks are not counted, that is tried again later: %s", error)
         await asyncio.sleep(_ADD_UP_SECONDS)

@@ -1,24 +1,18 @@
-"""How many webhooks there are, kept by triggers so that nothing that writes can forget it."""
+"""How many webhooks there are: triggers note each change, so that nothing that writes can forget it."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
 
-from imgsvc_http.state.tables import UtcDateTime
-
 revision = "0004"
 down_revision = "0003"
 branch_labels = None
 depends_on = None
 
-_CHANGE = (
-    "INSERT INTO webhook_changes (account_id, status, created_at, difference) "
-    "VALUES ({row}.account_id, {row}.status, {row}.created_at, {difference});"
-)
-_LESS = _CHANGE.format(row="OLD", difference=-1)
-_MORE = _CHANGE.format(row="NEW", difference=1)
-_MOVED = "UPDATE OF account_id, status, created_at"
+_NOTE = "INSERT INTO webhook_changes (account_id, accepted, former, status) "
+_CHANGED = "UPDATE OF account_id, status, created_at"
+_IN_PLACE = "OLD.account_id = NEW.account_id AND OLD.created_at = NEW.created_at"
 
 
 def upgrade() -> None:
@@ -26,9 +20,9 @@ def upgrade() -> None:
         "webhook_changes",
         sa.Column("number", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
         sa.Column("account_id", sa.String(64), nullable=False),
-        sa.Column("status", sa.String(16), nullable=False),
-        sa.Column("created_at", UtcDateTime, nullable=False),
-        sa.Column("difference", sa.BigInteger, nullable=False),
+        sa.Column("accepted", sa.BigInteger, nullable=False),
+        sa.Column("former", sa.String(16)),
+        sa.Column("status", sa.String(16)),
     )
     op.create_table(
         "webhook_counts",
@@ -38,41 +32,71 @@ def upgrade() -> None:
         sa.Column("status", sa.String(16), primary_key=True),
         sa.Column("requests", sa.BigInteger, nullable=False),
     )
-    # First the triggers: with them nobody else can write until the rows that are there are counted.
-    for statement in _triggers():
-        op.execute(statement)
-    op.execute(
-        "INSERT INTO webhook_changes (account_id, status, created_at, difference) "
-        "SELECT account_id, status, created_at, 1 FROM webhooks"
-    )
+    # First the triggers: with them nobody else can write until the rows that are there are noted.
+    for statement in _triggers_of_sqlite() if _is_sqlite() else _triggers_of_postgresql():
+        op.execute(sa.text(statement))
+    op.execute(f"{_NOTE} SELECT account_id, {_second('created_at')}, NULL, status FROM webhooks")
 
 
 def downgrade() -> None:
     if _is_sqlite():
-        for event in ("insert", "update", "delete"):
-            op.execute(f"DROP TRIGGER webhooks_{event}")
+        for name in ("came", "went", "changed", "moved"):
+            op.execute(f"DROP TRIGGER webhooks_{name}")
     else:
-        op.execute("DROP TRIGGER webhooks_changed ON webhooks")
-        op.execute("DROP FUNCTION webhooks_changed")
+        for name in ("changed", "emptied"):
+            op.execute(f"DROP TRIGGER webhooks_{name} ON webhooks")
+            op.execute(f"DROP FUNCTION webhooks_{name}")
     op.drop_table("webhook_counts")
     op.drop_table("webhook_changes")
 
 
-def _triggers() -> list[str]:
-    if _is_sqlite():
-        return [
-            f"CREATE TRIGGER webhooks_insert AFTER INSERT ON webhooks BEGIN {_MORE} END",
-            f"CREATE TRIGGER webhooks_update AFTER {_MOVED} ON webhooks BEGIN {_LESS} {_MORE} END",
-            f"CREATE TRIGGER webhooks_delete AFTER DELETE ON webhooks BEGIN {_LESS} END",
-        ]
+def _triggers_of_sqlite() -> list[str]:
+    trigger = "CREATE TRIGGER webhooks_{} AFTER {} ON webhooks {} BEGIN {} END"
     return [
-        "CREATE FUNCTION webhooks_changed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
-        f"IF TG_OP <> 'INSERT' THEN {_LESS} END IF; "
-        f"IF TG_OP <> 'DELETE' THEN {_MORE} END IF; "
-        "RETURN NULL; END $$",
-        f"CREATE TRIGGER webhooks_changed AFTER INSERT OR DELETE OR {_MOVED} ON webhooks "
-        "FOR EACH ROW EXECUTE FUNCTION webhooks_changed()",
+        trigger.format("came", "INSERT", "", _came()),
+        trigger.format("went", "DELETE", "", _went()),
+        trigger.format("changed", _CHANGED, f"WHEN {_IN_PLACE} AND OLD.status <> NEW.status", _in_place()),
+        trigger.format("moved", _CHANGED, f"WHEN NOT ({_IN_PLACE})", _went() + _came()),
     ]
+
+
+def _triggers_of_postgresql() -> list[str]:
+    function = (
+        "CREATE FUNCTION webhooks_{}() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT "
+        "AS $$ BEGIN {} RETURN NULL; END $$"
+    )
+    changed = (
+        f"IF TG_OP = 'INSERT' THEN {_came()} ELSIF TG_OP = 'DELETE' THEN {_went()} "
+        f"ELSIF NOT ({_IN_PLACE}) THEN {_went()} {_came()} "
+        f"ELSIF OLD.status <> NEW.status THEN {_in_place()} END IF;"
+    )
+    return [
+        function.format("changed", changed),
+        function.format("emptied", "TRUNCATE webhook_changes, webhook_counts;"),
+        f"CREATE TRIGGER webhooks_changed AFTER INSERT OR DELETE OR {_CHANGED} ON webhooks "
+        "FOR EACH ROW EXECUTE FUNCTION webhooks_changed()",
+        "CREATE TRIGGER webhooks_emptied AFTER TRUNCATE ON webhooks "
+        "FOR EACH STATEMENT EXECUTE FUNCTION webhooks_emptied()",
+    ]
+
+
+def _came() -> str:
+    return f"{_NOTE} VALUES (NEW.account_id, {_second('NEW.created_at')}, NULL, NEW.status);"
+
+
+def _went() -> str:
+    return f"{_NOTE} VALUES (OLD.account_id, {_second('OLD.created_at')}, OLD.status, NULL);"
+
+
+def _in_place() -> str:
+    return f"{_NOTE} VALUES (NEW.account_id, {_second('NEW.created_at')}, OLD.status, NEW.status);"
+
+
+def _second(moment: str) -> str:
+    """The second that a moment is in, since 1970; as a text it is cut off before it could be rounded up."""
+    if _is_sqlite():
+        return f"CAST(strftime('%s', substr({moment}, 1, 19)) AS INTEGER)"
+    return f"CAST(floor(extract(epoch FROM {moment})) AS bigint)"
 
 
 def _is_sqlite() -> bool:
