@@ -166,6 +166,7 @@ async def listing_ms(client: aiohttp.ClientSession, there: Endpoint, database: E
     await asyncio.to_thread(_copy_records, database, id_, count, _MIXED)
     while await asyncio.to_thread(_uncounted, database):
         await asyncio.sleep(0.5)
+    await asyncio.sleep(3)  # the service tidies up after so many
     medians = []
     some = "failed,delivered,scheduled"
     queries: list[dict[str, object]] = [

@@ -22,6 +22,7 @@ from sqlalchemy import (
     func,
     literal,
     select,
+    text,
     union_all,
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -32,6 +33,7 @@ from imgsvc_http.state.tables import WebhookChangeRow, WebhookCountRow, WebhookR
 ADDED_AT_ONCE = 5000
 """Changes that are added up in a transaction, and at most looked at for a list."""
 
+_MANY = 50_000  # changes that would slow lists down until PostgreSQL sweeps them out by itself
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 _FINER = {_DAY: _HOUR, _HOUR: _MINUTE}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -48,6 +50,7 @@ _TAKE = (
     .returning(*(_CHANGES.c[name] for name in ("account_id", "accepted", "former", "status")))
 )
 _WAITING = select(func.count()).select_from(_OLDEST)
+_TIDY = text("VACUUM webhook_changes")
 _DROP_EMPTY = delete(_COUNTS).where(
     _COUNTS.c.requests == 0, *(_COUNTS.c[name] == bindparam(f"of_{name}") for name in _KEY)
 )
@@ -63,9 +66,16 @@ class Place:
 
 async def add_up(db: Database) -> None:
     """Add the changes that there are to the counts, unless another node is about it."""
+    added = 0
     while waiting := await _waiting(db):
-        if not await _add_some(db) or waiting < ADDED_AT_ONCE:
+        if not await _add_some(db):
             return
+        added += waiting
+        if waiting < ADDED_AT_ONCE:
+            break
+    if added > _MANY and db.is_shared:
+        async with db.reading() as connection:
+            await connection.execute(_TIDY)
 
 
 async def _waiting(db: Database) -> int:
