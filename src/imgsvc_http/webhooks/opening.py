@@ -87,5 +87,6 @@ async def _add_up(db: Database) -> None:
         try:
             await counts.add_up(db)
         except Exception as error:
-            _log.warning("Webhooks are not counted, that is tried again later: %s", error)
+            reason = getattr(error, "orig", error)  # without the statement and its many values
+            _log.warning("Webhooks are not counted, that is tried again later: %s", reason)
         await asyncio.sleep(_ADD_UP_SECONDS)
