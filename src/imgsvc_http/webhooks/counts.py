@@ -6,16 +6,20 @@ other at a common count. The rows are added up now and then; until then they are
 
 from __future__ import annotations
 
+import asyncio
 import functools
+import logging
 from collections import Counter
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
-from typing import cast
+from typing import Any, cast
 
 import attrs
 from sqlalchemy import (
-    ColumnElement,
+    BigInteger,
+    BindParameter,
     Executable,
+    Select,
     Table,
     bindparam,
     delete,
@@ -33,6 +37,8 @@ from imgsvc_http.state.tables import WebhookChangeRow, WebhookCountRow, WebhookR
 ADDED_AT_ONCE = 5000
 """Changes that are added up in a transaction, and at most looked at for a list."""
 
+_log = logging.getLogger(__name__)
+_EVERY_SECONDS = 2
 _MANY = 50_000  # changes that would slow lists down until PostgreSQL sweeps them out by itself
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 _FINER = {_DAY: _HOUR, _HOUR: _MINUTE}
@@ -50,9 +56,41 @@ _TAKE = (
     .returning(*(_CHANGES.c[name] for name in ("account_id", "accepted", "former", "status")))
 )
 _WAITING = select(func.count()).select_from(_OLDEST)
-_TIDY = text("VACUUM webhook_changes")
+_VACUUM = text("VACUUM webhook_changes")
 _DROP_EMPTY = delete(_COUNTS).where(
     _COUNTS.c.requests == 0, *(_COUNTS.c[name] == bindparam(f"of_{name}") for name in _KEY)
+)
+
+
+def _sums() -> Select[Any]:
+    """The requests of each stretch, newest first: the counts, and what has changed since."""
+    counts, changes = _COUNTS.c, _CHANGES.c
+    account: BindParameter[str] = bindparam("account")
+    statuses: BindParameter[list[str]] = bindparam("statuses", expanding=True)
+    seconds, since, until = (bindparam(name, type_=BigInteger) for name in ("seconds", "since", "until"))
+    counted = select(counts.begins, counts.requests).where(
+        counts.account_id == account,
+        counts.seconds == seconds,
+        counts.begins >= since,
+        counts.begins < until,
+        counts.status.in_(statuses),
+    )
+    # Rounded down also before 1970, where databases give negative remainders.
+    begins = changes.accepted - (changes.accepted % seconds + seconds) % seconds
+    noted = select(begins).where(
+        changes.account_id == account, changes.accepted >= since, changes.accepted < until
+    )
+    more = noted.add_columns(literal(1)).where(changes.status.in_(statuses))
+    less = noted.add_columns(literal(-1)).where(changes.former.in_(statuses))
+    found = union_all(counted, more, less).subquery().c
+    return select(found.begins, func.sum(found.requests)).group_by(found.begins).order_by(found.begins.desc())
+
+
+_SUMS = _sums()
+_BETWEEN = select(func.count()).where(
+    _WEBHOOKS.c.account_id == bindparam("account"),
+    _WEBHOOKS.c.status.in_(bindparam("statuses", expanding=True)),
+    _WEBHOOKS.c.created_at.between(bindparam("start"), bindparam("end")),
 )
 
 
@@ -64,18 +102,38 @@ class Place:
     offset: int
 
 
-async def add_up(db: Database) -> None:
-    """Add the changes that there are to the counts, unless another node is about it."""
+async def keep_adding_up(db: Database) -> None:
+    """Add changes to the counts now and then, for ever."""
+    added = 0
+    while True:
+        try:
+            some = await add_up(db)
+            added += some
+            if added > _MANY and not some:
+                await _tidy(db)
+                added = 0
+        except Exception as error:
+            reason = getattr(error, "orig", error)  # without the statement and its many values
+            _log.warning("Webhooks are not counted, that is tried again later: %s", reason)
+        await asyncio.sleep(_EVERY_SECONDS)
+
+
+async def add_up(db: Database) -> int:
+    """Add the changes that there are to the counts, unless another node is about it; how many there were."""
     added = 0
     while waiting := await _waiting(db):
         if not await _add_some(db):
-            return
+            break
         added += waiting
         if waiting < ADDED_AT_ONCE:
             break
-    if added > _MANY and db.is_shared:
+    return added
+
+
+async def _tidy(db: Database) -> None:
+    if db.is_shared:
         async with db.reading() as connection:
-            await connection.execute(_TIDY)
+            await connection.execute(_VACUUM)
 
 
 async def _waiting(db: Database) -> int:
@@ -126,7 +184,8 @@ async def place(
         if end is not None:
             minute, hour, day = (_floor(end, seconds) for seconds in (_MINUTE, _HOUR, _DAY))
             stretches = [(_MINUTE, hour, minute), (_HOUR, day, hour), (_DAY, _EARLIEST, day)]
-            offset -= await _count(connection, account_id, statuses, _moment(minute), end)
+            wanted = {"account": account_id, "statuses": list(statuses), "start": _moment(minute), "end": end}
+            offset -= (await connection.execute(_BETWEEN, wanted)).scalar_one()
             if offset < 0:
                 return None
         for seconds, since, until in stretches:
@@ -149,45 +208,13 @@ async def _walk(
     offset: int,
 ) -> tuple[int, int]:
     """The end of the stretch where the offset leads to, and what is left of it; else where the walk ended."""
-    counts, changes = _COUNTS.c, _CHANGES.c
-    counted = select(counts.begins, counts.requests).where(
-        counts.account_id == account_id,
-        counts.seconds == seconds,
-        counts.begins >= since,
-        counts.begins < until,
-        counts.status.in_(statuses),
-    )
-    noted = select(_begin_of(changes.accepted, seconds).label("begins")).where(
-        changes.account_id == account_id, changes.accepted >= since, changes.accepted < until
-    )
-    found = union_all(
-        counted,
-        noted.add_columns(literal(1)).where(changes.status.in_(statuses)),
-        noted.add_columns(literal(-1)).where(changes.former.in_(statuses)),
-    ).subquery()
-    sums = (
-        select(found.c.begins, func.sum(found.c.requests))
-        .group_by(found.c.begins)
-        .order_by(found.c.begins.desc())
-    )
-    for begins, requests in await connection.execute(sums):
+    wanted = {"account": account_id, "statuses": list(statuses)}
+    stretch = {"seconds": seconds, "since": since, "until": until}
+    for begins, requests in await connection.execute(_SUMS, {**wanted, **stretch}):
         if requests > offset:
             return begins + seconds, offset
         offset -= int(requests)
     return since, offset
-
-
-async def _count(
-    connection: AsyncConnection, account_id: str, statuses: Collection[str], start: datetime, end: datetime
-) -> int:
-    c = _WEBHOOKS.c
-    wanted = (c.account_id == account_id, c.status.in_(statuses), c.created_at >= start, c.created_at <= end)
-    return (await connection.execute(select(func.count()).where(*wanted))).scalar_one()
-
-
-def _begin_of(second: ColumnElement[int], seconds: int) -> ColumnElement[int]:
-    """Rounded down, also before 1970, where databases give negative remainders."""
-    return second - ((second % seconds) + seconds) % seconds
 
 
 def _floor(moment: datetime, seconds: int) -> int:

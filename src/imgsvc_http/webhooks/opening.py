@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator
 
 from imgsvc_http.fetching.addresses import Guard
 from imgsvc_http.services import Services, now
-from imgsvc_http.state.database import Database
 from imgsvc_http.webhooks import counts
 from imgsvc_http.webhooks.delivery import Deliverer
 from imgsvc_http.webhooks.engine import Engine, node_name
@@ -21,7 +20,6 @@ _log = logging.getLogger(__name__)
 
 _AT_ONCE = 500  # of each kind of job on a node: most of them wait for an endpoint
 _FORGET_SECONDS = 600
-_ADD_UP_SECONDS = 2
 _SINGLE_NODE = "imgsvc"
 
 
@@ -57,7 +55,10 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
             working.set()
         else:
             watching.append(asyncio.create_task(keep_watch(engine)))
-        chores += [asyncio.create_task(_forget(webhooks)), asyncio.create_task(_add_up(services.db))]
+        chores += [
+            asyncio.create_task(_forget(webhooks)),
+            asyncio.create_task(counts.keep_adding_up(services.db)),
+        ]
         yield webhooks
     finally:
         await _end(chores)
@@ -80,13 +81,3 @@ async def _forget(webhooks: Webhooks) -> None:
         except Exception:
             _log.exception("Old webhooks and uploads are not deleted; that is tried again later.")
         await asyncio.sleep(_FORGET_SECONDS)
-
-
-async def _add_up(db: Database) -> None:
-    while True:
-        try:
-            await counts.add_up(db)
-        except Exception as error:
-            reason = getattr(error, "orig", error)  # without the statement and its many values
-            _log.warning("Webhooks are not counted, that is tried again later: %s", reason)
-        await asyncio.sleep(_ADD_UP_SECONDS)
