@@ -202,6 +202,29 @@ async def test_counts_are_true_while_requests_are_made_changed_and_deleted_at_on
     assert {key: number for key, number in (await counted(db)).items() if number} == truly(left)
 
 
+async def test_very_many_changes_are_added_up_and_swept_out(
+    db: Database, account: Account, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(counts, "_MANY", 99)
+    monkeypatch.setattr(counts, "_EVERY_SECONDS", 0.01)
+    rows = some_rows(100, random.Random(14))
+    await write(db, account, rows)
+    adding = asyncio.create_task(counts.keep_adding_up(db))
+    async with asyncio.timeout(20):
+        while await counted(db) != truly(rows) or (db.is_shared and not await swept(db)):
+            await asyncio.sleep(0.05)
+    adding.cancel()
+    await asyncio.wait([adding])
+    assert caplog.messages == []
+
+
+async def swept(db: Database) -> bool:
+    """Whether the server has swept the changes out because it was told to."""
+    query = text("SELECT vacuum_count FROM pg_stat_user_tables WHERE relname = 'webhook_changes'")
+    async with db.reading() as connection:
+        return bool((await connection.execute(query)).scalar_one())
+
+
 async def test_nobody_waits_for_one_who_stands_still_while_adding_up(
     db: Database, account: Account, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
