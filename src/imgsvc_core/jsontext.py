@@ -7,9 +7,33 @@ from collections import Counter
 from typing import Any
 
 _MOST_LEVELS = 100
-_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?')  # or its end would be sought again from each \"
 _ALIKE = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+
+def check_values(text: str, most: int) -> None:
+    """Raise `ValueError` for valid JSON with more keys and values than that, before any of them is made.
+
+    Reading them would hold other threads up. Empty arrays and objects count twice.
+    """
+    if _marks(text, 0, len(text)) <= most:
+        return
+    seen = end = 0
+    for string in _STRING.finditer(text):
+        between = _marks(text, end, string.start())
+        if end and not between:  # two strings side by side: valid JSON ends here
+            return
+        seen, end = seen + between, string.end()
+        if seen > most:
+            break
+    if seen + _marks(text, end, len(text)) > most:
+        raise ValueError(f"it has more than {most:,} keys and values")
+
+
+def _marks(text: str, start: int, end: int) -> int:
+    """How many characters begin or part keys and values."""
+    return sum(text.count(mark, start, end) for mark in ",:[{")
 
 
 def check_depth(text: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import asyncio
 import json
 import re
 from collections.abc import Mapping
@@ -10,12 +10,13 @@ from http import HTTPStatus
 from typing import Any
 
 import attrs
-from aiohttp import web
+from aiohttp import Payload, web
+from aiohttp.abc import AbstractStreamWriter
 
 from imgsvc_http.own_headers import META, METADATA, with_prefix
 from imgsvc_http.refusals import Refusal
 
-_IN_PIECES = 1 << 18
+_PIECE_BYTES = 1 << 18
 _MOST_HEADER_BYTES = 7_000
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # Given up first, where a header would become too long for servers between here and the client.
@@ -32,8 +33,27 @@ class Answer:
 
     def response(self) -> web.Response:
         """What is sent; large bodies in pieces, so that encrypting them holds nobody up."""
-        body = io.BytesIO(self.body) if len(self.body) > _IN_PIECES else self.body
+        body = _InPieces(self.body) if len(self.body) > _PIECE_BYTES else self.body
         return web.Response(status=self.status, headers=dict(self.headers), body=body)
+
+
+class _InPieces(Payload):
+    """Bytes of which no copy is made, and between whose pieces others have their turn."""
+
+    _value: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self._value)
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        return self._value.decode(encoding, errors)
+
+    async def write(self, writer: AbstractStreamWriter) -> None:
+        view = memoryview(self._value)
+        for start in range(0, len(view), _PIECE_BYTES):
+            await writer.write(view[start : start + _PIECE_BYTES])
+            await asyncio.sleep(0)
 
 
 def success(status: HTTPStatus = HTTPStatus.OK, **fields: Any) -> Answer:

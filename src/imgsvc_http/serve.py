@@ -7,6 +7,7 @@ import contextlib
 import gc
 import logging
 import signal
+import sys
 from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
@@ -28,6 +29,7 @@ from imgsvc_http.state.scopes import SCOPES
 
 _log = logging.getLogger(__name__)
 
+_TURN_SECONDS = 0.0005  # for one thread of Python, while others wait
 _SAMPLE = """<svg xmlns="http://www.w3.org/2000/svg" width="960" height="640" viewBox="0 0 96 64">
 <defs><linearGradient id="sky" x2="0" y2="1">
 <stop stop-color="#1d3b6f"/><stop offset=".7" stop-color="#e8894a"/><stop offset="1" stop-color="#ffd27a"/>
@@ -64,6 +66,7 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
     settings = attrs.evolve(settings, server=attrs.evolve(settings.server, port=port))
     settings.server.state_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     tls = tls_context(settings.server)
+    sys.setswitchinterval(_TURN_SECONDS)  # the loop waits for its turn at every read and write
     app = create_app(settings)
     runner = web.AppRunner(app, shutdown_timeout=LAST_SECONDS)
     told = _when_told_to_end()

@@ -1,7 +1,8 @@
 """A service that watches its own event loop: ``python -m tests.http.watched_service STATE``.
 
 It prints its address and key. Then it prints, for every empty line that it reads, how long the loop was held
-up at most since the last one, in seconds; ``sleep`` and ``work`` hold it up on purpose.
+up at most since the last one, in seconds; ``sleep`` and ``work`` hold it up on purpose, and ``thread`` works
+beside it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from imgsvc_http.settings import Server, Workers
 _TICK_SECONDS = 0.01
 _SLEEP_SECONDS = 0.2
 _WORK_SECONDS = 0.062
+_BESIDE_SECONDS = 0.3
 _HOLDING = ctypes.PyDLL(None)
 _BOOK = ctypes.create_string_buffer(200)
 
@@ -93,13 +95,17 @@ def sleep() -> None:
     time.sleep(_SLEEP_SECONDS)
 
 
-def work() -> None:
-    end = time.thread_time() + _WORK_SECONDS
+def work(seconds: float = _WORK_SECONDS) -> None:
+    end = time.thread_time() + seconds
     while time.thread_time() < end:
         sum(range(1000))
 
 
-HOLD: Mapping[str, Callable[[], None]] = {"sleep": sleep, "work": work}
+def work_beside() -> None:
+    threading.Thread(target=work, args=[_BESIDE_SECONDS]).start()
+
+
+HOLD: Mapping[str, Callable[[], None]] = {"sleep": sleep, "work": work, "thread": work_beside}
 
 
 async def obey(watch: Watch) -> None:

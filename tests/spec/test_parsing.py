@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -257,6 +258,29 @@ def test_values_that_cannot_be_written_whole_are_wrong_like_others(request_: Any
         parse(request_)
     assert got in caught.value.problems[0].message
     assert len(caught.value.problems[0].message) < 400
+
+
+@pytest.mark.parametrize(
+    ("around", "known"),
+    [
+        (lambda keys: keys, "resize"),
+        (lambda keys: {"filter": keys}, "sepia"),
+        (lambda keys: {"resize": {"width": 1, **keys}}, "height"),
+    ],
+    ids=["request", "filter", "operation"],
+)
+def test_all_unknown_keys_are_named_and_the_first_ones_explained(
+    around: Callable[[dict[str, Any]], dict[str, Any]], known: str
+) -> None:
+    keys = [f"{number:03}" + "x" * 1000 for number in range(100)]
+    with pytest.raises(SpecError) as caught:
+        parse(around(dict.fromkeys([f"-{known}", *keys], 1)))
+    messages = [problem.message for problem in caught.value.problems]
+    assert len(messages) == 101
+    assert all(any(f"has no '{key[:60]}' parameter" in message for message in messages) for key in keys)
+    assert sum("; did you mean" in message or "; known are" in message for message in messages) == 10
+    assert any(f"'-{known}' parameter; did you mean '{known}'?" in message for message in messages)
+    assert max(map(len, (problem.path for problem in caught.value.problems))) < 80
 
 
 def test_all_problems_come_at_once_in_the_order_of_the_operations() -> None:

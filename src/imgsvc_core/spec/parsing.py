@@ -22,6 +22,8 @@ _FILTERS = {item.key: item for item in FILTERS}
 _FILTER_KEYS = ("filter", "stylize")
 _WITHOUT_REFERENCES = 2  # a version in which equal values are equal bytes
 _SHORT = 4096
+_MOST_NAME = 60
+_MOST_ADVICE = 10  # the search for what was meant takes longer than all the rest
 
 _converter = Converter(detailed_validation=True, forbid_extra_keys=True)
 
@@ -55,6 +57,7 @@ def _parse(value: object, also_known: Iterable[str]) -> Spec:
         raise SpecError([Problem("", f"The request must be a JSON object, got {shown(value)}")])
     problems: list[Problem] = []
     parts: dict[str, Any] = {}
+    unknown: list[str] = []
     for key, part in value.items():
         try:
             if key in _FILTER_KEYS:
@@ -63,11 +66,10 @@ def _parse(value: object, also_known: Iterable[str]) -> Spec:
             elif key in OPERATIONS:
                 parts[key] = None if part is None else parse_operation(OPERATIONS[key], part, path=key)
             else:
-                problems.append(
-                    unknown_key("The request", _name(key), [*also_known, *OPERATIONS, *_FILTER_KEYS])
-                )
+                unknown.append(_name(key))
         except SpecError as error:
             problems += error.problems
+    problems += unknown_keys("The request", unknown, [*also_known, *OPERATIONS, *_FILTER_KEYS])
     if all(value.get(key) is not None for key in _FILTER_KEYS):
         problems.append(Problem("stylize", "'stylize' is the old name of 'filter'; give only one of the two"))
     if problems:
@@ -98,12 +100,18 @@ def unparse(spec: Spec) -> dict[str, Any]:
     return document
 
 
-def unknown_key(title: str, key: str, known: Iterable[str]) -> Problem:
-    """The problem of a key that nothing is known of, with the likeliest meant one."""
+def unknown_keys(title: str, keys: Iterable[str], known: Iterable[str]) -> list[Problem]:
+    """The problems of keys that nothing is known of; the first few with what may have been meant by them."""
     known = list(known)
+    return [
+        Problem(key, f"{title} has no '{key}' parameter{_advice(key, known) if place < _MOST_ADVICE else ''}")
+        for place, key in enumerate(key[:_MOST_NAME] for key in keys)
+    ]
+
+
+def _advice(key: str, known: list[str]) -> str:
     near = difflib.get_close_matches(key, known, n=1)
-    advice = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(known)}"
-    return Problem(key, f"{title} has no '{key[:60]}' parameter; {advice}")
+    return f"; did you mean '{near[0]}'?" if near else f"; known are {', '.join(known)}"
 
 
 def _parse_filters(value: object, *, path: str) -> tuple[Filter, ...]:
@@ -132,14 +140,14 @@ def _parse_filters(value: object, *, path: str) -> tuple[Filter, ...]:
 
 
 def _parse_filter_object(value: Mapping[Any, Any], path: str) -> list[Filter]:
-    problems: list[Problem] = []
+    unknown = [_name(key) for key in value if key not in _FILTERS]
+    problems = _below(path, unknown_keys("Filter", unknown, _FILTERS))
     filters: list[Filter] = []
     for key, item in value.items():
+        if key not in _FILTERS:
+            continue
         try:
-            if key in _FILTERS:
-                filters.append(parse_operation(_FILTERS[key], item, path=f"{path}.{key}"))
-            else:
-                problems += _below(path, [unknown_key("Filter", _name(key), _FILTERS)])
+            filters.append(parse_operation(_FILTERS[key], item, path=f"{path}.{key}"))
         except SpecError as error:
             problems += error.problems
     if problems:
@@ -208,8 +216,7 @@ def _problems(error: BaseValidationError, operation: type[Operation]) -> Iterato
         if isinstance(exception, SpecError):
             yield from exception.problems
         elif isinstance(exception, ForbiddenExtraKeysError):
-            for key in sorted(exception.extra_fields):
-                yield unknown_key(operation.title, key, params(operation))
+            yield from unknown_keys(operation.title, sorted(exception.extra_fields), params(operation))
         elif isinstance(exception, KeyError):
             param = params(operation)[exception.args[0]]
             message = (
