@@ -47,7 +47,7 @@ async def read_upload(
     parts: dict[str, _Part] = {}
     data = io.BytesIO()
     async with arriving(seconds):
-        with into.open("xb") as file:
+        with into.open("wb") as file:
             places = {"file": _Place(file, limit)}
             if json_limit is not None:
                 places["data"] = _Place(data, json_limit)

@@ -140,6 +140,8 @@ def client_address(request: web.Request) -> str:
 
 def _from_proxy(request: web.Request) -> bool:
     proxies = services_of(request).settings.server.trusted_proxies
+    if not proxies:
+        return False
     try:
         address = ipaddress.ip_address(request.remote or "")
     except ValueError:

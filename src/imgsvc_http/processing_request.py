@@ -14,7 +14,7 @@ from imgsvc_core.limits import Limits, tighten
 from imgsvc_core.spec import Spec
 from imgsvc_core.spec.declare import Operation, doc, param, params, shown
 from imgsvc_core.spec.kinds import Choice, Integer, Text
-from imgsvc_core.spec.parsing import parse, parse_operation, unknown_key
+from imgsvc_core.spec.parsing import parse, parse_operation, unknown_keys
 from imgsvc_core.spec.schema import operation_schema, request_object
 from imgsvc_core.stores import StoreSpec, parse_store, store_schema
 from imgsvc_http.fetching.social import is_social
@@ -244,20 +244,18 @@ def _limits(value: object) -> Limits:
     if not isinstance(value, Mapping):
         raise SpecError([Problem("limits", f"Limits must be an object of parameters, got {shown(value)}")])
     names = attrs.fields_dict(Limits)
-    problems: list[Problem] = []
+    problems = unknown_keys("Limits", [str(name) for name in value if name not in names], names)
     given: dict[str, Any] = {}
     for name, item in value.items():
         if name not in names:
-            problem = unknown_key("Limits", str(name), names)
-            problems.append(attrs.evolve(problem, path=f"limits.{problem.path}"))
             continue
         try:
             Limits(**{name: item})
             given[name] = item
         except SpecError as error:
-            problems += [attrs.evolve(problem, path=f"limits.{problem.path}") for problem in error.problems]
+            problems += error.problems
     if problems:
-        raise SpecError(problems)
+        raise SpecError(attrs.evolve(problem, path=f"limits.{problem.path}") for problem in problems)
     return attrs.evolve(Limits.none(), **given)
 
 

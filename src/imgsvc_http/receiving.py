@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import json
-import secrets
-from collections.abc import AsyncIterable, AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterable, AsyncIterator
 from typing import Any
 
 from aiohttp import HttpVersion11, web
 
-from imgsvc_core.jsontext import check_depth, without_repeats
+from imgsvc_core.jsontext import check_depth, check_values, without_repeats
 from imgsvc_http.context import INVITED
 from imgsvc_http.refusals import (
     ENCODINGS,
@@ -27,27 +24,8 @@ from imgsvc_http.refusals import (
 from imgsvc_http.unpacking import PLAIN, BrokenEncoding, unpacked
 
 _QUICK_BYTES = 1 << 14  # JSON that is parsed in less than a millisecond
-_MOST_OBJECTS = 1000
-_MOST_DIGITS = 4000
-
-
-class IncomingFolder:
-    """Where sources lie while they are worked on; what a killed process left is cleared away."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for left in folder.iterdir():
-            left.unlink(missing_ok=True)
-
-    @contextlib.contextmanager
-    def path(self) -> Iterator[Path]:
-        """A path for one source, which is gone after the block."""
-        path = self.folder / secrets.token_hex(16)
-        try:
-            yield path
-        finally:
-            path.unlink(missing_ok=True)
+_MOST_VALUES = 10_000  # keys and values
+_MOST_DIGITS = 400
 
 
 async def read_json(request: web.Request, *, limit: int, seconds: float) -> Any:
@@ -70,11 +48,17 @@ async def read_body(request: web.Request, *, limit: int, seconds: float) -> byte
 
 def received(request: web.Request, limit: int, what: str) -> AsyncIterator[bytes]:
     """The bytes of a body as they come in, unpacked, and refused as soon as there are too many of them."""
-    chunks = _at_most(limit, request.content.iter_any(), what)
+    chunks = _at_most(limit, _pieces(request), what)
     encoding = _encoding(request)
     if encoding in PLAIN or request.content.total_compressed_bytes is not None:  # the server unpacks it
         return chunks
     return _at_most(limit, unpacked(chunks, encoding), what)
+
+
+async def _pieces(request: web.Request) -> AsyncIterator[bytes]:
+    """The bytes of a body as they came, never joined."""
+    async for piece, _ in request.content.iter_chunks():
+        yield piece
 
 
 async def _at_most(limit: int, chunks: AsyncIterable[bytes], what: str) -> AsyncIterator[bytes]:
@@ -87,7 +71,7 @@ async def _at_most(limit: int, chunks: AsyncIterable[bytes], what: str) -> Async
 
 
 async def parse_json(body: bytes) -> Any:
-    """JSON values, strictly: no repeated keys.
+    """JSON values, strictly: no repeated keys, and only so many.
 
     NaN and infinities are let through, for what reads the values to refuse them with their paths; so are
     integers of any length, cut to a length at which they still lie outside of every range.
@@ -96,16 +80,12 @@ async def parse_json(body: bytes) -> Any:
 
 
 def _parsed(body: bytes) -> Any:
-    objects = itertools.count(1)
-
-    def checked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if next(objects) > _MOST_OBJECTS:
-            raise ValueError(f"it has more than {_MOST_OBJECTS:,} objects")
-        return without_repeats(pairs)
-
     try:
         text = body.decode("utf-8-sig")
-        document = json.loads(text, object_pairs_hook=checked, parse_int=_integer)
+        check_values(text, _MOST_VALUES)
+        document = json.loads(
+            text, object_pairs_hook=without_repeats, parse_int=_integer, parse_float=_decimal
+        )
         check_depth(text)
         if "\\u" in text:
             json.dumps(document, ensure_ascii=False).encode()  # finds halves of surrogate pairs
@@ -139,6 +119,11 @@ def check_announced(request: web.Request, limit: int, what: str) -> None:
         raise body_too_large(what, limit)
 
 
+def announced_bytes(request: web.Request) -> int | None:
+    """How many bytes a body has, where that is known before it comes."""
+    return request.content_length if _encoding(request) in PLAIN else None
+
+
 async def invite(request: web.Request) -> None:
     """Tell a client that waits for it to send its body."""
     if waits_for_invitation(request):
@@ -158,4 +143,9 @@ def _encoding(request: web.Request) -> str:
 
 
 def _integer(digits: str) -> int:
-    return int(digits[:_MOST_DIGITS])  # Python converts no more than 4,300
+    return int(digits[:_MOST_DIGITS])  # Python converts no more than 4,300, and slowly
+
+
+def _decimal(digits: str) -> float:
+    """Other threads have their turn between two numbers, which they have not while many are read at once."""
+    return float(digits)

@@ -14,9 +14,9 @@ from aiohttp import web
 from imgsvc_core.stores import StorePool
 from imgsvc_core.workers import WorkerPool
 from imgsvc_http.fetching.client import Fetcher
+from imgsvc_http.incoming import Incoming
 from imgsvc_http.quota import UnderWay
 from imgsvc_http.ratelimit import RateLimiter
-from imgsvc_http.receiving import IncomingFolder
 from imgsvc_http.settings import Settings
 from imgsvc_http.state import idempotency
 from imgsvc_http.state.database import Database, migrate
@@ -41,7 +41,7 @@ class Services:
     fetcher: Fetcher
     temporary: TemporaryStorage
     stores: StorePool
-    incoming: IncomingFolder
+    incoming: Incoming
     workers: Workers
     under_way: UnderWay = attrs.field(factory=UnderWay)
     stopping: asyncio.Event = attrs.field(factory=asyncio.Event)
@@ -99,12 +99,13 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             fetcher=fetcher,
             temporary=temporary,
             stores=stores,
-            incoming=IncomingFolder(settings.server.state_folder / "incoming"),
+            incoming=Incoming(settings.server.state_folder / "incoming", settings.server.upload_memory_bytes),
             workers=workers,
         )
         if not db.is_shared:
             await idempotency.release(db)
         await workers.warm_up()
+        await services.incoming.see_whether_readable(workers.read)
         yield services
 
 

@@ -64,6 +64,10 @@ class Workers:
             *(asyncio.wrap_future(self._pool.submit(prepare)) for _ in range(self._pool.workers))
         )
 
+    async def read(self, path: Path) -> bytes:
+        """The bytes of a file, as a worker sees it."""
+        return await asyncio.wrap_future(self._pool.submit(Path.read_bytes, path))
+
     def check_room(self) -> None:
         """Refuse before a body is read or a source fetched, where there is no room for more."""
         if self._busy >= self._room:

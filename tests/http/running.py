@@ -61,7 +61,14 @@ class Service:
 
     def leftovers(self) -> list[Path]:
         """Sources that lie about although no request is being worked on."""
-        return list((self.state / "incoming").iterdir())
+        return [*(self.state / "incoming").iterdir(), *self.in_memory()]
+
+    def in_memory(self) -> list[Path]:
+        """Sources that lie in memory."""
+        opened = Path(f"/proc/{self.process.pid}/fd")
+        if self.process.poll() is not None or not opened.exists():
+            return []
+        return [path for path in opened.iterdir() if os.readlink(path).startswith("/memfd:source")]
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from imgsvc_http.processing_request import (
     parse_request,
     request_body_schema,
 )
-from imgsvc_http.receiving import read_json
+from imgsvc_http.receiving import announced_bytes, read_json
 from imgsvc_http.refusals import Refusal
 from imgsvc_http.routing import Body, Parameter, Reply, Route
 from imgsvc_http.services import Services, now, services_of
@@ -68,7 +69,7 @@ async def upload(request: web.Request) -> web.StreamResponse:
     services = services_of(request)
     services.workers.check_room()
     limits, server = services.settings.limits, services.settings.server
-    with services.incoming.path() as path:
+    with services.incoming.path_for(announced_bytes(request)) as path:
         received = await read_upload(
             request,
             path,
@@ -83,7 +84,7 @@ async def upload(request: web.Request) -> web.StreamResponse:
 
         async def parts() -> tuple[bytes, ...]:
             name = received.name.encode("utf-8", "surrogateescape")
-            digest = await asyncio.to_thread(_digest, path)
+            digest = await asyncio.to_thread(_digest, path.open("rb"))
             return (digest, name, _canonical(received.document), _mode(request))
 
         async def work() -> Answer:
@@ -158,8 +159,8 @@ def _mode(request: web.Request) -> bytes:
     return accept.encode("utf-8", "surrogateescape")
 
 
-def _digest(path: Path) -> bytes:
-    with path.open("rb") as file:
+def _digest(file: BufferedReader) -> bytes:
+    with file:
         return hashlib.file_digest(file, "sha256").digest()
 
 

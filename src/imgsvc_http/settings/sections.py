@@ -87,6 +87,12 @@ class Server:
         unit="s",
         default=60,
     )
+    upload_memory_bytes: int = setting(
+        Integer(0, 2**46),
+        "Memory for uploads while they are worked on; one that finds no room there lies in the state folder.",
+        unit="bytes",
+        default=2**27,
+    )
     drain_seconds: float = setting(
         Number(0, 3600),
         "How long requests are still taken at the end, while /readyz tells balancers to send no more.",

@@ -7,7 +7,7 @@ import re
 import shutil
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from imgsvc_http.patience import Patience
 
@@ -25,7 +25,7 @@ class PendingSources:
     async def keep(self, path: Path, request_id: str, now: datetime) -> str:
         """Keep a copy of a file, which belongs to a request; its name."""
         name = f"{int(now.timestamp())}-{request_id}"
-        await self._patience.call(self._write, name, path)
+        await self._patience.call(self._write, name, path.open("rb"))  # it may be another file's path later
         return name
 
     async def kept_before(self, moment: datetime) -> dict[str, str]:
@@ -49,13 +49,14 @@ class PendingSources:
             self._opened = fs, root.rstrip("/")
         return self._opened
 
-    def _write(self, name: str, path: Path) -> None:
-        fs, root = self._open()
-        with path.open("rb") as source, fs.open(f"{root}/{name}", "wb") as target:
-            shutil.copyfileobj(source, target, 1 << 20)
-            if _is_local(fs):
-                target.flush()
-                os.fsync(target.fileno())
+    def _write(self, name: str, source: BinaryIO) -> None:
+        with source:
+            fs, root = self._open()
+            with fs.open(f"{root}/{name}", "wb") as target:
+                shutil.copyfileobj(source, target, 1 << 20)
+                if _is_local(fs):
+                    target.flush()
+                    os.fsync(target.fileno())
         if _is_local(fs):
             _sync_folder(root)
 

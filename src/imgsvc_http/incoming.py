@@ -1,0 +1,76 @@
+"""Where sources lie while they are worked on: in memory, where no disk holds anybody up, or in a folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+_PROBE = b"readable"
+
+
+class Incoming:
+    """Gives out paths for sources, each of which is gone after its block.
+
+    Args:
+        folder: for sources that have no room in memory; what a killed process left there is cleared away.
+        memory_bytes: how much memory sources may take together; none where the system has no files in memory.
+    """
+
+    def __init__(self, folder: Path, memory_bytes: int) -> None:
+        self._folder = folder
+        self._room = memory_bytes if hasattr(os, "memfd_create") else 0
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for left in folder.iterdir():
+            left.unlink(missing_ok=True)
+
+    async def see_whether_readable(self, read: Callable[[Path], Awaitable[bytes]]) -> None:
+        """Use memory only where other processes can ``read`` what lies there: not all systems let them."""
+        if self._room == 0:
+            return
+        try:
+            with _in_memory() as path:
+                path.write_bytes(_PROBE)
+                readable = await read(path) == _PROBE
+        except OSError:
+            readable = False
+        if not readable:
+            self._room = 0
+
+    @contextlib.contextmanager
+    def path(self) -> Iterator[Path]:
+        """A path in the folder, for a source of any size, that any thread may write."""
+        path = self._folder / secrets.token_hex(16)
+        try:
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def path_for(self, size: int | None) -> Iterator[Path]:
+        """A path for a source of at most ``size`` bytes, in memory where there is room for so many.
+
+        It may become that of another source after the block: no thread may open it then.
+        """
+        if size is None or size > self._room:
+            with self.path() as path:
+                yield path
+            return
+        self._room -= size
+        try:
+            with _in_memory() as path:
+                yield path
+        finally:
+            self._room += size
+
+
+@contextlib.contextmanager
+def _in_memory() -> Iterator[Path]:
+    """A path of a file in memory, which ends with the block, or with the process."""
+    descriptor = os.memfd_create("source")
+    try:
+        yield Path(f"/proc/{os.getpid()}/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
