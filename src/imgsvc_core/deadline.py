@@ -19,7 +19,10 @@ _GRACE = 1.0  # seconds
 
 
 class Watch:
-    """Stops the evaluation of the pictures it watches over, once the time is up."""
+    """Stops the evaluation of the pictures it watches over, once the time is up.
+
+    They are marked for it, and so must be pictures that nobody else works with.
+    """
 
     def __init__(self) -> None:
         self.expired = False
@@ -32,13 +35,14 @@ class Watch:
 
         ``threads`` is how many of them libvips may use for it; all cores where nothing is said.
         """
-        watched = image.copy()
+        if any(image is watched for watched in self._watched):
+            image = image.copy()  # libvips heeds each mark once, and then computes what it is asked for
         if threads is not None:
-            watched.set_type(pyvips.GValue.gint_type, "concurrency", threads)
+            image.set_type(pyvips.GValue.gint_type, "concurrency", threads)
         with self._lock:
-            self._watched.append(watched)
-            watched.set_kill(self.expired)
-        return watched
+            self._watched.append(image)
+            image.set_kill(self.expired)
+        return image
 
     def expire(self) -> None:
         """Stop everything."""
@@ -57,9 +61,9 @@ class Watch:
 class _Watchdog:
     """One thread that ends watches when they are due; it lives as long as there are any.
 
-    A watch that has ended stays in line until it is due, so that a process which works on one picture after
-    the other neither starts nor wakes a thread for each. One that does not end although it was stopped waits
-    there once more, where overruns have consequences.
+    A watch that has ended stays in line until the thread looks again, so that a process which works on one
+    picture after the other neither starts nor wakes a thread for each. One that does not end although it was
+    stopped waits there once more, where overruns have consequences.
     """
 
     def __init__(self) -> None:
@@ -82,11 +86,14 @@ class _Watchdog:
     def _run(self) -> None:
         with self._changed:
             while self._line:
-                left = self._line[0][0] - time.monotonic()
-                if left > 0:
-                    self._changed.wait(left)
-                else:
+                due, _, watch, _ = self._line[0]
+                left = due - time.monotonic()
+                if left <= 0:
                     self._end_first()
+                elif watch.ended:
+                    heapq.heappop(self._line)
+                else:
+                    self._changed.wait(left)
             self._thread = None
 
     def _queue(self, watch: Watch, wait: float, seconds: float) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import time
+from typing import Any
 
+import attrs
 import pytest
 import pyvips
 
@@ -34,6 +36,39 @@ def test_a_watch_that_has_ended_stops_nothing() -> None:
     time.sleep(0.5)
     assert image.avg() == 0
     assert not watch.expired
+
+
+@pytest.mark.parametrize("request_", [{}, {"resize": {"width": 19_000}}, {"rotate": {"angle": 90}}])
+def test_a_picture_that_is_computed_on_and_on_is_stopped_once_for_all(request_: dict[str, Any]) -> None:
+    limits = attrs.evolve(imgsvc.Limits.none(), seconds=0.3)
+    started = time.monotonic()
+    with pytest.raises(TimeLimitExceeded):
+        imgsvc.process(endless(), {**request_, "output": {"format": "png"}}, limits=limits)
+    assert time.monotonic() - started < 10
+
+
+def test_the_picture_of_the_caller_is_not_marked() -> None:
+    picture = pyvips.Image.black(10, 10)
+    imgsvc.process(picture, threads=1)
+    assert "concurrency" not in picture.get_fields()
+
+
+def test_watches_that_have_ended_wake_nobody_when_they_are_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    woken: list[float] = []
+    waiting = threading.Condition.wait
+
+    def wait(condition: threading.Condition, timeout: float | None = None) -> bool:
+        if threading.current_thread().name == "imgsvc-watchdog":
+            woken.append(time.monotonic())
+        return waiting(condition, timeout)
+
+    monkeypatch.setattr(threading.Condition, "wait", wait)
+    for _ in range(50):
+        with deadline(0.5):
+            time.sleep(0.01)
+    with deadline(60):
+        time.sleep(1)
+    assert len(woken) < 10
 
 
 def test_many_pictures_share_one_thread() -> None:
