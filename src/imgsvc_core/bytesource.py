@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import pyvips
 
 _CHUNK = 1 << 20
+_HEAD = 1 << 15  # bytes of a file that are read at once and kept, as several look at its header
 
 
 class ByteSource:
@@ -25,12 +27,13 @@ class ByteSource:
     libvips gets a fresh connection each time, which keeps its operation cache from serving old pictures.
     """
 
-    __slots__ = ("_data", "_path", "name", "size")
+    __slots__ = ("_data", "_head", "_path", "name", "size")
 
     def __init__(self, origin: Buffer | Path, *, name: str = "") -> None:
         if isinstance(origin, Path):
             self._path: Path | None = origin
             self._data: memoryview | None = None
+            self._head = b""
             self.name = name or origin.name
             self.size = _file_size(origin)
         else:
@@ -43,12 +46,18 @@ class ByteSource:
 
     def read(self, start: int = 0, length: int | None = None) -> bytes:
         """Up to ``length`` bytes from ``start``; all of the rest without a length."""
+        end = None if length is None else start + length
         if self._data is not None:
-            end = None if length is None else start + length
             return bytes(self._data[start:end])
+        if end is not None and end <= _HEAD:
+            self._head = self._head or self._read(0, _HEAD)
+            return self._head[start:end]
+        return self._read(start, -1 if length is None else length)
+
+    def _read(self, start: int, length: int) -> bytes:
         with self.open() as file:
             file.seek(start)
-            return file.read(-1 if length is None else length)
+            return file.read(length)
 
     def open(self) -> BinaryIO:
         """A fresh seekable binary file over the bytes; the caller closes it."""
@@ -89,7 +98,7 @@ def _file_size(path: Path) -> int:
         status = path.stat()
     except (OSError, ValueError) as error:
         raise _unreachable(path, error) from error
-    if path.is_dir():
+    if stat.S_ISDIR(status.st_mode):
         raise SourceUnreachable(f"Source '{path}' is a folder; expected an image file.")
     return status.st_size
 

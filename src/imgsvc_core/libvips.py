@@ -36,7 +36,7 @@ def _guard() -> None:
     pyvips.cache_set_max(0)
     if pyvips.API_mode:
         # Its own prints a traceback for what is no UTF-8, such as names of profiles.
-        pyvips.ffi.def_extern(name="_log_handler_callback")(lambda *_: None)
+        pyvips.ffi.def_extern(name="_log_handler_callback")(lambda domain, level, message, data: None)
     pyvips.operation_block_set("VipsForeignLoad", True)
     for loader in _TRUSTED_LOADERS:
         pyvips.operation_block_set(loader, False)

@@ -88,7 +88,7 @@ class TestJpeg:
         assert low <= quality <= high
 
     def test_coarser_tables_never_tell_a_higher_quality(self) -> None:
-        qualities = [estimate_quality([step] * 64) for step in range(1, 256)]
+        qualities = [estimate_quality(bytes([step]) * 64) for step in range(1, 256)]
         assert qualities == sorted(qualities, reverse=True)
         assert qualities[0] == 100
         assert qualities[-1] == 1

@@ -13,13 +13,15 @@ import pyvips
 
 from imgsvc_core.codecs import exif
 from imgsvc_core.codecs.settings import MetadataPolicy
+from imgsvc_core.pixels.facts import has
 
 PROFILE = "icc-profile-data"
 EXIF = "exif-data"
 XMP = "xmp-data"
 IPTC = "iptc-data"
 
-_DROPPED = frozenset({EXIF, XMP, IPTC, "orientation"})
+_DROPPED = (EXIF, XMP, IPTC, "orientation")
+# What libvips takes apart itself; it writes none of it where ``keep`` names none of the blobs.
 _DROPPED_FAMILIES = ("exif-", "png-comment", "jpeg-thumb")
 
 _RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -41,8 +43,10 @@ def apply_policy(image: pyvips.Image, policy: MetadataPolicy) -> pyvips.Image:
 
     A color profile of another kind than the pixels, such as one for CMYK on RGB, goes too.
     """
-    dropped = [name for name in image.get_fields() if name in _DROPPED or name.startswith(_DROPPED_FAMILIES)]
-    if image.get_typeof(PROFILE) and not _fits(image.get(PROFILE), image):
+    dropped = [name for name in _DROPPED if has(image, name)]
+    if policy != "strip":
+        dropped += [name for name in image.get_fields() if name.startswith(_DROPPED_FAMILIES)]
+    if has(image, PROFILE) and not _fits(image.get(PROFILE), image):
         dropped.append(PROFILE)
     if not dropped:
         return image
@@ -59,12 +63,12 @@ def apply_policy(image: pyvips.Image, policy: MetadataPolicy) -> pyvips.Image:
 def keep_flags(image: pyvips.Image) -> str:
     """The value of libvips' ``keep`` for what `apply_policy` left on the picture."""
     flags = {EXIF: "exif", XMP: "xmp", IPTC: "iptc", PROFILE: "icc"}
-    return ":".join(flag for name, flag in flags.items() if image.get_typeof(name)) or "none"
+    return ":".join(flag for name, flag in flags.items() if has(image, name)) or "none"
 
 
 def blob(image: pyvips.Image, name: str) -> bytes | None:
     """A blob of the picture, or ``None``."""
-    return bytes(image.get(name)) if image.get_typeof(name) else None
+    return bytes(image.get(name)) if has(image, name) else None
 
 
 def wrap_iptc(records: bytes) -> bytes:

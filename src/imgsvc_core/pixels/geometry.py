@@ -9,7 +9,7 @@ import pyvips
 
 from imgsvc_core.pixels.blending import band_values, fit_for
 from imgsvc_core.pixels.shapes import add_padding
-from imgsvc_core.plan.geometry import Area, nearest_span
+from imgsvc_core.plan.geometry import Area, Size, nearest_span
 from imgsvc_core.spec import Color
 
 _TURNS = {
@@ -37,9 +37,7 @@ def turn(image: pyvips.Image, orientation: int) -> pyvips.Image:
 
 def completed(image: pyvips.Image, width: int, height: int) -> pyvips.Image:
     """A picture whose last columns and rows a decoder has cut off, with copies of its last in their place."""
-    if image.width >= width and image.height >= height:
-        return image
-    return image.embed(0, 0, max(width, image.width), max(height, image.height), extend="copy")
+    return image.embed(0, 0, width, height, extend="copy")
 
 
 def rotate(
@@ -61,12 +59,15 @@ def rotate(
 
 
 def resample(
-    image: pyvips.Image, width: int, height: int, area: Area, *, averaged: bool = False
+    image: pyvips.Image, have: Size, width: int, height: int, area: Area, *, averaged: bool = False
 ) -> pyvips.Image:
-    """Resample an area to a size; ``averaged`` says that a decoder has scaled the picture down already."""
-    left, columns = nearest_span(area.left, area.width, image.width, width)
-    top, rows = nearest_span(area.top, area.height, image.height, height)
-    if (columns, rows) != (image.width, image.height):
+    """Resample an area of a picture, of which there are so many pixels, to a size.
+
+    ``averaged`` says that a decoder has scaled the picture down already.
+    """
+    left, columns = nearest_span(area.left, area.width, have.width, width)
+    top, rows = nearest_span(area.top, area.height, have.height, height)
+    if (columns, rows) != have:
         image = image.crop(left, top, columns, rows)
     across, down, kernel = columns / width, rows / height, _KERNEL
     if averaged:
@@ -103,11 +104,15 @@ def extend(
 
 def _resample(image: pyvips.Image, across: float, down: float, kernel: _Kernel) -> pyvips.Image:
     if across >= 1 and down >= 1:
-        return image if across == down == 1 else image.reduce(across, down, kernel=kernel, gap=_GAP)
+        return image if across == down == 1 else _reduce(image, across, down, kernel)
     width, height = math.floor(image.width / across + 0.5), math.floor(image.height / down + 0.5)
     if across > 1 or down > 1:
-        image = image.reduce(max(1.0, across), max(1.0, down), kernel=kernel, gap=_GAP)
+        image = _reduce(image, max(1.0, across), max(1.0, down), kernel)
     return _enlarge(image, width, height)
+
+
+def _reduce(image: pyvips.Image, across: float, down: float, kernel: _Kernel) -> pyvips.Image:
+    return pyvips.Operation.call("reduce", image, across, down, kernel=kernel, gap=_GAP)
 
 
 def _enlarge(image: pyvips.Image, width: int, height: int) -> pyvips.Image:

@@ -8,6 +8,7 @@ import attrs
 import pyvips
 
 from imgsvc_core.pixels import geometry
+from imgsvc_core.pixels.facts import size_of
 from imgsvc_core.plan import Plan, turns
 from imgsvc_core.plan.geometry import Area, Size
 from imgsvc_core.plan.loading import area_at_hand, pixels_for
@@ -18,10 +19,12 @@ from imgsvc_core.spec import Color
 class ScaledFrame:
     """Pixels, the area of them that the frame is, and how many of them a pixel of the plan has each way.
 
-    Where nothing was scaled, the area is all of the pixels.
+    Where nothing was scaled, the area is all of the pixels. ``size`` is what libvips says of the image too,
+    but to ask it takes longer than to plan all of this.
     """
 
     image: pyvips.Image
+    size: Size
     area: Area
     across: float = 1.0
     down: float = 1.0
@@ -29,17 +32,20 @@ class ScaledFrame:
     @classmethod
     def whole(cls, image: pyvips.Image) -> ScaledFrame:
         """Pixels that are those of the plan."""
-        return cls(image, Area(0, 0, image.width, image.height))
+        size = Size(*size_of(image))
+        return cls(image, size, Area(0, 0, *size))
 
     @classmethod
     def loaded(cls, image: pyvips.Image, plan: Plan) -> ScaledFrame:
         """A frame as the load settings of the plan gave it."""
-        info = plan.info
-        area = area_at_hand(info, plan.load.scale, image.width, image.height)
+        info, size = plan.info, Size(*size_of(image))
+        area = area_at_hand(info, plan.load.scale, *size)
         if plan.load.scale < 1:
-            right, bottom = area.left + area.width, area.top + area.height
-            image = geometry.completed(image, pixels_for(right), pixels_for(bottom))
-        return cls(image, area, area.width / info.width, area.height / info.height)
+            right, bottom = pixels_for(area.left + area.width), pixels_for(area.top + area.height)
+            whole = Size(max(size.width, right), max(size.height, bottom))
+            if whole != size:
+                image, size = geometry.completed(image, *whole), whole
+        return cls(image, size, area, area.width / info.width, area.height / info.height)
 
     def holding(self, image: pyvips.Image) -> ScaledFrame:
         """The frame with other colors, or in memory."""
@@ -47,16 +53,17 @@ class ScaledFrame:
 
     def turned(self, orientation: int) -> ScaledFrame:
         """Mirrored and turned by quarters."""
-        area = turns.turned_area(self.area, Size(self.image.width, self.image.height), orientation)
+        image, size = geometry.turn(self.image, orientation), turns.turned(self.size, orientation)
+        area = turns.turned_area(self.area, self.size, orientation)
         across, down = (self.down, self.across) if orientation >= 5 else (self.across, self.down)
-        return ScaledFrame(geometry.turn(self.image, orientation), area, across, down)
+        return ScaledFrame(image, size, area, across, down)
 
     def rotated(self, angle: float, background: Color | None, width: int, height: int) -> ScaledFrame:
         """Turned by any angle, in a frame of a size."""
         scale = (self.across + self.down) / 2
         area = Area(0, 0, width * scale, height * scale)
         image = geometry.rotate(self.image, angle, background, self.area, area.width, area.height)
-        return ScaledFrame(image, area, scale, scale)
+        return ScaledFrame(image, Size(*size_of(image)), area, scale, scale)
 
     def cropped(self, left: int, top: int, width: int, height: int) -> ScaledFrame:
         """A rectangle, with all pixels that it has a part in."""
@@ -66,12 +73,11 @@ class ScaledFrame:
             width * self.across,
             height * self.down,
         )
-        first, columns = _touched(area.left, area.width, self.image.width)
-        upper, rows = _touched(area.top, area.height, self.image.height)
+        first, columns = _touched(area.left, area.width, self.size.width)
+        upper, rows = _touched(area.top, area.height, self.size.height)
         image = self.image.crop(first, upper, columns, rows)
-        return attrs.evolve(
-            self, image=image, area=area._replace(left=area.left - first, top=area.top - upper)
-        )
+        area = area._replace(left=area.left - first, top=area.top - upper)
+        return attrs.evolve(self, image=image, size=Size(columns, rows), area=area)
 
     def interesting(self, width: int, height: int) -> tuple[int, int]:
         """Left and top, in pixels of the plan, of the most interesting part of a size."""
@@ -84,8 +90,8 @@ class ScaledFrame:
 
     def resampled(self, width: int, height: int, *, by_decoder: bool) -> ScaledFrame:
         """All of it at a size; ``by_decoder`` says that a decoder has reduced it already."""
-        image = geometry.resample(self.image, width, height, self.area, averaged=by_decoder)
-        return self.whole(image)
+        image = geometry.resample(self.image, self.size, width, height, self.area, averaged=by_decoder)
+        return ScaledFrame(image, Size(width, height), Area(0, 0, width, height))
 
 
 def _within(value: float, largest: float) -> int:

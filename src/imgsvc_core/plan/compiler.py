@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 
 from imgsvc_core.codecs.settings import LoadSettings
@@ -23,16 +24,13 @@ from imgsvc_core.plan.steps import (
     Flatten,
     Resize,
     Rotate,
-    Sharpen,
     SmartCrop,
     Step,
     ToSrgb,
     Turn,
-    Unsharp,
 )
 from imgsvc_core.spec import Output, Spec
 
-_SPATIAL_ADJUSTMENTS: dict[str, type[Sharpen | Unsharp]] = {"sharpen": Sharpen, "unsharp": Unsharp}
 _LARGEST_COORDINATE = 2**25 - 1  # libvips interpolates at 64ths of pixels, in integers of 32 bits
 _NO_CONVERSION = frozenset({"srgb", "gray", "palette"})
 
@@ -70,9 +68,9 @@ def compile_plan(
         OutputTooLarge: a step would make more pixels than the limits allow.
         UnsupportedOperation: a crop lies outside of the picture.
     """
-    request = spec.simplified()
-    output = request.output or Output()
-    alpha = info.alpha or _brings_alpha(request)
+    request, brings_alpha = _simplified(spec)
+    output = request.output or _USUAL_OUTPUT
+    alpha = info.alpha or brings_alpha
     formats = candidates(output, info, suffix=suffix, accept=accept, alpha=alpha)
     frames = info.frames if all(row.animation for row in formats) else 1
     steps = _in_fast_order(StepBuilder(request, info, faces).steps, info)
@@ -93,6 +91,16 @@ def compile_plan(
         save=tuple(settings_for(row, output) for row in formats),
         frames=frames,
     )
+
+
+@functools.lru_cache(maxsize=256)
+def _simplified(spec: Spec) -> tuple[Spec, bool]:
+    """The request without what changes nothing, and whether it makes pixels transparent.
+
+    One request is often that of very many pictures.
+    """
+    request = spec.simplified()
+    return request, _brings_alpha(request)
 
 
 def _in_fast_order(moves: list[Step], info: ImageInfo) -> list[Step]:
@@ -200,4 +208,5 @@ def _brings_alpha(spec: Spec) -> bool:
     )
 
 
-_OPAQUE = Output().background
+_USUAL_OUTPUT = Output()
+_OPAQUE = _USUAL_OUTPUT.background

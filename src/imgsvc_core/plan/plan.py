@@ -40,11 +40,6 @@ class Plan:
     frames: int
 
     @property
-    def streams(self) -> bool:
-        """Whether pixels flow from the decoder to the encoder without ever being in memory as a whole."""
-        return self.frames == 1 and self.load.sequential and not any(item.step.rereads for item in self.steps)
-
-    @property
     def size(self) -> Size:
         """Width and height of a frame of the result."""
         return self.steps[-1].size if self.steps else Size(self.info.width, self.info.height)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-
-import attrs
+from typing import NamedTuple
 
 from imgsvc_core.codecs.headers.directory import read_orientation
 from imgsvc_core.codecs.headers.quantization import estimate_quality
@@ -30,8 +29,7 @@ _MOST_SEGMENTS = 10_000
 _MOST_JUNK = 1 << 16
 
 
-@attrs.frozen
-class _Component:
+class _Component(NamedTuple):
     """One channel of the frame: its sampling factors and the number of its quantisation table."""
 
     horizontal: int
@@ -39,8 +37,7 @@ class _Component:
     table: int
 
 
-@attrs.frozen
-class _Frame:
+class _Frame(NamedTuple):
     """What the start of frame tells."""
 
     marker: int

@@ -21,6 +21,7 @@ _CHROMINANCE = (
 )  # fmt: skip
 
 
+@functools.lru_cache(maxsize=256)
 def estimate_quality(luminance: Sequence[int], chrominance: Sequence[int] = ()) -> int:
     """Quality 1 to 100 at which the Independent JPEG Group's encoder makes tables of the nearest sum.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from importlib import import_module
 
@@ -47,13 +48,19 @@ def load(source: ByteSource, info: ImageInfo, settings: LoadSettings | None = No
     other than the header's is too, `ImageTooLarge` without memory enough, `MissingDependency` without the
     codec, `UnsupportedFormat` for an unknown format.
     """
-    if info.format not in _READERS:
-        raise UnsupportedFormat(f"Images of the format '{info.format}' cannot be read.")
-    availability.reader_backend(info.format)
-    module, function = _READERS[info.format]
-    reader: Reader = getattr(import_module(f"{__name__}.{module}"), function)
+    reader = _reader(info.format)
     settings = settings or LoadSettings()
     with decoding(info.format):
         image = reader(source, info, settings)
         check_loaded(image, info, settings)
     return image
+
+
+@functools.cache
+def _reader(format: str) -> Reader:
+    if format not in _READERS:
+        raise UnsupportedFormat(f"Images of the format '{format}' cannot be read.")
+    availability.reader_backend(format)
+    module, function = _READERS[format]
+    reader: Reader = getattr(import_module(f"{__name__}.{module}"), function)
+    return reader

@@ -13,6 +13,7 @@ from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.codecs.table import FORMATS, LoadScaling
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.info import ImageInfo
+from imgsvc_core.pixels.facts import size_of
 
 
 def check_stored(width: int, height: int, info: ImageInfo) -> None:
@@ -27,7 +28,7 @@ def check_loaded(image: pyvips.Image, info: ImageInfo, settings: LoadSettings) -
     """
     width, height = promised_size(info, settings)
     frames = info.frames if settings.all_frames else 1
-    _compare((image.width, image.height), (width, height * frames), info, tolerance=max(1, settings.scale))
+    _compare(size_of(image), (width, height * frames), info, tolerance=max(1, settings.scale))
 
 
 def promised_size(info: ImageInfo, settings: LoadSettings) -> tuple[float, float]:

@@ -10,6 +10,7 @@ from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.info import ImageInfo
+from imgsvc_core.pixels.facts import has
 
 ANIMATION_FIELDS = ("n-pages", "page-height", "delay", "loop", "gif-delay", "gif-loop")
 
@@ -18,7 +19,7 @@ def open_lazily(loader: str, source: ByteSource, settings: LoadSettings, **optio
     """The picture that the named libvips loader makes of the source; pixels flow when they are asked for."""
     connection = source.vips()
     access = "sequential" if settings.sequential else "random"
-    image = getattr(pyvips.Image, f"{loader}load_source")(connection, access=access, **options)
+    image = pyvips.Operation.call(f"{loader}load_source", connection, access=access, **options)
     # The binding keeps the memory behind a source alive only for its generic loaders.
     image._references.append(connection)
     return image
@@ -26,7 +27,7 @@ def open_lazily(loader: str, source: ByteSource, settings: LoadSettings, **optio
 
 def still(image: pyvips.Image) -> pyvips.Image:
     """The picture without the fields of an animation."""
-    present = [name for name in ANIMATION_FIELDS if image.get_typeof(name)]
+    present = [name for name in ANIMATION_FIELDS if has(image, name)]
     if not present:
         return image
     image = image.copy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from importlib import import_module
 from typing import BinaryIO
@@ -57,14 +58,12 @@ def save(image: pyvips.Image, settings: SaveSettings, target: BinaryIO | None = 
     row = by_name(settings.format)
     if row is None or row.name not in _WRITERS:
         raise UnsupportedFormat(f"Images of the format '{settings.format}' cannot be written.")
-    availability.writer_backend(row.name)
+    writer = _writer(row.name)
     check(image, row, settings)
     prepared = to_depth(apply_policy(image, settings.metadata), row.depth)
     quality = row.quality if settings.quality is None or row.quality is None else settings.quality
     if (settings.format, settings.quality) != (row.name, quality):
         settings = attrs.evolve(settings, format=row.name, quality=quality)
-    module, function = _WRITERS[row.name]
-    writer: Writer = getattr(import_module(f"{__name__}.{module}"), function)
     sink = Sink(target)
     with encoding(row.name, image):
         if settings.max_bytes is None:
@@ -73,6 +72,14 @@ def save(image: pyvips.Image, settings: SaveSettings, target: BinaryIO | None = 
             data, quality = _within(settings.max_bytes, prepared.copy_memory(), settings, writer)
             sink.write(data)
     return Encoded(sink.data if target is None else None, sink.size, None if settings.lossless else quality)
+
+
+@functools.cache
+def _writer(format: str) -> Writer:
+    availability.writer_backend(format)
+    module, function = _WRITERS[format]
+    writer: Writer = getattr(import_module(f"{__name__}.{module}"), function)
+    return writer
 
 
 def _within(

@@ -26,7 +26,8 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
         image = image.copy()
         image.set_type(pyvips.GValue.blob_type, IPTC, wrap_iptc(records))
     options = dict(_LEVELS[codec_effort("jpg", settings.effort)])
-    progressive = settings.progressive is not False
-    if not progressive:
+    if settings.progressive is False:
         options.pop("optimize_scans", None)
-    sink.save(image, "jpeg", Q=settings.quality, interlace=progressive, keep=keep_flags(image), **options)
+    else:
+        options["interlace"] = True
+    sink.save(image, "jpeg", Q=settings.quality, keep=keep_flags(image), **options)

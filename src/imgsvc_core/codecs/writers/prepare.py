@@ -7,7 +7,7 @@ import pyvips
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.table import Format
 from imgsvc_core.errors import OutputTooLarge, UnsupportedOperation
-from imgsvc_core.pixels.frames import frame_count
+from imgsvc_core.pixels.facts import samples_of, size_of, space_of
 
 _GREY_OR_RGB = ("b-w", "grey16", "srgb", "rgb", "rgb16")
 
@@ -16,19 +16,18 @@ def check(image: pyvips.Image, row: Format, settings: SaveSettings) -> None:
     """Raise a clear error where the format cannot hold the picture or do what is asked."""
     if settings.lossless and not row.lossless:
         raise UnsupportedOperation(f"{row.title} cannot be lossless; use png, webp, avif or jp2 instead.")
-    if image.interpretation not in _GREY_OR_RGB:
+    space = space_of(image)
+    if space not in _GREY_OR_RGB:
         raise UnsupportedOperation(
-            f"{row.title} takes grey or sRGB pictures; got '{image.interpretation}': convert it first."
+            f"{row.title} takes grey or sRGB pictures; got '{space}': convert it first."
         )
     if image.hasalpha() and not row.alpha:
         raise UnsupportedOperation(
             f"{row.title} has no transparency; flatten the picture on a background first."
         )
-    if frame_count(image) > 1 and not row.animation:
-        raise UnsupportedOperation(
-            f"{row.title} holds one frame; got {frame_count(image)}: choose one of them."
-        )
-    width, height = image.width, image.get_page_height()
+    (width, total), height = size_of(image), image.get_page_height()
+    if total > height and not row.animation:
+        raise UnsupportedOperation(f"{row.title} holds one frame; got {total // height}: choose one of them.")
     if max(width, height) > row.max_side:
         raise OutputTooLarge(
             f"A {row.title} picture has at most {row.max_side} pixels on a side; got {width} x {height}."
@@ -37,11 +36,11 @@ def check(image: pyvips.Image, row: Format, settings: SaveSettings) -> None:
 
 def to_depth(image: pyvips.Image, bits: int) -> pyvips.Image:
     """Samples of at most ``bits`` bits: rounded to 8, or 16 with the lower ones empty for 10 and 12."""
-    deep = image.format == "ushort"
-    if not deep:
-        return image if image.format == "uchar" else image.rint().cast("uchar")
-    if bits >= 16:
+    format = samples_of(image)
+    if format == "uchar" or (format == "ushort" and bits >= 16):
         return image
+    if format != "ushort":
+        return image.rint().cast("uchar")
     samples = pyvips.Image.identity(ushort=True)
     steps = (samples * ((2**bits - 1) / 65535)).rint()
     if bits > 8:

@@ -52,12 +52,12 @@ class Sink:
     def save(self, image: pyvips.Image, saver: str, **options: object) -> None:
         """Encode with the named libvips saver."""
         if self._target is None:
-            self.write(getattr(image, f"{saver}save_buffer")(**options))
+            self.write(pyvips.Operation.call(f"{saver}save_buffer", image, **options))
             return
         target = pyvips.TargetCustom()
         target.on_write(self._take)
         try:
-            getattr(image, f"{saver}save_target")(target, **options)
+            pyvips.Operation.call(f"{saver}save_target", image, target, **options)
         except pyvips.Error:
             if self._failure is None:
                 raise
