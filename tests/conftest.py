@@ -6,6 +6,7 @@ serve the golden pictures.
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 
@@ -19,6 +20,10 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.register_profile("thorough", max_examples=2000, deadline=None, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+# pytest keeps errors, and the pictures in their frames. Were these to end while libvips logs, which may be in
+# any of its threads, they would log as well, and GLib would end the process.
+logging.getLogger("pyvips").disabled = True
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

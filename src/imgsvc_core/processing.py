@@ -32,6 +32,7 @@ from imgsvc_core.errors import (
     SpecError,
 )
 from imgsvc_core.faces import Face
+from imgsvc_core.failing import without_pictures
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits, check_source, limits_or
 from imgsvc_core.pixels import colorspace, geometry
@@ -52,6 +53,7 @@ _USUAL_LIMITS = Limits()
 _FACE_SIDE = 640  # pixels of the longer side of the copy that faces are looked for in
 
 
+@without_pictures
 def process(
     source: Source,
     spec: Spec | Mapping[str, Any] | None = None,
@@ -102,8 +104,7 @@ def process(
         with translate_errors(opened.info.format):
             rendered = render(image, plan, _marks(watermarks, limits))
         processed = time.perf_counter()
-        # Where pixels stream, the encoder stops with the decoder that it waits for.
-        encoded = _write(rendered.image if plan.streams else watch.over(rendered.image), plan, target, watch)
+        encoded = _write(watch.over(rendered.image), plan, target, watch)
     finished = time.perf_counter()
     timing = Timing(
         decode=_ms(loaded - started), process=_ms(processed - loaded), encode=_ms(finished - processed)
@@ -112,6 +113,7 @@ def process(
     return _result(opened, plan, faces, encoded, timing, target=target, digest=digest)
 
 
+@without_pictures
 def process_variants(
     source: Source,
     variants: Mapping[str, Spec | Mapping[str, Any]],
@@ -151,13 +153,13 @@ def process_variants(
             if len(chosen) > 1:
                 scale = max(plan.load.scale for plan in chosen.values())
                 settings = attrs.evolve(settings, scale=scale, sequential=True)
+                chosen = {key: attrs.evolve(plan, load=settings) for key, plan in chosen.items()}
             image = watch.over(opened.load(settings), threads)
             if len(chosen) > 1:
                 with translate_errors(opened.info.format):
                     image = image.copy_memory()
             for key, plan in chosen.items():
                 loaded = time.perf_counter()
-                plan = attrs.evolve(plan, load=settings)
                 with _naming(key):
                     with translate_errors(opened.info.format):
                         rendered = render(image, plan, _marks(watermarks, limits))
@@ -228,8 +230,9 @@ class _Opened:
         return cls(attrs.evolve(info, sha256=data.sha256()) if digest else info, data, None)
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
+        """The picture as an object that is nobody else's."""
         if self.picture is not None:
-            return self.picture
+            return self.picture.copy()
         assert self.data is not None
         return load(self.data, self.info, settings)
 
