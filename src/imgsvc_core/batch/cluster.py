@@ -17,10 +17,11 @@ from imgsvc_core.batch.work import Job, Task, inputs_per_task
 from imgsvc_core.errors import MissingDependency, SourceUnreachable, UnsupportedOperation, WorkerDied
 from imgsvc_core.urls import reason_of
 
-_TASKS_IN_FLIGHT = 200
+_TASKS_AT_FIRST, _TASKS_IN_FLIGHT = 4, 200
 _TASK_SECONDS = 2.0
 _MOST_INPUTS = 100
 _PATIENCE_SECONDS = 10
+_GONE = "its scheduler is gone"
 _TICK_SECONDS = 5.0
 
 WITHOUT_WORKERS_SECONDS = 300.0
@@ -60,13 +61,14 @@ class ClusterHands:
         self._unanswered: set[Future[list[Event]]] = set()
         self._closing = threading.Event()
         threading.Thread(target=self._await_workers, name="imgsvc-cluster", daemon=True).start()
-        self.chunk = 2 * job.at_once
+        self.chunk, self._chunk_is_known = 2 * job.at_once, False
         self.parallel = 2 * sum(self._client.nthreads().values())  # one waits while one is done
 
     @property
     def in_flight(self) -> int:
-        """Enough tasks for many workers."""
-        return _TASKS_IN_FLIGHT * self.chunk
+        """Enough tasks for many workers, as soon as it is known how many inputs make one."""
+        tasks = _TASKS_IN_FLIGHT if self._chunk_is_known else _TASKS_AT_FIRST * self.parallel
+        return tasks * self.chunk
 
     def submit(self, tasks: tuple[Task, ...]) -> Future[list[Event]]:
         """Work on some inputs."""
@@ -85,13 +87,15 @@ class ClusterHands:
     def stop(self) -> None:
         """The same, now; what is under way is given up."""
         self._closing.set()
-        self._client.close(timeout=1)
+        with contextlib.suppress(TimeoutError):
+            self._client.close(timeout=1)
 
     def _settle(self, answer: Future[list[Event]]) -> None:
         self._unanswered.discard(answer)
         if answer.cancelled() or answer.exception() is not None or not (events := answer.result()):
             return
         self.chunk = inputs_per_task(self._job, events, seconds=_TASK_SECONDS, most=_MOST_INPUTS)
+        self._chunk_is_known = True
 
     def _await_workers(self) -> None:
         """Give up where all workers went, and none has come for long."""
@@ -151,6 +155,7 @@ def _check_workers(client: Any) -> None:
 async def _pass_on(running: Any, answer: Future[list[Event]], client: Any) -> None:
     """On the client's loop, as Dask calls back in one thread, which a client that closes blocks for all."""
     from distributed import KilledWorker
+    from distributed.comm.core import CommClosedError
 
     try:
         events = await client.gather(running, asynchronous=True)
@@ -158,7 +163,9 @@ async def _pass_on(running: Any, answer: Future[list[Event]], client: Any) -> No
         _fail(answer, _died())
     except (CancelledError, asyncio.CancelledError):
         alive = client.status == "running"
-        _fail(answer, _died() if alive else ConnectionError("its scheduler is gone"))
+        _fail(answer, _died() if alive else ConnectionError(_GONE))
+    except CommClosedError:  # while it was asked
+        _fail(answer, ConnectionError(_GONE))
     except OSError as error:  # the connection's: those of pictures come as events
         _fail(answer, ConnectionError(reason_of(error)))
     except Exception as error:

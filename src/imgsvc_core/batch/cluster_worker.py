@@ -13,13 +13,13 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakSet
 
 import attrs
 
 from imgsvc_core.batch.events import Event, failure
-from imgsvc_core.batch.work import Job, Task, computing_seconds, run_task
+from imgsvc_core.batch.work import Job, Task, computing_seconds, read_ahead, run_in_turn
 from imgsvc_core.errors import UnsupportedOperation
 from imgsvc_core.libvips import guard
 from imgsvc_core.limits import too_long
@@ -27,6 +27,8 @@ from imgsvc_core.limits import too_long
 _TICK_SECONDS = 0.5
 _ANSWERING_SECONDS = 2.0
 _LEAVING_SECONDS = 10.0
+
+T = TypeVar("T")
 
 _leaving: WeakSet[Any] = WeakSet()
 
@@ -80,13 +82,14 @@ def run_alike(job: Job, tasks: tuple[Task, ...], expected: Mapping[str, str]) ->
 
 
 def run_watched(job: Job, tasks: tuple[Task, ...]) -> tuple[list[Event], bool]:
-    """Do several: while one is computed, others are read and written.
+    """Do several; across a network, others are read and written while one is computed.
 
     Returns what became of them, and whether one hangs; then, those after it are missing.
     """
     todo: SimpleQueue[Task] = SimpleQueue()
     done: SimpleQueue[Event] = SimpleQueue()
     turn = _Turn()
+    read_ahead(job, tasks)
     for task in tasks:
         todo.put(task)
     for _ in range(min(job.at_once, len(tasks))):
@@ -128,16 +131,15 @@ class _Turn:
 
 
 def _work(job: Job, todo: SimpleQueue[Task], done: SimpleQueue[Event], turn: _Turn) -> None:
-    with contextlib.suppress(Empty):
-        while True:
-            task = todo.get_nowait()
-            done.put(run_task(job, task, turn.of(task)))
+    for event in run_in_turn(job, _ready(todo), turn.of):
+        done.put(event)
 
 
-def _ready(done: SimpleQueue[Event]) -> Iterator[Event]:
+def _ready(queue: SimpleQueue[T]) -> Iterator[T]:
+    """What there is in a queue."""
     with contextlib.suppress(Empty):
         while True:
-            yield done.get_nowait()
+            yield queue.get_nowait()
 
 
 def _leave(worker: Any) -> None:

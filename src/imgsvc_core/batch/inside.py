@@ -44,10 +44,10 @@ class InsideHands:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _run(self, tasks: tuple[Task, ...]) -> list[Event]:
-        return [run_task(self._job, task, self._computing()) for task in tasks]
+        return [run_task(self._job, task, self._computing) for task in tasks]
 
     @contextlib.contextmanager
-    def _computing(self) -> Iterator[None]:
+    def _computing(self, _: Task) -> Iterator[None]:
         with self._cores:
             self._go_on()
             yield

@@ -57,8 +57,8 @@ def write(
     if is_url(target):
         mark = f"{token}-{_digest(location, path)}"
         return _put(f"{target.rstrip('/')}/{path}", data, media_type, mark, replace=replace)
-    under_way = _under_way(target, token)
-    return _place(Path(target) / path, data, under_way, under_way / _claim(location, path), replace=replace)
+    under_way, claim = _under_way(target, token), _claim(target, token, location, path)
+    return _place(os.path.join(target, path), data, under_way, claim, replace=replace)
 
 
 def remove(target: str, path: str) -> None:
@@ -68,18 +68,18 @@ def remove(target: str, path: str) -> None:
             fs, place = _opened(f"{target.rstrip('/')}/{path}")
             fs.rm_file(place)
         else:
-            (Path(target) / path).unlink()
+            os.unlink(os.path.join(target, path))
 
 
 def release(target: str, path: str, *, location: str, token: str) -> None:
     """The manifest knows now from which input a result is."""
     if not is_url(target):
-        (_under_way(target, token) / _claim(location, path)).unlink(missing_ok=True)
+        _delete(_claim(target, token, location, path))
 
 
 def is_claimed(target: str, path: str, *, location: str, token: str) -> bool:
     """Whether a result in a folder is of an input though no manifest knows it, as its batch was killed."""
-    return _is_link(Path(target) / path, _under_way(target, token) / _claim(location, path))
+    return _is_link(os.path.join(target, path), _claim(target, token, location, path))
 
 
 def clear_unfinished(target: str, token: str, *, claims: bool) -> None:
@@ -90,82 +90,96 @@ def clear_unfinished(target: str, token: str, *, claims: bool) -> None:
     if claims:
         shutil.rmtree(under_way, ignore_errors=True)
         return
-    for left in under_way.glob(f"{_UNFINISHED}*"):
+    for left in Path(under_way).glob(f"{_UNFINISHED}*"):
         left.unlink(missing_ok=True)
 
 
 _UNFINISHED, _CLAIMED = "unfinished-", "claimed-"
 
 
-def _under_way(target: str, token: str) -> Path:
-    return Path(target) / f".imgsvc-batch-{token}"
+# Text rather than `Path`, which takes longer than what the system does with a small result.
 
 
-def _claim(location: str, path: str) -> str:
-    """The name of a second link to a result: whose it is, should nobody live to write that down."""
-    return _CLAIMED + _digest(location, path)
+def _under_way(target: str, token: str) -> str:
+    return os.path.join(target, f".imgsvc-batch-{token}")
+
+
+def _claim(target: str, token: str, location: str, path: str) -> str:
+    """A second link to a result: whose it is, should nobody live to write that down."""
+    return f"{_under_way(target, token)}/{_CLAIMED}{_digest(location, path)}"
 
 
 def _digest(location: str, path: str) -> str:
     return hashlib.sha256(f"{location}\0{path}".encode()).hexdigest()[:16]
 
 
-def _place(path: Path, data: bytes, under_way: Path, claim: Path, *, replace: bool) -> bool:
-    beside = under_way / f"{_UNFINISHED}{secrets.token_hex(8)}"
+def _place(path: str, data: bytes, under_way: str, claim: str, *, replace: bool) -> bool:
+    beside = f"{under_way}/{_UNFINISHED}{secrets.token_hex(8)}"
     try:
         try:
-            _in_folder(under_way, lambda: beside.write_bytes(data))
-            _in_folder(path.parent, lambda: _move(beside, path, claim, replace=replace))
-        finally:
-            beside.unlink(missing_ok=True)
+            _in_folder(under_way, lambda: _write_file(beside, data))
+            _in_folder(os.path.dirname(path), lambda: _move(beside, path, claim, replace=replace))
+        except BaseException:
+            _delete(beside)
+            raise
     except FileExistsError as error:
-        if path.is_file() and path.read_bytes() == data:  # written by a worker that was lost
+        if os.path.isfile(path) and Path(path).read_bytes() == data:  # written by a worker that was lost
             return False
-        raise _taken(str(path)) from error
+        raise _taken(path) from error
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise TargetError(f"Target '{path}' cannot be written: {reason}.") from error
     return True
 
 
-def _in_folder(folder: Path, action: Callable[[], object]) -> None:
+def _in_folder(folder: str, action: Callable[[], object]) -> None:
     """Do it; where the folder is missing, after making it."""
     try:
         action()
     except FileNotFoundError:
-        folder.mkdir(parents=True, exist_ok=True)
+        os.makedirs(folder, exist_ok=True)
         action()
 
 
-def _is_link(path: Path, claim: Path) -> bool:
+def _write_file(path: str, data: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(data)
+
+
+def _delete(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def _is_link(path: str, claim: str) -> bool:
     try:
-        return path.samefile(claim)
+        return os.path.samefile(path, claim)
     except OSError:
         return False
 
 
-def _move(beside: Path, path: Path, claim: Path, *, replace: bool) -> None:
+def _move(beside: str, path: str, claim: str, *, replace: bool) -> None:
     if replace:
         with contextlib.suppress(OSError):  # without hard links there are no claims
-            claim.unlink(missing_ok=True)
+            _delete(claim)
             os.link(beside, claim)
         try:
-            beside.replace(path)
+            os.replace(beside, path)
         except OSError:
-            claim.unlink(missing_ok=True)
+            _delete(claim)
             raise
         return
     try:
         os.link(beside, path)
-        beside.replace(claim)
+        os.replace(beside, claim)
     except FileExistsError:
         if not _is_link(path, claim):
             raise
-        beside.replace(path)
+        os.replace(beside, path)
     except OSError as error:
-        if error.errno not in _NO_HARD_LINKS or path.exists():
+        if error.errno not in _NO_HARD_LINKS or os.path.exists(path):
             raise
-        beside.replace(path)
+        os.replace(beside, path)
 
 
 def _put(url: str, data: bytes, media_type: str, mark: str, *, replace: bool) -> bool:
