@@ -13,7 +13,7 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
-from aiohttp import web
+from aiohttp import StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_exceptions import BadHttpMethod
 
@@ -25,6 +25,7 @@ from imgsvc_http.routes import ROUTES
 from imgsvc_http.routing import methods_at
 
 _log = logging.getLogger(__name__)
+_PACE_SECONDS = 0.05
 _FIRST_LINE = re.compile(r"b(['\"])(?P<method>[\w!#$%&'*+.^`|~-]+) (?P<path>/\S*) HTTP/1\.[01]\1", re.ASCII)
 
 
@@ -39,7 +40,10 @@ class Connection(web.RequestHandler):
         unread_seconds: how long a client may take nothing of an answer.
     """
 
-    __slots__ = ("_ending", "_header_seconds", "_limiter", "_unasked", "_unread", "_unread_seconds", "since")
+    __slots__ = (
+        "_ending", "_header_seconds", "_limiter", "_seeing_out", "_unasked", "_unread", "_unread_seconds",
+        "since",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -63,6 +67,7 @@ class Connection(web.RequestHandler):
         self._unread_seconds = unread_seconds
         self._unasked: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
+        self._seeing_out: asyncio.Timeout | None = None
         self._ending = False
         self.since = loop.time()
 
@@ -100,6 +105,8 @@ class Connection(web.RequestHandler):
         self._ending = True
         if self.idle:
             self.force_close()
+        if self._seeing_out is not None:
+            self._seeing_out.reschedule(self._loop.time())
         unsent = self.transport is not None and self.transport.get_write_buffer_size() > 0
         return self._force_close or (self._task_handler is None and not unsent)
 
@@ -146,9 +153,31 @@ class Connection(web.RequestHandler):
         """Send an answer; it is the last one where the service ends."""
         if self._ending:
             resp.force_close()
-        if request.content.exception() is not None:
+        sent = await super().finish_response(request, resp, start_time)
+        body = request.content
+        if body.exception() is None and request.content_length is None and not body.is_eof():
+            await self._see_out(body)
+        if body.exception() is not None:
             self._lingering_time = 0.0  # the rest of the body cannot be read
-        return await super().finish_response(request, resp, start_time)
+        return sent
+
+    async def _see_out(self, body: StreamReader) -> None:
+        """Read on for a while what may never end: a client that is cut off may lose its answer.
+
+        At a pace that makes the client wait, without which some would not look whether there is an answer.
+        """
+        seconds = 0.0 if self._ending else self._lingering_time
+        try:
+            async with asyncio.timeout(seconds) as self._seeing_out:
+                while not body.is_eof():
+                    await body.readany()
+                    await asyncio.sleep(_PACE_SECONDS)
+        except (TimeoutError, ConnectionError):
+            pass  # it was long enough, or the client has gone
+        finally:
+            self._seeing_out = None
+        if not body.is_eof():
+            self._lingering_time = 0.0
 
     def handle_error(
         self,
