@@ -99,7 +99,7 @@ def process(
         plan = compile_plan(
             request, opened.info, limits=limits, faces=found or (), suffix=suffix_of(target), accept=accept
         )
-        image = watch.over(opened.load(plan.load), threads)
+        image = watch.over(opened.load(attrs.evolve(plan.load, at_once=threads == 1)), threads)
         loaded = time.perf_counter()
         with translate_errors(opened.info.format):
             rendered = render(image, plan, _marks(watermarks, limits))
@@ -149,7 +149,7 @@ def process_variants(
             with _naming(key):
                 plans[key] = compile_plan(request, opened.info, limits=limits, faces=found or ())
         for chosen in _decoded_alike(plans):
-            settings = next(iter(chosen.values())).load
+            settings = attrs.evolve(next(iter(chosen.values())).load, at_once=threads == 1)
             if len(chosen) > 1:
                 scale = max(plan.load.scale for plan in chosen.values())
                 settings = attrs.evolve(settings, scale=scale, sequential=True)

@@ -105,6 +105,7 @@ class Workers:
 
 def prepare() -> None:
     """Load what processing needs."""
+    import imgsvc_core.codecs.readers.turbojpeg
     import imgsvc_core.processing  # noqa: F401
 
 

@@ -19,6 +19,7 @@ PROFILE = "icc-profile-data"
 EXIF = "exif-data"
 XMP = "xmp-data"
 IPTC = "iptc-data"
+BLOBS = (PROFILE, EXIF, XMP, IPTC)
 
 _DROPPED = (EXIF, XMP, IPTC, "orientation")
 # What libvips takes apart itself; it writes none of it where ``keep`` names none of the blobs.

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyvips
 
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.headers.jpeg import in_one_scan
 from imgsvc_core.codecs.headers.reader import HeaderReader
+from imgsvc_core.codecs.metadata import BLOBS
 from imgsvc_core.codecs.readers.vips import open_lazily
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.info import ImageInfo
+from imgsvc_core.pixels.facts import has, size_of, space_of
 
 # Encoders write about ten. Each scan goes over all of the picture again, however few bytes it has.
 _MOST_SCANS = 100
@@ -22,10 +26,34 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
 
     Only the level "warning" stops at damage inside the entropy-coded data of a progressive file.
     """
-    if not in_one_scan(HeaderReader(source, "JPEG")):
+    one_scan = in_one_scan(HeaderReader(source, "JPEG"))
+    if not one_scan:
         _check_scans(source)
     shrink = max(factor for factor in (1, 2, 4, 8) if factor * settings.scale <= 1.0 + 1e-6)
-    return open_lazily("jpeg", source, settings, shrink=shrink, fail_on="warning")
+    image = open_lazily("jpeg", source, settings, shrink=shrink, fail_on="warning")
+    if settings.at_once and one_scan:
+        from imgsvc_core.codecs.readers import turbojpeg  # it takes NumPy to load, so some time
+
+        pixels = turbojpeg.decoded(source, info, shrink)
+        return image if pixels is None else _with_pixels(image, pixels)
+    return image
+
+
+def _with_pixels(image: pyvips.Image, pixels: Any) -> pyvips.Image:
+    """What is known of a picture, with pixels that are in memory.
+
+    As libvips does, without the last column and row where they are partly beyond the picture.
+    """
+    width, height = size_of(image)
+    rows, columns, bands = pixels.shape
+    found = pyvips.Image.new_from_memory(pixels.data, columns, rows, bands, "uchar")
+    if (columns, rows) != (width, height):
+        found = found.crop(0, 0, width, height)
+    found = found.copy(interpretation=space_of(image), xres=image.get("xres"), yres=image.get("yres"))
+    for name in BLOBS:
+        if has(image, name):
+            found.set_type(pyvips.GValue.blob_type, name, image.get(name))
+    return found
 
 
 def _check_scans(source: ByteSource) -> None:

@@ -1,0 +1,153 @@
+"""JPEGs that are decoded at once come out as they do from libvips: pixels, metadata and errors."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import pyvips
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from imgsvc_core import process
+from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs.boundary import translate_errors
+from imgsvc_core.codecs.probe import probe
+from imgsvc_core.codecs.readers import load, turbojpeg
+from imgsvc_core.codecs.settings import LoadSettings
+from imgsvc_core.errors import ImgsvcError
+from tests.support import encoded as files
+from tests.support import photos
+from tests.support.handmade import pillow
+from tests.support.photos import Pixels
+
+BLOBS = ("icc-profile-data", "exif-data", "xmp-data", "iptc-data")
+XMP = b"<x:xmpmeta xmlns:x='adobe:ns:meta/'/>"
+IPTC = b"Photoshop 3.0\x008BIM\x04\x04\0\0\0\0\0\x08\x1c\x02\x50\0\x03Ann"
+_SHRINKS = (1, 2, 4, 8)
+
+
+def at_once(data: bytes, shrink: int = 1) -> Pixels | None:
+    source = ByteSource(data)
+    pixels: Pixels | None = turbojpeg.decoded(source, probe(source), shrink)
+    return pixels
+
+
+def read(data: bytes, **settings: Any) -> pyvips.Image:
+    source = ByteSource(data)
+    return load(source, probe(source), LoadSettings(**settings))
+
+
+def outcome(data: bytes, *, shrink: int = 1, **settings: Any) -> tuple[object, ...]:
+    """The pixels and what is attached to them, or the kind of error."""
+    try:
+        with translate_errors("jpg"):
+            image = read(data, scale=1 / shrink, **settings)
+            pixels = image.write_to_memory()
+    except ImgsvcError as error:
+        return (type(error),)
+    blobs = [image.get(name) if image.get_typeof(name) else None for name in BLOBS]
+    facts = (
+        image.width,
+        image.height,
+        image.bands,
+        image.format,
+        image.interpretation,
+        image.xres,
+        image.yres,
+    )
+    return pixels, *facts, *blobs
+
+
+@functools.cache
+def photo(width: int, height: int, **options: Any) -> bytes:
+    picture = Image.fromarray(photos.astronaut()).resize((width, height))
+    return pillow(picture.convert(options.pop("mode", "RGB")), "JPEG", quality=90, **options)
+
+
+def _exif() -> bytes:
+    exif = Image.Exif()
+    exif[0x0112], exif[0x013B], exif[0x8298] = 6, "Ann", "Held by Ann"
+    return exif.tobytes()
+
+
+def labelled() -> bytes:
+    """A file with all kinds of metadata, and a resolution."""
+    picture = pyvips.Image.new_from_buffer(photo(301, 203), "").copy(xres=10, yres=5)
+    for name, blob in zip(BLOBS, (files.profile(), _exif(), XMP, IPTC), strict=True):
+        picture.set_type(pyvips.GValue.blob_type, name, blob)
+    data: bytes = picture.jpegsave_buffer(keep="all")
+    return data
+
+
+@given(
+    width=st.integers(64, 150),
+    height=st.integers(64, 150),
+    shrink=st.sampled_from(_SHRINKS),
+    subsampling=st.sampled_from(["4:4:4", "4:2:2", "4:2:0", "4:1:1"]),
+    mode=st.sampled_from(["RGB", "L"]),
+)
+def test_pixels_are_those_of_libvips(
+    width: int, height: int, shrink: int, subsampling: str, mode: str
+) -> None:
+    data = photo(width, height, subsampling=subsampling, mode=mode)
+    pixels = at_once(data, shrink)
+    assert pixels is not None
+    expected = pyvips.Image.jpegload_buffer(data, shrink=shrink)
+    whole = pixels[: expected.height, : expected.width]
+    assert np.array_equal(whole, expected.numpy().reshape(expected.height, expected.width, expected.bands))
+    assert pixels.shape[:2] == (math.ceil(height / shrink), math.ceil(width / shrink))
+
+
+@pytest.mark.parametrize("shrink", _SHRINKS)
+@pytest.mark.parametrize("sequential", [True, False])
+def test_what_is_attached_stays(shrink: int, sequential: bool) -> None:
+    data = labelled()
+    assert at_once(data, shrink) is not None
+    settings = {"shrink": shrink, "sequential": sequential}
+    found = outcome(data, at_once=True, **settings)
+    assert found == outcome(data, **settings)
+    assert None not in found
+
+
+@pytest.mark.parametrize("metadata", ["strip", "copyright", "keep"])
+def test_results_are_the_same_with_one_thread_and_with_several(metadata: str) -> None:
+    data = labelled()
+    spec = {"resize": {"width": 70}, "output": {"format": "jpg", "metadata": metadata}}
+    assert process(data, spec, threads=1).data == process(data, spec, threads=2).data
+
+
+@given(
+    place=st.integers(0, 2**16),
+    value=st.integers(0, 255),
+    cut=st.integers(0, 2**16),
+    shrink=st.sampled_from(_SHRINKS),
+)
+def test_damage_is_told_as_libvips_tells_it(place: int, value: int, cut: int, shrink: int) -> None:
+    data = bytearray(photo(96, 80, exif=_exif(), restart_marker_blocks=2))
+    data[place % len(data)] = value
+    damaged = bytes(data[: max(200, len(data) - cut)] if cut < len(data) else data)
+    settings = {"shrink": shrink, "sequential": False}
+    assert outcome(damaged, at_once=True, **settings) == outcome(damaged, **settings)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        files.jpeg_progressive().data,
+        files.jpeg_cmyk().data,
+        photo(63, 400),
+        photo(4100, 2100),
+        photo(200, 200)[:-1000],
+    ],
+    ids=["progressive", "four channels", "small", "large", "truncated"],
+)
+def test_the_rest_is_left_to_libvips(data: bytes) -> None:
+    if data != files.jpeg_progressive().data:
+        assert at_once(data) is None
+    settings = {"sequential": False}
+    assert outcome(data, at_once=True, **settings) == outcome(data, **settings)
