@@ -80,7 +80,8 @@ def process(
         name: the file name of the source to report, where it has none.
         digest: whether to compute ``sha256`` of source and result.
         accept: an HTTP ``Accept`` header, for the output format ``auto``.
-        threads: how many threads libvips may use for this picture; all cores by default.
+        threads: how many threads libvips may use for this picture; all cores by default. With one or two,
+            JPEGs are decoded at once where the extra ``fast`` is installed, to the same pixels in less time.
 
     Raises:
         SpecError: the request is wrong.
@@ -99,7 +100,7 @@ def process(
         plan = compile_plan(
             request, opened.info, limits=limits, faces=found or (), suffix=suffix_of(target), accept=accept
         )
-        image = watch.over(opened.load(attrs.evolve(plan.load, at_once=threads == 1)), threads)
+        image = watch.over(opened.load(attrs.evolve(plan.load, at_once=_few(threads))), threads)
         loaded = time.perf_counter()
         with translate_errors(opened.info.format):
             rendered = render(image, plan, _marks(watermarks, limits))
@@ -149,7 +150,7 @@ def process_variants(
             with _naming(key):
                 plans[key] = compile_plan(request, opened.info, limits=limits, faces=found or ())
         for chosen in _decoded_alike(plans):
-            settings = attrs.evolve(next(iter(chosen.values())).load, at_once=threads == 1)
+            settings = attrs.evolve(next(iter(chosen.values())).load, at_once=_few(threads))
             if len(chosen) > 1:
                 scale = max(plan.load.scale for plan in chosen.values())
                 settings = attrs.evolve(settings, scale=scale, sequential=True)
@@ -174,6 +175,11 @@ def process_variants(
                 results[key] = _result(opened, plan, faces, encoded, timing, target=None, digest=digest)
                 started = time.perf_counter()
     return {key: results[key] for key in variants}
+
+
+def _few(threads: int | None) -> bool:
+    """Whether to decode at once is worth more than to have further threads go on with what is decoded."""
+    return threads is not None and threads <= 2
 
 
 @contextlib.contextmanager

@@ -115,10 +115,10 @@ def test_what_is_attached_stays(shrink: int, sequential: bool) -> None:
 
 
 @pytest.mark.parametrize("metadata", ["strip", "copyright", "keep"])
-def test_results_are_the_same_with_one_thread_and_with_several(metadata: str) -> None:
+def test_results_are_the_same_with_few_threads_and_with_all(metadata: str) -> None:
     data = labelled()
     spec = {"resize": {"width": 70}, "output": {"format": "jpg", "metadata": metadata}}
-    assert process(data, spec, threads=1).data == process(data, spec, threads=2).data
+    assert process(data, spec, threads=1).data == process(data, spec).data
 
 
 @given(
