@@ -109,7 +109,7 @@ def shortest_chain(source: bytes) -> bytes:
 
 
 def decode_and_encode(source: bytes) -> Callable[[], bytes]:
-    """The part of the work that no chain of libvips can do without: decode at half size, encode the result."""
+    """The part of the work that no chain of libvips goes without: decode at half size, encode the result."""
     small = on_one_thread(full_decode(source).copy_memory())
 
     def run() -> bytes:
