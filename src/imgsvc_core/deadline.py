@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import pyvips
 
-from imgsvc_core.errors import ImgsvcError, TimeLimitExceeded
+from imgsvc_core.errors import CorruptImage, EncodingFailed, TimeLimitExceeded
 from imgsvc_core.limits import too_long
 
 _GRACE = 1.0  # seconds
@@ -24,7 +24,8 @@ class Watch:
     They are marked for it, and so must be pictures that nobody else works with.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float | None = None) -> None:
+        self._seconds = seconds
         self.expired = False
         self.ended = False
         self._lock = threading.Lock()
@@ -43,6 +44,11 @@ class Watch:
             self._watched.append(image)
             image.set_kill(self.expired)
         return image
+
+    def check(self) -> None:
+        """`TimeLimitExceeded` if the time was up, also where a codec that cannot be stopped went on."""
+        if self.expired and self._seconds is not None:
+            raise too_long(self._seconds)
 
     def expire(self) -> None:
         """Stop everything."""
@@ -128,13 +134,13 @@ def on_overrun(act: Callable[[TimeLimitExceeded], None] | None) -> None:
 
 @contextlib.contextmanager
 def deadline(seconds: float | None) -> Iterator[Watch]:
-    """A watch for the block, which ends with `TimeLimitExceeded` where the watch had to stop something."""
-    watch = Watch()
+    """A watch for the block, which ends with `TimeLimitExceeded` where the watch had to stop a picture."""
+    watch = Watch(seconds)
     if seconds is not None:
         _watchdog.add(watch, seconds)
     try:
         yield watch
-    except (ImgsvcError, pyvips.Error) as error:
+    except (CorruptImage, EncodingFailed, pyvips.Error) as error:  # what a stopped picture looks like
         if seconds is None or not watch.expired:
             raise
         raise too_long(seconds) from error

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
 from typing import ParamSpec, TypeVar
 
-from imgsvc_core.errors import ImgsvcError
-
+_OURS = frozenset({"imgsvc_core", "pyvips"})
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
 def without_pictures(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Let the errors of a function hold none of its variables.
+    """Let the errors of a function hold none of the library's variables.
 
     Whoever keeps an error keeps the frames of its traceback, with pictures in them. Python may then end these
     pictures anywhere, even in a thread of libvips that logs: they log as well, and GLib ends the process.
@@ -26,7 +28,7 @@ def without_pictures(function: Callable[_P, _T]) -> Callable[_P, _T]:
         handled = sys.exception()  # the caller's own, whose frames are none of ours
         try:
             return function(*args, **kwargs)
-        except ImgsvcError as error:
+        except BaseException as error:
             _forget_variables(error, handled)
             raise
 
@@ -40,5 +42,16 @@ def _forget_variables(error: BaseException, handled: BaseException | None) -> No
         link = todo.pop()
         if link is not None and id(link) not in known:
             known.add(id(link))
-            traceback.clear_frames(link.__traceback__)
+            for frame, _ in traceback.walk_tb(link.__traceback__):
+                if _is_ours(frame):
+                    with suppress(RuntimeError):  # it runs
+                        frame.clear()
             todo += [link.__cause__, link.__context__]
+
+
+def _is_ours(frame: FrameType) -> bool:
+    """Whether nobody else goes on with it: to clear a coroutine that waits is to end it."""
+    package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    return package in _OURS and not frame.f_code.co_flags & (
+        inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+    )

@@ -103,7 +103,7 @@ def process(
         image = watch.over(opened.load(attrs.evolve(plan.load, at_once=_few(threads))), threads)
         loaded = time.perf_counter()
         with translate_errors(opened.info.format):
-            rendered = render(image, plan, _marks(watermarks, limits))
+            rendered = render(image, plan, _marks(watermarks, limits, watch))
         processed = time.perf_counter()
         encoded = _write(watch.over(rendered.image), plan, target, watch)
     finished = time.perf_counter()
@@ -130,7 +130,7 @@ def process_variants(
     Args:
         source: as in `process`.
         variants: requests by name.
-        limits: how much work each of them may cause.
+        limits: how much work each of them may cause; ``seconds`` are for all of them together.
         watermarks: the pictures of watermarks by id, or a function from id to picture.
         name: the file name of the source to report, where it has none.
         digest: whether to compute ``sha256`` of source and results.
@@ -163,7 +163,7 @@ def process_variants(
                 loaded = time.perf_counter()
                 with _naming(key):
                     with translate_errors(opened.info.format):
-                        rendered = render(image, plan, _marks(watermarks, limits))
+                        rendered = render(image, plan, _marks(watermarks, limits, watch))
                     rendered_at = time.perf_counter()
                     encoded = _write(watch.over(rendered.image), plan, None, watch)
                 timing = Timing(
@@ -300,9 +300,11 @@ def _write(image: pyvips.Image, plan: Plan, target: Target, watch: Watch) -> _Wr
     if is_file(target) and len(plan.save) == 1:
         with writing(target) as file:
             quality = save(image, plan.save[0], file).quality
+            watch.check()
         return _Written(ByteSource(Path(target)), None, quality)
     best = _best(image, plan.save)
     assert best.data is not None
+    watch.check()
     if target is not None:
         watch.end()  # a slow receiver is no slow picture
         with writing(target) as file:
@@ -335,7 +337,9 @@ def _given_up(settings: SaveSettings, encoded: Encoded) -> int:
     return 0 if asked is None or encoded.quality is None else asked - encoded.quality
 
 
-def _marks(watermarks: Watermarks | None, limits: Limits) -> Callable[[Watermark, Size], pyvips.Image]:
+def _marks(
+    watermarks: Watermarks | None, limits: Limits, watch: Watch
+) -> Callable[[Watermark, Size], pyvips.Image]:
     """How to get the picture of a watermark for a picture of a size."""
 
     def picture(watermark: Watermark, size: Size) -> pyvips.Image:
@@ -344,7 +348,7 @@ def _marks(watermarks: Watermarks | None, limits: Limits) -> Callable[[Watermark
         request = Spec(resize=Resize(width=wanted[0], height=wanted[1], mode="stretch"))
         plan = compile_plan(request, attrs.evolve(opened.info, frames=1), suffix=".png")
         with translate_errors(opened.info.format):
-            return render(opened.load(plan.load), plan, _no_marks).image.copy_memory()
+            return render(watch.over(opened.load(plan.load)), plan, _no_marks).image.copy_memory()
 
     return picture
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import io
 import math
 from typing import Any
 
+import imagecodecs
 import numpy as np
 import pytest
 import pyvips
@@ -16,13 +18,16 @@ from PIL import Image
 from imgsvc_core import process
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.boundary import translate_errors
+from imgsvc_core.codecs.headers.jpeg import is_plain
+from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.probe import probe
 from imgsvc_core.codecs.readers import load, turbojpeg
 from imgsvc_core.codecs.settings import LoadSettings
-from imgsvc_core.errors import ImgsvcError
+from imgsvc_core.errors import CorruptImage, ImgsvcError, UnsupportedFormat
 from tests.support import encoded as files
 from tests.support import photos
 from tests.support.handmade import pillow
+from tests.support.perceptual import distance
 from tests.support.photos import Pixels
 
 BLOBS = ("icc-profile-data", "exif-data", "xmp-data", "iptc-data")
@@ -50,7 +55,8 @@ def outcome(data: bytes, *, shrink: int = 1, **settings: Any) -> tuple[object, .
             pixels = image.write_to_memory()
     except ImgsvcError as error:
         return (type(error),)
-    blobs = [image.get(name) if image.get_typeof(name) else None for name in BLOBS]
+    fields = (*BLOBS, "resolution-unit")
+    blobs = [image.get(name) if image.get_typeof(name) else None for name in fields]
     facts = (
         image.width,
         image.height,
@@ -78,6 +84,7 @@ def _exif() -> bytes:
 def labelled() -> bytes:
     """A file with all kinds of metadata, and a resolution."""
     picture = pyvips.Image.new_from_buffer(photo(301, 203), "").copy(xres=10, yres=5)
+    picture.set_type(pyvips.GValue.refstr_type, "resolution-unit", "in")
     for name, blob in zip(BLOBS, (files.profile(), _exif(), XMP, IPTC), strict=True):
         picture.set_type(pyvips.GValue.blob_type, name, blob)
     data: bytes = picture.jpegsave_buffer(keep="all")
@@ -114,10 +121,11 @@ def test_what_is_attached_stays(shrink: int, sequential: bool) -> None:
     assert None not in found
 
 
+@pytest.mark.parametrize("format", ["jpg", "tiff"])
 @pytest.mark.parametrize("metadata", ["strip", "copyright", "keep"])
-def test_results_are_the_same_with_few_threads_and_with_all(metadata: str) -> None:
+def test_results_are_the_same_with_few_threads_and_with_all(metadata: str, format: str) -> None:
     data = labelled()
-    spec = {"resize": {"width": 70}, "output": {"format": "jpg", "metadata": metadata}}
+    spec = {"resize": {"width": 70}, "output": {"format": format, "metadata": metadata}}
     assert process(data, spec, threads=1).data == process(data, spec).data
 
 
@@ -133,6 +141,46 @@ def test_damage_is_told_as_libvips_tells_it(place: int, value: int, cut: int, sh
     damaged = bytes(data[: max(200, len(data) - cut)] if cut < len(data) else data)
     settings = {"shrink": shrink, "sequential": False}
     assert outcome(damaged, at_once=True, **settings) == outcome(damaged, **settings)
+
+
+def lossless(bits: int = 8) -> bytes:
+    pixels = photos.astronaut()
+    samples = pixels if bits == 8 else pixels.astype(np.uint16) << (bits - 8)
+    data: bytes = imagecodecs.jpeg8_encode(samples, lossless=True, bitspersample=bits)
+    return data
+
+
+@pytest.mark.parametrize("threads", [1, 2, None])
+def test_lossless_files_are_decoded_whole(threads: int | None) -> None:
+    """They cannot be decoded small: libvips shows a corner then, and TurboJPEG writes out of bounds."""
+    result = process(lossless(), {"resize": {"width": 64}, "output": {"format": "png"}}, threads=threads)
+    expected = Image.fromarray(photos.astronaut()).resize((64, 64), Image.Resampling.LANCZOS)
+    assert distance(np.asarray(Image.open(io.BytesIO(result.data or b""))), np.asarray(expected)) < 0.03
+
+
+def test_what_may_be_taken_for_lossless_is_left_to_libvips() -> None:
+    data = photo(301, 203, exif=_exif() + b"\xff\xc3")
+    assert not is_plain(HeaderReader(ByteSource(data), "JPEG"))
+    assert is_plain(HeaderReader(ByteSource(photo(301, 203, exif=_exif())), "JPEG"))
+    assert outcome(data, at_once=True) == outcome(data)
+
+
+def test_lossless_files_of_other_depths_are_refused_for_what_they_are() -> None:
+    with pytest.raises(UnsupportedFormat, match="lossless with 12 bits"):
+        process(lossless(12))
+
+
+def test_an_error_tells_nothing_of_another_picture() -> None:
+    broken = photo(301, 207)[:6000]
+
+    def message() -> str:
+        with pytest.raises(CorruptImage) as caught:
+            process(broken)
+        return caught.value.message
+
+    alone = message()
+    assert pyvips.vips_lib.vips_foreign_find_load(b"/nowhere/another.jpg") == pyvips.ffi.NULL
+    assert message() == alone
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -13,12 +14,12 @@ import pyvips
 
 import imgsvc_core as imgsvc
 from imgsvc_core.deadline import deadline
-from imgsvc_core.errors import TimeLimitExceeded
+from imgsvc_core.errors import SpecError, TimeLimitExceeded
 
 
-def endless() -> pyvips.Image:
+def endless(side: int = 20_000) -> pyvips.Image:
     """A picture that takes minutes to compute."""
-    return pyvips.Image.gaussnoise(20_000, 20_000).gaussblur(30)
+    return pyvips.Image.gaussnoise(side, side).gaussblur(30)
 
 
 def test_the_earliest_deadline_comes_first() -> None:
@@ -45,6 +46,38 @@ def test_a_picture_that_is_computed_on_and_on_is_stopped_once_for_all(request_: 
     with pytest.raises(TimeLimitExceeded):
         imgsvc.process(endless(), {**request_, "output": {"format": "png"}}, limits=limits)
     assert time.monotonic() - started < 10
+
+
+def test_a_watermark_that_is_computed_on_and_on_is_stopped() -> None:
+    limits = attrs.evolve(imgsvc.Limits.none(), seconds=0.3)
+    started = time.monotonic()
+    with pytest.raises(TimeLimitExceeded):
+        imgsvc.process(
+            pyvips.Image.black(50, 50),
+            {"watermark": {"id": "w"}},
+            watermarks={"w": endless(9_000)},
+            limits=limits,
+        )
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_a_codec_finishes_too_late_is_no_result(tmp_path: Path, kept: bool) -> None:
+    picture = pyvips.Image.gaussnoise(1500, 1500, mean=128, sigma=60).cast("uchar").copy_memory()
+    target = tmp_path / "late.gif" if kept else None
+    with pytest.raises(TimeLimitExceeded):
+        imgsvc.process(picture, {"output": {"format": "gif"}}, target, limits=imgsvc.Limits(seconds=0.05))
+    assert not list(tmp_path.iterdir())
+
+
+def test_other_errors_after_the_time_is_up_are_told_as_what_they_are() -> None:
+    def find(id_: str) -> None:
+        time.sleep(0.5)
+        raise KeyError(id_)
+
+    limits = imgsvc.Limits(seconds=0.1)
+    with pytest.raises(SpecError, match="known watermark"):
+        imgsvc.process(pyvips.Image.black(50, 50), {"watermark": {"id": "w"}}, watermarks=find, limits=limits)
 
 
 def test_the_picture_of_the_caller_is_not_marked() -> None:

@@ -83,3 +83,40 @@ def test_errors_of_the_caller_keep_their_variables() -> None:
     assert error is not None
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     assert frame.f_locals["kept"] == "variable"
+
+
+class Interrupted(BaseException):
+    """What is no error of the library."""
+
+
+@pytest.mark.parametrize("error", [Interrupted, KeyboardInterrupt, ValueError])
+def test_other_errors_keep_no_pictures_alive(error: type[BaseException]) -> None:
+    def find(_: str) -> bytes:
+        raise error
+
+    before = pictures()
+    with pytest.raises(error):
+        imgsvc.process(encoded.jpeg().data, {**REQUEST, "watermark": {"id": "w"}}, watermarks=find)
+    assert pictures() <= before
+
+
+def test_what_others_wait_in_goes_on() -> None:
+    """An error that comes out of a callback may have been raised elsewhere, where somebody goes on."""
+    kept: list[imgsvc.ImgsvcError] = []
+
+    def waiting() -> Iterator[str]:
+        try:
+            imgsvc.process(cut(), REQUEST)
+        except imgsvc.ImgsvcError as error:
+            kept.append(error)
+            yield "waits"
+            yield "went on"
+
+    def find(_: str) -> bytes:
+        raise kept[0]
+
+    steps = waiting()
+    assert next(steps) == "waits"
+    with pytest.raises(imgsvc.CorruptImage):
+        imgsvc.process(encoded.jpeg().data, {"watermark": {"id": "w"}}, watermarks=find)
+    assert next(steps) == "went on"

@@ -38,8 +38,9 @@ def decoding(format: str) -> Iterator[None]:
     """Around a reader: whatever a codec raises on bad data becomes `CorruptImage`.
 
     Codecs written in Python meet damage as any kind of exception, hence the long list; the library's own
-    errors pass.
+    errors pass. What libvips still holds of other pictures, which were good enough, is forgotten first.
     """
+    pyvips.vips_lib.vips_error_clear()
     try:
         yield
     except ImgsvcError:

@@ -12,6 +12,7 @@ from imgsvc_core.info import ImageInfo
 
 _DHT, _JPG, _DAC = 0xC4, 0xC8, 0xCC
 _START_OF_FRAME = frozenset(range(0xC0, 0xD0)) - {_DHT, _JPG, _DAC}
+_SEQUENTIAL = frozenset({0xC0, 0xC1})
 _PROGRESSIVE = frozenset({0xC2, 0xCA})
 _LOSSLESS = frozenset({0xC3, 0xCB})
 _HIERARCHICAL = frozenset({0xC5, 0xC6, 0xC7, 0xCD, 0xCE, 0xCF})
@@ -93,6 +94,21 @@ def in_one_scan(reader: HeaderReader) -> bool:
     return False
 
 
+def is_plain(reader: HeaderReader) -> bool:
+    """Whether it is coded by Huffman in one scan, and no decoder could take it for lossless.
+
+    Decoders that are told to decode those small write beyond their memory (TurboJPEG 3).
+    """
+    sequential, channels = False, 0
+    for marker, start, _ in _segments(reader):
+        if marker in _START_OF_FRAME:
+            sequential, channels = marker in _SEQUENTIAL, reader.byte(start + 5)
+        elif marker == _SOS:
+            lossless = any(bytes((0xFF, kind)) in reader.read(0, start) for kind in _LOSSLESS)
+            return sequential and reader.byte(start) == channels and not lossless
+    return False
+
+
 def read_tables(reader: HeaderReader, start: int, length: int) -> Mapping[int, Sequence[int]]:
     """The quantisation tables of a DQT segment by number, their entries in the order of the file."""
     tables = {}
@@ -146,6 +162,8 @@ def _read_frame(reader: HeaderReader, marker: int, start: int, length: int) -> _
         raise reader.unsupported(f"it has {count} channels; expected 1, 3 or 4")
     if length < 6 + 3 * count or not 2 <= depth <= 16:
         raise reader.corrupt("its frame header is impossible")
+    if marker in _LOSSLESS and depth != 8:
+        raise reader.unsupported(f"it is lossless with {depth} bits per channel; expected 8")
     components = []
     described = reader.read(start + 6, 3 * count)
     for sampling, table in zip(described[1::3], described[2::3], strict=True):

@@ -7,7 +7,7 @@ from typing import Any
 import pyvips
 
 from imgsvc_core.bytesource import ByteSource
-from imgsvc_core.codecs.headers.jpeg import in_one_scan
+from imgsvc_core.codecs.headers.jpeg import in_one_scan, is_plain
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.metadata import BLOBS
 from imgsvc_core.codecs.readers.vips import open_lazily
@@ -26,12 +26,12 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
 
     Only the level "warning" stops at damage inside the entropy-coded data of a progressive file.
     """
-    one_scan = in_one_scan(HeaderReader(source, "JPEG"))
-    if not one_scan:
+    reader = HeaderReader(source, "JPEG")
+    if not in_one_scan(reader):
         _check_scans(source)
     shrink = max(factor for factor in (1, 2, 4, 8) if factor * settings.scale <= 1.0 + 1e-6)
     image = open_lazily("jpeg", source, settings, shrink=shrink, fail_on="warning")
-    if settings.at_once and one_scan:
+    if settings.at_once and is_plain(reader):
         from imgsvc_core.codecs.readers import turbojpeg  # it takes NumPy to load, so some time
 
         pixels = turbojpeg.decoded(source, info, shrink)
@@ -53,6 +53,8 @@ def _with_pixels(image: pyvips.Image, pixels: Any) -> pyvips.Image:
     for name in BLOBS:
         if has(image, name):
             found.set_type(pyvips.GValue.blob_type, name, image.get(name))
+    if has(image, "resolution-unit"):
+        found.set_type(pyvips.GValue.refstr_type, "resolution-unit", image.get("resolution-unit"))
     return found
 
 

@@ -19,7 +19,7 @@ _MOST_DECODED_PIXELS = 2**23
 
 
 def decoded(source: ByteSource, info: ImageInfo, shrink: int) -> Any | None:
-    """An array of (height, width, 1 or 3), each side rounded up, of a file whose pixels are in one scan.
+    """An array of (height, width, 1 or 3), each side rounded up, of a file that is plain.
 
     Nothing where that would take much memory, where the codec is missing, and where anything is unusual or
     damaged, down to a warning: libvips is to decode these, and to say what is wrong.
@@ -37,6 +37,6 @@ def decoded(source: ByteSource, info: ImageInfo, shrink: int) -> Any | None:
     channels = _CHANNELS[info.colorspace]
     try:
         pixels = decode_jpeg(source.buffer(), colorspace=channels, min_width=width, min_height=height)
-    except ValueError:
+    except (ValueError, MemoryError):
         return None
     return pixels if pixels.shape[:2] == (height, width) else None
