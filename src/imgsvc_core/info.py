@@ -50,6 +50,10 @@ class ImageInfo:
         default=(), metadata={"doc": "Sizes of the smaller copies that the file holds, largest first."}
     )
 
+    lossless: bool = attrs.field(
+        default=False, metadata={"doc": "Whether a JPEG is of the lossless kind, which has no smaller sizes."}
+    )
+
     @property
     def upright_size(self) -> tuple[int, int]:
         """Width and height as shown, after the EXIF orientation."""

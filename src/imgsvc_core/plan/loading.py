@@ -76,7 +76,7 @@ def _scales(info: ImageInfo, factor: float, *, all_frames: bool) -> list[float]:
     enough = 1 / factor
     offered: tuple[float, ...] = ()
     match scaling:
-        case LoadScaling.DCT if info.quality is not None:  # lossless ones have no transform, and no quality
+        case LoadScaling.DCT if not info.lossless:
             offered = _DCT_SCALES
         case LoadScaling.LEVELS if info.format == "jp2":
             enough *= _LEFT_FOR_RESAMPLER

@@ -80,6 +80,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         bytes=reader.size,
         orientation=orientation,
         profile=profile,
+        lossless=frame.marker in _LOSSLESS,
     )
 
 
