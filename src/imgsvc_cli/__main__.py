@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
+
+_INTERRUPTED = 130
 
 
 def main() -> None:
@@ -18,7 +21,12 @@ def main() -> None:
         code = run(sys.argv[1:])
     except KeyboardInterrupt:  # while modules are loaded
         print("imgsvc: interrupted", file=sys.stderr)
-        code = 130
+        code = _INTERRUPTED
+    if code == _INTERRUPTED:  # no thread that still computes is waited for
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(code)
     sys.exit(code)
 
 

@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -26,6 +27,7 @@ T = TypeVar("T")
 
 
 _MOST_STARTS = 8
+_PARENT_SECONDS = 0.5
 _NOT_BEGUN = (
     "Worker processes die before they begin: see whether the machine, or the limit of a process, leaves "
     "memory for them, and try again."
@@ -218,7 +220,17 @@ def _own_process(memory_bytes: int | None) -> None:
     from imgsvc_core.libvips import guard
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     if memory_bytes is not None:
-        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        most = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     guard()
+
+
+def _end_with(parent: int) -> None:
+    """End once nobody waits for what is done here: what a killed parent had asked for is asked for again."""
+    while os.getppid() == parent:
+        time.sleep(_PARENT_SECONDS)
+    os._exit(1)

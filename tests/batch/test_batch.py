@@ -85,22 +85,26 @@ def test_broken_inputs_fail_alone_and_can_be_retried(source: Path, target: Path)
     }  # fmt: skip
     for name, data in broken.items():
         (source / name).write_bytes(data)
+    for name in ("it's one.gif", "it's two's.gif"):
+        (source / name).write_text("no picture")
     (source / "folder.jpg").mkdir()
     (source / "nowhere.jpg").symlink_to(source / "missing")
     told: list[Event] = []
-    assert counts(go(source, target, on_event=told.append)) == (6, 5, 0)
+    assert counts(go(source, target, on_event=told.append)) == (6, 7, 0)
     failed = {event.key: event.error for event in told if event.outcome == "failed"}
     assert failed == {
         "empty.png": "empty_source", "text.jpg": "unsupported_format", "torn.jpg": "corrupt_image",
         "torn.png": "corrupt_image", "nowhere.jpg": "source_unreachable",
+        "it's one.gif": "unsupported_format", "it's two's.gif": "unsupported_format",
     }  # fmt: skip
     assert len(results(target)) == 6
     with Manifest(target / ".imgsvc-batch.sqlite") as manifest:
         reasons = [(reason.error, reason.count, reason.keys) for reason in manifest.reasons()]
     assert ("corrupt_image", 1, ("torn.jpg",)) in reasons  # a JPEG is damaged in another way than a PNG
     assert ("corrupt_image", 1, ("torn.png",)) in reasons
+    assert ("unsupported_format", 3, ("it's one.gif", "it's two's.gif", "text.jpg")) in reasons
     (source / "text.jpg").write_bytes(encoded.jpeg().data)
-    assert counts(go(source, target, retry=True)) == (1, 4, 0)
+    assert counts(go(source, target, retry=True)) == (1, 6, 0)
     assert "text.webp" in results(target)
 
 

@@ -106,6 +106,24 @@ def test_an_interrupt_ends_it_cleanly_within_two_seconds(pictures: Path, tmp_pat
     assert len(results(target)) == COUNT
 
 
+def test_an_interrupt_waits_for_no_thread_that_computes(tmp_path: Path) -> None:
+    """Places in memory are worked on in the process itself, and nothing stops an encoder."""
+    source, spec = tmp_path / "in", tmp_path / "spec.json"
+    source.mkdir()
+    (source / "large.png").write_bytes(encoded.png().data)
+    spec.write_text(json.dumps({"resize": {"width": 6000}, "output": {"format": "avif", "effort": 9}}))
+    command = [sys.executable, "-m", "imgsvc_cli", "batch", str(source), "memory://out", "--spec", str(spec)]
+    manifest = ["--manifest", str(tmp_path / "manifest.sqlite")]
+    process = subprocess.Popen([*command, *manifest], stderr=subprocess.PIPE, text=True)
+    time.sleep(4)  # it computes by now
+    process.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    _, err = process.communicate(timeout=60)
+    assert time.monotonic() - started < 3
+    assert process.returncode == 130
+    assert "--resume" in err
+
+
 def test_an_interrupt_while_the_page_is_written_is_heeded(pictures: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text("the one before")

@@ -14,6 +14,7 @@ import pytest
 from imgsvc_core import batch
 from imgsvc_core.batch import Event, Summary
 from imgsvc_core.batch.places import base_of, path_from, within
+from imgsvc_core.batch.writing import clear_unfinished
 from imgsvc_core.errors import SpecError
 from tests.batch.pictures import SPEC, results
 from tests.support import encoded, requires
@@ -149,3 +150,28 @@ def test_which_place_lies_in_which(outer: str, inner: str, expected: str | None)
 def test_patterns_in_urls(source: str, base: str, pattern: str, found: str) -> None:
     assert base_of(source) == (base, pattern)
     assert within(base, "c/b.png") == found
+
+
+def test_results_that_are_taken_back_take_no_room(tmp_path: Path) -> None:
+    """One of two variants cannot be written, and other inputs wait for another try."""
+    target = tmp_path / "out"
+    target.mkdir()
+    (target / "b").write_text("where a folder would have to be")
+    fs, source = fsspec.filesystem("memory"), f"memory://{tmp_path.name}/in"
+    fs.pipe_file(f"{source}/one.png", encoded.png().data)
+    summary = batch.run(
+        source,
+        target,
+        {"a": SPEC, "b": SPEC},
+        template="{variant}/{stem}.{format}",
+        manifest=tmp_path / "manifest.sqlite",
+    )
+    assert (summary.done, summary.failed) == (0, 1)
+    assert [path.name for path in target.rglob("*") if path.is_file()] == ["b"]
+
+
+def test_what_cannot_be_deleted_does_not_stop_a_batch(tmp_path: Path) -> None:
+    stuck = tmp_path / ".imgsvc-batch-token" / "unfinished-0123456789abcdef"
+    stuck.mkdir(parents=True)  # as on a disk that is read-only by now, it cannot be unlinked
+    clear_unfinished(str(tmp_path), "token", claims=False)
+    assert stuck.exists()

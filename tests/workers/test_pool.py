@@ -138,3 +138,39 @@ def test_workers_end_with_a_parent_that_was_killed(tmp_path: Path) -> None:
     while Path(f"/proc/{worker}").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not Path(f"/proc/{worker}").exists()
+
+
+def test_workers_end_with_a_parent_that_is_killed() -> None:
+    code = (
+        "import time\n"
+        "from imgsvc_core.workers import WorkerPool\n"
+        "from tests.workers import tasks\n"
+        "if __name__ == '__main__':\n"
+        "    pool = WorkerPool(1)\n"
+        "    print(pool.submit(tasks.process_id).result(), flush=True)\n"
+        "    pool.submit(time.sleep, 100).result()\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    worker = int(parent.stdout.readline())
+    time.sleep(0.5)  # it sleeps by now
+    parent.kill()
+    parent.communicate()
+    end = time.monotonic() + 50
+    while Path(f"/proc/{worker}/cmdline").exists() and Path(f"/proc/{worker}/cmdline").read_bytes():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def test_a_limit_that_is_lower_already_stays() -> None:
+    lower = 3 * 2**30
+    code = (
+        "import resource\n"
+        "from imgsvc_core.workers import WorkerPool\n"
+        "if __name__ == '__main__':\n"
+        f"    resource.setrlimit(resource.RLIMIT_DATA, ({lower}, {lower}))\n"
+        f"    with WorkerPool(1, memory_bytes={2 * lower}) as pool:\n"
+        "        print(pool.submit(resource.getrlimit, resource.RLIMIT_DATA).result())\n"
+    )
+    told = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert told == f"({lower}, {lower})\n"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Self
 
 import attrs
@@ -181,7 +181,8 @@ class Manifest:
         """Why inputs failed, the most frequent first; names and numbers do not make reasons differ."""
         found: dict[tuple[str, str], Reason] = {}
         for key, error, message in self.failures():
-            alike = error, _PARTICULARS.sub("", message)
+            without_name = message.replace(f"{PurePosixPath(key).name}'", "'")  # it may hold quotes
+            alike = error, _PARTICULARS.sub("", without_name)
             reason = found.get(alike) or Reason(error=error, message=message, count=0, keys=())
             named = (*reason.keys, key)[:keys]
             found[alike] = attrs.evolve(reason, count=reason.count + 1, keys=named)

@@ -14,7 +14,7 @@ import attrs
 
 from imgsvc_core.batch.events import DONE, FAILED, UNCHANGED, Event, Output
 from imgsvc_core.batch.naming import Template
-from imgsvc_core.batch.writing import named_alike, remove, write
+from imgsvc_core.batch.writing import named_alike, release, remove, write
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.table import FORMATS
 from imgsvc_core.errors import ImgsvcError, NameCollision, TargetError
@@ -233,6 +233,7 @@ def _write_all(job: Job, task: Task, results: Mapping[str, Result], digest: str)
         for path in new:
             if path not in task.owned:
                 remove(job.target, path)
+                release(job.target, path, location=task.location, token=job.token)
         raise
     return tuple(outputs)
 

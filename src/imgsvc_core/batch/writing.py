@@ -72,7 +72,7 @@ def remove(target: str, path: str) -> None:
 
 
 def release(target: str, path: str, *, location: str, token: str) -> None:
-    """The manifest knows now from which input a result is."""
+    """The manifest knows now from which input a result is, or the result is no more."""
     if not is_url(target):
         _delete(_claim(target, token, location, path))
 
@@ -91,7 +91,7 @@ def clear_unfinished(target: str, token: str, *, claims: bool) -> None:
         shutil.rmtree(under_way, ignore_errors=True)
         return
     for left in Path(under_way).glob(f"{_UNFINISHED}*"):
-        left.unlink(missing_ok=True)
+        _delete(str(left))
 
 
 _UNFINISHED, _CLAIMED = "unfinished-", "claimed-"
@@ -147,7 +147,8 @@ def _write_file(path: str, data: bytes) -> None:
 
 
 def _delete(path: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
+    """Delete a file, as far as that is possible: a disk may be read-only by now."""
+    with contextlib.suppress(OSError):
         os.unlink(path)
 
 
