@@ -105,7 +105,8 @@ def is_plain(reader: HeaderReader) -> bool:
         if marker in _START_OF_FRAME:
             sequential, channels = marker in _SEQUENTIAL, reader.byte(start + 5)
         elif marker == _SOS:
-            lossless = any(bytes((0xFF, kind)) in reader.read(0, start) for kind in _LOSSLESS)
+            header = reader.read(0, start)
+            lossless = any(bytes((0xFF, kind)) in header for kind in _LOSSLESS)
             return sequential and reader.byte(start) == channels and not lossless
     return False
 
