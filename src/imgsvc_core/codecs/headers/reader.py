@@ -6,7 +6,7 @@ import struct
 from typing import Any
 
 from imgsvc_core.bytesource import ByteSource
-from imgsvc_core.errors import CorruptImage, UnsupportedFormat
+from imgsvc_core.errors import CorruptImage, ImageTooLarge, UnsupportedFormat
 
 _BLOCK = 1 << 14
 _MOST_READS = 2_000_000
@@ -66,6 +66,10 @@ class HeaderReader:
     def unsupported(self, reason: str) -> UnsupportedFormat:
         """The error of a variant that cannot be read, with the reason as a clause."""
         return UnsupportedFormat(f"{self._subject()} cannot be read: {reason}.")
+
+    def too_large(self, reason: str) -> ImageTooLarge:
+        """The error of a size that no limits could allow, with the reason as a clause."""
+        return ImageTooLarge(f"{self._subject()} is too large: {reason}.")
 
     def _fill(self, offset: int, length: int) -> None:
         if offset < 0 or offset + length > self.size:

@@ -6,12 +6,14 @@ import re
 import zlib
 
 from imgsvc_core.codecs.headers.reader import HeaderReader
-from imgsvc_core.errors import CorruptImage
+from imgsvc_core.errors import CorruptImage, ImageTooLarge
 from imgsvc_core.info import ImageInfo
 
 GZIP_SIGNATURE = b"\x1f\x8b"
 MOST_MARKUP = 10_000_000
 """Bytes of markup that libvips accepts; a compressed file may not unfold to more."""
+MOST_SIDE = 100_000_000
+"""Pixels of a side that libvips can count."""
 
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 _BEFORE_ROOT = re.compile(
@@ -19,13 +21,18 @@ _BEFORE_ROOT = re.compile(
         <(?:[\w.-]+:)? svg [\s/>]""",
     re.DOTALL | re.VERBOSE,
 )
+_SIDE = re.compile(
+    r"""(?<![\w:.-]) (?:width|height) \s*=\s* ["']\s* \+? ([\d.]+(?:[eE][+-]?\d+)?) ([a-z%]*)""", re.VERBOSE
+)
+_VIEW_BOX = re.compile(r"""(?<![\w:.-]) viewBox \s*=\s* ["'] ([^"']*)""", re.VERBOSE)
+_PIXELS = {"": 1, "px": 1, "pt": 1, "pc": 12, "mm": 72 / 25.4, "cm": 72 / 2.54, "in": 72}
+_HEAD = 1 << 16
 _ENCODINGS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
 
 
 def starts_svg(head: bytes) -> bool:
     """Whether the first bytes of a file, decompressed, are those of an SVG document."""
-    encoding = _ENCODINGS.get(head[:2], "utf-8")
-    return _BEFORE_ROOT.match(head.decode(encoding, errors="replace")) is not None
+    return _BEFORE_ROOT.match(_decoded(head)) is not None
 
 
 def unfold(compressed: bytes, most: int) -> bytes:
@@ -51,6 +58,8 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     import pyvips
 
     markup = read_markup(reader)
+    if _is_enormous(markup):
+        raise _too_large(reader)
     try:
         image = pyvips.Image.svgload_buffer(markup)
         size = image.width, image.height
@@ -68,13 +77,41 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     )
 
 
+def _is_enormous(markup: bytes) -> bool:
+    """Whether a side that the document states is beyond what libvips counts, which it would complain of."""
+    head = _decoded(markup[:_HEAD])
+    found = _BEFORE_ROOT.match(head)
+    root = head[found.end() - 1 :].partition(">")[0] if found else ""
+    sides = [(number, unit) for number, unit in _SIDE.findall(root) if unit in _PIXELS]
+    if not sides and (box := _VIEW_BOX.search(root)):
+        sides = [(number, "") for number in box[1].replace(",", " ").split()[2:]]
+    return any(_number(number) * _PIXELS[unit] > MOST_SIDE for number, unit in sides)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+def _decoded(head: bytes) -> str:
+    return head.decode(_ENCODINGS.get(head[:2], "utf-8"), errors="replace")
+
+
+def _too_large(reader: HeaderReader) -> ImageTooLarge:
+    return reader.too_large(
+        f"it is more than {MOST_SIDE:,} pixels wide or high; give it a smaller width and height or viewBox"
+    )
+
+
 def _check_not_overflown(reader: HeaderReader, markup: bytes, size: tuple[int, int]) -> None:
     """libvips reports a side of more than its 100 million pixels as 1, which does not grow with the scale."""
     import pyvips
 
     large = pyvips.Image.svgload_buffer(markup, scale=100)
     if (size[0] == 1 and large.width == 1) or (size[1] == 1 and large.height == 1):
-        raise reader.corrupt("its size is impossible")
+        raise _too_large(reader)
 
 
 def _translate(reader: HeaderReader, error: Exception) -> CorruptImage:
