@@ -1,1 +1,4 @@
 """The ``imgsvc`` command."""
+
+INTERRUPTED = 130
+"""The exit code after an interrupt: 128 and the number of its signal."""

@@ -7,7 +7,7 @@ import io
 import os
 import sys
 
-_INTERRUPTED = 130
+from imgsvc_cli import INTERRUPTED
 
 
 def main() -> None:
@@ -21,8 +21,8 @@ def main() -> None:
         code = run(sys.argv[1:])
     except KeyboardInterrupt:  # while modules are loaded
         print("imgsvc: interrupted", file=sys.stderr)
-        code = _INTERRUPTED
-    if code == _INTERRUPTED:  # no thread that still computes is waited for
+        code = INTERRUPTED
+    if code == INTERRUPTED:  # no thread that still computes is waited for
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 stream.flush()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import imgsvc_core as imgsvc
-from imgsvc_cli import admin, batch, outcome, serve, streams
+from imgsvc_cli import INTERRUPTED, admin, batch, outcome, serve, streams
 from imgsvc_cli.completing import Place, offering
 from imgsvc_cli.documents import read_json
 from imgsvc_cli.flags import Flag, document, request_flags, whole
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from imgsvc_cli.storing import Destination
 
 _USAGE = 2
-_INTERRUPTED = 130
 
 
 class Sections(click.Command):
@@ -286,7 +285,7 @@ def run(arguments: Sequence[str]) -> int:
         return _USAGE
     except (click.Abort, KeyboardInterrupt):
         click.echo("imgsvc: interrupted", err=True)
-        return _INTERRUPTED
+        return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has gone
         return 0

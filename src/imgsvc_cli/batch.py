@@ -15,7 +15,7 @@ import attrs
 import click
 from click.shell_completion import CompletionItem
 
-from imgsvc_cli import outcome
+from imgsvc_cli import INTERRUPTED, outcome
 from imgsvc_cli.completing import Place
 from imgsvc_cli.documents import read_json
 from imgsvc_core.errors import Problem, SpecError
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from imgsvc_core.batch import Event, Manifest, Progress, Summary
 
 _LINE_SECONDS = 5.0
-_INTERRUPTED = 130
 _GO_ON = "Interrupted: the same command with --resume goes on where it stopped."
 _MANIFEST = click.option(
     "--manifest", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
@@ -126,7 +125,7 @@ def run(
     if report is not None and not summary.interrupted:
         with Manifest(planned.manifest_path, reading=True) as kept:
             _write_page(kept, planned.target, report)
-    return _INTERRUPTED if summary.interrupted else 1 if summary.failed else 0
+    return INTERRUPTED if summary.interrupted else 1 if summary.failed else 0
 
 
 @batch.command("report")
@@ -190,7 +189,7 @@ def _write_page(kept: Manifest, target: str, page: Path) -> None:
         click.echo(
             f"Interrupted: report '{page}' was not written; imgsvc batch report --html writes it.", err=True
         )
-        raise click.exceptions.Exit(_INTERRUPTED)
+        raise click.exceptions.Exit(INTERRUPTED)
 
 
 def _quieten(*, cluster: bool) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from imgsvc_cli import INTERRUPTED
 from imgsvc_core import errors
 from imgsvc_core.errors import ImgsvcError, SpecError
 
@@ -24,7 +25,7 @@ EXIT_CODES: tuple[tuple[type[BaseException], int, str], ...] = (
     (errors.MissingDependency, 6, _NOT_HERE),
     (errors.UnsupportedOperation, 6, _NOT_HERE),
     (Exception, 1, "an unexpected failure"),
-    (KeyboardInterrupt, 130, "interrupted; 128 and its number for another signal"),
+    (KeyboardInterrupt, INTERRUPTED, "interrupted; 128 and its number for another signal"),
 )
 """Error classes, exit codes and their meaning, the first that fits; 0 is success."""
 
