@@ -17,6 +17,8 @@ from imgsvc_core.errors import (
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.spec.declare import shown
 
+_MOST_THREADS = 1024
+
 
 def _check_positive(_limits: Limits, field: attrs.Attribute[Any], value: object) -> None:
     kinds = (int, float) if field.metadata["unit"] == "s" else (int,)
@@ -55,6 +57,14 @@ def limits_or(limits: Limits | None, usual: Limits) -> Limits:
     if not isinstance(limits, Limits | None):
         raise SpecError([Problem("limits", f"Limits must be built from Limits, got {shown(limits)}")])
     return usual if limits is None else limits
+
+
+def check_threads(threads: int | None) -> None:
+    """Raise `SpecError` for what is no number of threads that libvips can start."""
+    whole = isinstance(threads, int) and not isinstance(threads, bool)
+    if threads is not None and not (whole and 1 <= threads <= _MOST_THREADS):
+        message = f"Threads must be an integer from 1 to {_MOST_THREADS}, or null, got {shown(threads)}"
+        raise SpecError([Problem("threads", message)])
 
 
 def tighten(limits: Limits, other: Limits) -> Limits:

@@ -34,7 +34,7 @@ from imgsvc_core.errors import (
 from imgsvc_core.faces import Face
 from imgsvc_core.failing import without_pictures
 from imgsvc_core.info import ImageInfo
-from imgsvc_core.limits import Limits, check_source, limits_or
+from imgsvc_core.limits import Limits, check_source, check_threads, limits_or
 from imgsvc_core.pixels import colorspace, geometry
 from imgsvc_core.pixels.render import Rendered, render
 from imgsvc_core.plan import Plan, compile_plan, faces_in_result, wants_faces
@@ -80,8 +80,7 @@ def process(
         name: the file name of the source to report, where it has none.
         digest: whether to compute ``sha256`` of source and result.
         accept: an HTTP ``Accept`` header, for the output format ``auto``.
-        threads: how many threads libvips may use for this picture; all cores by default. With one or two,
-            JPEGs are decoded at once where the extra ``fast`` is installed, to the same pixels in less time.
+        threads: how many threads libvips may use for this picture; all cores by default.
 
     Raises:
         SpecError: the request is wrong.
@@ -93,6 +92,7 @@ def process(
     """
     started = time.perf_counter()
     check_target(target)
+    check_threads(threads)
     request, limits = parse({} if spec is None else spec), limits_or(limits, _USUAL_LIMITS)
     opened = _Opened.of(source, limits, name, digest=digest)
     with deadline(limits.seconds) as watch:
@@ -100,7 +100,7 @@ def process(
         plan = compile_plan(
             request, opened.info, limits=limits, faces=found or (), suffix=suffix_of(target), accept=accept
         )
-        image = watch.over(opened.load(attrs.evolve(plan.load, at_once=_few(threads))), threads)
+        image = watch.over(opened.load(plan.load), threads)
         loaded = time.perf_counter()
         with translate_errors(opened.info.format):
             rendered = render(image, plan, _marks(watermarks, limits, watch))
@@ -139,6 +139,7 @@ def process_variants(
     Returns the results by name, their bytes in ``Result.data``. Raises what `process` raises.
     """
     started = time.perf_counter()
+    check_threads(threads)
     requests = {key: parse(value) for key, value in variants.items()}
     limits = limits_or(limits, _USUAL_LIMITS)
     opened = _Opened.of(source, limits, name, digest=digest)
@@ -150,7 +151,7 @@ def process_variants(
             with _naming(key):
                 plans[key] = compile_plan(request, opened.info, limits=limits, faces=found or ())
         for chosen in _decoded_alike(plans):
-            settings = attrs.evolve(next(iter(chosen.values())).load, at_once=_few(threads))
+            settings = next(iter(chosen.values())).load
             if len(chosen) > 1:
                 scale = max(plan.load.scale for plan in chosen.values())
                 settings = attrs.evolve(settings, scale=scale, sequential=True)
@@ -175,11 +176,6 @@ def process_variants(
                 results[key] = _result(opened, plan, faces, encoded, timing, target=None, digest=digest)
                 started = time.perf_counter()
     return {key: results[key] for key in variants}
-
-
-def _few(threads: int | None) -> bool:
-    """Whether to decode at once is worth more than to have further threads go on with what is decoded."""
-    return threads is not None and threads <= 2
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ import pyvips
 import imgsvc_core as imgsvc
 from imgsvc_core.deadline import deadline
 from imgsvc_core.errors import SpecError, TimeLimitExceeded
+from imgsvc_core.processing import process_variants
 
 
 def endless(side: int = 20_000) -> pyvips.Image:
@@ -84,6 +85,15 @@ def test_the_picture_of_the_caller_is_not_marked() -> None:
     picture = pyvips.Image.black(10, 10)
     imgsvc.process(picture, threads=1)
     assert "concurrency" not in picture.get_fields()
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1025, True, 1.5, "1"])
+def test_threads_that_are_none_are_refused(threads: Any) -> None:
+    picture = pyvips.Image.black(10, 10)
+    with pytest.raises(SpecError, match=r"Threads must be an integer from 1 to 1024, or null, got "):
+        imgsvc.process(picture, threads=threads)
+    with pytest.raises(SpecError, match=r"Threads must be"):
+        process_variants(picture, {"a": {}}, threads=threads)
 
 
 def test_watches_that_have_ended_wake_nobody_when_they_are_due(monkeypatch: pytest.MonkeyPatch) -> None:

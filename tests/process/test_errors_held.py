@@ -67,18 +67,18 @@ def test_errors_still_tell_where_they_come_from() -> None:
 def test_errors_of_the_caller_keep_their_variables() -> None:
     def fail() -> None:
         kept = "variable"
-        raise ValueError(kept)
+        raise ZeroDivisionError(kept)
 
     def fail_twice() -> None:
         try:
             fail()
-        except ValueError:
+        except ZeroDivisionError:
             imgsvc.process(cut(), REQUEST)
 
     with pytest.raises(imgsvc.CorruptImage) as caught:
         fail_twice()
     error: BaseException | None = caught.value
-    while error is not None and not isinstance(error, ValueError):
+    while error is not None and not isinstance(error, ZeroDivisionError):
         error = error.__context__
     assert error is not None
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)

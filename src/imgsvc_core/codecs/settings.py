@@ -15,13 +15,12 @@ class LoadSettings:
 
     ``scale`` is what `plan` chose among what the format allows: ``1/2``, ``1/4``, ``1/8`` of JPEG, the ratio
     of one of ``ImageInfo.levels``, or any factor where the decoder scales continuously (for SVG also above
-    1). With ``at_once`` few threads do the work, so that a decoder may as well fill memory before they go on.
+    1).
     """
 
     scale: float = 1.0
     all_frames: bool = False
     sequential: bool = True
-    at_once: bool = False
 
 
 @attrs.frozen(kw_only=True)

@@ -24,14 +24,15 @@ _START_OF_SCAN = b"\xff\xda"
 def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
     """Grey, RGB or CMYK.
 
-    Only the level "warning" stops at damage inside the entropy-coded data of a progressive file.
+    Only the level "warning" stops at damage inside the entropy-coded data of a progressive file, and not at
+    that of the last lines: libvips looks at warnings when it is asked for the next ones. TurboJPEG tells all.
     """
     reader = HeaderReader(source, "JPEG")
     if not in_one_scan(reader):
         _check_scans(source)
     shrink = max(factor for factor in (1, 2, 4, 8) if factor * settings.scale <= 1.0 + 1e-6)
     image = open_lazily("jpeg", source, settings, shrink=shrink, fail_on="warning")
-    if settings.at_once and is_plain(reader):
+    if is_plain(reader):
         from imgsvc_core.codecs.readers import turbojpeg  # it takes NumPy to load, so some time
 
         pixels = turbojpeg.decoded(source, info, shrink)
