@@ -323,16 +323,16 @@ def _status(progress: Progress) -> str:
 def _conclude(summary: Summary, manifest: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"summary": attrs.asdict(summary)}))
-        return
-    click.echo(
-        f"{summary.done:,} done, {summary.failed:,} failed, {summary.skipped:,} unchanged in "
-        f"{_time(summary.seconds)} ({summary.rate:.1f} per second); "
-        f"{outcome.size(summary.bytes_in)} became {outcome.size(summary.bytes_out)}.",
-        err=True,
-    )
+    else:
+        click.echo(
+            f"{summary.done:,} done, {summary.failed:,} failed, {summary.skipped:,} unchanged in "
+            f"{_time(summary.seconds)} ({summary.rate:.1f} per second); "
+            f"{outcome.size(summary.bytes_in)} became {outcome.size(summary.bytes_out)}.",
+            err=True,
+        )
     if summary.interrupted:
         click.echo(_GO_ON, err=True)
-    elif summary.failed or summary.forgotten:
+    elif not as_json and (summary.failed or summary.forgotten):
         click.echo(f"Why: imgsvc batch report --manifest {manifest}; again: {_again(summary)}.", err=True)
 
 

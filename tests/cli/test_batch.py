@@ -237,14 +237,15 @@ def test_what_would_fail_for_its_name_is_shown(folder: Path) -> None:
     assert len(problems) == 4
 
 
-def test_an_interrupt_before_all_else_says_how_to_go_on(folder: Path) -> None:
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_an_interrupt_before_all_else_says_how_to_go_on(folder: Path, flags: tuple[str, ...]) -> None:
     def interrupted(early: str) -> tuple[int, bool]:
         code = (
             "import sys; from imgsvc_core.batch import planning, running; from imgsvc_cli.app import run\n"
             "def interrupted(*_): raise KeyboardInterrupt\n"
             f"{early} = interrupted; sys.exit(run(sys.argv[1:]))"
         )
-        command = [sys.executable, "-c", code, "batch", "in", "out", "--spec", "spec.json"]
+        command = [sys.executable, "-c", code, "batch", "in", "out", "--spec", "spec.json", *flags]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
         return done.returncode, "--resume" in done.stderr
 

@@ -14,7 +14,14 @@ from imgsvc_core.batch.inputs import Input, check, find, find_again
 from imgsvc_core.batch.manifest import Manifest
 from imgsvc_core.batch.planning import Batch
 from imgsvc_core.batch.running import folder_of, settled_states
-from imgsvc_core.batch.starting import check_manifest, check_same, check_target, is_listed, run_before
+from imgsvc_core.batch.starting import (
+    check_asked,
+    check_manifest,
+    check_same,
+    check_target,
+    is_listed,
+    run_before,
+)
 from imgsvc_core.batch.work import Job
 from imgsvc_core.batch.writing import is_claimed, named_alike
 
@@ -27,6 +34,7 @@ def preview(batch: Batch, *, resume: bool = False, retry: bool = False) -> Itera
     Inputs whose results could not have their names bear the ``problem``, as far as names are known before the
     pictures are read. Raises what `run` raises.
     """
+    check_asked(resume=resume, retry=retry)
     job = batch.job()
     known = batch.manifest_path.exists()
     if not known:

@@ -21,7 +21,14 @@ from imgsvc_core.batch.journal import RESUMED, RETRIED, Journal
 from imgsvc_core.batch.listing import Listing
 from imgsvc_core.batch.manifest import Manifest
 from imgsvc_core.batch.planning import Batch
-from imgsvc_core.batch.starting import check_manifest, check_same, is_listed, prepare_target, run_before
+from imgsvc_core.batch.starting import (
+    check_asked,
+    check_manifest,
+    check_same,
+    is_listed,
+    prepare_target,
+    run_before,
+)
 from imgsvc_core.batch.work import Job, Task
 from imgsvc_core.batch.writing import clear_unfinished, release
 from imgsvc_core.errors import (
@@ -73,6 +80,7 @@ def run(
         TargetError: the target or the manifest cannot be written.
         ImgsvcError: the cluster cannot be used.
     """
+    check_asked(resume=resume, retry=retry)
     batch = Batch(source=source, target=target, variants=variants, **options)
     job = batch.job()
     if not batch.manifest_path.exists():

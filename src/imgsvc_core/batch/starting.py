@@ -15,6 +15,13 @@ from imgsvc_core.errors import Problem, SpecError, TargetError
 from imgsvc_core.sources import is_url
 
 
+def check_asked(*, resume: bool, retry: bool) -> None:
+    """Raise `SpecError` for two ways at once to go on."""
+    if resume and retry:
+        message = "Batch 'retry' parameter must be given without 'resume', got both: do one after the other"
+        raise SpecError([Problem("retry", message)])
+
+
 def check_same(manifest: Manifest, batch: Batch, job: Job, *, asked: str) -> None:
     """Raise `SpecError` where a manifest knows others, and nothing of this source or this work."""
     if manifest.setting("work") is None or _is_last(manifest, batch, job):
