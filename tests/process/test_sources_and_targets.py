@@ -106,8 +106,19 @@ def test_a_target_gets_what_the_result_would_hold(photo: Path, tmp_path: Path) -
 def test_the_request_names_the_format_before_the_suffix_does(photo: Path, tmp_path: Path) -> None:
     assert imgsvc.process(photo, None, tmp_path / "a.jpg").output.format == "jpg"
     assert imgsvc.process(photo, PNG, tmp_path / "b.jpg").output.format == "png"
-    assert imgsvc.process(photo, None, tmp_path / "c.unknown").output.format == "png"
+    assert imgsvc.process(photo, PNG, tmp_path / "c.unknown").output.format == "png"
+    assert imgsvc.process(photo, None, tmp_path / "c").output.format == "png"
     assert imgsvc.process(photo).output.format == "png"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("d.unknown", "No format has the suffix '.unknown'"), ("d.psd", "Images cannot be written as 'psd'")],
+)
+def test_a_suffix_that_names_no_format_is_told(photo: Path, tmp_path: Path, name: str, reason: str) -> None:
+    with pytest.raises(imgsvc.UnsupportedOperation, match=f"{reason}; name the target otherwise, or set"):
+        imgsvc.process(photo, None, tmp_path / name)
+    assert not (tmp_path / name).exists()
 
 
 def test_the_source_may_be_the_target(photo: Path) -> None:

@@ -30,10 +30,9 @@ def candidates(
     if output.format is not None:
         return (FORMATS[output.format],)
     row = by_suffix(suffix)
-    if row is not None and not row.writable:
-        raise UnsupportedOperation(
-            f"Images cannot be written as '{row.name}'; name the target otherwise, or set output.format."
-        )
+    if suffix and (row is None or not row.writable):
+        told = f"Images cannot be written as '{row.name}'" if row else f"No format has the suffix '{suffix}'"
+        raise UnsupportedOperation(f"{told}; name the target otherwise, or set output.format.")
     if row is not None:
         still_to_apng = row.name == "png" and info.format == "apng"
         return (FORMATS["apng"] if still_to_apng else row,)
