@@ -10,6 +10,7 @@ import random
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from PIL import Image
 from imgsvc_core import process
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.boundary import translate_errors
-from imgsvc_core.codecs.headers.jpeg import is_plain
+from imgsvc_core.codecs.headers.jpeg import plain_scan
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.probe import probe
 from imgsvc_core.codecs.readers import load, turbojpeg
@@ -44,7 +45,9 @@ _SHRINKS = (1, 2, 4, 8)
 
 def at_once(data: bytes, shrink: int = 1) -> Pixels | None:
     source = ByteSource(data)
-    pixels: Pixels | None = turbojpeg.decoded(source, probe(source), shrink)
+    scan = plain_scan(HeaderReader(source, "JPEG"))
+    assert scan is not None
+    pixels: Pixels | None = turbojpeg.decoded(source, probe(source), shrink, scan)
     return pixels
 
 
@@ -160,27 +163,56 @@ def test_damage_that_libvips_tells_is_told(place: int, value: int, cut: int, shr
     assert found in (expected, (CorruptImage,))
 
 
-def test_damage_that_another_decoder_warns_of_is_told() -> None:
-    """Single bytes of the coded data are wrong; libvips alone says nothing of most of them."""
-    whole = photo(301, 207)
+def _flipped(whole: bytes, place: int, steps: random.Random) -> bytes:
+    return whole[:place] + bytes([whole[place] ^ steps.randrange(1, 256)]) + whole[place + 1 :]
+
+
+def _doubled(whole: bytes, place: int, _: random.Random) -> bytes:
+    return whole[: place + 150] + whole[place:]
+
+
+def _marked(whole: bytes, place: int, steps: random.Random) -> bytes:
+    """A marker that is none, near the end."""
+    place = max(place, len(whole) - 40 - place % 100)
+    return whole[:place] + bytes([0xFF, steps.randrange(1, 0xD0)]) + whole[place + 2 :]
+
+
+_DAMAGES = (_flipped, _doubled, _marked)
+_DAMAGED: dict[str, Callable[[], bytes]] = {
+    "4:2:0": lambda: photo(301, 207),
+    "4:4:4": lambda: photo(301, 207, subsampling="4:4:4"),
+    "restarts": lambda: photo(301, 207, restart_marker_blocks=7),
+    "gray": lambda: photo(301, 207, mode="L"),
+    "four channels": lambda: photo(301, 207, mode="CMYK"),
+    "small": lambda: photo(60, 50),
+    "large": lambda: photo(4100, 2100),
+    "bytes of a marker in a segment": lambda: photo(301, 207, exif=_exif() + b"\xff\xc3"),
+}
+
+
+@pytest.mark.parametrize("damage", _DAMAGES)
+@pytest.mark.parametrize("kind", _DAMAGED)
+def test_damage_that_another_decoder_warns_of_is_told(
+    kind: str, damage: Callable[[bytes, int, random.Random], bytes]
+) -> None:
+    """In the whole picture as in a small one; libvips alone says nothing of most."""
+    whole = _DAMAGED[kind]()
     start, steps = whole.index(b"\xff\xda") + 14, random.Random(7)
     warned = 0
-    for _ in range(60):
-        data = bytearray(whole)
-        data[steps.randrange(start, len(data) - 2)] ^= steps.randrange(1, 256)
-        judge = subprocess.run(
-            [requires.program("convert"), "-regard-warnings", "jpg:-", "null:"],
-            input=data,
-            capture_output=True,
-            check=False,
-        )
-        if judge.returncode:
-            warned += 1
+    for _ in range(4 if kind == "large" else 25):
+        data = damage(whole, steps.randrange(start, len(whole) - 200), steps)
+        if not _warned_of(data):
+            continue
+        warned += 1
+        for size in (1, 0.3):
             with pytest.raises(CorruptImage, match="is damaged or truncated: "):
-                process(bytes(data), {"scale": {"size": 0.25}})
-        else:
-            assert process(bytes(data), {"scale": {"size": 0.25}}).data
-    assert warned >= 5
+                process(data, {"scale": {"size": size}})
+    assert warned
+
+
+def _warned_of(data: bytes) -> bool:
+    command = [requires.program("convert"), "-regard-warnings", "jpg:-", "null:"]
+    return subprocess.run(command, input=data, capture_output=True, check=False).returncode != 0
 
 
 def lossless(bits: int = 8) -> bytes:
@@ -199,9 +231,17 @@ def test_lossless_files_are_decoded_whole(threads: int | None) -> None:
 
 
 def test_what_may_be_taken_for_lossless_is_left_to_libvips() -> None:
+    """Decoders look for the next marker where a segment does not follow the one before."""
+    whole = photo(301, 203, exif=_exif())
+    table = whole.index(b"\xff\xdb")
+    filled = whole[:table] + b"\xff" + whole[table:]
+    assert plain_scan(HeaderReader(ByteSource(filled), "JPEG")) is None
+    assert outcome(filled) == by_libvips(filled)
+
+
+def test_bytes_within_segments_are_no_markers() -> None:
     data = photo(301, 203, exif=_exif() + b"\xff\xc3")
-    assert not is_plain(HeaderReader(ByteSource(data), "JPEG"))
-    assert is_plain(HeaderReader(ByteSource(photo(301, 203, exif=_exif())), "JPEG"))
+    assert at_once(data) is not None
     assert outcome(data) == by_libvips(data)
 
 
@@ -244,13 +284,15 @@ def test_the_rest_is_left_to_libvips(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("padding", [b"\0", bytes(512), b"\0\0\0\x00" * 9])
-def test_padding_before_the_end_is_no_damage(padding: bytes) -> None:
+@pytest.mark.parametrize("behind", [b"", photo(64, 64), b"\x31\xff\xd9" + bytes(40) + b"\xff\xd9"])
+def test_padding_before_the_end_is_no_damage(padding: bytes, behind: bytes) -> None:
     whole = photo(301, 207)
-    assert outcome(whole[:-2] + padding + whole[-2:]) == outcome(whole)
+    assert outcome(whole[:-2] + padding + whole[-2:] + behind) == outcome(whole)
 
 
 @pytest.mark.parametrize("rest", [bytes(range(1, 20)), bytes(40) + b"\x51" + bytes(40)])
-def test_coded_data_that_is_left_over_is_damage(rest: bytes) -> None:
+@pytest.mark.parametrize("behind", [b"", bytes(1000) + b"\xff\xd9"])
+def test_coded_data_that_is_left_over_is_damage(rest: bytes, behind: bytes) -> None:
     whole = photo(301, 207)
     with pytest.raises(CorruptImage, match="extraneous"):
-        process(whole[:-2] + rest + whole[-2:])
+        process(whole[:-2] + rest + whole[-2:] + behind)

@@ -95,20 +95,22 @@ def in_one_scan(reader: HeaderReader) -> bool:
     return False
 
 
-def is_plain(reader: HeaderReader) -> bool:
-    """Whether it is coded by Huffman in one scan, and no decoder could take it for lossless.
+def plain_scan(reader: HeaderReader) -> int | None:
+    """Where the data starts, if it is coded by Huffman in one scan and no decoder can read another file.
 
-    Decoders that are told to decode those small write beyond their memory (TurboJPEG 3).
+    Segments must follow each other: what lies between them may be skipped by one decoder and not by another.
+    Those that take a file for lossless write beyond their memory when they decode it small (TurboJPEG 3).
     """
-    sequential, channels = False, 0
-    for marker, start, _ in _segments(reader):
+    sequential, channels, end = False, 0, 2
+    for marker, start, length in _segments(reader):
+        if start != end + 4:
+            return None
+        end = start + length
         if marker in _START_OF_FRAME:
             sequential, channels = marker in _SEQUENTIAL, reader.byte(start + 5)
         elif marker == _SOS:
-            header = reader.read(0, start)
-            lossless = any(bytes((0xFF, kind)) in header for kind in _LOSSLESS)
-            return sequential and reader.byte(start) == channels and not lossless
-    return False
+            return end if sequential and reader.byte(start) == channels else None
+    return None
 
 
 def read_tables(reader: HeaderReader, start: int, length: int) -> Mapping[int, Sequence[int]]:

@@ -7,7 +7,7 @@ from typing import Any
 import pyvips
 
 from imgsvc_core.bytesource import ByteSource
-from imgsvc_core.codecs.headers.jpeg import in_one_scan, is_plain
+from imgsvc_core.codecs.headers.jpeg import in_one_scan, plain_scan
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.metadata import BLOBS
 from imgsvc_core.codecs.readers.vips import open_lazily
@@ -32,12 +32,13 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
         _check_scans(source)
     shrink = max(factor for factor in (1, 2, 4, 8) if factor * settings.scale <= 1.0 + 1e-6)
     image = open_lazily("jpeg", source, settings, shrink=shrink, fail_on="warning")
-    if is_plain(reader):
-        from imgsvc_core.codecs.readers import turbojpeg  # it takes NumPy to load, so some time
+    scan = plain_scan(reader)
+    if scan is None:
+        return image
+    from imgsvc_core.codecs.readers import turbojpeg  # it takes NumPy to load, so some time
 
-        pixels = turbojpeg.decoded(source, info, shrink)
-        return image if pixels is None else _with_pixels(image, pixels)
-    return image
+    pixels = turbojpeg.decoded(source, info, shrink, scan)
+    return image if pixels is None else _with_pixels(image, pixels)
 
 
 def _with_pixels(image: pyvips.Image, pixels: Any) -> pyvips.Image:

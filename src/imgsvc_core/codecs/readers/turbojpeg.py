@@ -13,49 +13,61 @@ try:
 except ImportError:
     decode_jpeg = None
 
-_CHANNELS = {"gray": "GRAY", "srgb": "RGB"}
-_DAMAGE = ("Corrupt JPEG data", "Premature end of JPEG file")
+_CHANNELS = {"gray": "GRAY", "srgb": "RGB", "cmyk": "CMYK"}
+_LEAST_SIDE = 64
+_MOST_ENCODED_BYTES = 2**26
+_MOST_PIXELS = 2**28
+_MOST_DECODED_PIXELS = 2**23
+_ONLY_LOOKED_AT = (1, 1)  # in the smallest size there is
+
 _LEFT_OVER = re.compile(r"(\d+) extraneous bytes before marker 0xd9")
 _END = b"\xff\xd9"
 _PADDING = b"\0\xff"
-_LEAST_SIDE = 64
-_MOST_ENCODED_BYTES = 2**24
-_MOST_DECODED_PIXELS = 2**23
+_OTHERWISE_SOUND = re.compile(
+    "Could not|Unsupported color conversion|[Mm]emory|[Tt]oo (large|wide|small)|[Mm]aximum supported"
+)
 
 
-def decoded(source: ByteSource, info: ImageInfo, shrink: int) -> Any | None:
-    """An array of (height, width, 1 or 3), each side rounded up, of a file that is plain.
+def decoded(source: ByteSource, info: ImageInfo, shrink: int, scan: int) -> Any | None:
+    """An array of (height, width, 1 or 3), each side rounded up, of a file whose data starts at ``scan``.
 
     Nothing where that would take much memory, where the codec is missing, and where anything is unusual:
-    libvips is to decode these. `ValueError` for damage, also where the decoder would do no more than warn.
+    libvips is to decode these. `ValueError` for damage, also where the decoder would do no more than warn,
+    and where it only looks at what libvips decodes.
     """
-    width, height = -(-info.width // shrink), -(-info.height // shrink)
     if (
         decode_jpeg is None
         or info.depth != 8
         or info.colorspace not in _CHANNELS
-        or min(info.width, info.height) < _LEAST_SIDE
         or source.size > _MOST_ENCODED_BYTES
-        or width * height > _MOST_DECODED_PIXELS
+        or info.width * info.height > _MOST_PIXELS
     ):
         return None
-    channels = _CHANNELS[info.colorspace]
+    width, height = -(-info.width // shrink), -(-info.height // shrink)
+    alike = min(info.width, info.height) >= _LEAST_SIDE and info.colorspace != "cmyk"
+    shown = alike and width * height <= _MOST_DECODED_PIXELS
+    least_width, least_height = (width, height) if shown else _ONLY_LOOKED_AT
     try:
-        pixels = decode_jpeg(source.buffer(), colorspace=channels, min_width=width, min_height=height)
+        pixels = decode_jpeg(
+            source.buffer(),
+            colorspace=_CHANNELS[info.colorspace],
+            min_width=least_width,
+            min_height=least_height,
+        )
     except ValueError as error:
-        if _tells_damage(str(error), source):
+        if _tells_damage(str(error), source, scan):
             raise
         return None
     except MemoryError:
         return None
-    return pixels if pixels.shape[:2] == (height, width) else None
+    return pixels if shown and pixels.shape[:2] == (height, width) else None
 
 
-def _tells_damage(complaint: str, source: ByteSource) -> bool:
+def _tells_damage(complaint: str, source: ByteSource, scan: int) -> bool:
     """Whether pixels are wrong. Coded data left over has lost its place, unlike padding."""
     left_over = _LEFT_OVER.search(complaint)
-    if left_over:
-        data = bytes(source.buffer())
-        end = data.rindex(_END)
-        return bool(data[end - int(left_over[1]) : end].strip(_PADDING))
-    return complaint.startswith(_DAMAGE)
+    if left_over is None:
+        return _OTHERWISE_SOUND.search(complaint) is None
+    data = bytes(source.buffer())
+    end = data.index(_END, scan)
+    return bool(data[end - int(left_over[1]) : end].strip(_PADDING))
