@@ -8,11 +8,11 @@ import os
 import resource
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
@@ -26,6 +26,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+_CONTEXT = multiprocessing.get_context("spawn")
 _MOST_STARTS = 8
 _PARENT_SECONDS = 0.5
 _NOT_BEGUN = (
@@ -72,6 +73,7 @@ class WorkerPool:
         self.workers = workers or len(os.sched_getaffinity(0))
         self._memory_bytes = memory_bytes
         self._tasks_per_worker = tasks_per_worker
+        self._listening, self._ending = _CONTEXT.Pipe(duplex=False)
         self._processes = self._new_processes()
         self._changing = threading.RLock()
         self._unanswered: set[_Work] = set()
@@ -106,7 +108,12 @@ class WorkerPool:
         with self._changing:
             self._ended = True
             self._processes.stop()
+            self._end_all()
         self._join()
+
+    def _end_all(self) -> None:
+        """Let all processes end at the same time: each may have much memory to give back."""
+        self._ending.send_bytes(b"end")
 
     def _join(self) -> None:
         self._processes.join()
@@ -119,8 +126,8 @@ class WorkerPool:
             max_workers=self.workers,
             max_tasks=self._tasks_per_worker or 0,
             initializer=_own_process,
-            initargs=[self._memory_bytes],
-            context=multiprocessing.get_context("spawn"),
+            initargs=[self._memory_bytes, self._listening],
+            context=_CONTEXT,
         )
 
     def _start(self, work: _Work) -> None:
@@ -215,12 +222,12 @@ def _fail(answer: Future[Any], message: str) -> None:
         answer.set_exception(WorkerDied(message))
 
 
-def _own_process(memory_bytes: int | None) -> None:
+def _own_process(memory_bytes: int | None, parent: Connection) -> None:
     """Make a fresh process fit for strangers' files, and leave interrupts to its parent."""
     from imgsvc_core.libvips import guard
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with, args=(parent, os.getppid()), daemon=True).start()
     if memory_bytes is not None:
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
         most = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
@@ -229,8 +236,11 @@ def _own_process(memory_bytes: int | None) -> None:
     guard()
 
 
-def _end_with(parent: int) -> None:
-    """End once nobody waits for what is done here: what a killed parent had asked for is asked for again."""
-    while os.getppid() == parent:
-        time.sleep(_PARENT_SECONDS)
+def _end_with(parent: Connection, number: int) -> None:
+    """End when the parent says so, or is gone: what a killed one had asked for is asked for again.
+
+    What it says stays unread, so that all of its processes hear it.
+    """
+    while not parent.poll(_PARENT_SECONDS) and os.getppid() == number:
+        pass
     os._exit(1)

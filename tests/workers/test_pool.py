@@ -116,6 +116,19 @@ def test_closing_waits_and_stopping_does_not(tmp_path: Path) -> None:
     assert not (tmp_path / "never").exists()
 
 
+def test_stopping_ends_all_processes_at_the_same_time(tmp_path: Path) -> None:
+    """One after the other, each of these would be waited for until it is killed, after three seconds."""
+    pool = WorkerPool(3)
+    begun = [tmp_path / str(number) for number in range(3)]
+    for path in begun:
+        pool.submit(tasks.be_deaf, path)
+    while not all(path.exists() for path in begun):
+        time.sleep(0.05)
+    started = time.monotonic()
+    pool.stop()
+    assert time.monotonic() - started < 3
+
+
 def test_workers_end_with_a_parent_that_was_killed(tmp_path: Path) -> None:
     program = tmp_path / "parent.py"
     program.write_text(
