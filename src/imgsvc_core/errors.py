@@ -49,6 +49,11 @@ class ImgsvcError(Exception):
         super().__init__(message)
         self.message = message
 
+    def begin_with(self, subject: str) -> None:
+        """Put what it is about before the message."""
+        self.message = f"{subject}: {self.message}"
+        self.args = (self.message,)
+
 
 @attrs.frozen
 class Problem:

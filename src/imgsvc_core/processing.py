@@ -26,10 +26,12 @@ from imgsvc_core.deadline import Watch, deadline
 from imgsvc_core.errors import (
     BudgetUnreachable,
     ImgsvcError,
+    LimitExceeded,
     OutputTooLarge,
     Problem,
     SourceError,
     SpecError,
+    TimeLimitExceeded,
 )
 from imgsvc_core.faces import Face
 from imgsvc_core.failing import without_pictures
@@ -194,8 +196,7 @@ def _naming(variant: str) -> Iterator[None]:
         ) from error
     except ImgsvcError as error:
         if variant:
-            error.message = f"Variant '{variant}': {error.message}"
-            error.args = (error.message,)
+            error.begin_with(f"Variant '{variant}'")
         raise
 
 
@@ -339,14 +340,28 @@ def _marks(
     """How to get the picture of a watermark for a picture of a size."""
 
     def picture(watermark: Watermark, size: Size) -> pyvips.Image:
-        opened = _Opened.of(_resolve(watermarks, watermark.id), limits, None)
-        wanted = watermark_size(opened.info.upright_size, size, watermark)
-        request = Spec(resize=Resize(width=wanted[0], height=wanted[1], mode="stretch"))
-        plan = compile_plan(request, attrs.evolve(opened.info, frames=1), suffix=".png")
-        with translate_errors(opened.info.format):
-            return render(watch.over(opened.load(plan.load)), plan, _no_marks).image.copy_memory()
+        source = _resolve(watermarks, watermark.id)
+        with naming_mark(watermark.id):
+            opened = _Opened.of(source, limits, None)
+            wanted = watermark_size(opened.info.upright_size, size, watermark)
+            request = Spec(resize=Resize(width=wanted[0], height=wanted[1], mode="stretch"))
+            plan = compile_plan(request, attrs.evolve(opened.info, frames=1), suffix=".png")
+            with translate_errors(opened.info.format):
+                return render(watch.over(opened.load(plan.load)), plan, _no_marks).image.copy_memory()
 
     return picture
+
+
+@contextlib.contextmanager
+def naming_mark(id: str) -> Iterator[None]:
+    """Name the watermark in what is wrong with its picture, which nobody is to look for in the source."""
+    try:
+        yield
+    except TimeLimitExceeded:
+        raise
+    except (SourceError, LimitExceeded) as error:
+        error.begin_with(f"Watermark '{id}'")
+        raise
 
 
 def _resolve(watermarks: Watermarks | None, id: str) -> Source:

@@ -17,7 +17,7 @@ import pytest
 import imgsvc_core
 from imgsvc_core import batch
 from imgsvc_core.batch import Event, Summary
-from imgsvc_core.errors import SourceUnreachable, SpecError
+from imgsvc_core.errors import SourceError, SourceUnreachable, SpecError
 from tests.batch.pictures import SPEC, fill, results
 from tests.support import encoded, requires
 
@@ -135,6 +135,10 @@ def test_watermarks_are_there_before_anything_begins(source: Path, tmp_path: Pat
         go(source, tmp_path / "out", variants=variants)
     with pytest.raises(SourceUnreachable, match=r"logo\.png"):
         go(source, tmp_path / "out", variants=variants, watermarks={"logo": str(tmp_path / "logo.png")})
+    for broken in (b"no picture", encoded.png().data[:-200]):
+        (tmp_path / "logo.png").write_bytes(broken)
+        with pytest.raises(SourceError, match=r"^Watermark 'logo': "):
+            go(source, tmp_path / "out", variants=variants, watermarks={"logo": str(tmp_path / "logo.png")})
     assert not (tmp_path / "out").exists()
     (tmp_path / "logo.png").write_bytes(encoded.png().data)
     marked, _ = go(

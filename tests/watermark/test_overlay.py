@@ -11,6 +11,7 @@ import pyvips
 from PIL import Image
 
 import imgsvc_core as imgsvc
+from imgsvc_core.errors import ImageTooLarge, SourceError
 from imgsvc_core.pixels.overlay import lay_over
 from tests.process.pictures import pixels_of
 from tests.support import encoded
@@ -86,6 +87,19 @@ def test_ids_are_looked_up_in_a_mapping_or_asked_of_a_function() -> None:
     from_mapping = imgsvc.process(PHOTO, request, watermarks={"a": MARK}).data
     assert imgsvc.process(PHOTO, request, watermarks=resolve).data == from_mapping
     assert asked == ["a"]
+
+
+@pytest.mark.parametrize("broken", [b"no picture", encoded.png().data[:-200]])
+def test_what_is_wrong_with_a_mark_is_told_of_it(broken: bytes) -> None:
+    with pytest.raises(SourceError, match=r"^Watermark 'w': "):
+        imgsvc.process(encoded.jpeg().data, {"watermark": {"id": "w"}}, watermarks={"w": broken})
+    with pytest.raises(ImageTooLarge, match=r"^Watermark 'w': "):
+        imgsvc.process(
+            np.zeros((8, 8, 3), np.uint8),
+            {"watermark": {"id": "w"}},
+            watermarks={"w": encoded.png().data},
+            limits=imgsvc.Limits(source_pixels=64),
+        )
 
 
 def test_vector_marks_are_drawn_at_their_size() -> None:

@@ -31,6 +31,7 @@ from imgsvc_core.sources import is_url, open_bytes
 from imgsvc_core.spec import Spec
 
 _MANIFEST = "imgsvc-batch"
+_SMALL = {"resize": {"width": 64, "height": 64, "upscale": False}}
 
 
 def usual_manifest(target: str) -> Path:
@@ -108,13 +109,13 @@ class Batch:
         return self.manifest or usual_manifest(self.target)
 
     def job(self) -> Job:
-        """The work as workers see it; `SourceUnreachable` where a watermark cannot be read."""
+        """The work as workers see it; `SourceError` or `LimitExceeded` for a watermark that is none."""
         return Job(
             variants=self.variants,
             target=self.target,
             template=self.naming,
             limits=self.limits,
-            watermarks={id: open_bytes(place, self.limits).read() for id, place in self.watermarks.items()},
+            watermarks={id: _mark(id, place, self.limits) for id, place in self.watermarks.items()},
             overwrite=self.overwrite,
             token=hashlib.sha256(os.fsencode(self.manifest_path.absolute())).hexdigest()[:8],
             remote=is_url(self.source) or is_url(self.target),
@@ -160,3 +161,13 @@ class Batch:
         from imgsvc_core.batch.local import LocalHands
 
         return LocalHands(job, self.workers)
+
+
+def _mark(id: str, place: str, limits: Limits) -> bytes:
+    """The encoded picture of a watermark, found good by decoding it small."""
+    from imgsvc_core.processing import naming_mark, process  # it loads libvips
+
+    with naming_mark(id):
+        data = open_bytes(place, limits).read()
+        process(data, _SMALL, limits=limits)
+    return data

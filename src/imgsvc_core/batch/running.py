@@ -76,7 +76,8 @@ def run(
 
     Raises:
         SpecError: a spec or a template is wrong, or there is other work to resume.
-        SourceUnreachable: the source cannot be listed, or a watermark cannot be read.
+        SourceError: the source cannot be listed, or a watermark cannot be read.
+        LimitExceeded: a watermark is too large.
         TargetError: the target or the manifest cannot be written.
         ImgsvcError: the cluster cannot be used.
     """
