@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -16,7 +17,7 @@ from imgsvc_cli import INTERRUPTED, admin, batch, outcome, serve, streams
 from imgsvc_cli.completing import Place, offering
 from imgsvc_cli.documents import read_json
 from imgsvc_cli.flags import Flag, document, request_flags, whole
-from imgsvc_core.errors import ImgsvcError
+from imgsvc_core.errors import ImgsvcError, TargetError
 
 if TYPE_CHECKING:
     from imgsvc_cli.storing import Destination
@@ -289,7 +290,19 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has gone
         return 0
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        return _unprintable(error)
     return code if isinstance(code, int) else 0
+
+
+def _unprintable(error: OSError) -> int:
+    """Tell that standard output takes nothing, and what is left for it nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    failure = TargetError(f"Standard output cannot be written: {os.strerror(error.errno or errno.EIO)}.")
+    outcome.echo_error(failure)
+    return outcome.exit_code(failure)
 
 
 def _opened(source: str) -> Any:

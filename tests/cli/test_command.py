@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -376,6 +377,22 @@ def test_an_interrupt_ends_it() -> None:
     _, told = process.communicate(timeout=60)
     assert process.returncode == 130
     assert told.strip() == b"imgsvc: interrupted"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["formats"], ["--help"], ["inspect", "PHOTO"], ["process", "PHOTO", "-o", "made.webp", "--json"]],
+)
+def test_standard_output_that_takes_nothing_is_told(
+    arguments: list[str], photo: Path, tmp_path: Path
+) -> None:
+    command = [*COMMAND, *(str(photo) if part == "PHOTO" else part for part in arguments)]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, cwd=tmp_path, check=False
+        )
+    told = f"imgsvc: Standard output cannot be written: {os.strerror(errno.ENOSPC)}."
+    assert (done.returncode, done.stderr.strip()) == (5, told)
 
 
 def test_standard_error_may_be_closed(photo: Path, tmp_path: Path) -> None:
