@@ -85,7 +85,7 @@ WORKS = (
     Work("vector", "logo.svg", {"resize": {"width": 400}, "output": {"format": "png"}}),
     Work(
         "turned",
-        "logo.png",
+        "emblem.png",
         {"rotate": {"angle": 20}, "resize": {"width": 400}, "output": {"format": "jp2", "lossless": True}},
     ),
     Work("animated", "day.gif", {"adjust": {"saturation": 35}, "output": {"format": "webp"}}),

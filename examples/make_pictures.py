@@ -55,7 +55,7 @@ def coffee() -> Path:
 
 def logo() -> Path:
     """The logo as a PNG with transparency, twice as large as drawn."""
-    path = FOLDER / "logo.png"
+    path = FOLDER / "emblem.png"
     image = pyvips.Image.svgload_buffer((FOLDER / "logo.svg").read_bytes(), scale=2)
     image.pngsave(str(path), compression=9, keep="none")
     return path
