@@ -23,6 +23,7 @@ from PIL import Image
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.headers.ico import read_entries
 from imgsvc_core.codecs.headers.reader import HeaderReader
+from imgsvc_core.codecs.headers.svg_size import states_side_beyond
 from imgsvc_core.codecs.probe import probe
 from imgsvc_core.errors import (
     CorruptImage,
@@ -316,6 +317,7 @@ IMPOSSIBLE = {
     "svg of size nought": f'<svg {SVG_NAMESPACE} width="0" height="5"/>'.encode(),
     "svg of negative size": f'<svg {SVG_NAMESPACE} width="-5" height="5"/>'.encode(),
     "svg that is cut off": f'<svg {SVG_NAMESPACE} width="5" height="5"><g'.encode(),
+    "large svg that is cut off": f'<svg {SVG_NAMESPACE} width="1e9" height="5"><g'.encode(),
 }
 
 
@@ -390,24 +392,54 @@ def test_an_svg_that_is_too_thin_is_told_so() -> None:
         probe(ByteSource(data))
 
 
-@pytest.mark.parametrize(
-    "attributes",
-    [
-        'width="1e9" height="10"',
-        'height = "1e12" width = "1"',
-        "width='1e9' height='1e9'",
-        'width="20000000in" height="5"',
-        'viewBox="0 0 1e9 1e9"',
-        'viewBox="0,0,3,1000000000" width="100%"',
-    ],
-)
+LARGE_SVGS = [
+    'width="1e9" height="10"',
+    'height = "1e12" width = "1"',
+    "width='1e9' height='1e9'",
+    'width=" +.9e10 " height="10"',
+    'width="20000000in" height="5"',
+    'width="99999999MM" height="9mm"',
+    'width="9999999In" height="9in"',
+    'width="100000000em" height="1em"',
+    'width="100000000ex" height="1Ex"',
+    'width="100000000ch" height="1ch"',
+    'font-size="2e8" width="1em" height="1"',
+    'width="&#49;200000000" height="10"',
+    'data-x="a>b" width="1e9" height="10"',
+    f'data-x="{"x" * 70_000}" width="1e9" height="10"',
+    'viewBox="0 0 1e9 1e9"',
+    'viewBox="-4 -4 1e9 1e9" width="auto"',
+    'viewBox="0,0,3,1000000000" width="100%"',
+    'viewBox="0 0 1 12000000" width="100"',
+    'viewBox="0 0 12000000 1" height="100" width="50%"',
+]
+
+
+@pytest.mark.parametrize("attributes", LARGE_SVGS, ids=[attributes[:60] for attributes in LARGE_SVGS])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_an_svg_that_is_beyond_all_limits_is_told_so(
     attributes: str, encoding: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    data = f'<?xml version="1.0"?><!-- <svg width="9"> --><svg {SVG_NAMESPACE} {attributes}/>'.encode(
-        encoding
-    )
+    start = '<?xml version="1.0"?><!-- <svg width="9"> -->'
+    assert_told_too_large(f"{start}<svg {SVG_NAMESPACE} {attributes}/>".encode(encoding), capfd)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        f'<!DOCTYPE svg [<!ENTITY w "1e9">]><svg {SVG_NAMESPACE} width="&w;" height="10"/>',
+        f'<!-- {"x" * 6_000} --><svg {SVG_NAMESPACE} width="1e9" height="10"/>',
+        '<s:svg xmlns:s="http://www.w3.org/2000/svg" width="1e9" height="10"/>',
+    ],
+    ids=["entity", "long comment", "prefix"],
+)
+def test_the_size_of_an_svg_is_found_however_it_starts(
+    document: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert_told_too_large(document.encode(), capfd)
+
+
+def assert_told_too_large(data: bytes, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ImageTooLarge, match="more than 100,000,000 pixels wide or high; give it a smaller"):
         probe(ByteSource(data))
     assert capfd.readouterr().err == ""
@@ -418,11 +450,80 @@ def test_an_svg_that_is_beyond_all_limits_is_told_so(
     [
         ('width="30" height="20" viewBox="0 0 3e9 2e9"', (30, 20)),
         ('width="30" height="20" stroke-width="1e9" data-height="1e9"', (30, 20)),
+        ("aria-label='make width=\"1e12\" now' width='30' height='20'", (30, 20)),
+        ("aria-label=' viewBox=\"0 0 1e12 1e12\" ' viewBox='0 0 30 20'", (30, 20)),
+        ('width="9e9" height="9e9" style="width:30px;height:20px"', (30, 20)),
+        ('width="9e9Q" height="9e9Q" viewBox="0 0 30 20"', (30, 20)),
+        ('width="9e9%" height="9e9%" viewBox="0 0 30 20"', (30, 20)),
+        ('width="-9" height="9e9"', (7, 8)),
+        ('width="9" height="9e39"', (7, 8)),
+        ('width="9e9"', (7, 8)),
+        ('viewBox="0 0 -1 9e9"', (7, 8)),
+        ('font-size="1e-8" width="3e9em" height="20"', (30, 20)),
+        ('font-size="0.00001%" width="25000000em" height="20"', (30, 20)),
     ],
 )
-def test_only_its_sides_make_an_svg_large(attributes: str, size: tuple[int, int]) -> None:
-    info = facts(f'<!-- <svg width="1e9"> --><svg {SVG_NAMESPACE} {attributes}/>'.encode())
+def test_only_its_sides_make_an_svg_large(
+    attributes: str, size: tuple[int, int], capfd: pytest.CaptureFixture[str]
+) -> None:
+    drawing = '<rect width="7" height="8"/>'
+    info = facts(f'<!-- <svg width="1e9"> --><svg {SVG_NAMESPACE} {attributes}>{drawing}</svg>'.encode())
     assert (info.width, info.height) == size
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("prefix", ["", "s:"])
+def test_a_style_sheet_may_make_a_large_svg_small(prefix: str) -> None:
+    style = f"<{prefix}style>svg {{ width: 30px; height: 20px }}</{prefix}style>"
+    namespaces = f'{SVG_NAMESPACE} xmlns:s="http://www.w3.org/2000/svg"'
+    info = facts(f'<svg {namespaces} width="9e9" height="9e9"><g/>{style}</svg>'.encode())
+    assert (info.width, info.height) == (30, 20)
+
+
+def test_a_style_sheet_beside_an_svg_may_make_it_small() -> None:
+    sheet = '<?xml-stylesheet type="text/css" href="data:text/css,svg%7Bwidth:30px;height:20px%7D"?>'
+    info = facts(f'{sheet}<svg {SVG_NAMESPACE} width="9e9" height="9e9"/>'.encode())
+    assert (info.width, info.height) == (30, 20)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "size"),
+    [
+        ('width="90000000" height="1"', (90_000_000, 1)),
+        ('width="1" height="9000000"', (1, 9_000_000)),
+        ('width="0.5" height="9000000"', (1, 9_000_000)),
+        ('viewBox="0 0 1 1"', (1, 1)),
+    ],
+)
+def test_a_side_of_one_pixel_is_no_overflow(
+    attributes: str, size: tuple[int, int], capfd: pytest.CaptureFixture[str]
+) -> None:
+    info = facts(f"<svg {SVG_NAMESPACE} {attributes}/>".encode())
+    assert (info.width, info.height) == size
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("height", ["1px", "10px", "120000000px"])
+def test_a_style_may_make_an_svg_too_large(height: str) -> None:
+    with pytest.raises(ImageTooLarge, match="more than 100,000,000 pixels wide or high"):
+        facts(f'<svg {SVG_NAMESPACE} style="width:120000000px;height:{height}"/>'.encode())
+
+
+@pytest.mark.parametrize("pieces", [1, 90_000])
+def test_the_size_of_an_svg_costs_little(pieces: int) -> None:
+    attributes = " ".join(f'data-{piece}="{"x" * (9_000_000 // pieces)}"' for piece in range(pieces))
+    markup = f'<svg {SVG_NAMESPACE} {attributes} width="1e9" height="1"/>'.encode()
+    start = time.process_time()
+    assert states_side_beyond(markup, 100_000_000)
+    assert time.process_time() - start < 2
+
+
+def test_no_more_than_the_root_of_an_svg_is_read_for_its_size() -> None:
+    markup = f'<svg {SVG_NAMESPACE} width="9" height="9">{"<g/>" * 2_000_000}</svg>'.encode()
+    start = time.process_time()
+    for _ in range(100):
+        assert not states_side_beyond(markup, 100_000_000)
+    assert time.process_time() - start < 0.1
 
 
 def test_svg_reaches_no_file(tmp_path: Any) -> None:

@@ -6,6 +6,7 @@ import re
 import zlib
 
 from imgsvc_core.codecs.headers.reader import HeaderReader
+from imgsvc_core.codecs.headers.svg_size import states_side_beyond
 from imgsvc_core.errors import CorruptImage, ImageTooLarge
 from imgsvc_core.info import ImageInfo
 
@@ -21,12 +22,8 @@ _BEFORE_ROOT = re.compile(
         <(?:[\w.-]+:)? svg [\s/>]""",
     re.DOTALL | re.VERBOSE,
 )
-_SIDE = re.compile(
-    r"""(?<![\w:.-]) (?:width|height) \s*=\s* ["']\s* \+? ([\d.]+(?:[eE][+-]?\d+)?) ([a-z%]*)""", re.VERBOSE
-)
-_VIEW_BOX = re.compile(r"""(?<![\w:.-]) viewBox \s*=\s* ["'] ([^"']*)""", re.VERBOSE)
-_PIXELS = {"": 1, "px": 1, "pt": 1, "pc": 12, "mm": 72 / 25.4, "cm": 72 / 2.54, "in": 72}
-_HEAD = 1 << 16
+_GROWTH = 4
+"""A scale at which a side of 1 pixel, which may be rounded from half of one, has more."""
 _ENCODINGS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
 
 
@@ -58,7 +55,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     import pyvips
 
     markup = read_markup(reader)
-    if _is_enormous(markup):
+    if states_side_beyond(markup, MOST_SIDE):
         raise _too_large(reader)
     try:
         image = pyvips.Image.svgload_buffer(markup)
@@ -77,24 +74,6 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     )
 
 
-def _is_enormous(markup: bytes) -> bool:
-    """Whether a side that the document states is beyond what libvips counts, which it would complain of."""
-    head = _decoded(markup[:_HEAD])
-    found = _BEFORE_ROOT.match(head)
-    root = head[found.end() - 1 :].partition(">")[0] if found else ""
-    sides = [(number, unit) for number, unit in _SIDE.findall(root) if unit in _PIXELS]
-    if not sides and (box := _VIEW_BOX.search(root)):
-        sides = [(number, "") for number in box[1].replace(",", " ").split()[2:]]
-    return any(_number(number) * _PIXELS[unit] > MOST_SIDE for number, unit in sides)
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0
-
-
 def _decoded(head: bytes) -> str:
     return head.decode(_ENCODINGS.get(head[:2], "utf-8"), errors="replace")
 
@@ -106,10 +85,15 @@ def _too_large(reader: HeaderReader) -> ImageTooLarge:
 
 
 def _check_not_overflown(reader: HeaderReader, markup: bytes, size: tuple[int, int]) -> None:
-    """libvips reports a side of more than its 100 million pixels as 1, which does not grow with the scale."""
+    """libvips reports a side of more than its 100 million pixels as 1, which does not grow with the scale.
+
+    Where the other side would overflow at that scale, it is not asked.
+    """
     import pyvips
 
-    large = pyvips.Image.svgload_buffer(markup, scale=100)
+    if max(size) * _GROWTH > MOST_SIDE:
+        return
+    large = pyvips.Image.svgload_buffer(markup, scale=_GROWTH)
     if (size[0] == 1 and large.width == 1) or (size[1] == 1 and large.height == 1):
         raise _too_large(reader)
 
