@@ -372,6 +372,42 @@ def test_widths_tell_variants_apart(source: Path, target: Path) -> None:
     assert len(results(target)) == 12
 
 
+@pytest.mark.parametrize("store", ["folder", "memory"])
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_variants_of_one_name_share_what_is_the_same_and_fail_otherwise(
+    overwrite: bool, store: str, target: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    for name, height in {"square": 100, "wide": 50}.items():
+        pyvips.Image.gaussnoise(100, height).cast("uchar").pngsave(str(tmp_path / "in" / f"{name}.png"))
+    place = str(target) if store == "folder" else f"memory://{tmp_path.name}"
+    told: dict[str, Event] = {}
+    summary = go(
+        tmp_path / "in",
+        place,
+        variants={
+            "a": {"resize": {"width": 24}, "output": {"format": "png"}},
+            "b": {"resize": {"width": 24, "height": 12, "mode": "stretch"}, "output": {"format": "png"}},
+        },
+        template="{stem}-{width}.{format}",
+        manifest=tmp_path / "manifest.sqlite",
+        overwrite=overwrite,
+        on_event=lambda event: told.update({event.key: event}),
+    )
+    assert counts(summary) == (1, 1, 0)
+    assert told["square.png"].error == "name_collision"
+    assert told["square.png"].message == (
+        "Its result 'square-24.png' of variant 'b' has the name of that of variant 'a': use a template that "
+        "tells them apart."
+    )
+    assert [output.variant for output in told["wide.png"].outputs] == ["a"]
+    fs, folder = fsspec.core.url_to_fs(place)
+    (written,) = (path for path in fs.find(folder) if "/." not in path)
+    assert written.endswith("wide-24.png")
+    with Manifest(tmp_path / "manifest.sqlite", reading=True) as manifest:
+        assert fs.size(written) == summary.bytes_out == manifest.totals().bytes_out
+
+
 @pytest.mark.parametrize("text", ["{stem:>99999999999}.{format}", "{stem!r}.{format}"])
 def test_templates_hold_names_only(text: str) -> None:
     with pytest.raises(SpecError, match="only names stand in braces"):

@@ -210,32 +210,48 @@ def _results(job: Job, source: ByteSource) -> dict[str, Result]:
 
 def _write_all(job: Job, task: Task, results: Mapping[str, Result], digest: str) -> tuple[Output, ...]:
     """Write every variant; or none, where one of them cannot be written."""
-    outputs: list[Output] = []
+    outputs = _outputs(job, task, results, digest)
     new: list[str] = []
     try:
-        for variant, result in results.items():
-            assert result.data is not None
-            output = _output(job, task, variant, result, digest)
+        for output in outputs:
+            data = results[output.variant].data
+            assert data is not None
             taken = output.path in task.taken
             replace = not taken and (job.overwrite or output.path in task.owned)
             media_type = FORMATS[output.format].media_type
             place = job.target, output.path
             origin = {"location": task.location, "token": job.token}
             try:
-                if write(*place, result.data, media_type, **origin, replace=replace):
+                if write(*place, data, media_type, **origin, replace=replace):
                     new.append(output.path)
             except NameCollision as error:
                 if not taken:
                     raise
                 raise named_alike(output.path) from error
-            outputs.append(output)
     except TargetError:
         for path in new:
             if path not in task.owned:
                 remove(job.target, path)
                 release(job.target, path, location=task.location, token=job.token)
         raise
-    return tuple(outputs)
+    return outputs
+
+
+def _outputs(job: Job, task: Task, results: Mapping[str, Result], digest: str) -> tuple[Output, ...]:
+    """What is to be written: results that are the same and have one name are one.
+
+    Raises `NameCollision` where results that differ have one name.
+    """
+    outputs: dict[str, Output] = {}
+    for variant, result in results.items():
+        output = _output(job, task, variant, result, digest)
+        first = outputs.setdefault(output.path, output)
+        if results[first.variant].data != result.data:
+            raise NameCollision(
+                f"Its result '{output.path}' of variant '{variant}' has the name of that of variant "
+                f"'{first.variant}': use a template that tells them apart."
+            )
+    return tuple(outputs.values())
 
 
 def _output(job: Job, task: Task, variant: str, result: Result, digest: str) -> Output:
