@@ -93,6 +93,54 @@ def test_what_stands_in_the_way_of_results(source: str, tmp_path: Path) -> None:
     assert problems["c.png"].endswith("Is a directory.")
 
 
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_links_in_the_place_of_results(overwrite: bool, source: str, tmp_path: Path) -> None:
+    """They are files like others, wherever they lead: never followed, and replaced only with leave."""
+    target = tmp_path / "out"
+    (target / "below").mkdir(parents=True)
+    (target / "a.webp").symlink_to("nowhere")
+    (target / "c.webp").symlink_to("below")
+    problems = foretold(source, target, overwrite=overwrite)
+    failed = {key for key, message in happened(source, target, overwrite=overwrite).items() if message}
+    assert {key for key, problem in problems.items() if problem} == failed
+    assert failed == (set() if overwrite else {"a.png", "c.png"})
+
+
+def test_a_link_in_the_place_of_a_result_that_was_there(source: str, tmp_path: Path) -> None:
+    """It is no result of the same picture in another folder, which would be shared."""
+    target, moved = tmp_path / "out", f"{source}/moved"
+    happened(f"{source}/below", target)
+    fsspec.filesystem("memory").mv(f"{source}/below", moved, recursive=True)
+    assert foretold(moved, target) == {"b.png": ""}
+    (target / "b.webp").unlink()
+    (target / "b.webp").symlink_to("nowhere")
+    assert "exists already" in foretold(moved, target)["b.png"]
+    assert "exists already" in happened(moved, target)["b.png"]
+
+
+@pytest.mark.parametrize("store", ["folder", "memory"])
+def test_names_that_lead_out_of_the_target(store: str, source: str, tmp_path: Path) -> None:
+    fsspec.filesystem("memory").pipe_file(f"{source}/...jpg", encoded.jpeg().data)
+    target = str(tmp_path / "out") if store == "folder" else f"memory://{tmp_path.name}/out"
+    options = {"template": "{stem}/{format}.{format}", "manifest": tmp_path / "manifest.sqlite"}
+    problems = foretold(f"{source}/*.*g", target, **options)
+    assert problems == happened(f"{source}/*.*g", target, **options)
+    assert problems == {
+        "a.png": "",
+        "c.png": "",
+        "...jpg": "Target '../webp.webp' cannot be written: it is not below the folder of the results.",
+    }
+
+
+def test_names_without_a_format_are_known_whatever_the_format(source: str, tmp_path: Path) -> None:
+    (tmp_path / "a.result").write_text("precious")
+    planned = Batch(
+        source=source, target=tmp_path, variants={"": {"resize": {"width": 9}}}, template="{stem}.result"
+    )
+    problems = {item.key: item.problem for item, _ in preview(planned)}
+    assert [key for key, problem in problems.items() if "exists already" in problem] == ["a.png"]
+
+
 @pytest.mark.parametrize("resume", [True, False])
 def test_what_a_killed_batch_wrote_stands_in_nobodys_way(resume: bool, source: str, tmp_path: Path) -> None:
     target = tmp_path / "out"

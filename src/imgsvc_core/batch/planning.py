@@ -135,17 +135,14 @@ class Batch:
 
     def foreseen(self, key: str) -> tuple[str, ...]:
         """The paths of an input's results, as far as they are known before it is read."""
-        if not self.naming.fields <= {"stem", "variant", "format"}:
+        fields = self.naming.fields
+        if not fields <= {"stem", "variant", "format"}:
             return ()
-        rows = {
-            name: by_name(spec.output.format)
-            for name, spec in self.variants.items()
-            if spec.output is not None and spec.output.format is not None
-        }
+        suffixes = {name: _suffix_of(spec) for name, spec in self.variants.items()}
         return tuple(
-            self.naming.path(key, variant=name, width=1, height=1, suffix=row.suffix, digest="")
-            for name, row in rows.items()
-            if row is not None  # as for 'auto'
+            self.naming.path(key, variant=name, width=1, height=1, suffix=suffix, digest="")
+            for name, suffix in suffixes.items()
+            if suffix or "format" not in fields
         )
 
     def hands(self, job: Job) -> Hands:
@@ -171,3 +168,9 @@ def _mark(id: str, place: str, limits: Limits) -> bytes:
         data = open_bytes(place, limits).read()
         process(data, _SMALL, limits=limits)
     return data
+
+
+def _suffix_of(spec: Spec) -> str:
+    """How results end; nothing where that depends on the input, as for 'auto'."""
+    row = by_name(spec.output.format) if spec.output is not None and spec.output.format is not None else None
+    return row.suffix if row is not None else ""

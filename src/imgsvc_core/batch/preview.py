@@ -23,7 +23,8 @@ from imgsvc_core.batch.starting import (
     run_before,
 )
 from imgsvc_core.batch.work import Job
-from imgsvc_core.batch.writing import is_claimed, named_alike
+from imgsvc_core.batch.writing import check_path, is_claimed, named_alike
+from imgsvc_core.errors import TargetError
 
 _LONGEST_NAME_BYTES = 255
 
@@ -88,6 +89,10 @@ def _problem(
     for path in paths:
         if collides:
             return named_alike(path).message
+        try:
+            check_path(path)
+        except TargetError as error:
+            return error.message
         if folder is None:
             continue
         place = folder / path
@@ -99,8 +104,9 @@ def _problem(
         hindrance = _hindrance(place, replaces=replaces)
         if hindrance is not None:
             return f"Target '{place}' cannot be written: {os.strerror(hindrance)}."
-        if not replaces and place.exists():
-            if manifest is not None and manifest.may_be_alike(item, batch.work_of(job), path):
+        if not replaces and os.path.lexists(place):
+            known = manifest is not None and manifest.may_be_alike(item, batch.work_of(job), path)
+            if known and place.is_file():
                 continue  # only a run finds out
             return f"Target '{place}' exists already, and is not from this input."
     return ""
@@ -112,4 +118,4 @@ def _hindrance(place: Path, *, replaces: bool) -> int | None:
         return errno.ENAMETOOLONG
     if not next(folder for folder in place.parents if os.path.lexists(folder)).is_dir():
         return errno.ENOTDIR
-    return errno.EISDIR if replaces and place.is_dir() else None
+    return errno.EISDIR if replaces and place.is_dir() and not place.is_symlink() else None

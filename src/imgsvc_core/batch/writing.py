@@ -52,13 +52,18 @@ def write(
         NameCollision: something else is there already.
         TargetError: it cannot be written.
     """
-    if ".." in path.split("/"):
-        raise TargetError(f"Target '{path}' cannot be written: it is not below the folder of the results.")
+    check_path(path)
     if is_url(target):
         mark = f"{token}-{_digest(location, path)}"
         return _put(f"{target.rstrip('/')}/{path}", data, media_type, mark, replace=replace)
     under_way, claim = _under_way(target, token), _claim(target, token, location, path)
     return _place(os.path.join(target, path), data, under_way, claim, replace=replace)
+
+
+def check_path(path: str) -> None:
+    """Raise `TargetError` where a path leads out of the folder of the results."""
+    if ".." in path.split("/"):
+        raise TargetError(f"Target '{path}' cannot be written: it is not below the folder of the results.")
 
 
 def remove(target: str, path: str) -> None:
