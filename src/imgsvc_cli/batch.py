@@ -109,7 +109,7 @@ def run(
         _show_plan(preview(planned, resume=resume, retry=retry), as_json)
         return 0
     if report is not None:
-        _check_writable(report, planned.target)
+        _check_writable(report, planned.target, planned.manifest_path)
     with _display(as_json) as (on_event, on_progress):
         summary = run_batch(
             source,
@@ -152,6 +152,8 @@ def show(target: str | None, manifest: Path | None, page: Path | None, failures:
             f"Batch 'manifest' parameter must be the manifest of a batch, got '{path}' that is not there"
         )
         raise SpecError([Problem("manifest", message)])
+    if page is not None:
+        _check_is_no_manifest("html", page, path)
     with Manifest(path, reading=True) as kept:
         if page is not None:
             _write_page(kept, kept.setting("target") or target or ".", page)
@@ -225,8 +227,9 @@ def _named(option: str, given: tuple[str, ...]) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _check_writable(report: Path, target: str) -> None:
+def _check_writable(report: Path, target: str, manifest: Path) -> None:
     """Refuse at once what could not be written hours later; the target's folder need not be there yet."""
+    _check_is_no_manifest("report", report, manifest)
     folder = Path(os.path.realpath(report)).parent
     if not folder.exists() and folder.is_relative_to(os.path.realpath(target)):
         return
@@ -238,8 +241,20 @@ def _check_writable(report: Path, target: str) -> None:
     elif not os.access(report if report.exists() and not report.is_file() else folder, os.W_OK):
         reason = os.strerror(errno.EACCES)
     if reason is not None:
-        message = f"Batch 'report' parameter must be a file that can be written, got '{report}': {reason}"
-        raise SpecError([Problem("report", message)])
+        raise _not_writable("report", report, reason)
+
+
+def _check_is_no_manifest(name: str, page: Path, manifest: Path) -> None:
+    """Refuse to write a page over the manifest, or over a file that belongs to it."""
+    from imgsvc_core.batch.manifest_file import places_of
+
+    if os.path.realpath(page) in places_of(manifest):
+        raise _not_writable(name, page, "it is a file of the batch's manifest")
+
+
+def _not_writable(name: str, page: Path, reason: str) -> SpecError:
+    message = f"Batch '{name}' parameter must be a file that can be written, got '{page}': {reason}"
+    return SpecError([Problem(name, message)])
 
 
 def _show_plan(planned: Iterator[tuple[Any, bool]], as_json: bool) -> None:

@@ -372,6 +372,41 @@ def test_widths_tell_variants_apart(source: Path, target: Path) -> None:
     assert len(results(target)) == 12
 
 
+@pytest.mark.parametrize(
+    ("place", "ending", "scheme"),
+    [
+        *(("out/.kept.sqlite", ending, "") for ending in ("", "-wal", "-shm", "-journal", ".lock")),
+        ("link/.kept.sqlite", "", ""),
+        ("link/.link.sqlite", "", ""),
+        ("link/.link.sqlite", "-wal", "local://"),
+    ],
+)
+def test_the_manifest_is_never_replaced(
+    place: str, ending: str, scheme: str, source: Path, target: Path
+) -> None:
+    """Whatever links lead to it, and whatever leave there is to replace files."""
+    target.mkdir()
+    (target.parent / "link").symlink_to(target)
+    (target / ".link.sqlite").symlink_to(".kept.sqlite")
+    for name in (".kept", ".link"):
+        (source / f"{name}.jpg").write_bytes(encoded.jpeg().data)
+    told: dict[str, Event] = {}
+    summary = go(
+        f"{source}/*.jpg",
+        f"{scheme}{target}",
+        template=f"{{stem}}.sqlite{ending}",
+        manifest=target.parent / place,
+        overwrite=True,
+        on_event=lambda event: told.update({event.key: event}),
+    )
+    spared = {name for name in (".kept.jpg", ".link.jpg") if told[name].outcome == "failed"}
+    assert spared == ({".kept.jpg", ".link.jpg"} if "link.sqlite" in place else {".kept.jpg"})
+    assert all("is a file of the batch's manifest" in told[name].message for name in spared)
+    assert summary.failed == len(spared)
+    with Manifest(target.parent / place, reading=True) as manifest:
+        assert manifest.totals().failed == len(spared)
+
+
 @pytest.mark.parametrize("store", ["folder", "memory"])
 @pytest.mark.parametrize("overwrite", [True, False])
 def test_variants_of_one_name_share_what_is_the_same_and_fail_otherwise(

@@ -141,6 +141,13 @@ def test_names_without_a_format_are_known_whatever_the_format(source: str, tmp_p
     assert [key for key, problem in problems.items() if "exists already" in problem] == ["a.png"]
 
 
+def test_the_place_of_the_manifest_is_none_for_results(source: str, tmp_path: Path) -> None:
+    options = {"template": "{stem}.sqlite", "manifest": tmp_path / "out" / "a.sqlite", "overwrite": True}
+    problems = foretold(source, tmp_path / "out", **options)
+    assert problems == happened(source, tmp_path / "out", **options)
+    assert [key for key, problem in problems.items() if "batch's manifest" in problem] == ["a.png"]
+
+
 @pytest.mark.parametrize("resume", [True, False])
 def test_what_a_killed_batch_wrote_stands_in_nobodys_way(resume: bool, source: str, tmp_path: Path) -> None:
     target = tmp_path / "out"

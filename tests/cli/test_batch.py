@@ -184,6 +184,34 @@ def test_a_page_that_cannot_be_written_is_refused_at_once(folder: Path) -> None:
     assert not (folder / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("ending", "linked"),
+    [("", False), ("-wal", False), ("-shm", False), ("-journal", False), (".lock", False), ("", True)],
+)
+def test_a_page_in_the_place_of_the_manifest_is_refused_at_once(
+    ending: str, linked: bool, folder: Path
+) -> None:
+    page = manifest = f"kept.sqlite{ending}"
+    if linked:
+        page = "page.html"
+        (folder / page).symlink_to(manifest)
+    arguments = ["--spec", "spec.json", "--manifest", "kept.sqlite"]
+    done = run(folder, "in", "out", *arguments, "--report", page)
+    assert done.returncode == 2
+    assert f"must be a file that can be written, got '{page}': it is a file of the batch's" in done.stderr
+    assert not (folder / "out").exists()
+    assert not (folder / manifest).exists()
+
+
+def test_a_page_of_an_earlier_batch_never_takes_the_place_of_its_manifest(folder: Path) -> None:
+    run(folder, "in", "out", "--spec", "spec.json")
+    (folder / "link.sqlite").symlink_to("out/.imgsvc-batch.sqlite")
+    for arguments in (["out", "--html", "link.sqlite"], ["--manifest=link.sqlite", "--html=link.sqlite"]):
+        done = run(folder, "report", *arguments)
+        assert (done.returncode, "'html' parameter must be a file that can" in done.stderr) == (2, True)
+    assert "6 done, 1 failed" in run(folder, "report", "out").stdout
+
+
 def test_what_would_be_tried_again_is_shown(folder: Path) -> None:
     run(folder, "in", "out", "--spec", "spec.json")
     (folder / "in" / "new.png").write_bytes(encoded.png().data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -89,6 +90,7 @@ _DISK_SHARE = 3  # of what is free
 _STEP_BYTES = 2**20
 _ROOM_FOR_NEW, _ROOM_FOR_KNOWN = 112 * 2**10, 48 * 2**10  # the tables, the log, and what its readers share
 _NO_ROOM = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})
+_BESIDE = "-wal", "-shm", "-journal"  # what SQLite puts beside a file
 _STEPS_BETWEEN_SIGNALS = 10_000  # of SQLite's machine: some milliseconds
 
 
@@ -194,6 +196,19 @@ class ManifestFile:
         finally:
             self.unlock()
         return db
+
+
+def places_of(manifest: Path) -> frozenset[str]:
+    """Where a manifest is, what it leads to where it is a link, and all that is beside them.
+
+    The folders of these places are no links.
+    """
+    files = [file for path in (manifest, Path(os.path.realpath(manifest))) for file in (path, _lock_of(path))]
+    return frozenset(
+        os.path.join(os.path.realpath(file.parent), file.name + ending)
+        for file in files
+        for ending in ("", *_BESIDE)
+    )
 
 
 def room_to_open(path: Path) -> int:

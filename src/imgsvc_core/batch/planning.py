@@ -21,6 +21,7 @@ from imgsvc_core.batch.arguments import (
     of_variant,
 )
 from imgsvc_core.batch.hands import Hands
+from imgsvc_core.batch.manifest_file import places_of
 from imgsvc_core.batch.naming import Template
 from imgsvc_core.batch.places import base_of, is_of_this_process, path_from
 from imgsvc_core.batch.work import Job
@@ -118,6 +119,7 @@ class Batch:
             watermarks={id: _mark(id, place, self.limits) for id, place in self.watermarks.items()},
             overwrite=self.overwrite,
             token=hashlib.sha256(os.fsencode(self.manifest_path.absolute())).hexdigest()[:8],
+            reserved=places_of(self.manifest_path),
             remote=is_url(self.source) or is_url(self.target),
         )
 

@@ -90,7 +90,7 @@ def _problem(
         if collides:
             return named_alike(path).message
         try:
-            check_path(path)
+            check_path(batch.target, path, job.reserved)
         except TargetError as error:
             return error.message
         if folder is None:

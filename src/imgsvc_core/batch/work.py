@@ -14,7 +14,7 @@ import attrs
 
 from imgsvc_core.batch.events import DONE, FAILED, UNCHANGED, Event, Output
 from imgsvc_core.batch.naming import Template
-from imgsvc_core.batch.writing import named_alike, release, remove, write
+from imgsvc_core.batch.writing import check_path, named_alike, release, remove, write
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.table import FORMATS
 from imgsvc_core.errors import ImgsvcError, NameCollision, TargetError
@@ -40,6 +40,7 @@ class Job:
         watermarks: encoded pictures by the ids that specs use.
         overwrite: whether files that are not from this batch may be replaced.
         token: names the folder of files that are not complete yet.
+        reserved: places of the manifest, where no result may be.
         remote: whether inputs or results cross a network.
     """
 
@@ -50,6 +51,7 @@ class Job:
     watermarks: Mapping[str, bytes] = attrs.field(factory=dict)
     overwrite: bool = False
     token: str = "batch"
+    reserved: frozenset[str] = frozenset()
     remote: bool = False
 
     @property
@@ -240,11 +242,12 @@ def _write_all(job: Job, task: Task, results: Mapping[str, Result], digest: str)
 def _outputs(job: Job, task: Task, results: Mapping[str, Result], digest: str) -> tuple[Output, ...]:
     """What is to be written: results that are the same and have one name are one.
 
-    Raises `NameCollision` where results that differ have one name.
+    Raises `TargetError` where a result may not have its name, or others that differ have it.
     """
     outputs: dict[str, Output] = {}
     for variant, result in results.items():
         output = _output(job, task, variant, result, digest)
+        check_path(job.target, output.path, job.reserved)
         first = outputs.setdefault(output.path, output)
         if results[first.variant].data != result.data:
             raise NameCollision(

@@ -8,7 +8,7 @@ import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ def write(
 
     Args:
         target: a folder or an fsspec URL of one.
-        path: the path of the result below it.
+        path: the path of the result below it, which `check_path` lets pass.
         data: the result.
         media_type: what stores are to say that it is.
         location: where the input is that it is from.
@@ -52,7 +52,6 @@ def write(
         NameCollision: something else is there already.
         TargetError: it cannot be written.
     """
-    check_path(path)
     if is_url(target):
         mark = f"{token}-{_digest(location, path)}"
         return _put(f"{target.rstrip('/')}/{path}", data, media_type, mark, replace=replace)
@@ -60,10 +59,16 @@ def write(
     return _place(os.path.join(target, path), data, under_way, claim, replace=replace)
 
 
-def check_path(path: str) -> None:
-    """Raise `TargetError` where a path leads out of the folder of the results."""
+def check_path(target: str, path: str, reserved: Container[str]) -> None:
+    """Raise `TargetError` where no result may ever be: outside the target, and where the manifest is."""
     if ".." in path.split("/"):
         raise TargetError(f"Target '{path}' cannot be written: it is not below the folder of the results.")
+    folder, name = os.path.split(f"{target}/{path}".removeprefix("local://"))
+    if not is_url(folder) and os.path.join(os.path.realpath(folder), name) in reserved:
+        raise NameCollision(
+            f"Target '{path}' is a file of the batch's manifest: use a template that gives another name, or "
+            "another --manifest."
+        )
 
 
 def remove(target: str, path: str) -> None:
