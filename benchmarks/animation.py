@@ -41,7 +41,7 @@ def main() -> int:
             "imgsvc": timed(partial(half, source)),
             "sharp": partial(_sharp, sharp, path),
         }
-        series = compare(contenders, rounds=5, repeats=1)
+        series = compare(contenders, rounds=9, repeats=1)
         _sharp(sharp, path, 1, keep=kept)
     ours, theirs = half(source), kept.read_bytes()
     print_series(series, {"imgsvc": _facts(ours), "sharp": _facts(theirs)})
