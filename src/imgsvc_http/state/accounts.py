@@ -129,8 +129,7 @@ async def usage(db: Database, account_id: str, now: datetime) -> Quota | None:
 
 async def standing(db: Database, account_id: str, now: datetime) -> tuple[Account, Quota] | None:
     """An account and its `usage`, by one question to the database."""
-    async with db.engine.connect() as connection:
-        row = (await connection.execute(_STANDING, {"account": account_id, "month": _month(now)})).first()
+    row = await db.read(_STANDING, {"account": account_id, "month": _month(now)})
     return (Account(**dict(zip(_NAMES, row, strict=False))), Quota(row.quota, row.used or 0)) if row else None
 
 

@@ -84,6 +84,7 @@ class Database:
     _sessions: async_sessionmaker[AsyncSession]
     _writing: asyncio.Lock | nullcontext[None]
     _direct: Engine | None
+    _looking: Engine | None
 
     @classmethod
     async def open(cls, url: str) -> Self:
@@ -97,7 +98,9 @@ class Database:
         embedded = engine.dialect.name == "sqlite"
         writing = asyncio.Lock() if embedded else nullcontext()
         direct = _direct_engine(engine.url) if embedded else None
-        return cls(engine, lines, async_sessionmaker(engine, expire_on_commit=False), writing, direct)
+        looking = _looking_engine(engine.url) if embedded else None
+        sessions = async_sessionmaker(engine, expire_on_commit=False)
+        return cls(engine, lines, sessions, writing, direct, looking)
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[AsyncSession]:
@@ -146,6 +149,13 @@ class Database:
             async with self.engine.begin() as connection:
                 return (await connection.execute(statement, parameters)).first()
 
+    async def read(self, statement: Executable, parameters: Mapping[str, Any]) -> Row[Any] | None:
+        """One statement that only reads; the first of its rows. On SQLite it is one visit as well."""
+        if self._looking is not None:
+            return await asyncio.to_thread(_read, self._looking, statement, parameters)
+        async with self.engine.connect() as connection:
+            return (await connection.execute(statement, parameters)).first()
+
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
         """Keep other nodes out of such a block; SQLite has but one."""
@@ -177,8 +187,9 @@ class Database:
         await asyncio.wait([closing], timeout=_CLOSING_SECONDS)
         self.give_up()
         await closing
-        if self._direct is not None:
-            self._direct.dispose()
+        for beside in (self._direct, self._looking):
+            if beside is not None:
+                beside.dispose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -229,6 +240,23 @@ def _direct_engine(url: URL) -> Engine:
     engine = sync_engine(url.set(drivername="sqlite"), connect_args={"timeout": _BUSY_MS / 1000})
     event.listen(engine, "connect", functools.partial(_prepare_sqlite, synchronous="NORMAL"))
     return engine
+
+
+def _looking_engine(url: URL) -> Engine:
+    """The engine of an SQLite file for single statements that read: nothing begins and ends around them."""
+    engine = sync_engine(
+        url.set(drivername="sqlite"),
+        connect_args={"timeout": _BUSY_MS / 1000},
+        isolation_level="AUTOCOMMIT",
+        pool_reset_on_return=None,
+    )
+    event.listen(engine, "connect", _prepare_sqlite)
+    return engine
+
+
+def _read(engine: Engine, statement: Executable, parameters: Mapping[str, Any]) -> Row[Any] | None:
+    with engine.connect() as connection:
+        return connection.execute(statement, parameters).first()
 
 
 def _write(engine: Engine, statement: Executable, parameters: Mapping[str, Any]) -> Row[Any] | None:
