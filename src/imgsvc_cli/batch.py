@@ -92,6 +92,7 @@ def run(
     **options: Any,
 ) -> int:
     """Process every picture of SOURCE into TARGET: folders, patterns or URLs."""
+    from imgsvc_cli.ending import taking_signals_for_interrupts
     from imgsvc_core.batch import Batch, Manifest, Template
     from imgsvc_core.batch.preview import preview
     from imgsvc_core.batch.running import run as run_batch
@@ -110,7 +111,7 @@ def run(
         return 0
     if report is not None:
         _check_writable(report, planned.target, planned.manifest_path)
-    with _display(as_json) as (on_event, on_progress):
+    with taking_signals_for_interrupts() as code, _display(as_json) as (on_event, on_progress):
         summary = run_batch(
             source,
             target,
@@ -125,7 +126,7 @@ def run(
     if report is not None and not summary.interrupted:
         with Manifest(planned.manifest_path, reading=True) as kept:
             _write_page(kept, planned.target, report)
-    return INTERRUPTED if summary.interrupted else 1 if summary.failed else 0
+    return code() if summary.interrupted else 1 if summary.failed else 0
 
 
 @batch.command("report")

@@ -70,6 +70,29 @@ def end_on_signals() -> Iterator[None]:
         receiver.close()
 
 
+@contextlib.contextmanager
+def taking_signals_for_interrupts() -> Iterator[Callable[[], int]]:
+    """In the block, which is the main thread's, whatever ends a process is an interrupt; gives the exit code.
+
+    Schedulers send SIGTERM, and the first process of a container would not even notice it.
+    """
+    received: int = signal.SIGINT
+
+    def interrupt(number: int, _: object) -> None:
+        nonlocal received
+        received = number
+        signal.raise_signal(signal.SIGINT)
+
+    ours = [number for number in _SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, interrupt)
+    try:
+        yield lambda: 128 + received
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+
+
 def _wait(receiver: socket.socket) -> None:
     """End at the first signal to; the numbers of signals come as bytes, until there can be no more."""
     while received := receiver.recv(1):

@@ -88,17 +88,31 @@ def test_killed_at_any_moment_it_goes_on_with_what_is_left(pictures: Path, tmp_p
     assert not list(target.glob(".imgsvc-batch-*"))
 
 
-def test_an_interrupt_ends_it_cleanly_within_two_seconds(pictures: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "group", "code"),
+    [
+        (signal.SIGINT, True, 130),
+        (signal.SIGINT, False, 130),
+        (signal.SIGTERM, True, 143),
+        (signal.SIGTERM, False, 143),
+        (signal.SIGHUP, False, 129),
+    ],
+)
+def test_an_interrupt_ends_it_cleanly_within_two_seconds(
+    number: signal.Signals, group: bool, code: int, pictures: Path, tmp_path: Path
+) -> None:
     target = tmp_path / "out"
     process = start(pictures, target, "--report", str(tmp_path / "page.html"), group=True)
     wait_for_results(target, 20, process)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it, to all of them
+    # To all of them, as by a terminal, or to one, as by a scheduler.
+    os.killpg(process.pid, number) if group else process.send_signal(number)
     started = time.monotonic()
     _, err = process.communicate(timeout=30)
     assert time.monotonic() - started < 3
-    assert process.returncode == 130
+    assert process.returncode == code
     assert "--resume" in err
     assert "Traceback" not in err
+    assert "resource_tracker" not in err
     assert not list(target.rglob("unfinished-*"))
     again = start(pictures, target, "--resume")
     assert again.wait(timeout=120) == 0

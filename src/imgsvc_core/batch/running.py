@@ -36,6 +36,7 @@ from imgsvc_core.errors import (
     SourceUnreachable,
     TargetError,
     UnsupportedOperation,
+    WorkerDied,
 )
 from imgsvc_core.sources import is_url
 from imgsvc_core.spec import Spec
@@ -312,6 +313,8 @@ class _Run:
             except UnsupportedOperation:  # a worker that is not like this machine
                 raise
             except ImgsvcError as error:
+                if isinstance(error, WorkerDied) and self._stop.is_set():
+                    continue  # what told this process to stop may have ended that one
                 if len(tasks) > 1 or not (hands.culprit or tasks[0] is self._alone):
                     self._suspects += tasks
                 else:
