@@ -68,7 +68,7 @@ class Service:
         opened = Path(f"/proc/{self.process.pid}/fd")
         if self.process.poll() is not None or not opened.exists():
             return []
-        return [path for path in opened.iterdir() if os.readlink(path).startswith("/memfd:source")]
+        return [path for path in opened.iterdir() if _leads_to(path).startswith("/memfd:source")]
 
 
 @contextlib.contextmanager
@@ -113,3 +113,11 @@ def await_start(process: subprocess.Popen[str], state: Path, key: str = "") -> S
     command = next(line.strip() for line in lines if line.strip().startswith("curl"))
     assert url is not None
     return Service(url[0], found[0] if found else key, state, command, process)
+
+
+def _leads_to(link: Path) -> str:
+    """What a link names; nothing where its file was closed meanwhile."""
+    try:
+        return os.readlink(link)
+    except FileNotFoundError:
+        return ""
