@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -291,10 +292,16 @@ def run(arguments: Sequence[str]) -> int:
         sys.stderr.close()  # whoever read our output has gone
         return 0
     except OSError as error:
-        if error.filename is not None:
+        if not _is_of_printing(error):
             raise
         return _unprintable(error)
     return code if isinstance(code, int) else 0
+
+
+def _is_of_printing(error: OSError) -> bool:
+    """Whether it was met by what prints words, as errors of sockets and files are not."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return frame.f_globals.get("__name__") == click.echo.__module__
 
 
 def _unprintable(error: OSError) -> int:

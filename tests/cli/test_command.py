@@ -395,6 +395,20 @@ def test_standard_output_that_takes_nothing_is_told(
     assert (done.returncode, done.stderr.strip()) == (5, told)
 
 
+def test_other_failures_are_not_blamed_on_standard_output() -> None:
+    code = (
+        "from imgsvc_cli.app import cli, run\n"
+        "@cli.command()\n"
+        "def fail(): raise ConnectionRefusedError(111, 'refused')\n"
+        "run(['fail'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "ConnectionRefusedError: [Errno 111] refused"
+
+
 def test_standard_error_may_be_closed(photo: Path, tmp_path: Path) -> None:
     line = f"{sys.executable} -m imgsvc_cli process {photo} -o {tmp_path}/made.webp 2>&-"
     subprocess.run(line, shell=True, check=True, stdout=subprocess.DEVNULL)

@@ -29,7 +29,8 @@ _ENCODINGS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"<\0": "utf-1
 
 def starts_svg(head: bytes) -> bool:
     """Whether the first bytes of a file, decompressed, are those of an SVG document."""
-    return _BEFORE_ROOT.match(_decoded(head)) is not None
+    encoding = _ENCODINGS.get(head[:2], "utf-8")
+    return _BEFORE_ROOT.match(head.decode(encoding, errors="replace")) is not None
 
 
 def unfold(compressed: bytes, most: int) -> bytes:
@@ -72,10 +73,6 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         bytes=reader.size,
         alpha=True,
     )
-
-
-def _decoded(head: bytes) -> str:
-    return head.decode(_ENCODINGS.get(head[:2], "utf-8"), errors="replace")
 
 
 def _too_large(reader: HeaderReader) -> ImageTooLarge:

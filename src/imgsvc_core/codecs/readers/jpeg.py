@@ -28,11 +28,11 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
     that of the last lines: libvips looks at warnings when it is asked for the next ones. TurboJPEG tells all.
     """
     reader = HeaderReader(source, "JPEG")
-    if not in_one_scan(reader):
+    scan = plain_scan(reader)
+    if scan is None and not in_one_scan(reader):
         _check_scans(source)
     shrink = max(factor for factor in (1, 2, 4, 8) if factor * settings.scale <= 1.0 + 1e-6)
     image = open_lazily("jpeg", source, settings, shrink=shrink, fail_on="warning")
-    scan = plain_scan(reader)
     if scan is None:
         return image
     from imgsvc_core.codecs.readers import turbojpeg  # it takes NumPy to load, so some time

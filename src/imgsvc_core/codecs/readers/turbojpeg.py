@@ -69,5 +69,5 @@ def _tells_damage(complaint: str, source: ByteSource, scan: int) -> bool:
     if left_over is None:
         return _OTHERWISE_SOUND.search(complaint) is None
     data = bytes(source.buffer())
-    end = data.index(_END, scan)
-    return bool(data[end - int(left_over[1]) : end].strip(_PADDING))
+    end = data.find(_END, scan)
+    return end < 0 or bool(data[end - int(left_over[1]) : end].strip(_PADDING))
