@@ -241,7 +241,7 @@ class Workers:
         Integer(2**28, 2**46), "Most data that one process may hold.", unit="bytes", default=2**31
     )
     tasks: int = setting(
-        Integer(0, 10**9), "Pictures after which a process is replaced; never when 0.", default=1000
+        Integer(0, 10**9), "Pictures after which a process is replaced; never when 0.", default=10_000
     )
     queue: int = setting(
         Integer(1, 10**6), "Requests that may wait or run; more are answered 503.", default=64
