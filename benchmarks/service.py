@@ -99,11 +99,12 @@ def main() -> int:
 
 
 @contextlib.contextmanager
-def service(folder: Path) -> Iterator[Running]:
-    """The command that serves, with two workers."""
+def service(folder: Path, **more: object) -> Iterator[Running]:
+    """The command that serves, with two workers, and ``more`` settings by their names with ``__``."""
     settings = {
         "server.port": 0, "server.state_folder": folder / "state", "workers.number": 2,
         "rate.requests": 10**9, "accounts.quota": 10**9, "temporary.lifetime_seconds": 60,
+        **{name.replace("__", "."): value for name, value in more.items()},
     }  # fmt: skip
     flags = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
     process = subprocess.Popen(
