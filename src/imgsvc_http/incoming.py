@@ -49,6 +49,12 @@ class Incoming:
             path.unlink(missing_ok=True)
 
     @contextlib.contextmanager
+    def places(self) -> Iterator[Callable[[int | None], Path]]:
+        """Gives paths as `path_for` does, until the block ends."""
+        with contextlib.ExitStack() as stack:
+            yield lambda size: stack.enter_context(self.path_for(size))
+
+    @contextlib.contextmanager
     def path_for(self, size: int | None) -> Iterator[Path]:
         """A path for a source of at most ``size`` bytes, in memory where there is room for so many.
 

@@ -43,11 +43,7 @@ async def fetcher() -> AsyncIterator[Fetcher]:
 async def get(
     fetcher: Fetcher, url: str, into: Path, *, headers: dict[str, str] | None = None, limit: int = 10**6
 ) -> Fetched:
-    try:
-        return await fetcher.fetch(url, headers or {}, into / "source", limit)
-    except ImgsvcError:
-        assert not (into / "source").exists()
-        raise
+    return await fetcher.fetch(url, headers or {}, lambda _: into / "source", limit)
 
 
 def answering(body: bytes = PICTURE, status: int = 200, **headers: str) -> Handler:
@@ -95,7 +91,6 @@ async def test_the_service_says_who_it_is(fetcher: Fetcher, tmp_path: Path) -> N
     async with serving({"/p": answer}) as url:
         await get(fetcher, f"{url}/p", tmp_path, headers={"X-Token": "7", "Referer": "https://example.org"})
         for name, given in (("User-Agent", "Mozilla/5.0"), ("User-Agent", "")):
-            (tmp_path / "source").unlink()
             await get(fetcher, f"{url}/p", tmp_path, headers={name: given})
     assert [headers["User-Agent"] for headers in seen] == [
         "imgsvc/1.0",
@@ -127,7 +122,6 @@ async def test_secrets_of_a_url_are_told_nobody(
             with pytest.raises(ImgsvcError) as caught:
                 await get(fetcher, address, tmp_path)
             assert "canary" not in str(caught.value)
-            (tmp_path / "source").unlink(missing_ok=True)
     assert "canary" not in caplog.text
 
 
@@ -163,7 +157,6 @@ async def test_redirects_are_followed_five_times(fetcher: Fetcher, tmp_path: Pat
 
     async with serving({"/hop/{left}": hop}) as url:
         assert (await get(fetcher, f"{url}/hop/5", tmp_path)).bytes == len(PICTURE)
-        (tmp_path / "source").unlink()
         with pytest.raises(SourceUnreachable, match="redirects more than 5 times"):
             await get(fetcher, f"{url}/hop/6", tmp_path)
 
@@ -274,7 +267,6 @@ async def test_encoded_answers_are_decoded_and_limited(coding: str, fetcher: Fet
     }
     async with serving(handlers) as url:
         assert (await get(fetcher, f"{url}/fine", tmp_path)).path.read_bytes() == PICTURE
-        (tmp_path / "source").unlink()
         with pytest.raises(SourceTooLarge):
             await get(fetcher, f"{url}/bomb", tmp_path)
         for path in ("/short", "/broken"):
@@ -320,20 +312,14 @@ async def test_unpacking_lets_others_work(fetcher: Fetcher, tmp_path: Path) -> N
 
 
 async def test_what_is_wrong_on_our_side_is_not_the_source(fetcher: Fetcher, tmp_path: Path) -> None:
-    mine = tmp_path / "mine"
-    mine.write_bytes(b"mine")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     async with serving({"/p": answering()}) as url:
-        with pytest.raises(FileExistsError):
-            await fetcher.fetch(f"{url}/p", {}, mine, 10**6)
         resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))  # as on a full disk
         try:
             with pytest.raises(OSError, match="File too large"):
-                await fetcher.fetch(f"{url}/p", {}, tmp_path / "source", 10**6)
+                await get(fetcher, f"{url}/p", tmp_path)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert mine.read_bytes() == b"mine"
-    assert list(tmp_path.iterdir()) == [mine]
 
 
 async def test_slow_and_silent_servers_have_an_end(fetcher: Fetcher, tmp_path: Path) -> None:
@@ -417,7 +403,7 @@ from imgsvc_http.settings import Fetch, Social
 
 async def main():
     fetcher = Fetcher(Fetch(private_allowed=("localhost",)), Social())
-    await fetcher.fetch(sys.argv[1], {"X-Token": "secret"}, Path(sys.argv[2]), 10**6)
+    await fetcher.fetch(sys.argv[1], {"X-Token": "secret"}, lambda _: Path(sys.argv[2]), 10**6)
     await fetcher.close()
 
 asyncio.run(main())

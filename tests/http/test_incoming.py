@@ -9,10 +9,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from imgsvc_http.incoming import Incoming
 from tests.http.calls import call
 from tests.http.running import running
+from tests.http.sources import serving
 from tests.support import encoded
 
 needs_memory_files = pytest.mark.skipif(sys.platform != "linux", reason="files in memory are known to Linux")
@@ -106,6 +108,40 @@ async def test_uploads_are_processed_wherever_they_lie(room: int, in_memory: boo
             rest.set()
             assert (await uploading).status == 200
         assert service.leftovers() == []
+
+
+@needs_memory_files
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("announced", "in_memory"), [(False, False), (True, True)])
+async def test_fetched_sources_lie_in_memory_where_their_size_is_known(
+    announced: bool, in_memory: bool, tmp_path: Path
+) -> None:
+    photo, rest = encoded.jpeg().data, asyncio.Event()
+
+    async def in_halves(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        if announced:
+            response.content_length = len(photo)
+        await response.prepare(request)
+        await response.write(photo[: len(photo) // 2])
+        await rest.wait()
+        await response.write(photo[len(photo) // 2 :])
+        return response
+
+    settings = {"fetch.private_allowed": "127.0.0.1"}
+    async with serving({"/photo.jpg": in_halves}) as origin:
+        with running(tmp_path / "state", settings) as service:
+            async with service.client() as client:
+                fetching = asyncio.create_task(
+                    call(client, "POST", "/1.0/fetch", json={"url": f"{origin}/photo.jpg"})
+                )
+                async with asyncio.timeout(10):
+                    while not service.leftovers():
+                        await asyncio.sleep(0.01)
+                assert bool(service.in_memory()) is in_memory
+                rest.set()
+                assert (await fetching).status == 200
+            assert service.leftovers() == []
 
 
 def form(photo: bytes) -> bytes:

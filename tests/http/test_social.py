@@ -68,7 +68,7 @@ async def fetch(source: str, folder: Path, *, seconds: float = 5, **tokens: str)
         fetcher = Fetcher(Fetch(private_allowed=("127.0.0.1",), total_seconds=seconds), settings)
         ASKED.clear()
         try:
-            fetched = await fetcher.fetch(source, {}, folder / "picture", 1000)
+            fetched = await fetcher.fetch(source, {}, lambda _: folder / "picture", 1000)
             return fetched.path.read_bytes()
         finally:
             await fetcher.close()
@@ -93,7 +93,6 @@ async def test_each_platform_gives_its_picture(source: str, expected: bytes, tmp
 async def test_tokens_are_sent_as_the_platform_wants_them(tmp_path: Path) -> None:
     await fetch("facebook:4", tmp_path, facebook_token="to ken")
     assert ASKED[0].query["access_token"] == "to ken"
-    (tmp_path / "picture").unlink()
     await fetch("twitter:ada", tmp_path)
     assert ASKED[0].headers["Authorization"] == "Bearer bird"
     assert "Authorization" not in ASKED[1].headers
@@ -109,7 +108,7 @@ async def test_caches_are_passed_by_at_every_hop(tmp_path: Path) -> None:
             settings = Social(github_url=f"{url}/{{user}}", github_token="secret")
             fetcher = Fetcher(Fetch(private_allowed=("127.0.0.1",)), settings)
             ASKED.clear()
-            await fetcher.fetch("github:ada", {}, tmp_path / "picture", 1000)
+            await fetcher.fetch("github:ada", {}, lambda _: tmp_path / "picture", 1000)
             await fetcher.close()
     assert ASKED[0].headers["Cache-Control"] == "no-cache"
     assert "Authorization" not in ASKED[0].headers
@@ -146,7 +145,7 @@ async def test_a_missing_token_is_told_so(source: str, tmp_path: Path) -> None:
     fetcher = Fetcher(Fetch(), Social())
     try:
         with pytest.raises(SourceUnreachable, match=rf"social\.{source.partition(':')[0]}_token"):
-            await fetcher.fetch(source, {}, tmp_path / "picture", 1000)
+            await fetcher.fetch(source, {}, lambda _: tmp_path / "picture", 1000)
     finally:
         await fetcher.close()
 

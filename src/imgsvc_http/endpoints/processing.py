@@ -32,8 +32,8 @@ from imgsvc_http.services import Services, now, services_of
 from imgsvc_http.webhooks.records import Asked
 from imgsvc_http.webhooks.runner import WEBHOOKS
 
-Obtain = Callable[[Path], Awaitable[tuple[str, float]]]
-"""Puts the source into a file; gives its name, and the milliseconds that it took."""
+Obtain = Callable[[], Awaitable[tuple[Path, str, float]]]
+"""Gives the file of the source, its name, and the milliseconds that it took to come."""
 
 
 async def fetch(request: web.Request) -> web.StreamResponse:
@@ -44,21 +44,21 @@ async def fetch(request: web.Request) -> web.StreamResponse:
     document = await read_json(request, limit=limits.json_bytes, seconds=server.body_seconds)
     asked = _asked(request, services, document, fetching=True)
 
-    async def obtain(into: Path) -> tuple[str, float]:
-        assert asked.url is not None
-        most = asked.limits.source_bytes
-        fetched = await services.fetcher.fetch(asked.url, asked.headers, into, most)
-        return fetched.name, 1000 * fetched.seconds
-
     async def parts() -> tuple[bytes, ...]:
         return (_canonical(document), _mode(request))
 
-    with services.incoming.path() as path:
+    with services.incoming.places() as place:
+
+        async def obtain() -> tuple[Path, str, float]:
+            assert asked.url is not None
+            most = asked.limits.source_bytes
+            fetched = await services.fetcher.fetch(asked.url, asked.headers, place, most)
+            return fetched.path, fetched.name, 1000 * fetched.seconds
 
         async def work() -> Answer:
             if asked.webhook is not None:
                 return await _accept(request, document, None, "")
-            return await _answer(request, asked, path, obtain)
+            return await _answer(request, asked, obtain)
 
         answer = await once(request, parts, work, _failed(request))
     return answer.response()
@@ -79,8 +79,8 @@ async def upload(request: web.Request) -> web.StreamResponse:
         )
         asked = _asked(request, services, received.document, fetching=False)
 
-        async def obtain(_: Path) -> tuple[str, float]:
-            return received.name, 0.0
+        async def obtain() -> tuple[Path, str, float]:
+            return path, received.name, 0.0
 
         async def parts() -> tuple[bytes, ...]:
             name = received.name.encode("utf-8", "surrogateescape")
@@ -90,7 +90,7 @@ async def upload(request: web.Request) -> web.StreamResponse:
         async def work() -> Answer:
             if asked.webhook is not None:
                 return await _accept(request, received.document, path, received.name)
-            return await _answer(request, asked, path, obtain)
+            return await _answer(request, asked, obtain)
 
         answer = await once(request, parts, work, _failed(request))
     return answer.response()
@@ -120,10 +120,10 @@ async def _accept(request: web.Request, document: Any, path: Path | None, name: 
     return answers.success(HTTPStatus.ACCEPTED, id=id_)
 
 
-async def _answer(request: web.Request, asked: ProcessingRequest, path: Path, obtain: Obtain) -> Answer:
+async def _answer(request: web.Request, asked: ProcessingRequest, obtain: Obtain) -> Answer:
     services, request_id = services_of(request), request[REQUEST_ID]
     binary = bool(request.get(BINARY))
-    name, fetch_ms = await obtain(path)
+    path, name, fetch_ms = await obtain()
     accept = request.headers.get("Accept") if binary else None
     account_id = request[PRINCIPAL].account_id
     result = await process(services, account_id, asked, path, name, fetch_ms=fetch_ms, accept=accept)

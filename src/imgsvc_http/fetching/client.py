@@ -6,10 +6,9 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
 
 import aiohttp
 import attrs
@@ -32,6 +31,10 @@ _NOT_TO_SET = frozenset({
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VISIBLE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _MOST_PROFILE_BYTES = 2_000_000
+
+
+Place = Callable[[int | None], Path]
+"""Gives the path of a file for so many bytes, or for any number of them."""
 
 
 @attrs.frozen(kw_only=True)
@@ -65,7 +68,7 @@ class Fetcher:
         await self._session.close()
 
     async def fetch(
-        self, url: str, headers: Mapping[str, str], into: Path, limit_bytes: int | None
+        self, url: str, headers: Mapping[str, str], place: Place, limit_bytes: int | None
     ) -> Fetched:
         """Fetch the picture at a URL, or the profile picture of ``<platform>:<user>``.
 
@@ -73,7 +76,7 @@ class Fetcher:
             url: where the picture is; it may carry Basic credentials.
             headers: headers to send along, to the host of the URL only; a User-Agent is followed by the
                 service's own.
-            into: the file to write; it is not there after a failure.
+            place: gives the file to write.
             limit_bytes: the most bytes that are taken.
 
         Raises:
@@ -83,25 +86,24 @@ class Fetcher:
         """
         check_headers(headers)
         started = time.perf_counter()
-        with _new_file(into) as file:
-            try:
-                async with asyncio.timeout(self._settings.total_seconds):
-                    profile = profile_of(url, self._social) if is_social(url) else None
-                    location, extra = (
-                        (_parsed(url), self._signed(headers))
-                        if profile is None
-                        else await self._profile_picture(profile)
-                    )
-                    async with self._get(location, extra, profile) as response:
-                        size = await _save(response, file, limit_bytes)
-                        name, kind = _name(response), response.content_type
-            except TimeoutError:
-                raise SourceUnreachable(
-                    f"Source '{_shown(url)}' did not answer completely within "
-                    f"{self._settings.total_seconds:g} seconds."
-                ) from None
+        try:
+            async with asyncio.timeout(self._settings.total_seconds):
+                profile = profile_of(url, self._social) if is_social(url) else None
+                location, extra = (
+                    (_parsed(url), self._signed(headers))
+                    if profile is None
+                    else await self._profile_picture(profile)
+                )
+                async with self._get(location, extra, profile) as response:
+                    path, size = await _save(response, place, limit_bytes)
+                    name, kind = _name(response), response.content_type
+        except TimeoutError:
+            raise SourceUnreachable(
+                f"Source '{_shown(url)}' did not answer completely within "
+                f"{self._settings.total_seconds:g} seconds."
+            ) from None
         seconds = time.perf_counter() - started
-        return Fetched(path=into, name=name, bytes=size, content_type=kind, seconds=seconds)
+        return Fetched(path=path, name=name, bytes=size, content_type=kind, seconds=seconds)
 
     def _signed(self, headers: Mapping[str, str]) -> dict[str, str]:
         """Headers of a client, whose User-Agent goes before that of the service and does not replace it."""
@@ -212,20 +214,8 @@ def _check_status(response: aiohttp.ClientResponse, shown: str, profile: Profile
         )
 
 
-@contextmanager
-def _new_file(path: Path) -> Iterator[BinaryIO]:
-    """A file that is not there after a failure."""
-    with path.open("xb") as file:
-        try:
-            yield file
-            file.flush()
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
-
-
-async def _save(response: aiohttp.ClientResponse, file: BinaryIO, limit: int | None) -> int:
-    """Write the decoded body into a file; its size."""
+async def _save(response: aiohttp.ClientResponse, place: Place, limit: int | None) -> tuple[Path, int]:
+    """Write the decoded body into a file; where it is, and its size."""
     shown = _shown(str(response.url))
     coding = response.headers.get("Content-Encoding", "").strip().lower()
     if coding not in (*PLAIN, "gzip", "x-gzip", "deflate"):
@@ -234,17 +224,18 @@ async def _save(response: aiohttp.ClientResponse, file: BinaryIO, limit: int | N
     if limit is not None and announced is not None and announced > limit:
         raise _too_large(limit, shown)
     received: AsyncIterable[bytes] = response.content.iter_chunked(_CHUNK)
-    size = 0
+    path, size = place(announced if coding in PLAIN else None), 0
     try:
-        async for chunk in received if coding in PLAIN else unpacked(received, coding):
-            size += file.write(chunk)
-            if limit is not None and size > limit:
-                raise _too_large(limit, shown)
+        with path.open("wb") as file:
+            async for chunk in received if coding in PLAIN else unpacked(received, coding):
+                size += file.write(chunk)
+                if limit is not None and size > limit:
+                    raise _too_large(limit, shown)
     except BrokenEncoding as error:
         raise SourceUnreachable(f"Source '{shown}' {error}.") from error
     if size == 0:
         raise EmptySource(f"Source '{shown}' is empty; expected an image.")
-    return size
+    return path, size
 
 
 def _name(response: aiohttp.ClientResponse) -> str:

@@ -89,7 +89,7 @@ class Server:
     )
     upload_memory_bytes: int = setting(
         Integer(0, 2**46),
-        "Memory for uploads while they are worked on; one that finds no room there lies in the state folder.",
+        "Memory for sources while they are worked on; one that finds no room there lies in the state folder.",
         unit="bytes",
         default=2**27,
     )

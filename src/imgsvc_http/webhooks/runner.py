@@ -226,16 +226,16 @@ class Webhooks:
             asked = parse_request(
                 work.asked.document, self.services.settings.limits, fetching=work.asked.source is None
             )
-            with self.services.incoming.path() as path:
-                name, fetch_ms = work.asked.source_name, 0.0
+            with self.services.incoming.places() as place:
                 if work.asked.source is not None:
+                    path, name, fetch_ms = place(None), work.asked.source_name, 0.0
                     await self._fetch_source(work.asked.source, path)
                 else:
                     assert asked.url is not None
                     fetched = await self.services.fetcher.fetch(
-                        asked.url, asked.headers, path, asked.limits.source_bytes
+                        asked.url, asked.headers, place, asked.limits.source_bytes
                     )
-                    name, fetch_ms = fetched.name, 1000 * fetched.seconds
+                    path, name, fetch_ms = fetched.path, fetched.name, 1000 * fetched.seconds
                 done = await process(
                     self.services,
                     work.account_id,
