@@ -47,18 +47,15 @@ async def read_body(request: web.Request, *, limit: int, seconds: float) -> byte
 
 
 def received(request: web.Request, limit: int, what: str) -> AsyncIterator[bytes]:
-    """The bytes of a body as they come in, unpacked, and refused as soon as there are too many of them."""
-    chunks = _at_most(limit, _pieces(request), what)
+    """The bytes of a body as they come in, unpacked, and refused as soon as there are too many of them.
+
+    No piece is empty.
+    """
+    chunks = _at_most(limit, request.content.iter_any(), what)
     encoding = _encoding(request)
     if encoding in PLAIN or request.content.total_compressed_bytes is not None:  # the server unpacks it
         return chunks
     return _at_most(limit, unpacked(chunks, encoding), what)
-
-
-async def _pieces(request: web.Request) -> AsyncIterator[bytes]:
-    """The bytes of a body as they came, never joined."""
-    async for piece, _ in request.content.iter_chunks():
-        yield piece
 
 
 async def _at_most(limit: int, chunks: AsyncIterable[bytes], what: str) -> AsyncIterator[bytes]:

@@ -20,7 +20,7 @@ class BrokenEncoding(Exception):
 
 
 async def unpacked(chunks: AsyncIterable[bytes], encoding: str) -> AsyncIterator[bytes]:
-    """The content of bytes in gzip or deflate, in pieces of 64 KiB at most.
+    """The content of bytes in gzip or deflate, in pieces of 64 KiB at most, of which none is empty.
 
     A few bytes may unpack to a thousand times as many: nothing is unpacked before it is asked for, and
     others have their turn after each piece.
@@ -41,10 +41,12 @@ async def unpacked(chunks: AsyncIterable[bytes], encoding: str) -> AsyncIterator
             if decoder.unused_data:  # kept without a limit if it were ignored
                 raise BrokenEncoding("goes on after the end of its Content-Encoding")
             left = decoder.unconsumed_tail
-            yield piece
+            if piece:
+                yield piece
             await asyncio.sleep(0)
     if decoder is not None:
-        yield decoder.flush()
+        if rest := decoder.flush():
+            yield rest
         if not decoder.eof:
             raise BrokenEncoding("ended before it was complete")
 
