@@ -23,6 +23,8 @@ from imgsvc_http.refusals import Refusal
 from imgsvc_http.routing import route_of
 from imgsvc_http.services import services_of
 from imgsvc_http.state.database import is_away
+from imgsvc_http.state.scopes import ADMIN
+from imgsvc_http.state.vault import NoKeyFits
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -40,6 +42,8 @@ async def answer_errors(request: web.Request, handler: Handler) -> web.StreamRes
         return await handler(request)
     except Refusal as error:
         refusal = error
+    except NoKeyFits as error:  # it speaks to whoever runs the service
+        refusal = _of_trouble(error, request[REQUEST_ID])
     except ImgsvcError as error:
         refusal = Refusal.of(error)
         if refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -90,7 +94,7 @@ async def require_key(request: web.Request, handler: Handler) -> web.StreamRespo
     principal = request.get(PRINCIPAL)
     if principal is None:
         raise refusals.unauthorized()
-    if route is not None and route.scope is not None and route.scope not in principal.scopes:
+    if route is not None and route.scope is not None and not principal.scopes & {route.scope, ADMIN}:
         raise refusals.insufficient_scope(route.scope)
     return await handler(request)
 
@@ -99,6 +103,8 @@ async def add_headers(request: web.Request, response: web.StreamResponse) -> Non
     """On every response: its id, and how much of the rate is left."""
     if waits_for_invitation(request):
         response.headers["Connection"] = "close"  # its body does not come now, nor may it come later
+    if response.headers.get("Connection") == "close":
+        response.force_close()
     sign(response, request.get(REQUEST_ID), request.get(RATE))
 
 

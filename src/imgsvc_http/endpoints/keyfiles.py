@@ -66,8 +66,11 @@ async def _document(request: web.Request) -> Any:
     seconds = services.settings.server.body_seconds
     if request.content_type == "application/json":
         return await read_json(request, limit=_MOST_BYTES, seconds=seconds)
+    if not request.content_type.startswith("multipart/"):
+        got = request.headers.get("Content-Type", "")
+        raise refusals.unsupported_media_type("application/json or multipart/form-data", got)
     with services.incoming.path() as path:
-        await read_upload(request, path, limit=_MOST_BYTES, json_limit=None, seconds=seconds)
+        await read_upload(request, path, limit=_MOST_BYTES, seconds=seconds)
         return await parse_json(path.read_bytes())
 
 
@@ -102,6 +105,7 @@ ROUTES = (
         handler=list_all,
         summary="List the keyfiles",
         tag="Keyfiles",
+        scope="account",
         replies={200: Reply(doc="All of them.", contents={"application/json": schemas.KEYFILES})},
     ),
     Route(
@@ -110,6 +114,7 @@ ROUTES = (
         handler=get,
         summary="Look at a keyfile",
         tag="Keyfiles",
+        scope="account",
         parameters=_ID,
         replies={200: Reply(doc="The keyfile, without its key.", contents=_ONE)},
         failures=(404,),

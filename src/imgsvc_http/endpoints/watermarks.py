@@ -30,7 +30,6 @@ async def create(request: web.Request) -> web.StreamResponse:
             request,
             path,
             limit=min(limits.source_bytes or _MOST_BYTES, _MOST_BYTES),
-            json_limit=None,
             seconds=server.body_seconds,
         )
         data = await asyncio.to_thread(path.read_bytes)
@@ -99,6 +98,7 @@ ROUTES = (
         handler=list_all,
         summary="List the watermarks",
         tag="Watermarks",
+        scope="account",
         replies={200: Reply(doc="All of them.", contents={"application/json": schemas.WATERMARKS})},
     ),
     Route(
@@ -107,6 +107,7 @@ ROUTES = (
         handler=get,
         summary="Look at a watermark",
         tag="Watermarks",
+        scope="account",
         parameters=_ID,
         replies={200: Reply(doc="The watermark.", contents=_ONE)},
         failures=(404,),

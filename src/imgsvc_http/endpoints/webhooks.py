@@ -115,6 +115,7 @@ ROUTES = (
         handler=list_some,
         summary="List requests with webhooks",
         tag="Webhooks",
+        scope="account",
         parameters=(
             _in_query(
                 "status", f"One or several of {', '.join(STATUSES)}, with commas between.", type="string"
@@ -133,6 +134,7 @@ ROUTES = (
         handler=get,
         summary="Look at a request with a webhook",
         tag="Webhooks",
+        scope="account",
         parameters=(
             Parameter(
                 name="id", where="path", schema={"type": "string"}, doc="Id of the request.", required=True

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 SCOPES = {
     "process": "processing pictures",
-    "account": "looking after its account: watermarks, keyfiles, webhooks, quota",
-    "admin": "administration of the service",
+    "account": "the watermarks, keyfiles and webhooks of its account",
+    "admin": "all that the other scopes allow",
 }
-"""Scopes of keys and their meaning."""
+"""Scopes of keys and their meaning; what an account is and has left of its quota is told to every key."""
+
+ADMIN = "admin"
 
 DEFAULT_SCOPES = ("process", "account")
