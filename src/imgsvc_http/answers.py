@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -18,9 +18,8 @@ from imgsvc_http.refusals import Refusal
 
 _PIECE_BYTES = 1 << 18
 _MOST_HEADER_BYTES = 7_000
+_MOST_LETTERS = 500
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# Given up first, where a header would become too long for servers between here and the client.
-_EXTRAS = (("errors",), ("output", "faces"), ("input", "delays"), ("output", "delays"))
 
 
 @attrs.frozen
@@ -102,28 +101,38 @@ def _readable(text: str) -> str:
 def _json(
     status: HTTPStatus, document: Mapping[str, Any], headers: Mapping[str, str] | None = None
 ) -> Answer:
-    body = json.dumps(document, separators=(",", ":")).encode("ascii")
+    body = _ascii(document).encode("ascii")
     return Answer(status, {"Content-Type": "application/json; charset=utf-8", **(headers or {})}, body)
 
 
 def _carried(metadata: Mapping[str, Any], prefix: str) -> dict[str, str]:
-    """The metadata in ASCII, under both names."""
-    text = json.dumps(metadata, separators=(",", ":"))
-    for path in _EXTRAS:
-        if len(text) <= _MOST_HEADER_BYTES:
-            break
-        metadata = _without(metadata, path)
-        text = json.dumps(metadata, separators=(",", ":"))
-    if len(text) > _MOST_HEADER_BYTES and "message" in metadata:
-        metadata = {**metadata, "message": metadata["message"][:1000] + "..."}
-        text = json.dumps(metadata, separators=(",", ":"))
+    """The metadata in ASCII, under both names; short enough for servers between here and the client."""
+    text = _ascii(metadata)
+    if len(text) > _MOST_HEADER_BYTES:
+        text = _ascii(_shortened(metadata))
     return {with_prefix(name, prefix): text for name in (METADATA, META)}
 
 
-def _without(metadata: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:
-    head, *rest = path
-    if head not in metadata:
-        return metadata
-    if not rest:
-        return {key: value for key, value in metadata.items() if key != head}
-    return {**metadata, head: _without(metadata[head], tuple(rest))}
+def _shortened(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same with the start of a long message, and as many wrong parameters or faces as have room."""
+    if len(message := metadata.get("message", "")) > _MOST_LETTERS:
+        metadata = {**metadata, "message": message[:_MOST_LETTERS] + "..."}
+    excess = len(_ascii(metadata)) - _MOST_HEADER_BYTES
+    if "errors" in metadata:
+        return {**metadata, "errors": _fewer(metadata["errors"], excess)}
+    output = metadata.get("output", {})
+    if "faces" in output:
+        return {**metadata, "output": {**output, "faces": _fewer(output["faces"], excess)}}
+    return metadata
+
+
+def _fewer(items: Sequence[Any], excess: int) -> list[Any]:
+    """Items without the last ones, which take so many bytes as are too many."""
+    kept = list(items)
+    while kept and excess > 0:
+        excess -= len(_ascii(kept.pop())) + 1
+    return kept
+
+
+def _ascii(document: object) -> str:
+    return json.dumps(document, separators=(",", ":"))

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import attrs
 from aiohttp import web
 from aiohttp.multipart import content_disposition_filename, parse_content_disposition
-from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
+from multipart import MultipartError, MultipartSegment, ParserError, PushMultipartParser, parse_options_header
 
 from imgsvc_http.receiving import arriving, check_announced, invite, parse_json, received
 from imgsvc_http.refusals import body_too_large, invalid, invalid_multipart, unsupported_media_type
@@ -33,23 +33,28 @@ class Upload:
 
 
 async def read_upload(
-    request: web.Request, into: Path, *, limit: int, json_limit: int | None, seconds: float
+    request: web.Request,
+    into: Path,
+    *,
+    limit: int,
+    seconds: float,
+    data: io.BytesIO | None = None,
+    json_limit: int = 0,
 ) -> Upload:
-    """A form with the part ``file`` and, before or after it where there is a ``json_limit``, ``data``.
+    """A form with the part ``file`` and, before or after it where ``data`` has a place, that JSON document.
 
-    Raises a `Refusal` for what is no such form.
+    Raises a `Refusal` for what is no such form; what has come of the document until then is in its place.
     """
     if request.content_type not in _KINDS:
         raise unsupported_media_type("multipart/form-data", request.headers.get("Content-Type", ""))
-    most = limit + (json_limit or 0) + _MOST_FRAMING_BYTES
+    most = limit + json_limit + _MOST_FRAMING_BYTES
     check_announced(request, most, "The form")
     await invite(request)
     parts: dict[str, _Part] = {}
-    data = io.BytesIO()
     async with arriving(seconds):
         with into.open("wb") as file:
             places = {"file": _Place(file, limit)}
-            if json_limit is not None:
+            if data is not None:
                 places["data"] = _Place(data, json_limit)
             async for event in _events(request, most):
                 if isinstance(event, MultipartSegment):
@@ -64,7 +69,8 @@ async def read_upload(
             "file", "Upload 'file' parameter is required and must be an image in a part of the form"
         )
     name = Path(parts["file"].filename.replace("\\", "/")).name[:255]
-    return Upload(into, _CONTROL.sub("", name), await parse_json(data.getvalue() or b"{}"))
+    document = {} if data is None else await parse_json(data.getvalue() or b"{}")
+    return Upload(into, _CONTROL.sub("", name), document)
 
 
 @attrs.frozen
@@ -106,13 +112,24 @@ class _Place:
 async def _events(request: web.Request, limit: int) -> AsyncIterator[MultipartSegment | bytes | None]:
     """The start of each part, its bytes, and nothing at its end; whatever is wrong is one kind of error."""
     _, options = parse_options_header(request.headers.get("Content-Type", ""))
+    parser_of = PushMultipartParser if request.content_type == "multipart/form-data" else _MixedParser
     try:
-        with PushMultipartParser(options.get("boundary", ""), max_segment_count=_MOST_PARTS) as parser:
+        with parser_of(options.get("boundary", ""), max_segment_count=_MOST_PARTS) as parser:
             async for chunk in received(request, limit, "The form"):
                 for event in parser.parse(chunk):
                     yield event
     except MultipartError as error:
         raise invalid_multipart(_reason(error)) from error
+
+
+class _MixedParser(PushMultipartParser):  # type: ignore[misc]
+    """Takes parts of any disposition: in other multiparts than forms they are attachments or inline."""
+
+    def _create_segment(self, headerlist: list[tuple[str, str]]) -> MultipartSegment:
+        segment = MultipartSegment(headerlist)
+        if segment.disposition is None:
+            raise ParserError("Missing Content-Disposition segment header")
+        return segment
 
 
 def _reason(error: MultipartError) -> str:

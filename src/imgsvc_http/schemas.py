@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -27,6 +27,13 @@ _JSON_TYPES: dict[Any, Schema] = {
 }
 
 
+IMAGE_FACTS = (
+    "name", "format", "width", "height", "colorspace", "interlaced", "subsample", "depth", "quality", "bytes",
+    "frames", "alpha", "orientation", "sha256",
+)  # fmt: skip
+"""What answers tell of a picture; the library knows more, for planning."""
+
+
 def timestamp(moment: datetime) -> str:
     """A moment as answers give it: UTC, ISO 8601 with milliseconds."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -40,14 +47,14 @@ def form(document: Schema | None) -> Schema:
     return {"type": "object", "properties": properties, "required": ["file"]}
 
 
-def of_class(cls: type[attrs.AttrsInstance]) -> Schema:
-    """The schema of an attrs class as JSON; documentation comes from the ``doc`` of its fields."""
-    hints = get_type_hints(cls)
+def of_class(cls: type[attrs.AttrsInstance], names: Sequence[str] = ()) -> Schema:
+    """The schema of some or all fields of an attrs class as JSON, documented by their ``doc``."""
+    hints, fields = get_type_hints(cls), attrs.fields_dict(cls)
     properties = {}
-    for field in attrs.fields(cls):
-        properties[field.name] = _of_type(hints[field.name])
-        if "doc" in field.metadata:
-            properties[field.name] = {**properties[field.name], "description": field.metadata["doc"]}
+    for name in names or fields:
+        properties[name] = _of_type(hints[name])
+        if "doc" in fields[name].metadata:
+            properties[name] = {**properties[name], "description": fields[name].metadata["doc"]}
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
@@ -81,7 +88,7 @@ def _extended(schema: Schema, properties: Mapping[str, Schema], required: tuple[
     }
 
 
-_IMAGE = of_class(ImageInfo)
+_IMAGE = of_class(ImageInfo, IMAGE_FACTS)
 _OUTPUT = _extended(
     _IMAGE,
     {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from imgsvc_core.limits import Limits
 from imgsvc_core.spec import Spec
 from imgsvc_core.workers import WorkerPool
 from imgsvc_http.refusals import overloaded
+from imgsvc_http.schemas import IMAGE_FACTS
 
 _RETRY_SECONDS = 2
 # The library stops in time by itself; a codec that does not listen is ended a little later.
@@ -129,10 +131,14 @@ def process(task: Task, threads: int) -> Done:
         data=result.data,
         media_type=row.media_type,
         suffix=row.suffix,
-        input=described["input"],
-        output=described["output"],
+        input=_told(described["input"], IMAGE_FACTS),
+        output=_told(described["output"], (*IMAGE_FACTS, "faces")),
         timing=described["timing"],
     )
+
+
+def _told(facts: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: facts[name] for name in names if name in facts}
 
 
 def check(source: Path, name: str) -> ImageInfo:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
+import io
 import json
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
@@ -25,7 +27,7 @@ from imgsvc_http.processing_request import (
     parse_request,
     request_body_schema,
 )
-from imgsvc_http.receiving import announced_bytes, read_json
+from imgsvc_http.receiving import announced_bytes, parse_json, read_json
 from imgsvc_http.refusals import Refusal
 from imgsvc_http.routing import Body, Parameter, Reply, Route
 from imgsvc_http.services import Services, now, services_of
@@ -69,14 +71,20 @@ async def upload(request: web.Request) -> web.StreamResponse:
     services = services_of(request)
     services.workers.check_room()
     limits, server = services.settings.limits, services.settings.server
+    data = io.BytesIO()
     with services.incoming.path_for(announced_bytes(request)) as path:
-        received = await read_upload(
-            request,
-            path,
-            limit=limits.source_bytes or 2**62,
-            json_limit=limits.json_bytes,
-            seconds=server.body_seconds,
-        )
+        try:
+            received = await read_upload(
+                request,
+                path,
+                limit=limits.source_bytes or 2**62,
+                seconds=server.body_seconds,
+                data=data,
+                json_limit=limits.json_bytes,
+            )
+        except Refusal:
+            await _heed_mode(request, data.getvalue())
+            raise
         asked = _asked(request, services, received.document, fetching=False)
 
         async def obtain() -> tuple[Path, str, float]:
@@ -94,6 +102,13 @@ async def upload(request: web.Request) -> web.StreamResponse:
 
         answer = await once(request, parts, work, _failed(request))
     return answer.response()
+
+
+async def _heed_mode(request: web.Request, data: bytes) -> None:
+    """Know of the wish for a binary answer also where the form goes wrong behind the document that has it."""
+    with contextlib.suppress(Refusal):
+        if asks_for_binary(await parse_json(data)):
+            request[BINARY] = True
 
 
 def _asked(request: web.Request, services: Services, document: Any, *, fetching: bool) -> ProcessingRequest:
