@@ -128,3 +128,12 @@ async def test_a_request_whose_process_died_can_be_repeated_at_once(tmp_path: Pa
         finally:
             process.kill()
             process.communicate()
+
+
+async def test_wrong_requests_are_answered_alike_and_hold_their_keys(client: aiohttp.ClientSession) -> None:
+    headers, photo = {"Idempotency-Key": uuid.uuid4().hex}, encoded.jpeg().data
+    first, again = [await upload(client, photo, {"resize": {"width": 0}}, headers=headers) for _ in range(2)]
+    assert (first.status, again.headers["Idempotent-Replayed"]) == (422, "true")
+    assert first.body == again.body
+    other = await upload(client, photo, {"resize": {"width": 10}}, headers=headers)
+    assert_failure(other, 409, "idempotency_conflict")

@@ -34,7 +34,7 @@ from imgsvc_http.services import Services, now, services_of
 from imgsvc_http.webhooks.records import Asked
 from imgsvc_http.webhooks.runner import WEBHOOKS
 
-Obtain = Callable[[], Awaitable[tuple[Path, str, float]]]
+Obtain = Callable[[ProcessingRequest], Awaitable[tuple[Path, str, float]]]
 """Gives the file of the source, its name, and the milliseconds that it took to come."""
 
 
@@ -44,20 +44,21 @@ async def fetch(request: web.Request) -> web.StreamResponse:
     services.workers.check_room()
     limits, server = services.settings.limits, services.settings.server
     document = await read_json(request, limit=limits.json_bytes, seconds=server.body_seconds)
-    asked = _asked(request, services, document, fetching=True)
+    _heed_mode(request, document)
 
     async def parts() -> tuple[bytes, ...]:
         return (_canonical(document), _mode(request))
 
     with services.incoming.places() as place:
 
-        async def obtain() -> tuple[Path, str, float]:
+        async def obtain(asked: ProcessingRequest) -> tuple[Path, str, float]:
             assert asked.url is not None
             most = asked.limits.source_bytes
             fetched = await services.fetcher.fetch(asked.url, asked.headers, place, most)
             return fetched.path, fetched.name, 1000 * fetched.seconds
 
         async def work() -> Answer:
+            asked = _asked(request, document, fetching=True)
             if asked.webhook is not None:
                 return await _accept(request, document, None, "")
             return await _answer(request, asked, obtain)
@@ -82,12 +83,13 @@ async def upload(request: web.Request) -> web.StreamResponse:
                 data=data,
                 json_limit=limits.json_bytes,
             )
-        except Refusal:
-            await _heed_mode(request, data.getvalue())
+        except Refusal:  # maybe behind the document that says how it is to be answered
+            with contextlib.suppress(Refusal):
+                _heed_mode(request, await parse_json(data.getvalue()))
             raise
-        asked = _asked(request, services, received.document, fetching=False)
+        _heed_mode(request, received.document)
 
-        async def obtain() -> tuple[Path, str, float]:
+        async def obtain(_: ProcessingRequest) -> tuple[Path, str, float]:
             return path, received.name, 0.0
 
         async def parts() -> tuple[bytes, ...]:
@@ -96,6 +98,7 @@ async def upload(request: web.Request) -> web.StreamResponse:
             return (digest, name, _canonical(received.document), _mode(request))
 
         async def work() -> Answer:
+            asked = _asked(request, received.document, fetching=False)
             if asked.webhook is not None:
                 return await _accept(request, received.document, path, received.name)
             return await _answer(request, asked, obtain)
@@ -104,18 +107,14 @@ async def upload(request: web.Request) -> web.StreamResponse:
     return answer.response()
 
 
-async def _heed_mode(request: web.Request, data: bytes) -> None:
-    """Know of the wish for a binary answer also where the form goes wrong behind the document that has it."""
-    with contextlib.suppress(Refusal):
-        if asks_for_binary(await parse_json(data)):
-            request[BINARY] = True
-
-
-def _asked(request: web.Request, services: Services, document: Any, *, fetching: bool) -> ProcessingRequest:
-    """The request, whose wish for a binary answer is known before anything in it can be wrong."""
+def _heed_mode(request: web.Request, document: Any) -> None:
+    """Know of the wish for a binary answer before anything else in the document can be wrong."""
     if asks_for_binary(document):
         request[BINARY] = True
-    limits, binary = services.settings.limits, bool(request.get(BINARY))
+
+
+def _asked(request: web.Request, document: Any, *, fetching: bool) -> ProcessingRequest:
+    limits, binary = services_of(request).settings.limits, bool(request.get(BINARY))
     return parse_request(document, limits, fetching=fetching, binary=binary)
 
 
@@ -138,7 +137,7 @@ async def _accept(request: web.Request, document: Any, path: Path | None, name: 
 async def _answer(request: web.Request, asked: ProcessingRequest, obtain: Obtain) -> Answer:
     services, request_id = services_of(request), request[REQUEST_ID]
     binary = bool(request.get(BINARY))
-    path, name, fetch_ms = await obtain()
+    path, name, fetch_ms = await obtain(asked)
     accept = request.headers.get("Accept") if binary else None
     account_id = request[PRINCIPAL].account_id
     result = await process(services, account_id, asked, path, name, fetch_ms=fetch_ms, accept=accept)
