@@ -1,0 +1,110 @@
+"""Limits, and the version."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from tests.http.calls import RATE_HEADERS, assert_failure, call, fetch, upload
+from tests.http.running import running
+from tests.http.sources import serving
+from tests.support import encoded
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+class TestLimits:
+    async def test_the_rate_is_limited_by_key(self, tmp_path: Path) -> None:
+        """All calls of a key count, of whatever kind; the refusal tells when to come again."""
+        with running(tmp_path / "state", {"rate.requests": 5, "rate.period_seconds": 60}) as service:
+            async with service.client() as client:
+                left = [
+                    int((await call(client, "GET", path)).headers["X-RateLimit-Remaining"])
+                    for path in (
+                        "/1.0/account",
+                        "/nothing",
+                        "/1.0/account",
+                        "/1.0/watermarks",
+                        "/1.0/account",
+                    )
+                ]
+                assert left == [4, 3, 2, 1, 0]
+                reply = await call(client, "GET", "/1.0/account")
+                seconds = int(reply.headers["Retry-After"])
+                assert 1 <= seconds <= 120
+                failure = assert_failure(reply, 429, "rate_limit_exceeded")
+                assert failure["message"] == f"Rate limit exceeded. Retry in {seconds} seconds."
+                assert reply.headers["X-RateLimit-Limit"] == "5"
+                assert 0 <= int(reply.headers["X-RateLimit-Reset"]) <= 60
+
+    async def test_each_key_has_its_own_rate(self, tmp_path: Path) -> None:
+        """A key that is used up does not hold up another one, and binary failures tell it in the header."""
+        with running(tmp_path / "state", {"rate.requests": 3, "rate.period_seconds": 60}) as service:
+            account = json.loads(service.imgsvc("accounts", "list", "--json"))[0]["id"]
+            second = json.loads(service.imgsvc("keys", "create", account, "--json"))["secret"]
+            async with service.client() as one, service.client(key=second) as other:
+                for _ in range(3):
+                    await call(one, "GET", "/1.0/account")
+                refused = await upload(one, b"", headers={"X-Svc-Binary": "1"})
+                assert (refused.status, refused.body, refused.metadata["code"]) == (429, b"", 429)
+                assert int(refused.headers["Retry-After"]) >= 1
+                assert (await call(other, "GET", "/1.0/account")).headers["X-RateLimit-Remaining"] == "2"
+
+    async def test_the_default_rate(self, client: aiohttp.ClientSession) -> None:
+        """100,000 requests in 15 minutes, told on every response."""
+        headers = (await call(client, "GET", "/1.0/account")).headers
+        assert headers["X-RateLimit-Limit"] == "100000"
+        assert all(name in headers for name in RATE_HEADERS)
+
+    async def test_a_request_may_tighten_limits_but_not_raise_them(
+        self, client: aiohttp.ClientSession, photo: bytes
+    ) -> None:
+        """Limits of the service are the widest."""
+        tight = await upload(client, photo, {"limits": {"source_pixels": 100}})
+        assert_failure(tight, 422, "image_too_large", "at most 100")
+        few = await upload(client, photo, {"limits": {"source_bytes": 10}})
+        assert_failure(few, 413, "source_too_large")
+        wide = {"limits": {"output_side": 10**9}, "resize": {"width": 20_000, "height": 1, "mode": "stretch"}}
+        assert_failure(await upload(client, photo, wide), 422, "output_too_large", "16,384")
+        wrong = await upload(client, photo, {"limits": {"frames": -1, "pages": 2}})
+        failure = assert_failure(wrong, 422, "invalid_parameter")
+        assert {error["path"] for error in failure["errors"]} == {"limits.frames", "limits.pages"}
+
+    @pytest.mark.parametrize("delay", [0, 604_801, 1.5, "1"])
+    async def test_the_range_of_webhook_delays(
+        self, delay: Any, client: aiohttp.ClientSession, photo: bytes
+    ) -> None:
+        """A delay is a whole number of seconds, up to a week."""
+        request = {"webhook": {"url": "https://example.org/", "delay": delay}}
+        reply = await upload(client, photo, request)
+        assert_failure(
+            reply,
+            422,
+            "invalid_parameter",
+            "Webhook 'delay' parameter must be integer within 1 to 604800 range",
+        )
+
+
+class TestVersioning:
+    async def test_the_version_is_in_every_path(self, client: aiohttp.ClientSession) -> None:
+        """Every path of the interface begins with its version."""
+        document = (await call(client, "GET", "/1.0/openapi.json")).json
+        unversioned = [path for path in document["paths"] if not path.startswith("/1.0/")]
+        assert unversioned == ["/healthz", "/readyz"]
+
+    async def test_the_user_agent_carries_it(self, client: aiohttp.ClientSession) -> None:
+        """Sources see which version fetches them."""
+        seen: list[str] = []
+
+        async def picture(request: web.Request) -> web.Response:
+            seen.append(request.headers["User-Agent"])
+            return web.Response(body=encoded.png().data)
+
+        async with serving({"/p": picture}) as url:
+            await fetch(client, f"{url}/p")
+        assert seen == ["imgsvc/1.0"]
