@@ -148,24 +148,36 @@ class TestWhatTheServiceDoes:
 
         async def picture(request: web.Request) -> web.Response:
             asked.append((request.path, request.headers.get("Cache-Control", "")))
-            body = pillow(np.full((8, 8, 3), 40 * len(asked), np.uint8), "PNG")
+            body = pillow(np.full((8, 8, 3), 10 * len(asked), np.uint8), "PNG")
             return web.Response(body=body, headers={"Cache-Control": "max-age=3600", "ETag": '"same"'})
 
-        async with serving({"/{name:.*}": picture}) as url:
-            templates = {f"social.{name}_url": f"{url}/{name}/{{user}}" for name in ("facebook", "github")}
+        async def profile(request: web.Request) -> web.Response:
+            asked.append((request.path, request.headers.get("Cache-Control", "")))
+            address = str(request.url.with_path(f"/of{request.path}.png"))
+            found = {"profile_image_url": address, "user": {"profile_pic_url_hd": address}}
+            return web.json_response({"data": found}, headers={"Cache-Control": "max-age=3600"})
+
+        digest = hashlib.sha256(b"ann@example.org").hexdigest()
+        asked_for = {
+            "facebook:4": ["/facebook/4"],
+            "twitter:ada_l": ["/twitter/ada_l", "/of/twitter/ada_l.png"],
+            "instagram:ada.l": ["/instagram/ada.l", "/of/instagram/ada.l.png"],
+            "github:octocat": ["/github/octocat"],
+            "gravatar:Ann@example.org": [f"/gravatar/{digest}"],
+        }
+        profiles = {f"/{name}/{{user}}": profile for name in ("twitter", "instagram")}
+        async with serving({**profiles, "/{name:.*}": picture}) as url:
+            names = ("facebook", "twitter", "instagram", "github")
+            templates = {f"social.{name}_url": f"{url}/{name}/{{user}}" for name in names}
             templates["social.gravatar_url"] = f"{url}/gravatar/{{hash}}"
             settings = {"fetch.private_allowed": "127.0.0.1", **templates}
             with running(tmp_path / "state", settings) as service:
                 async with service.client() as client:
-                    users = ["github:octocat", "facebook:4", "gravatar:Ann@example.org", "github:octocat"]
-                    replies = [await fetch(client, user) for user in users]
-        digest = hashlib.sha256(b"ann@example.org").hexdigest()
-        assert [reply.status for reply in replies] == [200] * 4
-        assert [path for path, _ in asked] == [
-            "/github/octocat", "/facebook/4", f"/gravatar/{digest}", "/github/octocat"
-        ]  # fmt: skip
+                    replies = [await fetch(client, user) for _ in range(2) for user in asked_for]
+        assert [reply.status for reply in replies] == [200] * 10
+        assert [path for path, _ in asked] == [path for paths in asked_for.values() for path in paths] * 2
         assert {caching for _, caching in asked} == {"no-cache"}
-        assert len({reply.json["output"]["sha256"] for reply in replies}) == 4
+        assert len({reply.json["output"]["sha256"] for reply in replies}) == 10
 
     async def test_an_unknown_social_platform_is_a_wrong_url(self, client: aiohttp.ClientSession) -> None:
         """Only the five platforms are known."""

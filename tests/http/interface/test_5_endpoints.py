@@ -197,13 +197,22 @@ class TestUpload:
 
 
 class TestAccount:
-    async def test_the_account_tells_its_subscription_and_quota(self, client: aiohttp.ClientSession) -> None:
-        """Company, plan, period, and a quota that adds up."""
-        account = (await call(client, "GET", "/1.0/account")).json
-        assert isinstance(account["company"], str)
-        assert set(account["subscription"]) == {"name", "period"}
-        quota = account["quota"]
-        assert quota["total"] - quota["used"] == quota["remaining"]
+    async def test_the_account_tells_its_subscription_and_quota(self, service: Service, photo: bytes) -> None:
+        """Company, plan, period and quota are those that the account was made with, and what was used."""
+        values = ("--plan", "gold", "--period", "yearly", "--quota", "77")
+        made = json.loads(service.imgsvc("accounts", "create", "Zoë & Söhne", *values, "--json"))
+        key = json.loads(service.imgsvc("keys", "create", made["id"], "--json"))["secret"]
+        async with service.client(key=key) as client:
+            for _ in range(3):
+                assert (await upload(client, photo)).status == 200
+            account = await call(client, "GET", "/1.0/account")
+        assert account.json == {
+            "success": True,
+            "code": 200,
+            "company": "Zoë & Söhne",
+            "subscription": {"name": "gold", "period": "yearly"},
+            "quota": {"total": 77, "used": 3, "remaining": 74},
+        }
 
     async def test_every_processed_picture_counts_one_and_failures_nothing(
         self, client: aiohttp.ClientSession, photo: bytes
