@@ -34,6 +34,31 @@ class TestRequest:
         output = (await fetch(client, f"{source}/jpeg", resize=resize)).json["output"]
         assert (output["width"], output["height"]) == size
 
+    @pytest.mark.parametrize(
+        ("operation", "name", "low", "high", "step"),
+        [("scale", "size", 0.01, 10, 0.001), ("rotate", "angle", -360, 360, 0.001),
+         ("crop", "padding", 0, 5, 0.001), ("output", "quality", 1, 100, 1), ("output", "effort", 0, 9, 1)],
+    )  # fmt: skip
+    async def test_ranges_of_operations(
+        self,
+        operation: str,
+        name: str,
+        low: float,
+        high: float,
+        step: float,
+        client: aiohttp.ClientSession,
+        photo: bytes,
+    ) -> None:
+        """Both ends of each range are allowed, and nothing just outside."""
+        more = {"crop": {"mode": "face"}, "output": {"format": "webp"}}.get(operation, {})
+        for value in (low, high):
+            reply = await upload(client, photo, {operation: {**more, name: value}})
+            assert reply.status == 200, reply.json
+        for wrong in (low - step, high + step):
+            reply = await upload(client, photo, {operation: {**more, name: wrong}})
+            failure = assert_failure(reply, 422, "invalid_parameter", f"within {low} to {high} range")
+            assert [error["path"] for error in failure["errors"]] == [f"{operation}.{name}"]
+
     async def test_the_order_of_keys_means_nothing(self, client: aiohttp.ClientSession, photo: bytes) -> None:
         """The same request in another order gives the same picture."""
         request = {"adjust": {"contrast": 30, "hue": 20}, "flip": {"vertical": True}, "filter": FILTERS}

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+import pytest_asyncio
 from aiohttp import web
 
 from tests.http.calls import RATE_HEADERS, assert_failure, call, fetch, upload
-from tests.http.running import running
+from tests.http.receivers import receiving
+from tests.http.running import Service, running
 from tests.http.sources import serving
 from tests.support import encoded
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def customer(service: Service) -> AsyncIterator[aiohttp.ClientSession]:
+    """A client with an account of its own, of which nothing was asked yet."""
+    account = json.loads(service.imgsvc("accounts", "create", "Customer", "--json"))["id"]
+    key = json.loads(service.imgsvc("keys", "create", account, "--json"))["secret"]
+    async with service.client(key=key) as client:
+        yield client
 
 
 class TestLimits:
@@ -75,8 +88,27 @@ class TestLimits:
         failure = assert_failure(wrong, 422, "invalid_parameter")
         assert {error["path"] for error in failure["errors"]} == {"limits.frames", "limits.pages"}
 
-    @pytest.mark.parametrize("delay", [0, 604_801, 1.5, "1"])
-    async def test_the_range_of_webhook_delays(
+    @pytest.mark.parametrize(("delay", "status"), [(1, "delivered"), (604_800, "scheduled")])
+    async def test_both_ends_of_the_range_of_webhook_delays(
+        self, delay: int, status: str, customer: aiohttp.ClientSession, photo: bytes
+    ) -> None:
+        """A second to a week after processing, the notification is sent."""
+        async with receiving() as receiver:
+            asked_at = asyncio.get_running_loop().time()
+            request = {"webhook": {"url": f"{receiver.url}/", "delay": delay}}
+            reply = await upload(customer, photo, request)
+            assert (reply.status, set(reply.json)) == (202, {"success", "code", "id"})
+            path, record = f"/1.0/webhooks/{reply.json['id']}", {"status": "created"}
+            async with asyncio.timeout(30):
+                while record["status"] != status:
+                    await asyncio.sleep(0.05)
+                    record = (await call(customer, "GET", path)).json["webhook"]
+        expected = (200, 1) if status == "delivered" else (0, 0)
+        assert (record["code"], len(receiver.posts)) == expected
+        assert all(post.at - asked_at >= delay for post in receiver.posts)
+
+    @pytest.mark.parametrize("delay", [0, -1, 604_801, 1.5, "1"])
+    async def test_webhook_delays_outside_of_the_range(
         self, delay: Any, client: aiohttp.ClientSession, photo: bytes
     ) -> None:
         """A delay is a whole number of seconds, up to a week."""
@@ -88,6 +120,15 @@ class TestLimits:
             "invalid_parameter",
             "Webhook 'delay' parameter must be integer within 1 to 604800 range",
         )
+
+    async def test_the_range_of_the_limit_of_webhooks(self, client: aiohttp.ClientSession) -> None:
+        """A list has 1 to 100 entries."""
+        for limit in (1, 100):
+            assert (await call(client, "GET", f"/1.0/webhooks?limit={limit}")).status == 200
+        for limit in (0, 101):
+            reply = await call(client, "GET", f"/1.0/webhooks?limit={limit}")
+            message = "Webhooks 'limit' parameter must be integer within 1 to 100 range"
+            assert_failure(reply, 422, "invalid_parameter", message)
 
 
 class TestVersioning:
