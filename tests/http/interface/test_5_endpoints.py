@@ -13,13 +13,32 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from tests.http.calls import assert_failure, call, fetch, upload, used
+from tests.http.calls import Reply, assert_failure, call, fetch, upload, used
 from tests.http.running import Service, running
 from tests.http.sources import serving
 from tests.http.test_keyfiles import KEYFILE
 from tests.support import encoded
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+SIGNALS = pytest.mark.parametrize(
+    ("headers", "mode"),
+    [
+        ({"X-Svc-Binary": "1"}, {"mode": "binary"}),
+        ({"X-Svc-Binary": "1"}, {}),
+        ({"X-Svc-Binary": "true"}, {}),
+        ({}, {"mode": "binary"}),
+    ],
+    ids=["both", "header", "header-true", "mode"],
+)
+
+
+def assert_binary_failure(reply: Reply, status: int, slug: str) -> dict[str, Any]:
+    """An error that is in the header, with no body."""
+    metadata: dict[str, Any] = reply.metadata
+    assert (reply.status, metadata["code"], metadata["error"]) == (status, status, slug), metadata
+    assert (metadata["success"], reply.body) == (False, b"")
+    return metadata
 
 
 class TestFetch:
@@ -51,10 +70,7 @@ class TestFetch:
         assert metadata["output"]["bytes"] == len(reply.body)
         assert (await call(client, "GET", metadata["output"]["url"])).body == reply.body
 
-    @pytest.mark.parametrize(
-        ("headers", "mode"),
-        [({"X-Svc-Binary": "1"}, {}), ({"X-Svc-Binary": "true"}, {}), ({}, {"mode": "binary"})],
-    )
+    @SIGNALS
     async def test_either_signal_is_enough(
         self, headers: dict[str, str], mode: dict[str, str], client: aiohttp.ClientSession, photo: bytes
     ) -> None:
@@ -63,18 +79,54 @@ class TestFetch:
         assert reply.headers["Content-Type"] == "image/jpeg"
         assert reply.picture.format == "JPEG"
 
-    @pytest.mark.parametrize(
-        "request_",
-        [{"resize": {"width": -1}}, {"nonsense": 1}, {"webhook": {"url": "https://example.org/"}}],
-    )
+    @pytest.mark.parametrize("request_", [{"resize": {"width": -1}}, {"nonsense": 1}])
     async def test_binary_failures_have_no_body(
         self, request_: dict[str, Any], client: aiohttp.ClientSession, photo: bytes
     ) -> None:
-        """A failed binary call has its metadata in the header and no body; webhooks do not go with it."""
+        """A failed binary call has its metadata in the header and no body."""
         reply = await upload(client, photo, {**request_, "response": {"mode": "binary"}})
-        assert (reply.status, reply.body) == (422, b"")
-        assert (reply.metadata["success"], reply.metadata["code"]) == (False, 422)
-        assert reply.metadata["error"] == "invalid_parameter"
+        assert_binary_failure(reply, 422, "invalid_parameter")
+
+    @SIGNALS
+    @pytest.mark.parametrize("endpoint", ["fetch", "upload"])
+    @pytest.mark.parametrize(
+        ("key", "part"),
+        [("webhook", {"url": "https://example.org/"}),
+         ("store", {"provider": "aws", "key": "k", "secret": "s", "bucket": "pictures", "region": "eu-1"})],
+    )  # fmt: skip
+    async def test_binary_mode_does_not_go_with_webhooks_and_stores(
+        self,
+        key: str,
+        part: dict[str, str],
+        endpoint: str,
+        headers: dict[str, str],
+        mode: dict[str, str],
+        client: aiohttp.ClientSession,
+        source: str,
+        photo: bytes,
+    ) -> None:
+        """Nothing is done, by whichever signal the binary answer is asked for."""
+        request, before = {key: part, "response": mode}, await used(client)
+        if endpoint == "fetch":
+            document = {"url": f"{source}/jpeg", **request}
+            reply = await call(client, "POST", "/1.0/fetch", json=document, headers=headers)
+        else:
+            reply = await upload(client, photo, request, headers=headers)
+        metadata = assert_binary_failure(reply, 422, "invalid_parameter")
+        (error,) = metadata["errors"]
+        assert error["path"] == "response.mode"
+        assert f"must not be binary together with {key}" in error["message"]
+        assert await used(client) == before
+
+    @SIGNALS
+    async def test_a_binary_answer_for_an_upload_without_its_file(
+        self, headers: dict[str, str], mode: dict[str, str], client: aiohttp.ClientSession
+    ) -> None:
+        """The failure is in the header, by whichever signal the binary answer is asked for."""
+        form = aiohttp.FormData({"data": json.dumps({"response": mode})}, default_to_multipart=True)
+        reply = await call(client, "POST", "/1.0/upload", data=form, headers=headers)
+        metadata = assert_binary_failure(reply, 422, "invalid_parameter")
+        assert "Upload 'file' parameter is required" in metadata["message"]
 
     async def test_a_binary_answer_for_a_source_that_is_not_there(
         self, client: aiohttp.ClientSession, source: str
@@ -82,7 +134,7 @@ class TestFetch:
         """Failures after the request was accepted are in the header as well."""
         request = {"url": f"{source}/jpeg?secret=1", "response": {"mode": "binary"}}
         reply = await call(client, "POST", "/1.0/fetch", json=request, headers={"X-Svc-Binary": "1"})
-        assert (reply.status, reply.body, reply.metadata["error"]) == (422, b"", "source_unreachable")
+        assert_binary_failure(reply, 422, "source_unreachable")
 
     async def test_without_a_signal_the_answer_is_json(
         self, client: aiohttp.ClientSession, photo: bytes
@@ -97,7 +149,7 @@ class TestFetch:
         """A refusal for any other reason is no exception."""
         async with service.client(key="wrong", headers={"X-Svc-Binary": "1"}) as stranger:
             reply = await upload(stranger, b"x")
-        assert (reply.status, reply.body, reply.metadata["code"]) == (401, b"", 401)
+        assert_binary_failure(reply, 401, "unauthorized")
 
     async def test_names_in_other_scripts_travel_in_the_header(
         self, client: aiohttp.ClientSession, photo: bytes
