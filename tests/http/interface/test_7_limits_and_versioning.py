@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -31,33 +32,98 @@ async def customer(service: Service) -> AsyncIterator[aiohttp.ClientSession]:
         yield client
 
 
+async def away_from_the_end_of_a_period(seconds: int) -> None:
+    """Counts begin anew where a period ends; they are those of the clock."""
+    left = seconds - time.time() % seconds
+    if left < 15:
+        await asyncio.sleep(left)
+
+
+CALLS = (
+    ("GET", "/1.0/account", 200),
+    ("HEAD", "/1.0/account", 200),
+    ("OPTIONS", "/1.0/account", 405),
+    ("PUT", "/1.0/account", 405),
+    ("PATCH", "/1.0/account", 405),
+    ("DELETE", "/1.0/account", 405),
+    ("POST", "/1.0/fetch", 415),
+    ("POST", "/1.0/upload", 415),
+    ("GET", "/1.0/watermarks", 200),
+    ("POST", "/1.0/watermarks", 415),
+    ("DELETE", "/1.0/watermarks/nothing", 404),
+    ("GET", "/1.0/keyfiles", 200),
+    ("POST", "/1.0/keyfiles", 415),
+    ("DELETE", "/1.0/keyfiles/nothing", 404),
+    ("GET", "/1.0/webhooks", 200),
+    ("GET", "/1.0/webhooks/nothing", 404),
+    ("GET", "/1.0/images/nothing", 404),
+    ("GET", "/1.0/openapi.json", 200),
+    ("GET", "/1.0/nothing", 404),
+    ("GET", "/healthz", 200),
+)
+
+
 class TestLimits:
-    async def test_the_rate_is_limited_by_key(self, tmp_path: Path) -> None:
-        """All calls of a key count, of whatever kind; the refusal tells when to come again."""
-        with running(tmp_path / "state", {"rate.requests": 5, "rate.period_seconds": 60}) as service:
+    async def test_all_methods_and_endpoints_count(
+        self, customer: aiohttp.ClientSession, photo: bytes
+    ) -> None:
+        """Every request of a key takes one off, of whatever kind and whatever comes of it."""
+        await away_from_the_end_of_a_period(900)
+        reply = await upload(customer, photo)
+        left = int(reply.headers["X-RateLimit-Remaining"])
+        calls = (
+            *CALLS,
+            ("GET", reply.json["output"]["url"], 200),
+            ("HEAD", reply.json["output"]["url"], 200),
+        )
+        for method, path, status in calls:
+            reply = await call(customer, method, path)
+            assert reply.status == status, f"{method} {path}"
+            assert int(reply.headers["X-RateLimit-Remaining"]) == left - 1, f"{method} {path}"
+            left -= 1
+
+    async def test_beyond_the_rate_everything_is_refused(self, tmp_path: Path, photo: bytes) -> None:
+        """All methods and endpoints, pictures among them; the refusal tells when to come again."""
+        await away_from_the_end_of_a_period(3600)
+        with running(tmp_path / "state", {"rate.requests": 2, "rate.period_seconds": 3600}) as service:
             async with service.client() as client:
-                left = [
-                    int((await call(client, "GET", path)).headers["X-RateLimit-Remaining"])
-                    for path in (
-                        "/1.0/account",
-                        "/nothing",
-                        "/1.0/account",
-                        "/1.0/watermarks",
-                        "/1.0/account",
-                    )
-                ]
-                assert left == [4, 3, 2, 1, 0]
+                reply = await upload(client, photo)
+                picture = reply.json["output"]["url"]
+                last = await call(client, "GET", picture)
+                assert [each.headers["X-RateLimit-Remaining"] for each in (reply, last)] == ["1", "0"]
+                assert (last.status, last.headers["X-RateLimit-Limit"]) == (200, "2")
+                for method, path, _ in (*CALLS, ("GET", picture, 200), ("HEAD", picture, 200)):
+                    reply = await call(client, method, path)
+                    assert reply.status == 429, f"{method} {path}"
+                    assert [reply.headers[name] for name in RATE_HEADERS[:2]] == ["2", "0"]
+                    seconds = int(reply.headers["Retry-After"])
+                    assert 0 <= int(reply.headers["X-RateLimit-Reset"]) - seconds <= 1
+                    if method != "HEAD":
+                        failure = assert_failure(reply, 429, "rate_limit_exceeded")
+                        assert failure["message"] == f"Rate limit exceeded. Retry in {seconds} seconds."
+
+    async def test_the_seconds_left_fall_until_the_next_period(self, tmp_path: Path) -> None:
+        """X-RateLimit-Reset goes with the clock, and Retry-After leads just beyond the end of the period."""
+        period = 6
+        with running(tmp_path / "state", {"rate.requests": 3, "rate.period_seconds": period}) as service:
+            async with service.client() as client:
+                await asyncio.sleep(period - time.time() % period)  # periods begin with those of the clock
+                ends_at = time.monotonic() + period
+                for name, status in (*[("X-RateLimit-Reset", 200)] * 3, ("Retry-After", 429)):
+                    left_before = ends_at - time.monotonic()
+                    reply = await call(client, "GET", "/1.0/account")
+                    left = ends_at - time.monotonic()
+                    assert reply.status == status
+                    assert left - 0.1 <= int(reply.headers[name]) <= left_before + 1.1
+                    await asyncio.sleep(1.1 if status == 200 else int(reply.headers["Retry-After"]))
                 reply = await call(client, "GET", "/1.0/account")
-                seconds = int(reply.headers["Retry-After"])
-                assert 1 <= seconds <= 120
-                failure = assert_failure(reply, 429, "rate_limit_exceeded")
-                assert failure["message"] == f"Rate limit exceeded. Retry in {seconds} seconds."
-                assert reply.headers["X-RateLimit-Limit"] == "5"
-                assert 0 <= int(reply.headers["X-RateLimit-Reset"]) <= 60
+                assert reply.status == 200
+                assert int(reply.headers["X-RateLimit-Reset"]) > left
 
     async def test_each_key_has_its_own_rate(self, tmp_path: Path) -> None:
         """A key that is used up does not hold up another one, and binary failures tell it in the header."""
-        with running(tmp_path / "state", {"rate.requests": 3, "rate.period_seconds": 60}) as service:
+        await away_from_the_end_of_a_period(3600)
+        with running(tmp_path / "state", {"rate.requests": 3, "rate.period_seconds": 3600}) as service:
             account = json.loads(service.imgsvc("accounts", "list", "--json"))[0]["id"]
             second = json.loads(service.imgsvc("keys", "create", account, "--json"))["secret"]
             async with service.client() as one, service.client(key=second) as other:
