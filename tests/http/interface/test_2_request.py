@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from tests.http.calls import assert_failure, call, fetch, upload
-from tests.http.interface.parameters import FILTERS
+from tests.http.interface.tables import FILTERS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -12,7 +12,7 @@ import pytest_asyncio
 from numpy.typing import NDArray
 
 from tests.http.calls import assert_failure, call, upload
-from tests.http.interface.parameters import ADJUSTMENTS, EDGES, FILTERS
+from tests.http.interface.tables import ADJUSTMENTS, EDGES, FILTERS
 from tests.support import encoded
 from tests.support.handmade import pillow
 

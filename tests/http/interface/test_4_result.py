@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,36 +13,55 @@ import aiohttp
 import pytest
 
 from tests.http.calls import assert_failure, fetch, upload
+from tests.http.interface.tables import IMAGE_FIELDS, TEMPORARY_FIELDS
+from tests.http.receivers import receiving
 from tests.support import encoded
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-IMAGE_FIELDS: dict[str, Any] = {
-    "name": str, "format": str, "width": int, "height": int, "colorspace": str, "interlaced": bool,
-    "subsample": (str, type(None)), "depth": int, "quality": (int, type(None)), "bytes": int,
-}  # fmt: skip
-MORE_FIELDS = {"frames": int, "alpha": bool, "orientation": int, "sha256": str}
+
+def assert_described(image: dict[str, Any], fields: Mapping[str, tuple[type, ...]]) -> None:
+    """These fields and no others, each of its type."""
+    assert set(image) == set(fields)
+    for name, kinds in fields.items():
+        assert type(image[name]) in kinds, name
 
 
-def assert_described(image: dict[str, Any]) -> None:
-    for name, kind in {**IMAGE_FIELDS, **MORE_FIELDS}.items():
-        assert isinstance(image[name], kind), name
-    assert re.fullmatch("[0-9a-f]{64}", image["sha256"])
+@pytest.fixture
+def portrait() -> bytes:
+    return Path("examples/pictures/portrait.jpg").read_bytes()
 
 
 class TestResult:
     async def test_the_fields_of_success(self, client: aiohttp.ClientSession, photo: bytes) -> None:
-        """Everything that is told of the input, the output and the call."""
+        """Everything that is told of the call, and of the input by the way it came."""
         reply = await upload(client, photo, {"resize": {"width": 48}}, name="café 1.jpg")
         document = reply.json
+        assert set(document) == {"success", "code", "id", "input", "output", "timing"}
         assert (document["success"], document["code"]) == (True, 200)
         assert str(uuid.UUID(document["id"])) == document["id"]
-        for image in (document["input"], document["output"]):
-            assert_described(image)
         assert document["input"]["name"] == "café 1.jpg"
         assert document["input"]["bytes"] == len(photo)
+        assert re.fullmatch("[0-9a-f]{64}", document["output"]["sha256"])
         assert document["output"]["url"].startswith("https://")
         assert set(document["timing"]) == {"fetch", "decode", "process", "encode", "store"}
+
+    @pytest.mark.parametrize("kind", ["jpeg", "gif_animated", "png_alpha"])
+    @pytest.mark.parametrize("way", ["json", "binary", "webhook"])
+    async def test_the_fields_of_input_and_output(
+        self, way: str, kind: str, client: aiohttp.ClientSession
+    ) -> None:
+        """The same by every way, whatever is known besides; faces are not told where nobody asks for them."""
+        picture = getattr(encoded, kind)().data
+        if way == "webhook":
+            async with receiving() as receiver:
+                assert (await upload(client, picture, {"webhook": {"url": f"{receiver.url}/"}})).status == 202
+                result = (await receiver.arrived(1))[0].json
+        else:
+            reply = await upload(client, picture, {"response": {"mode": way}})
+            result = reply.metadata if way == "binary" else reply.json
+        assert_described(result["input"], IMAGE_FIELDS)
+        assert_described(result["output"], TEMPORARY_FIELDS)
 
     async def test_what_is_told_of_a_picture_is_true(
         self, client: aiohttp.ClientSession, source: str
@@ -65,11 +85,28 @@ class TestResult:
         assert len(set(ids)) == 4
         assert [reply.headers["X-Request-Id"] for reply in replies] == ids
 
-    async def test_faces_are_told_where_they_were_asked_for(self, client: aiohttp.ClientSession) -> None:
+    @pytest.mark.parametrize("mode", ["json", "binary"])
+    @pytest.mark.parametrize(
+        "request_",
+        [
+            {"crop": {"mode": "face"}},
+            {"resize": {"width": 80, "height": 80, "mode": "fit", "gravity": "faces"}},
+        ],
+    )
+    async def test_faces_are_told_where_they_were_asked_for(
+        self, request_: dict[str, Any], mode: str, client: aiohttp.ClientSession, portrait: bytes
+    ) -> None:
         """Boxes and scores of faces come with the output."""
-        face = Path("examples/pictures/portrait.jpg").read_bytes()
-        found = (await upload(client, face, {"crop": {"mode": "face"}})).json["output"]["faces"]
-        assert set(found[0]) == {"left", "top", "width", "height", "score"}
+        reply = await upload(client, portrait, {**request_, "response": {"mode": mode}})
+        result = reply.metadata if mode == "binary" else reply.json
+        assert set(result["output"]["faces"][0]) == {"left", "top", "width", "height", "score"}
+        assert "faces" not in result["input"]
+
+    async def test_no_faces_are_told_where_nobody_asked(
+        self, client: aiohttp.ClientSession, portrait: bytes
+    ) -> None:
+        """Not even of a picture that has some."""
+        assert "faces" not in (await upload(client, portrait)).json["output"]
 
     async def test_the_fields_of_failure(self, client: aiohttp.ClientSession) -> None:
         """A failure has success, code, id and message, and a stable name."""

@@ -1,4 +1,4 @@
-"""Parameters of requests, as the tables of the interface have them."""
+"""Parameters of requests and fields of results, as the tables of the interface have them."""
 
 from __future__ import annotations
 
@@ -22,3 +22,11 @@ ADJUSTMENTS: dict[str, tuple[float, float]] = {
     "shadow": (0, 100), "sharpen": (-100, 100), "unsharp": (0, 100), "temperature": (0, 100),
     "opacity": (0.0, 1.0), "tint": (0, 100),
 }  # fmt: skip
+
+IMAGE_FIELDS: dict[str, tuple[type, ...]] = {
+    "name": (str,), "format": (str,), "width": (int,), "height": (int,), "colorspace": (str,),
+    "interlaced": (bool,), "subsample": (str, type(None)), "depth": (int,), "quality": (int, type(None)),
+    "bytes": (int,), "frames": (int,), "alpha": (bool,), "orientation": (int,), "sha256": (str,),
+}  # fmt: skip
+STORED_FIELDS = {**IMAGE_FIELDS, "url": (str,)}
+TEMPORARY_FIELDS = {**STORED_FIELDS, "expires_at": (str,)}
