@@ -72,10 +72,17 @@ class TestAuthentication:
         made = json.loads(service.imgsvc("keys", "create", account, "--scope", "account", "--json"))
         async with service.client(key=made["secret"]) as client:
             assert (await call(client, "GET", "/1.0/account")).status == 200
+            assert (await call(client, "GET", "/1.0/keyfiles")).status == 200
             assert_failure(await upload(client, photo), 403, "insufficient_scope", "process")
             service.imgsvc("keys", "revoke", made["id"])
             await asyncio.sleep(3.5)
             assert_failure(await call(client, "GET", "/1.0/account"), 401, "unauthorized")
+        for scope, looks in (("process", False), ("admin", True)):
+            made = json.loads(service.imgsvc("keys", "create", account, "--scope", scope, "--json"))
+            async with service.client(key=made["secret"]) as client:
+                assert (await upload(client, photo)).status == 200
+                for path in ("/1.0/keyfiles", "/1.0/watermarks", "/1.0/webhooks"):
+                    assert ((await call(client, "GET", path)).status == 200) is looks
 
 
 class TestErrors:
