@@ -213,6 +213,44 @@ def test_secrets_are_never_shown(tmp_path: Path) -> None:
     assert all("got its mask" in message for message in told.values())
 
 
+@pytest.mark.parametrize(
+    ("path", "url", "shown"),
+    [
+        (
+            "database.url",
+            "postgresql://h/db?user=u&password=hidden;word&sslmode=require",
+            f"postgresql://h/db?user=u&password={MASK}&sslmode=require",
+        ),
+        ("database.url", "postgresql://u:hid/den?@h/db", f"postgresql://u:{MASK}@h/db"),
+        ("database.url", "postgresql://h/db?user=u&pass%77ord=hidden", f"?user=u&pass%77ord={MASK}"),
+        ("cache.url", "redis://h:6379/0?password=hidden", f"redis://h:6379/0?password={MASK}"),
+        ("cache.url", "redis://u:hid@den@[::1]:6379/0?db=3", f"redis://u:{MASK}@[::1]:6379/0?db=3"),
+        *[
+            ("temporary.url", f"s3://bucket/folder?{name}=hidden", f"s3://bucket/folder?{name}={MASK}")
+            for name in (
+                "passwd", "sslpassword", "client_secret", "access_token", "apiKey", "sig", "X-Amz-Signature",
+                "X-Amz-Credential", "authorization", "pwd",
+            )
+        ],
+        (
+            "temporary.url",
+            "simplecache::s3://key:hidden@bucket/folder?region=x",
+            f"simplecache::s3://key:{MASK}@bucket/folder?region=x",
+        ),
+    ],
+)  # fmt: skip
+def test_secrets_are_masked_wherever_a_url_holds_them(path: str, url: str, shown: str) -> None:
+    settings = Settings.load(None, HOME, {path: url})
+    for printed in (render(settings), repr(settings)):
+        assert "hid" not in printed
+        assert shown in printed
+
+
+@pytest.mark.parametrize("url", ["redis://[::1]:6379/0?db=3", "redis://someone@h:6379/0?password="])
+def test_urls_without_secrets_are_shown_as_they_are(url: str) -> None:
+    assert f'url = "{url}"' in render(Settings.load(None, HOME, {"cache.url": url}))
+
+
 def test_errors_do_not_show_secrets() -> None:
     wrong: dict[str, object] = dict.fromkeys(SECRETS, 5) | {"security.master_keys": ["hidden-word"]}
     wrong |= {"database.url": "mysql://a:hidden-word@b", "cache.url": "http://a:hidden-word@b"}

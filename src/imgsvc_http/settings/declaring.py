@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import unquote_plus, urlsplit
 
 import attrs
 
@@ -26,6 +26,9 @@ MASK = "********"
 _METADATA_KEY = "imgsvc_setting"
 _NONE = "none"
 _WEB = ("http", "https")
+_PASSWORD = re.compile(r"(://[^/?#:@]*:)(?:[^/?#]*|[^@]*)@")  # databases take slashes in it as well
+_PARAMETER = re.compile(r"(?<=[?&])([^=&]+)=[^&]+")
+_SECRET_NAME = re.compile("pass|pwd|secret|token|key|sig|auth|credential", re.IGNORECASE)
 _HOST_NAME = re.compile(r"[\w-]{1,63}(\.[\w-]{1,63})*\.?")
 
 
@@ -325,12 +328,13 @@ def _masked(kind: Kind, plain: Any) -> Any:
     if isinstance(kind, Many):
         return [_masked(kind.kind, item) for item in plain]
     if isinstance(kind, Url):
-        return _without_password(plain)
+        return _without_secrets(plain)
     return MASK if plain else plain
 
 
-def _without_password(url: str) -> str:
-    parts: SplitResult = urlsplit(url)
-    credentials, at, host = parts.netloc.rpartition("@")
-    user, colon, _ = credentials.partition(":")
-    return url.replace(parts.netloc, f"{user}:{MASK}@{host}", 1) if at and colon else url
+def _without_secrets(url: str) -> str:
+    return _PARAMETER.sub(_masked_parameter, _PASSWORD.sub(rf"\1{MASK}@", url))
+
+
+def _masked_parameter(found: re.Match[str]) -> str:
+    return f"{found[1]}={MASK}" if _SECRET_NAME.search(unquote_plus(found[1])) else found[0]
