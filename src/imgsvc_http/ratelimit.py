@@ -6,14 +6,19 @@ import asyncio
 import logging
 import math
 import time
+from importlib.util import find_spec
 from typing import Any
+from urllib.parse import urlsplit
 
 import attrs
 from limits import RateLimitItemPerSecond
 from limits.aio.storage import MemoryStorage, RedisStorage
 
+from imgsvc_core.errors import MissingDependency, Problem, SpecError
+
 _log = logging.getLogger(__name__)
 _PAUSE_SECONDS = 10
+_PORT = 6379
 
 
 @attrs.frozen
@@ -41,6 +46,9 @@ class RateLimiter:
         patience_seconds: how long Redis may take to answer.
 
     While Redis is unreachable, each node counts alone: the service goes on.
+
+    Raises:
+        SpecError: Redis has no use for such a URL.
     """
 
     def __init__(
@@ -86,7 +94,24 @@ class RateLimiter:
 
 
 def _redis(url: str) -> RedisStorage:
-    return RedisStorage(f"async+{url}", implementation="redispy", key_prefix="imgsvc")
+    if find_spec("redis") is None:
+        raise MissingDependency("Redis needs the optional package redis: pip install 'imgsvc[cluster]'")
+    try:
+        storage = RedisStorage(f"async+{_with_port(url)}", implementation="redispy", key_prefix="imgsvc")
+        bridge: Any = storage.bridge
+        bridge.get_connection().connection_pool.make_connection()  # reads what the URL asks for
+    except Exception as error:  # of several packages, with the password in their words
+        message = "Setting 'cache.url' must be a URL such as redis://host:6379/0, got one that cannot be used"
+        raise SpecError([Problem("cache.url", message)]) from error
+    return storage
+
+
+def _with_port(url: str) -> str:
+    """With the usual port where the URL names none, which the package that counts insists on."""
+    parts = urlsplit(url)
+    if not parts.hostname or parts.port is not None:
+        return url
+    return parts._replace(netloc=f"{parts.netloc.removesuffix(':')}:{_PORT}").geturl()
 
 
 def _failures(storage: RedisStorage) -> tuple[type[Exception], ...]:

@@ -9,7 +9,9 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 import pytest_asyncio
+from redis.asyncio.connection import Connection
 
+from imgsvc_core.errors import SpecError
 from imgsvc_http.ratelimit import RateLimiter
 from tests.support import servers
 
@@ -96,6 +98,45 @@ async def test_nodes_count_together_in_redis(redis_url: str, key: str) -> None:
     assert [state.allowed for state in states] == [True] * 10 + [False] * 2
     for node in nodes:
         await node.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "port"),
+    [
+        ("redis://localhost", "localhost", 6379),
+        ("redis://localhost/0", "localhost", 6379),
+        ("redis://localhost:/0", "localhost", 6379),
+        ("rediss://:word@[::1]/0", "::1", 6379),
+        ("redis://someone:word@localhost:7000/0", "localhost", 7000),
+    ],
+)
+async def test_the_usual_port_need_not_be_named(
+    url: str, host: str, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached: list[tuple[str, int]] = []
+
+    async def connect(self: Connection) -> None:
+        reached.append((self.host, self.port))
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(Connection, "_connect", connect)
+    limiter = RateLimiter(5, 60, cache_url=url, patience_seconds=30)
+    assert (await limiter.hit("key")).allowed
+    assert set(reached) == {(host, port)}
+    await limiter.close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://h:99999/0", "redis://h:x/0", "redis://a:1,b:2/0", "redis://h/0?socket_timeout=soon",
+        "redis://h/0?nonsense=1", "rediss://h/0?ssl_cert_reqs=nonsense",
+    ],
+)  # fmt: skip
+async def test_urls_that_redis_has_no_use_for_are_told_without_their_secrets(url: str) -> None:
+    with pytest.raises(SpecError, match=r"'cache\.url' must be a URL such as redis://") as caught:
+        RateLimiter(5, 60, cache_url=url.replace("://", "://:hidden@"))
+    assert "hidden" not in str(caught.value)
 
 
 async def test_a_node_counts_alone_while_redis_is_gone(caplog: pytest.LogCaptureFixture) -> None:
