@@ -8,6 +8,7 @@ import gc
 import logging
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
@@ -55,6 +56,7 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
     Raises:
         SpecError: the settings cannot be used.
     """
+    _make_usable(settings.server.state_folder)
     try:
         listening = listen(settings.server.host, settings.server.port)
     except (OSError, UnicodeError) as error:
@@ -64,7 +66,6 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
         raise SpecError([Problem("server.port", message)]) from error
     port = int(listening.getsockname()[1])
     settings = attrs.evolve(settings, server=attrs.evolve(settings.server, port=port))
-    settings.server.state_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     tls = tls_context(settings.server)
     sys.setswitchinterval(_TURN_SECONDS)  # the loop waits for its turn at every read and write
     app = create_app(settings)
@@ -146,6 +147,17 @@ def sample_command(settings: Settings, key: str | None) -> str:
         f"-H '{binary}: 1' -F file=@{_quoted(sample)} -F 'data={request}' "
         f"-o sample.webp {settings.base_url}/1.0/upload"
     )
+
+
+def _make_usable(state_folder: Path) -> None:
+    try:
+        state_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryFile(dir=state_folder):
+            return
+    except OSError as error:
+        message = f"must be a folder in which files can be made, got '{state_folder}': {error.strerror}"
+        problem = Problem("server.state_folder", f"Setting 'server.state_folder' {message}")
+        raise SpecError([problem]) from error
 
 
 def _quoted(path: Path) -> str:

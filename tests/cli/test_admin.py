@@ -226,6 +226,7 @@ def test_a_settings_file_is_used(imgsvc: Callable[..., Any], tmp_path: Path) -> 
         (["accounts", "list", "--config", "missing.toml"], "must be readable TOML"),
         (["accounts", "list", "--set", "database.url=sqlite:////dev/null/x"], "cannot be made"),
         (["accounts", "list", "--set", "database.url=postgresql://127.0.0.1:1/x"], "cannot be opened"),
+        (["accounts", "list", "--set", "database.url=postgresql://127.0.0.1:99999/x"], "cannot be opened"),
     ],
 )
 def test_mistakes_are_told(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -96,6 +96,12 @@ def test_settings_are_printed_and_read_back(service: Service, tmp_path: Path) ->
         (["--set", "nonsense=1"], "nonsense"),
         (["--set", "server.certificate=/nowhere.pem"], "server.private_key"),
         (["--database", "mysql://x/y"], "database.url"),
+        (["--cache", "redis://h:99999/0"], "cache.url"),
+        (["--set", "server.base_url=https://localhost:99999"], "server.base_url"),
+        (["--state", __file__], "'server.state_folder' must be a folder in which files can be made, got"),
+        (["--state", f"{__file__}/below"], "server.state_folder"),
+        (["--state", "/proc/x"], "server.state_folder"),
+        (["--state", "/proc"], "server.state_folder"),
     ],
 )
 def test_wrong_settings_are_named(arguments: list[str], expected: str, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from urllib.parse import unquote_plus, urlsplit
 
 import attrs
+from yarl import URL
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.declare import shown
@@ -113,7 +114,7 @@ class Url:
         scheme, colon, _ = value.partition("://")
         if value and (not colon or (self.schemes and scheme not in self.schemes)):
             raise ValueError(value)
-        if value and (self.holding not in value or (scheme in _WEB and not urlsplit(value).hostname)):
+        if value and (self.holding not in value or (scheme in _WEB and not URL(value).raw_host)):
             raise ValueError(value)
         urlsplit(value)
         return value

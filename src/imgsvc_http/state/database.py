@@ -313,7 +313,7 @@ async def _reached(url: str) -> tuple[AsyncEngine, Lines | None]:
     try:
         async with engine.connect():
             return engine, lines
-    except (OSError, SQLAlchemyError) as error:
+    except (OSError, OverflowError, SQLAlchemyError) as error:  # an overflow is of the port
         await engine.dispose()
         first_line = (str(error).splitlines() or [type(error).__name__])[0]
         raise _wrong_url(f"it cannot be opened ({first_line})") from error
