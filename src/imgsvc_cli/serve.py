@@ -19,7 +19,7 @@ from imgsvc_cli.configuration import needs_service, settings_of
     "--set", "assignments", multiple=True, metavar="NAME=VALUE", help="A setting such as rate.requests=1000."
 )
 @click.option("--host", help="Name or address to listen at. [default 127.0.0.1]")
-@click.option("--port", type=int, help="Port to listen at; 0 takes a free one. [default 8443]")
+@click.option("--port", metavar="INTEGER", help="Port to listen at; 0 takes a free one. [default 8443]")
 @click.option("--state", type=Place(), metavar="FOLDER", help="Folder for everything that is kept.")
 @click.option("--database", metavar="URL", help="postgresql:// URL, for several nodes.")
 @click.option("--cache", metavar="URL", help="redis:// URL, to count request rates over several nodes.")
@@ -30,7 +30,7 @@ def serve(
     config: Path | None,
     assignments: tuple[str, ...],
     host: str | None,
-    port: int | None,
+    port: str | None,
     state: str | None,
     database: str | None,
     cache: str | None,

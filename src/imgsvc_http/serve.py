@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import gc
 import logging
 import signal
@@ -24,7 +25,7 @@ from imgsvc_http.connection import Connection
 from imgsvc_http.listener import LAST_SECONDS, Listener, listen, most_connections
 from imgsvc_http.own_headers import BINARY, with_prefix
 from imgsvc_http.services import SERVICES, Services, now
-from imgsvc_http.settings import Settings
+from imgsvc_http.settings import Server, Settings
 from imgsvc_http.state import accounts, keys
 from imgsvc_http.state.scopes import SCOPES
 
@@ -59,11 +60,8 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
     _make_usable(settings.server.state_folder)
     try:
         listening = listen(settings.server.host, settings.server.port)
-    except (OSError, UnicodeError) as error:
-        place = f"{settings.server.host}:{settings.server.port}"
-        reason = getattr(error, "strerror", None) or error
-        message = f"Setting 'server.port' must be free to listen at, got {place}: {reason}"
-        raise SpecError([Problem("server.port", message)]) from error
+    except (OSError, UnicodeError, TypeError) as error:  # a type error is of a name that IDNA cannot encode
+        raise SpecError([_not_listening(settings.server, error)]) from error
     port = int(listening.getsockname()[1])
     settings = attrs.evolve(settings, server=attrs.evolve(settings.server, port=port))
     tls = tls_context(settings.server)
@@ -147,6 +145,15 @@ def sample_command(settings: Settings, key: str | None) -> str:
         f"-H '{binary}: 1' -F file=@{_quoted(sample)} -F 'data={request}' "
         f"-o sample.webp {settings.base_url}/1.0/upload"
     )
+
+
+def _not_listening(server: Server, error: Exception) -> Problem:
+    reason = str(getattr(error, "strerror", None) or error).partition(" (while ")[0]
+    if getattr(error, "errno", None) in (errno.EADDRINUSE, errno.EACCES):
+        message = f"must be free to listen at, got {server.host}:{server.port}: {reason}"
+        return Problem("server.port", f"Setting 'server.port' {message}")
+    message = f"must be a name or address of this machine, got '{server.host}': {reason}"
+    return Problem("server.host", f"Setting 'server.host' {message}")
 
 
 def _make_usable(state_folder: Path) -> None:

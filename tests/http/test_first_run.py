@@ -101,6 +101,13 @@ def test_settings_are_printed_and_read_back(service: Service, tmp_path: Path) ->
         (["--state", __file__], "'server.state_folder' must be a folder in which files can be made, got"),
         (["--state", f"{__file__}/below"], "server.state_folder"),
         (["--state", "/proc/x"], "server.state_folder"),
+        (["--port", "8_443"], "'server.port' must be integer within 0 to 65535 range"),
+        (
+            ["--host", "nowhere.invalid"],
+            "'server.host' must be a name or address of this machine, got 'nowhere.invalid'",
+        ),
+        (["--host", "203.0.113.1"], "server.host"),
+        (["--host", "ü" * 70], "server.host"),
         (["--state", "/proc"], "server.state_folder"),
     ],
 )
@@ -122,4 +129,4 @@ def test_a_port_that_is_taken_is_named(service: Service, tmp_path: Path) -> None
         capture_output=True, text=True, env=environment, timeout=60,
     )  # fmt: skip
     assert ended.returncode == 2
-    assert "server.port" in ended.stderr
+    assert "'server.port' must be free to listen at" in ended.stderr
