@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 
 from imgsvc_core.errors import SpecError
 from imgsvc_core.limits import Limits, tighten
+from imgsvc_core.stores import PROVIDERS, providers
+from imgsvc_core.stores.declarations import ENDPOINTS
 from imgsvc_http.settings import SECTIONS, SETTINGS, Server, Settings, render
 from imgsvc_http.settings.declaring import MASK, from_text
 from imgsvc_http.temporary import TemporaryStorage
@@ -286,6 +289,26 @@ def test_private_sources_are_hosts_addresses_and_networks(host: str) -> None:
         ("server.base_url", "https://", "must be URL"),
         ("server.base_url", "https:///path", "must be URL"),
         ("server.base_url", "https://localhost:99999", "must be URL"),
+        *[
+            ("server.base_url", wrong, "https://, without credentials, query and fragment, or empty, got")
+            for wrong in (
+                "https://a.example/?a=b", "https://a.example/?", "https://a.example/#top", "https://a.example#",
+                "https://someone:word@a.example", "https://someone@a.example", "https://@a.example",
+            )
+        ],
+        *[
+            ("stores.endpoints", wrong, "name is one of aws, google, digitalocean, alibaba, rackspace, micro")
+            for wrong in (
+                "foo=http://x", "aws=http://x,foo=http://x", "aws", "aws=", "aws=x", "aws=ftp://x",
+                "aws=https://x:99999", "=http://x", "AWS=http://x",
+            )
+        ],
+        *[
+            (path, wrong, f"must be {words} within")
+            for path, words in (("server.port", "integer"), ("limits.seconds", "float"))
+            for wrong in ("8_4", "\u0668\u0664", "\uff18\uff14", " 84", "84\n", "--8", "0x54", "")
+        ],
+        ("webhooks.retries", "5,3_0", "integer within"),
         ("server.base_url", "https://büro..example", "must be URL"),
         ("social.github_url", "https://localhost:99999/{user}", "must be URL"),
         ("social.github_url", "https://x/", "holds {user}"),
@@ -297,6 +320,38 @@ def test_what_cannot_work_is_told(path: str, value: str, told: str) -> None:
     problems = _problems(None, HOME, {path: value})
     assert set(problems) == {path}
     assert told in problems[path]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "value"),
+    [
+        ("server.port", "+8443", 8443),
+        ("webhooks.retries", "5, +30", (5, 30)),
+        ("limits.seconds", "+2.5e0", 2.5),
+        ("limits.seconds", ".5", 0.5),
+        ("server.base_url", "https://a.example:444/images/", "https://a.example:444/images/"),
+        (
+            "stores.endpoints",
+            "aws=http://x,ibm_token=http://[::1]:80",
+            ("aws=http://x", "ibm_token=http://[::1]:80"),
+        ),
+    ],
+)
+def test_what_can_work_is_taken(path: str, text: str, value: object) -> None:
+    settings = Settings.load(None, HOME, {path: text})
+    section, _, name = path.partition(".")
+    assert getattr(getattr(settings, section), name) == value
+
+
+def test_every_address_that_stores_ask_for_can_be_replaced() -> None:
+    sources = Path(providers.__path__[0]).glob("*.py")
+    asked = {
+        name
+        for file in sources
+        for name in re.findall(r'\.endpoint\("(\w+)"', file.read_text(encoding="utf-8"))
+    }
+    assert asked <= set(ENDPOINTS)
+    assert set(ENDPOINTS) == asked | set(PROVIDERS)
 
 
 @pytest.mark.parametrize(

@@ -303,3 +303,6 @@ PROVIDERS: dict[str, type[StoreSpec]] = {
     item.provider: item for item in (Aws, Google, DigitalOcean, Alibaba, Rackspace, Microsoft, Ibm)
 }
 """The providers by name."""
+
+ENDPOINTS = (*PROVIDERS, "google_token", "ibm_token")
+"""Names of the addresses that others may replace."""

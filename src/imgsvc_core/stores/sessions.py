@@ -32,8 +32,8 @@ class Access:
     ``turn`` is awaited before work that takes milliseconds of the event loop, so that many who open sessions
     at the same time do it one in each round of the loop.
 
-    ``endpoints`` replace addresses of a provider, such as ``aws`` or ``ibm_token``, by others; they come from
-    whoever operates the program, never from a request.
+    ``endpoints`` replace addresses of a provider, such as ``aws`` or ``ibm_token``, by others; `ENDPOINTS` of
+    the declarations are their names. They come from whoever operates the program, never from a request.
     """
 
     spec: StoreSpec

@@ -95,18 +95,20 @@ class FilePath:
 class Url:
     """A URL of one of some schemes, of any scheme where none is named; empty is fine where ``optional``.
 
-    It has to hold the text ``holding``.
+    It has to hold the text ``holding``. A ``bare`` one has neither credentials nor query nor fragment.
     """
 
     schemes: tuple[str, ...] = ()
     optional: bool = False
     holding: str = ""
+    bare: bool = False
 
     @property
     def expectation(self) -> str:
         heads = f" that begins with {' or '.join(f'{name}://' for name in self.schemes)}"
         held = f" and holds {self.holding}" if self.holding else ""
-        return "URL" + (heads if self.schemes else "") + held + (" or empty" if self.optional else "")
+        bare = ", without credentials, query and fragment," if self.bare else ""
+        return "URL" + (heads if self.schemes else "") + held + bare + (" or empty" if self.optional else "")
 
     def parse(self, value: object) -> str:
         if not isinstance(value, str) or not (value or self.optional) or re.search(r"[\x00-\x20\x7f]", value):
@@ -116,7 +118,33 @@ class Url:
             raise ValueError(value)
         if value and (self.holding not in value or (scheme in _WEB and not URL(value).raw_host)):
             raise ValueError(value)
+        if self.bare and ("@" in urlsplit(value).netloc or "?" in value or "#" in value):
+            raise ValueError(value)
         urlsplit(value)
+        return value
+
+    def unparse(self, value: str) -> str:
+        return value
+
+
+@attrs.frozen
+class Replacement:
+    """``name=URL`` with one of some names."""
+
+    names: tuple[str, ...]
+    url: Url
+
+    @property
+    def expectation(self) -> str:
+        return f"name={self.url.expectation}, whose name is one of {', '.join(self.names)}"
+
+    def parse(self, value: object) -> str:
+        if not isinstance(value, str):
+            raise ValueError(value)
+        name, _, url = value.partition("=")
+        if name not in self.names:
+            raise ValueError(value)
+        self.url.parse(url)
         return value
 
     def unparse(self, value: str) -> str:
@@ -266,7 +294,7 @@ def from_text(kind: Kind, text: str) -> object:
             return {"true": True, "false": False}.get(text.lower(), text)
         case Integer() | Number():
             try:
-                return float(text) if isinstance(kind, Number) else int(text)
+                return _number(text, float if isinstance(kind, Number) else int)
             except ValueError:
                 return text
         case Many():
@@ -309,6 +337,13 @@ def flattened(document: Mapping[str, Any], sections: Iterable[str]) -> dict[str,
         else:
             found[section] = values
     return found
+
+
+def _number(text: str, read: Callable[[str], float]) -> float:
+    """The number that a text is in ASCII, without the underscores and spaces that Python takes as well."""
+    if not text.isascii() or re.search(r"[\s_]", text):
+        raise ValueError(text)
+    return read(text)
 
 
 def _convert(value: Any, field: attrs.Attribute[Any]) -> Any:

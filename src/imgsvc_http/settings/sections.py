@@ -12,8 +12,9 @@ import attrs
 
 from imgsvc_core.limits import Limits
 from imgsvc_core.spec.kinds import Integer, Number, Text
+from imgsvc_core.stores.declarations import ENDPOINTS
 from imgsvc_http.hosts import callable_at
-from imgsvc_http.settings.declaring import FilePath, Host, Many, Matching, Network, Url, setting
+from imgsvc_http.settings.declaring import FilePath, Host, Many, Matching, Network, Replacement, Url, setting
 
 Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
 
@@ -44,7 +45,7 @@ class Server:
     host: str = setting(Text(255), "Name or address to listen at.", default="127.0.0.1")
     port: int = setting(Integer(0, 65535), "Port to listen at; 0 takes a free one.", default=8443)
     base_url: str = setting(
-        Url(("https",), optional=True),
+        Url(("https",), optional=True, bare=True),
         "Public address of the service, also behind a proxy; that of the host and the port when empty, with "
         "localhost for 127.0.0.1 and for all addresses.",
         default="",
@@ -275,8 +276,9 @@ class Stores:
     """External object stores that requests send results to."""
 
     endpoints: tuple[str, ...] = setting(
-        Many(Matching(r"[a-z_]+=https?://\S+", "provider=URL such as aws=https://minio.example.org")),
-        "Addresses that replace those of a provider, for stores of your own that speak its protocol.",
+        Many(Replacement(ENDPOINTS, Url(_WEB))),
+        "Addresses that replace those of a provider, for stores of your own that speak its protocol, such as "
+        "aws=https://minio.example.org.",
         default=(),
     )
     sessions: int = setting(
