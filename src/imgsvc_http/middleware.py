@@ -125,9 +125,8 @@ MIDDLEWARES = (answer_errors, limit_rate, require_tls, require_key)
 
 def is_secure(request: web.Request) -> bool:
     """Whether the client's own connection is encrypted."""
-    if _from_proxy(request):
-        return request.headers.get("X-Forwarded-Proto", "").strip().lower() == "https"
-    return request.secure
+    forwarded = request.headers.get("X-Forwarded-Proto") if _from_proxy(request) else None
+    return request.secure if forwarded is None else forwarded.strip().lower() == "https"
 
 
 def client_address(request: web.Request) -> str:

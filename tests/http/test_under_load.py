@@ -322,9 +322,13 @@ async def test_a_proxy_that_ends_tls_is_believed_only_where_it_is_trusted(tmp_pa
         async with aiohttp.ClientSession(plain, headers=key) as proxy:
             forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.7"}
             assert (await upload(proxy, photo, headers=forwarded)).status == 200
-            for proto in ({}, {"X-Forwarded-Proto": "http"}):
+            for proto in ({}, {"X-Forwarded-Proto": "http"}, {"X-Forwarded-Proto": ""}):
                 reply = await call(proxy, "GET", "/1.0/account", headers=proto)
                 assert_failure(reply, 403, "https_required")
+        async with service.client() as proxy:
+            assert (await call(proxy, "GET", "/1.0/account")).status == 200
+            reply = await call(proxy, "GET", "/1.0/account", headers={"X-Forwarded-Proto": "http"})
+            assert_failure(reply, 403, "https_required")
         remaining = []
         async with aiohttp.ClientSession(plain) as proxy:
             for claimed in (
