@@ -58,6 +58,16 @@ def certificate_files(server: Server) -> tuple[Path, Path]:
     return certificate, key
 
 
+def certificate_to_trust(server: Server) -> Path | None:
+    """The certificate that clients have to be given, as nobody but itself vouches for it."""
+    certificate, _ = certificate_files(server)
+    try:
+        loaded = x509.load_pem_x509_certificate(certificate.read_bytes())
+    except ValueError:
+        return None  # OpenSSL takes some that break the standard
+    return certificate if loaded.issuer == loaded.subject else None
+
+
 def _no_passphrase() -> str:
     """In place of a question at the terminal, which a service has not."""
     raise ValueError("its key must have no passphrase")

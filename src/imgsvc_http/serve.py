@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import attrs
@@ -20,7 +21,7 @@ from aiohttp import web
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.app import create_app
-from imgsvc_http.certificate import certificate_files, tls_context
+from imgsvc_http.certificate import certificate_to_trust, tls_context
 from imgsvc_http.connection import Connection
 from imgsvc_http.listener import LAST_SECONDS, Listener, listen, most_connections
 from imgsvc_http.own_headers import BINARY, with_prefix
@@ -135,15 +136,14 @@ def sample_command(settings: Settings, key: str | None) -> str:
     sample = settings.server.state_folder / "sample.svg"
     if not sample.exists():
         sample.write_text(_SAMPLE, encoding="utf-8")
-    trust = (
-        "" if settings.server.certificate else f" --cacert {_quoted(certificate_files(settings.server)[0])}"
-    )
+    trusted = certificate_to_trust(settings.server)
+    trust = f" --cacert {quote(str(trusted.absolute()))}" if trusted else ""
     request = '{"resize":{"width":480},"filter":{"sepia":{"value":70}},"output":{"format":"webp"}}'
     binary = with_prefix(BINARY, settings.server.header_prefix)
     return (
         f"curl --fail{trust} -H 'Authorization: Bearer {key or '<your key>'}' "
-        f"-H '{binary}: 1' -F file=@{_quoted(sample)} -F 'data={request}' "
-        f"-o sample.webp {settings.base_url}/1.0/upload"
+        f"-H '{binary}: 1' -F {quote(f'file=@{_for_a_form(sample)}')} -F 'data={request}' "
+        f"-o sample.webp {quote(f'{settings.base_url}/1.0/upload')}"
     )
 
 
@@ -167,10 +167,10 @@ def _make_usable(state_folder: Path) -> None:
         raise SpecError([problem]) from error
 
 
-def _quoted(path: Path) -> str:
-    import shlex
-
-    return shlex.quote(str(path.absolute()))
+def _for_a_form(file: Path) -> str:
+    """A file as curl takes it in a form, where commas and semicolons would end a bare name."""
+    escaped = str(file.absolute()).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 async def _unless_told(starting: Coroutine[Any, Any, None], told: asyncio.Semaphore) -> bool:

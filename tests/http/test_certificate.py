@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -16,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from imgsvc_core.errors import SpecError
 from imgsvc_http import Settings
-from imgsvc_http.certificate import certificate_files, tls_context
+from imgsvc_http.certificate import certificate_files, certificate_to_trust, tls_context
 from imgsvc_http.settings import Server
 
 
@@ -43,6 +45,29 @@ def test_a_certificate_is_made_for_a_public_address_that_is_set(tmp_path: Path) 
     context = ssl.create_default_context(cafile=certificate_files(server)[0])
     (trusted,) = context.get_ca_certs()
     assert ("DNS", "xn--bro-hoa.example") in trusted["subjectAltName"]
+
+
+def test_clients_are_given_certificates_that_nobody_else_vouches_for(tmp_path: Path) -> None:
+    own = Server(state_folder=tmp_path)
+    certificate, key_file = certificate_files(own)
+    assert certificate_to_trust(own) == certificate
+    key = load_pem_private_key(key_file.read_bytes(), password=None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    loaded = x509.load_pem_x509_certificate(certificate.read_bytes())
+    vouched = (
+        x509.CertificateBuilder()
+        .subject_name(loaded.subject)
+        .issuer_name(x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "an authority")]))
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(loaded.not_valid_before_utc)
+        .not_valid_after(loaded.not_valid_after_utc)
+        .sign(key, hashes.SHA256())
+    )
+    chain = tmp_path / "chain.pem"
+    chain.write_bytes(vouched.public_bytes(Encoding.PEM) + certificate.read_bytes())
+    assert certificate_to_trust(Server(certificate=chain, private_key=key_file)) is None
+    assert certificate_to_trust(Server(certificate=certificate, private_key=key_file)) == certificate
 
 
 def test_a_key_with_a_passphrase_is_refused_without_asking(tmp_path: Path) -> None:

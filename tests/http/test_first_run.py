@@ -51,6 +51,20 @@ def test_the_printed_command_works_at_every_host(tmp_path: Path) -> None:
     assert certificate_files(kept)[0].read_bytes() == certificates[1]
 
 
+def test_the_printed_command_works_in_every_folder_and_with_a_certificate_of_ones_own(tmp_path: Path) -> None:
+    """Also where the machine itself is trusted as a proxy, through which the command does not come."""
+    requires.program("curl")
+    certificate, private_key = certificate_files(Server(state_folder=tmp_path / "own, 'and' \"odd\""))
+    settings = {
+        "server.certificate": certificate,
+        "server.private_key": private_key,
+        "server.trusted_proxies": "127.0.0.1",
+    }
+    with running(tmp_path / "a, b; c=\"d\" \\ 'e'", settings) as service:
+        subprocess.run(service.command, shell=True, check=True, capture_output=True, cwd=tmp_path)
+    assert (tmp_path / "sample.webp").exists()
+
+
 def test_secrets_of_the_state_folder_are_its_owners(service: Service) -> None:
     assert stat.S_IMODE(service.state.stat().st_mode) == 0o700
     for name in ("localhost.key", "master.keys"):
