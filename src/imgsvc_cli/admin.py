@@ -166,8 +166,10 @@ def list_keys(account_id: str | None, settings: Settings, as_json: bool) -> None
     """List keys, without their secrets."""
 
     async def work(db: Database) -> list[dict[str, Any]]:
-        from imgsvc_http.state import keys
+        from imgsvc_http.state import accounts, keys
 
+        if account_id is not None and await accounts.get(db, account_id) is None:
+            raise _no("account", account_id)
         return [_plain(key) for key in await keys.list_all(db, account_id)]
 
     _show_all(_run(settings, work), as_json, none="There are no keys.")
@@ -252,11 +254,12 @@ def rotate_master_key(drop_old: bool, settings: Settings, as_json: bool) -> None
     async def work(db: Database) -> dict[str, Any]:
         from imgsvc_http.state import keyfiles, vault
 
+        if settings.security.master_keys and drop_old:
+            message = "Option '--drop-old' is for keys in the state folder: take them out of the settings"
+            raise SpecError([Problem("--drop-old", message)])
+        await keyfiles.check_all(db, vault.present_vault(settings))
         opened = vault.open_vault(settings)
         if settings.security.master_keys:
-            if drop_old:
-                message = "Option '--drop-old' is for keys in the state folder: take them out of the settings"
-                raise SpecError([Problem("--drop-old", message)])
             return {"encrypted": await keyfiles.reencrypt_all(db, opened), "dropped": 0}
         file = vault.key_file(settings)
         with vault.changing(file):

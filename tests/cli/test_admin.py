@@ -74,7 +74,8 @@ def test_from_nothing_to_a_working_key(imgsvc: Callable[..., Any], settings: Set
     listed = imgsvc("keys", "list", "--account", account["id"])
     assert [key["id"] for key in listed] == [made["id"]]
     assert "secret" not in listed[0]
-    assert imgsvc("keys", "list", "--account", "another") == []
+    another = imgsvc("accounts", "create", "Another Ltd")
+    assert imgsvc("keys", "list", "--account", another["id"]) == []
 
 
 def test_keys_are_rotated_and_revoked(imgsvc: Callable[..., Any], settings: Settings) -> None:
@@ -177,6 +178,30 @@ def test_the_master_key_of_the_settings_is_replaced(
     assert "None of the master keys fits" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("left", [[new_master_key()], []])
+@pytest.mark.parametrize("extra", [[], ["--drop-old"]])
+def test_master_keys_stay_as_they_are_where_none_fits(
+    left: list[str],
+    extra: list[str],
+    imgsvc: Callable[..., Any],
+    state_folder: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """So that what is lost can be put back without anything in its way."""
+    account = imgsvc("accounts", "create", "Acme")
+    secret = imgsvc("accounts", "webhook-secret", account["id"])["webhook_secret"]
+    file = state_folder / "master.keys"
+    kept = file.read_text()
+    file.unlink()
+    if left:
+        file.write_text("\n".join(left))
+    assert run(["keyfiles", "rotate", *extra]) == 1
+    assert "None of the master keys fits" in capsys.readouterr().err
+    assert (file.read_text().split() if file.exists() else []) == left
+    file.write_text(kept)
+    assert imgsvc("accounts", "webhook-secret", account["id"])["webhook_secret"] == secret
+
+
 def test_new_master_keys_can_be_printed(capsys: pytest.CaptureFixture[str], state_folder: Path) -> None:
     assert run(["keyfiles", "key"]) == 0
     printed = capsys.readouterr().out.strip()
@@ -196,6 +221,7 @@ def test_a_settings_file_is_used(imgsvc: Callable[..., Any], tmp_path: Path) -> 
     ("arguments", "told"),
     [
         (["keys", "create", "nobody"], "There is no account 'nobody': see imgsvc accounts list"),
+        (["keys", "list", "--account", "nobody"], "There is no account 'nobody': see imgsvc accounts list"),
         (["keys", "rotate", "nothing"], "There is no working key 'nothing': see imgsvc keys list"),
         *(
             (

@@ -94,33 +94,54 @@ async def delete(db: Database, account_id: str, keyfile_id: str) -> bool:
         return (await session.execute(change.returning(KeyfileRow.id))).first() is not None
 
 
+_NEEDED_LATER: tuple[tuple[Any, ColumnElement[bool]], ...] = (
+    (KeyfileRow.encrypted, KeyfileRow.encrypted.is_not(None)),
+    (AccountRow.webhook_secret, AccountRow.webhook_secret.is_not(None)),
+    (WebhookRow.request, WebhookRow.status.in_(UNSETTLED)),
+)
+
+
+async def check_all(db: Database, vault: Vault) -> None:
+    """See whether all that is needed later can be decrypted; `NoKeyFits` where something cannot."""
+    for column, wanted in _NEEDED_LATER:
+        for id_ in await _ids(db, column, wanted):
+            encrypted = await _encrypted(db, column, id_)
+            if encrypted is not None:
+                vault.decrypt(encrypted)
+
+
 async def reencrypt_all(db: Database, vault: Vault) -> int:
     """Encrypt all that is needed later with the newest master key; how many there were.
 
     That is keyfiles, webhook secrets, and asynchronous requests with work left to do.
     """
-    keyfiles = await _reencrypt(db, vault, KeyfileRow.encrypted, KeyfileRow.encrypted.is_not(None))
-    secrets = await _reencrypt(db, vault, AccountRow.webhook_secret, AccountRow.webhook_secret.is_not(None))
-    requests = await _reencrypt(db, vault, WebhookRow.request, WebhookRow.status.in_(UNSETTLED))
-    return keyfiles + secrets + requests
+    count = 0
+    for column, wanted in _NEEDED_LATER:
+        for id_ in await _ids(db, column, wanted):
+            await _reencrypt_one(db, vault, column, id_)
+            count += 1
+    return count
 
 
-async def _reencrypt(db: Database, vault: Vault, column: Any, wanted: ColumnElement[bool]) -> int:
-    table = column.class_
+async def _ids(db: Database, column: Any, wanted: ColumnElement[bool]) -> Sequence[str]:
     async with db.reading() as connection:
-        ids = (await connection.execute(select(table.id).where(wanted))).scalars().all()
-    for id_ in ids:
-        await _reencrypt_one(db, vault, column, id_)
-    return len(ids)
+        return (await connection.execute(select(column.class_.id).where(wanted))).scalars().all()
+
+
+async def _encrypted(db: Database, column: Any, id_: str) -> bytes | None:
+    """What is kept; nothing where it is gone meanwhile."""
+    async with db.reading() as connection:
+        found = await connection.execute(select(column).where(column.class_.id == id_))
+        encrypted: bytes | None = found.scalar()
+        return encrypted
 
 
 @whole
 async def _reencrypt_one(db: Database, vault: Vault, column: Any, id_: str) -> None:
     table = column.class_
-    async with db.reading() as connection:
-        encrypted = (await connection.execute(select(column).where(table.id == id_))).scalar()
+    encrypted = await _encrypted(db, column, id_)
     if encrypted is None:
-        return  # it is gone meanwhile
+        return
     # What has changed meanwhile was encrypted anew already.
     change = update(table).where(table.id == id_, column == encrypted)
     async with db.connection() as connection:

@@ -92,6 +92,14 @@ def open_vault(settings: Settings) -> Vault:
     return Vault(lambda: file.read_text(encoding="ascii").split())
 
 
+def present_vault(settings: Settings) -> Vault:
+    """The vault of a service as it is; where there is no master key, nothing fits."""
+    if settings.security.master_keys or key_file(settings).exists():
+        return open_vault(settings)
+    passing = new_master_key()
+    return Vault(lambda: [passing])
+
+
 def key_file(settings: Settings) -> Path:
     """Where master keys are kept that no setting gives: one a line, newest first."""
     return settings.server.state_folder / "master.keys"
