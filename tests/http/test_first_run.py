@@ -54,15 +54,17 @@ def test_the_printed_command_works_at_every_host(tmp_path: Path) -> None:
 def test_the_printed_command_works_in_every_folder_and_with_a_certificate_of_ones_own(tmp_path: Path) -> None:
     """Also where the machine itself is trusted as a proxy, through which the command does not come."""
     requires.program("curl")
-    certificate, private_key = certificate_files(Server(state_folder=tmp_path / "own, 'and' \"odd\""))
+    own, state = tmp_path / "own, 'and' \"odd\"", tmp_path / "a, b; c=\"d\" \\ 'e' %20?f#"
+    certificate, private_key = certificate_files(Server(state_folder=own))
     settings = {
         "server.certificate": certificate,
         "server.private_key": private_key,
         "server.trusted_proxies": "127.0.0.1",
     }
-    with running(tmp_path / "a, b; c=\"d\" \\ 'e'", settings) as service:
+    with running(state, settings) as service:
         subprocess.run(service.command, shell=True, check=True, capture_output=True, cwd=tmp_path)
-    assert (tmp_path / "sample.webp").exists()
+    made = [own, state, tmp_path / f"{state.name}.log", tmp_path / "sample.webp"]
+    assert sorted(tmp_path.iterdir()) == sorted(made)
 
 
 def test_secrets_of_the_state_folder_are_its_owners(service: Service) -> None:

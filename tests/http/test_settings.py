@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import json
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from imgsvc_core.stores import PROVIDERS, providers
 from imgsvc_core.stores.declarations import ENDPOINTS
 from imgsvc_http.settings import SECTIONS, SETTINGS, Server, Settings, render
 from imgsvc_http.settings.declaring import MASK, from_text
+from imgsvc_http.state.database import create_engine
 from imgsvc_http.temporary import TemporaryStorage
 
 KEY = "A" * 43 + "="
@@ -71,6 +74,16 @@ def test_the_state_folder_follows_the_xdg_specification() -> None:
     )
     relative = Settings.load(None, {"XDG_STATE_HOME": "state", **HOME})
     assert relative.server.state_folder == Path("/home/someone/.local/state/imgsvc")
+
+
+@pytest.mark.parametrize("name", ["a b", "a%20b", "a%b", "a?b=c", "a#b", "büro", "a;b,c", "a*[b]"])
+def test_the_state_folder_holds_everything_whatever_its_name(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / name
+    settings = Settings(server=Server(state_folder=folder))
+    assert create_engine(settings.database_url).url.database == str(folder / "imgsvc.db")
+    assert asyncio.run(TemporaryStorage(settings.temporary_url, 60).sweep(datetime.now(UTC))) == 0
+    assert list(tmp_path.iterdir()) == [folder]
+    assert (folder / "temporary").is_dir()
 
 
 def test_flags_win_over_environment_and_environment_over_file(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import attrs
 
@@ -75,12 +76,14 @@ class Settings:
     @property
     def database_url(self) -> str:
         """URL of the database."""
-        return self.database.url or f"sqlite:///{(self.server.state_folder / 'imgsvc.db').absolute()}"
+        file = (self.server.state_folder / "imgsvc.db").absolute()
+        return self.database.url or f"sqlite:///{quote(str(file))}"
 
     @property
     def temporary_url(self) -> str:
         """fsspec URL of temporary storage."""
-        return self.temporary.url or (self.server.state_folder / "temporary").absolute().as_uri()
+        folder = (self.server.state_folder / "temporary").absolute()
+        return self.temporary.url or f"file://{folder}"  # fsspec takes percent signs as they are
 
     @classmethod
     def load(
