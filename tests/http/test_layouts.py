@@ -41,9 +41,10 @@ def test_settings_exist(path: Path) -> None:
 
 
 def test_the_values_of_the_cluster_are_valid() -> None:
-    environment: dict[str, Any] = yaml.safe_load((_CLUSTER / "compose.yml").read_text())["services"]["node1"][
+    values: dict[str, Any] = yaml.safe_load((_CLUSTER / "compose.yml").read_text())["services"]["node1"][
         "environment"
     ]
+    environment = {name: str(value) for name, value in values.items()}
     settings = Settings.load(environ={**environment, "IMGSVC_DATABASE_URL": "postgresql://u:p@h/d"})
     assert settings.server.base_url == "https://images.example.org"
     assert len(settings.server.trusted_proxies) == 2
@@ -84,7 +85,8 @@ def test_stopping_has_the_time_that_it_may_take() -> None:
         ),
     }
     for limit, environment in environments.items():
-        server = Settings.load(environ=environment).server
+        texts = {name: str(value) for name, value in environment.items()}
+        server = Settings.load(environ=texts).server
         assert server.drain_seconds > 0
         needed = server.drain_seconds + 2 * server.shutdown_seconds + _CLOSING_SECONDS
         assert int(limit.rstrip("s")) >= needed
