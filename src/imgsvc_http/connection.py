@@ -20,7 +20,7 @@ from aiohttp.http_exceptions import BadHttpMethod
 from imgsvc_http.answers import failure
 from imgsvc_http.middleware import sign
 from imgsvc_http.ratelimit import RateLimiter
-from imgsvc_http.refusals import Refusal, method_not_allowed, not_found, shutting_down
+from imgsvc_http.refusals import Refusal, method_not_allowed, not_found
 from imgsvc_http.routes import ROUTES
 from imgsvc_http.routing import methods_at
 
@@ -116,12 +116,6 @@ class Connection(web.RequestHandler):
         self.force_close()
         if transport is not None:
             transport.abort()
-
-    def give_up(self) -> None:
-        """Answer that there is no time left to a request whose body is still coming in."""
-        request = self._current_request
-        if request is not None and not request.content.is_eof():
-            request.content.set_exception(shutting_down())
 
     def _drop_unasked(self) -> None:
         if not self.asked:

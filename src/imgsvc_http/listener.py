@@ -14,12 +14,11 @@ from operator import itemgetter
 from aiohttp import web
 
 from imgsvc_http.connection import Connection
+from imgsvc_http.running import Running
 
 _HANDSHAKE = 0x16  # the first byte of every TLS connection
 _LOOKING_SECONDS = 0.05
-LAST_SECONDS = 1.0
-"""For answers to those who cannot be waited for."""
-
+_LAST_SECONDS = 1.0  # for answers to those who cannot be waited for
 _BACKLOG = 1024
 _MANY = 100_000
 
@@ -34,6 +33,7 @@ class Listener(web.BaseSite):
         listening: where connections come in.
         tls: certificate and key.
         connections: makes what handles one connection.
+        running: the requests that come over them.
         most: how many there may be; one more ends that which waits longest for a request, or is refused.
         handshake_seconds: how long TLS may take to be agreed on.
     """
@@ -44,6 +44,7 @@ class Listener(web.BaseSite):
         listening: socket.socket,
         tls: ssl.SSLContext,
         connections: Callable[[web.Server], Connection],
+        running: Running,
         *,
         most: int,
         handshake_seconds: float,
@@ -51,6 +52,7 @@ class Listener(web.BaseSite):
         super().__init__(runner)
         self._tls = tls
         self._connections = connections
+        self._running = running
         self._socket = listening
         self._accepting: asyncio.Task[None] | None = None
         self._most = most
@@ -79,18 +81,17 @@ class Listener(web.BaseSite):
         self._socket.close()
 
     async def finish(self, seconds: float) -> None:
-        """Take no more connections, and give the requests that run so long, be their bodies still to come."""
+        """Take no more connections, and give the requests that run so long; the rest are refused."""
         await self.stop()
         if not await self._finished(seconds):
-            for connection in self._open_connections():
-                connection.give_up()
-            await self._finished(LAST_SECONDS)
+            self._running.give_up()
+            await self._finished(_LAST_SECONDS)
 
     async def _finished(self, seconds: float) -> bool:
         """Whether everything was answered in time."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while [item for item in self._open_connections() if not item.finish()]:
+                while [item for item in self._open_connections() if not item.finish()] or self._running:
                     await asyncio.sleep(_LOOKING_SECONDS)
                 return True
         return False

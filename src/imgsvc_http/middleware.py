@@ -59,6 +59,13 @@ async def answer_errors(request: web.Request, handler: Handler) -> web.StreamRes
 
 
 @web.middleware
+async def end_in_time(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Refuse what is not done when the service ends."""
+    async with services_of(request).running.one(request):
+        return await handler(request)
+
+
+@web.middleware
 async def limit_rate(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Count the request of a key, or of an address where there is none."""
     services = services_of(request)
@@ -119,7 +126,7 @@ def sign(response: web.StreamResponse, request_id: str | None, rate: RateState |
         response.headers["X-RateLimit-Reset"] = str(rate.reset_seconds)
 
 
-MIDDLEWARES = (answer_errors, limit_rate, require_tls, require_key)
+MIDDLEWARES = (answer_errors, end_in_time, limit_rate, require_tls, require_key)
 """From the outside in."""
 
 

@@ -191,8 +191,8 @@ def not_ready(message: str) -> Refusal:
 
 
 def shutting_down() -> Refusal:
-    """A body that is still coming in when the service ends."""
-    refusal = not_ready("The service is shutting down before the body has arrived: send the request again.")
+    """A request that is not done when the service ends."""
+    refusal = not_ready("The service is shutting down before the answer is ready: send the request again.")
     refusal.headers["Connection"] = "close"
     return refusal
 

@@ -23,7 +23,7 @@ from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.app import create_app
 from imgsvc_http.certificate import certificate_to_trust, tls_context
 from imgsvc_http.connection import Connection
-from imgsvc_http.listener import LAST_SECONDS, Listener, listen, most_connections
+from imgsvc_http.listener import Listener, listen, most_connections
 from imgsvc_http.own_headers import BINARY, with_prefix
 from imgsvc_http.services import SERVICES, Services, now
 from imgsvc_http.settings import Server, Settings
@@ -32,6 +32,7 @@ from imgsvc_http.state.scopes import SCOPES
 
 _log = logging.getLogger(__name__)
 
+_CLOSING_SECONDS = 0.5  # for what the listener has not seen the end of
 _TURN_SECONDS = 0.0005  # for one thread of Python, while others wait
 _SAMPLE = """<svg xmlns="http://www.w3.org/2000/svg" width="960" height="640" viewBox="0 0 96 64">
 <defs><linearGradient id="sky" x2="0" y2="1">
@@ -68,7 +69,7 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
     tls = tls_context(settings.server)
     sys.setswitchinterval(_TURN_SECONDS)  # the loop waits for its turn at every read and write
     app = create_app(settings)
-    runner = web.AppRunner(app, shutdown_timeout=LAST_SECONDS)
+    runner = web.AppRunner(app, shutdown_timeout=_CLOSING_SECONDS)
     told = _when_told_to_end()
     try:
         if not await _unless_told(runner.setup(), told):
@@ -86,6 +87,7 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
                 idle_seconds=server.idle_seconds,
                 unread_seconds=server.body_seconds,
             ),
+            app[SERVICES].running,
             most=server.connections or most_connections(),
             handshake_seconds=server.header_seconds,
         )

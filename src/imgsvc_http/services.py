@@ -17,6 +17,7 @@ from imgsvc_http.fetching.client import Fetcher
 from imgsvc_http.incoming import Incoming
 from imgsvc_http.quota import UnderWay
 from imgsvc_http.ratelimit import RateLimiter
+from imgsvc_http.running import Running
 from imgsvc_http.settings import Settings
 from imgsvc_http.state import idempotency
 from imgsvc_http.state.database import Database, migrate
@@ -44,6 +45,7 @@ class Services:
     incoming: Incoming
     workers: Workers
     under_way: UnderWay = attrs.field(factory=UnderWay)
+    running: Running = attrs.field(factory=Running)
     stopping: asyncio.Event = attrs.field(factory=asyncio.Event)
 
 

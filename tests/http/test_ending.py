@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from tests.http.calls import assert_failure, call, fetch, upload
+from tests.http.calls import Reply, assert_failure, call, fetch, upload, used
 from tests.http.running import Service, await_start, start
 from tests.http.sources import serving
 from tests.support import encoded, photos
@@ -164,6 +164,68 @@ async def test_a_body_that_comes_too_late_is_told_so(tmp_path: Path) -> None:
         dripping.cancel()
         writer.close()
         assert service.leftovers() == []
+
+
+def assert_cut_off(reply: Reply) -> None:
+    """The refusal of a request that was not done in time, as a body or in the metadata."""
+    document = reply.json if reply.body else reply.metadata
+    assert (reply.status, document["code"], document["error"]) == (503, 503, "not_ready")
+    assert "send the request again" in document["message"]
+    assert reply.headers["Connection"] == "close"
+    assert int(reply.headers["Retry-After"]) > 0
+
+
+async def test_requests_that_take_too_long_are_told_so(tmp_path: Path) -> None:
+    """Whether they are fetched or worked on: nothing is left, nor counted, also where nobody waits."""
+    asked = asyncio.Semaphore(0)
+
+    async def hang(request: web.Request) -> web.Response:
+        asked.release()
+        await asyncio.sleep(60)
+        return web.Response()
+
+    state, seconds = tmp_path / "state", 2
+    settings = {"server.shutdown_seconds": seconds, "fetch.private_allowed": "127.0.0.1"}
+    large = photos.as_vips(photos.mosaic(4800, 3600)).jpegsave_buffer(Q=90)
+    slow = {"filter": {"blur": {"mode": "zoom", "value": 100}}, "output": {"format": "png"}}
+    async with (
+        serving({"/hang": hang}) as url,
+        ending(state, settings) as service,
+        service.client() as client,
+    ):
+        binary = {"url": f"{url}/hang", "response": {"mode": "binary"}}
+        left = asyncio.create_task(fetch(client, f"{url}/hang"))
+        cut_off = [
+            asyncio.create_task(fetch(client, f"{url}/hang")),
+            asyncio.create_task(call(client, "POST", "/1.0/fetch", json=binary)),
+            asyncio.create_task(upload(client, large, slow)),
+        ]
+        for _ in range(3):
+            await asyncio.wait_for(asked.acquire(), 10)
+        left.cancel()
+        async with asyncio.timeout(10):
+            while await used(client) == 0:
+                await asyncio.sleep(0.02)
+        told = time.monotonic()
+        service.process.send_signal(signal.SIGTERM)
+        replies = await asyncio.gather(*cut_off)
+        assert seconds - 0.1 < time.monotonic() - told < seconds + 1
+        assert await asyncio.to_thread(service.process.wait, 30) == 0
+        assert time.monotonic() - told < seconds + 5
+        for reply in replies:
+            assert_cut_off(reply)
+        assert [bool(reply.body) for reply in replies] == [True, False, True]
+        assert service.leftovers() == []
+        key = service.key
+    assert (tmp_path / "state.log").read_text() == ""
+    process = start(state)
+    try:
+        service = await asyncio.to_thread(await_start, process, state, key)
+        async with service.client() as client:
+            assert await used(client) == 0
+    finally:
+        process.kill()
+        process.communicate()
 
 
 @pytest.mark.parametrize("seconds", [0, 0.5, 1])
