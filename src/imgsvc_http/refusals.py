@@ -92,7 +92,7 @@ def method_not_allowed(method: str, allowed: Iterable[str]) -> Refusal:
 
 def gone(what: str) -> Refusal:
     """Something that was there."""
-    return Refusal(HTTPStatus.GONE, "expired", f"The {what} has expired and was deleted.")
+    return Refusal(HTTPStatus.GONE, "expired", f"The {what} has expired: process its source again.")
 
 
 def unsupported_media_type(expected: str, got: str) -> Refusal:

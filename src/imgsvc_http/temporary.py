@@ -18,7 +18,7 @@ from imgsvc_http.patience import Patience
 from imgsvc_http.refusals import Refusal, gone, not_found
 
 _NAME = re.compile(r"([0-9a-z]{6,7})-([A-Za-z0-9_-]{32})(\.[a-z0-9]{2,5})")
-_RANGE = re.compile(r"bytes=(?:([0-9]{1,30})-([0-9]{1,30})?|-([0-9]{1,30}))")
+_RANGE = re.compile(r"(?i:bytes)=(?:([0-9]{1,30})-([0-9]{1,30})?|-([0-9]{1,30}))")
 _PROTOCOL = re.compile(r"[a-z][a-z0-9+_-]{0,30}")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _PIECE = 1 << 18
@@ -161,7 +161,8 @@ async def serve(
 ) -> web.StreamResponse:
     """Answer a picture, or a range of its bytes.
 
-    Raises a `Refusal`: 404 for unknown names, 410 for expired ones.
+    Raises a `Refusal`: 404 for unknown names, 410 for expired ones, 412 for other versions, 416 for ranges
+    that lie outside.
     """
     expires = expiry_of(name)
     if expires is None or name.rpartition(".")[2] not in {suffix[1:] for suffix in _TYPES}:
@@ -182,7 +183,15 @@ async def serve(
         "X-Content-Type-Options": "nosniff",
         "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     }
-    if _matches(request.headers.get("If-None-Match", ""), etag):
+    if not _matches(request.headers.get("If-Match", "*"), etag, weakly=False):
+        raise Refusal(
+            HTTPStatus.PRECONDITION_FAILED,
+            "precondition_failed",
+            f"The If-Match header must name the ETag of the image, {etag}, got "
+            f"'{request.headers['If-Match'][:80]}': leave it out, or send that one.",
+            headers={"ETag": etag},
+        )
+    if _matches(request.headers.get("If-None-Match", ""), etag, weakly=True):
         return web.Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
     start, end = _range(request, size, etag)
     partial = (start, end) != (0, size)
@@ -201,8 +210,11 @@ async def serve(
 
 
 def _range(request: web.Request, size: int, etag: str) -> tuple[int, int]:
-    """Start and end of the bytes that are wanted; all, where the range is of another kind or version."""
-    asked = _RANGE.fullmatch(request.headers.get("Range", ""))
+    """Start and end of the bytes that are wanted; all, where the range is of another kind or version.
+
+    Ranges are for GET only.
+    """
+    asked = _RANGE.fullmatch(request.headers.get("Range", "")) if request.method == "GET" else None
     if asked is None or request.headers.get("If-Range", etag) != etag:
         return 0, size
     first, last, suffix = asked.groups()
@@ -218,8 +230,10 @@ def _range(request: web.Request, size: int, etag: str) -> tuple[int, int]:
     return start, end
 
 
-def _matches(known: str, etag: str) -> bool:
-    return known.strip() == "*" or etag in [item.strip().removeprefix("W/") for item in known.split(",")]
+def _matches(known: str, etag: str, *, weakly: bool) -> bool:
+    """Whether an ETag is among those of a header, which may be marked as weak where it is no matter."""
+    items = [item.strip() for item in known.split(",")]
+    return items == ["*"] or etag in [item.removeprefix("W/") if weakly else item for item in items]
 
 
 def _has_expired(name: str, now: datetime) -> bool:

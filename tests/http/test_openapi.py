@@ -70,6 +70,14 @@ def test_what_any_call_may_be_answered_is_described_for_all() -> None:
             assert "Retry-After" in operation["responses"]["503"]["headers"]
 
 
+def test_what_is_wrong_with_the_download_of_an_image_is_described() -> None:
+    operation = DOCUMENT["paths"]["/1.0/images/{name}"]["get"]
+    assert {"Range", "If-Match", "If-None-Match"} <= {item["name"] for item in operation["parameters"]}
+    for status in ("404", "410", "412", "416"):
+        content = operation["responses"][status]["content"]["application/json"]
+        assert content["schema"] == {"$ref": "#/components/schemas/Failure"}
+
+
 def test_own_headers_begin_as_the_settings_say(tmp_path: Path) -> None:
     """In the description as in the service."""
     with running(tmp_path / "state", {"server.header_prefix": "X-Acme"}) as service:

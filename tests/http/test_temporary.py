@@ -105,6 +105,7 @@ async def test_names_cannot_be_guessed(storage: TemporaryStorage) -> None:
     [
         ("bytes=0-99", 206, DATA[:100]),
         ("bytes=1000-", 206, DATA[1000:]),
+        ("Bytes=0-99", 206, DATA[:100]),
         ("bytes=-50", 206, DATA[-50:]),
         (f"bytes=10-{len(DATA) + 99}", 206, DATA[10:]),
         (f"bytes=-{len(DATA) * 2}", 200, DATA),
@@ -130,6 +131,33 @@ async def test_ranges(asked: str, status: int, expected: bytes | None, storage: 
         if status == 206:
             first, end = answer.headers["Content-Range"].split()[1].partition("/")[0].split("-")
             assert DATA[int(first) : int(end) + 1] == expected
+
+
+@pytest.mark.parametrize("asked", ["bytes=0-99", f"bytes={len(DATA)}-"])
+async def test_ranges_are_for_get_only(asked: str, storage: TemporaryStorage) -> None:
+    stored = await storage.put(DATA, "image/png", NOW)
+    async with served(storage) as client, client.head(f"/{stored.name}", headers={"Range": asked}) as answer:
+        assert (answer.status, answer.headers["Content-Length"]) == (200, str(len(DATA)))
+        assert "Content-Range" not in answer.headers
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_another_etag_than_the_expected_one_fails(method: str, storage: TemporaryStorage) -> None:
+    stored = await storage.put(DATA, "image/png", NOW)
+    async with served(storage) as client:
+        async with client.head(f"/{stored.name}") as answer:
+            etag = answer.headers["ETag"]
+        for expected, status in (
+            (etag, 200),
+            (f'"other", {etag}', 200),
+            ("*", 200),
+            ('"other"', 412),
+            (f"W/{etag}", 412),  # it may be another one
+            ("", 412),
+        ):
+            headers = {"If-Match": expected, "If-None-Match": '"other"'}
+            async with client.request(method, f"/{stored.name}", headers=headers) as answer:
+                assert (answer.status, answer.headers["ETag"]) == (status, etag), expected
 
 
 async def test_an_etag_saves_the_body_and_guards_ranges(storage: TemporaryStorage) -> None:

@@ -29,14 +29,14 @@ ROUTES = (
                 name="name", where="path", schema={"type": "string"}, doc="Name of a result.", required=True
             ),
             Parameter(name="Range", where="header", schema={"type": "string"}, doc="A range of bytes."),
+            Parameter(name="If-Match", where="header", schema={"type": "string"}, doc="The expected ETag."),
             Parameter(name="If-None-Match", where="header", schema={"type": "string"}, doc="A known ETag."),
         ),
         replies={
             200: Reply(doc="The picture.", contents={"image/*": schemas.FILE}),
             206: Reply(doc="The range.", contents={"image/*": schemas.FILE}),
             304: Reply(doc="The picture with the known ETag is still the same."),
-            416: Reply(doc="The range lies outside of the picture."),
         },
-        failures=(404, 410),
+        failures=(404, 410, 412, 416),
     ),
 )
