@@ -9,11 +9,12 @@ import re
 import termios
 import uuid
 from array import array
+from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
-from aiohttp import StreamReader, web
+from aiohttp import HttpVersion11, StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_exceptions import BadHttpMethod
 
@@ -21,8 +22,6 @@ from imgsvc_http.answers import failure
 from imgsvc_http.middleware import sign
 from imgsvc_http.ratelimit import RateLimiter
 from imgsvc_http.refusals import Refusal, method_not_allowed, not_found
-from imgsvc_http.routes import ROUTES
-from imgsvc_http.routing import methods_at
 
 _log = logging.getLogger(__name__)
 _PACE_SECONDS = 0.05
@@ -35,20 +34,22 @@ class Connection(web.RequestHandler):
     Args:
         server: what handles its requests.
         limiter: counts what is no request.
+        methods_at: gives the methods that are answered at a path.
         header_seconds: how long its first request may take to arrive, up to the body.
         idle_seconds: how long it waits for each further one.
         unread_seconds: how long a client may take nothing of an answer.
     """
 
     __slots__ = (
-        "_ending", "_header_seconds", "_limiter", "_seeing_out", "_unasked", "_unread", "_unread_seconds",
-        "since",
+        "_ending", "_header_seconds", "_limiter", "_methods_at", "_seeing_out", "_unasked", "_unread",
+        "_unread_seconds", "since",
     )  # fmt: skip
 
     def __init__(
         self,
         server: web.Server,
         limiter: RateLimiter,
+        methods_at: Callable[[str], frozenset[str]],
         *,
         header_seconds: float,
         idle_seconds: float,
@@ -63,6 +64,7 @@ class Connection(web.RequestHandler):
             auto_decompress=False,  # what is refused is never unpacked, the rest in steps
         )
         self._limiter = limiter
+        self._methods_at = methods_at
         self._header_seconds = header_seconds
         self._unread_seconds = unread_seconds
         self._unasked: asyncio.TimerHandle | None = None
@@ -190,29 +192,29 @@ class Connection(web.RequestHandler):
             refusal = Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", text)
         else:
             _log.debug("%s is no valid HTTP: %s", request_id, exc)
-            refusal = _unknown_method(exc) or _invalid(HTTPStatus(status))
+            refusal = self._unknown_method(exc) or _invalid(HTTPStatus(status))
+            request._version = HttpVersion11  # of a stand-in, as nobody knows what the client speaks
         answer = failure(refusal, request_id)
         response = _Counted(self._limiter, request_id, answer.status, answer.headers, answer.body)
         response.headers["Connection"] = "close"
         response.force_close()
         return response
 
+    def _unknown_method(self, error: BaseException | None) -> Refusal | None:
+        """The answer to a request of which the parser does not know the method, and nothing else is wrong.
+
+        Its first line stands in the parser's message.
+        """
+        line = _FIRST_LINE.search(str(error)) if isinstance(error, BadHttpMethod) else None
+        if line is None:
+            return None
+        allowed = self._methods_at(line["path"].partition("?")[0])
+        return method_not_allowed(line["method"], allowed) if allowed else not_found("endpoint")
+
 
 def _invalid(status: HTTPStatus) -> Refusal:
     text = "The request must be valid HTTP/1.1: its first line, a header or its body cannot be read."
     return Refusal(status, "invalid_http", text)
-
-
-def _unknown_method(error: BaseException | None) -> Refusal | None:
-    """The answer to a request whose method the parser does not know, if nothing else is wrong with its line.
-
-    The line stands in the parser's message.
-    """
-    line = _FIRST_LINE.search(str(error)) if isinstance(error, BadHttpMethod) else None
-    if line is None:
-        return None
-    allowed = methods_at(ROUTES, line["path"].partition("?")[0])
-    return method_not_allowed(line["method"], allowed) if allowed else not_found("endpoint")
 
 
 class _Counted(web.Response):

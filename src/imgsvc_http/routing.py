@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -64,18 +64,18 @@ class Route:
     parameters: Sequence[Parameter] = ()
 
 
-def methods_at(routes: Iterable[Route], path: str) -> frozenset[str]:
-    """The methods that are answered at a path; none where nothing is."""
-    found = {item.method for item in routes if _pattern(item.path).fullmatch(path)}
+_ROUTES = web.AppKey("routes", dict[Any, Route])
+
+
+def methods_at(app: web.Application, path: str) -> frozenset[str]:
+    """The methods that an application answers at a path; none where nothing is."""
+    found = {item.method for item in app[_ROUTES].values() if _pattern(item.path).fullmatch(path)}
     return frozenset(found | {"HEAD"} if "GET" in found else found)
 
 
 @cache
 def _pattern(path: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path)))
-
-
-_ROUTES = web.AppKey("routes", dict[Any, Route])
 
 
 def add_routes(app: web.Application, routes: Sequence[Route]) -> None:

@@ -25,6 +25,7 @@ from imgsvc_http.certificate import certificate_to_trust, tls_context
 from imgsvc_http.connection import Connection
 from imgsvc_http.listener import Listener, listen, most_connections
 from imgsvc_http.own_headers import BINARY, with_prefix
+from imgsvc_http.routing import methods_at
 from imgsvc_http.services import SERVICES, Services, now
 from imgsvc_http.settings import Server, Settings
 from imgsvc_http.state import accounts, keys
@@ -74,7 +75,6 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
     try:
         if not await _unless_told(runner.setup(), told):
             return
-        limiter = app[SERVICES].limiter
         server = settings.server
         listener = Listener(
             runner,
@@ -82,7 +82,8 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
             tls,
             partial(
                 Connection,
-                limiter=limiter,
+                limiter=app[SERVICES].limiter,
+                methods_at=partial(methods_at, app),
                 header_seconds=server.header_seconds,
                 idle_seconds=server.idle_seconds,
                 unread_seconds=server.body_seconds,

@@ -49,6 +49,17 @@ def test_the_answer_is_json_with_all_headers(raw: bytes, service: Service) -> No
     assert "Python" not in headers["Server"]
 
 
+@pytest.mark.parametrize("raw", [b"nonsense", b"FOO /1.0/fetch HTTP/1.1", b"GET / HTTP/1.1\r\nBad Header"])
+def test_the_answer_is_http_1_1(raw: bytes, service: Service) -> None:
+    with (
+        socket.create_connection(("localhost", service.port), timeout=20) as plain,
+        service.tls.wrap_socket(plain, server_hostname="localhost") as connection,
+        connection.makefile("rb") as answer,
+    ):
+        connection.sendall(raw + b"\r\n\r\n")
+        assert answer.readline().startswith(b"HTTP/1.1 4")
+
+
 def test_silence_and_noise_do_not_stop_the_service(service: Service) -> None:
     for noise in (b"", b"\x16\x03\x01", b"\x00" * 100, b"SSH-2.0-x\r\n"):
         with socket.create_connection(("localhost", service.port), timeout=5) as connection:
@@ -65,6 +76,7 @@ def test_silence_and_noise_do_not_stop_the_service(service: Service) -> None:
         (b"FOO /1.0/fetch?a=b", 405, "POST"),
         (b"get /1.0/account", 405, "GET, HEAD"),
         (b"FOO /1.0/watermarks/5", 405, "DELETE, GET, HEAD"),
+        (b"FOO /1.0/openapi.json", 405, "GET, HEAD"),
         (b"FOO /nothing", 404, None),
         (b"FOO /1.0/watermarks/5/6", 404, None),
     ],
