@@ -51,6 +51,10 @@ async def answer_errors(request: web.Request, handler: Handler) -> web.StreamRes
     except web.HTTPException as error:
         refusal = _of_framework(error, request)
     except Exception as error:
+        if request.writer.output_size > 0:  # only the end of the connection can tell that now
+            if not isinstance(error, ConnectionError):
+                _log.error("%s failed while it was answered.", request[REQUEST_ID], exc_info=error)
+            raise ConnectionResetError("The answer cannot be finished.") from error
         refusal = _of_trouble(error, request[REQUEST_ID])
     if request.get(BINARY):
         prefix = services_of(request).settings.server.header_prefix

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
@@ -14,12 +15,16 @@ import pytest
 from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
+from yarl import URL
 
 from imgsvc_core.codecs.table import FORMATS
 from imgsvc_http.refusals import Refusal
 from imgsvc_http.temporary import TemporaryStorage, expiry_of, serve
 from imgsvc_http.webhooks.sources import PendingSources
+from tests.http.calls import upload
+from tests.http.running import running
 from tests.stores.s3_server import BUCKET, s3_server
+from tests.support import photos
 
 pytestmark = pytest.mark.asyncio
 
@@ -240,6 +245,33 @@ async def test_a_deleted_picture_is_unknown(storage: TemporaryStorage) -> None:
     await storage.delete(stored.name)
     async with served(storage) as client, client.get(f"/{stored.name}") as answer:
         assert answer.status == 404
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+async def test_a_download_that_cannot_be_finished_ends_without_another_word(
+    leaves: bool, tmp_path: Path
+) -> None:
+    """Neither is an error put into the picture, nor the service blamed for a client that leaves."""
+    with running(tmp_path / "state") as service:
+        async with service.client() as client:
+            large = photos.as_vips(photos.mosaic(4800, 3600)).jpegsave_buffer(Q=90)
+            output = (await upload(client, large, {"output": {"format": "png"}})).json["output"]
+        reader, writer = await asyncio.open_connection("localhost", service.port, ssl=service.tls)
+        writer.write(f"GET {URL(output['url']).path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        await reader.readuntil(b"\r\n\r\n")
+        await asyncio.sleep(0.5)
+        if leaves:
+            writer.transport.abort()
+            await asyncio.sleep(0.5)
+        else:
+            for file in (tmp_path / "state" / "temporary").iterdir():
+                file.unlink()
+            picture = await asyncio.wait_for(reader.read(), 10)
+            assert 0 < len(picture) < output["bytes"]
+            assert b"HTTP/1.1" not in picture
+        writer.close()
+    log = (tmp_path / "state.log").read_text()
+    assert ("FileNotFoundError" in log, "database" in log) == (not leaves, False)
 
 
 @given(st.text())
