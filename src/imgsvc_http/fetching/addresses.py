@@ -12,8 +12,9 @@ import attrs
 from aiohttp import AddrInfoType, ClientRequest, ClientTimeout, TCPConnector
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.connector import Connection
-from aiohttp.resolver import ThreadedResolver
 from aiohttp.tracing import Trace
+
+from imgsvc_http.fetching.lookups import Lookups
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -28,6 +29,7 @@ _RESERVED: tuple[Network, ...] = tuple(
     ipaddress.ip_network(network)
     for network in ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "3fff::/20", "fec0::/10")
 )
+_NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
 _HOST: ContextVar[str] = ContextVar("host that is being connected to")
 
 
@@ -117,7 +119,11 @@ class Guard:
 
 
 class _Connector(TCPConnector):
-    """Lets the check at the socket know which host the connection is for."""
+    """Lets the check at the socket know which host the connection is for; its resolver ends with it."""
+
+    async def close(self, *, abort_ssl: bool = False) -> None:
+        await super().close(abort_ssl=abort_ssl)
+        await self._resolver.close()
 
     async def connect(self, req: ClientRequest, traces: list[Trace], timeout: ClientTimeout) -> Connection:
         token = _HOST.set(req.url.raw_host or "")
@@ -132,17 +138,22 @@ class _Resolver(AbstractResolver):
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
-        self._inner = ThreadedResolver()
+        self._lookups = Lookups()
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        found = await self._inner.resolve(host, port, family)
-        self._guard.check(host, [item["host"] for item in found])
-        return found
+        found = await self._lookups.addresses(host, family)
+        self._guard.check(host, [address for _, _, address in found])
+        return [
+            ResolveResult(
+                hostname=host, host=address, port=port, family=family, proto=protocol, flags=_NUMERIC
+            )
+            for family, protocol, address in found
+        ]
 
     async def close(self) -> None:
-        await self._inner.close()
+        self._lookups.close()
 
 
 def _parse(address: str) -> Address:

@@ -17,6 +17,7 @@ from yarl import URL
 from imgsvc_core.errors import EmptySource, Problem, SourceTooLarge, SourceUnreachable, SpecError
 from imgsvc_http.fetching.addresses import Guard, PrivateAddress
 from imgsvc_http.fetching.locations import as_written, authorization, bare
+from imgsvc_http.fetching.lookups import TooManyLookups
 from imgsvc_http.fetching.social import FRESH, Profile, is_social, profile_of
 from imgsvc_http.settings import Fetch, Social
 from imgsvc_http.unpacking import PLAIN, BrokenEncoding, unpacked
@@ -276,19 +277,21 @@ def _reason(error: BaseException) -> str:
 
 
 def _unreachable(error: BaseException, shown: str) -> SourceUnreachable:
-    refused = _private_cause(error)
-    if refused is None:
-        return SourceUnreachable(f"Source '{shown}' cannot be fetched: {_reason(error)}.")
-    return SourceUnreachable(
-        f"Source '{shown}' cannot be fetched: '{refused.host[:80]}' is not a public address; use a public "
-        "URL, or upload the image."
-    )
+    own = _own_cause(error)
+    if isinstance(own, PrivateAddress):
+        reason = f"'{own.host[:80]}' is not a public address; use a public URL, or upload the image"
+    elif own is not None:
+        reason = "the service is looking up too many host names already; try again, or upload the image"
+    else:
+        reason = _reason(error)
+    return SourceUnreachable(f"Source '{shown}' cannot be fetched: {reason}.")
 
 
-def _private_cause(error: BaseException) -> PrivateAddress | None:
+def _own_cause(error: BaseException) -> PrivateAddress | TooManyLookups | None:
+    """What kept the service from connecting, if it was not the source."""
     seen: BaseException | None = error
     while seen is not None:
-        if isinstance(seen, PrivateAddress):
+        if isinstance(seen, PrivateAddress | TooManyLookups):
             return seen
         seen = seen.__cause__ or seen.__context__
     return None
