@@ -6,15 +6,18 @@ import ipaddress
 import socket
 from collections.abc import Iterable
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import attrs
 from aiohttp import AddrInfoType, ClientRequest, ClientTimeout, TCPConnector
 from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 
 from imgsvc_http.fetching.lookups import Lookups
+from imgsvc_http.fetching.source_connection import SourceConnection
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -120,6 +123,11 @@ class Guard:
 
 class _Connector(TCPConnector):
     """Lets the check at the socket know which host the connection is for; its resolver ends with it."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        connection: type[ResponseHandler] = SourceConnection
+        self._factory = partial(connection, loop=self._loop)
 
     async def close(self, *, abort_ssl: bool = False) -> None:
         await super().close(abort_ssl=abort_ssl)

@@ -19,10 +19,11 @@ from imgsvc_http.fetching.addresses import Guard, PrivateAddress
 from imgsvc_http.fetching.locations import as_written, authorization, bare
 from imgsvc_http.fetching.lookups import TooManyLookups
 from imgsvc_http.fetching.social import FRESH, Profile, is_social, profile_of
+from imgsvc_http.fetching.source_connection import EndlessInformation
 from imgsvc_http.settings import Fetch, Social
 from imgsvc_http.unpacking import PLAIN, BrokenEncoding, unpacked
 
-_CHUNK = 1 << 16
+_BUFFER_BYTES = 1 << 16  # each may be a piece of its own, and all are taken at once
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _NOT_TO_SET = frozenset({
     "accept-encoding", "connection", "content-encoding", "content-length", "expect", "forwarded", "host",
@@ -60,6 +61,7 @@ class Fetcher:
             connector=self._guard.connector(limit=0, limit_per_host=0),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
+            read_bufsize=_BUFFER_BYTES,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=settings.connect_seconds),
             headers={"User-Agent": settings.user_agent, "Accept-Encoding": "identity"},
         )
@@ -121,7 +123,7 @@ class Fetcher:
             return location, headers
         async with self._get(location, headers, profile) as response:
             body = bytearray()
-            async for chunk in response.content.iter_chunked(_CHUNK):
+            async for chunk in response.content.iter_any():
                 body += chunk
                 if len(body) > _MOST_PROFILE_BYTES:
                     raise profile.unusable()
@@ -224,7 +226,7 @@ async def _save(response: aiohttp.ClientResponse, place: Place, limit: int | Non
     announced = response.content_length
     if limit is not None and announced is not None and announced > limit:
         raise _too_large(limit, shown)
-    received: AsyncIterable[bytes] = response.content.iter_chunked(_CHUNK)
+    received: AsyncIterable[bytes] = response.content.iter_any()
     path, size = place(announced if coding in PLAIN else None), 0
     try:
         with path.open("wb") as file:
@@ -264,6 +266,8 @@ def _reason(error: BaseException) -> str:
         return "its certificate is not valid"
     if isinstance(error, aiohttp.InvalidURL | UnicodeError):
         return "its URL is not valid"
+    if isinstance(error, EndlessInformation):
+        return "it sends informational answers (status 1xx) without end, and none with an image"
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return "its host name is unknown"
     if isinstance(error, aiohttp.ServerTimeoutError):
