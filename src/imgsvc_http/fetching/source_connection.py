@@ -12,7 +12,7 @@ from aiohttp import ClientError, StreamReader
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import RawResponseMessage
 
-_SLICE_BYTES = 1 << 14
+_SLICE_BYTES = 1 << 16
 _TURN_SECONDS = 0.001
 _MOST_INFORMATIONAL = 20
 
