@@ -130,6 +130,8 @@ class TestWhatTheServiceDoes:
         assert 3500 < int(caching[1]) <= 3601
         known = {"If-None-Match": stored.headers["ETag"]}
         assert (await call(client, "GET", url, headers=known)).status == 304
+        other = await call(client, "GET", url, headers={"If-Match": '"other"'})
+        assert_failure(other, 412, "precondition_failed", "must name", stored.headers["ETag"])
         part = await call(client, "GET", url, headers={"Range": "bytes=-7"})
         assert (part.status, part.body) == (206, stored.body[-7:])
 
@@ -140,7 +142,7 @@ class TestWhatTheServiceDoes:
                 url = (await upload(client, photo)).json["output"]["url"]
                 assert (await call(client, "GET", url)).status == 200
                 await asyncio.sleep(2.5)
-                assert_failure(await call(client, "GET", url), 410, "expired")
+                assert_failure(await call(client, "GET", url), 410, "expired", "process its source again")
 
     async def test_profile_pictures_are_fetched_anew_each_time(self, tmp_path: Path) -> None:
         """A platform and a user are as good as a URL; the picture is always the present one."""
