@@ -68,6 +68,13 @@ def gallery(session: nox.Session) -> None:
 
 
 @nox.session
+def structure(session: nox.Session) -> None:
+    """Sizes, import circles and the length of one request's way; ``-- CHECKOUT`` measures another commit."""
+    session.install("-e", ".[all]")
+    session.run("python", "tools/structure.py", *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """All benchmarks, or those named after ``--``: their ratios, and which miss a bound."""
     install(session, "test", package=True)
