@@ -27,7 +27,7 @@ import attrs
 from aiohttp import web
 from PIL import Image
 from sqlalchemy import Connection, Engine, NullPool, create_engine, text
-from tests.http.running import Service, running
+from tests.http.service_process import Service, running
 from tests.support import servers
 
 from benchmarks.harness import Bound, verdict

@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator
 from aiohttp import web
 
 from imgsvc_http import Settings, create_app
-from imgsvc_http.certificate import tls_context
+from imgsvc_http.server.certificate import tls_context
 
 
 async def home(request: web.Request) -> web.Response:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from aiohttp import web
 
 from imgsvc_core.errors import ImgsvcError
-from imgsvc_http import openapi
+from imgsvc_http.endpoints import openapi
 from imgsvc_http.middleware import MIDDLEWARES, add_headers
 from imgsvc_http.routes import ROUTES
 from imgsvc_http.routing import Reply, Route, add_routes
@@ -44,7 +44,7 @@ def create_app(settings: Settings | None = None) -> web.Application:
     app.on_response_prepare.append(add_headers)
 
     async def services(app: web.Application) -> AsyncIterator[None]:
-        from imgsvc_http.webhooks.opening import open_webhooks
+        from imgsvc_http.webhooks.startup import open_webhooks
 
         with _alone_in_the_process():
             async with open_services(settings) as opened, open_webhooks(opened) as webhooks, sweeping(opened):

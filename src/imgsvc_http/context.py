@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from imgsvc_http.ratelimit import RateState
+from imgsvc_http.access.rate_limit import RateState
 from imgsvc_http.state.keys import Principal
 
 REQUEST_ID = web.RequestKey("request_id", str)

@@ -13,13 +13,14 @@ from http import HTTPStatus
 from aiohttp import web
 
 from imgsvc_core.errors import ImgsvcError
-from imgsvc_http import own_headers, refusals
-from imgsvc_http.answers import failure, no_picture
+from imgsvc_http.access.rate_limit import RateState
+from imgsvc_http.answering import header_names as own_headers
+from imgsvc_http.answering import refusals
+from imgsvc_http.answering.answers import failure, no_picture
+from imgsvc_http.answering.header_names import with_prefix
+from imgsvc_http.answering.refusals import Refusal
 from imgsvc_http.context import BINARY, PRINCIPAL, RATE, REQUEST_ID
-from imgsvc_http.own_headers import with_prefix
-from imgsvc_http.ratelimit import RateState
-from imgsvc_http.receiving import waits_for_invitation
-from imgsvc_http.refusals import Refusal
+from imgsvc_http.receiving.body import waits_for_invitation
 from imgsvc_http.routing import route_of
 from imgsvc_http.services import services_of
 from imgsvc_http.state.database import is_away

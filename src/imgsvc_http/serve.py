@@ -20,12 +20,12 @@ import attrs
 from aiohttp import web
 
 from imgsvc_core.errors import Problem, SpecError
+from imgsvc_http.answering.header_names import BINARY, with_prefix
 from imgsvc_http.app import create_app
-from imgsvc_http.certificate import certificate_to_trust, tls_context
-from imgsvc_http.connection import Connection
-from imgsvc_http.listener import Listener, listen, most_connections
-from imgsvc_http.own_headers import BINARY, with_prefix
 from imgsvc_http.routing import methods_at
+from imgsvc_http.server.certificate import certificate_to_trust, tls_context
+from imgsvc_http.server.connection import Connection
+from imgsvc_http.server.listener import Listener, listen, most_connections
 from imgsvc_http.services import SERVICES, Services, now
 from imgsvc_http.settings import Server, Settings
 from imgsvc_http.state import accounts, keys

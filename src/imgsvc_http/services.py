@@ -13,18 +13,18 @@ from aiohttp import web
 
 from imgsvc_core.stores import StorePool
 from imgsvc_core.workers import WorkerPool
-from imgsvc_http.fetching.client import Fetcher
-from imgsvc_http.incoming import Incoming
-from imgsvc_http.quota import UnderWay
-from imgsvc_http.ratelimit import RateLimiter
-from imgsvc_http.running import Running
+from imgsvc_http.access.quota import UnderWay
+from imgsvc_http.access.rate_limit import RateLimiter
+from imgsvc_http.fetching.fetcher import Fetcher
+from imgsvc_http.processing.worker import Workers
+from imgsvc_http.receiving.source_files import Incoming
+from imgsvc_http.server.drain import Running
 from imgsvc_http.settings import Settings
 from imgsvc_http.state import idempotency
 from imgsvc_http.state.database import Database, migrate
 from imgsvc_http.state.keys import Authenticator
 from imgsvc_http.state.vault import Vault, open_vault
-from imgsvc_http.temporary import TemporaryStorage
-from imgsvc_http.work import Workers
+from imgsvc_http.storage.temporary import TemporaryStorage
 
 _log = logging.getLogger(__name__)
 _SWEEP_SECONDS = 30

@@ -19,7 +19,7 @@ from imgsvc_http.state import accounts, keyfiles
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.keys import Authenticator
 from imgsvc_http.state.vault import new_master_key, open_vault
-from tests.http.test_keyfiles import KEYFILE
+from tests.http.state.test_keyfiles import KEYFILE
 
 T = TypeVar("T")
 

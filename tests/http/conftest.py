@@ -16,7 +16,7 @@ from imgsvc_http.state import accounts
 from imgsvc_http.state.accounts import Account
 from imgsvc_http.state.database import Database, create_engine, migrate
 from imgsvc_http.state.vault import Vault, new_master_key
-from tests.http.running import Service, running
+from tests.http.service_process import Service, running
 from tests.support import servers
 
 NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from imgsvc_http import answers, refusals, schemas
+from imgsvc_http.answering import answers, refusals, schemas
 from imgsvc_http.context import PRINCIPAL
 from imgsvc_http.routing import Reply, Route
 from imgsvc_http.services import now, services_of

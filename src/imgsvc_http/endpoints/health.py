@@ -8,8 +8,8 @@ from aiohttp import web
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
-from imgsvc_http import answers, schemas
-from imgsvc_http.refusals import not_ready
+from imgsvc_http.answering import answers, schemas
+from imgsvc_http.answering.refusals import not_ready
 from imgsvc_http.routing import Reply, Route
 from imgsvc_http.services import services_of
 from imgsvc_http.state.database import Database

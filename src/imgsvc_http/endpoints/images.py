@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from imgsvc_http import schemas
-from imgsvc_http.pipeline import IMAGES_PATH
+from imgsvc_http.answering import schemas
+from imgsvc_http.processing.pipeline import IMAGES_PATH
 from imgsvc_http.routing import Parameter, Reply, Route
 from imgsvc_http.services import now, services_of
-from imgsvc_http.temporary import serve
+from imgsvc_http.storage.temporary import serve
 
 
 async def image(request: web.Request) -> web.StreamResponse:

@@ -8,14 +8,14 @@ from typing import Any
 
 from aiohttp import web
 
-from imgsvc_http import answers, refusals, schemas
-from imgsvc_http.answers import Answer
+from imgsvc_http.answering import answers, refusals, schemas
+from imgsvc_http.answering.answers import Answer
+from imgsvc_http.answering.schemas import timestamp
 from imgsvc_http.context import PRINCIPAL
-from imgsvc_http.forms import read_upload
-from imgsvc_http.once import PARAMETER, once
-from imgsvc_http.receiving import parse_json, read_json
+from imgsvc_http.receiving.body import parse_json, read_json
+from imgsvc_http.receiving.form import read_upload
+from imgsvc_http.receiving.idempotency import PARAMETER, once
 from imgsvc_http.routing import Body, Parameter, Reply, Route
-from imgsvc_http.schemas import timestamp
 from imgsvc_http.services import now, services_of
 from imgsvc_http.state import keyfiles
 from imgsvc_http.state.keyfiles import Keyfile

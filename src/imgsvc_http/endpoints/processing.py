@@ -15,20 +15,22 @@ from typing import Any
 
 from aiohttp import web
 
-from imgsvc_http import answers, own_headers, quota, schemas
-from imgsvc_http.answers import Answer
+from imgsvc_http.access import quota
+from imgsvc_http.answering import answers, schemas
+from imgsvc_http.answering import header_names as own_headers
+from imgsvc_http.answering.answers import Answer
+from imgsvc_http.answering.refusals import Refusal
 from imgsvc_http.context import BINARY, PRINCIPAL, REQUEST_ID
-from imgsvc_http.forms import read_upload
-from imgsvc_http.once import PARAMETER, once
-from imgsvc_http.pipeline import Processed, process
-from imgsvc_http.processing_request import (
+from imgsvc_http.processing.pipeline import Processed, process
+from imgsvc_http.receiving.body import announced_bytes, parse_json, read_json
+from imgsvc_http.receiving.form import read_upload
+from imgsvc_http.receiving.idempotency import PARAMETER, once
+from imgsvc_http.receiving.processing_request import (
     ProcessingRequest,
     asks_for_binary,
     parse_request,
     request_body_schema,
 )
-from imgsvc_http.receiving import announced_bytes, parse_json, read_json
-from imgsvc_http.refusals import Refusal
 from imgsvc_http.routing import Body, Parameter, Reply, Route
 from imgsvc_http.services import Services, now, services_of
 from imgsvc_http.webhooks.records import Asked

@@ -9,10 +9,10 @@ from typing import Any
 from aiohttp import web
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_http import answers, refusals, schemas
+from imgsvc_http.answering import answers, refusals, schemas
+from imgsvc_http.answering.schemas import timestamp
 from imgsvc_http.context import PRINCIPAL
 from imgsvc_http.routing import Parameter, Reply, Route
-from imgsvc_http.schemas import timestamp
 from imgsvc_http.services import services_of
 from imgsvc_http.webhooks import records
 from imgsvc_http.webhooks.records import STATUSES, Record

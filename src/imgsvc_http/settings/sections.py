@@ -13,8 +13,8 @@ import attrs
 from imgsvc_core.limits import Limits
 from imgsvc_core.spec.kinds import Integer, Number, Text
 from imgsvc_core.stores.declarations import ENDPOINTS
-from imgsvc_http.hosts import callable_at
 from imgsvc_http.settings.declaring import FilePath, Host, Many, Matching, Network, Replacement, Url, setting
+from imgsvc_http.settings.url_host import callable_at
 
 Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
 

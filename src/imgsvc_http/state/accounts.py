@@ -15,9 +15,9 @@ from sqlalchemy import Executable, String, bindparam, literal, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from imgsvc_http.settings import QUOTA
-from imgsvc_http.state.checks import check, check_text
 from imgsvc_http.state.database import Database, whole
 from imgsvc_http.state.tables import AccountRow, Base, UsageRow
+from imgsvc_http.state.validation import check, check_text
 from imgsvc_http.state.vault import Vault
 
 _SECRET_BYTES = 32

@@ -33,7 +33,7 @@ from sqlalchemy.ext.asyncio import (
 )
 
 from imgsvc_core.errors import MissingDependency, Problem, SpecError
-from imgsvc_http.state.lines import Lines
+from imgsvc_http.state.keepalive import Lines
 from imgsvc_http.state.tables import Base
 
 P = ParamSpec("P")

@@ -17,9 +17,9 @@ from uuid import uuid4
 import attrs
 from sqlalchemy import ColumnElement, and_, delete, select, update
 
-from imgsvc_http.state.checks import check_text
 from imgsvc_http.state.database import Database, whole
 from imgsvc_http.state.tables import AnswerRow
+from imgsvc_http.state.validation import check_text
 
 _log = logging.getLogger(__name__)
 

@@ -16,10 +16,10 @@ from cachetools import TTLCache
 from sqlalchemy import or_, select, update
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_http.state.checks import check_text
 from imgsvc_http.state.database import Database, whole
 from imgsvc_http.state.scopes import DEFAULT_SCOPES, SCOPES
 from imgsvc_http.state.tables import ApiKeyRow
+from imgsvc_http.state.validation import check_text
 
 _PREFIX = "isk_"
 _SECRET_BYTES = 32

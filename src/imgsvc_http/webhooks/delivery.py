@@ -14,8 +14,8 @@ from typing import Any
 import aiohttp
 import attrs
 
-from imgsvc_http.fetching.addresses import Guard
-from imgsvc_http.fetching.locations import as_written, authorization, bare
+from imgsvc_http.fetching.address_guard import Guard
+from imgsvc_http.fetching.urls import as_written, authorization, bare
 
 _AGAIN = frozenset({408, 425, 429})
 
@@ -93,7 +93,7 @@ def signature(id_: str, timestamp: int, body: bytes, secret: str) -> dict[str, s
 
 
 def _is_private(error: BaseException) -> bool:
-    from imgsvc_http.fetching.addresses import PrivateAddress
+    from imgsvc_http.fetching.address_guard import PrivateAddress
 
     seen: BaseException | None = error
     while seen is not None:

@@ -21,9 +21,9 @@ from dbos import DBOS, DBOSClient, DBOSConfig
 from sqlalchemy import Connection
 
 from imgsvc_core.detached import detached
-from imgsvc_http.state.lines import with_probes
+from imgsvc_http.state.keepalive import with_probes
 from imgsvc_http.state.vault import NoKeyFits
-from imgsvc_http.webhooks.trouble import passes
+from imgsvc_http.webhooks.transient import passes
 
 _log = logging.getLogger(__name__)
 

@@ -14,18 +14,18 @@ from aiohttp import web
 from cachetools import TTLCache
 
 from imgsvc_core.errors import ImgsvcError, SourceUnreachable, WorkerDied
-from imgsvc_http.answers import describe
-from imgsvc_http.pipeline import process
-from imgsvc_http.processing_request import parse_request
-from imgsvc_http.refusals import Refusal
+from imgsvc_http.answering.answers import describe
+from imgsvc_http.answering.refusals import Refusal
+from imgsvc_http.processing.pipeline import process
+from imgsvc_http.receiving.processing_request import parse_request
 from imgsvc_http.services import Services, now
 from imgsvc_http.settings import MOST_RETRIES
 from imgsvc_http.state import accounts
+from imgsvc_http.storage.pending_uploads import PendingSources
 from imgsvc_http.webhooks import records
 from imgsvc_http.webhooks.delivery import Deliverer
 from imgsvc_http.webhooks.records import Asked, CountedOnce, Work
-from imgsvc_http.webhooks.sources import PendingSources
-from imgsvc_http.webhooks.trouble import passes
+from imgsvc_http.webhooks.transient import passes
 
 if TYPE_CHECKING:
     from imgsvc_http.webhooks.engine import Engine

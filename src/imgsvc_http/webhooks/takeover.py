@@ -19,7 +19,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from imgsvc_http.state.database import Database
-from imgsvc_http.state.lines import OF_SERVER
+from imgsvc_http.state.keepalive import OF_SERVER
 from imgsvc_http.webhooks.engine import Claim, Engine
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from tests.http.running import Service
+from tests.http.service_process import Service
 from tests.http.sources import serving
 from tests.support import encoded
 

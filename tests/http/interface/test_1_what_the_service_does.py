@@ -15,7 +15,7 @@ import pytest
 from aiohttp import web
 
 from tests.http.calls import assert_failure, call, fetch, upload
-from tests.http.running import running
+from tests.http.service_process import running
 from tests.http.sources import serving
 from tests.support import encoded
 from tests.support.handmade import pillow

@@ -14,9 +14,9 @@ import pytest
 from aiohttp import web
 
 from tests.http.calls import Reply, assert_failure, call, fetch, upload, used
-from tests.http.running import Service, running
+from tests.http.service_process import Service, running
 from tests.http.sources import serving
-from tests.http.test_keyfiles import KEYFILE
+from tests.http.state.test_keyfiles import KEYFILE
 from tests.support import encoded
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from tests.http.calls import assert_failure, call, upload
-from tests.http.running import Service
+from tests.http.service_process import Service
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from tests.http.calls import RATE_HEADERS, assert_failure, call, fetch, upload
 from tests.http.receivers import receiving
-from tests.http.running import Service, running
+from tests.http.service_process import Service, running
 from tests.http.sources import serving
 from tests.support import encoded
 

@@ -1,0 +1,169 @@
+"""Which addresses may be connected to: public ones, and private ones that the operator names."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Iterable
+from contextvars import ContextVar
+from functools import partial
+from typing import Any
+
+import attrs
+from aiohttp import AddrInfoType, ClientRequest, ClientTimeout, TCPConnector
+from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.connector import Connection
+from aiohttp.tracing import Trace
+
+from imgsvc_http.fetching.resolver import Lookups
+from imgsvc_http.fetching.source_connection import SourceConnection
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+# IPv4 within IPv6: compatible, mapped, translated in two ways, Teredo, 6to4.
+_TRANSLATED: tuple[Network, ...] = tuple(
+    ipaddress.ip_network(network)
+    for network in ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "2001::/32", "2002::/16")
+)
+# What the registry of older Python versions takes for public, and a cloud's metadata server that looks so.
+_RESERVED: tuple[Network, ...] = tuple(
+    ipaddress.ip_network(network)
+    for network in ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "3fff::/20", "fec0::/10")
+)
+_NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
+_HOST: ContextVar[str] = ContextVar("host that is being connected to")
+
+
+class PrivateAddress(OSError):
+    """A host is, or resolves to, an address that is not public."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(f"'{host}' is not a public address")
+        self.host = host
+
+
+def is_public(address: Address) -> bool:
+    """Whether an address belongs to the public internet by itself, not by an IPv4 address within it.
+
+    Where such an address leads is up to a translator on the way, for whom the IPv4 address may be private.
+    """
+    if address.is_multicast or _within(address, _RESERVED):
+        return False
+    if isinstance(address, ipaddress.IPv4Address):
+        return address.is_global
+    return address.is_global and not address.is_reserved and not _within(address, _TRANSLATED)
+
+
+def _within(address: Address, networks: Iterable[Network]) -> bool:
+    return any(address in network for network in networks if network.version == address.version)
+
+
+def _lower(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(_plain(name) for name in names)
+
+
+def _plain(host: str) -> str:
+    return host.strip().rstrip(".").lower()
+
+
+@attrs.frozen
+class Guard:
+    """Decides which hosts may be connected to.
+
+    ``names`` and ``networks`` are those that the operator allows although they are private.
+    """
+
+    names: frozenset[str] = attrs.field(default=frozenset(), converter=_lower)
+    networks: tuple[Network, ...] = ()
+
+    @classmethod
+    def allowing(cls, entries: Iterable[str]) -> Guard:
+        """A guard with an allow-list of host names, addresses and networks."""
+        names, networks = [], []
+        for entry in entries:
+            try:
+                networks.append(ipaddress.ip_network(entry.strip(), strict=False))
+            except ValueError:
+                names.append(entry)
+        return cls(names, tuple(networks))
+
+    def check(self, host: str, addresses: Iterable[str]) -> None:
+        """Raise `PrivateAddress` unless every address of a host may be connected to."""
+        if not all(self.permits(_parse(address), host) for address in addresses):
+            raise PrivateAddress(host)
+
+    def check_literal(self, host: str) -> None:
+        """The same for a host that is an address itself; names are checked when they are resolved."""
+        try:
+            _parse(host)
+        except ValueError:
+            return
+        self.check(host, [host])
+
+    def permits(self, address: Address, host: str) -> bool:
+        """Whether an address may be connected to as that of a host; an allowed name opens it to no other."""
+        return is_public(address) or _plain(host) in self.names or _within(address, self.networks)
+
+    def connector(self, **options: Any) -> TCPConnector:
+        """A connector for aiohttp that connects to nothing else, and to what it has checked."""
+        return _Connector(
+            resolver=_Resolver(self), use_dns_cache=False, socket_factory=self._socket, **options
+        )
+
+    def _socket(self, info: AddrInfoType) -> socket.socket:
+        family, kind, protocol, _, place = info
+        if not self.permits(_parse(str(place[0])), _HOST.get()):
+            raise PrivateAddress(str(place[0]))
+        opened = socket.socket(family, kind, protocol)
+        opened.setblocking(False)
+        return opened
+
+
+class _Connector(TCPConnector):
+    """Lets the check at the socket know which host the connection is for; its resolver ends with it."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        connection: type[ResponseHandler] = SourceConnection
+        self._factory = partial(connection, loop=self._loop)
+
+    async def close(self, *, abort_ssl: bool = False) -> None:
+        await super().close(abort_ssl=abort_ssl)
+        await self._resolver.close()
+
+    async def connect(self, req: ClientRequest, traces: list[Trace], timeout: ClientTimeout) -> Connection:
+        token = _HOST.set(req.url.raw_host or "")
+        try:
+            return await super().connect(req, traces, timeout)
+        finally:
+            _HOST.reset(token)
+
+
+class _Resolver(AbstractResolver):
+    """Resolves names by the system, and refuses those that lead to private addresses."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+        self._lookups = Lookups()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        found = await self._lookups.addresses(host, family)
+        self._guard.check(host, [address for _, _, address in found])
+        return [
+            ResolveResult(
+                hostname=host, host=address, port=port, family=family, proto=protocol, flags=_NUMERIC
+            )
+            for family, protocol, address in found
+        ]
+
+    async def close(self) -> None:
+        self._lookups.close()
+
+
+def _parse(address: str) -> Address:
+    """An address, without the zone of a link-local one."""
+    return ipaddress.ip_address(address.strip("[]").partition("%")[0])

@@ -1,0 +1,307 @@
+"""Fetching a source picture from a URL into a file."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import time
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path, PurePosixPath
+
+import aiohttp
+import attrs
+from yarl import URL
+
+from imgsvc_core.errors import EmptySource, Problem, SourceTooLarge, SourceUnreachable, SpecError
+from imgsvc_http.fetching.address_guard import Guard, PrivateAddress
+from imgsvc_http.fetching.content_encoding import PLAIN, BrokenEncoding, unpacked
+from imgsvc_http.fetching.resolver import TooManyLookups
+from imgsvc_http.fetching.social import FRESH, Profile, is_social, profile_of
+from imgsvc_http.fetching.source_connection import EndlessInformation
+from imgsvc_http.fetching.urls import as_written, authorization, bare
+from imgsvc_http.settings import Fetch, Social
+
+_BUFFER_BYTES = 1 << 16  # each may be a piece of its own, and all are taken at once
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_NOT_TO_SET = frozenset({
+    "accept-encoding", "connection", "content-encoding", "content-length", "expect", "forwarded", "host",
+    "keep-alive", "origin", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
+    "transfer-encoding", "upgrade", "via",
+})  # fmt: skip
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VISIBLE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_MOST_PROFILE_BYTES = 2_000_000
+
+
+Place = Callable[[int | None], Path]
+"""Gives the path of a file for so many bytes, or for any number of them."""
+
+
+@attrs.frozen(kw_only=True)
+class Fetched:
+    """A source that lies in a file now."""
+
+    path: Path
+    name: str
+    bytes: int
+    content_type: str
+    seconds: float
+
+
+class Fetcher:
+    """Fetches sources over one session; opened with the application and closed with it."""
+
+    def __init__(self, settings: Fetch, social: Social) -> None:
+        self._settings = settings
+        self._social = social
+        self._guard = Guard.allowing(settings.private_allowed)
+        self._session = aiohttp.ClientSession(
+            connector=self._guard.connector(limit=0, limit_per_host=0),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            read_bufsize=_BUFFER_BYTES,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=settings.connect_seconds),
+            headers={"User-Agent": settings.user_agent, "Accept-Encoding": "identity"},
+        )
+
+    async def close(self) -> None:
+        """Close the session."""
+        await self._session.close()
+
+    async def fetch(
+        self, url: str, headers: Mapping[str, str], place: Place, limit_bytes: int | None
+    ) -> Fetched:
+        """Fetch the picture at a URL, or the profile picture of ``<platform>:<user>``.
+
+        Args:
+            url: where the picture is; it may carry Basic credentials.
+            headers: headers to send along, to the host of the URL only; a User-Agent is followed by the
+                service's own.
+            place: gives the file to write.
+            limit_bytes: the most bytes that are taken.
+
+        Raises:
+            SpecError: the URL or the headers are wrong.
+            SourceUnreachable: nothing usable came.
+            EmptySource, SourceTooLarge: too few or too many bytes came.
+        """
+        check_headers(headers)
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(self._settings.total_seconds):
+                profile = profile_of(url, self._social) if is_social(url) else None
+                location, extra = (
+                    (_parsed(url), self._signed(headers))
+                    if profile is None
+                    else await self._profile_picture(profile)
+                )
+                async with self._get(location, extra, profile) as response:
+                    path, size = await _save(response, place, limit_bytes)
+                    name, kind = _name(response), response.content_type
+        except TimeoutError:
+            raise SourceUnreachable(
+                f"Source '{_shown(url)}' did not answer completely within "
+                f"{self._settings.total_seconds:g} seconds."
+            ) from None
+        seconds = time.perf_counter() - started
+        return Fetched(path=path, name=name, bytes=size, content_type=kind, seconds=seconds)
+
+    def _signed(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """Headers of a client, whose User-Agent goes before that of the service and does not replace it."""
+        own = self._settings.user_agent
+        return {
+            name: f"{value} {own}".strip() if name.lower() == "user-agent" else value
+            for name, value in headers.items()
+        }
+
+    async def _profile_picture(self, profile: Profile) -> tuple[URL, Mapping[str, str]]:
+        """Where a profile picture is, and the headers to fetch it with."""
+        location, headers = _parsed(profile.url), {**FRESH, **profile.headers}
+        if profile.picture_in is None:
+            return location, headers
+        async with self._get(location, headers, profile) as response:
+            body = bytearray()
+            async for chunk in response.content.iter_any():
+                body += chunk
+                if len(body) > _MOST_PROFILE_BYTES:
+                    raise profile.unusable()
+        return _parsed(profile.picture_in(bytes(body))), FRESH
+
+    @asynccontextmanager
+    async def _get(
+        self, location: URL, headers: Mapping[str, str], profile: Profile | None = None
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The successful answer at a location, after redirects."""
+        shown = _shown(str(location))
+        headers = {**headers, **authorization(location)}
+        for _ in range(self._settings.redirects + 1):
+            async with await self._answer(location, headers, shown) as response:
+                if response.status not in _REDIRECTS:
+                    _check_status(response, shown, profile)
+                    try:
+                        yield response
+                    except aiohttp.ClientError as error:
+                        raise _unreachable(error, shown) from error
+                    return
+                target = _next(location, response.headers.get("Location", ""), shown)
+            if target.origin() != location.origin():
+                headers = FRESH if profile else {}
+            headers = {**headers, **authorization(target)}
+            location = target
+        raise SourceUnreachable(
+            f"Source '{shown}' redirects more than {self._settings.redirects} times: give its final URL."
+        )
+
+    async def _answer(self, location: URL, headers: Mapping[str, str], shown: str) -> aiohttp.ClientResponse:
+        """What a location answers, a redirect too."""
+        try:
+            self._guard.check_literal(location.raw_host or "")
+            return await self._session.get(bare(location), headers=headers, allow_redirects=False)
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            if isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ClientError):
+                raise
+            # Some errors carry the whole request, and with it every secret.
+            telling = isinstance(error, aiohttp.ClientResponseError | ValueError)
+            raise _unreachable(error, shown) from (error.__cause__ if telling else error)
+
+
+def check_headers(headers: Mapping[str, str]) -> None:
+    """Raise `SpecError` for headers that cannot be sent along with a fetch."""
+    problems = []
+    for name, value in headers.items():
+        if not _TOKEN.fullmatch(name) or not _VISIBLE.fullmatch(value) or len(name) + len(value) > 8000:
+            reason = "must be names and values of HTTP headers"
+        elif name.lower() in _NOT_TO_SET:
+            reason = "must not hold headers of the connection itself"
+        else:
+            continue
+        message = f"Fetch 'headers' parameter {reason}, got '{name[:60]!a}'".replace("''", "'")
+        problems.append(Problem(f"headers.{name[:60]}", message))
+    if problems:
+        raise SpecError(problems)
+
+
+def _parsed(url: str) -> URL:
+    try:
+        parsed = as_written(url)
+        usable = parsed.scheme in ("http", "https") and parsed.host
+    except ValueError:
+        usable = False
+    if not usable:
+        message = (
+            "Fetch 'url' parameter must be a URL that starts with http:// or https://, or <platform>:<user>, "
+            f"got '{_shown(url)}'"
+        )
+        raise SpecError([Problem("url", message)])
+    return parsed
+
+
+def _next(location: URL, target: str, shown: str) -> URL:
+    try:
+        joined = location.join(URL(target)) if target else None
+    except ValueError:
+        joined = None
+    if joined is None or joined.scheme not in ("http", "https") or not joined.host:
+        raise SourceUnreachable(f"Source '{shown}' redirects to what is no http or https URL.")
+    return joined
+
+
+def _check_status(response: aiohttp.ClientResponse, shown: str, profile: Profile | None) -> None:
+    if response.status in (404, 410) and profile is not None:
+        raise profile.unknown()
+    if response.status != 200:
+        raise SourceUnreachable(
+            f"Source '{shown}' answered with status {response.status}; expected 200 with an image."
+        )
+
+
+async def _save(response: aiohttp.ClientResponse, place: Place, limit: int | None) -> tuple[Path, int]:
+    """Write the decoded body into a file; where it is, and its size."""
+    shown = _shown(str(response.url))
+    coding = response.headers.get("Content-Encoding", "").strip().lower()
+    if coding not in (*PLAIN, "gzip", "x-gzip", "deflate"):
+        raise SourceUnreachable(f"Source '{shown}' is encoded as {coding[:40]}, which was not asked for.")
+    announced = response.content_length
+    if limit is not None and announced is not None and announced > limit:
+        raise _too_large(limit, shown)
+    received: AsyncIterable[bytes] = response.content.iter_any()
+    path, size = place(announced if coding in PLAIN else None), 0
+    try:
+        with path.open("wb") as file:
+            async for chunk in received if coding in PLAIN else unpacked(received, coding):
+                size += file.write(chunk)
+                if limit is not None and size > limit:
+                    raise _too_large(limit, shown)
+    except BrokenEncoding as error:
+        raise SourceUnreachable(f"Source '{shown}' {error}.") from error
+    if size == 0:
+        raise EmptySource(f"Source '{shown}' is empty; expected an image.")
+    return path, size
+
+
+def _name(response: aiohttp.ClientResponse) -> str:
+    """The file name that the answer gives, or the URL; without paths and control characters."""
+    disposition = response.content_disposition
+    given = (disposition.filename if disposition else None) or PurePosixPath(response.url.path).name
+    base = given.replace("\\", "/").rpartition("/")[2]
+    name = "".join(letter for letter in base if letter.isprintable())[:255]
+    return name if name.strip(". ") else ""
+
+
+def _shown(url: str) -> str:
+    """A URL without credentials and query, which may hold secrets."""
+    try:
+        parsed = URL(url)
+        if parsed.host is None:
+            return url.partition("?")[0][:200] if "@" not in url or is_social(url) else parsed.scheme
+        return str(bare(parsed).with_query(None))[:200]
+    except ValueError:
+        return url.partition("://")[0][:20]
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientConnectorSSLError):
+        return "its certificate is not valid"
+    if isinstance(error, aiohttp.InvalidURL | UnicodeError):
+        return "its URL is not valid"
+    if isinstance(error, EndlessInformation):
+        return "it sends informational answers (status 1xx) without end, and none with an image"
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "its host name is unknown"
+    if isinstance(error, aiohttp.ServerTimeoutError):
+        return "it cannot be connected to in time"
+    if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ServerDisconnectedError):
+        return "the connection ended before the answer was complete"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        reason = os.strerror(error.os_error.errno) if error.os_error.errno else "no connection"
+        return f"it cannot be connected to ({reason})"
+    return "its answer is no valid HTTP"
+
+
+def _unreachable(error: BaseException, shown: str) -> SourceUnreachable:
+    own = _own_cause(error)
+    if isinstance(own, PrivateAddress):
+        reason = f"'{own.host[:80]}' is not a public address; use a public URL, or upload the image"
+    elif own is not None:
+        reason = "the service is looking up too many host names already; try again, or upload the image"
+    else:
+        reason = _reason(error)
+    return SourceUnreachable(f"Source '{shown}' cannot be fetched: {reason}.")
+
+
+def _own_cause(error: BaseException) -> PrivateAddress | TooManyLookups | None:
+    """What kept the service from connecting, if it was not the source."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, PrivateAddress | TooManyLookups):
+            return seen
+        seen = seen.__cause__ or seen.__context__
+    return None
+
+
+def _too_large(limit: int, shown: str) -> SourceTooLarge:
+    return SourceTooLarge(
+        f"Source '{shown}' has more than {limit:,} bytes, which is the limit: use a smaller file."
+    )

@@ -1,0 +1,1 @@
+"""Worker processes, and the way of one picture through them."""

@@ -1,0 +1,1 @@
+"""Bodies of requests: reading, forms, and the processing request in them."""

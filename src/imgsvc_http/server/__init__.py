@@ -1,0 +1,1 @@
+"""Connections: TLS, the listener, keep-alive and draining."""

@@ -1,0 +1,116 @@
+"""A certificate of the service's own, for those who try it on their own machine or network."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from yarl import URL
+
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_http.settings import Server
+from imgsvc_http.settings.url_host import LOCAL, address_of
+
+_VALID = timedelta(days=825)
+_RENEW_BEFORE = timedelta(days=30)
+
+
+def tls_context(server: Server) -> ssl.SSLContext:
+    """TLS with the certificate of the settings, or one of its own in the state folder.
+
+    Raises:
+        SpecError: the certificate or its key cannot be used.
+    """
+    certificate, key = certificate_files(server)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    try:
+        context.load_cert_chain(certificate, key, _no_passphrase)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        message = (
+            f"Setting 'server.certificate' must be a certificate in PEM with its key, got '{certificate}'"
+        )
+        raise SpecError([Problem("server.certificate", f"{message}: {reason}")]) from error
+    return context
+
+
+def certificate_files(server: Server) -> tuple[Path, Path]:
+    """The certificate and its key.
+
+    Its own are for localhost and the host of the public address. They are made on the first run, before they
+    expire, and for another host.
+    """
+    if server.certificate is not None and server.private_key is not None:
+        return server.certificate, server.private_key
+    certificate = server.state_folder / "localhost.pem"
+    key = server.state_folder / "localhost.key"
+    names = _names(server)
+    if not (certificate.exists() and key.exists() and _serves(certificate, names)):
+        _make(certificate, key, names)
+    return certificate, key
+
+
+def certificate_to_trust(server: Server) -> Path | None:
+    """The certificate that clients have to be given, as nobody but itself vouches for it."""
+    certificate, _ = certificate_files(server)
+    try:
+        loaded = x509.load_pem_x509_certificate(certificate.read_bytes())
+    except ValueError:
+        return None  # OpenSSL takes some that break the standard
+    return certificate if loaded.issuer == loaded.subject else None
+
+
+def _no_passphrase() -> str:
+    """In place of a question at the terminal, which a service has not."""
+    raise ValueError("its key must have no passphrase")
+
+
+def _names(server: Server) -> list[x509.GeneralName]:
+    hosts = (LOCAL, "127.0.0.1", "::1", URL(server.public_url).raw_host or LOCAL)
+    addresses = [(host, address_of(host)) for host in dict.fromkeys(hosts)]
+    return [x509.IPAddress(address) if address else x509.DNSName(host) for host, address in addresses]
+
+
+def _make(certificate: Path, key_file: Path, names: list[x509.GeneralName]) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "imgsvc on localhost")])
+    now = datetime.now(UTC)
+    signed = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=5))
+        .not_valid_after(now + _VALID)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    certificate.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    descriptor = os.open(key_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(private)
+    certificate.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+
+
+def _serves(certificate: Path, names: list[x509.GeneralName]) -> bool:
+    """Whether a certificate holds these names, for a while still."""
+    try:
+        loaded = x509.load_pem_x509_certificate(certificate.read_bytes())
+        held = loaded.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (ValueError, x509.ExtensionNotFound):
+        return False
+    return set(names) <= set(held) and datetime.now(UTC) < loaded.not_valid_after_utc - _RENEW_BEFORE

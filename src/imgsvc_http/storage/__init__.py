@@ -1,0 +1,1 @@
+"""Where results and pending uploads lie."""

@@ -1,0 +1,35 @@
+"""Answers as they are sent."""
+
+from __future__ import annotations
+
+import random
+from http import HTTPStatus
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+
+from imgsvc_http.answering.answers import Answer
+
+pytestmark = pytest.mark.asyncio
+
+
+@pytest.mark.parametrize("size", [1, 1 << 18, (1 << 18) + 1, 1 << 19, 3_000_001])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_bodies_of_any_size_come_whole(method: str, size: int) -> None:
+    body = random.Random(size).randbytes(size)
+    headers = {"Content-Type": "image/png", "X-Content-Type-Options": "nosniff"}
+    answer = Answer(HTTPStatus.OK, headers, body)
+
+    async def handle(_: web.Request) -> web.StreamResponse:
+        return answer.response()
+
+    app = web.Application()
+    app.router.add_route("*", "/", handle)
+    async with TestClient(TestServer(app)) as client:
+        for _ in range(2):  # an answer may be given again
+            response = await client.request(method, "/")
+            assert response.status == HTTPStatus.OK
+            assert headers.items() <= dict(response.headers).items()
+            assert response.headers["Content-Length"] == str(size)
+            assert await response.read() == (b"" if method == "HEAD" else body)

@@ -1,0 +1,150 @@
+"""The description of the service: valid, complete, and true of the running service."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import validate
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from imgsvc_http.answering import schemas
+from imgsvc_http.endpoints import openapi
+from imgsvc_http.routes import ROUTES
+from tests.http.service_process import Service, running
+from tests.support import encoded
+
+DOCUMENT: dict[str, Any] = openapi.document(ROUTES, "https://localhost", "X-Svc")
+SCHEMA = schemathesis.openapi.from_dict(json.loads(json.dumps(DOCUMENT)))
+SCHEMA.config.phases.coverage.enabled = False  # it cannot make files within forms that have rules
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service of its own, as strange requests may leave strange things behind."""
+    with running(tmp_path_factory.mktemp("openapi") / "state") as service:
+        yield service
+
+
+def test_the_document_is_valid() -> None:
+    assert DOCUMENT["openapi"].startswith("3.1")
+    validate(DOCUMENT)
+
+
+def test_every_route_is_described() -> None:
+    described = {(path, method) for path, item in DOCUMENT["paths"].items() for method in item}
+    assert described == {(route.path, route.method.lower()) for route in ROUTES}
+    ids = [operation["operationId"] for item in DOCUMENT["paths"].values() for operation in item.values()]
+    assert len(set(ids)) == len(ids)
+
+
+def test_every_answer_tells_the_rate() -> None:
+    for item in DOCUMENT["paths"].values():
+        for operation in item.values():
+            for reply in operation["responses"].values():
+                assert {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} <= set(
+                    reply["headers"]
+                )
+
+
+def test_what_any_call_may_be_answered_is_described_for_all() -> None:
+    for item in DOCUMENT["paths"].values():
+        for operation in item.values():
+            expected = {"400", "403", "429", "500", "503"}
+            if operation.get("security") != []:
+                expected |= {"401"}
+            if "requestBody" in operation:
+                expected |= {"408", "413", "415", "422"}
+            assert expected <= set(operation["responses"]), operation["operationId"]
+            assert "Retry-After" in operation["responses"]["503"]["headers"]
+
+
+def test_what_is_wrong_with_the_download_of_an_image_is_described() -> None:
+    operation = DOCUMENT["paths"]["/1.0/images/{name}"]["get"]
+    assert {"Range", "If-Match", "If-None-Match"} <= {item["name"] for item in operation["parameters"]}
+    for status in ("404", "410", "412", "416"):
+        content = operation["responses"][status]["content"]["application/json"]
+        assert content["schema"] == {"$ref": "#/components/schemas/Failure"}
+
+
+def test_own_headers_begin_as_the_settings_say(tmp_path: Path) -> None:
+    """In the description as in the service."""
+    with running(tmp_path / "state", {"server.header_prefix": "X-Acme"}) as service:
+        request = urllib.request.Request(
+            f"{service.url}/1.0/upload",
+            b'--x\r\nContent-Disposition: form-data; name="file"\r\n\r\n'
+            + encoded.jpeg().data
+            + b"\r\n--x--",
+            {
+                "Authorization": f"Bearer {service.key}",
+                "Content-Type": "multipart/form-data; boundary=x",
+                "X-Acme-Binary": "1",
+            },
+        )
+        with urllib.request.urlopen(request, context=service.tls) as reply:
+            sent = {name for name in reply.headers if name.startswith("X-Acme")}
+        with urllib.request.urlopen(f"{service.url}/1.0/openapi.json", context=service.tls) as reply:
+            described = json.load(reply)
+    for path in ("/1.0/fetch", "/1.0/upload"):
+        operation = described["paths"][path]["post"]
+        assert "X-Acme-Binary" in [item["name"] for item in operation["parameters"]]
+        assert {name for name in operation["responses"]["200"]["headers"] if "Meta" in name} == sent
+    assert sent == {"X-Acme-Metadata", "X-Acme-Meta"}
+    text = json.dumps(described)
+    assert "X-Svc" not in text
+    assert "{prefix}" not in text
+
+
+def test_requests_are_described_by_their_declarations() -> None:
+    body = DOCUMENT["paths"]["/1.0/fetch"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert (
+        body["properties"]["filter"]["anyOf"][0]["properties"]["sepia"]["properties"]["value"]["maximum"]
+        == 100
+    )
+    assert body["properties"]["webhook"]["properties"]["delay"]["maximum"] == 604_800
+    assert {item["properties"]["provider"]["const"] for item in body["properties"]["store"]["oneOf"]} == {
+        "aws", "google", "digitalocean", "alibaba", "rackspace", "microsoft", "ibm",
+    }  # fmt: skip
+
+
+@SCHEMA.parametrize()
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+def test_the_running_service_answers_as_described(case: Any, service: Service, tmp_path_factory: Any) -> None:
+    """No server error, no status and no content type that is not described."""
+    response = case.call(
+        base_url=service.url,
+        headers={"Authorization": f"Bearer {service.key}"},
+        verify=str(service.certificate),
+        timeout=60,
+    )
+    checks = [not_a_server_error, status_code_conformance]
+    metadata = {name.lower(): value for name, value in response.headers.items()}.get("x-svc-metadata")
+    if metadata is not None:  # a binary answer, whose failures have no body
+        schema = schemas.FAILURE if response.status_code >= 400 else schemas.RESULT
+        Draft202012Validator(schema).validate(json.loads(metadata[0]))
+    else:
+        checks += [content_type_conformance, response_schema_conformance]
+    case.validate_response(response, checks=checks)
+
+
+def test_the_service_gives_the_same_document(service: Service, tmp_path: Path) -> None:
+    import ssl
+    import urllib.request
+
+    context = ssl.create_default_context(cafile=service.certificate)
+    with urllib.request.urlopen(f"{service.url}/1.0/openapi.json", context=context) as answer:
+        served = json.load(answer)
+    assert served["paths"] == json.loads(json.dumps(DOCUMENT["paths"]))
+    assert served["servers"] == [{"url": service.url}]

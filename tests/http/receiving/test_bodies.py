@@ -1,0 +1,164 @@
+"""Bodies however they come: empty, in pieces of any size, in other multiparts than forms, wrong half way."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import socket
+from collections.abc import AsyncIterator, Sequence
+
+import aiohttp
+import pytest
+
+from tests.http.calls import assert_failure, call, upload
+from tests.http.service_process import Service
+from tests.support import encoded
+
+PHOTO = encoded.jpeg().data
+FORM = {"Content-Type": "multipart/form-data; boundary=frontier"}
+BINARY = b'Content-Disposition: form-data; name="data"\r\n\r\n{"response": {"mode": "binary"}}'
+FILE = b'Content-Disposition: form-data; name="file"; filename="photo.jpg"\r\n\r\n' + PHOTO
+OTHER = b'Content-Disposition: form-data; name="other"\r\n\r\nx'
+
+
+def form(*parts: bytes, end: bytes = b"--frontier--\r\n") -> bytes:
+    return b"".join(b"--frontier\r\n" + part + b"\r\n" for part in parts) + end
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("path", "kind", "slug"),
+    [
+        ("/1.0/fetch", "application/json", "invalid_json"),
+        ("/1.0/keyfiles", "application/json", "invalid_json"),
+        ("/1.0/upload", FORM["Content-Type"], "invalid_multipart"),
+    ],
+)
+async def test_empty_bodies_are_refused_however_often_they_come(
+    path: str, kind: str, slug: str, client: aiohttp.ClientSession
+) -> None:
+    for _ in range(3):
+        async with asyncio.timeout(10):
+            reply = await call(client, "POST", path, data=b"", headers={"Content-Type": kind})
+        assert_failure(reply, 400, slug)
+
+
+async def chunked(service: Service, pieces: Sequence[bytes], headers: str = "") -> int:
+    """The status of an upload in chunks, whose ends come a little after their bytes."""
+    reading, writing = await asyncio.open_connection("localhost", service.port, ssl=service.tls)
+    head = (
+        f"POST /1.0/upload HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {service.key}\r\n"
+        f"Content-Type: {FORM['Content-Type']}\r\nTransfer-Encoding: chunked\r\n{headers}\r\n"
+    )
+    writing.write(head.encode())
+    for piece in pieces:
+        writing.write(b"%x\r\n" % len(piece) + piece)
+        await writing.drain()
+        await asyncio.sleep(0.05)
+        writing.write(b"\r\n")
+    writing.write(b"0\r\n\r\n")
+    async with asyncio.timeout(10):
+        status = int((await reading.readline()).split()[1])
+    writing.close()
+    return status
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("cuts", [(1,), (20, 21, 60), (len(PHOTO) // 2,)])
+@pytest.mark.parametrize("compressed", [False, True])
+async def test_chunks_may_end_anywhere(compressed: bool, cuts: tuple[int, ...], service: Service) -> None:
+    body = gzip.compress(form(FILE)) if compressed else form(FILE)
+    pieces = [body[start:end] for start, end in zip((0, *cuts), (*cuts, len(body)), strict=True)]
+    assert await chunked(service, pieces, "Content-Encoding: gzip\r\n" if compressed else "") == 200
+
+
+@pytest.mark.asyncio
+async def test_unpacked_bodies_may_stop_within_the_header_of_their_encoding(
+    client: aiohttp.ClientSession,
+) -> None:
+    body = gzip.compress(form(FILE))
+
+    async def halting() -> AsyncIterator[bytes]:
+        yield body[:10]
+        await asyncio.sleep(0.05)
+        yield body[10:]
+
+    headers = {**FORM, "Content-Encoding": "gzip", "Content-Length": str(len(body))}
+    assert (await call(client, "POST", "/1.0/upload", data=halting(), headers=headers)).status == 200
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("disposition", [b"attachment", b"inline", b"form-data"])
+async def test_parts_of_other_multiparts_are_told_by_their_names(
+    disposition: bytes, client: aiohttp.ClientSession
+) -> None:
+    body = form(FILE.replace(b"form-data", disposition), BINARY.replace(b"form-data", disposition))
+    headers = {"Content-Type": "multipart/mixed; boundary=frontier"}
+    reply = await call(client, "POST", "/1.0/upload", data=body, headers=headers)
+    assert (reply.status, reply.headers["Content-Type"]) == (200, "image/jpeg")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("body", "status", "slug"),
+    [
+        (form(BINARY), 422, "invalid_parameter"),
+        (form(BINARY, FILE, FILE), 400, "invalid_multipart"),
+        (form(BINARY, OTHER), 400, "invalid_multipart"),
+        (form(BINARY, FILE, end=b""), 400, "invalid_multipart"),
+    ],
+)
+async def test_forms_that_go_wrong_behind_the_wish_for_a_picture_are_answered_as_it_says(
+    body: bytes, status: int, slug: str, client: aiohttp.ClientSession
+) -> None:
+    reply = await call(client, "POST", "/1.0/upload", data=body, headers=FORM)
+    assert (reply.status, reply.body) == (status, b"")
+    assert reply.metadata["error"] == slug
+
+
+@pytest.mark.asyncio
+async def test_wrong_parameters_are_listed_in_a_header_as_far_as_there_is_room(
+    client: aiohttp.ClientSession,
+) -> None:
+    for number in (3, 60, 400):
+        unknown = {f"unknown_{i}_\N{SNOWMAN}": i for i in range(number)}
+        reply = await upload(client, PHOTO, {**unknown, "response": {"mode": "binary"}})
+        assert reply.status == 422
+        told = reply.metadata["errors"]
+        assert len(reply.headers["X-Svc-Metadata"]) <= 7_000
+        assert told[0]["path"].startswith("unknown_")
+        assert len(told) == number if number == 3 else 10 < len(told) < number
+
+
+def ended(connection: socket.socket, request: bytes) -> bytes:
+    """All that comes until the service ends the connection."""
+    connection.settimeout(5)
+    connection.sendall(request)
+    answer = b""
+    while piece := connection.recv(65536):
+        answer += piece
+    return answer
+
+
+def test_connections_end_where_that_is_announced(service: Service) -> None:
+    with socket.create_connection(("localhost", service.port)) as plain:
+        answer = ended(plain, b"GET /1.0/account HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 403")
+    assert b"\r\nConnection: close\r\n" in answer
+    request = (
+        f"POST /1.0/fetch HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {service.key}\r\n"
+        "Content-Type: application/json\r\nContent-Encoding: br\r\nContent-Length: 2\r\n\r\n{}"
+    )
+    with (
+        socket.create_connection(("localhost", service.port)) as plain,
+        service.tls.wrap_socket(plain, server_hostname="localhost") as connection,
+    ):
+        answer = ended(connection, request.encode())
+    assert answer.startswith(b"HTTP/1.1 415")
+    assert b"\r\nConnection: close\r\n" in answer
+
+
+@pytest.mark.asyncio
+async def test_keyfiles_of_another_type_are_told_both_that_there_are(client: aiohttp.ClientSession) -> None:
+    reply = await call(client, "POST", "/1.0/keyfiles", data=b"{}", headers={"Content-Type": "text/plain"})
+    assert_failure(reply, 415, "unsupported_media_type", "application/json or multipart/form-data")

@@ -1,0 +1,149 @@
+"""Where uploads lie while they are worked on, and that nothing of them stays."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from imgsvc_http.receiving.source_files import Incoming
+from tests.http.calls import call
+from tests.http.service_process import running
+from tests.http.sources import serving
+from tests.support import encoded
+
+needs_memory_files = pytest.mark.skipif(sys.platform != "linux", reason="files in memory are known to Linux")
+ROOM = 1000
+
+
+@pytest.fixture
+def incoming(tmp_path: Path) -> Incoming:
+    return Incoming(tmp_path, ROOM)
+
+
+async def read_elsewhere(path: Path) -> bytes:
+    """The bytes of a file, as another process sees it."""
+    program = "import sys, pathlib; sys.stdout.buffer.write(pathlib.Path(sys.argv[1]).read_bytes())"
+    return subprocess.run([sys.executable, "-c", program, path], check=True, capture_output=True).stdout
+
+
+@needs_memory_files
+@pytest.mark.asyncio
+async def test_small_sources_lie_in_memory_and_are_read_by_other_processes(
+    incoming: Incoming, tmp_path: Path
+) -> None:
+    await incoming.see_whether_readable(read_elsewhere)
+    with incoming.path_for(ROOM) as path:
+        path.write_bytes(b"source")
+        assert list(tmp_path.iterdir()) == []
+        assert await read_elsewhere(path) == b"source"
+    assert not path.exists()
+
+
+@needs_memory_files
+@pytest.mark.parametrize("size", [ROOM + 1, None])
+def test_sources_that_may_be_too_large_lie_in_the_folder(
+    size: int | None, incoming: Incoming, tmp_path: Path
+) -> None:
+    with incoming.path_for(size) as path:
+        path.write_bytes(b"source")
+        assert list(tmp_path.iterdir()) == [path]
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_memory_files
+def test_room_is_shared_and_given_back(incoming: Incoming, tmp_path: Path) -> None:
+    for _ in range(3):
+        with incoming.path_for(ROOM - 1) as first, incoming.path_for(2) as second:
+            assert (first.parent == tmp_path, second.parent == tmp_path) == (False, True)
+        with pytest.raises(OSError, match="full"), incoming.path_for(ROOM):
+            raise OSError("full")
+
+
+@pytest.mark.asyncio
+async def test_the_folder_is_used_where_other_processes_cannot_read_memory(
+    incoming: Incoming, tmp_path: Path
+) -> None:
+    async def refused(_: Path) -> bytes:
+        raise PermissionError
+
+    await incoming.see_whether_readable(refused)
+    with incoming.path_for(1) as path:
+        assert path.parent == tmp_path
+
+
+def test_what_a_killed_process_left_is_cleared_away(tmp_path: Path) -> None:
+    (tmp_path / "left").write_bytes(b"source")
+    Incoming(tmp_path, ROOM)
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_memory_files
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("room", "in_memory"), [(0, False), (2**27, True)])
+async def test_uploads_are_processed_wherever_they_lie(room: int, in_memory: bool, tmp_path: Path) -> None:
+    body = form(encoded.jpeg().data)
+    headers = {"Content-Type": "multipart/form-data; boundary=x", "Content-Length": str(len(body))}
+    rest = asyncio.Event()
+
+    async def in_halves() -> AsyncIterator[bytes]:
+        yield body[: len(body) // 2]
+        await rest.wait()
+        yield body[len(body) // 2 :]
+
+    with running(tmp_path / "state", {"server.upload_memory_bytes": room}) as service:
+        async with service.client() as client:
+            uploading = asyncio.create_task(
+                call(client, "POST", "/1.0/upload", data=in_halves(), headers=headers)
+            )
+            async with asyncio.timeout(10):
+                while not service.leftovers():
+                    await asyncio.sleep(0.01)
+            assert bool(service.in_memory()) is in_memory
+            rest.set()
+            assert (await uploading).status == 200
+        assert service.leftovers() == []
+
+
+@needs_memory_files
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("announced", "in_memory"), [(False, False), (True, True)])
+async def test_fetched_sources_lie_in_memory_where_their_size_is_known(
+    announced: bool, in_memory: bool, tmp_path: Path
+) -> None:
+    photo, rest = encoded.jpeg().data, asyncio.Event()
+
+    async def in_halves(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        if announced:
+            response.content_length = len(photo)
+        await response.prepare(request)
+        await response.write(photo[: len(photo) // 2])
+        await rest.wait()
+        await response.write(photo[len(photo) // 2 :])
+        return response
+
+    settings = {"fetch.private_allowed": "127.0.0.1"}
+    async with serving({"/photo.jpg": in_halves}) as origin:
+        with running(tmp_path / "state", settings) as service:
+            async with service.client() as client:
+                fetching = asyncio.create_task(
+                    call(client, "POST", "/1.0/fetch", json={"url": f"{origin}/photo.jpg"})
+                )
+                async with asyncio.timeout(10):
+                    while not service.leftovers():
+                        await asyncio.sleep(0.01)
+                assert bool(service.in_memory()) is in_memory
+                rest.set()
+                assert (await fetching).status == 200
+            assert service.leftovers() == []
+
+
+def form(photo: bytes) -> bytes:
+    head = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.jpg"\r\n\r\n'
+    return head + photo + b"\r\n--x--\r\n"

@@ -1,0 +1,148 @@
+"""The first minute of an operator: start, one printed command, a picture."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import pyvips
+
+from imgsvc_http.server.certificate import certificate_files
+from imgsvc_http.settings import Server
+from tests.http.service_process import Service, await_start, running, start
+from tests.support import requires
+
+
+def test_the_printed_command_works_as_it_stands(service: Service, tmp_path: Path) -> None:
+    requires.program("curl")
+    subprocess.run(service.command, shell=True, check=True, capture_output=True, cwd=tmp_path)
+    picture = pyvips.Image.new_from_file(str(tmp_path / "sample.webp"))
+    assert (picture.width, picture.height) == (480, 320)
+    red, _, blue = picture.bandsplit()[:3]
+    assert red.avg() - blue.avg() > 20  # sepia
+
+
+def test_the_printed_command_works_at_every_host(tmp_path: Path) -> None:
+    """One state folder, whose certificate is made anew only where it does not hold the host."""
+    requires.program("curl")
+    key, certificates = "", []
+    for host in ("127.0.0.2", "127.0.0.3"):
+        process = start(tmp_path / "state", {"server.host": host})
+        try:
+            service = await_start(process, tmp_path / "state", key)
+            key = service.key
+            assert service.url == f"https://{host}:{service.port}"
+            command = service.command.replace("<your key>", key)
+            subprocess.run(command, shell=True, check=True, capture_output=True, cwd=tmp_path)
+            assert (tmp_path / "sample.webp").exists()
+            (tmp_path / "sample.webp").unlink()
+            certificates.append(service.certificate.read_bytes())
+        finally:
+            process.terminate()
+            process.wait(timeout=60)
+            process.communicate()
+    assert certificates[0] != certificates[1]
+    kept = Server(state_folder=tmp_path / "state", host="0.0.0.0")
+    assert certificate_files(kept)[0].read_bytes() == certificates[1]
+
+
+def test_the_printed_command_works_in_every_folder_and_with_a_certificate_of_ones_own(tmp_path: Path) -> None:
+    """Also where the machine itself is trusted as a proxy, through which the command does not come."""
+    requires.program("curl")
+    own, state = tmp_path / "own, 'and' \"odd\"", tmp_path / "a, b; c=\"d\" \\ 'e' %20?f#"
+    certificate, private_key = certificate_files(Server(state_folder=own))
+    settings = {
+        "server.certificate": certificate,
+        "server.private_key": private_key,
+        "server.trusted_proxies": "127.0.0.1",
+    }
+    with running(state, settings) as service:
+        subprocess.run(service.command, shell=True, check=True, capture_output=True, cwd=tmp_path)
+    made = [own, state, tmp_path / f"{state.name}.log", tmp_path / "sample.webp"]
+    assert sorted(tmp_path.iterdir()) == sorted(made)
+
+
+def test_secrets_of_the_state_folder_are_its_owners(service: Service) -> None:
+    assert stat.S_IMODE(service.state.stat().st_mode) == 0o700
+    for name in ("localhost.key", "master.keys"):
+        assert stat.S_IMODE((service.state / name).stat().st_mode) == 0o600
+    for path in service.state.rglob("*"):
+        if path.is_file():
+            assert service.key.encode() not in path.read_bytes(), f"the key is kept in {path}"
+
+
+def test_the_key_is_shown_once_and_state_survives(tmp_path: Path) -> None:
+    with running(tmp_path / "state") as first:
+        key, certificate = first.key, first.certificate.read_bytes()
+    assert key
+    process = start(tmp_path / "state")
+    try:
+        again = await_start(process, tmp_path / "state")
+        assert again.key == ""
+        assert "<your key>" in again.command
+        assert again.certificate.read_bytes() == certificate
+        account = subprocess.run(
+            ["curl", "-s", "--cacert", str(again.certificate), "-u", f"{key}:", f"{again.url}/1.0/account"],
+            check=True, capture_output=True, text=True,
+        )  # fmt: skip
+        assert '"success":true' in account.stdout
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+        process.communicate()
+
+
+def test_settings_are_printed_and_read_back(service: Service, tmp_path: Path) -> None:
+    text = service.imgsvc("serve", "--print-config", "--set", "rate.requests=77")
+    assert tomllib.loads(text)["rate"]["requests"] == 77
+    (tmp_path / "settings.toml").write_text(text)
+    again = service.imgsvc("serve", "--print-config", "--config", str(tmp_path / "settings.toml"))
+    assert again == text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--set", "rate.requests=0"], "rate.requests"),
+        (["--set", "nonsense=1"], "nonsense"),
+        (["--set", "server.certificate=/nowhere.pem"], "server.private_key"),
+        (["--database", "mysql://x/y"], "database.url"),
+        (["--cache", "redis://h:99999/0"], "cache.url"),
+        (["--set", "server.base_url=https://localhost:99999"], "server.base_url"),
+        (["--state", __file__], "'server.state_folder' must be a folder in which files can be made, got"),
+        (["--state", f"{__file__}/below"], "server.state_folder"),
+        (["--state", "/proc/x"], "server.state_folder"),
+        (["--port", "8_443"], "'server.port' must be integer within 0 to 65535 range"),
+        (
+            ["--host", "nowhere.invalid"],
+            "'server.host' must be a name or address of this machine, got 'nowhere.invalid'",
+        ),
+        (["--host", "203.0.113.1"], "server.host"),
+        (["--host", "ü" * 70], "server.host"),
+        (["--state", "/proc"], "server.state_folder"),
+    ],
+)
+def test_wrong_settings_are_named(arguments: list[str], expected: str, tmp_path: Path) -> None:
+    environment = os.environ | {"IMGSVC_SERVER_STATE_FOLDER": str(tmp_path)}
+    ended = subprocess.run(
+        [sys.executable, "-m", "imgsvc_cli", "serve", "--port", "0", *arguments],
+        capture_output=True, text=True, env=environment, timeout=60,
+    )  # fmt: skip
+    assert ended.returncode == 2
+    assert expected in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_port_that_is_taken_is_named(service: Service, tmp_path: Path) -> None:
+    environment = os.environ | {"IMGSVC_SERVER_STATE_FOLDER": str(tmp_path)}
+    ended = subprocess.run(
+        [sys.executable, "-m", "imgsvc_cli", "serve", "--port", str(service.port)],
+        capture_output=True, text=True, env=environment, timeout=60,
+    )  # fmt: skip
+    assert ended.returncode == 2
+    assert "'server.port' must be free to listen at" in ended.stderr

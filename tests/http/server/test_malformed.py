@@ -1,0 +1,135 @@
+"""What is no HTTP at all gets an answer like any other error."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.http.calls import RATE_HEADERS
+from tests.http.service_process import Service, running
+
+
+def ask(service: Service, raw: bytes) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of the answer to raw bytes over TLS."""
+    with (
+        socket.create_connection(("localhost", service.port), timeout=20) as plain,
+        service.tls.wrap_socket(plain, server_hostname="localhost") as connection,
+    ):
+        connection.sendall(raw)
+        with http.client.HTTPResponse(connection) as answer:
+            answer.begin()
+            return answer.status, dict(answer.headers), answer.read()
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"nonsense\r\n\r\n",
+        b"GET /1.0/account HTTP/9.9\r\n\r\n",
+        b"GET /\xff\xfe HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nBad Header\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 20_000 + b"\r\n\r\n",
+        b"POST /1.0/fetch HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        b"POST /1.0/fetch HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+    ],
+)
+def test_the_answer_is_json_with_all_headers(raw: bytes, service: Service) -> None:
+    status, headers, body = ask(service, raw)
+    document = json.loads(body)
+    assert (status, document["code"], document["success"]) == (400, 400, False)
+    assert document["error"] == "invalid_http"
+    assert headers["Connection"] == "close"
+    assert headers["X-Request-Id"] == document["id"]
+    for name in RATE_HEADERS:
+        assert int(headers[name]) >= 0
+    assert "Python" not in headers["Server"]
+
+
+@pytest.mark.parametrize("raw", [b"nonsense", b"FOO /1.0/fetch HTTP/1.1", b"GET / HTTP/1.1\r\nBad Header"])
+def test_the_answer_is_http_1_1(raw: bytes, service: Service) -> None:
+    with (
+        socket.create_connection(("localhost", service.port), timeout=20) as plain,
+        service.tls.wrap_socket(plain, server_hostname="localhost") as connection,
+        connection.makefile("rb") as answer,
+    ):
+        connection.sendall(raw + b"\r\n\r\n")
+        assert answer.readline().startswith(b"HTTP/1.1 4")
+
+
+def test_silence_and_noise_do_not_stop_the_service(service: Service) -> None:
+    for noise in (b"", b"\x16\x03\x01", b"\x00" * 100, b"SSH-2.0-x\r\n"):
+        with socket.create_connection(("localhost", service.port), timeout=5) as connection:
+            connection.sendall(noise)
+    status, _, _ = ask(service, b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    assert status == 200
+
+
+@pytest.mark.parametrize("version", [b"1.0", b"1.1"])
+@pytest.mark.parametrize(
+    ("first", "status", "allowed"),
+    [
+        (b"FOO /1.0/fetch", 405, "POST"),
+        (b"FOO /1.0/fetch?a=b", 405, "POST"),
+        (b"get /1.0/account", 405, "GET, HEAD"),
+        (b"FOO /1.0/watermarks/5", 405, "DELETE, GET, HEAD"),
+        (b"FOO /1.0/openapi.json", 405, "GET, HEAD"),
+        (b"FOO /nothing", 404, None),
+        (b"FOO /1.0/watermarks/5/6", 404, None),
+    ],
+)
+def test_unknown_methods_are_not_allowed(
+    first: bytes, status: int, allowed: str | None, version: bytes, service: Service
+) -> None:
+    told, headers, body = ask(service, first + b" HTTP/" + version + b"\r\nHost: x\r\n\r\n")
+    document = json.loads(body)
+    slug = "method_not_allowed" if allowed else "not_found"
+    assert (told, document["error"], headers.get("Allow")) == (status, slug, allowed)
+    for name in RATE_HEADERS:
+        assert int(headers[name]) >= 0
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [(b"/1.0/fetch", b"application/json"), (b"/1.0/upload", b"multipart/form-data; boundary=x")],
+)
+def test_mistakes_of_clients_are_no_errors_of_the_service(path: bytes, kind: bytes, tmp_path: Path) -> None:
+    """A body that is not what its encoding says is answered, and leaves no word in the log."""
+    with running(tmp_path / "state") as service:
+        head = (
+            b"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: %s\r\n"
+            b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n"
+        )
+        for body in (b"xxxx", b"xxxx" * 50_000, b"\x1f\x8b\0\0"):
+            raw = head % (path, service.key.encode(), kind, len(body)) + body
+            status, _, answer = ask(service, raw)
+            assert (status, json.loads(answer)["error"]) == (400, "broken_body")
+    assert (tmp_path / "state.log").read_text() == ""
+
+
+@pytest.mark.parametrize("expect", [b"other", b"100-continue"])
+@pytest.mark.parametrize(
+    ("first", "status", "slug"),
+    [
+        (b"GET /nothing", 404, "not_found"),
+        (b"POST /1.0/nothing", 404, "not_found"),
+        (b"PUT /1.0/fetch", 405, "method_not_allowed"),
+        (b"GET /healthz", 200, None),
+    ],
+)
+def test_expectations_change_no_answer(
+    first: bytes, status: int, slug: str | None, expect: bytes, service: Service
+) -> None:
+    key = b"Authorization: Bearer " + service.key.encode()
+    rest = b"Connection: close\r\nContent-Length: 2\r\nExpect: " + expect
+    told, headers, body = ask(
+        service, first + b" HTTP/1.1\r\nHost: x\r\n" + key + b"\r\n" + rest + b"\r\n\r\n"
+    )
+    document = json.loads(body)
+    assert (told, document["code"], document.get("error")) == (status, status, slug)
+    assert headers.get("Allow") == ("POST" if status == 405 else None)
+    for name in RATE_HEADERS:
+        assert int(headers[name]) >= 0

@@ -1,0 +1,99 @@
+"""The examples of layouts name things that exist."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+import yaml
+
+from imgsvc_http.settings import Settings
+
+_ROOT = Path(__file__).parents[3]
+_EXAMPLES = _ROOT / "examples"
+_CLUSTER = _EXAMPLES / "cluster"
+_CLOSING_SECONDS = 20
+
+
+def known() -> set[str]:
+    """The environment variables of all settings."""
+    return {
+        f"IMGSVC_{section.name}_{field.name}".upper()
+        for section in attrs.fields(Settings)
+        for field in attrs.fields(type(getattr(Settings(), section.name)))
+    }
+
+
+@pytest.mark.parametrize(
+    "path",
+    [_CLUSTER / "compose.yml", _CLUSTER / "secrets.env.example", _EXAMPLES / "imgsvc.service"],
+    ids=lambda path: path.name,
+)
+def test_settings_exist(path: Path) -> None:
+    named = set(re.findall(r"\bIMGSVC_[A-Z_]+", path.read_text()))
+    assert named
+    assert named <= known()
+
+
+def test_the_values_of_the_cluster_are_valid() -> None:
+    values: dict[str, Any] = yaml.safe_load((_CLUSTER / "compose.yml").read_text())["services"]["node1"][
+        "environment"
+    ]
+    environment = {name: str(value) for name, value in values.items()}
+    settings = Settings.load(environ={**environment, "IMGSVC_DATABASE_URL": "postgresql://u:p@h/d"})
+    assert settings.server.base_url == "https://images.example.org"
+    assert len(settings.server.trusted_proxies) == 2
+
+
+def test_files_that_are_named_exist() -> None:
+    layout = yaml.safe_load((_CLUSTER / "compose.yml").read_text())
+    build = layout["services"]["node1"]["build"]
+    assert (_CLUSTER / build["context"] / build["dockerfile"]).is_file()
+    mounted = {volume.split(":")[0] for volume in layout["services"]["balancer"]["volumes"]}
+    assert mounted == {"./haproxy.cfg", "./certificate.pem"}
+    assert (_CLUSTER / "haproxy.cfg").is_file()
+    nodes = re.findall(r"^ *server (\w+) \1:8443$", (_CLUSTER / "haproxy.cfg").read_text(), re.MULTILINE)
+    assert nodes == [name for name in layout["services"] if name.startswith("node")]
+    assert {name for service in layout["services"].values() for name in service.get("depends_on", ())} <= set(
+        layout["services"]
+    )
+
+
+def test_secrets_stay_out_of_the_image_and_of_version_control() -> None:
+    copied = re.findall(r"^COPY (.+) \S+$", (_CLUSTER / "Dockerfile").read_text(), re.MULTILINE)
+    names = {name for line in copied for name in line.split()}
+    assert names == {"pyproject.toml", "README.md", "LICENSE", "src"}
+    ignored = (_ROOT / ".dockerignore").read_text().split("\n")
+    assert ignored[1] == "*"
+    assert {line[1:] for line in ignored if line.startswith("!")} == names
+    secret = {"examples/cluster/secrets.env", "examples/cluster/certificate.pem"}
+    assert secret <= set((_ROOT / ".gitignore").read_text().splitlines())
+
+
+def test_stopping_has_the_time_that_it_may_take() -> None:
+    node = yaml.safe_load((_CLUSTER / "compose.yml").read_text())["services"]["node1"]
+    unit = (_EXAMPLES / "imgsvc.service").read_text()
+    environments = {
+        node["stop_grace_period"]: node["environment"],
+        re.findall(r"^TimeoutStopSec=(.+)$", unit, re.MULTILINE)[0]: dict(
+            re.findall(r"^Environment=(\w+)=(.+)$", unit, re.MULTILINE)
+        ),
+    }
+    for limit, environment in environments.items():
+        texts = {name: str(value) for name, value in environment.items()}
+        server = Settings.load(environ=texts).server
+        assert server.drain_seconds > 0
+        needed = server.drain_seconds + 2 * server.shutdown_seconds + _CLOSING_SECONDS
+        assert int(limit.rstrip("s")) >= needed
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
+def test_the_unit_is_valid(tmp_path: Path) -> None:
+    text = (_EXAMPLES / "imgsvc.service").read_text().replace("/opt/imgsvc/bin/imgsvc", "/bin/true")
+    (tmp_path / "imgsvc.service").write_text(text)
+    subprocess.run(["systemd-analyze", "verify", str(tmp_path / "imgsvc.service")], check=True)

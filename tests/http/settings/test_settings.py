@@ -1,0 +1,396 @@
+"""Settings: declared once, read strictly from file, environment and flags, written without secrets."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from imgsvc_core.errors import SpecError
+from imgsvc_core.limits import Limits, tighten
+from imgsvc_core.stores import PROVIDERS, providers
+from imgsvc_core.stores.declarations import ENDPOINTS
+from imgsvc_http.settings import SECTIONS, SETTINGS, Server, Settings, render
+from imgsvc_http.settings.declaring import MASK, from_text
+from imgsvc_http.state.database import create_engine
+from imgsvc_http.storage.temporary import TemporaryStorage
+
+KEY = "A" * 43 + "="
+HOME = {"HOME": "/home/someone"}
+
+
+def _written(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "imgsvc.toml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def _problems(*arguments: Any) -> dict[str, str]:
+    with pytest.raises(SpecError) as caught:
+        Settings.load(*arguments)
+    return {problem.path: problem.message for problem in caught.value.problems}
+
+
+def test_defaults_are_those_of_the_interface() -> None:
+    settings = Settings.load(None, HOME)
+    assert settings.base_url == "https://localhost:8443"
+    assert settings.server.state_folder == Path("/home/someone/.local/state/imgsvc")
+    assert settings.database_url == "sqlite:////home/someone/.local/state/imgsvc/imgsvc.db"
+    assert settings.temporary_url == "file:///home/someone/.local/state/imgsvc/temporary"
+    assert (settings.rate.requests, settings.rate.period_seconds) == (100_000, 900)
+    assert settings.temporary.lifetime_seconds == 3600
+    assert (settings.webhooks.seconds, settings.webhooks.history_days) == (10, 60)
+    assert settings.webhooks.retries == (5, 30, 300, 1800, 7200)
+    assert settings.fetch.redirects == 5
+    assert settings.fetch.user_agent == "imgsvc/1.0"
+    assert settings.idempotency.hours == 24
+
+
+def test_limits_are_those_of_the_core() -> None:
+    settings = Settings.load(None, HOME)
+    assert tighten(settings.limits, Limits.none()) == Limits()
+    assert {f"limits.{name}" for name in attrs.fields_dict(Limits)} < set(SETTINGS)
+    lifted = Settings.load(None, {**HOME, "IMGSVC_LIMITS_FRAMES": "none"}, {"limits.seconds": "2.5"})
+    assert lifted.limits.frames is None
+    assert lifted.limits.seconds == 2.5
+    assert set(_problems(None, HOME, {"limits.seconds": 0, "limits.frames": 1.5})) == {
+        "limits.seconds",
+        "limits.frames",
+    }
+
+
+def test_the_state_folder_follows_the_xdg_specification() -> None:
+    assert Settings.load(None, {"XDG_STATE_HOME": "/var/state", **HOME}).server.state_folder == Path(
+        "/var/state/imgsvc"
+    )
+    relative = Settings.load(None, {"XDG_STATE_HOME": "state", **HOME})
+    assert relative.server.state_folder == Path("/home/someone/.local/state/imgsvc")
+
+
+@pytest.mark.parametrize("name", ["a b", "a%20b", "a%b", "a?b=c", "a#b", "büro", "a;b,c", "a*[b]"])
+def test_the_state_folder_holds_everything_whatever_its_name(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / name
+    settings = Settings(server=Server(state_folder=folder))
+    assert create_engine(settings.database_url).url.database == str(folder / "imgsvc.db")
+    assert asyncio.run(TemporaryStorage(settings.temporary_url, 60).sweep(datetime.now(UTC))) == 0
+    assert list(tmp_path.iterdir()) == [folder]
+    assert (folder / "temporary").is_dir()
+
+
+def test_flags_win_over_environment_and_environment_over_file(tmp_path: Path) -> None:
+    file = _written(tmp_path, '[server]\nport = 1\nhost = "a"\nheader_prefix = "X-File"\n')
+    environ = {**HOME, "IMGSVC_SERVER_PORT": "2", "IMGSVC_SERVER_HOST": "b"}
+    server = Settings.load(file, environ, {"server.port": "3"}).server
+    assert (server.port, server.host, server.header_prefix) == (3, "b", "X-File")
+
+
+def test_the_environment_can_name_the_file(tmp_path: Path) -> None:
+    file = _written(tmp_path, "[server]\nport = 1\n")
+    assert Settings.load(None, {**HOME, "IMGSVC_CONFIG": str(file)}).server.port == 1
+    assert "must be readable TOML" in _problems(None, {"IMGSVC_CONFIG": f"{file}.missing"})[""]
+
+
+def test_everything_wrong_is_told_at_once_with_its_origin(tmp_path: Path) -> None:
+    file = _written(
+        tmp_path,
+        '[server]\nport = "x"\nhots = "a"\n[sever]\nport = 1\n[rate]\nrequests = true\n'
+        '[fetch]\nprivate_allowed = "localhost"\nredirects = nan\n',
+    )
+    environ = {**HOME, "IMGSVC_SERVER_PROT": "1", "IMGSVC_WORKERS_QUEUE": "0"}
+    problems = _problems(file, environ, {"server.shutdown_seconds": -1, "nonsense": "1", "server": 5})
+    assert set(problems) == {
+        "server.port", "server.hots", "sever", "rate.requests", "fetch.private_allowed", "fetch.redirects",
+        "IMGSVC_SERVER_PROT", "workers.queue", "server.shutdown_seconds", "nonsense", "server",
+    }  # fmt: skip
+    assert problems["server.port"] == (
+        f"Setting 'server.port' must be integer within 0 to 65535 range, got \"x\" in the file {file}"
+    )
+    assert "did you mean 'server.host'?" in problems["server.hots"]
+    assert "did you mean 'server'?" in problems["sever"]
+    assert "did you mean 'IMGSVC_SERVER_PORT'?" in problems["IMGSVC_SERVER_PROT"]
+    assert problems["workers.queue"].endswith("got 0 in the environment variable IMGSVC_WORKERS_QUEUE")
+    assert problems["server.shutdown_seconds"].endswith("got -1 in the flag for server.shutdown_seconds")
+
+
+@pytest.mark.parametrize("text", ["[server", "a = 1\na = 2", "\x00"])
+def test_files_that_are_no_toml(tmp_path: Path, text: str) -> None:
+    assert str(tmp_path / "imgsvc.toml") in _problems(_written(tmp_path, text), HOME)[""]
+
+
+def test_wrong_values_are_told_even_where_another_wins(tmp_path: Path) -> None:
+    file = _written(tmp_path, "[server]\nport = -1\n")
+    assert set(_problems(file, HOME, {"server.port": 5})) == {"server.port"}
+
+
+def test_variables_of_kubernetes_and_of_others_are_left_alone() -> None:
+    foreign = {
+        "IMGSVC_SERVICE_HOST": "10.0.0.1", "IMGSVC_SERVICE_PORT_HTTPS": "443", "IMGSVC_PORT": "tcp://10.0.0.1",
+        "IMGSVC_PORT_443_TCP_ADDR": "10.0.0.1", "_IMGSVC_COMPLETE": "bash_source", "PATH": "/bin",
+    }  # fmt: skip
+    assert Settings.load(None, {**HOME, **foreign}) == Settings.load(None, HOME)
+
+
+@pytest.mark.parametrize("path", SETTINGS)
+def test_every_setting_is_documented_and_can_be_set_everywhere(path: str, tmp_path: Path) -> None:
+    item = SETTINGS[path]
+    assert item.doc.endswith(".")
+    section, _, name = path.partition(".")
+    settings = Settings.load(None, HOME)
+    plain = item.kind.unparse(getattr(getattr(settings, section), name))
+    text = plain if isinstance(plain, str) else json.dumps(plain)
+    assert item.variable == f"IMGSVC_{section}_{name}".upper()
+    assert item.kind.parse(from_text(item.kind, text)) == getattr(getattr(settings, section), name)
+    assert Settings.load(None, {**HOME, item.variable: text}) == settings
+    assert Settings.load(None, HOME, {path: text}) == settings
+
+
+def test_variables_are_unambiguous() -> None:
+    assert len({item.variable for item in SETTINGS.values()}) == len(SETTINGS)
+
+
+def test_what_is_printed_loads_back(tmp_path: Path) -> None:
+    settings = Settings.load(
+        None,
+        HOME,
+        {
+            "server.trusted_proxies": "10.0.0.0/8, ::1",
+            "server.certificate": "/etc/cert.pem",
+            "server.private_key": "/etc/key.pem",
+            "fetch.private_allowed": '["intranet", "10.1.0.0/16"]',
+            "limits.frames": "none",
+            "limits.seconds": "0.25",
+            "webhooks.retries": "",
+        },
+    )
+    assert settings.server.trusted_proxies == (
+        ipaddress.ip_network("10.0.0.0/8"),
+        ipaddress.ip_network("::1/128"),
+    )
+    assert settings.webhooks.retries == ()
+    text = render(settings)
+    assert Settings.load(_written(tmp_path, text), {"HOME": "/other"}) == settings
+    for section in SECTIONS:
+        assert f"[{section}]\n" in text
+    assert "\n# Port to listen at; 0 takes a free one.\nport = 8443\n" in text
+
+
+@given(
+    plan=st.text(min_size=1, max_size=80),
+    hosts=st.lists(st.sampled_from(["intranet", "10.0.0.0/8", "::1", "büro.example."])),
+    seconds=st.floats(1, 3600),
+)
+def test_any_text_and_number_loads_back(
+    tmp_path_factory: pytest.TempPathFactory, plan: str, hosts: list[str], seconds: float
+) -> None:
+    flags = {
+        "fetch.private_allowed": hosts,
+        "webhooks.seconds": min(seconds, 300),
+        "temporary.lifetime_seconds": seconds,
+    }
+    settings = attrs.evolve(Settings.load(None, HOME, flags))
+    settings = attrs.evolve(settings, accounts=attrs.evolve(settings.accounts, plan=plan))
+    file = _written(tmp_path_factory.mktemp("any"), render(settings))
+    assert Settings.load(file, HOME) == settings
+
+
+SECRETS = {
+    "database.url": "postgresql://someone:hidden-word@host/name",
+    "cache.url": "redis://:hidden-word@host/0",
+    "temporary.url": "s3://key:hidden-word@bucket/folder",
+    "security.master_keys": [KEY, "hiddenword".ljust(43, "B") + "="],
+    "social.facebook_token": "hidden-word",
+    "social.twitter_token": "hidden-word",
+    "social.instagram_token": "hidden-word",
+    "social.github_token": "hidden-word",
+    "social.gravatar_token": "hidden-word",
+}
+
+
+def test_secrets_are_never_shown(tmp_path: Path) -> None:
+    assert set(SECRETS) == {path for path, item in SETTINGS.items() if item.secret}
+    settings = Settings.load(None, HOME, SECRETS)
+    for shown in (render(settings), repr(settings)):
+        assert "hidden" not in shown
+        assert KEY not in shown
+        assert shown.count(MASK) == len(SECRETS) + 1
+    assert f"postgresql://someone:{MASK}@host/name" in render(settings)
+    assert settings.database.url == SECRETS["database.url"]
+    told = _problems(_written(tmp_path, render(settings)), HOME)
+    assert set(told) == set(SECRETS)
+    assert all("got its mask" in message for message in told.values())
+
+
+@pytest.mark.parametrize(
+    ("path", "url", "shown"),
+    [
+        (
+            "database.url",
+            "postgresql://h/db?user=u&password=hidden;word&sslmode=require",
+            f"postgresql://h/db?user=u&password={MASK}&sslmode=require",
+        ),
+        ("database.url", "postgresql://u:hid/den?@h/db", f"postgresql://u:{MASK}@h/db"),
+        ("database.url", "postgresql://h/db?user=u&pass%77ord=hidden", f"?user=u&pass%77ord={MASK}"),
+        ("cache.url", "redis://h:6379/0?password=hidden", f"redis://h:6379/0?password={MASK}"),
+        ("cache.url", "redis://u:hid@den@[::1]:6379/0?db=3", f"redis://u:{MASK}@[::1]:6379/0?db=3"),
+        *[
+            ("temporary.url", f"s3://bucket/folder?{name}=hidden", f"s3://bucket/folder?{name}={MASK}")
+            for name in (
+                "passwd", "sslpassword", "client_secret", "access_token", "apiKey", "sig", "X-Amz-Signature",
+                "X-Amz-Credential", "authorization", "pwd",
+            )
+        ],
+        (
+            "temporary.url",
+            "simplecache::s3://key:hidden@bucket/folder?region=x",
+            f"simplecache::s3://key:{MASK}@bucket/folder?region=x",
+        ),
+    ],
+)  # fmt: skip
+def test_secrets_are_masked_wherever_a_url_holds_them(path: str, url: str, shown: str) -> None:
+    settings = Settings.load(None, HOME, {path: url})
+    for printed in (render(settings), repr(settings)):
+        assert "hid" not in printed
+        assert shown in printed
+
+
+@pytest.mark.parametrize("url", ["redis://[::1]:6379/0?db=3", "redis://someone@h:6379/0?password="])
+def test_urls_without_secrets_are_shown_as_they_are(url: str) -> None:
+    assert f'url = "{url}"' in render(Settings.load(None, HOME, {"cache.url": url}))
+
+
+def test_errors_do_not_show_secrets() -> None:
+    wrong: dict[str, object] = dict.fromkeys(SECRETS, 5) | {"security.master_keys": ["hidden-word"]}
+    wrong |= {"database.url": "mysql://a:hidden-word@b", "cache.url": "http://a:hidden-word@b"}
+    told = _problems(None, HOME, wrong)
+    assert set(told) == set(SECRETS)
+    assert all("hidden" not in message and "got 5" not in message for message in told.values())
+
+
+def test_certificate_and_key_belong_together() -> None:
+    assert "belong together" in _problems(None, HOME, {"server.certificate": "/c"})["server.private_key"]
+    assert "belong together" in _problems(None, HOME, {"server.private_key": "/c"})["server.certificate"]
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["localhost", "a.example.", "büro.example", "my_host", "3com.example", "10.0.0.1", "10.0.0.5/8", "::1"],
+)
+def test_private_sources_are_hosts_addresses_and_networks(host: str) -> None:
+    assert Settings.load(None, HOME, {"fetch.private_allowed": host}).fetch.private_allowed == (host,)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "told"),
+    [
+        *[
+            ("fetch.private_allowed", wrong, "host name, address or network")
+            for wrong in (
+                "300.1.1.1/99", "10.0.0.0/33", "10.0.0.256", "10.0.0", "127.1", "http://a.example", "a b",
+                "[::1]", "::1::", "*.example", "a..b", "a.example:80", "10",
+            )
+        ],
+        ("server.base_url", "http://images.example", "must be URL that begins with https://"),
+        ("server.base_url", "https://", "must be URL"),
+        ("server.base_url", "https:///path", "must be URL"),
+        ("server.base_url", "https://localhost:99999", "must be URL"),
+        *[
+            ("server.base_url", wrong, "https://, without credentials, query and fragment, or empty, got")
+            for wrong in (
+                "https://a.example/?a=b", "https://a.example/?", "https://a.example/#top", "https://a.example#",
+                "https://someone:word@a.example", "https://someone@a.example", "https://@a.example",
+            )
+        ],
+        *[
+            ("stores.endpoints", wrong, "name is one of aws, google, digitalocean, alibaba, rackspace, micro")
+            for wrong in (
+                "foo=http://x", "aws=http://x,foo=http://x", "aws", "aws=", "aws=x", "aws=ftp://x",
+                "aws=https://x:99999", "=http://x", "AWS=http://x",
+            )
+        ],
+        *[
+            (path, wrong, f"must be {words} within")
+            for path, words in (("server.port", "integer"), ("limits.seconds", "float"))
+            for wrong in ("8_4", "\u0668\u0664", "\uff18\uff14", " 84", "84\n", "--8", "0x54", "")
+        ],
+        ("webhooks.retries", "5,3_0", "integer within"),
+        ("server.base_url", "https://büro..example", "must be URL"),
+        ("social.github_url", "https://localhost:99999/{user}", "must be URL"),
+        ("social.github_url", "https://x/", "holds {user}"),
+        ("social.gravatar_url", "https://x/{user}", "holds {hash}"),
+        ("cache.url", "http://x", "redis://"),
+    ],
+)  # fmt: skip
+def test_what_cannot_work_is_told(path: str, value: str, told: str) -> None:
+    problems = _problems(None, HOME, {path: value})
+    assert set(problems) == {path}
+    assert told in problems[path]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "value"),
+    [
+        ("server.port", "+8443", 8443),
+        ("webhooks.retries", "5, +30", (5, 30)),
+        ("limits.seconds", "+2.5e0", 2.5),
+        ("limits.seconds", ".5", 0.5),
+        ("server.base_url", "https://a.example:444/images/", "https://a.example:444/images/"),
+        (
+            "stores.endpoints",
+            "aws=http://x,ibm_token=http://[::1]:80",
+            ("aws=http://x", "ibm_token=http://[::1]:80"),
+        ),
+    ],
+)
+def test_what_can_work_is_taken(path: str, text: str, value: object) -> None:
+    settings = Settings.load(None, HOME, {path: text})
+    section, _, name = path.partition(".")
+    assert getattr(getattr(settings, section), name) == value
+
+
+def test_every_address_that_stores_ask_for_can_be_replaced() -> None:
+    sources = Path(providers.__path__[0]).glob("*.py")
+    asked = {
+        name
+        for file in sources
+        for name in re.findall(r'\.endpoint\("(\w+)"', file.read_text(encoding="utf-8"))
+    }
+    assert asked <= set(ENDPOINTS)
+    assert set(ENDPOINTS) == asked | set(PROVIDERS)
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("nope://x", "got 'nope://'"),
+        ("simplecache::nope://x", "got 'nope://'"),
+        ("libarchive://x", "libarchive"),
+        ("s3://key:a::B!@bucket", "got another one"),
+    ],
+)
+def test_temporary_storage_that_nothing_can_open_is_told(url: str, told: str) -> None:
+    with pytest.raises(SpecError, match=told) as caught:
+        TemporaryStorage(url, 60)
+    assert [problem.path for problem in caught.value.problems] == ["temporary.url"]
+
+
+def test_settings_made_in_python_are_checked_too() -> None:
+    with pytest.raises(SpecError, match="'port' must be integer within 0 to 65535 range"):
+        Server(port=70_000)
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        Settings().server.port = 5  # type: ignore[misc]
+    assert Settings(server=Server(base_url="https://images.example/")).base_url == "https://images.example"
+
+
+def test_a_fresh_environment_can_be_read_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "/var/state")
+    assert Settings().server.state_folder == Path("/var/state/imgsvc")
+    assert Settings.load(None, {}).server.state_folder.is_absolute()

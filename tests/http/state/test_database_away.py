@@ -1,0 +1,98 @@
+"""Calls while the database cannot be reached."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.http.calls import assert_failure, call, upload
+from tests.http.receivers import receiving
+from tests.http.service_process import Service, await_start, start
+from tests.http.tcp_proxy import line_to
+from tests.support import encoded
+
+pytestmark = pytest.mark.asyncio
+
+
+@asynccontextmanager
+async def served(state: Path, database: str, settings: Mapping[str, object]) -> AsyncIterator[Service]:
+    """A service that is ended whatever became of it and its database."""
+    process = start(state, {"database.url": database, **settings})
+    try:
+        yield await asyncio.to_thread(await_start, process, state)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
+async def test_calls_are_told_to_come_again(url: str, tmp_path: Path) -> None:
+    async with (
+        line_to(url) as (line, by_line),
+        served(tmp_path / "state", by_line, {}) as service,
+        service.client() as client,
+        service.client(key="isk_unknown") as stranger,
+    ):
+        assert (await call(client, "GET", "/1.0/account")).status == 200
+        line.cut()
+        for caller in (client, stranger, client):
+            reply = await call(caller, "GET", "/1.0/account")
+            assert_failure(reply, 503, "not_ready", "The database does not answer")
+            assert int(reply.headers["Retry-After"]) > 0
+        reply = await upload(client, encoded.png().data, headers={"Idempotency-Key": "once"})
+        assert_failure(reply, 503, "not_ready")
+        await line.open()
+        reply = await upload(client, encoded.png().data, headers={"Idempotency-Key": "once"})
+        assert reply.status == 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
+async def test_a_database_that_says_nothing_holds_nobody_up_for_ever(url: str, tmp_path: Path) -> None:
+    async with (
+        line_to(url) as (line, by_line),
+        served(tmp_path / "state", by_line, {"server.shutdown_seconds": 2}) as service,
+    ):
+        async with service.client() as client:
+            assert (await call(client, "GET", "/readyz")).status == 200
+            line.hold()
+            assert_failure(await call(client, "GET", "/readyz"), 503, "not_ready")
+            assert_failure(await upload(client, encoded.png().data), 503, "not_ready")
+            line.release()
+            async with asyncio.timeout(60):
+                while (await upload(client, encoded.png().data)).status != 200:
+                    await asyncio.sleep(0.2)
+        line.hold()
+        await asyncio.sleep(1)
+        service.process.send_signal(signal.SIGTERM)
+        assert await asyncio.to_thread(service.process.wait, 90) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
+async def test_work_goes_on_after_connections_that_died_without_a_word(url: str, tmp_path: Path) -> None:
+    async with (
+        line_to(url) as (line, by_line),
+        receiving() as receiver,
+        served(tmp_path / "state", by_line, {"fetch.private_allowed": "127.0.0.1"}) as service,
+        service.client() as client,
+    ):
+        webhook = {"url": f"{receiver.url}/", "delay": 2}
+        for _ in range(10):
+            reply = await upload(client, encoded.jpeg().data, {"webhook": webhook})
+            assert reply.status == 202
+        line.hold()
+        await asyncio.sleep(3)  # all that looks for work, and does it, is in the midst of a question
+        line.forget()
+        line.release()
+        assert await receiver.arrived(10, seconds=60)
+        del webhook["delay"]
+        async with asyncio.timeout(30):
+            while (await upload(client, encoded.jpeg().data, {"webhook": webhook})).status != 202:
+                await asyncio.sleep(0.2)
+        assert await receiver.arrived(11, seconds=60)
