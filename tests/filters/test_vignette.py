@@ -5,14 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imgsvc_core.pixels.spatial import NEEDS_RANDOM_ACCESS, vignette
+from imgsvc_core.pixels.spatial import vignette
 from imgsvc_core.pixels.spatial.amounts import vignette_radius, vignette_strength
 from tests.support.golden import GoldenCheck
 from tests.support.photos import as_pixels, as_vips, astronaut, coffee, cut_out, deep
 from tests.support.spatial import (
     KINDS,
     assert_keeps_metadata,
-    assert_no_bleeding,
     assert_same_kind,
     assert_streams,
     every_kind,
@@ -98,9 +97,7 @@ def test_any_size_and_value(pixels: np.ndarray, strength: float, radius: float) 
 
 
 def test_metadata_frames_and_streams() -> None:
-    assert NEEDS_RANDOM_ACCESS["vignette"] is False
     assert_keeps_metadata(lambda image: vignette(image, 0.7, 0.2))
-    assert_no_bleeding(lambda image: vignette(image, 0.7, 0.2))
     assert_streams(lambda image: vignette(image, 0.7, 0.2))
 
 

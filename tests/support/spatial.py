@@ -10,7 +10,6 @@ import pytest
 import pyvips
 from hypothesis import strategies as st
 
-from imgsvc_core.pixels.frames import join_frames, map_frames, split_frames
 from tests.support.photos import Pixels, as_pixels, as_vips, astronaut, camera, cut_out, deep, mosaic
 
 Operation: TypeAlias = Callable[[pyvips.Image], pyvips.Image]
@@ -78,14 +77,6 @@ def assert_no_halo(operation: Operation) -> None:
     seen = result[:, :, 3] > 0
     assert seen.any()
     assert result[seen][:, :3].min() == 255
-
-
-def assert_no_bleeding(operation: Operation) -> None:
-    """Frame by frame, an animation gives what each frame gives alone."""
-    frames = [as_vips(cut_out()[top : top + 60, 100:200]) for top in (0, 200, 400)]
-    strip = map_frames(join_frames(frames), operation)
-    for found, frame in zip(split_frames(strip), frames, strict=True):
-        np.testing.assert_array_equal(found.numpy(), operation(frame).numpy())
 
 
 def assert_streams(operation: Operation) -> None:

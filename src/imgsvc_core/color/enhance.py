@@ -21,7 +21,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pyvips
 
 from . import constants as c
 from .curves import FloatArray, apply_curves, decode
@@ -30,16 +29,6 @@ from .weights import chroma, saturation
 from .white_balance import Triple
 
 _LUMA = np.asarray(c.LUMA_WEIGHTS)
-
-
-def measure(image: pyvips.Image) -> tuple[Step, ...]:
-    """The corrections that a picture asks for, in the order of application.
-
-    The picture is sRGB or grey with 8 or 16 bits and maybe alpha; of an animation the first frame counts.
-    It is read once in full, at reduced size, so it must not come from a sequential source that is to be
-    read again.
-    """
-    return corrections(_sample(image))
 
 
 def corrections(x: FloatArray) -> tuple[Step, ...]:
@@ -57,16 +46,6 @@ def corrections(x: FloatArray) -> tuple[Step, ...]:
             x = apply_curves(x, [(step.name, step.values)])
     vibrance = _vibrance(np.clip(x, 0, 1)) if x.shape[1] == 3 else 0
     return (*steps, VibranceStep(vibrance)) if vibrance else tuple(steps)
-
-
-def _sample(image: pyvips.Image) -> FloatArray:
-    frame = image.crop(0, 0, image.width, image.get_page_height())
-    factor = max(1, max(frame.width, frame.height) // c.ENHANCE_SAMPLE_SIDE)
-    small = frame.shrink(min(factor, frame.width), min(factor, frame.height))
-    pixels = small.numpy().reshape(-1, small.bands) / (65535 if image.format == "ushort" else 255)
-    if not image.hasalpha():
-        return np.asarray(pixels)
-    return np.asarray(pixels[pixels[:, -1] > 0.5, :-1])
 
 
 def _white_balance(x: FloatArray) -> Triple | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pyvips
 
 
@@ -25,10 +23,3 @@ def join_frames(frames: list[pyvips.Image]) -> pyvips.Image:
     strip = pyvips.Image.arrayjoin(frames, across=1).copy()
     strip.set_type(pyvips.GValue.gint_type, "page-height", frames[0].height)
     return strip
-
-
-def map_frames(image: pyvips.Image, operation: Callable[[pyvips.Image], pyvips.Image]) -> pyvips.Image:
-    """Apply an operation to every frame by itself, so that no frame bleeds into the next."""
-    if frame_count(image) == 1:
-        return operation(image)
-    return join_frames([operation(frame) for frame in split_frames(image)])

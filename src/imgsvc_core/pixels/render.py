@@ -131,9 +131,9 @@ def _apply(
 
 
 def _corrections(image: pyvips.Image) -> tuple[ColorStep, ...]:
-    from imgsvc_core.color import enhance
+    from imgsvc_core.pixels.enhance import measure
 
-    return enhance.measure(image)
+    return measure(image)
 
 
 def _sharpen(image: pyvips.Image, step: steps.Sharpen | steps.Unsharp) -> pyvips.Image:

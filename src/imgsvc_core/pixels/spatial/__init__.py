@@ -7,9 +7,6 @@ of a request into the pixels that the functions take.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from imgsvc_core.pixels.spatial.gaussian import gaussian_blur
 from imgsvc_core.pixels.spatial.halftone import halftone
 from imgsvc_core.pixels.spatial.motion import motion_blur
@@ -19,7 +16,6 @@ from imgsvc_core.pixels.spatial.vignette import vignette
 from imgsvc_core.pixels.spatial.zoom import zoom_blur
 
 __all__ = [
-    "NEEDS_RANDOM_ACCESS",
     "gaussian_blur",
     "halftone",
     "motion_blur",
@@ -29,21 +25,3 @@ __all__ = [
     "vignette",
     "zoom_blur",
 ]
-
-NEEDS_RANDOM_ACCESS: Mapping[str, bool] = MappingProxyType(
-    {
-        "sharpen": False,
-        "unsharp": False,
-        "gaussian_blur": False,
-        "motion_blur": False,
-        "zoom_blur": False,
-        "pixellate": False,
-        "vignette": False,
-        "halftone": False,
-    }
-)
-"""Whether the source must be decoded with random access: by name of the function.
-
-All read their source once from top to bottom. A wide Gaussian, motion, zoom and pixellate keep what they
-read in memory: the first a shrunk copy, the others the whole frame.
-"""
