@@ -16,7 +16,7 @@ import pyvips
 from imgsvc_core.codecs.changes import changed_area, timing
 from imgsvc_core.codecs.readers.vips import attach, from_array, to_array, with_timing
 from imgsvc_core.errors import CorruptImage
-from imgsvc_core.pixels.frames import frame_count, split_frames
+from imgsvc_core.vipsimage import frame_count, split_frames
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _KEEP, _CLEAR, _RESTORE = 0, 1, 2

@@ -13,7 +13,7 @@ import pyvips
 
 from imgsvc_core.codecs import exif
 from imgsvc_core.codecs.settings import MetadataPolicy
-from imgsvc_core.pixels.facts import has
+from imgsvc_core.vipsimage import has
 
 PROFILE = "icc-profile-data"
 EXIF = "exif-data"

@@ -9,7 +9,7 @@ import attrs
 import pyvips
 
 from imgsvc_core.color.steps import Step as ColorStep
-from imgsvc_core.pixels import colorspace, frames, geometry, overlay, pointwise, shapes
+from imgsvc_core.pixels import colorspace, geometry, overlay, pointwise, shapes
 from imgsvc_core.pixels.channels import without_idle_alpha
 from imgsvc_core.pixels.scaled import ScaledFrame
 from imgsvc_core.plan import Plan, PlannedStep, steps
@@ -17,6 +17,7 @@ from imgsvc_core.plan.folding import fold
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.placement import watermark_position
 from imgsvc_core.spec import Blur, Filter, Halftone, Pixellate, Vignette, Watermark
+from imgsvc_core.vipsimage import join_frames, split_frames
 
 Marks = Callable[[Watermark, Size], pyvips.Image]
 """The picture of a watermark, at the size that it has on a picture of a size."""
@@ -58,9 +59,9 @@ def _render_frames(image: pyvips.Image, plan: Plan, marks: Marks, decisions: _De
         return image
     strip = without_idle_alpha(image.copy_memory())
     rendered = [
-        _render_frame(frame, plan, marks, decisions, streaming=False) for frame in frames.split_frames(strip)
+        _render_frame(frame, plan, marks, decisions, streaming=False) for frame in split_frames(strip)
     ]
-    return frames.join_frames(rendered)
+    return join_frames(rendered)
 
 
 def _render_frame(

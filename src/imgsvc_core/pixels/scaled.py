@@ -8,11 +8,11 @@ import attrs
 import pyvips
 
 from imgsvc_core.pixels import geometry
-from imgsvc_core.pixels.facts import size_of
 from imgsvc_core.plan import Plan, turns
 from imgsvc_core.plan.geometry import Area, Size
 from imgsvc_core.plan.loading import area_at_hand, pixels_for
 from imgsvc_core.spec import Color
+from imgsvc_core.vipsimage import size_of
 
 
 @attrs.frozen

@@ -14,7 +14,7 @@ from imgsvc_core.codecs.readers.vips import open_lazily
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.info import ImageInfo
-from imgsvc_core.pixels.facts import has, size_of, space_of
+from imgsvc_core.vipsimage import has, size_of, space_of
 
 # Encoders write about ten. Each scan goes over all of the picture again, however few bytes it has.
 _MOST_SCANS = 100

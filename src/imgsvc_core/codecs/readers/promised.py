@@ -13,7 +13,7 @@ from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.codecs.table import FORMATS, LoadScaling
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.info import ImageInfo
-from imgsvc_core.pixels.facts import size_of
+from imgsvc_core.vipsimage import size_of
 
 
 def check_stored(width: int, height: int, info: ImageInfo) -> None:

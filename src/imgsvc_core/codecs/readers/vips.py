@@ -10,7 +10,7 @@ from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.info import ImageInfo
-from imgsvc_core.pixels.facts import has
+from imgsvc_core.vipsimage import has
 
 ANIMATION_FIELDS = ("n-pages", "page-height", "delay", "loop", "gif-delay", "gif-loop")
 

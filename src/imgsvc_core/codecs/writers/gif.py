@@ -10,7 +10,7 @@ from imgsvc_core.codecs.changes import timing
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.writers.effort import codec_effort
 from imgsvc_core.codecs.writers.sink import Sink
-from imgsvc_core.pixels.frames import frame_count
+from imgsvc_core.vipsimage import frame_count
 
 _LONGEST_DELAY = 655_350  # milliseconds; more would begin at zero again as well
 _MOST_PLAYS = 65_535  # more would begin at zero again, which is for ever

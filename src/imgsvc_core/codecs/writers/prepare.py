@@ -7,7 +7,7 @@ import pyvips
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.table import Format
 from imgsvc_core.errors import OutputTooLarge, UnsupportedOperation
-from imgsvc_core.pixels.facts import samples_of, size_of, space_of
+from imgsvc_core.vipsimage import samples_of, size_of, space_of
 
 _GREY_OR_RGB = ("b-w", "grey16", "srgb", "rgb", "rgb16")
 

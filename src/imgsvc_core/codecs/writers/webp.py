@@ -16,7 +16,7 @@ from imgsvc_core.codecs.metadata import keep_flags
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.writers.effort import codec_effort
 from imgsvc_core.codecs.writers.sink import Sink
-from imgsvc_core.pixels.frames import frame_count, split_frames
+from imgsvc_core.vipsimage import frame_count, split_frames
 
 _BEFORE_FRAMES = (b"ICCP",)
 _AFTER_FRAMES = (b"EXIF", b"XMP ")

@@ -1,0 +1,53 @@
+"""Fields and frames of libvips images, as codecs and pixels both need them.
+
+libvips keeps an animation as one tall strip of frames, with the height of a frame as ``page-height``.
+"""
+
+from __future__ import annotations
+
+import pyvips
+
+
+def has(image: pyvips.Image, field: str) -> bool:
+    """Return True if a metadata field is attached to the image."""
+    return bool(pyvips.vips_lib.vips_image_get_typeof(image.pointer, field.encode()))
+
+
+# The attributes of the binding take twice as long as ``get``.
+
+
+def size_of(image: pyvips.Image) -> tuple[int, int]:
+    """Return width and height in pixels; of an animation, the height of all frames together."""
+    return image.get("width"), image.get("height")
+
+
+def samples_of(image: pyvips.Image) -> str:
+    """Return the type of the samples, such as ``uchar`` or ``ushort``."""
+    kind: str = image.get("format")
+    return kind
+
+
+def space_of(image: pyvips.Image) -> str:
+    """Return the color space of the samples (libvips' interpretation), such as ``srgb`` or ``b-w``."""
+    space: str = image.get("interpretation")
+    return space
+
+
+def frame_count(image: pyvips.Image) -> int:
+    """Return the number of frames in the strip."""
+    return int(image.height // image.get_page_height())
+
+
+def split_frames(image: pyvips.Image) -> list[pyvips.Image]:
+    """Return each frame of the strip as an image of its own."""
+    height = image.get_page_height()
+    return [image.crop(0, top, image.width, height) for top in range(0, image.height, height)]
+
+
+def join_frames(frames: list[pyvips.Image]) -> pyvips.Image:
+    """Join frames of equal size to a strip, with the delays and the loop count of the first one."""
+    if len(frames) == 1:
+        return frames[0]
+    strip = pyvips.Image.arrayjoin(frames, across=1).copy()
+    strip.set_type(pyvips.GValue.gint_type, "page-height", frames[0].height)
+    return strip
