@@ -125,9 +125,9 @@ def timed(contender: Callable[[Path], None], folder: Path, files: int) -> Timing
 
 
 def imgsvc(source: Path, target: Path, variants: dict[str, dict[str, object]], **options: object) -> None:
-    from imgsvc_core import batch
+    import imgsvc_batch
 
-    summary = batch.run(source, target, variants, **options)
+    summary = imgsvc_batch.run(source, target, variants, **options)
     assert (summary.failed, summary.done) == (0, summary.total)
 
 
@@ -211,9 +211,9 @@ def parent_memory(count: int) -> float:
     """Peak megabytes of a parent that works through tiny files."""
     code = (
         "import resource, sys\n"
-        "from imgsvc_core import batch\n"
+        "import imgsvc_batch\n"
         "if __name__ == '__main__':\n"
-        "    summary = batch.run(sys.argv[1], sys.argv[2], {'': {'output': {'format': 'png'}}})\n"
+        "    summary = imgsvc_batch.run(sys.argv[1], sys.argv[2], {'': {'output': {'format': 'png'}}})\n"
         "    assert summary.done == int(sys.argv[3]), summary\n"
         "    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)\n"
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from imgsvc_core import batch
+import imgsvc_batch
 
 VARIANTS = {
     "thumb": {"resize": {"width": 160, "height": 160, "mode": "fit"}, "output": {"format": "webp"}},
@@ -17,12 +17,12 @@ VARIANTS = {
 
 
 def main(source: str, target: str, cluster: str | None = None) -> int:
-    summary = batch.run(source, target, VARIANTS, cluster=cluster, on_event=_tell)
+    summary = imgsvc_batch.run(source, target, VARIANTS, cluster=cluster, on_event=_tell)
     print(f"{summary.done} done, {summary.failed} failed, {summary.skipped} unchanged")
     return 1 if summary.failed else 0
 
 
-def _tell(event: batch.Event) -> None:
+def _tell(event: imgsvc_batch.Event) -> None:
     print(f"{event.key}: {event.message or f'{len(event.outputs)} files'}")
 
 

@@ -21,7 +21,7 @@ from imgsvc_cli.documents import read_json
 from imgsvc_core.errors import Problem, SpecError
 
 if TYPE_CHECKING:
-    from imgsvc_core.batch import Event, Manifest, Progress, Summary
+    from imgsvc_batch import Event, Manifest, Progress, Summary
 
 _LINE_SECONDS = 5.0
 _GO_ON = "Interrupted: the same command with --resume goes on where it stopped."
@@ -92,10 +92,10 @@ def run(
     **options: Any,
 ) -> int:
     """Process every picture of SOURCE into TARGET: folders, patterns or URLs."""
+    from imgsvc_batch import Batch, Manifest, Template
+    from imgsvc_batch.preview import preview
+    from imgsvc_batch.running import run as run_batch
     from imgsvc_cli.ending import taking_signals_for_interrupts
-    from imgsvc_core.batch import Batch, Manifest, Template
-    from imgsvc_core.batch.preview import preview
-    from imgsvc_core.batch.running import run as run_batch
 
     _quieten(cluster=options["cluster"] is not None)
     settings = {
@@ -143,9 +143,9 @@ def run(
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(target: str | None, manifest: Path | None, page: Path | None, failures: bool, as_json: bool) -> int:
     """Show what became of a batch: numbers, and the reasons of failures."""
-    from imgsvc_core.batch import Manifest
-    from imgsvc_core.batch.places import place_of
-    from imgsvc_core.batch.planning import usual_manifest
+    from imgsvc_batch import Manifest
+    from imgsvc_batch.places import place_of
+    from imgsvc_batch.planning import usual_manifest
 
     path = manifest or usual_manifest(place_of(target or "."))
     if not path.exists():
@@ -183,8 +183,8 @@ def show(target: str | None, manifest: Path | None, page: Path | None, failures:
 
 def _write_page(kept: Manifest, target: str, page: Path) -> None:
     """Write the page; an interrupt leaves what was there before."""
-    from imgsvc_core.batch.report import write_report
-    from imgsvc_core.batch.running import interrupts
+    from imgsvc_batch.report import write_report
+    from imgsvc_batch.running import interrupts
 
     with interrupts() as stop:
         written = write_report(kept, target, page, stopped=stop.is_set)
@@ -247,7 +247,7 @@ def _check_writable(report: Path, target: str, manifest: Path) -> None:
 
 def _check_is_no_manifest(name: str, page: Path, manifest: Path) -> None:
     """Refuse to write a page over the manifest, or over a file that belongs to it."""
-    from imgsvc_core.batch.manifest_file import places_of
+    from imgsvc_batch.manifest_file import places_of
 
     if os.path.realpath(page) in places_of(manifest):
         raise _not_writable(name, page, "it is a file of the batch's manifest")

@@ -75,17 +75,17 @@ from imgsvc_core.spec import (
 )
 
 if TYPE_CHECKING:
-    from imgsvc_core.processing import process
+    from imgsvc_core.processing import process, process_variants
 
 __version__ = "1.0.0"
 
 
 def __getattr__(name: str) -> Any:
     """Load libvips when pictures are processed, not when requests are written or headers read."""
-    if name == "process":
-        from imgsvc_core.processing import process
+    if name in ("process", "process_variants"):
+        from imgsvc_core import processing
 
-        return process
+        return getattr(processing, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -154,6 +154,7 @@ __all__ = [
     "params",
     "parse",
     "process",
+    "process_variants",
     "request_schema",
     "unparse",
 ]

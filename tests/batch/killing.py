@@ -18,11 +18,11 @@ def kill(source: str, target: Path, spec: dict[str, Any], **options: Any) -> Non
     script = target.parent / "killed.py"
     script.write_text(
         "import os, sys, fsspec\n"
-        "from imgsvc_core import batch\n"
-        "from imgsvc_core.batch import running\n"
+        "import imgsvc_batch\n"
+        "from imgsvc_batch import running\n"
         "running._Run._remember = lambda run, events, *_: os._exit(9) if events else None\n"
         f"fsspec.filesystem('memory').pipe_file('{source}/a.png', sys.stdin.buffer.read())\n"
-        f"batch.run('{source}', '{target}', {{'': {spec}}}, workers=1, **{options})\n"
+        f"imgsvc_batch.run('{source}', '{target}', {{'': {spec}}}, workers=1, **{options})\n"
     )
     picture = fsspec.filesystem("memory").cat_file(f"{source}/a.png")
     ended = subprocess.run([sys.executable, script], input=picture, timeout=60, check=False)

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import pyvips
 
-from imgsvc_core import batch
-from imgsvc_core.batch import Event, Manifest, Summary, inputs
-from imgsvc_core.batch.inputs import Input
-from imgsvc_core.batch.journal import Journal
+import imgsvc_batch
+from imgsvc_batch import Event, Manifest, Summary, inputs
+from imgsvc_batch.inputs import Input
+from imgsvc_batch.journal import Journal
 from imgsvc_core.errors import SpecError, TargetError
 from tests.batch.pictures import SPEC, fill, results
 from tests.support import encoded
@@ -36,7 +36,7 @@ def target(tmp_path: Path) -> Path:
 
 
 def go(source: Path | str, target: Path | str, spec: dict[str, Any] = SPEC, **options: Any) -> Summary:
-    return batch.run(source, target, {"": spec}, workers=1, **options)
+    return imgsvc_batch.run(source, target, {"": spec}, workers=1, **options)
 
 
 def counts(summary: Summary) -> tuple[int, int, int]:
@@ -117,8 +117,8 @@ def test_what_was_not_found_yet_is_found_when_it_goes_on(
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("imgsvc_core.batch.running.find", slowly)
-        patch.setattr("imgsvc_core.batch.listing._AT_ONCE", len(known))
+        patch.setattr("imgsvc_batch.running.find", slowly)
+        patch.setattr("imgsvc_batch.listing._AT_ONCE", len(known))
         assert go(source, target, on_event=interrupt).interrupted
         interrupted.set()
     assert counts(go(source, target, resume=True)) == (3, 0, 4)
@@ -202,7 +202,7 @@ def test_what_cannot_go_on_is_named_as_it_was_asked_for(way: str, source: Path, 
 
 def interrupted_at_once(source: str, target: Path, spec: dict[str, Any]) -> None:
     """Take up all inputs of a source, and do none of them."""
-    planned = batch.Batch(source=source, target=str(target), variants={"": spec})
+    planned = imgsvc_batch.Batch(source=source, target=str(target), variants={"": spec})
     with Manifest(planned.manifest_path) as manifest:
         journal = Journal(manifest, source=planned.source, work=planned.work_of(planned.job()), settings={})
         journal.note(list(inputs.find(source)))

@@ -9,8 +9,8 @@ import fsspec
 import pytest
 import pyvips
 
-from imgsvc_core import batch
-from imgsvc_core.batch import Event
+import imgsvc_batch
+from imgsvc_batch import Event
 from imgsvc_core.errors import SourceUnreachable
 from tests.batch.pictures import SPEC
 from tests.stores.servers import oss
@@ -41,13 +41,13 @@ def test_from_bucket_to_bucket(server: oss.Server, tmp_path: Path) -> None:
     server.objects["cats", "in/broken.png"] = oss.Stored(b"broken", {})
     told: list[Event] = []
     options = {"manifest": tmp_path / "manifest.sqlite", "on_event": told.append, "workers": 2}
-    summary = batch.run("oss://cats/in", "oss://cats/out", {"": SPEC}, **options)
+    summary = imgsvc_batch.run("oss://cats/in", "oss://cats/out", {"": SPEC}, **options)
     assert (summary.done, summary.failed) == (150, 1), told[:2]
     assert [event.error for event in told if event.outcome == "failed"] == ["unsupported_format"]
     made = {name: kept for (_, name), kept in server.objects.items() if name.startswith("out/")}
     assert len(made) == 150
     assert pyvips.Image.new_from_buffer(made["out/0/0.webp"].data, "").width == 24
-    again = batch.run("oss://cats/in", "oss://cats/out", {"": SPEC}, **options)
+    again = imgsvc_batch.run("oss://cats/in", "oss://cats/out", {"": SPEC}, **options)
     assert (again.done, again.skipped) == (0, 150)
 
 
@@ -56,4 +56,4 @@ def test_what_cannot_be_listed_is_told(
 ) -> None:
     configure(monkeypatch, key=_KEY, secret="another", endpoint=server.url)
     with pytest.raises(SourceUnreachable, match="oss://cats/in"):
-        batch.run("oss://cats/in", tmp_path / "out", {"": SPEC})
+        imgsvc_batch.run("oss://cats/in", tmp_path / "out", {"": SPEC})

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from imgsvc_core import batch
-from imgsvc_core.batch.preview import preview
+import imgsvc_batch
+from imgsvc_batch.preview import preview
 from imgsvc_core.errors import SpecError
 from tests.batch.pictures import SPEC, VARIANTS, fill
 
@@ -54,13 +54,15 @@ def test_what_makes_no_batch(
     monkeypatch.chdir(tmp_path)
     given: dict[str, Any] = {"source": "in", "target": "out", "variants": {"": SPEC}, **arguments}
     with pytest.raises(SpecError, match=expected):
-        batch.run(**given)
+        imgsvc_batch.run(**given)
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
 def test_nothing_said_is_the_usual(tmp_path: Path) -> None:
     fill(tmp_path / "in", 1)
-    assert batch.run(tmp_path / "in", tmp_path / "out", VARIANTS, workers=None, manifest=None).done == 1
+    assert (
+        imgsvc_batch.run(tmp_path / "in", tmp_path / "out", VARIANTS, workers=None, manifest=None).done == 1
+    )
 
 
 def test_going_on_in_two_ways_at_once_is_refused(tmp_path: Path) -> None:
@@ -68,7 +70,7 @@ def test_going_on_in_two_ways_at_once_is_refused(tmp_path: Path) -> None:
     given: dict[str, Any] = {"source": tmp_path / "in", "target": tmp_path / "out", "variants": VARIANTS}
     expected = "'retry' parameter must be given without 'resume', got both"
     with pytest.raises(SpecError, match=expected):
-        batch.run(**given, resume=True, retry=True)
+        imgsvc_batch.run(**given, resume=True, retry=True)
     with pytest.raises(SpecError, match=expected):
-        next(preview(batch.Batch(**given), resume=True, retry=True))
+        next(preview(imgsvc_batch.Batch(**given), resume=True, retry=True))
     assert not (tmp_path / "out").exists()

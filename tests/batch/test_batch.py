@@ -14,8 +14,8 @@ import fsspec
 import pytest
 import pyvips
 
-from imgsvc_core import batch
-from imgsvc_core.batch import Event, Manifest, Progress, Summary, Template
+import imgsvc_batch
+from imgsvc_batch import Event, Manifest, Progress, Summary, Template
 from imgsvc_core.errors import SourceUnreachable, SpecError, TargetError
 from tests.batch.pictures import SPEC, VARIANTS, fill, results
 from tests.support import encoded, folders
@@ -34,7 +34,7 @@ def target(tmp_path: Path) -> Path:
 
 def go(source: Path | str, target: Path | str, **options: Any) -> Summary:
     variants = options.pop("variants", {"": SPEC})
-    return batch.run(source, target, variants, workers=options.pop("workers", 1), **options)
+    return imgsvc_batch.run(source, target, variants, workers=options.pop("workers", 1), **options)
 
 
 def counts(summary: Summary) -> tuple[int, int, int]:
@@ -279,8 +279,8 @@ def test_progress_adds_up(source: Path, target: Path) -> None:
 
 
 def test_nothing_is_written_when_asked_what_would_be(source: Path, target: Path) -> None:
-    from imgsvc_core.batch import Batch
-    from imgsvc_core.batch.preview import preview
+    from imgsvc_batch import Batch
+    from imgsvc_batch.preview import preview
 
     planned = Batch(source=str(source), target=str(target), variants={"": SPEC})
     assert [wanted for _, wanted in preview(planned)] == [True] * 6
@@ -298,7 +298,7 @@ def test_no_threads_are_left(source: Path, target: Path) -> None:
 def test_paths_and_templates_may_be_text(tmp_path: Path) -> None:
     fill(tmp_path / "in", 1)
     options = {"manifest": str(tmp_path / "kept.sqlite"), "template": "small/{stem}.{format}", "workers": 1}
-    assert batch.run(str(tmp_path / "in"), str(tmp_path / "out"), {"": SPEC}, **options).done == 1
+    assert imgsvc_batch.run(str(tmp_path / "in"), str(tmp_path / "out"), {"": SPEC}, **options).done == 1
     assert (tmp_path / "kept.sqlite").exists()
     assert [path.parent.name for path in (tmp_path / "out").rglob("*.webp")] == ["small"]
 

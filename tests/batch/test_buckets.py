@@ -11,10 +11,10 @@ import fsspec
 import pytest
 import pyvips
 
-from imgsvc_core import batch
-from imgsvc_core.batch import Event, Summary
-from imgsvc_core.batch.inputs import find
-from imgsvc_core.batch.writing import check_path
+import imgsvc_batch
+from imgsvc_batch import Event, Summary
+from imgsvc_batch.inputs import find
+from imgsvc_batch.writing import check_path
 from imgsvc_core.errors import SourceUnreachable, TargetError
 from imgsvc_core.urls import reason_of
 from tests.batch.pictures import SPEC
@@ -62,7 +62,7 @@ def keys(server: S3Server, prefix: str) -> list[str]:
 def go(folder: str, tmp_path: Path, *, source: str = "in", **options: Any) -> Summary:
     places = f"s3://{BUCKET}/{folder}/{source}", f"s3://{BUCKET}/{folder}/out"
     manifest = tmp_path / "manifest.sqlite"
-    return batch.run(*places, {"": SPEC}, workers=1, manifest=manifest, **options)
+    return imgsvc_batch.run(*places, {"": SPEC}, workers=1, manifest=manifest, **options)
 
 
 def test_from_bucket_to_bucket(server: S3Server, folder: str, tmp_path: Path) -> None:
@@ -99,9 +99,9 @@ def test_what_a_killed_batch_wrote_is_its_own(server: S3Server, folder: str, tmp
         file.unlink()
     other = {**SPEC, "resize": {"width": 30}}
     places = f"s3://{BUCKET}/{folder}/in", f"s3://{BUCKET}/{folder}/out"
-    foreign = batch.run(*places, {"": other}, workers=1, manifest=tmp_path / "another.sqlite")
+    foreign = imgsvc_batch.run(*places, {"": other}, workers=1, manifest=tmp_path / "another.sqlite")
     assert (foreign.done, foreign.failed) == (0, 3)
-    summary = batch.run(*places, {"": other}, workers=1, manifest=tmp_path / "manifest.sqlite")
+    summary = imgsvc_batch.run(*places, {"": other}, workers=1, manifest=tmp_path / "manifest.sqlite")
     assert (summary.done, summary.failed) == (3, 0)
     kept = server.read(f"{folder}/out/two.webp")
     assert kept is not None
@@ -138,7 +138,7 @@ def test_results_may_go_above_their_source(
     server: S3Server, folder: str, tmp_path: Path, pattern: str
 ) -> None:
     place = f"s3://{BUCKET}/{folder}"
-    summary = batch.run(
+    summary = imgsvc_batch.run(
         f"{place}/in{pattern}", place, {"": SPEC}, workers=1, manifest=tmp_path / "manifest.sqlite"
     )
     assert (summary.done, summary.failed) == (1 if pattern else 3, 0)
@@ -148,7 +148,7 @@ def test_results_may_go_above_their_source(
 def test_results_below_their_source_are_no_inputs(server: S3Server, folder: str, tmp_path: Path) -> None:
     place = f"s3://{BUCKET}/{folder}"
     for done in (3, 0):
-        summary = batch.run(
+        summary = imgsvc_batch.run(
             place, f"{place}/in/out", {"": SPEC}, workers=1, manifest=tmp_path / "manifest.sqlite"
         )
         assert (summary.total, summary.done) == (3, done)
@@ -171,7 +171,7 @@ def test_a_slash_in_front_belongs_to_the_key(server: S3Server, folder: str, tmp_
     put(server, f"{folder}/in/b//double.png", encoded.png().data)
     assert go(folder, tmp_path).done == 5
     assert {"lead.webp", "b/double.webp"} <= set(keys(server, f"{folder}/out/"))
-    summary = batch.run(f"s3://{BUCKET}/{folder}/in", tmp_path / "out", {"": SPEC}, workers=1)
+    summary = imgsvc_batch.run(f"s3://{BUCKET}/{folder}/in", tmp_path / "out", {"": SPEC}, workers=1)
     assert (summary.done, summary.failed) == (5, 0)
     assert (tmp_path / "out" / "lead.webp").exists()
 
@@ -186,13 +186,15 @@ def test_listings_have_many_pages(server: S3Server, folder: str) -> None:
 def test_buckets_that_cannot_be_read_or_written(server: S3Server, folder: str, tmp_path: Path) -> None:
     for place in ("nowhere-at-all", FOREIGN_BUCKET):
         with pytest.raises(SourceUnreachable, match=r"cannot be listed: \w"):
-            batch.run(f"s3://{place}", tmp_path / "out", {"": SPEC}, workers=1)
+            imgsvc_batch.run(f"s3://{place}", tmp_path / "out", {"": SPEC}, workers=1)
     with pytest.raises(SourceUnreachable, match="holds nothing"):
         go(folder, tmp_path, source="empty")
     mistyped = f"s3://{BUCKET}-mistyped/out"
     places = f"s3://{BUCKET}/{folder}/in", mistyped
     wrong: list[Event] = []
-    batch.run(*places, {"": SPEC}, workers=1, manifest=tmp_path / "mistyped.sqlite", on_event=wrong.append)
+    imgsvc_batch.run(
+        *places, {"": SPEC}, workers=1, manifest=tmp_path / "mistyped.sqlite", on_event=wrong.append
+    )
     assert {event.error for event in wrong} == {"target_unwritable"}
     assert "NoSuchBucket" in wrong[0].message
     assert "None" not in wrong[0].message
@@ -202,7 +204,7 @@ def test_buckets_that_cannot_be_read_or_written(server: S3Server, folder: str, t
     target = f"s3://{FOREIGN_BUCKET}/out"
     source = f"s3://{BUCKET}/{folder}/in"
     manifest = tmp_path / "foreign.sqlite"
-    batch.run(source, target, {"": SPEC}, workers=1, manifest=manifest, on_event=told.append)
+    imgsvc_batch.run(source, target, {"": SPEC}, workers=1, manifest=manifest, on_event=told.append)
     assert {event.error for event in told} == {"target_unwritable"}
     assert target in told[0].message
 

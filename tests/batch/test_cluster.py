@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
-from imgsvc_core import Limits, batch
-from imgsvc_core.batch import Event, Summary, cluster, cluster_worker
+import imgsvc_batch
+from imgsvc_batch import Event, Summary, cluster, cluster_worker
+from imgsvc_core import Limits
 from imgsvc_core.errors import SourceUnreachable, TargetError, UnsupportedOperation
 from tests.batch.clusters import Cluster, cluster_of, workers_of
 from tests.batch.pictures import SPEC, fill, results
@@ -35,7 +36,7 @@ def running(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def go(tmp_path: Path, address: str, spec: dict[str, Any] = SPEC, **options: Any) -> Summary:
-    return batch.run(tmp_path / "in", tmp_path / "out", {"": spec}, cluster=address, **options)
+    return imgsvc_batch.run(tmp_path / "in", tmp_path / "out", {"": spec}, cluster=address, **options)
 
 
 def test_a_cluster_does_the_same(running: Cluster, tmp_path: Path) -> None:
@@ -257,7 +258,7 @@ def begin_with_a_bomb(tmp_path: Path, running: Cluster) -> subprocess.Popen[str]
 
 CRASHES = """
 import os, signal
-from imgsvc_core.batch import work
+from imgsvc_batch import work
 
 def crash(job, source, results=work._results):
     if source.read().startswith(b"crash"):
@@ -319,7 +320,7 @@ def test_after_a_lost_scheduler_it_goes_on(running: Cluster, tmp_path: Path) -> 
 
     with pytest.raises(TargetError, match=r"lost \(its scheduler is gone\): .* --resume"):
         go(tmp_path, running.address, on_event=kill)
-    summary = batch.run(tmp_path / "in", tmp_path / "out", {"": SPEC}, workers=1, resume=True)
+    summary = imgsvc_batch.run(tmp_path / "in", tmp_path / "out", {"": SPEC}, workers=1, resume=True)
     assert summary.failed == 0
     assert len(results(tmp_path / "out")) == COUNT
 

@@ -10,9 +10,9 @@ from typing import Any
 import fsspec
 import pytest
 
-from imgsvc_core import batch
-from imgsvc_core.batch import Event, work
-from imgsvc_core.batch.journal import Journal
+import imgsvc_batch
+from imgsvc_batch import Event, work
+from imgsvc_batch.journal import Journal
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.errors import TargetError
 from tests.batch.pictures import SPEC
@@ -48,7 +48,7 @@ def test_an_interrupt_waits_for_no_picture_and_forgets_none(
             signal.raise_signal(signal.SIGINT)
 
     manifest = tmp_path / "manifest.sqlite"
-    summary = batch.run(source, target, {"": SPEC}, workers=2, manifest=manifest, on_event=interrupt)
+    summary = imgsvc_batch.run(source, target, {"": SPEC}, workers=2, manifest=manifest, on_event=interrupt)
     assert summary.interrupted
     assert summary.done == len(fs.find(target)) == QUICK
     released.set()
@@ -56,7 +56,7 @@ def test_an_interrupt_waits_for_no_picture_and_forgets_none(
         if thread.name.startswith("imgsvc-batch"):
             thread.join(20)
     assert len(fs.find(target)) == QUICK
-    again = batch.run(source, target, {"": SPEC}, workers=2, manifest=manifest, resume=True)
+    again = imgsvc_batch.run(source, target, {"": SPEC}, workers=2, manifest=manifest, resume=True)
     assert (again.done, again.failed) == (1, 0)
 
 
@@ -80,6 +80,6 @@ def test_an_interrupt_ends_the_telling_of_what_no_manifest_takes(
 
     with monkeypatch.context() as patch:
         patch.setattr(Journal, "waiting", full)
-        summary = batch.run(source, tmp_path / "out", {"": SPEC}, workers=1, on_event=interrupt)
+        summary = imgsvc_batch.run(source, tmp_path / "out", {"": SPEC}, workers=1, on_event=interrupt)
     assert (summary.interrupted, summary.failed, len(told)) == (True, 5, 5)
-    assert batch.run(source, tmp_path / "out", {"": SPEC}, workers=1, resume=True).done == 20
+    assert imgsvc_batch.run(source, tmp_path / "out", {"": SPEC}, workers=1, resume=True).done == 20

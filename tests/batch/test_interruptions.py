@@ -144,7 +144,7 @@ def test_an_interrupt_while_the_page_is_written_is_heeded(pictures: Path, tmp_pa
     target = tmp_path / "out"
     assert finish(start(pictures, target)) == 0
     slow = (
-        "import time, sys; from imgsvc_core.batch import report; from imgsvc_cli.app import run; "
+        "import time, sys; from imgsvc_batch import report; from imgsvc_cli.app import run; "
         "make = report._thumbnail\n"
         "def slowly(place):\n print('drawing', flush=True); time.sleep(0.3); return make(place)\n"
         "report._thumbnail = slowly; sys.exit(run(sys.argv[1:]))"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from imgsvc_core.batch import Manifest
-from imgsvc_core.batch.inputs import Input
-from imgsvc_core.batch.journal import RESUMED, RETRIED, Journal
+from imgsvc_batch import Manifest
+from imgsvc_batch.inputs import Input
+from imgsvc_batch.journal import RESUMED, RETRIED, Journal
 
 SOME, MANY = 2_000, 30_000
 SOURCE = "/pictures"

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from imgsvc_core import batch
-from imgsvc_core.batch import Batch, Manifest, Summary
-from imgsvc_core.batch.preview import preview
+import imgsvc_batch
+from imgsvc_batch import Batch, Manifest, Summary
+from imgsvc_batch.preview import preview
 from imgsvc_core.errors import TargetError
 from tests.batch.pictures import SPEC, fill
 from tests.support import requires
@@ -48,7 +48,7 @@ INSERT INTO outputs SELECT path, key, variant, format, width, height, bytes, sta
 
 
 def go(source: Path, target: Path, **options: Any) -> Summary:
-    return batch.run(source, target, {"": SPEC}, workers=1, **options)
+    return imgsvc_batch.run(source, target, {"": SPEC}, workers=1, **options)
 
 
 def counts(summary: Summary) -> tuple[int, int, int]:
@@ -163,7 +163,7 @@ def test_a_folder_that_cannot_be_written_is_the_reason(tmp_path: Path) -> None:
 _LOCKING = """
 import sys
 from pathlib import Path
-from imgsvc_core.batch import Manifest
+from imgsvc_batch import Manifest
 from imgsvc_core.errors import TargetError
 try:
     with Manifest(Path(sys.argv[1])) as manifest:

@@ -14,9 +14,9 @@ from typing import Any
 import fsspec
 import pytest
 
+import imgsvc_batch
 import imgsvc_core
-from imgsvc_core import batch
-from imgsvc_core.batch import Event, Summary
+from imgsvc_batch import Event, Summary
 from imgsvc_core.errors import SourceError, SourceUnreachable, SpecError
 from tests.batch.pictures import SPEC, fill, results
 from tests.support import encoded, requires
@@ -31,7 +31,7 @@ def source(tmp_path: Path) -> Path:
 def go(source: Path | str, target: Path | str, **options: Any) -> tuple[Summary, dict[str, Event]]:
     told: list[Event] = []
     variants = options.pop("variants", {"": SPEC})
-    summary = batch.run(source, target, variants, workers=1, on_event=told.append, **options)
+    summary = imgsvc_batch.run(source, target, variants, workers=1, on_event=told.append, **options)
     return summary, {event.key: event for event in told if event.outcome == "failed"}
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import fsspec
 import pytest
 
-from imgsvc_core import batch
-from imgsvc_core.batch import Event, Summary
-from imgsvc_core.batch.places import base_of, path_from, within
-from imgsvc_core.batch.writing import clear_unfinished
+import imgsvc_batch
+from imgsvc_batch import Event, Summary
+from imgsvc_batch.places import base_of, path_from, within
+from imgsvc_batch.writing import clear_unfinished
 from imgsvc_core.errors import SpecError
 from tests.batch.pictures import SPEC, results
 from tests.support import encoded, requires
@@ -23,7 +23,7 @@ from tests.support import encoded, requires
 def go(source: Path | str, target: Path | str, folder: Path, **options: Any) -> tuple[Summary, list[str]]:
     told: list[Event] = []
     manifest = folder / "manifest.sqlite"
-    summary = batch.run(
+    summary = imgsvc_batch.run(
         source, target, {"": SPEC}, workers=1, manifest=manifest, on_event=told.append, **options
     )
     return summary, sorted(event.key for event in told if event.outcome == "done")
@@ -159,7 +159,7 @@ def test_results_that_are_taken_back_take_no_room(tmp_path: Path) -> None:
     (target / "b").write_text("where a folder would have to be")
     fs, source = fsspec.filesystem("memory"), f"memory://{tmp_path.name}/in"
     fs.pipe_file(f"{source}/one.png", encoded.png().data)
-    summary = batch.run(
+    summary = imgsvc_batch.run(
         source,
         target,
         {"a": SPEC, "b": SPEC},

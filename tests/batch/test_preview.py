@@ -10,9 +10,9 @@ from typing import Any
 import fsspec
 import pytest
 
-from imgsvc_core import batch
-from imgsvc_core.batch import Batch, Event
-from imgsvc_core.batch.preview import preview
+import imgsvc_batch
+from imgsvc_batch import Batch, Event
+from imgsvc_batch.preview import preview
 from imgsvc_core.errors import ImgsvcError
 from tests.batch.killing import kill
 from tests.batch.pictures import SPEC
@@ -43,7 +43,7 @@ def foretold(source: str, target: Path | str, **options: Any) -> dict[str, str]:
 
 def happened(source: str, target: Path | str, **options: Any) -> dict[str, str]:
     told: list[Event] = []
-    batch.run(source, target, {"": SPEC}, workers=1, on_event=told.append, **options)
+    imgsvc_batch.run(source, target, {"": SPEC}, workers=1, on_event=told.append, **options)
     return {event.key: event.message for event in told}
 
 

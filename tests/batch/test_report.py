@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from imgsvc_core import batch
-from imgsvc_core.batch import Manifest
-from imgsvc_core.batch.report import write_report
+import imgsvc_batch
+from imgsvc_batch import Manifest
+from imgsvc_batch.report import write_report
 from imgsvc_core.errors import TargetError
 from tests.batch.pictures import VARIANTS, fill
 from tests.support import encoded, photos, requires
@@ -26,7 +26,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     fill(folder / "in", 3)
     Image.fromarray(photos.coffee()).save(folder / "in" / "coffee <i>&.png")
     (folder / "in" / "broken.jpg").write_bytes(encoded.jpeg().data[:400])
-    summary = batch.run(folder / "in", folder / "out", VARIANTS, workers=1)
+    summary = imgsvc_batch.run(folder / "in", folder / "out", VARIANTS, workers=1)
     assert (summary.done, summary.failed) == (4, 1)
     with Manifest(folder / "out" / ".imgsvc-batch.sqlite") as manifest:
         write_report(manifest, str(folder / "out"), folder / "report.html")
@@ -66,7 +66,7 @@ def long_names(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number in range(3):
         (folder / "in" / f"{number}{'n' * 130}.jpg").write_bytes(b"broken")
     (folder / "in" / f"{'p' * 130}.png").write_bytes(encoded.png().data)
-    batch.run(folder / "in", folder / "out", VARIANTS, workers=1)
+    imgsvc_batch.run(folder / "in", folder / "out", VARIANTS, workers=1)
     with Manifest(folder / "out" / ".imgsvc-batch.sqlite") as manifest:
         assert write_report(manifest, str(folder / "out"), folder / "report.html")
     return folder / "report.html"
@@ -81,7 +81,7 @@ def test_all_pictures_of_an_input_are_in_sight(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     Image.fromarray(photos.coffee()).save(tmp_path / "in" / "coffee.png")
     large = {name: {"resize": {"width": 300}, "output": {"format": name}} for name in ("jpg", "png", "webp")}
-    batch.run(tmp_path / "in", tmp_path / "out", large, workers=1)
+    imgsvc_batch.run(tmp_path / "in", tmp_path / "out", large, workers=1)
     with Manifest(tmp_path / "out" / ".imgsvc-batch.sqlite") as manifest:
         write_report(manifest, str(tmp_path / "out"), tmp_path / "report.html")
     assert hidden(tmp_path / "report.html", 1100) == 0

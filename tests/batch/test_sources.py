@@ -13,9 +13,9 @@ import fsspec
 import pytest
 import pyvips
 
-from imgsvc_core import batch
-from imgsvc_core.batch import Batch, Event, Manifest, Summary
-from imgsvc_core.batch.preview import preview
+import imgsvc_batch
+from imgsvc_batch import Batch, Event, Manifest, Summary
+from imgsvc_batch.preview import preview
 from tests.batch.killing import kill
 
 SPEC = {"output": {"format": "png"}}
@@ -62,7 +62,7 @@ def target(tmp_path: Path) -> Path:
 
 
 def go(source: str, target: Path | str, spec: dict[str, Any] = SPEC, **options: Any) -> Summary:
-    return batch.run(source, target, {"": spec}, workers=1, **options)
+    return imgsvc_batch.run(source, target, {"": spec}, workers=1, **options)
 
 
 def counts(summary: Summary) -> tuple[int, int, int]:

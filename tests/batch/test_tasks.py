@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from imgsvc_core.batch import Batch, Event
-from imgsvc_core.batch.work import Task, inputs_per_task, run_tasks
+from imgsvc_batch import Batch, Event
+from imgsvc_batch.work import Task, inputs_per_task, run_tasks
 from tests.batch.pictures import SPEC, fill
 
 

@@ -269,7 +269,7 @@ def test_what_would_fail_for_its_name_is_shown(folder: Path) -> None:
 def test_an_interrupt_before_all_else_says_how_to_go_on(folder: Path, flags: tuple[str, ...]) -> None:
     def interrupted(early: str) -> tuple[int, bool]:
         code = (
-            "import sys; from imgsvc_core.batch import planning, running; from imgsvc_cli.app import run\n"
+            "import sys; from imgsvc_batch import planning, running; from imgsvc_cli.app import run\n"
             "def interrupted(*_): raise KeyboardInterrupt\n"
             f"{early} = interrupted; sys.exit(run(sys.argv[1:]))"
         )

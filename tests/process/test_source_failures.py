@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+import imgsvc_batch
 import imgsvc_core as imgsvc
-from imgsvc_core import batch
 from tests.support import encoded
 
 PASSWORD, TOKEN = "hidden", "SECRET"
@@ -161,6 +161,6 @@ def test_limits_that_are_none_are_refused(photo: bytes) -> None:
 )
 def test_batches_keep_secrets_too(place: str, tmp_path: Path) -> None:
     with pytest.raises(imgsvc.SourceUnreachable, match=r"^Source '\w+://[\w.:]+/in/?' cannot be ") as caught:
-        batch.run(place.format(PASSWORD, TOKEN), tmp_path / "out", {"": {}}, workers=1)
+        imgsvc_batch.run(place.format(PASSWORD, TOKEN), tmp_path / "out", {"": {}}, workers=1)
     assert PASSWORD not in caught.value.message
     assert TOKEN not in caught.value.message

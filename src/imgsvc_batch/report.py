@@ -9,8 +9,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from imgsvc_core.batch.events import Output
-from imgsvc_core.batch.manifest import Manifest, Reason, Totals
+from imgsvc_batch.events import Output
+from imgsvc_batch.manifest import Manifest, Reason, Totals
 from imgsvc_core.errors import ImgsvcError
 from imgsvc_core.sources import is_url
 from imgsvc_core.targets import writing

@@ -2,9 +2,9 @@
 
 ::
 
-    from imgsvc_core import batch
+    import imgsvc_batch
 
-    summary = batch.run("photos/", "small/", {"thumb": {"resize": {"width": 200}}})
+    summary = imgsvc_batch.run("photos/", "small/", {"thumb": {"resize": {"width": 200}}})
     print(summary.done, summary.failed)
 
 `planning` checks what is to be done, by `arguments` for each of its parts, and `places` knows paths and URLs;
@@ -15,10 +15,10 @@ it, with the `hands` of `local`, `inside` or `cluster` (at whose far end stands 
 work; `preview` tells what it would do, and `report` shows the outcome to people.
 """
 
-from imgsvc_core.batch.events import Event, Progress, Summary
-from imgsvc_core.batch.manifest import Manifest
-from imgsvc_core.batch.naming import Template
-from imgsvc_core.batch.planning import Batch
-from imgsvc_core.batch.running import run
+from imgsvc_batch.events import Event, Progress, Summary
+from imgsvc_batch.manifest import Manifest
+from imgsvc_batch.naming import Template
+from imgsvc_batch.planning import Batch
+from imgsvc_batch.running import run
 
 __all__ = ["Batch", "Event", "Manifest", "Progress", "Summary", "Template", "run"]

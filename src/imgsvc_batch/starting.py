@@ -7,10 +7,10 @@ import os
 import tempfile
 from pathlib import Path
 
-from imgsvc_core.batch.manifest import Manifest
-from imgsvc_core.batch.manifest_file import FULL, room_to_open
-from imgsvc_core.batch.planning import Batch
-from imgsvc_core.batch.work import Job
+from imgsvc_batch.manifest import Manifest
+from imgsvc_batch.manifest_file import FULL, room_to_open
+from imgsvc_batch.planning import Batch
+from imgsvc_batch.work import Job
 from imgsvc_core.errors import Problem, SpecError, TargetError
 from imgsvc_core.sources import is_url
 

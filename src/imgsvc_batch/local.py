@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 
-from imgsvc_core.batch.events import Event
-from imgsvc_core.batch.work import Job, Task, inputs_per_task, patience, run_tasks
+from imgsvc_batch.events import Event
+from imgsvc_batch.work import Job, Task, inputs_per_task, patience, run_tasks
 from imgsvc_core.logs import silence
 from imgsvc_core.workers import WorkerPool
 

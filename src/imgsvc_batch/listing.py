@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from imgsvc_core.batch.inputs import Input
+from imgsvc_batch.inputs import Input
 
 _AT_ONCE = 500
 _PATIENCE_SECONDS = 0.2

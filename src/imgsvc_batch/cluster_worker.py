@@ -18,8 +18,8 @@ from weakref import WeakSet
 
 import attrs
 
-from imgsvc_core.batch.events import Event, failure
-from imgsvc_core.batch.work import Job, Task, computing_seconds, read_ahead, run_in_turn
+from imgsvc_batch.events import Event, failure
+from imgsvc_batch.work import Job, Task, computing_seconds, read_ahead, run_in_turn
 from imgsvc_core.errors import UnsupportedOperation
 from imgsvc_core.libvips import guard
 from imgsvc_core.limits import too_long

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import attrs
 
-from imgsvc_core.batch.inputs import Input, check, find, find_again
-from imgsvc_core.batch.manifest import Manifest
-from imgsvc_core.batch.planning import Batch
-from imgsvc_core.batch.running import folder_of, settled_states
-from imgsvc_core.batch.starting import (
+from imgsvc_batch.inputs import Input, check, find, find_again
+from imgsvc_batch.manifest import Manifest
+from imgsvc_batch.planning import Batch
+from imgsvc_batch.running import folder_of, settled_states
+from imgsvc_batch.starting import (
     check_asked,
     check_manifest,
     check_same,
@@ -22,8 +22,8 @@ from imgsvc_core.batch.starting import (
     is_listed,
     run_before,
 )
-from imgsvc_core.batch.work import Job
-from imgsvc_core.batch.writing import check_path, is_claimed, named_alike
+from imgsvc_batch.work import Job
+from imgsvc_batch.writing import check_path, is_claimed, named_alike
 from imgsvc_core.errors import TargetError
 
 _LONGEST_NAME_BYTES = 255

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from imgsvc_core.batch.naming import Template
-from imgsvc_core.batch.places import can_be_named, place_of, problem_of_target, readable
+from imgsvc_batch.naming import Template
+from imgsvc_batch.places import can_be_named, place_of, problem_of_target, readable
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.limits import Limits
 from imgsvc_core.spec import Spec, parse

@@ -14,14 +14,14 @@ from typing import Any
 
 import attrs
 
-from imgsvc_core.batch.events import DONE, FAILED, UNCHANGED, Event, Progress, Summary, failure
-from imgsvc_core.batch.hands import Hands
-from imgsvc_core.batch.inputs import Input, check, find, find_again
-from imgsvc_core.batch.journal import RESUMED, RETRIED, Journal
-from imgsvc_core.batch.listing import Listing
-from imgsvc_core.batch.manifest import Manifest
-from imgsvc_core.batch.planning import Batch
-from imgsvc_core.batch.starting import (
+from imgsvc_batch.events import DONE, FAILED, UNCHANGED, Event, Progress, Summary, failure
+from imgsvc_batch.hands import Hands
+from imgsvc_batch.inputs import Input, check, find, find_again
+from imgsvc_batch.journal import RESUMED, RETRIED, Journal
+from imgsvc_batch.listing import Listing
+from imgsvc_batch.manifest import Manifest
+from imgsvc_batch.planning import Batch
+from imgsvc_batch.starting import (
     check_asked,
     check_manifest,
     check_same,
@@ -29,8 +29,8 @@ from imgsvc_core.batch.starting import (
     prepare_target,
     run_before,
 )
-from imgsvc_core.batch.work import Job, Task
-from imgsvc_core.batch.writing import clear_unfinished, release
+from imgsvc_batch.work import Job, Task
+from imgsvc_batch.writing import clear_unfinished, release
 from imgsvc_core.errors import (
     ImgsvcError,
     SourceUnreachable,

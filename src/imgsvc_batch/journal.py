@@ -7,10 +7,10 @@ from pathlib import Path
 
 import attrs
 
-from imgsvc_core.batch.events import DONE, FAILED, UNCHANGED, Event
-from imgsvc_core.batch.inputs import Input
-from imgsvc_core.batch.manifest import GONE, NO_FOLDER, STARTED, WAITING, Manifest
-from imgsvc_core.batch.work import Task
+from imgsvc_batch.events import DONE, FAILED, UNCHANGED, Event
+from imgsvc_batch.inputs import Input
+from imgsvc_batch.manifest import GONE, NO_FOLDER, STARTED, WAITING, Manifest
+from imgsvc_batch.work import Task
 
 RESUMED, RETRIED = "resumed", "retried"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from imgsvc_core.batch.places import base_of, path_from, real_path, within
+from imgsvc_batch.places import base_of, path_from, real_path, within
 from imgsvc_core.codecs.table import FORMATS
 from imgsvc_core.errors import ImgsvcError, SourceUnreachable
 from imgsvc_core.sources import is_url

@@ -5,8 +5,8 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import Protocol
 
-from imgsvc_core.batch.events import Event
-from imgsvc_core.batch.work import Task
+from imgsvc_batch.events import Event
+from imgsvc_batch.work import Task
 
 
 class Hands(Protocol):

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 import attrs
 
-from imgsvc_core.batch.places import can_be_named, readable
+from imgsvc_batch.places import can_be_named, readable
 from imgsvc_core.errors import Problem, SpecError
 
 FIELDS = {

@@ -10,10 +10,10 @@ import time
 from concurrent.futures import CancelledError, Future, InvalidStateError
 from typing import Any
 
-from imgsvc_core.batch.cluster_worker import difference, facts, run_alike
-from imgsvc_core.batch.events import Event
-from imgsvc_core.batch.places import readable
-from imgsvc_core.batch.work import Job, Task, inputs_per_task
+from imgsvc_batch.cluster_worker import difference, facts, run_alike
+from imgsvc_batch.events import Event
+from imgsvc_batch.places import readable
+from imgsvc_batch.work import Job, Task, inputs_per_task
 from imgsvc_core.errors import MissingDependency, SourceUnreachable, UnsupportedOperation, WorkerDied
 from imgsvc_core.urls import reason_of
 

@@ -8,8 +8,8 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 
-from imgsvc_core.batch.events import Event
-from imgsvc_core.batch.work import Job, Task, run_task
+from imgsvc_batch.events import Event
+from imgsvc_batch.work import Job, Task, run_task
 
 _THREADS_PER_CORE = 4  # one of them computes, while the others read and write
 

@@ -13,9 +13,9 @@ from typing import Self
 
 import attrs
 
-from imgsvc_core.batch.events import DONE, FAILED, Output
-from imgsvc_core.batch.inputs import Input
-from imgsvc_core.batch.manifest_file import ManifestFile
+from imgsvc_batch.events import DONE, FAILED, Output
+from imgsvc_batch.inputs import Input
+from imgsvc_batch.manifest_file import ManifestFile
 
 WAITING, STARTED = "waiting", "started"
 GONE = "gone"

@@ -12,9 +12,9 @@ from contextlib import AbstractContextManager, nullcontext
 
 import attrs
 
-from imgsvc_core.batch.events import DONE, FAILED, UNCHANGED, Event, Output
-from imgsvc_core.batch.naming import Template
-from imgsvc_core.batch.writing import check_path, named_alike, release, remove, write
+from imgsvc_batch.events import DONE, FAILED, UNCHANGED, Event, Output
+from imgsvc_batch.naming import Template
+from imgsvc_batch.writing import check_path, named_alike, release, remove, write
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.table import FORMATS
 from imgsvc_core.errors import ImgsvcError, NameCollision, TargetError

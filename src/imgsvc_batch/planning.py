@@ -9,7 +9,7 @@ from pathlib import Path
 
 import attrs
 
-from imgsvc_core.batch.arguments import (
+from imgsvc_batch.arguments import (
     as_manifest,
     as_source,
     as_target,
@@ -20,11 +20,11 @@ from imgsvc_core.batch.arguments import (
     check_workers,
     of_variant,
 )
-from imgsvc_core.batch.hands import Hands
-from imgsvc_core.batch.manifest_file import places_of
-from imgsvc_core.batch.naming import Template
-from imgsvc_core.batch.places import base_of, is_of_this_process, path_from
-from imgsvc_core.batch.work import Job
+from imgsvc_batch.hands import Hands
+from imgsvc_batch.manifest_file import places_of
+from imgsvc_batch.naming import Template
+from imgsvc_batch.places import base_of, is_of_this_process, path_from
+from imgsvc_batch.work import Job
 from imgsvc_core.codecs.table import by_name
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.limits import Limits
@@ -150,14 +150,14 @@ class Batch:
     def hands(self, job: Job) -> Hands:
         """Whoever does the work."""
         if self._of_this_process:
-            from imgsvc_core.batch.inside import InsideHands
+            from imgsvc_batch.inside import InsideHands
 
             return InsideHands(job, self.workers)
         if self.cluster is not None:
-            from imgsvc_core.batch.cluster import ClusterHands
+            from imgsvc_batch.cluster import ClusterHands
 
             return ClusterHands(job, self.cluster)
-        from imgsvc_core.batch.local import LocalHands
+        from imgsvc_batch.local import LocalHands
 
         return LocalHands(job, self.workers)
 
