@@ -8,7 +8,7 @@ import importlib.util
 import attrs
 import pyvips
 
-from imgsvc_core.codecs.table import FORMATS, Format
+from imgsvc_core.codecs.table import FORMATS, Coder, Format
 from imgsvc_core.errors import MissingDependency
 
 
@@ -28,48 +28,19 @@ class Support:
         return self.backend is not None
 
 
-# Candidates in order of preference: package, then the libvips operation that must exist where it is libvips.
-_READERS: dict[str, tuple[tuple[str, str], ...]] = {
-    "jpg": (("libvips", "jpegload_source"),),
-    "jp2": (("libvips", "jp2kload_source"), ("imagecodecs", ""), ("PIL", "")),
-    "png": (("libvips", "pngload_source"),),
-    "apng": (("libvips", "pngload_source"),),
-    "gif": (("libvips", "gifload_source"),),
-    "webp": (("libvips", "webpload_source"),),
-    "heic": (("libvips", "hevc"), ("pillow_heif", "")),
-    "avif": (("libvips", "heifload_source"),),
-    "tiff": (("libvips", "tiffload_source"),),
-    "bmp": (("numpy", ""),),
-    "ico": (("numpy", ""),),
-    "psd": (("psd_tools", ""),),
-    "svg": (("libvips", "svgload_buffer"),),
-}
-_WRITERS: dict[str, tuple[tuple[str, str], ...]] = {
-    "jpg": (("libvips", "jpegsave_target"),),
-    "jp2": (("libvips", "jp2ksave_target"), ("imagecodecs", ""), ("PIL", "")),
-    "png": (("libvips", "pngsave_target"),),
-    "apng": (("libvips", "pngsave_target"),),
-    "gif": (("libvips", "gifsave_target"),),
-    "webp": (("libvips", "webpsave_target"),),
-    "heic": (("libvips", "hevc"), ("pillow_heif", "")),
-    "avif": (("libvips", "av1"),),
-    "tiff": (("libvips", "tiffsave_target"),),
-}
-
-
 @functools.cache
 def read_support(format: str) -> Support:
     """How files of a format are decoded here."""
-    return _first_present(FORMATS[format], _READERS[format], "read")
+    return _first_present(FORMATS[format], FORMATS[format].reader, "read")
 
 
 @functools.cache
 def write_support(format: str) -> Support:
     """How files of a format are encoded here."""
     row = FORMATS[format]
-    if not row.writable:
+    if row.writer is None:
         return Support(None, f"{row.title} is an input format only.")
-    return _first_present(row, _WRITERS[format], "written")
+    return _first_present(row, row.writer, "written")
 
 
 def readable(format: str) -> bool:
@@ -98,11 +69,10 @@ def _required(support: Support) -> str:
     return support.backend
 
 
-def _first_present(row: Format, candidates: tuple[tuple[str, str], ...], verb: str) -> Support:
-    for package, feature in candidates:
-        if package == "libvips" and _libvips_has(feature):
-            return Support("libvips")
-        if package != "libvips" and importlib.util.find_spec(package) is not None:
+def _first_present(row: Format, coder: Coder, verb: str) -> Support:
+    for requirement in coder.packages:
+        package, _, feature = requirement.partition(":")
+        if _libvips_has(feature) if feature else importlib.util.find_spec(package) is not None:
             return Support(package)
     if row.extra is None:
         return Support(None, f"{row.title} cannot be {verb}: this build of libvips lacks the codec.")

@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 import attrs
 
 from imgsvc_core.bytesource import ByteSource
-from imgsvc_core.codecs.headers import bmp, gif, heif, ico, jp2, jpeg, png, psd, svg, tiff, webp
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.sniff import sniff
-from imgsvc_core.codecs.table import FORMATS
+from imgsvc_core.codecs.table import FORMATS, load_function
 from imgsvc_core.errors import UnsupportedFormat
 from imgsvc_core.info import ImageInfo
-
-_READERS: Mapping[str, Callable[[HeaderReader], ImageInfo]] = {
-    "jpg": jpeg.read_info,
-    "jp2": jp2.read_info,
-    "png": png.read_info,
-    "apng": png.read_info,
-    "gif": gif.read_info,
-    "webp": webp.read_info,
-    "heic": heif.read_info,
-    "avif": heif.read_info,
-    "tiff": tiff.read_info,
-    "bmp": bmp.read_info,
-    "ico": ico.read_info,
-    "psd": psd.read_info,
-    "svg": svg.read_info,
-}
 
 
 def probe(source: ByteSource, *, most_inlined: int | None = None) -> ImageInfo:
@@ -54,5 +35,5 @@ def probe(source: ByteSource, *, most_inlined: int | None = None) -> ImageInfo:
         from imgsvc_core.codecs.inlined import check_inlined
 
         check_inlined(source, most_inlined)
-    info = _READERS[format_.name](HeaderReader(source, format_.title))
+    info: ImageInfo = load_function(format_.header)(HeaderReader(source, format_.title))
     return attrs.evolve(info, name=source.name) if source.name else info

@@ -13,7 +13,6 @@ from imgsvc_core.spec.declare import Operation, param
 from imgsvc_core.spec.kinds import Boolean, Choice, HexColor, Integer
 from imgsvc_core.spec.rules import NotWhen, Rule
 
-_WITHOUT_EFFORT = ("jp2", "tiff")  # formats whose encoders take no more time for a smaller file
 _FORMAT_ALIASES = {alias: name for name in OUTPUT_NAMES for alias in FORMATS[name].aliases}
 
 
@@ -39,7 +38,7 @@ class Output(Operation):
         NotWhen("format", _without("quality"), ("quality",)),
         NotWhen("format", _without("interlaces"), ("encoding",)),
         NotWhen("format", _without("lossless"), ("lossless",)),
-        NotWhen("format", _spellings(_WITHOUT_EFFORT), ("effort",)),
+        NotWhen("format", _without("effort"), ("effort",)),
     )
 
     format: str | None = param(

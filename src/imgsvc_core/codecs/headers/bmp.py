@@ -36,9 +36,9 @@ class BitmapHeader:
         return 5 if self.bits == 16 else 8
 
 
-def has_known_header_size(size: int) -> bool:
-    """Whether a bitmap header may have this many bytes."""
-    return size in _SIZES
+def is_bmp(reader: HeaderReader) -> bool:
+    """Return True if a bitmap header of a known size follows the file header: "BM" may begin any text."""
+    return reader.size >= 18 and reader.unpack("<I", FILE_HEADER)[0] in _SIZES
 
 
 def read_info(reader: HeaderReader) -> ImageInfo:
@@ -59,7 +59,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
 def read_bitmap_header(reader: HeaderReader, start: int) -> BitmapHeader:
     """The bitmap header at ``start``. A negative height, from the top down, stays negative."""
     (size,) = reader.unpack("<I", start)
-    if not has_known_header_size(size):
+    if size not in _SIZES:
         raise reader.corrupt(f"its header has an unknown size of {size} bytes")
     if size == _CORE:
         width, height, planes, bits = reader.unpack("<HHHH", start + 4)

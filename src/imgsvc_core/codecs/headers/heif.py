@@ -18,6 +18,10 @@ _ALPHA_ROLES = (
 _PROFILES = frozenset({b"prof", b"rICC"})
 _QUARTER_TURNS = frozenset({1, 3})
 _MOST_ITEMS = 65_536
+_LONGEST_TYPE_BOX = 1 << 14
+_HEIC_BRANDS = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs"})
+_AVIF_BRANDS = frozenset({b"avif", b"avis"})
+_GENERAL_BRANDS = frozenset({b"mif1", b"mif2", b"msf1", b"miaf"})
 
 
 @attrs.frozen
@@ -37,6 +41,27 @@ class _Coding:
     format: str
     depth: int
     chroma: int
+
+
+def is_heic(reader: HeaderReader) -> bool:
+    """Return True if the brands of the file are those of HEIC, or of HEIF without a codec of its own."""
+    return _brand(reader) == "heic"
+
+
+def is_avif(reader: HeaderReader) -> bool:
+    """Return True if the brands of the file are those of AVIF."""
+    return _brand(reader) == "avif"
+
+
+def _brand(reader: HeaderReader) -> str | None:
+    """The format of the major brand or, where that is a general one, of the compatible brands."""
+    head = reader.read(0, min(reader.size, _LONGEST_TYPE_BOX))
+    length = int.from_bytes(head[:4], "big")
+    major = head[8:12]
+    brands = {head[start : start + 4] for start in range(16, min(length, len(head)), 4)}
+    if major in _GENERAL_BRANDS:
+        return "avif" if brands & _AVIF_BRANDS and not brands & _HEIC_BRANDS else "heic"
+    return "heic" if major in _HEIC_BRANDS else "avif" if major in _AVIF_BRANDS else None
 
 
 def read_info(reader: HeaderReader) -> ImageInfo:

@@ -63,11 +63,16 @@ def read_info(reader: HeaderReader) -> ImageInfo:
 
 
 def is_animated(reader: HeaderReader) -> bool:
-    """Whether a chunk before the data announces frames; a damaged file is not animated."""
+    """Return True if a chunk before the data announces frames, False for a damaged file."""
     try:
         return any(chunk.kind == b"acTL" for chunk in _chunks_before_data(reader))
     except CorruptImage:
         return False
+
+
+def is_still(reader: HeaderReader) -> bool:
+    """Return True if no chunk before the data announces frames."""
+    return not is_animated(reader)
 
 
 def _read_head(reader: HeaderReader) -> tuple[int, int, int, int, int]:

@@ -16,6 +16,7 @@ MOST_MARKUP = 10_000_000
 MOST_SIDE = 100_000_000
 """Pixels of a side that libvips can count."""
 
+_HEAD = 1 << 14  # bytes of a file in which the root element begins
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 _BEFORE_ROOT = re.compile(
     r"""\ufeff? (?> \s | <\?.*?\?> | <!--.*?--> | <!DOCTYPE [^\[>]* (?: \[.*?\]\s* )? > )*+
@@ -27,8 +28,11 @@ _GROWTH = 4
 _ENCODINGS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
 
 
-def starts_svg(head: bytes) -> bool:
-    """Whether the first bytes of a file, decompressed, are those of an SVG document."""
+def is_svg(reader: HeaderReader) -> bool:
+    """Return True if the first bytes, decompressed, are those of an SVG document."""
+    head = reader.read(0, min(reader.size, _HEAD))
+    if head.startswith(GZIP_SIGNATURE):
+        head = unfold(head, _HEAD)
     encoding = _ENCODINGS.get(head[:2], "utf-8")
     return _BEFORE_ROOT.match(head.decode(encoding, errors="replace")) is not None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from importlib import import_module
 
 import pyvips
 
@@ -13,27 +12,11 @@ from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.boundary import decoding
 from imgsvc_core.codecs.readers.promised import check_loaded
 from imgsvc_core.codecs.settings import LoadSettings
+from imgsvc_core.codecs.table import FORMATS, load_function
 from imgsvc_core.errors import UnsupportedFormat
 from imgsvc_core.info import ImageInfo
 
 Reader = Callable[[ByteSource, ImageInfo, LoadSettings], pyvips.Image]
-
-# Module and function by format, imported when first needed.
-_READERS = {
-    "jpg": ("jpeg", "read"),
-    "jp2": ("jp2", "read"),
-    "png": ("png", "read"),
-    "apng": ("png", "read_animated"),
-    "gif": ("gif", "read"),
-    "webp": ("webp", "read"),
-    "heic": ("heif", "read_heic"),
-    "avif": ("heif", "read_avif"),
-    "tiff": ("tiff", "read"),
-    "bmp": ("bmp", "read"),
-    "ico": ("ico", "read"),
-    "psd": ("psd", "read"),
-    "svg": ("svg", "read"),
-}
 
 
 def load(source: ByteSource, info: ImageInfo, settings: LoadSettings | None = None) -> pyvips.Image:
@@ -58,9 +41,9 @@ def load(source: ByteSource, info: ImageInfo, settings: LoadSettings | None = No
 
 @functools.cache
 def _reader(format: str) -> Reader:
-    if format not in _READERS:
+    row = FORMATS.get(format)
+    if row is None:
         raise UnsupportedFormat(f"Images of the format '{format}' cannot be read.")
     availability.reader_backend(format)
-    module, function = _READERS[format]
-    reader: Reader = getattr(import_module(f"{__name__}.{module}"), function)
+    reader: Reader = load_function(row.reader.function)
     return reader

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from importlib import import_module
 from typing import BinaryIO
 
 import attrs
@@ -14,26 +13,13 @@ from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.boundary import encoding
 from imgsvc_core.codecs.metadata import apply_policy
 from imgsvc_core.codecs.settings import SaveSettings
-from imgsvc_core.codecs.table import by_name
+from imgsvc_core.codecs.table import Format, by_name, load_function
 from imgsvc_core.codecs.writers.budget import best_fitting, unreachable
 from imgsvc_core.codecs.writers.prepare import check, to_depth
 from imgsvc_core.codecs.writers.sink import Sink
 from imgsvc_core.errors import UnsupportedFormat
 
 Writer = Callable[[pyvips.Image, SaveSettings, Sink], None]
-
-# Module and function by format, imported when first needed.
-_WRITERS = {
-    "jpg": ("jpeg", "write"),
-    "jp2": ("jp2", "write"),
-    "png": ("png", "write"),
-    "apng": ("png", "write_animated"),
-    "gif": ("gif", "write"),
-    "webp": ("webp", "write"),
-    "heic": ("heif", "write_heic"),
-    "avif": ("heif", "write_avif"),
-    "tiff": ("tiff", "write"),
-}
 
 
 @attrs.frozen
@@ -56,9 +42,9 @@ def save(image: pyvips.Image, settings: SaveSettings, target: BinaryIO | None = 
     `EncodingFailed`, `TargetError`; `CorruptImage` where the picture turns out damaged while it is decoded.
     """
     row = by_name(settings.format)
-    if row is None or row.name not in _WRITERS:
+    if row is None or row.writer is None:
         raise UnsupportedFormat(f"Images of the format '{settings.format}' cannot be written.")
-    writer = _writer(row.name)
+    writer = _writer(row)
     check(image, row, settings)
     prepared = to_depth(apply_policy(image, settings.metadata), row.depth)
     quality = row.quality if settings.quality is None or row.quality is None else settings.quality
@@ -75,10 +61,10 @@ def save(image: pyvips.Image, settings: SaveSettings, target: BinaryIO | None = 
 
 
 @functools.cache
-def _writer(format: str) -> Writer:
-    availability.writer_backend(format)
-    module, function = _WRITERS[format]
-    writer: Writer = getattr(import_module(f"{__name__}.{module}"), function)
+def _writer(row: Format) -> Writer:
+    assert row.writer is not None
+    availability.writer_backend(row.name)
+    writer: Writer = load_function(row.writer.function)
     return writer
 
 

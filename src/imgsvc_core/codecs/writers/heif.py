@@ -10,7 +10,7 @@ import pyvips
 from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.metadata import EXIF, PROFILE, XMP, blob, keep_flags
 from imgsvc_core.codecs.settings import SaveSettings
-from imgsvc_core.codecs.writers.effort import codec_effort
+from imgsvc_core.codecs.table import codec_effort
 from imgsvc_core.codecs.writers.sink import Sink
 
 _TILE = 512

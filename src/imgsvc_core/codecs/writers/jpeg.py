@@ -6,7 +6,7 @@ import pyvips
 
 from imgsvc_core.codecs.metadata import IPTC, blob, keep_flags, wrap_iptc
 from imgsvc_core.codecs.settings import SaveSettings
-from imgsvc_core.codecs.writers.effort import codec_effort
+from imgsvc_core.codecs.table import codec_effort
 from imgsvc_core.codecs.writers.sink import Sink
 
 _LEVELS: dict[int | str, dict[str, bool]] = {

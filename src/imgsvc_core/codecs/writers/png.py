@@ -7,7 +7,7 @@ import pyvips
 from imgsvc_core.codecs import apng
 from imgsvc_core.codecs.metadata import keep_flags
 from imgsvc_core.codecs.settings import SaveSettings
-from imgsvc_core.codecs.writers.effort import codec_effort
+from imgsvc_core.codecs.table import codec_effort
 from imgsvc_core.codecs.writers.sink import Sink
 
 

@@ -14,7 +14,7 @@ import pyvips
 from imgsvc_core.codecs.changes import changed_area, timing
 from imgsvc_core.codecs.metadata import keep_flags
 from imgsvc_core.codecs.settings import SaveSettings
-from imgsvc_core.codecs.writers.effort import codec_effort
+from imgsvc_core.codecs.table import codec_effort
 from imgsvc_core.codecs.writers.sink import Sink
 from imgsvc_core.vipsimage import frame_count, split_frames
 
