@@ -30,7 +30,7 @@ class ImageInfo:
     )
     depth: int = attrs.field(default=8, metadata={"doc": "Bits per channel."})
     quality: int | None = attrs.field(
-        default=None, metadata={"doc": "Quality 1 to 100, estimated from the quantisation tables."}
+        default=None, metadata={"doc": "Quality 1 to 100, estimated from the quantization tables of a JPEG."}
     )
     bytes: int = attrs.field(metadata={"doc": "Size of the encoded image in bytes."})
     frames: int = attrs.field(default=1, metadata={"doc": "Number of frames."})

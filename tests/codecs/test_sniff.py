@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from imgsvc_core.bytesource import ByteSource
-from imgsvc_core.codecs.sniff import sniff
+from imgsvc_core.codecs.header import sniff
 from tests.support import requires
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="3" height="2"/>'

@@ -1,4 +1,4 @@
-"""Pictures that a drawing holds as ``data:`` URIs: librsvg decodes them whole, however small they show."""
+"""Pictures inside of a drawing as ``data:`` URIs: librsvg decodes them whole, however small it draws them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from urllib.parse import unquote_to_bytes
 from xml.parsers import expat
 
 from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs.header import read_header, sniff
 from imgsvc_core.codecs.headers import svg
 from imgsvc_core.codecs.headers.reader import HeaderReader
-from imgsvc_core.codecs.sniff import sniff
 from imgsvc_core.errors import CorruptImage, ImageTooLarge, UnsupportedFormat
 
 _SCHEME = "data:"
@@ -21,8 +21,8 @@ _MOST_NESTED = 5
 def check_inlined(source: ByteSource, most: int) -> None:
     """Refuse a drawing whose inlined pictures, by their headers, have too many pixels together.
 
-    It has to be asked before librsvg opens the drawing: to find out the size of one that states none, the
-    pictures are decoded.
+    To be called before librsvg opens the drawing: it decodes the pictures to find the size of a drawing that
+    states none.
 
     Raises:
         ImageTooLarge: there are more than ``most`` pixels.
@@ -32,9 +32,7 @@ def check_inlined(source: ByteSource, most: int) -> None:
 
 
 def _count(markup: bytes, pixels: int, most: int, *, depth: int) -> int:
-    """The pixels so far and those that are inlined in the markup, in drawings within drawings too."""
-    from imgsvc_core.codecs.probe import probe
-
+    """Return ``pixels`` plus those inlined in the markup and in the drawings that are inlined in it."""
     if depth > _MOST_NESTED:
         raise CorruptImage(f"The SVG image holds drawings in more than {_MOST_NESTED} levels.")
     for data, included in _inlined(markup):
@@ -47,11 +45,11 @@ def _count(markup: bytes, pixels: int, most: int, *, depth: int) -> int:
         if format is None:
             continue
         try:
-            info = probe(source)
+            info = read_header(source, format)
         except UnsupportedFormat:
             continue
         except CorruptImage:
-            if drawing:  # one without a size, which is not drawn
+            if drawing:  # without a size, so librsvg does not draw it
                 continue
             raise
         pixels += info.width * info.height
@@ -64,7 +62,7 @@ def _count(markup: bytes, pixels: int, most: int, *, depth: int) -> int:
 
 
 def _inlined(markup: bytes) -> Iterator[tuple[bytes, bool]]:
-    """What each ``data:`` URI holds, and whether it is XML to be put in its place (XInclude)."""
+    """Yield the content of each ``data:`` URI, and True if it is XML to put in its place (XInclude)."""
     found: dict[str, bool] = {}
 
     def start(element: str, attributes: dict[str, str]) -> None:

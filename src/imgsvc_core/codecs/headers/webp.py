@@ -8,7 +8,6 @@ import attrs
 
 from imgsvc_core.codecs.headers.directory import read_orientation
 from imgsvc_core.codecs.headers.reader import HeaderReader
-from imgsvc_core.codecs.headers.vp8 import read_quality
 from imgsvc_core.info import ImageInfo
 
 _ALPHA, _ANIMATION = 0x10, 0x02
@@ -21,7 +20,6 @@ class _Bitstream:
     width: int
     height: int
     alpha: bool
-    quality: int | None
     lossy: bool
 
 
@@ -86,7 +84,6 @@ def _still(reader: HeaderReader, bitstream: _Bitstream) -> ImageInfo:
         height=bitstream.height,
         colorspace="srgb",
         subsample="4:2:0" if bitstream.lossy else None,
-        quality=bitstream.quality,
         bytes=reader.size,
         alpha=bitstream.alpha,
     )
@@ -122,12 +119,10 @@ def _read_bitstream(reader: HeaderReader, kind: bytes, start: int) -> _Bitstream
         mark, bits = reader.unpack("<BI", start)
         if mark != 0x2F or bits >> 29:
             raise reader.corrupt("its lossless data has no valid start")
-        return _Bitstream(
-            1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF), bool(bits >> 28 & 1), quality=None, lossy=False
-        )
+        return _Bitstream(1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF), bool(bits >> 28 & 1), lossy=False)
     tag, start_code, width, height = reader.unpack("<B2x3sHH", start)
     if tag & 1 or start_code != b"\x9d\x01\x2a":
         raise reader.corrupt("its lossy data does not start with a key frame")
     width, height = width & 0x3FFF, height & 0x3FFF
     reader.check_size(width, height)
-    return _Bitstream(width, height, alpha=False, quality=read_quality(reader, start + 10), lossy=True)
+    return _Bitstream(width, height, alpha=False, lossy=True)

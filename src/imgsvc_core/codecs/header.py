@@ -1,4 +1,4 @@
-"""Tell the format of a file by its content, never by its name."""
+"""Tell the format of a file by its content, never by its name, and read its header."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.table import FORMATS, Format, load_function
+from imgsvc_core.info import ImageInfo
 
 _HEAD = 64  # bytes: more than any magic needs
 _MAGIC = {name: re.compile(row.magic, re.DOTALL) for name, row in FORMATS.items()}
@@ -22,6 +23,12 @@ def sniff(source: ByteSource) -> Format | None:
         if _MAGIC[name].match(head) and _accepts(row, source):
             return row
     return None
+
+
+def read_header(source: ByteSource, format: Format) -> ImageInfo:
+    """Read the facts of an image that is in this format."""
+    info: ImageInfo = load_function(format.header)(HeaderReader(source, format.title))
+    return info
 
 
 def _accepts(row: Format, source: ByteSource) -> bool:
