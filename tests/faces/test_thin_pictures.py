@@ -1,4 +1,4 @@
-"""Pictures too thin for any face are pictures without one."""
+"""No faces are found in pictures that are too thin for any."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import pytest
 import imgsvc_core as imgsvc
 
 
-@pytest.mark.parametrize("shape", [(3, 5000, 3), (5000, 3, 3), (1, 4000, 3), (2, 961, 3)])
+@pytest.mark.parametrize(
+    "shape", [(3, 5000, 3), (5000, 3, 3), (1, 4000, 3), (2, 961, 3), (1, 1, 3), (32, 480, 3), (480, 25, 3)]
+)
 @pytest.mark.parametrize(
     "request_",
     [{"crop": {"mode": "face"}}, {"resize": {"width": 1, "height": 1, "mode": "fit", "gravity": "face"}}],

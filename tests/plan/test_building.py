@@ -14,7 +14,7 @@ from imgsvc_core.faces import Face
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.plan import building, compile_plan
 from imgsvc_core.plan.building import StepBuilder
-from imgsvc_core.plan.steps import Recolor
+from imgsvc_core.plan.steps import Crop, Recolor
 from imgsvc_core.spec import FILTERS, OPERATIONS, Spec
 from tests.spec.strategies import specs
 
@@ -117,6 +117,25 @@ def test_color_that_comes_into_a_grey_picture_is_planned_for() -> None:
 def test_what_does_nothing_is_no_stage(request_: dict[str, Any]) -> None:
     assert texts(request_) == []
     assert texts(request_, GRAY) == []
+
+
+@pytest.mark.parametrize(
+    ("lefts", "frame", "kept"),
+    [
+        ((20, 300), (400, 200), (0, 400)),  # both fit: the middle of both
+        ((20, 540), (200, 200), (440, 200)),  # too far apart: the largest, which is the right one
+        ((20, 280, 540), (200, 200), (224, 200)),  # too far apart, but the one in the middle is shown
+        ((20, 540), (30, 30), (568, 30)),  # the frame is smaller than any face
+    ],
+)
+def test_gravity_to_faces_always_shows_one(
+    lefts: tuple[int, ...], frame: tuple[int, int], kept: tuple[int, int]
+) -> None:
+    faces = [Face(left, 100, 60 + left // 20, 80, 1.0) for left in lefts]
+    request = {"crop": {"width": frame[0], "height": frame[1], "gravity": "faces"}}
+    (crop,) = StepBuilder(parse(request), PHOTO, faces).steps
+    assert isinstance(crop, Crop)
+    assert (crop.left, crop.width) == kept
 
 
 def test_after_a_smart_crop_gravity_does_not_depend_on_faces() -> None:

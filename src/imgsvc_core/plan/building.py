@@ -206,13 +206,23 @@ class StepBuilder:
             self._move(lambda box: _shifted(box, -left, -top), inner)
             return
         if gravity in ("face", "faces"):
-            which = "largest" if gravity == "face" else "all"
-            middle = self.size.width / 2, self.size.height / 2
-            sure = self.faces and self._faces_are_sure
-            left, top = geometry.around(face_center(self.faces, which) if sure else middle, inner, self.size)
+            left, top = self._around_faces(inner, "largest" if gravity == "face" else "all")
         else:
             left, top = gravity_offset(gravity, inner, self.size)
         self._keep(Box(left, top, *inner), phase)
+
+    def _around_faces(self, inner: Size, which: str) -> tuple[int, int]:
+        """Return left and top of a frame around the faces, or in the middle if none are known.
+
+        Faces may be so far apart that the frame around all of them shows none as a whole: then it is put
+        around the largest.
+        """
+        if not (self.faces and self._faces_are_sure):
+            return geometry.around((self.size.width / 2, self.size.height / 2), inner, self.size)
+        left, top = geometry.around(face_center(self.faces, which), inner, self.size)
+        if any(_holds(Box(left, top, *inner), face) for face in self.faces):
+            return left, top
+        return geometry.around(face_center(self.faces, "largest"), inner, self.size)
 
     def _keep(self, part: Box, phase: str) -> None:
         if part.size == self.size:
@@ -242,6 +252,15 @@ class StepBuilder:
 
 def _shifted(box: Box, across: int, down: int) -> Box:
     return box._replace(left=box.left + across, top=box.top + down)
+
+
+def _holds(frame: Box, face: Face) -> bool:
+    return (
+        frame.left <= face.left
+        and frame.top <= face.top
+        and face.left + face.width <= frame.left + frame.width
+        and face.top + face.height <= frame.top + frame.height
+    )
 
 
 def _middle_is_in(frame: Size, box: Box) -> bool:
