@@ -18,6 +18,9 @@ BENCHMARKS = sorted(
     path.stem for path in Path("benchmarks").glob("*.py") if "def main(" in path.read_text(encoding="utf-8")
 )
 
+QUICK = [f"tests/{folder}" for folder in ("spec", "plan", "adjust", "watermark")]
+QUICK += ["--ignore=tests/adjust/test_enhance.py", "tests/codecs/test_sniff.py", "tests/cli/test_flags.py"]
+
 
 @nox.session
 def lint(session: nox.Session) -> None:
@@ -40,6 +43,19 @@ def tests(session: nox.Session) -> None:
     """All tests, the examples in docstrings among them."""
     install(session, "test", package=True)
     session.run("pytest", *(session.posargs or ["--numprocesses=auto", "--doctest-modules", "src", "tests"]))
+
+
+@nox.session(venv_backend="uv|virtualenv")
+def quick(session: nox.Session) -> None:
+    """Style, imports, types and the fast tests, in less than half a minute."""
+    session.install("-e", ".[all]")
+    session.install(*nox.project.dependency_groups(PYPROJECT, "lint", "types", "test"))
+    session.run("ruff", "check", "--quiet")
+    session.run("ruff", "format", "--quiet", "--check")
+    session.run("lint-imports", env={"PYTHONPATH": "src"}, silent=True)
+    session.run("mypy", "--no-error-summary")
+    fast = ["-m", "not slow", "--numprocesses=2", "--quiet", *QUICK]
+    session.run("pytest", *fast, *session.posargs, env={"HYPOTHESIS_PROFILE": "quick"})
 
 
 @nox.session

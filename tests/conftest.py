@@ -18,6 +18,7 @@ from tests.support.golden import GoldenCheck
 hypothesis.settings.register_profile(
     "default", max_examples=40, deadline=None, derandomize=os.environ.get("CI") == "true", print_blob=True
 )
+hypothesis.settings.register_profile("quick", max_examples=5, deadline=None)
 hypothesis.settings.register_profile("thorough", max_examples=2000, deadline=None, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
