@@ -21,8 +21,6 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from imgsvc_core.bytesource import ByteSource
-from imgsvc_core.codecs.headers.ico import read_entries
-from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.headers.svg_size import states_side_beyond
 from imgsvc_core.codecs.probe import probe
 from imgsvc_core.errors import (
@@ -561,4 +559,4 @@ def test_endless_headers_end(name: str) -> None:
 def test_entries_of_an_icon_that_announces_more_than_it_has() -> None:
     data = struct.pack("<HHH", 0, 1, 65_535) + bytes(100)
     with pytest.raises(CorruptImage):
-        read_entries(HeaderReader(ByteSource(data), "ICO"))
+        facts(data)

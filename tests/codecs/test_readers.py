@@ -351,6 +351,41 @@ def test_bmp_rle24_of_os2() -> None:
     assert np.array_equal(read(data).numpy(), expected)
 
 
+@pytest.mark.parametrize("pixels_at", [55, 60, 69])
+def test_bmp_pixels_do_not_start_inside_of_the_palette(pixels_at: int) -> None:
+    data = bytearray(handmade.bmp_by_hand(_bits(_INDICES, 8), 13, 7, 8, palette=_QUADS))
+    data[10:14] = struct.pack("<I", pixels_at)
+    with pytest.raises(CorruptImage, match="inside of its palette"):
+        read(bytes(data))
+
+
+@pytest.mark.parametrize("pixels_at", [0, 14, 53])
+def test_bmp_pixels_follow_the_palette_unless_the_file_tells_where_they_are(pixels_at: int) -> None:
+    data = bytearray(handmade.bmp_by_hand(_bits(_INDICES, 8), 13, 7, 8, palette=_QUADS))
+    data[10:14] = struct.pack("<I", pixels_at)
+    assert np.array_equal(read(bytes(data)).numpy(), _PALETTE[_INDICES])
+
+
+def test_bmp_profile() -> None:
+    data = bytearray(handmade.bmp_by_hand(bytes(40 * 7), 13, 7, 24, header_size=124))
+    data[14 + 56 : 14 + 60] = b"DEBM"
+    data[14 + 112 : 14 + 120] = struct.pack("<II", len(data) - 14, len(files.profile()))
+    image = read(bytes(data) + files.profile())
+    assert bytes(image.get("icc-profile-data")) == files.profile()
+
+
+def test_icon_with_a_truncated_mask() -> None:
+    whole = encoded("ico_bitmap").data
+    mask = 12 * files.HEIGHT
+    with pytest.raises(CorruptImage, match="mask"):
+        read(whole[:-1])
+    with pytest.raises(CorruptImage, match="mask"):
+        read(whole[:-mask])
+    without = bytearray(whole[:-mask])
+    without[14:18] = struct.pack("<I", len(without) - 22)
+    assert read(bytes(without))[3].min() == 255
+
+
 # TIFF dialects
 
 

@@ -1,4 +1,7 @@
-"""BMP: the file header and the bitmap header in its many versions."""
+"""BMP: the file header and the bitmap header in all its versions, from OS/2 1.x to Windows V5.
+
+Follows Microsoft's "Bitmap Storage" and, for OS/2, the "Encyclopedia of Graphics File Formats".
+"""
 
 from __future__ import annotations
 
@@ -7,33 +10,62 @@ import attrs
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.info import ImageInfo
 
+RGB, RLE8, RLE4, BIT_FIELDS, RLE24, _ALPHA_BIT_FIELDS = 0, 1, 2, 3, 4, 6
 FILE_HEADER = 14
 _CORE, _INFO, _WITH_ALPHA_MASK, _V5 = 12, 40, 56, 124
-_SIZES = frozenset({_CORE, *range(16, 65, 4), 108, _V5})
 _WINDOWS_SIZES = frozenset({_INFO, 52, _WITH_ALPHA_MASK, 108, _V5})
-_BIT_FIELDS, _ALPHA_BIT_FIELDS = 3, 6
-_DEPTHS = frozenset({1, 2, 4, 8, 16, 24, 32})
+_SIZES = frozenset({_CORE, *range(16, 65, 4)}) | _WINDOWS_SIZES
+_WINDOWS_COMPRESSIONS = frozenset({RGB, RLE8, RLE4, BIT_FIELDS, _ALPHA_BIT_FIELDS})
+_OS2_COMPRESSIONS = frozenset({RGB, RLE8, RLE4, RLE24})
+_RUN_BITS = {RLE8: 8, RLE4: 4, RLE24: 24}
 _EMBEDDED_JPEG_OR_PNG = frozenset({4, 5})
+_DEPTHS = frozenset({1, 2, 4, 8, 16, 24, 32})
+_MASKS = {16: (0x7C00, 0x03E0, 0x001F, 0), 32: (0xFF0000, 0xFF00, 0xFF, 0)}  # without masks of their own
 _PROFILE_EMBEDDED = b"DEBM"
 
 
-@attrs.frozen
+@attrs.frozen(kw_only=True)
 class BitmapHeader:
-    """The bitmap header of BMP files and of icons. ``masks`` are those of red, green, blue and alpha."""
+    """The header of a device-independent bitmap, in a BMP file or in an icon.
+
+    ``masks`` are those of red, green, blue and alpha, for 16 and 32 bits per pixel. The palette of ``colors``
+    colors starts at ``palette_at``, relative to the header, and ends at ``palette_end``.
+    """
 
     size: int
     width: int
     height: int
+    top_down: bool
     bits: int
     compression: int
-    masks: tuple[int, ...]
+    masks: tuple[int, int, int, int] | None
+    colors: int
+    color_bytes: int
+    palette_at: int
 
     @property
     def depth(self) -> int:
         """Bits per channel: of the colors of the palette, or of the widest color mask."""
-        if self.masks:
-            return max(mask.bit_count() for mask in self.masks[:3]) or 8
-        return 5 if self.bits == 16 else 8
+        return (max(mask.bit_count() for mask in self.masks[:3]) or 8) if self.masks else 8
+
+    @property
+    def stride(self) -> int:
+        """Bytes of a row of pixels, padded to four."""
+        return (self.width * self.bits + 31) // 32 * 4
+
+    @property
+    def palette_end(self) -> int:
+        """Where the pixels start unless the file says that they start later."""
+        return self.palette_at + self.colors * self.color_bytes
+
+
+@attrs.frozen
+class BitmapFile:
+    """A BMP file: its header, where its pixels start, and where its profile lies, as start and length."""
+
+    header: BitmapHeader
+    pixels_at: int
+    profile: tuple[int, int] | None
 
 
 def is_bmp(reader: HeaderReader) -> bool:
@@ -42,43 +74,93 @@ def is_bmp(reader: HeaderReader) -> bool:
 
 
 def read_info(reader: HeaderReader) -> ImageInfo:
-    """Facts of a BMP."""
-    header = read_bitmap_header(reader, FILE_HEADER)
+    """Read the facts of a BMP."""
+    file = read_file(reader)
+    header = file.header
     return ImageInfo(
         format="bmp",
         width=header.width,
-        height=abs(header.height),
+        height=header.height,
         colorspace="palette" if header.bits <= 8 else "srgb",
         depth=header.depth,
         bytes=reader.size,
-        alpha=len(header.masks) == 4 and header.masks[3] != 0,
-        profile=header.size == _V5 and reader.read(FILE_HEADER + 56, 4) == _PROFILE_EMBEDDED,
+        alpha=header.masks is not None and header.masks[3] != 0,
+        profile=file.profile is not None,
     )
 
 
+def read_file(reader: HeaderReader) -> BitmapFile:
+    """Read the file header and the bitmap header.
+
+    A file that does not say where its pixels start, with an offset inside of its header, has them after its
+    palette.
+    """
+    (pixels_at,) = reader.unpack("<I", 10)
+    header = read_bitmap_header(reader, FILE_HEADER)
+    palette_end = FILE_HEADER + header.palette_end
+    if pixels_at < FILE_HEADER + header.palette_at:
+        pixels_at = palette_end
+    if pixels_at < palette_end:
+        raise reader.corrupt("its pixels start inside of its palette")
+    return BitmapFile(header, pixels_at, _profile(reader, header))
+
+
 def read_bitmap_header(reader: HeaderReader, start: int) -> BitmapHeader:
-    """The bitmap header at ``start``. A negative height, from the top down, stays negative."""
+    """Read the bitmap header at ``start``."""
     (size,) = reader.unpack("<I", start)
     if size not in _SIZES:
         raise reader.corrupt(f"its header has an unknown size of {size} bytes")
     if size == _CORE:
-        width, height, planes, bits = reader.unpack("<HHHH", start + 4)
+        width, height, planes, bits = reader.unpack("<HhHH", start + 4)
     else:
         width, height, planes, bits = reader.unpack("<iiHH", start + 4)
-    compression = reader.unpack("<I", start + 16)[0] if size >= 20 else 0
     if planes != 1 or bits not in _DEPTHS:
         raise reader.corrupt(f"its {planes} planes of {bits} bits per pixel are impossible")
     if width < 1 or height == 0 or height == -(1 << 31):
         raise reader.corrupt(f"its size of {width} x {height} pixels is impossible")
-    if compression in _EMBEDDED_JPEG_OR_PNG and size in _WINDOWS_SIZES:
-        raise reader.unsupported("it holds a picture for printers, compressed as JPEG or PNG")
+    compression = reader.unpack("<I", start + 16)[0] if size >= 20 else RGB
+    _check_compression(reader, size, compression, bits)
+    masks, masks_end = _read_masks(reader, start, size, compression, bits)
+    used = reader.unpack("<I", start + 32)[0] if size >= 36 else 0
+    most_colors = 1 << bits if bits <= 8 else 0
     return BitmapHeader(
-        size, width, height, bits, compression, _masks(reader, start, size, compression, bits)
+        size=size,
+        width=width,
+        height=abs(height),
+        top_down=height < 0,
+        bits=bits,
+        compression=compression,
+        masks=masks,
+        colors=min(used or most_colors, most_colors),
+        color_bytes=3 if size == _CORE else 4,
+        palette_at=max(size, masks_end),
     )
 
 
-def _masks(reader: HeaderReader, start: int, size: int, compression: int, bits: int) -> tuple[int, ...]:
-    if size < _INFO or bits not in (16, 32) or compression not in (_BIT_FIELDS, _ALPHA_BIT_FIELDS):
-        return ()
-    with_alpha = size >= _WITH_ALPHA_MASK or compression == _ALPHA_BIT_FIELDS
-    return reader.unpack("<4I" if with_alpha else "<3I", start + _INFO)
+def _check_compression(reader: HeaderReader, size: int, compression: int, bits: int) -> None:
+    windows = size in _WINDOWS_SIZES
+    if windows and compression in _EMBEDDED_JPEG_OR_PNG:
+        raise reader.unsupported("it holds a picture for printers, compressed as JPEG or PNG")
+    known = compression in (_WINDOWS_COMPRESSIONS if windows else _OS2_COMPRESSIONS)
+    if not known or _RUN_BITS.get(compression, bits) != bits:
+        raise reader.corrupt(f"its compression {compression} is no encoding of {bits} bits per pixel")
+
+
+def _read_masks(
+    reader: HeaderReader, start: int, size: int, compression: int, bits: int
+) -> tuple[tuple[int, int, int, int] | None, int]:
+    """Return the bit masks of the channels, and where they end; the shortest header has them after it."""
+    if compression not in (BIT_FIELDS, _ALPHA_BIT_FIELDS) or bits not in _MASKS:
+        return _MASKS.get(bits), 0
+    number = 4 if size >= _WITH_ALPHA_MASK or compression == _ALPHA_BIT_FIELDS else 3
+    red, green, blue, alpha = (*reader.unpack(f"<{number}I", start + _INFO), 0)[:4]
+    return (red, green, blue, alpha), _INFO + 4 * number
+
+
+def _profile(reader: HeaderReader, header: BitmapHeader) -> tuple[int, int] | None:
+    """Where the embedded profile is; one that lies elsewhere, as a linked one, is none."""
+    if header.size != _V5 or reader.read(FILE_HEADER + 56, 4) != _PROFILE_EMBEDDED:
+        return None
+    offset, length = reader.unpack("<II", FILE_HEADER + 112)
+    start = FILE_HEADER + offset
+    return (start, length) if length and start + length <= reader.size else None

@@ -12,6 +12,7 @@ from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.info import ImageInfo
 
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _GRAY, _RGB, _PALETTE, _GRAY_ALPHA, _RGB_ALPHA = 0, 2, 3, 4, 6
 _DEPTHS = {
     _GRAY: (1, 2, 4, 8, 16), _RGB: (8, 16), _PALETTE: (1, 2, 4, 8), _GRAY_ALPHA: (8, 16), _RGB_ALPHA: (8, 16),
@@ -19,7 +20,29 @@ _DEPTHS = {
 _COLOR_SPACES = {
     _GRAY: "gray", _RGB: "srgb", _PALETTE: "palette", _GRAY_ALPHA: "gray", _RGB_ALPHA: "srgb",
 }  # fmt: skip
+_CHANNELS = {_GRAY: 1, _RGB: 3, _PALETTE: 1, _GRAY_ALPHA: 2, _RGB_ALPHA: 4}
 _LONGEST = (1 << 31) - 1
+
+
+@attrs.frozen
+class Head:
+    """The IHDR chunk."""
+
+    width: int
+    height: int
+    depth: int
+    color: int
+    interlaced: bool
+
+    @property
+    def bits(self) -> int:
+        """Bits per pixel."""
+        return self.depth * _CHANNELS[self.color]
+
+    @property
+    def alpha(self) -> bool:
+        """Whether each pixel has an alpha sample."""
+        return self.color in (_GRAY_ALPHA, _RGB_ALPHA)
 
 
 @attrs.frozen
@@ -31,8 +54,8 @@ class _Chunk:
 
 def read_info(reader: HeaderReader) -> ImageInfo:
     """Facts of a PNG, or of an animated PNG where a chunk before the data announces frames."""
-    width, height, depth, color, interlace = _read_head(reader)
-    alpha = color in (_GRAY_ALPHA, _RGB_ALPHA)
+    head = read_head(reader)
+    alpha = head.alpha
     orientation, profile, palette, animation = 1, False, False, None
     for chunk in _chunks_before_data(reader):
         if chunk.kind == b"tRNS":
@@ -45,15 +68,15 @@ def read_info(reader: HeaderReader) -> ImageInfo:
             orientation = read_orientation(reader.part(chunk.start, chunk.length))
         elif chunk.kind == b"acTL" and animation is None:
             animation = chunk
-    if color == _PALETTE and not palette:
+    if head.color == _PALETTE and not palette:
         raise reader.corrupt("its palette is missing")
     info = ImageInfo(
         format="png",
-        width=width,
-        height=height,
-        colorspace=_COLOR_SPACES[color],
-        interlaced=interlace == 1,
-        depth=8 if color == _PALETTE else depth,
+        width=head.width,
+        height=head.height,
+        colorspace=_COLOR_SPACES[head.color],
+        interlaced=head.interlaced,
+        depth=8 if head.color == _PALETTE else head.depth,
         bytes=reader.size,
         alpha=alpha,
         orientation=orientation,
@@ -75,7 +98,8 @@ def is_still(reader: HeaderReader) -> bool:
     return not is_animated(reader)
 
 
-def _read_head(reader: HeaderReader) -> tuple[int, int, int, int, int]:
+def read_head(reader: HeaderReader) -> Head:
+    """Read the first chunk of a PNG."""
     head = next(_chunks(reader))
     if head.kind != b"IHDR" or head.length != 13:
         raise reader.corrupt("it does not start with an IHDR chunk")
@@ -86,7 +110,7 @@ def _read_head(reader: HeaderReader) -> tuple[int, int, int, int, int]:
         raise reader.corrupt(f"its size of {width} x {height} pixels is impossible")
     if depth not in _DEPTHS.get(color, ()) or compression or filtering or interlace > 1:
         raise reader.corrupt(f"its color type {color} with {depth} bits is impossible")
-    return width, height, depth, color, interlace
+    return Head(width, height, depth, color, interlace == 1)
 
 
 def _chunks(reader: HeaderReader) -> Iterator[_Chunk]:
