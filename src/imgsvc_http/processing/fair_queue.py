@@ -1,0 +1,169 @@
+"""Who is next: slots for work, shared fairly between accounts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+
+import attrs
+
+
+class QueueFull(Exception):
+    """There is no room for another request, or for this one any longer."""
+
+
+class WaitedTooLong(Exception):
+    """No slot became free in time."""
+
+
+@attrs.define(eq=False)
+class _Request:
+    account: _Account
+    since: float
+    slot: asyncio.Future[None]
+
+
+@attrs.define(eq=False)
+class _Account:
+    """An account with requests, its patient ones apart. ``used`` is the seconds that its work has taken."""
+
+    patient: bool
+    used: float
+    running: dict[_Request, float] = attrs.field(factory=dict)
+    waiting: deque[_Request] = attrs.field(factory=deque)
+
+    def used_until(self, now: float) -> float:
+        """Return what its work has taken, that under way included."""
+        return self.used + sum(now - start for start in self.running.values())
+
+
+class FairQueue:
+    """Slots for requests of accounts. The next free slot goes to the account whose work took the least time.
+
+    This is start-time fair queuing with the elapsed time as cost: an account that becomes active begins
+    beside the least served one, so that idling saves up nothing. When all slots are taken by others, an
+    account of which nothing runs gets one of the ``extra`` slots at once: the system then shares the cores.
+    When the queue is full, the account with the most waiting requests loses its newest one ("longest queue
+    drop"), so that one account cannot keep the others out.
+
+    Args:
+        slots: how many requests run at a time.
+        extra: how many more may run, each of an account that has no other running.
+        room: how many requests may wait.
+        seconds: how long a request may wait.
+        clock: the time in seconds; that of the event loop by default.
+    """
+
+    def __init__(
+        self, slots: int, *, extra: int, room: int, seconds: float, clock: Callable[[], float] | None = None
+    ) -> None:
+        self._slots = slots
+        self._extra = extra
+        self._room = room
+        self._seconds = seconds
+        self._clock = clock or (lambda: asyncio.get_running_loop().time())
+        self._accounts: dict[tuple[str, bool], _Account] = {}
+        self._last_start = 0.0
+
+    @property
+    def running(self) -> int:
+        """The number of requests that have a slot."""
+        return sum(len(account.running) for account in self._accounts.values())
+
+    @property
+    def waiting(self) -> int:
+        """The number of requests that wait for a slot, without the patient ones."""
+        return sum(len(account.waiting) for account in self._impatient())
+
+    @property
+    def oldest_seconds(self) -> float:
+        """How long the oldest waiting request has waited, patient ones aside."""
+        heads = [account.waiting[0].since for account in self._impatient() if account.waiting]
+        return self._clock() - min(heads) if heads else 0.0
+
+    @property
+    def stands_still(self) -> bool:
+        """True if requests wait, and none has started for as long as one may wait."""
+        since = max(self._last_start, self._clock() - self.oldest_seconds)
+        return self.waiting > 0 and self._clock() - since > self._seconds / 2
+
+    def check_room(self, name: str) -> None:
+        """Raise `QueueFull` if another request of the account would be turned away at once."""
+        if self.waiting >= self._room:
+            mine = self._accounts.get((name, False))
+            if mine is not None and len(mine.waiting) >= max(len(item.waiting) for item in self._impatient()):
+                raise QueueFull
+
+    @contextlib.asynccontextmanager
+    async def slot(self, name: str, *, patient: bool = False) -> AsyncIterator[None]:
+        """Hold a slot for the block.
+
+        A ``patient`` request waits as long as it takes and takes no room from the others. It waits in a line
+        of its own, so that a backlog of them does not hold up what the account asks for now.
+
+        Raises:
+            QueueFull: there is no room to wait.
+            WaitedTooLong: no slot became free in time.
+        """
+        if not patient:
+            self.check_room(name)
+        now = self._clock()
+        account = self._accounts.get((name, patient))
+        if account is None:
+            least = min((item.used_until(now) for item in self._accounts.values()), default=0.0)
+            account = self._accounts[name, patient] = _Account(patient, least)
+        request = _Request(account, now, asyncio.get_running_loop().create_future())
+        account.waiting.append(request)
+        try:
+            self._start_next()
+            self._drop_newest_of_longest()
+            async with asyncio.timeout(None if patient else self._seconds):
+                await request.slot
+        except TimeoutError:
+            raise WaitedTooLong from None
+        else:
+            yield
+        finally:
+            self._end((name, patient), request)
+
+    def _start_next(self) -> None:
+        """Give free slots to those who are next."""
+        while (account := self._next()) is not None:
+            request = account.waiting.popleft()
+            if request.slot.done():  # its client has gone
+                continue
+            self._last_start = account.running[request] = self._clock()
+            request.slot.set_result(None)
+
+    def _next(self) -> _Account | None:
+        candidates = [account for account in self._accounts.values() if account.waiting]
+        running = self.running
+        if running >= self._slots:
+            candidates = [account for account in candidates if not account.running and not account.patient]
+        if not candidates or running >= self._slots + self._extra:
+            return None
+        now = self._clock()
+        return min(candidates, key=lambda account: account.used_until(now))
+
+    def _end(self, key: tuple[str, bool], request: _Request) -> None:
+        account = request.account
+        start = account.running.pop(request, None)
+        if start is not None:
+            account.used += self._clock() - start
+        elif request in account.waiting:
+            account.waiting.remove(request)
+        if not account.running and not account.waiting and self._accounts.get(key) is account:
+            del self._accounts[key]
+        self._start_next()
+
+    def _impatient(self) -> list[_Account]:
+        return [account for account in self._accounts.values() if not account.patient]
+
+    def _drop_newest_of_longest(self) -> None:
+        if self.waiting > self._room:
+            longest = max(self._impatient(), key=lambda account: len(account.waiting))
+            dropped = longest.waiting.pop()
+            if not dropped.slot.done():
+                dropped.slot.set_exception(QueueFull())

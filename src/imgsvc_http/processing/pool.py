@@ -1,0 +1,282 @@
+"""The pool of worker processes, as the event loop sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from imgsvc_core.errors import ImgsvcError, Problem, SpecError, WorkerDied
+from imgsvc_core.limits import too_long
+from imgsvc_http.processing.fair_queue import FairQueue
+from imgsvc_http.processing.tasks import Outcome, Task
+from imgsvc_http.processing.worker_process import FORK, READY, REPLY, REQUEST
+
+_log = logging.getLogger(__name__)
+
+# The library stops in time by itself. A codec that does not look at the time is killed a little later.
+_GRACE_SECONDS = 1.0
+_START_SECONDS = 60.0
+_DIED = (
+    "The process that worked on this picture died, most likely for lack of memory: ask for less, or send a "
+    "smaller image."
+)
+
+
+class TaskFault(Exception):
+    """A task failed by a mistake of ours. The text is the traceback in the worker."""
+
+
+class WorkerPool:
+    """Runs tasks in worker processes, one at a time in each, in fair turns between accounts.
+
+    A task that ends in any other way than by its reply (timeout, crash, cancellation) costs its worker: it is
+    killed at once, and the next task forks another one, which takes some milliseconds.
+
+    Args:
+        queue: decides which request is next.
+        workers: how many workers are kept; the queue may have slots for more.
+        memory_bytes: the most data that one worker may hold.
+        tasks_per_worker: after how many tasks a worker is replaced, against slow leaks; None for never.
+    """
+
+    def __init__(
+        self, queue: FairQueue, workers: int, *, memory_bytes: int | None, tasks_per_worker: int | None
+    ) -> None:
+        self.queue = queue
+        self.workers = workers
+        self._memory_bytes = memory_bytes
+        self._tasks_per_worker = tasks_per_worker
+        self._forkserver: _Forkserver | None = None
+        self._starting = asyncio.Lock()
+        self._idle: list[_Worker] = []
+        self.ends: Counter[str] = Counter()
+        """How many workers ended, by reason: crashed, timeout, cancelled, replaced."""
+
+    async def start(self) -> None:
+        """Start the workers, so that the first request does not wait for them."""
+        self._idle = [await self._fork() for _ in range(self.workers)]
+
+    async def run(self, task: Task, source: Path, *, account: str, patient: bool = False) -> Outcome:
+        """Run a task on a source file. Cancelling stops the work.
+
+        Args:
+            task: what to do.
+            source: the file; it may also be a memory file under ``/proc``.
+            account: whose turn it takes.
+            patient: see `FairQueue.slot`.
+
+        Raises:
+            ImgsvcError: what the task raised, `TimeLimitExceeded`, or `WorkerDied`.
+            TaskFault: a mistake of ours.
+            QueueFull, WaitedTooLong: see `FairQueue.slot`.
+        """
+        async with self.queue.slot(account, patient=patient):
+            threads = max(1, self.workers // self.queue.running)
+            with source.open("rb") as file:
+                async with self._worker() as worker:
+                    return await self._run(worker, task, threads, file.fileno())
+
+    async def close(self) -> None:
+        """Kill the workers, whatever they do."""
+        for worker in self._idle:
+            worker.kill()
+        self._idle.clear()
+        if self._forkserver is not None:
+            self._forkserver.close()
+
+    async def _run(self, worker: _Worker, task: Task, threads: int, source: int) -> Outcome:
+        seconds = task.limits.seconds
+        try:
+            async with asyncio.timeout(None if seconds is None else seconds + _GRACE_SECONDS):
+                reply, data = await worker.run(task, threads, source)
+        except TimeoutError:
+            self.ends["timeout"] += 1
+            assert seconds is not None
+            raise too_long(seconds) from None
+        except ConnectionError:
+            self.ends["crashed"] += 1
+            raise WorkerDied(_DIED) from None
+        except asyncio.CancelledError:
+            self.ends["cancelled"] += 1
+            raise
+        if "fault" in reply:
+            raise TaskFault(reply["fault"])
+        if "error" in reply:
+            raise _error(reply)
+        return Outcome(reply["facts"], data)
+
+    @contextlib.asynccontextmanager
+    async def _worker(self) -> AsyncIterator[_Worker]:
+        """Borrow a worker. One whose reply is outstanding at the end is killed."""
+        worker = self._idle.pop() if self._idle else await self._fork()
+        try:
+            yield worker
+        finally:
+            if worker.busy:
+                worker.kill()
+            elif worker.tasks == self._tasks_per_worker:
+                self.ends["replaced"] += 1
+                worker.kill()
+            elif len(self._idle) >= self.workers:
+                worker.kill()
+            else:
+                self._idle.append(worker)
+
+    async def _fork(self) -> _Worker:
+        """Start a worker, and first the fork server if it does not run (any more)."""
+        async with self._starting:
+            for attempt in range(2):
+                if self._forkserver is None:
+                    self._forkserver = await _Forkserver.start(self._memory_bytes)
+                try:
+                    return await self._forkserver.fork()
+                except ConnectionError:
+                    self._forkserver.close()
+                    self._forkserver = None
+                    if attempt:
+                        raise WorkerDied(
+                            "Worker processes die before they begin: see whether the machine, or the memory "
+                            "limit of a worker, leaves memory for them, and try again."
+                        ) from None
+        raise AssertionError
+
+
+@attrs.frozen(eq=False)
+class _Forkserver:
+    """The process that forks workers."""
+
+    control: socket.socket
+    process: subprocess.Popen[bytes]
+
+    @classmethod
+    async def start(cls, memory_bytes: int | None) -> _Forkserver:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
+        command = [sys.executable, "-m", "imgsvc_http.processing.worker_process"]
+        with theirs:
+            process = subprocess.Popen(
+                [*command, str(theirs.fileno()), str(memory_bytes or 0)],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                # A process that forks must have one thread only.
+                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+            )
+        server = cls(ours, process)
+        try:
+            async with asyncio.timeout(_START_SECONDS):
+                ready = await asyncio.get_running_loop().sock_recv(ours, len(READY))
+        except BaseException:
+            server.close()
+            raise
+        if not ready:
+            server.close()
+            raise WorkerDied("The worker processes cannot be started: their output above says why.")
+        return server
+
+    async def fork(self) -> _Worker:
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        try:
+            with theirs:
+                socket.send_fds(self.control, [FORK], [theirs.fileno()])
+            async with asyncio.timeout(_START_SECONDS):
+                await _readable(ours)
+            message, descriptors, _, _ = socket.recv_fds(ours, len(READY), 1)
+            if not message:
+                raise ConnectionResetError("The worker ended before it began.")
+        except BaseException:
+            ours.close()
+            raise
+        return _Worker(ours, descriptors[0])
+
+    def close(self) -> None:
+        """End the process; its workers end with it."""
+        self.control.close()
+        self.process.kill()
+        self.process.wait()
+
+
+@attrs.define(eq=False)
+class _Worker:
+    """A worker process behind a socket. It is ``busy`` from the start of a task to the end of its reply."""
+
+    connection: socket.socket
+    pidfd: int
+    tasks: int = 0
+    busy: bool = False
+
+    async def run(self, task: Task, threads: int, source: int) -> tuple[dict[str, Any], bytes]:
+        """Send a task with its source, and return the reply.
+
+        Raises:
+            ConnectionError: the worker died.
+        """
+        loop = asyncio.get_running_loop()
+        self.tasks += 1
+        self.busy = True
+        message = pickle.dumps((task, threads), protocol=pickle.HIGHEST_PROTOCOL)
+        # The socket is empty, so that these few bytes never block.
+        socket.send_fds(self.connection, [REQUEST.pack(len(message))], [source])
+        await loop.sock_sendall(self.connection, message)
+        told, size = REPLY.unpack(await self._receive(REPLY.size))
+        reply = json.loads(await self._receive(told))
+        data = await self._receive(size)
+        self.busy = False
+        return reply, bytes(data)
+
+    async def _receive(self, size: int) -> bytearray:
+        loop, received = asyncio.get_running_loop(), bytearray(size)
+        view, count = memoryview(received), 0
+        while count < size:
+            read = await loop.sock_recv_into(self.connection, view[count:])
+            if not read:
+                raise ConnectionResetError("The worker died.")
+            count += read
+        return received
+
+    def kill(self) -> None:
+        """End the process at once."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+        os.close(self.pidfd)
+        self.connection.close()
+
+
+async def _readable(connection: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    ready = loop.create_future()
+    loop.add_reader(connection, lambda: None if ready.done() else ready.set_result(None))
+    try:
+        await ready
+    finally:
+        loop.remove_reader(connection)
+
+
+def _error(reply: dict[str, Any]) -> ImgsvcError:
+    """Return the error of the library that a worker told of."""
+    if reply["problems"]:
+        return SpecError(Problem(path, message) for path, message in reply["problems"])
+    kind = next(kind for kind in _kinds(ImgsvcError) if kind.slug == reply["error"])
+    error = kind.__new__(kind)
+    ImgsvcError.__init__(error, reply["message"])
+    return error
+
+
+def _kinds(root: type[ImgsvcError]) -> Iterator[type[ImgsvcError]]:
+    yield root
+    for kind in root.__subclasses__():
+        yield from _kinds(kind)

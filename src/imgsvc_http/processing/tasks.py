@@ -1,0 +1,108 @@
+"""What a worker process does with one picture. Nothing here knows of HTTP or the event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import attrs
+
+import imgsvc_core as imgsvc
+from imgsvc_core.limits import Limits
+from imgsvc_core.spec import Spec
+
+IMAGE_FACTS = (
+    "name", "format", "width", "height", "colorspace", "interlaced", "subsample", "depth", "quality", "bytes",
+    "frames", "alpha", "orientation", "sha256",
+)  # fmt: skip
+"""The facts that `input` and `output` of an answer hold, in this order."""
+
+
+@attrs.frozen
+class Outcome:
+    """What a task gives back: JSON values, and the picture."""
+
+    facts: dict[str, Any]
+    data: bytes = attrs.field(default=b"", repr=False)
+
+
+class Task(Protocol):
+    """Work on one source. It travels by pickle, so that its class is one of a module."""
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of the work. Its worker is killed soon after ``seconds``."""
+
+    def run(self, source: bytes, threads: int) -> Outcome:
+        """Do the work in a worker process.
+
+        Args:
+            source: the encoded source.
+            threads: how many threads libvips may use.
+        """
+
+
+@attrs.frozen(kw_only=True)
+class Process:
+    """Do what a spec asks for to the source. ``watermark`` is the encoded picture that the spec names."""
+
+    name: str
+    spec: Spec
+    limits: Limits
+    watermark: bytes | None = attrs.field(default=None, repr=False)
+    accept: str | None = None
+
+    def run(self, source: bytes, threads: int) -> Outcome:
+        """Return the result with its ``input``, ``output``, ``timing`` and ``media_type``."""
+        from imgsvc_core.codecs.table import FORMATS
+
+        result = imgsvc.process(
+            source,
+            self.spec,
+            limits=self.limits,
+            watermarks=None if self.watermark is None else lambda _: self.watermark,
+            name=self.name,
+            digest=True,
+            accept=self.accept,
+            threads=threads,
+        )
+        assert result.data is not None
+        row = FORMATS[result.output.format]
+        described = result.to_dict()
+        described["output"]["name"] = f"{Path(self.name).stem or 'image'}{row.suffix}"
+        facts = {
+            "input": _chosen(described["input"], IMAGE_FACTS),
+            "output": _chosen(described["output"], (*IMAGE_FACTS, "faces")),
+            "timing": described["timing"],
+            "media_type": row.media_type,
+        }
+        return Outcome(facts, result.data)
+
+
+@attrs.frozen(kw_only=True)
+class Inspect:
+    """Tell the facts of the source, and decode it small to see that it is whole."""
+
+    name: str
+    limits: Limits
+
+    def run(self, source: bytes, threads: int) -> Outcome:
+        """Return the facts as `ImageInfo.to_dict` gives them."""
+        info = imgsvc.inspect(source, name=self.name, digest=True)
+        small = {"resize": {"width": 64, "height": 64, "upscale": False}}
+        imgsvc.process(source, small, limits=self.limits, name=self.name, threads=threads)
+        return Outcome(info.to_dict())
+
+
+def prepare() -> None:
+    """Load everything that processing needs, and block the decoders that are not for strangers' files."""
+    import imgsvc_core.codecs.readers.turbojpeg
+    import imgsvc_core.processing  # noqa: F401
+    from imgsvc_core.libvips import guard
+
+    guard()
+
+
+def _chosen(facts: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: facts[name] for name in names if name in facts}

@@ -1,0 +1,122 @@
+"""The processes in which strangers' pictures are decoded.
+
+``python -m imgsvc_http.processing.worker_process FD BYTES`` is the fork server: it loads the library once,
+and forks a worker for each socket that it receives at FD. A worker does one task at a time, until its socket
+closes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import pickle
+import resource
+import signal
+import socket
+import struct
+import sys
+import traceback
+from typing import Any, NoReturn
+
+from imgsvc_core.errors import ImgsvcError, SpecError
+from imgsvc_http.processing import tasks
+from imgsvc_http.processing.tasks import Task
+
+READY = b"r"
+FORK = b"f"
+REQUEST = struct.Struct("<Q")
+"""Before a pickled task: its size. The source is attached as a file descriptor."""
+REPLY = struct.Struct("<QQ")
+"""Before a reply: the sizes of its JSON and of the picture."""
+
+_LIBC = ctypes.CDLL(None)
+_LEFT_TO_THE_SERVICE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_PIECE_BYTES = 1 << 20
+
+
+def main(control: socket.socket, memory_bytes: int | None) -> NoReturn:
+    """Load the library, then fork a worker for each socket that arrives, until the service closes its end."""
+    for number in _LEFT_TO_THE_SERVICE:
+        # A terminal or systemd sends these to the whole group, but requests under way are to finish.
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps the workers
+    _limit_memory(memory_bytes)
+    tasks.prepare()
+    gc.collect()
+    gc.freeze()  # keeps the memory that workers share from being written to
+    control.send(READY)
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(control, len(FORK), 1)
+        if not message:
+            os._exit(0)
+        connection = socket.socket(fileno=descriptors[0])
+        if os.fork() == 0:
+            control.close()
+            _die_with_parent()
+            _work(connection)
+        connection.close()
+
+
+def _work(connection: socket.socket) -> NoReturn:
+    """Do the tasks that arrive, one after the other."""
+    socket.send_fds(connection, [READY], [os.pidfd_open(os.getpid())])
+    while True:
+        header, descriptors, _, _ = socket.recv_fds(connection, REQUEST.size, 1)
+        if not header:
+            os._exit(0)
+        task, threads = pickle.loads(_receive(connection, REQUEST.unpack(header)[0]))
+        with open(descriptors[0], "rb") as file:
+            source = file.read()
+        reply, data = _answer(task, source, threads)
+        told = json.dumps(reply, separators=(",", ":")).encode()
+        connection.sendall(REPLY.pack(len(told), len(data)) + told)
+        connection.sendall(data)
+        del source, data
+
+
+def _answer(task: Task, source: bytes, threads: int) -> tuple[dict[str, Any], bytes]:
+    """Do a task. The reply is plain JSON, as nothing that a broken decoder says may run in the service."""
+    try:
+        outcome = task.run(source, threads)
+    except MemoryError:
+        os._exit(1)
+    except ImgsvcError as error:
+        problems = (
+            [[item.path, item.message] for item in error.problems] if isinstance(error, SpecError) else []
+        )
+        return {"error": error.slug, "message": error.message, "problems": problems}, b""
+    except Exception:
+        return {"fault": traceback.format_exc()}, b""
+    return {"facts": outcome.facts}, outcome.data
+
+
+def _receive(connection: socket.socket, size: int) -> bytearray:
+    """Read exactly so many bytes. The service may close its end at any time."""
+    received = bytearray(size)
+    view, count = memoryview(received), 0
+    while count < size:
+        read = connection.recv_into(view[count : count + _PIECE_BYTES])
+        if not read:
+            os._exit(0)
+        count += read
+    return received
+
+
+def _limit_memory(most: int | None) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if most is not None:
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+def _die_with_parent() -> None:
+    """Let the kernel kill this worker when the fork server ends, which ends with the service."""
+    pr_set_pdeathsig = 1
+    _LIBC.prctl(pr_set_pdeathsig, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]) or None)

@@ -1,0 +1,215 @@
+"""The pool of workers: one bad task costs only itself."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from imgsvc_core.errors import CorruptImage, SpecError, TimeLimitExceeded, WorkerDied
+from imgsvc_core.limits import Limits
+from imgsvc_http.processing.fair_queue import FairQueue
+from imgsvc_http.processing.pool import TaskFault, WorkerPool
+from tests.http.processing import tasks
+
+SOURCE = Path(__file__)
+
+pytestmark = pytest.mark.asyncio
+
+
+@contextlib.asynccontextmanager
+async def open_pool(
+    workers: int = 1,
+    *,
+    memory_bytes: int | None = 1 << 30,
+    tasks_per_worker: int | None = None,
+    extra: int = 0,
+) -> AsyncIterator[WorkerPool]:
+    queue = FairQueue(workers, extra=extra, room=64, seconds=60)
+    pool = WorkerPool(queue, workers, memory_bytes=memory_bytes, tasks_per_worker=tasks_per_worker)
+    try:
+        await pool.start()
+        yield pool
+    finally:
+        await pool.close()
+
+
+async def pid_of(pool: WorkerPool) -> int:
+    return int((await pool.run(tasks.Tell(), SOURCE, account="a")).facts["pid"])
+
+
+async def gone(pid: int) -> None:
+    async with asyncio.timeout(30):
+        while os.path.exists(f"/proc/{pid}"):
+            await asyncio.sleep(0.01)
+
+
+async def test_a_task_gets_the_source_and_gives_facts_and_data_back() -> None:
+    async with open_pool() as pool:
+        outcome = await pool.run(tasks.Tell(), SOURCE, account="a")
+        assert outcome.facts["size"] == SOURCE.stat().st_size
+        assert outcome.data == SOURCE.read_bytes()[::-1]
+
+
+async def test_a_source_may_lie_in_memory() -> None:
+    descriptor = os.memfd_create("source")
+    try:
+        os.write(descriptor, b"abc")
+        async with open_pool() as pool:
+            path = Path(f"/proc/{os.getpid()}/fd/{descriptor}")
+            assert (await pool.run(tasks.Tell(), path, account="a")).data == b"cba"
+    finally:
+        os.close(descriptor)
+
+
+async def test_a_large_source_and_result_travel_whole(tmp_path: Path) -> None:
+    source = tmp_path / "large"
+    source.write_bytes(os.urandom(30_000_000))
+    async with open_pool() as pool:
+        assert (await pool.run(tasks.Tell(), source, account="a")).data == source.read_bytes()[::-1]
+
+
+async def test_a_worker_is_used_again_and_replaced_after_its_number_of_tasks() -> None:
+    async with open_pool(tasks_per_worker=3) as pool:
+        pids = [await pid_of(pool) for _ in range(7)]
+    assert [pids.count(pid) for pid in dict.fromkeys(pids)] == [3, 3, 1]
+    assert pool.ends["replaced"] == 2
+
+
+async def test_errors_of_the_library_arrive_as_they_are() -> None:
+    async with open_pool() as pool:
+        with pytest.raises(CorruptImage, match=r"^The image is damaged\.$"):
+            await pool.run(tasks.Refuse(wrong_request=False), SOURCE, account="a")
+        with pytest.raises(SpecError) as caught:
+            await pool.run(tasks.Refuse(wrong_request=True), SOURCE, account="a")
+        assert [item.path for item in caught.value.problems] == ["resize.width", "flip"]
+
+
+async def test_a_mistake_of_ours_is_no_error_of_the_picture() -> None:
+    async with open_pool() as pool:
+        before = await pid_of(pool)
+        with pytest.raises(TaskFault, match="KeyError: 'forgotten'"):
+            await pool.run(tasks.Mistake(), SOURCE, account="a")
+        assert await pid_of(pool) == before
+
+
+async def test_a_crash_costs_one_task() -> None:
+    async with open_pool() as pool:
+        with pytest.raises(WorkerDied, match="lack of memory"):
+            await pool.run(tasks.Crash(), SOURCE, account="a")
+        assert await pid_of(pool)
+        assert pool.ends["crashed"] == 1
+
+
+async def test_a_worker_has_only_its_memory() -> None:
+    async with open_pool(memory_bytes=512 << 20) as pool:
+        assert (await pool.run(tasks.TakeMemory(100 << 20), SOURCE, account="a")).facts["size"] == 100 << 20
+        with pytest.raises(WorkerDied):
+            await pool.run(tasks.TakeMemory(600 << 20), SOURCE, account="a")
+        assert await pid_of(pool)
+
+
+async def test_a_task_past_its_limit_is_killed_and_told_with_the_limit_that_was_set() -> None:
+    async with open_pool() as pool:
+        with pytest.raises(TimeLimitExceeded, match=r"0\.2 seconds"):
+            await pool.run(tasks.HangInNativeCode(limits=Limits(seconds=0.2)), SOURCE, account="a")
+        assert pool.ends["timeout"] == 1
+
+
+async def test_hung_workers_hold_up_nobody() -> None:
+    """Four workers hang in native code. The time they take to end is not added up, and others go on."""
+    async with open_pool(4, extra=2) as pool:
+        started = time.monotonic()
+        hung = [
+            asyncio.create_task(
+                pool.run(tasks.HangInNativeCode(limits=Limits(seconds=1.0)), SOURCE, account="a")
+            )
+            for _ in range(4)
+        ]
+        while pool.queue.running < 4:
+            await asyncio.sleep(0)
+        await asyncio.gather(*(pool.run(tasks.Tell(), SOURCE, account="b") for _ in range(10)))
+        assert not any(task.done() for task in hung) or time.monotonic() - started > 2.0
+        outcomes = await asyncio.gather(*hung, return_exceptions=True)
+        assert {type(outcome) for outcome in outcomes} == {TimeLimitExceeded}
+        assert time.monotonic() - started < 4 * 2.0  # one after the other would take at least this
+
+
+async def test_cancelling_kills_the_work() -> None:
+    async with open_pool() as pool:
+        before = await pid_of(pool)
+        running = asyncio.create_task(pool.run(tasks.HangInNativeCode(), SOURCE, account="a"))
+        while not pool.queue.running:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.05)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await gone(before)
+        assert pool.ends["cancelled"] == 1
+        assert await pid_of(pool) != before
+
+
+async def test_cancelling_in_the_queue_costs_no_worker() -> None:
+    async with open_pool() as pool:
+        before = await pid_of(pool)
+        first = asyncio.create_task(pool.run(tasks.Sleep(0.2), SOURCE, account="a"))
+        second = asyncio.create_task(pool.run(tasks.Sleep(60), SOURCE, account="a"))
+        while not pool.queue.waiting:
+            await asyncio.sleep(0)
+        second.cancel()
+        await first
+        assert await pid_of(pool) == before
+
+
+async def test_extra_workers_end_when_they_are_not_needed_any_more() -> None:
+    async with open_pool(1, extra=1) as pool:
+        kept = await pid_of(pool)
+        long = asyncio.create_task(pool.run(tasks.Sleep(0.5), SOURCE, account="long"))
+        while not pool.queue.running:
+            await asyncio.sleep(0)
+        extra = int((await pool.run(tasks.Tell(), SOURCE, account="short")).facts["pid"])
+        assert extra != kept
+        await long
+        await gone(kept)  # the extra one was idle first, and is kept in its place
+        assert await pid_of(pool) == extra
+
+
+async def test_a_lost_fork_server_is_replaced() -> None:
+    async with open_pool() as pool:
+        server = pool._forkserver
+        assert server is not None
+        server.process.kill()
+        server.process.wait()
+        for _ in range(3):
+            with contextlib.suppress(WorkerDied):  # its worker may have died with it
+                assert await pid_of(pool)
+        assert await pid_of(pool)
+        assert pool._forkserver is not server
+
+
+async def test_no_process_outlives_the_pool() -> None:
+    async with open_pool(2) as pool:
+        pids = {await pid_of(pool) for _ in range(4)}
+        running = asyncio.create_task(pool.run(tasks.HangInNativeCode(), SOURCE, account="a"))
+        while not pool.queue.running:
+            await asyncio.sleep(0)
+        assert pool._forkserver is not None
+        pids.add(pool._forkserver.process.pid)
+    for pid in pids:
+        await gone(pid)
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_cores_are_shared_between_the_tasks_that_run() -> None:
+    async with open_pool(2) as pool:
+        assert (await pool.run(tasks.Tell(), SOURCE, account="a")).facts["threads"] == 2
+        long = asyncio.create_task(pool.run(tasks.Sleep(0.5), SOURCE, account="a"))
+        while not pool.queue.running:
+            await asyncio.sleep(0)
+        assert (await pool.run(tasks.Tell(), SOURCE, account="a")).facts["threads"] == 1
+        await long
