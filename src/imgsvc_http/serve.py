@@ -70,7 +70,8 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
     tls = tls_context(settings.server)
     sys.setswitchinterval(_TURN_SECONDS)  # the loop waits for its turn at every read and write
     app = create_app(settings)
-    runner = web.AppRunner(app, shutdown_timeout=_CLOSING_SECONDS)
+    # Nobody waits for the work of a client that has gone: its handler is cancelled.
+    runner = web.AppRunner(app, shutdown_timeout=_CLOSING_SECONDS, handler_cancellation=True)
     told = _when_told_to_end()
     try:
         if not await _unless_told(runner.setup(), told):

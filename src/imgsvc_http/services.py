@@ -12,11 +12,10 @@ import attrs
 from aiohttp import web
 
 from imgsvc_core.stores import StorePool
-from imgsvc_core.workers import WorkerPool
 from imgsvc_http.access.quota import UnderWay
 from imgsvc_http.access.rate_limit import RateLimiter
 from imgsvc_http.fetching.fetcher import Fetcher
-from imgsvc_http.processing.worker import Workers
+from imgsvc_http.processing.pool import WorkerPool, open_pool
 from imgsvc_http.receiving.source_files import Incoming
 from imgsvc_http.server.drain import Running
 from imgsvc_http.settings import Settings
@@ -43,7 +42,7 @@ class Services:
     temporary: TemporaryStorage
     stores: StorePool
     incoming: Incoming
-    workers: Workers
+    workers: WorkerPool
     under_way: UnderWay = attrs.field(factory=UnderWay)
     running: Running = attrs.field(factory=Running)
     stopping: asyncio.Event = attrs.field(factory=asyncio.Event)
@@ -85,12 +84,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 endpoints=dict(item.split("=", 1) for item in settings.stores.endpoints),
             )
         )
-        pool = WorkerPool(
-            settings.workers.number or None,
-            memory_bytes=settings.workers.memory_bytes,
-            tasks_per_worker=settings.workers.tasks or None,
-        )
-        workers = Workers(pool, settings.workers.queue)
+        workers = open_pool(settings.workers)
         stack.push_async_callback(workers.close)
         services = Services(
             settings=settings,
@@ -106,8 +100,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         )
         if not db.is_shared:
             await idempotency.release(db)
-        await workers.warm_up()
-        await services.incoming.see_whether_readable(workers.read)
+        await workers.start()
         yield services
 
 

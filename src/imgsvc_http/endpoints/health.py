@@ -23,13 +23,14 @@ async def alive(request: web.Request) -> web.StreamResponse:
 
 
 async def ready(request: web.Request) -> web.StreamResponse:
-    """The database answers, and the service is not about to end."""
+    """The database answers, workers take requests up, and the service is not about to end."""
     services = services_of(request)
     if services.stopping.is_set():
         raise not_ready("The service is shutting down: use another node.")
     if not await _answers(services.db):
         raise not_ready("The database does not answer: try again later.")
-    services.workers.check_room()
+    if services.workers.queue.stands_still:
+        raise not_ready("Requests wait, and no worker takes them up: try again later.")
     return answers.success().response()
 
 

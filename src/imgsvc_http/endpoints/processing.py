@@ -33,6 +33,7 @@ from imgsvc_http.receiving.processing_request import (
 )
 from imgsvc_http.routing import Body, Parameter, Reply, Route
 from imgsvc_http.services import Services, now, services_of
+from imgsvc_http.state.database import whole
 from imgsvc_http.webhooks.records import Asked
 from imgsvc_http.webhooks.runner import WEBHOOKS
 
@@ -43,7 +44,7 @@ Obtain = Callable[[ProcessingRequest], Awaitable[tuple[Path, str, float]]]
 async def fetch(request: web.Request) -> web.StreamResponse:
     """Process the picture at a URL."""
     services = services_of(request)
-    services.workers.check_room()
+    services.workers.check_room(request[PRINCIPAL].account_id)
     limits, server = services.settings.limits, services.settings.server
     document = await read_json(request, limit=limits.json_bytes, seconds=server.body_seconds)
     _heed_mode(request, document)
@@ -72,7 +73,7 @@ async def fetch(request: web.Request) -> web.StreamResponse:
 async def upload(request: web.Request) -> web.StreamResponse:
     """Process a picture that comes with the request."""
     services = services_of(request)
-    services.workers.check_room()
+    services.workers.check_room(request[PRINCIPAL].account_id)
     limits, server = services.settings.limits, services.settings.server
     data = io.BytesIO()
     with services.incoming.path_for(announced_bytes(request)) as path:
@@ -120,6 +121,7 @@ def _asked(request: web.Request, document: Any, *, fetching: bool) -> Processing
     return parse_request(document, limits, fetching=fetching, binary=binary)
 
 
+@whole
 async def _accept(request: web.Request, document: Any, path: Path | None, name: str) -> Answer:
     """Keep an asynchronous request durably, and answer its id."""
     webhooks, account_id = request.config_dict[WEBHOOKS], request[PRINCIPAL].account_id

@@ -11,6 +11,7 @@ from imgsvc_http.answering import answers, refusals, schemas
 from imgsvc_http.answering.answers import Answer
 from imgsvc_http.answering.schemas import timestamp
 from imgsvc_http.context import PRINCIPAL
+from imgsvc_http.processing.tasks import Inspect
 from imgsvc_http.receiving.form import read_upload
 from imgsvc_http.receiving.idempotency import PARAMETER, once
 from imgsvc_http.routing import Body, Parameter, Reply, Route
@@ -38,7 +39,8 @@ async def create(request: web.Request) -> web.StreamResponse:
             return (data, received.name.encode("utf-8", "surrogateescape"))
 
         async def work() -> Answer:
-            info = await services.workers.inspect(path, received.name)
+            task = Inspect(name=received.name, limits=limits)
+            info = (await services.workers.run(task, path, account=account_id)).facts
             made = await watermarks.add(services.db, account_id, data, info, now())
             return answers.success(HTTPStatus.CREATED, watermark=_shown(made))
 

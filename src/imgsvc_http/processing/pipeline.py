@@ -13,7 +13,7 @@ from imgsvc_core.stores import StoredObject, StoreSpec, open_store
 from imgsvc_http.access import quota
 from imgsvc_http.answering.refusals import Refusal
 from imgsvc_http.answering.schemas import timestamp
-from imgsvc_http.processing.worker import Done, Task
+from imgsvc_http.processing.tasks import Outcome, Process
 from imgsvc_http.receiving.processing_request import ProcessingRequest
 from imgsvc_http.services import Services, now
 from imgsvc_http.state import keyfiles, watermarks
@@ -54,8 +54,7 @@ async def process(
         Refusal: the quota is used up, or there is no room.
     """
     keyfile = None if asked.store is None else await _keyfile(services, account_id, asked.store)
-    task = Task(
-        source=source,
+    task = Process(
         name=name,
         spec=asked.spec,
         limits=asked.limits,
@@ -64,22 +63,24 @@ async def process(
     )
     counter = counter or quota.Once(services.db, account_id, now())
     async with quota.counted(services, account_id, counter) as counting:
-        done = await quota.unless_refused(services.workers.process(task, patient=patient), counting)
+        work = services.workers.run(task, source, account=account_id, patient=patient)
+        outcome = await quota.unless_refused(work, counting)
+        facts = outcome.facts
         started = time.perf_counter()
-        place = await _put(services, asked, keyfile, done)
+        place = await _put(services, asked, keyfile, outcome)
     store_ms = round(1000 * (time.perf_counter() - started), 3)
-    timing = {"fetch": round(fetch_ms, 3), **done.timing, "store": store_ms}
-    fields = {"input": done.input, "output": {**done.output, **place}, "timing": timing}
-    return Processed(fields=fields, data=done.data, media_type=done.media_type)
+    timing = {"fetch": round(fetch_ms, 3), **facts["timing"], "store": store_ms}
+    fields = {"input": facts["input"], "output": {**facts["output"], **place}, "timing": timing}
+    return Processed(fields=fields, data=outcome.data, media_type=facts["media_type"])
 
 
 async def _put(
-    services: Services, asked: ProcessingRequest, keyfile: Credentials | None, done: Done
+    services: Services, asked: ProcessingRequest, keyfile: Credentials | None, outcome: Outcome
 ) -> dict[str, str]:
     """Put the picture into the store that was asked for, or into temporary storage; where it is."""
     if asked.store is not None:
-        return {"url": await _store(services, asked.store, keyfile, done)}
-    stored = await services.temporary.put(done.data, done.media_type, now())
+        return {"url": await _store(services, asked.store, keyfile, outcome)}
+    stored = await services.temporary.put(outcome.data, outcome.facts["media_type"], now())
     url = f"{services.settings.base_url}{IMAGES_PATH}{stored.name}"
     return {"url": url, "expires_at": timestamp(stored.expires_at)}
 
@@ -96,7 +97,7 @@ async def _keyfile(services: Services, account_id: str, spec: StoreSpec) -> Cred
     return found
 
 
-async def _store(services: Services, spec: StoreSpec, keyfile: Credentials | None, done: Done) -> str:
+async def _store(services: Services, spec: StoreSpec, keyfile: Credentials | None, outcome: Outcome) -> str:
     """Put the picture into an external store; its public URL."""
     store = open_store(
         spec,
@@ -104,7 +105,9 @@ async def _store(services: Services, spec: StoreSpec, keyfile: Credentials | Non
         pool=services.stores,
         seconds=services.settings.limits.store_seconds,
     )
-    return await store.put(StoredObject(done.data, done.output["name"], done.media_type))
+    return await store.put(
+        StoredObject(outcome.data, outcome.facts["output"]["name"], outcome.facts["media_type"])
+    )
 
 
 async def _watermark(services: Services, account_id: str, asked: ProcessingRequest) -> bytes | None:

@@ -21,15 +21,18 @@ import attrs
 
 from imgsvc_core.errors import ImgsvcError, Problem, SpecError, WorkerDied
 from imgsvc_core.limits import too_long
-from imgsvc_http.processing.fair_queue import FairQueue
+from imgsvc_http.answering.refusals import overloaded
+from imgsvc_http.processing.fair_queue import FairQueue, QueueFull, WaitedTooLong
 from imgsvc_http.processing.tasks import Outcome, Task
 from imgsvc_http.processing.worker_process import FORK, READY, REPLY, REQUEST
+from imgsvc_http.settings.sections import Workers
 
 _log = logging.getLogger(__name__)
 
 # The library stops in time by itself. A codec that does not look at the time is killed a little later.
 _GRACE_SECONDS = 1.0
 _START_SECONDS = 60.0
+_RETRY_SECONDS = 2
 _DIED = (
     "The process that worked on this picture died, most likely for lack of memory: ask for less, or send a "
     "smaller image."
@@ -82,13 +85,28 @@ class WorkerPool:
         Raises:
             ImgsvcError: what the task raised, `TimeLimitExceeded`, or `WorkerDied`.
             TaskFault: a mistake of ours.
-            QueueFull, WaitedTooLong: see `FairQueue.slot`.
+            Refusal: too many requests wait, or this one has waited too long.
         """
-        async with self.queue.slot(account, patient=patient):
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(self.queue.slot(account, patient=patient))
+            except (QueueFull, WaitedTooLong):
+                raise overloaded(_RETRY_SECONDS) from None
             threads = max(1, self.workers // self.queue.running)
             with source.open("rb") as file:
                 async with self._worker() as worker:
                     return await self._run(worker, task, threads, file.fileno())
+
+    def check_room(self, account: str) -> None:
+        """Refuse a request before its body is read or its source fetched, if no more of its account can wait.
+
+        Raises:
+            Refusal: too many requests wait.
+        """
+        try:
+            self.queue.check_room(account)
+        except QueueFull:
+            raise overloaded(_RETRY_SECONDS) from None
 
     async def close(self) -> None:
         """Kill the workers, whatever they do."""
@@ -153,6 +171,18 @@ class WorkerPool:
                             "limit of a worker, leaves memory for them, and try again."
                         ) from None
         raise AssertionError
+
+
+def open_pool(settings: Workers) -> WorkerPool:
+    """Return a pool as the settings have it. `WorkerPool.start` starts its processes."""
+    workers = settings.number or len(os.sched_getaffinity(0))
+    queue = FairQueue(workers, extra=workers, room=settings.queue, seconds=settings.queue_seconds)
+    return WorkerPool(
+        queue,
+        workers,
+        memory_bytes=settings.memory_bytes,
+        tasks_per_worker=settings.tasks or None,
+    )
 
 
 @attrs.frozen(eq=False)

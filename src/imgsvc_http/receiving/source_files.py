@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-
-_PROBE = b"readable"
 
 
 class Incoming:
@@ -25,19 +23,6 @@ class Incoming:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for left in folder.iterdir():
             left.unlink(missing_ok=True)
-
-    async def see_whether_readable(self, read: Callable[[Path], Awaitable[bytes]]) -> None:
-        """Use memory only where other processes can ``read`` what lies there: not all systems let them."""
-        if self._room == 0:
-            return
-        try:
-            with _in_memory() as path:
-                path.write_bytes(_PROBE)
-                readable = await read(path) == _PROBE
-        except OSError:
-            readable = False
-        if not readable:
-            self._room = 0
 
     @contextlib.contextmanager
     def path(self) -> Iterator[Path]:

@@ -245,7 +245,13 @@ class Workers:
         Integer(0, 10**9), "Pictures after which a process is replaced; never when 0.", default=10_000
     )
     queue: int = setting(
-        Integer(1, 10**6), "Requests that may wait or run; more are answered 503.", default=64
+        Integer(1, 10**6),
+        "Requests that may wait for a worker. Beyond that, the account with the most waiting requests "
+        "has its newest one answered 503.",
+        default=64,
+    )
+    queue_seconds: float = setting(
+        Number(0.1, 3600), "Longest wait for a worker; after it the answer is 503.", unit="s", default=10.0
     )
 
 

@@ -12,7 +12,6 @@ import attrs
 from sqlalchemy import delete as delete_from
 from sqlalchemy import select
 
-from imgsvc_core.info import ImageInfo
 from imgsvc_http.state.database import Database, whole
 from imgsvc_http.state.tables import WatermarkRow
 
@@ -31,11 +30,9 @@ _COLUMNS = tuple(getattr(WatermarkRow, field.name) for field in attrs.fields(Wat
 
 
 @whole
-async def add(db: Database, account_id: str, data: bytes, info: ImageInfo, now: datetime) -> Watermark:
+async def add(db: Database, account_id: str, data: bytes, info: dict[str, Any], now: datetime) -> Watermark:
     """Keep a picture that was found good, with its facts."""
-    watermark = Watermark(
-        id=str(uuid4()), info=info.to_dict(), sha256=hashlib.sha256(data).hexdigest(), created_at=now
-    )
+    watermark = Watermark(id=str(uuid4()), info=info, sha256=hashlib.sha256(data).hexdigest(), created_at=now)
     async with db.transaction() as session:
         session.add(WatermarkRow(**attrs.asdict(watermark), account_id=account_id, data=data))
     return watermark

@@ -38,7 +38,7 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
         PendingSources(
             f"{settings.temporary_url.rstrip('/')}-pending", seconds=settings.temporary.call_seconds
         ),
-        asyncio.Semaphore(2 * services.workers.number),
+        asyncio.Semaphore(2 * services.workers.workers),
     )
     jobs = {PROCESS: (webhooks.process, _AT_ONCE), DELIVER: (webhooks.deliver, _AT_ONCE)}
     engine = Engine(settings.database_url, node, jobs, webhooks.give_up)

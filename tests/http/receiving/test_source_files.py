@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -26,22 +25,12 @@ def incoming(tmp_path: Path) -> Incoming:
     return Incoming(tmp_path, ROOM)
 
 
-async def read_elsewhere(path: Path) -> bytes:
-    """The bytes of a file, as another process sees it."""
-    program = "import sys, pathlib; sys.stdout.buffer.write(pathlib.Path(sys.argv[1]).read_bytes())"
-    return subprocess.run([sys.executable, "-c", program, path], check=True, capture_output=True).stdout
-
-
 @needs_memory_files
-@pytest.mark.asyncio
-async def test_small_sources_lie_in_memory_and_are_read_by_other_processes(
-    incoming: Incoming, tmp_path: Path
-) -> None:
-    await incoming.see_whether_readable(read_elsewhere)
+def test_small_sources_lie_in_memory(incoming: Incoming, tmp_path: Path) -> None:
     with incoming.path_for(ROOM) as path:
         path.write_bytes(b"source")
         assert list(tmp_path.iterdir()) == []
-        assert await read_elsewhere(path) == b"source"
+        assert path.read_bytes() == b"source"
     assert not path.exists()
 
 
@@ -63,18 +52,6 @@ def test_room_is_shared_and_given_back(incoming: Incoming, tmp_path: Path) -> No
             assert (first.parent == tmp_path, second.parent == tmp_path) == (False, True)
         with pytest.raises(OSError, match="full"), incoming.path_for(ROOM):
             raise OSError("full")
-
-
-@pytest.mark.asyncio
-async def test_the_folder_is_used_where_other_processes_cannot_read_memory(
-    incoming: Incoming, tmp_path: Path
-) -> None:
-    async def refused(_: Path) -> bytes:
-        raise PermissionError
-
-    await incoming.see_whether_readable(refused)
-    with incoming.path_for(1) as path:
-        assert path.parent == tmp_path
 
 
 def test_what_a_killed_process_left_is_cleared_away(tmp_path: Path) -> None:
