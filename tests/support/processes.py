@@ -5,21 +5,32 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 
 def workers_of(parent: int) -> list[int]:
-    """Those of a process that are there, be it that they still start."""
-    children = [child for listed in Path(f"/proc/{parent}/task").glob("*/children") for child in _ids(listed)]
-    return [child for child in children if b"spawn_main" in _read(Path(f"/proc/{child}/cmdline"))]
+    """Return the workers of a process that spawns them, including those that still start."""
+    return _children(parent, b"spawn_main")
 
 
-def kill_worker(parent: int, *, known: Iterable[int] = ()) -> None:
-    """Kill the first that is not ``known``, as soon as it is there, as a system without memory does."""
+def forked_workers_of(service: int) -> list[int]:
+    """Return the workers of a service, which a server forks."""
+    return [worker for server in _children(service, b"worker_process") for worker in _children(server, b"")]
+
+
+def kill_worker(
+    parent: int, *, known: Iterable[int] = (), workers_of: Callable[[int], list[int]] = workers_of
+) -> None:
+    """Kill the first worker that is not ``known`` as soon as it exists, as a system out of memory does."""
     while not (new := set(workers_of(parent)) - set(known)):
         time.sleep(0.005)
     os.kill(new.pop(), signal.SIGKILL)
+
+
+def _children(parent: int, command: bytes) -> list[int]:
+    children = [child for listed in Path(f"/proc/{parent}/task").glob("*/children") for child in _ids(listed)]
+    return [child for child in children if command in _read(Path(f"/proc/{child}/cmdline"))]
 
 
 def _ids(path: Path) -> list[int]:

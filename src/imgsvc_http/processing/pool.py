@@ -140,7 +140,7 @@ class WorkerPool:
     @contextlib.asynccontextmanager
     async def _worker(self) -> AsyncIterator[_Worker]:
         """Borrow a worker. One whose reply is outstanding at the end is killed."""
-        worker = self._idle.pop() if self._idle else await self._fork()
+        worker = self._idle_worker() or await self._fork()
         try:
             yield worker
         finally:
@@ -153,6 +153,16 @@ class WorkerPool:
                 worker.kill()
             else:
                 self._idle.append(worker)
+
+    def _idle_worker(self) -> _Worker | None:
+        """Take a worker that waits for a task. One that died meanwhile costs no task."""
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.alive():
+                return worker
+            self.ends["crashed"] += 1
+            worker.kill()
+        return None
 
     async def _fork(self) -> _Worker:
         """Start a worker, and first the fork server if it does not run (any more)."""
@@ -277,6 +287,16 @@ class _Worker:
                 raise ConnectionResetError("The worker died.")
             count += read
         return received
+
+    def alive(self) -> bool:
+        """Return True if the process waits for a task: its end of the socket is open and silent."""
+        try:
+            self.connection.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return True
+        except ConnectionError:
+            pass
+        return False
 
     def kill(self) -> None:
         """End the process at once."""

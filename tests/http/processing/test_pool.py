@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -104,6 +105,14 @@ async def test_a_crash_costs_one_task() -> None:
             await pool.run(tasks.Crash(), SOURCE, account="a")
         assert await pid_of(pool)
         assert pool.ends["crashed"] == 1
+
+
+async def test_a_worker_that_dies_while_idle_costs_no_task() -> None:
+    async with open_pool() as pool:
+        before = await pid_of(pool)
+        os.kill(before, signal.SIGKILL)
+        await gone(before)
+        assert await pid_of(pool) != before
 
 
 async def test_a_worker_has_only_its_memory() -> None:

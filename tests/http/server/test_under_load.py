@@ -24,7 +24,7 @@ from tests.http.calls import Reply, assert_failure, call, upload, used
 from tests.http.service_process import Service, await_start, running, start
 from tests.http.sources import serving
 from tests.support import encoded, photos
-from tests.support.processes import kill_worker
+from tests.support.processes import forked_workers_of, kill_worker
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -216,7 +216,7 @@ async def test_a_worker_that_dies_while_nobody_asks_costs_no_request(tmp_path: P
     with running(tmp_path / "state") as service:
         async with service.client() as client:
             for _ in range(2):
-                kill_worker(service.process.pid)
+                kill_worker(service.process.pid, workers_of=forked_workers_of)
                 await asyncio.sleep(0.5)
                 replies = await asyncio.gather(*(upload(client, large) for _ in range(2)))
                 assert [reply.status for reply in replies] == [200, 200]
