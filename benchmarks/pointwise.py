@@ -13,7 +13,7 @@ import pyvips
 
 from benchmarks.harness import Bound, compare, print_series, timed, verdict
 from benchmarks.pictures import picture
-from imgsvc_core.color.steps import Step, adjustments
+from imgsvc_core.color.steps import ColorStep, adjustments
 from imgsvc_core.pixels.pointwise import apply_blocks
 from imgsvc_core.plan.folding import fold
 from imgsvc_core.spec import Adjust
@@ -84,7 +84,7 @@ def _one_by_one(photo: pyvips.Image, **adjust: float) -> Callable[[], object]:
     return run
 
 
-def _steps(**adjust: float) -> tuple[Step, ...]:
+def _steps(**adjust: float) -> tuple[ColorStep, ...]:
     return adjustments(Adjust(**adjust))  # type: ignore[arg-type]
 
 

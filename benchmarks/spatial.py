@@ -29,7 +29,6 @@ from imgsvc_core.color.matrices import Matrix
 from imgsvc_core.color.steps import filtering
 from imgsvc_core.pixels import spatial
 from imgsvc_core.pixels.pointwise import apply_blocks
-from imgsvc_core.pixels.spatial import amounts
 from imgsvc_core.pixels.spatial.kernels import line_weights
 from imgsvc_core.plan.folding import fold
 from imgsvc_core.spec import Color, Duotone, Filter, Isolate, Monochrome, Sepia
@@ -93,14 +92,14 @@ def _throughputs(photo: pyvips.Image) -> list[Row]:
     megapixels = photo.width * photo.height / 1e6
     filters: dict[str, Callable[[], pyvips.Image]] = {
         **{what: _pointwise(photo, operation) for what, operation in POINTWISE.items()},
-        "gaussian 30": lambda: spatial.gaussian_blur(photo, amounts.gaussian_sigma(30, extent)),
-        "motion 60": lambda: spatial.motion_blur(photo, amounts.motion_length(60, extent), 30),
-        "zoom 60": lambda: spatial.zoom_blur(photo, amounts.zoom_depth(60)),
-        "pixellate 30": lambda: spatial.pixellate(photo, amounts.pixellate_cell(30, extent)),
-        "vignette 60": lambda: spatial.vignette(photo, amounts.vignette_strength(60), 0.3),
-        "halftone 30": lambda: spatial.halftone(photo, amounts.halftone_pitch(30, extent)),
-        "sharpen 60": lambda: spatial.sharpen(photo, amounts.sharpen_gain(60), amounts.sharpen_sigma(extent)),
-        "unsharp 60": lambda: spatial.unsharp(photo, amounts.unsharp_gain(60), amounts.unsharp_sigma(extent)),
+        "gaussian 30": lambda: spatial.gaussian_blur(photo, spatial.gaussian_sigma(30, extent)),
+        "motion 60": lambda: spatial.motion_blur(photo, spatial.motion_length(60, extent), 30),
+        "zoom 60": lambda: spatial.zoom_blur(photo, spatial.zoom_depth(60)),
+        "pixellate 30": lambda: spatial.pixellate(photo, spatial.pixellate_cell(30, extent)),
+        "vignette 60": lambda: spatial.vignette(photo, 0.6, 0.3),
+        "halftone 30": lambda: spatial.halftone(photo, spatial.halftone_pitch(30, extent)),
+        "sharpen 60": lambda: spatial.sharpen(photo, spatial.sharpen_gain(60), spatial.sharpen_sigma(extent)),
+        "unsharp 60": lambda: spatial.unsharp(photo, 0.6, spatial.unsharp_sigma(extent)),
     }
     ours = compare({what: timed(_evaluated(run)) for what, run in filters.items()}, rounds=ROUNDS, repeats=1)
     magick, pillow = _magick(photo, extent), _pillow(photo, extent)
@@ -122,7 +121,7 @@ def _pointwise(photo: pyvips.Image, operation: Filter) -> Callable[[], pyvips.Im
 
 
 def _gaussian(name: str, photo: pyvips.Image) -> Bound:
-    sigma = amounts.gaussian_sigma(LARGE_VALUE, min(photo.width, photo.height))
+    sigma = spatial.gaussian_sigma(LARGE_VALUE, min(photo.width, photo.height))
     series = compare(
         {
             "ours": timed(_evaluated(lambda: spatial.gaussian_blur(photo, sigma))),
@@ -162,7 +161,7 @@ def _magick(photo: pyvips.Image, extent: int) -> dict[str, float]:
     if program is None:
         print("ImageMagick is not installed: its column stays empty.")
         return {}
-    cell, pitch = amounts.pixellate_cell(30, extent), amounts.halftone_pitch(30, extent)
+    cell, pitch = spatial.pixellate_cell(30, extent), spatial.halftone_pitch(30, extent)
     cells = f"{photo.width / cell:.0f}x{photo.height / cell:.0f}!"
     dots = max((size for size in (4, 6, 8) if size <= pitch), default=4)
     operations = {
@@ -172,10 +171,10 @@ def _magick(photo: pyvips.Image, extent: int) -> dict[str, float]:
         "pixellate 30": ["-scale", cells, "-sample", f"{photo.width}x{photo.height}!"],
         "vignette 60": ["-background", "black", "-vignette", "0x10"],
         "halftone 30": ["-ordered-dither", f"h{dots}x{dots}a"],
-        "gaussian 30": ["-blur", f"0x{amounts.gaussian_sigma(30, extent):.2f}"],
-        "motion 60": ["-motion-blur", f"0x{amounts.motion_length(60, extent) / 6:.2f}+30"],
-        "sharpen 60": ["-sharpen", f"0x{amounts.sharpen_sigma(extent):.2f}"],
-        "unsharp 60": ["-unsharp", f"0x{amounts.unsharp_sigma(extent):.2f}+0.6+0"],
+        "gaussian 30": ["-blur", f"0x{spatial.gaussian_sigma(30, extent):.2f}"],
+        "motion 60": ["-motion-blur", f"0x{spatial.motion_length(60, extent) / 6:.2f}+30"],
+        "sharpen 60": ["-sharpen", f"0x{spatial.sharpen_sigma(extent):.2f}"],
+        "unsharp 60": ["-unsharp", f"0x{spatial.unsharp_sigma(extent):.2f}+0.6+0"],
     }
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "photo.tiff"
@@ -190,8 +189,8 @@ def _magick(photo: pyvips.Image, extent: int) -> dict[str, float]:
 
 def _pillow(photo: pyvips.Image, extent: int) -> dict[str, float]:
     image = Image.fromarray(photo.numpy())
-    sharp = amounts.unsharp_sigma(extent)
-    cell = amounts.pixellate_cell(30, extent)
+    sharp = spatial.unsharp_sigma(extent)
+    cell = spatial.pixellate_cell(30, extent)
     cells = round(photo.width / cell), round(photo.height / cell)
 
     def vignette() -> Image.Image:
@@ -206,7 +205,7 @@ def _pillow(photo: pyvips.Image, extent: int) -> dict[str, float]:
             image.size, Image.Resampling.NEAREST
         ),
         "vignette 60": vignette,
-        "gaussian 30": lambda: image.filter(ImageFilter.GaussianBlur(amounts.gaussian_sigma(30, extent))),
+        "gaussian 30": lambda: image.filter(ImageFilter.GaussianBlur(spatial.gaussian_sigma(30, extent))),
         "unsharp 60": lambda: image.filter(ImageFilter.UnsharpMask(sharp, 60, 0)),
     }
     return {

@@ -14,7 +14,7 @@ from imgsvc_cli import streams
 from imgsvc_cli.outcome import size
 from imgsvc_core.codecs.table import Format
 from imgsvc_core.errors import TargetError
-from imgsvc_core.plan.encoding import candidates
+from imgsvc_core.plan.encoding import choose_formats
 from imgsvc_core.sources import is_url
 from imgsvc_core.spec import Output
 from imgsvc_core.targets import name_of, writing
@@ -156,7 +156,7 @@ def _possible(job: Job, request: imgsvc.Spec) -> Collection[Format]:
         info = None if job.source == _PIPE else imgsvc.inspect(job.source)
     except imgsvc.ImgsvcError:
         return ()  # it will fail in its turn
-    return imgsvc.FORMATS.values() if info is None else candidates(request.output or Output(), info)
+    return imgsvc.FORMATS.values() if info is None else choose_formats(request.output or Output(), info)[0]
 
 
 def run_job(job: Job, request: imgsvc.Spec) -> Done:
@@ -168,7 +168,7 @@ def run_job(job: Job, request: imgsvc.Spec) -> Done:
         return Done(result, url=job.store.write(result, job.stem))
     if target is not None:
         return Done(imgsvc.process(source, request, target, watermarks=_watermark), job.target)
-    formats = candidates(request.output or Output(), imgsvc.inspect(source))
+    formats, _ = choose_formats(request.output or Output(), imgsvc.inspect(source))
     if len(formats) == 1:
         path = _free(job, formats[0])
         return Done(imgsvc.process(source, request, path, watermarks=_watermark), path)

@@ -39,7 +39,7 @@ from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits, check_source, check_threads, limits_or
 from imgsvc_core.pixels import colorspace, geometry
 from imgsvc_core.pixels.render import Rendered, render
-from imgsvc_core.plan import Plan, compile_plan, faces_in_result, wants_faces
+from imgsvc_core.plan import Plan, compile_plan, wants_faces
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.loading import scale_for
 from imgsvc_core.plan.placement import watermark_size
@@ -254,7 +254,7 @@ class _Opened:
 
 
 def _shown_faces(found: tuple[Face, ...] | None, plan: Plan, rendered: Rendered) -> tuple[Face, ...] | None:
-    return None if found is None else faces_in_result(plan, found, rendered.regions)
+    return None if found is None else plan.faces_in_result(rendered.regions)
 
 
 def _result(

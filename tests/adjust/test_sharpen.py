@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from imgsvc_core.pixels.spatial import sharpen
-from imgsvc_core.pixels.spatial.amounts import sharpen_gain, sharpen_sigma
+from imgsvc_core.pixels.spatial.sharpen import sharpen, sharpen_gain, sharpen_sigma
 from tests.support.golden import GoldenCheck
 from tests.support.photos import as_vips, astronaut, coffee, cut_out, deep
 from tests.support.spatial import (

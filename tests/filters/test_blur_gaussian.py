@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage  # type: ignore[import-untyped]
 
-from imgsvc_core.pixels.spatial import gaussian_blur
-from imgsvc_core.pixels.spatial.amounts import gaussian_sigma
+from imgsvc_core.pixels.spatial.gaussian import gaussian_blur, gaussian_sigma
 from tests.support.golden import GoldenCheck
 from tests.support.photos import as_vips, astronaut, coffee, deep
 from tests.support.spatial import (

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from imgsvc_core.pixels.spatial import motion_blur
-from imgsvc_core.pixels.spatial.amounts import motion_length
+from imgsvc_core.pixels.spatial.motion import motion_blur, motion_length
 from tests.support.golden import GoldenCheck
 from tests.support.photos import as_vips, astronaut, coffee, deep
 from tests.support.spatial import (

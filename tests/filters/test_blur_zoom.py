@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from imgsvc_core.pixels.spatial import zoom_blur
-from imgsvc_core.pixels.spatial.amounts import zoom_depth
+from imgsvc_core.pixels.spatial.zoom import zoom_blur, zoom_depth
 from tests.support.golden import GoldenCheck
 from tests.support.photos import as_pixels, as_vips, astronaut, coffee, deep
 from tests.support.spatial import (

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from imgsvc_core.pixels.spatial import halftone
-from imgsvc_core.pixels.spatial.amounts import halftone_pitch
+from imgsvc_core.pixels.spatial.halftone import halftone, halftone_pitch
 from tests.support.golden import GoldenCheck
 from tests.support.photos import as_pixels, as_vips, astronaut, camera, cut_out, deep
 from tests.support.spatial import (

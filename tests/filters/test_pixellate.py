@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imgsvc_core.pixels.spatial import pixellate
-from imgsvc_core.pixels.spatial.amounts import pixellate_cell
+from imgsvc_core.pixels.spatial.pixellate import pixellate, pixellate_cell
 from tests.support.golden import GoldenCheck
 from tests.support.photos import as_vips, astronaut, coffee, cut_out
 from tests.support.spatial import (

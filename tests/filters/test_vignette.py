@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imgsvc_core.pixels.spatial import vignette
-from imgsvc_core.pixels.spatial.amounts import vignette_radius, vignette_strength
+from imgsvc_core.pixels.spatial.vignette import vignette
 from tests.support.golden import GoldenCheck
 from tests.support.photos import as_pixels, as_vips, astronaut, coffee, cut_out, deep
 from tests.support.spatial import (
@@ -74,8 +73,8 @@ def test_equally_far_is_equally_dark() -> None:
 
 def test_neutral_is_the_same_image() -> None:
     image = as_vips(astronaut())
-    assert vignette(image, vignette_strength(0), vignette_radius(30)) is image
-    assert vignette(image, vignette_strength(80), vignette_radius(100)) is image
+    assert vignette(image, 0, 0.3) is image
+    assert vignette(image, 0.8, 1) is image
 
 
 def test_alpha_is_kept() -> None:

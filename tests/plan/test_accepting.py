@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from imgsvc_core.codecs.table import FORMATS
 from imgsvc_core.info import ImageInfo
-from imgsvc_core.plan.encoding import candidates
+from imgsvc_core.plan.encoding import choose_formats
 from imgsvc_core.spec import Output
 
 NAMES = ("avif", "webp", "jpg", "png", "gif", "apng")
@@ -19,7 +19,7 @@ def chosen(accept: str, *, animated: bool = False, alpha: bool = False) -> str:
     info = ImageInfo(
         format="gif", width=60, height=40, colorspace="srgb", depth=8, bytes=999, frames=9 if animated else 1
     )
-    [row] = candidates(Output(format="auto"), info, accept=accept, alpha=alpha)
+    [row], _ = choose_formats(Output(format="auto"), info, accept=accept, alpha=alpha)
     return row.name
 
 

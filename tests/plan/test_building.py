@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import attrs
@@ -9,12 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import imgsvc_core
 from imgsvc_core import PHASES, ImgsvcError, parse
+from imgsvc_core.color.steps import filtering
 from imgsvc_core.faces import Face
 from imgsvc_core.info import ImageInfo
-from imgsvc_core.plan import building, compile_plan
+from imgsvc_core.pixels import spatial
+from imgsvc_core.pixels.render import RENDERERS
+from imgsvc_core.plan import building, compile_plan, steps
 from imgsvc_core.plan.building import StepBuilder
-from imgsvc_core.plan.steps import Crop, Recolor
+from imgsvc_core.plan.steps import CropBox, Step
 from imgsvc_core.spec import FILTERS, OPERATIONS, Spec
 from tests.spec.strategies import specs
 
@@ -39,6 +44,18 @@ EVERYTHING: dict[str, Any] = {
     "crop": {"width": 600, "height": 400},
     "rotate": {"angle": 10},
     "flip": {"horizontal": True},
+}
+
+
+ONE_OF_EACH: dict[str, Any] = {
+    "isolate": {"color": "C03010"},
+    "monochrome": {"value": 70, "color": "3060FF"},
+    "sepia": {"value": 60},
+    "duotone": {"light": "FFE8A0", "dark": "102050"},
+    "blur": {"mode": "gaussian", "value": 30},
+    "pixellate": {"value": 40},
+    "vignette": {"value": 90, "radius": 20},
+    "halftone": {"value": 60},
 }
 
 
@@ -71,9 +88,11 @@ def test_every_request_has_the_order_of_the_phases(spec: Spec) -> None:
         built = StepBuilder(spec.simplified(), PHOTO, ()).steps
     except ImgsvcError:
         return
-    places = [PHASES.index(step.phase) for step in built]
+    places = [PHASES.index(planned.phase) for planned in built]
     assert places == sorted(places)
-    assert all(step.text for step in built)
+    assert all(planned.step.text for planned in built)
+    assert not any(planned.step.idle for planned in built)
+    assert [planned.before for planned in built[1:]] == [planned.after for planned in built[:-1]]
 
 
 def test_the_order_comes_from_the_phases_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,9 +152,9 @@ def test_gravity_to_faces_always_shows_one(
 ) -> None:
     faces = [Face(left, 100, 60 + left // 20, 80, 1.0) for left in lefts]
     request = {"crop": {"width": frame[0], "height": frame[1], "gravity": "faces"}}
-    (crop,) = StepBuilder(parse(request), PHOTO, faces).steps
-    assert isinstance(crop, Crop)
-    assert (crop.left, crop.width) == kept
+    (planned,) = StepBuilder(parse(request), PHOTO, faces).steps
+    assert isinstance(planned.step, CropBox)
+    assert (planned.step.box.left, planned.step.box.width) == kept
 
 
 def test_after_a_smart_crop_gravity_does_not_depend_on_faces() -> None:
@@ -147,9 +166,9 @@ def test_after_a_smart_crop_gravity_does_not_depend_on_faces() -> None:
         }
     )
     faces = [Face(200, 150, 60, 60, 1.0)]
-    planned, rendered = StepBuilder(spec, PHOTO, faces), StepBuilder(spec, PHOTO, faces, [(130, 100)])
-    assert planned.steps == rendered.steps
-    assert rendered.faces == (Face(0, 17, 18, 20, 1.0),)
+    planned, without = compile_plan(spec, PHOTO, faces=faces), compile_plan(spec, PHOTO)
+    assert planned.steps == without.steps
+    assert planned.faces_in_result([(130, 100)]) == (Face(0, 17, 18, 20, 1.0),)
 
 
 @given(specs(), st.lists(st.builds(
@@ -157,12 +176,29 @@ def test_after_a_smart_crop_gravity_does_not_depend_on_faces() -> None:
 ), max_size=3))  # fmt: skip
 def test_faces_lie_in_the_frame(spec: Spec, faces: list[Face]) -> None:
     try:
-        built = StepBuilder(spec.simplified(), PHOTO, faces, [(3, 5), (7, 0)])
+        plan = compile_plan(spec, PHOTO, faces=faces)
     except ImgsvcError:
         return
-    for face in built.faces:
+    for face in plan.faces_in_result([(3, 5), (7, 0)]):
         assert face.left >= 0
         assert face.top >= 0
-        assert face.left + face.width <= built.size.width
-        assert face.top + face.height <= built.size.height
-    assert not any(isinstance(step, Recolor) and step.idle for step in built.steps)
+        assert face.left + face.width <= plan.size.width
+        assert face.top + face.height <= plan.size.height
+
+
+def test_each_kind_of_step_has_its_function_in_pixels() -> None:
+    kinds = {kind for kind in vars(steps).values() if isinstance(kind, type) and issubclass(kind, Step)}
+    assert {kind for kind in kinds if not inspect.isabstract(kind)} == set(RENDERERS)
+
+
+def test_each_filter_has_its_function_in_pixels_or_its_formula_in_color() -> None:
+    examples = {type(item): item for item in parse({"filter": ONE_OF_EACH}).filter}
+    assert set(examples) == set(FILTERS)
+    assert {kind for kind, item in examples.items() if filtering(item) is None} == set(spatial.FILTERS)
+    modes = imgsvc_core.params(imgsvc_core.Blur)["mode"].schema()["enum"]
+    assert list(spatial.BLURS) == modes
+
+
+def test_requests_and_plans_share_no_names() -> None:
+    asked = {operation.__name__ for operation in (*OPERATIONS.values(), *FILTERS)}
+    assert asked.isdisjoint(kind.__name__ for kind in RENDERERS)

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from imgsvc_core.color import steps, white_balance
-from imgsvc_core.color.steps import CurveStep, Step
+from imgsvc_core.color.steps import ColorStep, CurveStep
 from imgsvc_core.plan.folding import LutBlock, MatrixBlock, ToneBlock, fold
 from imgsvc_core.spec import Adjust, Color, Duotone, Filter, Isolate, Monochrome, Sepia
 from tests.adjust.exact import COLORS, GRAYS, exact, levels_off, run
@@ -31,7 +31,7 @@ ALL_CURVES = {
 CHROMATIC = {"vibrance": 40, "saturation": -20, "hue": 30}
 
 
-def stack(*filters: Filter, **adjust: Any) -> list[Step]:
+def stack(*filters: Filter, **adjust: Any) -> list[ColorStep]:
     found = [*steps.adjustments(Adjust(**adjust)), *map(steps.filtering, filters)]
     return [step for step in found if step is not None]
 
@@ -130,7 +130,7 @@ def test_grey_pictures_need_one_table_of_one_band() -> None:
 
 
 @pytest.mark.parametrize("skipped", [stack(**CHROMATIC), stack(Isolate(color=Color.parse("f80")))])
-def test_grey_pictures_skip_what_moves_colors_only(skipped: list[Step]) -> None:
+def test_grey_pictures_skip_what_moves_colors_only(skipped: list[ColorStep]) -> None:
     assert fold(skipped, gray=True) == ()
 
 
@@ -144,7 +144,7 @@ def test_grey_pictures_skip_what_moves_colors_only(skipped: list[Step]) -> None:
         stack(tint=10),
     ],
 )
-def test_color_comes_into_grey_pictures(bringing: list[Step]) -> None:
+def test_color_comes_into_grey_pictures(bringing: list[ColorStep]) -> None:
     (block,) = fold(bringing, gray=True)
     assert isinstance(block, ToneBlock)
     assert block.color
@@ -157,7 +157,7 @@ def test_color_comes_into_grey_pictures(bringing: list[Step]) -> None:
         stack(Duotone(light=Color.parse("ccc"), dark=Color.parse("111"))),
     ],
 )
-def test_grey_filters_leave_grey_pictures_with_one_band(kept: list[Step]) -> None:
+def test_grey_filters_leave_grey_pictures_with_one_band(kept: list[ColorStep]) -> None:
     (block,) = fold(kept, gray=True)
     assert isinstance(block, ToneBlock)
     assert not block.color

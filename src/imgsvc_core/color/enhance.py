@@ -24,14 +24,14 @@ import numpy as np
 
 from . import constants as c
 from .curves import FloatArray, apply_curves, decode
-from .steps import CurveStep, Step, VibranceStep
+from .steps import ColorStep, CurveStep, VibranceStep
 from .weights import chroma, saturation
 from .white_balance import Triple
 
 _LUMA = np.asarray(c.LUMA_WEIGHTS)
 
 
-def corrections(x: FloatArray) -> tuple[Step, ...]:
+def corrections(x: FloatArray) -> tuple[ColorStep, ...]:
     """The corrections for colors in [0, 1], shape (n, 3), or grey tones, shape (n, 1)."""
     if len(x) == 0:
         return ()

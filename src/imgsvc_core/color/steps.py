@@ -143,14 +143,14 @@ class DuotoneStep:
         return len(set(self.light)) > 1 or len(set(self.dark)) > 1
 
 
-Step = CurveStep | MatrixStep | VibranceStep | IsolateStep | DuotoneStep
+ColorStep = CurveStep | MatrixStep | VibranceStep | IsolateStep | DuotoneStep
 
 _CURVES = frozenset(
     {"temperature", "tint", "exposure", "shadow", "highlight", "brightness", "contrast", "gamma"}
 )
 
 
-def adjustment(name: str, value: Any) -> Step | None:
+def adjustment(name: str, value: Any) -> ColorStep | None:
     """The step of a parameter of `Adjust`; ``None`` where it is not a pointwise color operation."""
     if name in _CURVES:
         return CurveStep(name, (value,))
@@ -166,13 +166,13 @@ def adjustment(name: str, value: Any) -> Step | None:
     return None
 
 
-def adjustments(adjust: Adjust) -> tuple[Step, ...]:
+def adjustments(adjust: Adjust) -> tuple[ColorStep, ...]:
     """The pointwise steps of all adjustments, in the order of application."""
     steps = (adjustment(name, value) for name, value in adjust.active())
     return tuple(step for step in steps if step is not None)
 
 
-def filtering(operation: Filter) -> Step | None:
+def filtering(operation: Filter) -> ColorStep | None:
     """The step of a filter; ``None`` where it is not a pointwise color operation."""
     match operation:
         case Isolate(color=color, threshold=threshold):

@@ -8,11 +8,11 @@ import pyvips
 from imgsvc_core.color.constants import ENHANCE_SAMPLE_SIDE
 from imgsvc_core.color.curves import FloatArray
 from imgsvc_core.color.enhance import corrections
-from imgsvc_core.color.steps import Step
+from imgsvc_core.color.steps import ColorStep
 from imgsvc_core.pixels.channels import white
 
 
-def measure(image: pyvips.Image) -> tuple[Step, ...]:
+def measure(image: pyvips.Image) -> tuple[ColorStep, ...]:
     """Return the corrections that a picture asks for, in the order of application.
 
     The picture is sRGB or gray with 8 or 16 bits, with or without alpha. Of an animation the first frame

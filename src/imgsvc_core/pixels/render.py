@@ -1,35 +1,28 @@
-"""A plan run on pixels."""
+"""A plan run on pixels: one function for each kind of step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import attrs
 import pyvips
 
-from imgsvc_core.color.steps import Step as ColorStep
 from imgsvc_core.pixels import colorspace, geometry, overlay, pointwise, shapes
 from imgsvc_core.pixels.channels import without_idle_alpha
 from imgsvc_core.pixels.scaled import ScaledFrame
-from imgsvc_core.plan import Plan, PlannedStep, steps
+from imgsvc_core.plan import Plan, steps
 from imgsvc_core.plan.folding import fold
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.placement import watermark_position
-from imgsvc_core.spec import Blur, Filter, Halftone, Pixellate, Vignette, Watermark
+from imgsvc_core.plan.steps import Step
+from imgsvc_core.spec import Watermark
 from imgsvc_core.vipsimage import join_frames, split_frames
 
+T = TypeVar("T")
+
 Marks = Callable[[Watermark, Size], pyvips.Image]
-"""The picture of a watermark, at the size that it has on a picture of a size."""
-
-_Decisions = dict[int, Any]
-
-
-class _Region(NamedTuple):
-    """Left and top of an interesting region, in pixels of the plan."""
-
-    left: int
-    top: int
+"""Return the picture of a watermark, at the size that it has on a picture of a size."""
 
 
 @attrs.frozen
@@ -40,133 +33,135 @@ class Rendered:
     regions: tuple[tuple[int, int], ...]
 
 
-def render(image: pyvips.Image, plan: Plan, marks: Marks) -> Rendered:
-    """Run the plan; ``image`` is what its load settings gave.
+@attrs.define
+class Run:
+    """What the frames of a picture share: the plan, the watermarks, and what was measured on the first frame.
 
-    What is measured on pixels (interesting regions, corrections) is measured on the first frame and holds
-    for all, so that animations do not flicker.
+    What holds for the first frame holds for all, so that animations do not flicker.
     """
-    decisions: _Decisions = {}
-    rendered = _render_frames(image, plan, marks, decisions)
-    regions = (decision for decision in decisions.values() if isinstance(decision, _Region))
-    return Rendered(rendered, tuple(regions))
+
+    plan: Plan
+    marks: Marks
+    measured: dict[Step, Any] = attrs.field(factory=dict)
+    regions: list[tuple[int, int]] = attrs.field(factory=list)
+
+    def once(self, step: Step, measure: Callable[[], T]) -> T:
+        """Return what was measured for a step, after measuring it on the first frame."""
+        if step not in self.measured:
+            self.measured[step] = measure()
+        found: T = self.measured[step]
+        return found
 
 
-def _render_frames(image: pyvips.Image, plan: Plan, marks: Marks, decisions: _Decisions) -> pyvips.Image:
-    if plan.frames == 1:
-        return _render_frame(image, plan, marks, decisions, streaming=plan.load.sequential)
-    if not plan.steps:
+def render(image: pyvips.Image, plan: Plan, marks: Marks) -> Rendered:
+    """Run the plan; ``image`` is what its load settings gave."""
+    run = Run(plan, marks)
+    return Rendered(_render_frames(image, run), tuple(run.regions))
+
+
+def _render_frames(image: pyvips.Image, run: Run) -> pyvips.Image:
+    if run.plan.frames == 1:
+        return _render_frame(image, run, streaming=run.plan.load.sequential)
+    if not run.plan.steps:
         return image
     strip = without_idle_alpha(image.copy_memory())
-    rendered = [
-        _render_frame(frame, plan, marks, decisions, streaming=False) for frame in split_frames(strip)
-    ]
+    rendered = [_render_frame(frame, run, streaming=False) for frame in split_frames(strip)]
     return join_frames(rendered)
 
 
-def _render_frame(
-    image: pyvips.Image, plan: Plan, marks: Marks, decisions: _Decisions, *, streaming: bool
-) -> pyvips.Image:
-    frame = ScaledFrame.loaded(image, plan)
-    for index, planned in enumerate(plan.steps):
-        step = planned.step
-        if streaming and step.rereads:
+def _render_frame(image: pyvips.Image, run: Run, *, streaming: bool) -> pyvips.Image:
+    frame = ScaledFrame.loaded(image, run.plan)
+    for planned in run.plan.steps:
+        if streaming and planned.step.rereads:
             frame, streaming = frame.holding(frame.image.copy_memory()), False
-        match step:
-            case steps.Turn():
-                frame = frame.turned(step.orientation)
-            case steps.ToSrgb():
-                frame = frame.holding(colorspace.to_srgb(frame.image))
-            case steps.Rotate():
-                frame = frame.rotated(step.angle, step.background, step.width, step.height)
-            case steps.Crop():
-                frame = frame.cropped(step.left, step.top, step.width, step.height)
-            case steps.SmartCrop():
-                if index not in decisions:
-                    decisions[index] = _Region(*frame.interesting(step.width, step.height))
-                region: _Region = decisions[index]
-                frame = frame.cropped(region.left, region.top, step.width, step.height)
-            case steps.Resize():
-                frame = frame.resampled(step.width, step.height, by_decoder=plan.load.scale < 1)
-            case _:
-                frame = ScaledFrame.whole(_apply(frame.image, planned, index, marks, decisions))
+        frame = RENDERERS[type(planned.step)](frame, planned.step, run)
     return frame.image
 
 
-def _apply(
-    image: pyvips.Image, planned: PlannedStep, index: int, marks: Marks, decisions: _Decisions
-) -> pyvips.Image:
-    step = planned.step
-    match step:
-        case steps.Recolor():
-            if index not in decisions:
-                decisions[index] = _corrections(image) if step.enhance else ()
-            blocks = fold((*decisions[index], *step.steps), gray=_is_gray(image))
-            return pointwise.apply_blocks(image, blocks)
-        case steps.LayWatermark():
-            if index not in decisions:
-                decisions[index] = marks(step.watermark, planned.size)
-            mark = decisions[index]
-            left, top = watermark_position((mark.width, mark.height), planned.size, step.watermark)
-            return overlay.lay_over(image, mark, left, top, step.watermark.opacity)
-        case steps.Extend():
-            return geometry.extend(image, step.left, step.top, step.width, step.height, step.background)
-        case steps.Sharpen() | steps.Unsharp():
-            return _sharpen(image, step)
-        case steps.ApplyFilter():
-            return _filter(image, step.filter)
-        case steps.ApplyMask(mask=mask):
-            return shapes.apply_mask(image, mask.shape, mask.radius or 0, mask.background)
-        case steps.AddPadding(padding=padding):
-            return shapes.add_padding(image, *padding.sides, padding.background)
-        case steps.AddBorder(border=border):
-            return shapes.add_border(image, border.size, border.color, border.radius, border.background)
-        case steps.SetOpacity():
-            return pointwise.set_opacity(image, step.opacity)
-        case steps.Flatten():
-            return shapes.flatten(image, step.background)
-    raise AssertionError(step)
+def _smart_crop(frame: ScaledFrame, step: steps.SmartCrop, run: Run) -> ScaledFrame:
+    def region() -> tuple[int, int]:
+        found = frame.interesting(step.size)
+        run.regions.append(found)
+        return found
+
+    return frame.cropped(step.at(*run.once(step, region)).box)
 
 
-# What works on neighbours or measures the picture needs numpy, which plain resizing should not wait for.
+def _recolor(frame: ScaledFrame, step: steps.Recolor, run: Run) -> ScaledFrame:
+    image, blocks = frame.image, step.blocks
+    corrections = run.once(step, lambda: _corrections(image)) if step.enhance else ()
+    gray = image.bands < 3  # as decoders deliver palettes of grays, of which headers do not tell
+    if corrections or gray != step.gray:
+        blocks = fold((*corrections, *step.operations), gray=gray)
+    return ScaledFrame.whole(pointwise.apply_blocks(image, blocks))
 
 
-def _corrections(image: pyvips.Image) -> tuple[ColorStep, ...]:
-    from imgsvc_core.pixels.enhance import measure
+def _corrections(image: pyvips.Image) -> Any:
+    from imgsvc_core.pixels.enhance import measure  # with numpy, which plain resizing should not wait for
 
     return measure(image)
 
 
-def _sharpen(image: pyvips.Image, step: steps.Sharpen | steps.Unsharp) -> pyvips.Image:
-    from imgsvc_core.pixels import spatial
-    from imgsvc_core.pixels.spatial import amounts
-
-    extent = min(image.width, image.height)
-    if isinstance(step, steps.Sharpen):
-        return spatial.sharpen(image, amounts.sharpen_gain(step.value), amounts.sharpen_sigma(extent))
-    return spatial.unsharp(image, amounts.unsharp_gain(step.value), amounts.unsharp_sigma(extent))
+def _lay_watermark(frame: ScaledFrame, step: steps.LayWatermark, run: Run) -> ScaledFrame:
+    mark = step.watermark
+    picture = run.once(step, lambda: run.marks(mark, frame.size))
+    left, top = watermark_position((picture.width, picture.height), frame.size, mark)
+    return ScaledFrame.whole(overlay.lay_over(frame.image, picture, left, top, mark.opacity))
 
 
-def _filter(image: pyvips.Image, operation: Filter) -> pyvips.Image:
-    from imgsvc_core.pixels import spatial
-    from imgsvc_core.pixels.spatial import amounts
-
-    extent = min(image.width, image.height)
-    match operation:
-        case Blur(mode="gaussian", value=value):
-            return spatial.gaussian_blur(image, amounts.gaussian_sigma(value, extent))
-        case Blur(mode="motion", value=value, angle=angle):
-            return spatial.motion_blur(image, amounts.motion_length(value, extent), angle)
-        case Blur(value=value):
-            return spatial.zoom_blur(image, amounts.zoom_depth(value))
-        case Pixellate(value=value):
-            return spatial.pixellate(image, amounts.pixellate_cell(value, extent))
-        case Vignette(value=value, radius=radius):
-            return spatial.vignette(image, amounts.vignette_strength(value), amounts.vignette_radius(radius))
-        case Halftone(value=value):
-            return spatial.halftone(image, amounts.halftone_pitch(value, extent))
-    raise AssertionError(operation)
+Renderer = Callable[[ScaledFrame, Any, Run], ScaledFrame]
 
 
-def _is_gray(image: pyvips.Image) -> bool:
-    return bool(image.bands < 3)
+def _on_pixels(operation: Callable[[pyvips.Image, Any], pyvips.Image]) -> Renderer:
+    """Return the renderer of a step that depends on nothing but the pixels of a frame."""
+    return lambda frame, step, _: ScaledFrame.whole(operation(frame.image, step))
+
+
+def _spatial(name: str) -> Renderer:
+    """Return the renderer of a step in `spatial`, loaded late: plain resizing should not wait for numpy."""
+
+    def operation(image: pyvips.Image, step: Step) -> pyvips.Image:
+        from imgsvc_core.pixels import spatial
+
+        result: pyvips.Image = getattr(spatial, name)(image, step)
+        return result
+
+    return _on_pixels(operation)
+
+
+def _add_padding(image: pyvips.Image, step: steps.AddPadding) -> pyvips.Image:
+    return shapes.add_padding(image, *step.padding.sides, step.padding.background)
+
+
+RENDERERS: Mapping[type[Step], Renderer] = {
+    steps.Turn: lambda frame, step, _: frame.turned(step.orientation),
+    steps.ToSrgb: lambda frame, _, __: frame.holding(colorspace.to_srgb(frame.image)),
+    steps.RotateFreely: lambda frame, step, _: frame.rotated(step.angle, step.background, step.size),
+    steps.CropBox: lambda frame, step, _: frame.cropped(step.box),
+    steps.SmartCrop: _smart_crop,
+    steps.Resample: lambda frame, step, run: frame.resampled(step.size, averaged=run.plan.load.scale < 1),
+    steps.Extend: _on_pixels(
+        lambda image, step: geometry.extend(
+            image, step.left, step.top, step.size.width, step.size.height, step.asked.background
+        )
+    ),
+    steps.Recolor: _recolor,
+    steps.Sharpen: _spatial("apply_sharpen"),
+    steps.Unsharp: _spatial("apply_unsharp"),
+    steps.ApplyFilter: _spatial("apply_filter"),
+    steps.ApplyMask: _on_pixels(
+        lambda image, step: shapes.apply_mask(
+            image, step.mask.shape, step.mask.radius or 0, step.mask.background
+        )
+    ),
+    steps.AddPadding: _on_pixels(_add_padding),
+    steps.AddBorder: _on_pixels(
+        lambda image, step: shapes.add_border(
+            image, step.border.size, step.border.color, step.border.radius, step.border.background
+        )
+    ),
+    steps.LayWatermark: _lay_watermark,
+    steps.SetOpacity: _on_pixels(lambda image, step: pointwise.set_opacity(image, step.opacity)),
+    steps.Flatten: _on_pixels(lambda image, step: shapes.flatten(image, step.background)),
+}
+"""What each kind of step does to a frame."""

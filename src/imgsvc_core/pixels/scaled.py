@@ -9,7 +9,7 @@ import pyvips
 
 from imgsvc_core.pixels import geometry
 from imgsvc_core.plan import Plan, turns
-from imgsvc_core.plan.geometry import Area, Size
+from imgsvc_core.plan.geometry import Area, Box, Size
 from imgsvc_core.plan.loading import area_at_hand, pixels_for
 from imgsvc_core.spec import Color
 from imgsvc_core.vipsimage import size_of
@@ -19,8 +19,8 @@ from imgsvc_core.vipsimage import size_of
 class ScaledFrame:
     """Pixels, the area of them that the frame is, and how many of them a pixel of the plan has each way.
 
-    Where nothing was scaled, the area is all of the pixels. ``size`` is what libvips says of the image too,
-    but to ask it takes longer than to plan all of this.
+    If nothing was scaled, the area is all of the pixels. ``size`` repeats what libvips says of the image,
+    because asking it takes longer than planning all of this.
     """
 
     image: pyvips.Image
@@ -31,13 +31,13 @@ class ScaledFrame:
 
     @classmethod
     def whole(cls, image: pyvips.Image) -> ScaledFrame:
-        """Pixels that are those of the plan."""
+        """Return pixels that are those of the plan as a frame."""
         size = Size(*size_of(image))
         return cls(image, size, Area(0, 0, *size))
 
     @classmethod
     def loaded(cls, image: pyvips.Image, plan: Plan) -> ScaledFrame:
-        """A frame as the load settings of the plan gave it."""
+        """Return a frame as the load settings of the plan gave it."""
         info, size = plan.info, Size(*size_of(image))
         area = area_at_hand(info, plan.load.scale, *size)
         if plan.load.scale < 1:
@@ -48,30 +48,30 @@ class ScaledFrame:
         return cls(image, size, area, area.width / info.width, area.height / info.height)
 
     def holding(self, image: pyvips.Image) -> ScaledFrame:
-        """The frame with other colors, or in memory."""
+        """Return the frame with other colors, or in memory."""
         return attrs.evolve(self, image=image)
 
     def turned(self, orientation: int) -> ScaledFrame:
-        """Mirrored and turned by quarters."""
+        """Return the frame mirrored and turned by quarters."""
         image, size = geometry.turn(self.image, orientation), turns.turned(self.size, orientation)
         area = turns.turned_area(self.area, self.size, orientation)
         across, down = (self.down, self.across) if orientation >= 5 else (self.across, self.down)
         return ScaledFrame(image, size, area, across, down)
 
-    def rotated(self, angle: float, background: Color | None, width: int, height: int) -> ScaledFrame:
-        """Turned by any angle, in a frame of a size."""
+    def rotated(self, angle: float, background: Color | None, size: Size) -> ScaledFrame:
+        """Return the frame turned by any angle, in a frame of a size."""
         scale = (self.across + self.down) / 2
-        area = Area(0, 0, width * scale, height * scale)
+        area = Area(0, 0, size.width * scale, size.height * scale)
         image = geometry.rotate(self.image, angle, background, self.area, area.width, area.height)
         return ScaledFrame(image, Size(*size_of(image)), area, scale, scale)
 
-    def cropped(self, left: int, top: int, width: int, height: int) -> ScaledFrame:
-        """A rectangle, with all pixels that it has a part in."""
+    def cropped(self, box: Box) -> ScaledFrame:
+        """Return a rectangle, with all pixels that it has a part in."""
         area = Area(
-            self.area.left + left * self.across,
-            self.area.top + top * self.down,
-            width * self.across,
-            height * self.down,
+            self.area.left + box.left * self.across,
+            self.area.top + box.top * self.down,
+            box.width * self.across,
+            box.height * self.down,
         )
         first, columns = _touched(area.left, area.width, self.size.width)
         upper, rows = _touched(area.top, area.height, self.size.height)
@@ -79,19 +79,19 @@ class ScaledFrame:
         area = area._replace(left=area.left - first, top=area.top - upper)
         return attrs.evolve(self, image=image, size=Size(columns, rows), area=area)
 
-    def interesting(self, width: int, height: int) -> tuple[int, int]:
-        """Left and top, in pixels of the plan, of the most interesting part of a size."""
-        columns, rows = max(1, round(width * self.across)), max(1, round(height * self.down))
+    def interesting(self, size: Size) -> tuple[int, int]:
+        """Return left and top, in pixels of the plan, of the most interesting part of a size."""
+        columns, rows = max(1, round(size.width * self.across)), max(1, round(size.height * self.down))
         left, top = geometry.smart_box(self.image, columns, rows)
         return (
-            _within((left - self.area.left) / self.across, self.area.width / self.across - width),
-            _within((top - self.area.top) / self.down, self.area.height / self.down - height),
+            _within((left - self.area.left) / self.across, self.area.width / self.across - size.width),
+            _within((top - self.area.top) / self.down, self.area.height / self.down - size.height),
         )
 
-    def resampled(self, width: int, height: int, *, by_decoder: bool) -> ScaledFrame:
-        """All of it at a size; ``by_decoder`` says that a decoder has reduced it already."""
-        image = geometry.resample(self.image, self.size, width, height, self.area, averaged=by_decoder)
-        return ScaledFrame(image, Size(width, height), Area(0, 0, width, height))
+    def resampled(self, size: Size, *, averaged: bool) -> ScaledFrame:
+        """Return all of it at a size; ``averaged`` says that a decoder has reduced it already."""
+        image = geometry.resample(self.image, self.size, *size, self.area, averaged=averaged)
+        return ScaledFrame(image, size, Area(0, 0, *size))
 
 
 def _within(value: float, largest: float) -> int:

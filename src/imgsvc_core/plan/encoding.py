@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.table import FORMATS, Format, by_suffix
@@ -17,30 +17,39 @@ _PALETTES = ("gif",)
 _WEIGHT = re.compile(r"0(\.\d{0,3})?|1(\.0{0,3})?", re.ASCII)
 
 
-def candidates(
+def choose_formats(
     output: Output, info: ImageInfo, *, suffix: str = "", accept: str | None = None, alpha: bool = False
-) -> tuple[Format, ...]:
-    """The formats to write; with several, the one that gives up the least quality to fit, or is the smallest.
+) -> tuple[tuple[Format, ...], str]:
+    """Return the formats to write, and why it is these.
 
     The request decides, then the suffix of the target, then the format of the source. ``auto`` takes what an
-    HTTP ``Accept`` header allows and prefers, and without one what every browser shows.
+    HTTP ``Accept`` header allows and prefers, and without one what every browser shows. Of several formats,
+    the one that gives up the least quality to fit is written, or the one that makes the smallest file.
     """
     if output.format == "auto":
-        return _suitable(info, accept, alpha=alpha, lossless=output.lossless)
+        best = "best suitable" if output.max_bytes is not None else "smallest suitable"
+        why = f"the {best}" if accept is None else "the best of what is accepted"
+        return _suitable(info, accept, alpha=alpha, lossless=output.lossless), why
     if output.format is not None:
-        return (FORMATS[output.format],)
+        return (FORMATS[output.format],), "as asked for"
     row = by_suffix(suffix)
     if suffix and (row is None or not row.writable):
         told = f"Images cannot be written as '{row.name}'" if row else f"No format has the suffix '{suffix}'"
         raise UnsupportedOperation(f"{told}; name the target otherwise, or set output.format.")
     if row is not None:
         still_to_apng = row.name == "png" and info.format == "apng"
-        return (FORMATS["apng"] if still_to_apng else row,)
-    return (FORMATS[FORMATS[info.format].becomes if info.format in FORMATS else "png"],)
+        return (FORMATS["apng"] if still_to_apng else row,), f"the target ends in {suffix}"
+    source = FORMATS.get(info.format)
+    if source is not None and source.becomes == source.name:
+        return (source,), "the format of the source"
+    default = FORMATS[source.becomes if source else "png"]
+    return (
+        default,
+    ), f"what {source.title if source else 'a picture in memory'} becomes unless told otherwise"
 
 
 def settings_for(row: Format, output: Output) -> SaveSettings:
-    """What the writer is told."""
+    """Return what the writer is told."""
     return SaveSettings(
         format=row.name,
         quality=output.quality,
@@ -50,6 +59,28 @@ def settings_for(row: Format, output: Output) -> SaveSettings:
         metadata=output.metadata,  # type: ignore[arg-type]
         max_bytes=output.max_bytes,
     )
+
+
+def text(save: Sequence[SaveSettings]) -> str:
+    """Say how the result is encoded."""
+    choice = ""
+    if len(save) > 1:
+        fits = save[0].max_bytes is not None
+        choice = ", whichever gives up less of its quality to fit" if fits else ", whichever is smaller"
+    return " or ".join(map(_described, save)) + choice
+
+
+def _described(settings: SaveSettings) -> str:
+    row = FORMATS[settings.format]
+    quality = row.quality if settings.quality is None else settings.quality
+    progressive = row.name == "jpg" if settings.progressive is None else settings.progressive
+    details = [
+        "lossless" if settings.lossless else f"quality {quality}" if row.quality else "",
+        "progressive" if row.interlaces and progressive else "",
+        "" if settings.effort is None else f"effort {settings.effort}",
+        "" if settings.max_bytes is None else f"at most {settings.max_bytes:,} bytes",
+    ]
+    return ", ".join([row.title, *filter(None, details)])
 
 
 def _suitable(info: ImageInfo, accept: str | None, *, alpha: bool, lossless: bool) -> tuple[Format, ...]:
@@ -76,7 +107,7 @@ def _suitable(info: ImageInfo, accept: str | None, *, alpha: bool, lossless: boo
 
 
 def _weight(row: Format, weights: Mapping[str, float]) -> float:
-    """How much a client wants a format: as the most specific of its ranges says (RFC 9110, 12.5.1).
+    """Return how much a client wants a format: as the most specific of its ranges says (RFC 9110, 12.5.1).
 
     Ranges such as ``*/*`` come from clients that know nothing of newer formats, and do not stand for them.
     """
@@ -85,7 +116,7 @@ def _weight(row: Format, weights: Mapping[str, float]) -> float:
 
 
 def _weights(accept: str) -> dict[str, float]:
-    """The ranges of an ``Accept`` header with their weights; a range whose weight is none is left out."""
+    """Return the ranges of an ``Accept`` header with their weights, without those whose weight is invalid."""
     weights: dict[str, float] = {}
     for item in accept.lower().split(","):
         range_, *parameters = (part.strip() for part in item.split(";"))

@@ -25,7 +25,7 @@ import attrs
 from imgsvc_core.color import matrices
 from imgsvc_core.color.constants import LUMA_WEIGHTS
 from imgsvc_core.color.matrices import Matrix
-from imgsvc_core.color.steps import CurveStep, DuotoneStep, IsolateStep, MatrixStep, Step, VibranceStep
+from imgsvc_core.color.steps import ColorStep, CurveStep, DuotoneStep, IsolateStep, MatrixStep, VibranceStep
 
 _INVERT = CurveStep("invert")
 _TOLERANCE = 1e-9
@@ -50,7 +50,7 @@ class MatrixBlock:
     With a single row the result has one band.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[ColorStep, ...]
     fixed: Matrix
     scaled: Matrix | None = None
     weight: VibranceStep | IsolateStep | None = None
@@ -95,7 +95,7 @@ class ToneBlock:
 Block = LutBlock | MatrixBlock | DuotoneBlock | ToneBlock
 
 
-def fold(steps: Iterable[Step], *, gray: bool = False) -> tuple[Block, ...]:
+def fold(steps: Iterable[ColorStep], *, gray: bool = False) -> tuple[Block, ...]:
     """The blocks that a picture has to go through, for one with three color channels or a grey one.
 
     Steps that change nothing are left out; no blocks at all means that the pixels stay as they are.
@@ -110,9 +110,9 @@ def fold(steps: Iterable[Step], *, gray: bool = False) -> tuple[Block, ...]:
     return (ToneBlock(_fold_color(_early_invert(toned)), color),)
 
 
-def _early_invert(steps: list[Step]) -> list[Step]:
+def _early_invert(steps: list[ColorStep]) -> list[ColorStep]:
     """Move every invert before the steps that it commutes with, unless curves follow that it can join."""
-    ordered: list[Step] = []
+    ordered: list[ColorStep] = []
     for index, step in enumerate(steps):
         place = len(ordered)
         joins_next = index + 1 < len(steps) and isinstance(steps[index + 1], CurveStep)
@@ -123,13 +123,13 @@ def _early_invert(steps: list[Step]) -> list[Step]:
     return ordered
 
 
-def _commutes_with_invert(step: Step) -> bool:
+def _commutes_with_invert(step: ColorStep) -> bool:
     return isinstance(step, VibranceStep) or (isinstance(step, MatrixStep) and step.fixes_gray)
 
 
-def _without_gray_fixing(steps: list[Step]) -> list[Step]:
+def _without_gray_fixing(steps: list[ColorStep]) -> list[ColorStep]:
     """Leave out what does nothing to a grey picture, as long as no step has brought color into it."""
-    kept: list[Step] = []
+    kept: list[ColorStep] = []
     for index, step in enumerate(steps):
         if step.brings_color:
             return kept + steps[index:]
@@ -138,7 +138,7 @@ def _without_gray_fixing(steps: list[Step]) -> list[Step]:
     return kept
 
 
-def _fold_color(steps: list[Step]) -> tuple[Block, ...]:
+def _fold_color(steps: list[ColorStep]) -> tuple[Block, ...]:
     blocks: list[Block] = []
     for index, step in enumerate(steps):
         last = blocks[-1] if blocks else None
@@ -172,7 +172,7 @@ def _then_luma(block: MatrixBlock) -> MatrixBlock:
     return _product((LUMA_WEIGHTS,), block, block.steps)
 
 
-def _product(matrix: Matrix, block: MatrixBlock, steps: tuple[Step, ...]) -> MatrixBlock:
+def _product(matrix: Matrix, block: MatrixBlock, steps: tuple[ColorStep, ...]) -> MatrixBlock:
     """The block followed by a matrix. A weighted part that the matrix cancels is left out."""
     fixed = matrices.multiply(matrix, block.fixed)
     scaled = block.scaled and matrices.multiply(matrix, block.scaled)
@@ -181,5 +181,5 @@ def _product(matrix: Matrix, block: MatrixBlock, steps: tuple[Step, ...]) -> Mat
     return MatrixBlock(steps, fixed)
 
 
-def _labels(steps: tuple[Step, ...]) -> str:
+def _labels(steps: tuple[ColorStep, ...]) -> str:
     return ", ".join(step.label for step in steps)

@@ -26,8 +26,21 @@ class Box(NamedTuple):
 
     @property
     def size(self) -> Size:
-        """Its width and height."""
+        """Width and height."""
         return Size(self.width, self.height)
+
+    def shifted(self, across: int, down: int) -> Box:
+        """Return the rectangle moved to the right and down."""
+        return self._replace(left=self.left + across, top=self.top + down)
+
+    def holds(self, other: Box) -> bool:
+        """Return True if all of another rectangle lies in it."""
+        return (
+            self.left <= other.left
+            and self.top <= other.top
+            and other.left + other.width <= self.left + self.width
+            and other.top + other.height <= self.top + self.height
+        )
 
 
 class Area(NamedTuple):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.codecs.table import FORMATS, LoadScaling
 from imgsvc_core.info import ImageInfo
-from imgsvc_core.plan.geometry import Area, Size, misplaced, nearest_span
-from imgsvc_core.plan.steps import Crop, Resize, Rotate, SmartCrop, Step, ToSrgb, Turn
+from imgsvc_core.plan.geometry import Area, Box, Size, misplaced, nearest_span
+from imgsvc_core.plan.steps import CropBox, PlannedStep, Resample, RotateFreely, SmartCrop, ToSrgb, Turn
 
-_MOVES = (Turn, Crop, Rotate, SmartCrop, ToSrgb)
+_AT_ANY_SCALE = (Turn, CropBox, RotateFreely, SmartCrop, ToSrgb)
 _DCT_SCALES = (1 / 8, 1 / 4, 1 / 2)
 # The scaler of WebP averages boxes, and the levels of JPEG 2000 are sampled at even pixels and thus shifted,
 # so the resampler gets twice the size that is asked for.
@@ -24,42 +25,73 @@ _SMALL = 200_000
 _ROUNDING = 1e-9
 
 
-def load_scale(info: ImageInfo, steps: Sequence[Step], sizes: Sequence[Size], *, all_frames: bool) -> float:
-    """The scale to decode at: the smallest that leaves pixels enough, and the picture in its place.
+def load_scale(info: ImageInfo, steps: Sequence[PlannedStep], *, all_frames: bool) -> float:
+    """Return the scale to decode at: the smallest that leaves pixels enough, and the picture in its place.
 
     Pictures that are neither cropped nor small may be a quarter of a pixel beside it, as exactness would take
-    them twice the time and more. ``sizes`` are those before each step. All steps before the first resize work
-    at any scale.
+    them twice the time and more.
     """
-    held: list[tuple[Crop, Size]] = []
-    for step, size in zip(steps, sizes, strict=True):
-        if isinstance(step, Resize):
-            factor = min(size.width / step.width, size.height / step.height)
+    held: list[tuple[Box, Size]] = []
+    for planned in steps:
+        step, size = planned.step, planned.before
+        if isinstance(step, Resample):
+            factor = min(size.width / step.size.width, size.height / step.size.height)
             scales = _scales(info, factor, all_frames=all_frames)
             if not held and info.width * info.height <= _SMALL:
-                held.append((Crop(0, 0, size.width, size.height), size))
-            return next((scale for scale in scales if _in_place(info, held, step, scale)), scales[-1])
-        if not isinstance(step, _MOVES):
+                held.append((Box(0, 0, *size), size))
+            return next((scale for scale in scales if _in_place(info, held, step.size, scale)), scales[-1])
+        if not isinstance(step, _AT_ANY_SCALE):
             break
-        if isinstance(step, Crop):
-            held.append((step, size))
+        if isinstance(step, CropBox):
+            held.append((step.box, size))
     return 1.0
 
 
+def text(load: LoadSettings, info: ImageInfo, steps: Sequence[PlannedStep], frames: int) -> str:
+    """Say how the source is decoded."""
+    title = FORMATS[info.format].title if info.format in FORMATS else info.format
+    shown = f", all {frames} frames" if frames > 1 else ", first frame" if info.animated else ""
+    scale = ""
+    if load.scale < 1:
+        scale = f", decode at 1/{1 / load.scale:.4g} of its size"
+    elif load.scale > 1:
+        scale = f", render at {load.scale:.4g} times its size"
+    in_order = load.sequential and (frames == 1 or not steps)
+    return f"{title}{shown}{scale}{', line by line' if in_order else ', whole in memory'}"
+
+
+def why(load: LoadSettings, steps: Sequence[PlannedStep], frames: int) -> str:
+    """Say why the source is decoded at its scale, and line by line or whole."""
+    reasons = []
+    if load.scale != 1:
+        resampled = next(planned for planned in steps if isinstance(planned.step, Resample))
+        before, after = resampled.before, resampled.after
+        have = f"{round(before.width * load.scale)} x {round(before.height * load.scale)}"
+        reasons.append(f"{have} pixels are enough for {after.width} x {after.height}")
+    if frames > 1 and steps:
+        reasons.append("each frame is worked on alone")
+    elif load.sequential:
+        reasons.append("pixels are needed once, in order")
+    else:
+        first = next(planned.step for planned in steps if planned.step.rereads)
+        reasons.append(f"'{first.text}' needs pixels out of order")
+    return ", ".join(reasons)
+
+
 def scale_for(info: ImageInfo, factor: float, *, all_frames: bool) -> float:
-    """The scale to decode at, where the picture is going to be reduced by a factor."""
+    """Return the scale to decode at if the picture is going to be reduced by a factor."""
     return _scales(info, factor, all_frames=all_frames)[0]
 
 
 def area_at_hand(info: ImageInfo, scale: float, width: int, height: int) -> Area:
-    """Where the source lies on the pixels of a size that it was decoded to, at a scale."""
+    """Return where the source lies on the pixels of a size that it was decoded to, at a scale."""
     left, across = _grid(info, scale, info.width, width)
     top, down = _grid(info, scale, info.height, height)
     return Area(left, top, info.width * across, info.height * down)
 
 
 def pixels_for(length: float) -> int:
-    """How many pixels stand for a length of them: the nearest number, of two the lower."""
+    """Return the whole number of pixels that stands for a length: the nearest, of two the lower."""
     return math.ceil(length - 0.5)
 
 
@@ -69,7 +101,7 @@ def _scaling(info: ImageInfo) -> LoadScaling:
 
 
 def _scales(info: ImageInfo, factor: float, *, all_frames: bool) -> list[float]:
-    """What the format offers where the picture is going to be reduced by a factor, the smallest first."""
+    """Return the scales that suit a reduction by a factor, the smallest first."""
     scaling = _scaling(info)
     if scaling is LoadScaling.CONTINUOUS and info.format == "svg":
         return [max(1 / factor, min(1.0, 1 / min(info.width, info.height)))]
@@ -91,7 +123,7 @@ def _scales(info: ImageInfo, factor: float, *, all_frames: bool) -> list[float]:
 
 
 def _grid(info: ImageInfo, scale: float, length: int, have: int) -> tuple[float, float]:
-    """Where a side starts on the pixels that it was decoded to, and how many stand for one of its own.
+    """Return where a side starts on the pixels that it was decoded to, and how many stand for one of its own.
 
     The decoder of JPEG cuts off what does not fill a pixel. The pixels of a level of JPEG 2000 lie where
     every second, fourth... of the source is, from the first on. Other decoders scale the picture as a whole.
@@ -108,20 +140,20 @@ def _levels(info: ImageInfo) -> tuple[float, ...]:
     return tuple(sorted(width / info.width for width, _ in info.levels))
 
 
-def _in_place(info: ImageInfo, crops: Sequence[tuple[Crop, Size]], resize: Resize, scale: float) -> bool:
-    """Whether crops of frames of these sizes fall on the pixels of a scale well enough for the result."""
+def _in_place(info: ImageInfo, kept: Sequence[tuple[Box, Size]], wanted: Size, scale: float) -> bool:
+    """Return True if boxes kept of frames of some sizes fall well enough on the pixels of a scale."""
     return all(
         _misplaced(info, scale, *stretch) <= _MISPLACED
-        for crop, frame in crops
+        for box, frame in kept
         for stretch in (
-            (crop.left, crop.width, frame.width, resize.width),
-            (crop.top, crop.height, frame.height, resize.height),
+            (box.left, box.width, frame.width, wanted.width),
+            (box.top, box.height, frame.height, wanted.height),
         )
     )
 
 
 def _misplaced(info: ImageInfo, scale: float, start: int, length: int, frame: int, want: int) -> float:
-    """By how many pixels of the result a crop of a side of a frame comes to lie beside its place."""
+    """Return by how many pixels of the result a crop of a side of a frame lies beside its place."""
     have = pixels_for(frame * scale)
     if have < 1:
         return math.inf

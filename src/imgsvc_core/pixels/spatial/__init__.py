@@ -1,27 +1,61 @@
-"""Spatial and positional operations on one frame: every pixel depends on its neighbours or on its place.
+"""Filters and adjustments whose pixels depend on their neighbors or on their place.
 
-Each function takes a picture of one frame, 8 or 16 bits, grey or RGB, with or without alpha, and gives one
-of the same size, bands and format; a neutral value gives the very same image. ``amounts`` turns the values
-of a request into the pixels that the functions take.
+The functions take a picture of one frame with 8 or 16 bits, gray or RGB, with or without alpha, and return
+one of the same size, bands and format. They take lengths in pixels; a neutral length returns the very same
+picture. The tables here turn the values of a request into lengths, which are relative to the shorter side of
+the frame, so that a small preview looks like the full-size result.
 """
 
 from __future__ import annotations
 
-from imgsvc_core.pixels.spatial.gaussian import gaussian_blur
-from imgsvc_core.pixels.spatial.halftone import halftone
-from imgsvc_core.pixels.spatial.motion import motion_blur
-from imgsvc_core.pixels.spatial.pixellate import pixellate
-from imgsvc_core.pixels.spatial.sharpen import sharpen, unsharp
-from imgsvc_core.pixels.spatial.vignette import vignette
-from imgsvc_core.pixels.spatial.zoom import zoom_blur
+from collections.abc import Callable, Mapping
+from typing import Any
 
-__all__ = [
-    "gaussian_blur",
-    "halftone",
-    "motion_blur",
-    "pixellate",
-    "sharpen",
-    "unsharp",
-    "vignette",
-    "zoom_blur",
-]
+import pyvips
+
+from imgsvc_core.pixels.spatial.gaussian import gaussian_blur, gaussian_sigma
+from imgsvc_core.pixels.spatial.halftone import halftone, halftone_pitch
+from imgsvc_core.pixels.spatial.motion import motion_blur, motion_length
+from imgsvc_core.pixels.spatial.pixellate import pixellate, pixellate_cell
+from imgsvc_core.pixels.spatial.sharpen import sharpen, sharpen_gain, sharpen_sigma, unsharp, unsharp_sigma
+from imgsvc_core.pixels.spatial.vignette import vignette
+from imgsvc_core.pixels.spatial.zoom import zoom_blur, zoom_depth
+from imgsvc_core.plan import steps
+from imgsvc_core.spec import Blur, Filter, Halftone, Pixellate, Vignette
+
+Operation = Callable[[pyvips.Image, Any], pyvips.Image]
+
+
+def _extent(image: pyvips.Image) -> int:
+    return int(min(image.width, image.height))
+
+
+BLURS: Mapping[str, Operation] = {
+    "gaussian": lambda image, blur: gaussian_blur(image, gaussian_sigma(blur.value, _extent(image))),
+    "motion": lambda image, blur: motion_blur(image, motion_length(blur.value, _extent(image)), blur.angle),
+    "zoom": lambda image, blur: zoom_blur(image, zoom_depth(blur.value)),
+}
+"""How each mode of `Blur` works on a picture."""
+
+FILTERS: Mapping[type[Filter], Operation] = {
+    Blur: lambda image, blur: BLURS[blur.mode](image, blur),
+    Pixellate: lambda image, filter: pixellate(image, pixellate_cell(filter.value, _extent(image))),
+    Vignette: lambda image, filter: vignette(image, filter.value / 100, filter.radius / 100),
+    Halftone: lambda image, filter: halftone(image, halftone_pitch(filter.value, _extent(image))),
+}
+"""How each filter that is no pointwise color operation works on a picture."""
+
+
+def apply_filter(image: pyvips.Image, step: steps.ApplyFilter) -> pyvips.Image:
+    """Apply a filter to a frame."""
+    return FILTERS[type(step.filter)](image, step.filter)
+
+
+def apply_sharpen(image: pyvips.Image, step: steps.Sharpen) -> pyvips.Image:
+    """Strengthen or soften the fine detail of a frame."""
+    return sharpen(image, sharpen_gain(step.value), sharpen_sigma(_extent(image)))
+
+
+def apply_unsharp(image: pyvips.Image, step: steps.Unsharp) -> pyvips.Image:
+    """Strengthen the local contrast of a frame."""
+    return unsharp(image, step.value / 100, unsharp_sigma(_extent(image)))

@@ -10,6 +10,9 @@ from imgsvc_core.pixels.channels import is_deep
 from imgsvc_core.pixels.spatial.kernels import GAUSSIAN_REACH, convolve, gaussian_weights
 from imgsvc_core.pixels.spatial.premultiplied import on_premultiplied
 
+_SIGMA = 0.05
+"""Standard deviation at value 100, in parts of the shorter side; chosen by looking at photographs."""
+
 NEGLIGIBLE_SIGMA = 0.2
 """Below this no pixel changes, not even in 16 bits."""
 
@@ -20,6 +23,11 @@ _WIDE_SIGMA_DEEP = 8.0
 _SMALL_SIGMA = 3.5
 _SMALL_SIGMA_DEEP = 4.0
 """At least this much is left to blur in the smaller picture, which hides that it was made smaller."""
+
+
+def gaussian_sigma(value: float, extent: int) -> float:
+    """Return the standard deviation in pixels for a value of a request and the shorter side of a frame."""
+    return _SIGMA * extent * value / 100
 
 
 def gaussian_blur(image: pyvips.Image, sigma: float) -> pyvips.Image:

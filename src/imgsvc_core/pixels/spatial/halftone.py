@@ -16,6 +16,9 @@ import pyvips
 
 from imgsvc_core.pixels.channels import on_color, white
 
+_PITCH = 0.04
+"""Distance of two dots at value 100, in parts of the shorter side; chosen by looking at photographs."""
+
 LEAST_PITCH = 2.0
 """Dots closer than this many pixels cannot be drawn."""
 
@@ -29,6 +32,11 @@ _COLOR_SCREENS = ((3, 1), (1, 3), (1, 0))
 
 _DOT_PHASE = (0.37, 0.71)
 """Where the first dot lies, in pixels: off the grid, so that few pixels are equally far from a dot."""
+
+
+def halftone_pitch(value: float, extent: int) -> float:
+    """Return the distance of the dots in pixels for a value of a request and the shorter side of a frame."""
+    return _PITCH * extent * value / 100
 
 
 def halftone(image: pyvips.Image, pitch: float) -> pyvips.Image:

@@ -9,12 +9,20 @@ import pyvips
 from imgsvc_core.pixels.spatial.kernels import convolve, line_weights
 from imgsvc_core.pixels.spatial.premultiplied import on_premultiplied
 
+_LENGTH = 0.1
+"""Length of the streak at value 100, in parts of the shorter side; chosen by looking at photographs."""
+
 _LARGEST_MASK = 900
 _LARGEST_PIECE = 128
 """A line whose mask has a larger area, or which is longer, is put together from shorter ones."""
 
 _CHOICES = 6
 """Numbers of pieces that are tried to set them end to end without gaps."""
+
+
+def motion_length(value: float, extent: int) -> float:
+    """Return the length of the streak in pixels for a value of a request and the shorter side of a frame."""
+    return _LENGTH * extent * value / 100
 
 
 def motion_blur(image: pyvips.Image, length: float, angle: float) -> pyvips.Image:

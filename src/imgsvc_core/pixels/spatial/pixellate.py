@@ -8,6 +8,14 @@ import pyvips
 
 from imgsvc_core.pixels.spatial.premultiplied import on_premultiplied
 
+_CELL = 0.1
+"""Side of a cell at value 100, in parts of the shorter side; chosen by looking at photographs."""
+
+
+def pixellate_cell(value: float, extent: int) -> float:
+    """Return the side of a cell in pixels, not rounded, for a value of a request and the shorter side."""
+    return _CELL * extent * value / 100
+
 
 def pixellate(image: pyvips.Image, cell: float) -> pyvips.Image:
     """Replace each cell of about ``cell`` pixels by its mean, alpha included.
