@@ -79,7 +79,7 @@ def test_no_faces_where_there_are_none(name: str) -> None:
 
 
 def test_labeled_faces_and_other_pictures_of_their_size() -> None:
-    """The first half of scikit-image's subset of Labeled Faces in the Wild shows faces, the other half none."""
+    """The first half of scikit-image's subset of Labeled Faces in the Wild shows faces, the rest none."""
     tones = np.rint(skimage.data.lfw_subset() * 255).astype(np.uint8)
     views = [as_vips(np.pad(tone, 12, constant_values=128)).resize(4).copy_memory() for tone in tones]
     found = [bool(detect(view)) for view in views]
