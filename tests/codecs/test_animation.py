@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from imgsvc_core.bytesource import ByteSource
-from imgsvc_core.codecs import apng
 from imgsvc_core.codecs.changes import changed_area
 from imgsvc_core.codecs.probe import probe
 from imgsvc_core.codecs.readers import load
@@ -56,9 +55,9 @@ def write(image: pyvips.Image, format: str, **options: Any) -> bytes:
     return data
 
 
-def read(data: bytes) -> pyvips.Image:
+def read(data: bytes, *, all_frames: bool = True) -> pyvips.Image:
     source = ByteSource(data)
-    return load(source, probe(source), LoadSettings(all_frames=True, sequential=False))
+    return load(source, probe(source), LoadSettings(all_frames=all_frames, sequential=False))
 
 
 @pytest.mark.parametrize("screen", [(200, 100), (640, 480), (2048, 65), (3000, 70)])
@@ -264,14 +263,14 @@ def test_a_strip_of_one_frame_is_a_still() -> None:
 def test_a_default_image_is_not_part_of_the_animation() -> None:
     parts = [ApngFrame(pixels=picture) for picture in frames(3)]
     default = np.full_like(frames(1)[0], 99)
-    image = apng.decode(apng_by_hand(parts, default=default))
+    image = read(apng_by_hand(parts, default=default))
     assert np.array_equal(image.numpy().reshape(3, 64, 96, 4), frames(3))
 
 
 def test_a_smaller_first_frame_leaves_the_rest_transparent() -> None:
     base = ApngFrame(pixels=frames(1)[0][:32, :48], left=8, top=4)
     data = apng_by_hand([base, ApngFrame(pixels=frames(2)[1])], default=frames(1)[0])
-    first = apng.decode(data, first_only=True).numpy()
+    first = read(data, all_frames=False).numpy()
     assert first[..., 3].sum() == 32 * 48 * 255
     assert np.array_equal(first[4:36, 8:56], frames(1)[0][:32, :48])
 
@@ -281,7 +280,7 @@ def test_every_disposal_agrees_with_a_browser_like_reference() -> None:
     patch = np.full((10, 10, 4), (0, 255, 0, 100), np.uint8)
     parts = [ApngFrame(pixels=transparent())]
     parts += [ApngFrame(pixels=patch, left=x, top=20, disposal=2, blend=1) for x in (0, 30, 60)]
-    shown = apng.decode(apng_by_hand(parts)).numpy().reshape(4, 64, 96, 4)
+    shown = read(apng_by_hand(parts)).numpy().reshape(4, 64, 96, 4)
     for index, left in enumerate((0, 30, 60), start=1):
         untouched = np.ones((64, 96), bool)
         untouched[20:30, left : left + 10] = False
@@ -289,13 +288,23 @@ def test_every_disposal_agrees_with_a_browser_like_reference() -> None:
         assert not np.array_equal(shown[index], transparent())
 
 
-def test_a_late_or_second_animation_header_is_ignored() -> None:
+def test_a_late_animation_header_is_ignored() -> None:
     data = apng_by_hand([ApngFrame(pixels=picture) for picture in frames(2)], plays=4)
-    after_first = data.index(b"fcTL") - 4
+    after_first = data.index(b"fdAT") - 4
     second = png_chunk(b"acTL", struct.pack(">II", 9, 9))
-    image = apng.decode(data[:after_first] + second + data[after_first:])
+    image = read(data[:after_first] + second + data[after_first:])
     assert image.get("n-pages") == 2
     assert image.get("loop") == 4
+
+
+@pytest.mark.parametrize("second", [(2, 4), (9, 9), (0, 0)])
+def test_with_two_animation_headers_it_is_a_still(second: tuple[int, int]) -> None:
+    """As the PNG specification recommends for errors in the animation: the default image is shown."""
+    default = np.full_like(frames(1)[0], 99)
+    data = apng_by_hand([ApngFrame(pixels=picture) for picture in frames(2)], default=default)
+    data = data[:33] + png_chunk(b"acTL", struct.pack(">II", *second)) + data[33:]
+    assert (probe(ByteSource(data)).format, probe(ByteSource(data)).frames) == ("png", 1)
+    assert np.array_equal(read(data).numpy(), default)
 
 
 @pytest.mark.parametrize("damage", ["sequence", "outside", "missing", "checksum"])
@@ -314,7 +323,7 @@ def test_wrong_structure_is_refused(damage: str) -> None:
     if damage == "checksum":
         chunks[3] = chunks[3][:-1] + bytes((chunks[3][-1] ^ 1,))
     with pytest.raises(CorruptImage):
-        apng.decode(b"\x89PNG\r\n\x1a\n" + b"".join(chunks))
+        read(b"\x89PNG\r\n\x1a\n" + b"".join(chunks))
 
 
 def test_written_files_open_as_plain_png() -> None:

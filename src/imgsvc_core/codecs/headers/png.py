@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import zlib
 from collections.abc import Iterator
 
@@ -13,6 +14,8 @@ from imgsvc_core.errors import CorruptImage
 from imgsvc_core.info import ImageInfo
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
+KEEP, CLEAR, RESTORE = 0, 1, 2  # what becomes of a frame before the next one
+SOURCE, OVER = 0, 1  # how a frame is drawn on what was there
 _GRAY, _RGB, _PALETTE, _GRAY_ALPHA, _RGB_ALPHA = 0, 2, 3, 4, 6
 _DEPTHS = {
     _GRAY: (1, 2, 4, 8, 16), _RGB: (8, 16), _PALETTE: (1, 2, 4, 8), _GRAY_ALPHA: (8, 16), _RGB_ALPHA: (8, 16),
@@ -46,30 +49,43 @@ class Head:
 
 
 @attrs.frozen
-class _Chunk:
+class Chunk:
+    """A chunk: its kind, and where its content starts and how long it is."""
+
     kind: bytes
     start: int
     length: int
 
 
+@attrs.frozen
+class Frame:
+    """A frame of an animation: its place on the canvas, the milliseconds it is shown, and its data."""
+
+    width: int
+    height: int
+    left: int
+    top: int
+    delay: int
+    disposal: int
+    blend: int
+    data: list[Chunk] = attrs.field(factory=list)
+
+
+@attrs.frozen
+class Animation:
+    """The frames of an animation, and how often it plays; 0 is for ever."""
+
+    plays: int
+    frames: tuple[Frame, ...]
+
+
 def read_info(reader: HeaderReader) -> ImageInfo:
-    """Facts of a PNG, or of an animated PNG where a chunk before the data announces frames."""
+    """Read the facts of a PNG, or of an animated PNG if a chunk before the data announces frames."""
     head = read_head(reader)
-    alpha = head.alpha
-    orientation, profile, palette, animation = 1, False, False, None
-    for chunk in _chunks_before_data(reader):
-        if chunk.kind == b"tRNS":
-            alpha = True
-        elif chunk.kind == b"PLTE":
-            palette = True
-        elif chunk.kind == b"iCCP":
-            profile = True
-        elif chunk.kind == b"eXIf":
-            orientation = read_orientation(reader.part(chunk.start, chunk.length))
-        elif chunk.kind == b"acTL" and animation is None:
-            animation = chunk
-    if head.color == _PALETTE and not palette:
+    before = {chunk.kind: chunk for chunk in chunks_before_data(reader)}
+    if head.color == _PALETTE and b"PLTE" not in before:
         raise reader.corrupt("its palette is missing")
+    exif = before.get(b"eXIf")
     info = ImageInfo(
         format="png",
         width=head.width,
@@ -78,33 +94,44 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         interlaced=head.interlaced,
         depth=8 if head.color == _PALETTE else head.depth,
         bytes=reader.size,
-        alpha=alpha,
-        orientation=orientation,
-        profile=profile,
+        alpha=head.alpha or b"tRNS" in before,
+        orientation=read_orientation(reader.part(exif.start, exif.length)) if exif else 1,
+        profile=b"iCCP" in before,
     )
-    return info if animation is None else _add_animation(reader, info, animation)
+    if not is_animated(reader):
+        return info
+    animation = read_animation(reader)
+    info = attrs.evolve(info, format="apng")
+    if len(animation.frames) == 1:
+        return info
+    delays = tuple(frame.delay for frame in animation.frames)
+    return attrs.evolve(info, frames=len(delays), plays=animation.plays, delays=delays)
 
 
 def is_animated(reader: HeaderReader) -> bool:
-    """Return True if a chunk before the data announces frames, False for a damaged file."""
+    """Return True if exactly one chunk before the data announces frames; of two, decoders heed neither.
+
+    A damaged file is not animated.
+    """
     try:
-        return any(chunk.kind == b"acTL" for chunk in _chunks_before_data(reader))
+        return [chunk.kind for chunk in chunks_before_data(reader)].count(b"acTL") == 1
     except CorruptImage:
         return False
 
 
 def is_still(reader: HeaderReader) -> bool:
-    """Return True if no chunk before the data announces frames."""
+    """Return True if it is not animated."""
     return not is_animated(reader)
 
 
 def read_head(reader: HeaderReader) -> Head:
     """Read the first chunk of a PNG."""
-    head = next(_chunks(reader))
-    if head.kind != b"IHDR" or head.length != 13:
+    chunk = next(read_chunks(reader))
+    if chunk.kind != b"IHDR":
         raise reader.corrupt("it does not start with an IHDR chunk")
-    _check_sum(reader, head)
-    width, height, depth, color, compression, filtering, interlace = reader.unpack(">IIBBBBB", head.start)
+    width, height, depth, color, compression, filtering, interlace = struct.unpack(
+        ">IIBBBBB", read_content(reader, chunk, 13)
+    )
     reader.check_size(width, height)
     if max(width, height) > _LONGEST:
         raise reader.corrupt(f"its size of {width} x {height} pixels is impossible")
@@ -113,20 +140,22 @@ def read_head(reader: HeaderReader) -> Head:
     return Head(width, height, depth, color, interlace == 1)
 
 
-def _chunks(reader: HeaderReader) -> Iterator[_Chunk]:
+def read_chunks(reader: HeaderReader) -> Iterator[Chunk]:
+    """Yield all chunks up to the end of the image."""
     offset = 8
     while True:
         length, kind = reader.unpack(">I4s", offset)
         if length > _LONGEST:
             raise reader.corrupt(f"one of its chunks has the impossible length {length}")
-        yield _Chunk(kind, offset + 8, length)
+        yield Chunk(kind, offset + 8, length)
         if kind == b"IEND":
             return
         offset += length + 12
 
 
-def _chunks_before_data(reader: HeaderReader) -> Iterator[_Chunk]:
-    for chunk in _chunks(reader):
+def chunks_before_data(reader: HeaderReader) -> Iterator[Chunk]:
+    """Yield the chunks before the pixels."""
+    for chunk in read_chunks(reader):
         if chunk.kind == b"IDAT":
             return
         if chunk.start + chunk.length > reader.size:
@@ -135,30 +164,61 @@ def _chunks_before_data(reader: HeaderReader) -> Iterator[_Chunk]:
     raise reader.corrupt("it has no data")
 
 
-def _add_animation(reader: HeaderReader, info: ImageInfo, control: _Chunk) -> ImageInfo:
-    """The facts of the frames; a default image outside the animation is not counted."""
-    _check_sum(reader, control)
-    frames, plays = reader.unpack(">II", control.start)
-    delays = [_read_delay(reader, info, chunk) for chunk in _chunks(reader) if chunk.kind == b"fcTL"]
-    if not frames or frames != len(delays):
-        raise reader.corrupt(f"it announces {frames:,} frames and holds {len(delays):,}")
-    if frames == 1:
-        return attrs.evolve(info, format="apng")
-    return attrs.evolve(info, format="apng", frames=frames, plays=plays, delays=tuple(delays))
+def read_animation(reader: HeaderReader) -> Animation:
+    """Read where the frames of an animation are; a default image outside of it is none of them."""
+    head = read_head(reader)
+    announced = plays = sequence = 0
+    frames: list[Frame] = []
+    for chunk in read_chunks(reader):
+        if chunk.kind == b"acTL" and not announced:
+            announced, plays = struct.unpack(">II", read_content(reader, chunk, 8))
+        elif chunk.kind == b"IDAT" and frames:
+            frames[-1].data.append(chunk)
+        elif chunk.kind in (b"fcTL", b"fdAT"):
+            (number,) = reader.unpack(">I", chunk.start)
+            if number != sequence:
+                raise reader.corrupt(f"it has chunk {number:,} of its frames where {sequence:,} is due")
+            sequence += 1
+            if chunk.kind == b"fcTL":
+                frames.append(_read_frame(reader, head, chunk))
+            elif frames:
+                frames[-1].data.append(chunk)
+            else:
+                raise reader.corrupt("it has data of a frame before its first frame")
+    complete = sum(bool(frame.data) for frame in frames)
+    if not announced or {announced, complete} != {len(frames)}:
+        raise reader.corrupt(f"it announces {announced:,} frames and holds {complete:,}")
+    return Animation(plays, tuple(frames))
 
 
-def _read_delay(reader: HeaderReader, info: ImageInfo, chunk: _Chunk) -> int:
-    _check_sum(reader, chunk)
-    width, height, left, top, numerator, denominator = reader.unpack(">IIIIHH", chunk.start + 4)
-    if not (0 < width <= info.width - left and 0 < height <= info.height - top):
-        raise reader.corrupt("one of its frames does not lie inside the picture")
-    milliseconds: float = 1000 * numerator / (denominator or 100)
-    return round(milliseconds)
+def frame_data(reader: HeaderReader, frame: Frame) -> bytes:
+    """Read the compressed pixels of a frame."""
+    contents = ((chunk.kind, read_content(reader, chunk)) for chunk in frame.data)
+    return b"".join(content[4:] if kind == b"fdAT" else content for kind, content in contents)
 
 
-def _check_sum(reader: HeaderReader, chunk: _Chunk) -> None:
-    if chunk.length > 64:
-        raise reader.corrupt(f"its {chunk.kind.decode('latin-1')!r} chunk is too long")
+def read_content(reader: HeaderReader, chunk: Chunk, length: int | None = None) -> bytes:
+    """Read the content of a chunk, which must have ``length`` bytes if given, and check its checksum."""
+    kind = chunk.kind.decode("latin-1")
+    if length not in (None, chunk.length):
+        raise reader.corrupt(f"its {kind!r} chunk has {chunk.length:,} bytes instead of {length}")
     content = reader.read(chunk.start - 4, chunk.length + 4)
     if reader.unpack(">I", chunk.start + chunk.length) != (zlib.crc32(content),):
-        raise reader.corrupt(f"the checksum of its {chunk.kind.decode('latin-1')!r} chunk is wrong")
+        raise reader.corrupt(f"the checksum of its {kind!r} chunk is wrong")
+    return content[4:]
+
+
+def make_chunk(kind: bytes, *parts: bytes) -> bytes:
+    """Return a chunk with its length and checksum."""
+    body = b"".join((kind, *parts))
+    return b"".join((struct.pack(">I", len(body) - 4), body, struct.pack(">I", zlib.crc32(body))))
+
+
+def _read_frame(reader: HeaderReader, head: Head, chunk: Chunk) -> Frame:
+    width, height, left, top, numerator, denominator, disposal, blend = struct.unpack(
+        ">4xIIIIHHBB", read_content(reader, chunk, 26)
+    )
+    if not (0 < width <= head.width - left and 0 < height <= head.height - top):
+        raise reader.corrupt("one of its frames does not lie inside the picture")
+    milliseconds: float = 1000 * numerator / (denominator or 100)
+    return Frame(width, height, left, top, round(milliseconds), disposal, blend)

@@ -1,10 +1,9 @@
-"""PNG and animated PNG, by libvips: every pixel exactly, with 8 or 16 bits."""
+"""PNG, by libvips: every pixel exactly, with 8 or 16 bits."""
 
 from __future__ import annotations
 
 import pyvips
 
-from imgsvc_core.codecs import apng
 from imgsvc_core.codecs.metadata import keep_flags
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.table import codec_effort
@@ -14,16 +13,14 @@ from imgsvc_core.codecs.writers.sink import Sink
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
     """Interlaced only when asked for: that costs size and the streaming of rows."""
     interlace = settings.progressive is True
-    sink.save(image, "png", interlace=interlace, keep=keep_flags(image), **_options("png", settings))
+    sink.save(image, "png", interlace=interlace, keep=keep_flags(image), **options("png", settings))
 
 
-def write_animated(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
-    """All frames; never interlaced."""
-    sink.write(apng.encode(image.copy_memory(), keep=keep_flags(image), **_options("apng", settings)))
+def options(format: str, settings: SaveSettings) -> dict[str, object]:
+    """Return the options of libvips' PNG writer.
 
-
-def _options(format: str, settings: SaveSettings) -> dict[str, object]:
-    """The filter "sub" makes photographs a quarter smaller at no cost; trying all per row takes longer."""
+    The filter "sub" makes photographs a quarter smaller at no cost; trying all per row takes longer.
+    """
     compression = codec_effort(format, settings.effort)
     thorough = settings.effort is not None and settings.effort >= 7
     return {"compression": compression, "filter": "all" if thorough else "sub"}
