@@ -22,6 +22,8 @@ from PIL import Image
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.boundary import translate_errors
+from imgsvc_core.codecs.headers.gif import read_gif
+from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.probe import probe
 from imgsvc_core.codecs.readers import load
 from imgsvc_core.codecs.settings import LoadSettings
@@ -164,6 +166,17 @@ def test_flipped_bits_are_found_where_the_format_can_tell(name: str) -> None:
     info = probe(ByteSource(encoded(name).data))
     with pytest.raises(CorruptImage), translate_errors(info.format):
         load(ByteSource(bytes(data)), info, LoadSettings(all_frames=True)).copy_memory()
+
+
+@pytest.mark.parametrize("name", ["gif", "gif_animated"])
+def test_gif_frames_have_all_of_their_pixels(name: str) -> None:
+    """The codes end early: the decoder would leave what is below as it was."""
+    data = bytearray(encoded(name).data)
+    reader = HeaderReader(ByteSource(bytes(data)), "GIF")
+    frame = read_gif(reader).frames[-1]
+    data[frame.data + 2 : frame.data + 3] = bytes((1 << data[frame.data] | 1,))
+    with pytest.raises(CorruptImage, match="GIF image is damaged in its frame"):
+        read(bytes(data), all_frames=True)
 
 
 def test_errors_keep_their_cause() -> None:

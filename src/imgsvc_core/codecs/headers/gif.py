@@ -2,88 +2,166 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import attrs
+
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.info import ImageInfo
 
+CLEAR = 2  # nothing is left where a frame was
+RESTORE = (3, 4)  # what was there before a frame comes back after it; 4 is a common mistake for 3
 _EXTENSION, _IMAGE, _TRAILER = 0x21, 0x2C, 0x3B
 _GRAPHIC_CONTROL, _APPLICATION = 0xF9, 0xFF
 _LOOPING = (b"NETSCAPE2.0", b"ANIMEXTS1.0")
+_PROFILE = b"ICCRGBG1012"
 _HAS_PALETTE, _INTERLACED, _TRANSPARENT = 0x80, 0x40, 0x01
-_CLEAR = 2  # nothing is left where a frame was
-_RESTORE = (3, 4)  # what was there before a frame comes back after it; 4 is a common mistake for 3
+
+
+@attrs.frozen(kw_only=True)
+class Frame:
+    """A frame: its place on the screen, how it is shown, and its block from ``start`` to ``end`` in the file.
+
+    The compressed pixels begin at ``data``. A file that breaks off in the frame ends before ``end``.
+    """
+
+    left: int
+    top: int
+    width: int
+    height: int
+    interlaced: bool
+    delay: int
+    disposal: int
+    transparent: int | None
+    start: int
+    data: int
+    end: int
+
+    def covers(self, left: int, top: int, right: int, bottom: int) -> bool:
+        """Return True if all of a rectangle lies below the frame."""
+        return (
+            self.left <= left
+            and self.top <= top
+            and self.left + self.width >= right
+            and self.top + self.height >= bottom
+        )
+
+
+@attrs.frozen(kw_only=True)
+class Gif:
+    """A file: its screen, its frames, and where the first block begins and the last one ends."""
+
+    width: int
+    height: int
+    frames: tuple[Frame, ...]
+    plays: int
+    profile: bool
+    start: int
+    end: int
+
+
+@attrs.frozen
+class _Control:
+    """What the graphic control extension says of the next frame."""
+
+    delay: int = 0
+    disposal: int = 0
+    transparent: int | None = None
 
 
 def read_info(reader: HeaderReader) -> ImageInfo:
-    """Facts of a GIF. Delays are those of the file, also where browsers would show a frame longer.
+    """Read the facts of a GIF. Delays are those of the file, even if browsers show a frame longer."""
+    gif = read_gif(reader)
+    reader.check_size(gif.width, gif.height)
+    animated = len(gif.frames) > 1
+    return ImageInfo(
+        format="gif",
+        width=gif.width,
+        height=gif.height,
+        colorspace="palette",
+        interlaced=any(frame.interlaced for frame in gif.frames),
+        bytes=reader.size,
+        frames=len(gif.frames),
+        alpha=_has_alpha(gif.frames, gif.width, gif.height),
+        delays=tuple(frame.delay for frame in gif.frames) if animated else (),
+        plays=gif.plays if animated else None,
+        profile=gif.profile,
+    )
 
-    It has transparency where a frame has it, and where the empty screen shows: beside the first frame, and
-    where a frame was that leaves nothing.
-    """
+
+def read_gif(reader: HeaderReader) -> Gif:
+    """Read the blocks up to the trailer, or as far as the file goes."""
     width, height, flags = reader.unpack("<HHB", 6)
-    offset = 13 + _palette_length(flags)
-    delays: list[int] = []
-    delay, disposal, plays, alpha, interlaced, profile = 0, 0, 1, False, False, False
-    empty: tuple[int, int, int, int] | None = None  # left, top, right and bottom of the empty screen
+    offset = start = 13 + _palette_length(flags)
+    frames: list[Frame] = []
+    control, plays, profile = _Control(), 1, False
     while offset < reader.size and (block := reader.byte(offset)) != _TRAILER:
         if block == _IMAGE:
-            left, top, frame_width, frame_height, flags = reader.unpack("<HHHHB", offset + 1)
-            right, bottom = left + frame_width, top + frame_height
-            if not delays:
-                width, height = _canvas(width, height, right, bottom)
-                empty = 0, 0, width, height
-            alpha |= empty is not None and not (
-                left <= empty[0] and top <= empty[1] and right >= empty[2] and bottom >= empty[3]
-            )
-            if disposal == _CLEAR:
-                empty = left, top, min(right, width), min(bottom, height)
-            elif disposal not in _RESTORE:
-                empty = None
-            interlaced |= bool(flags & _INTERLACED)
-            delays.append(delay)
-            delay = disposal = 0
-            offset = _after_blocks(reader, offset + 11 + _palette_length(flags))
+            frames.append(_read_frame(reader, offset, control))
+            control = _Control()
+            offset = frames[-1].end
         elif block == _EXTENSION:
             label = reader.byte(offset + 1)
             if label == _GRAPHIC_CONTROL:
-                flags, hundredths = reader.unpack("<BH", offset + 3)
-                alpha |= bool(flags & _TRANSPARENT)
-                disposal = flags >> 2 & 7
-                delay = 10 * hundredths
+                control = _read_control(reader, offset)
             elif label == _APPLICATION:
                 name = reader.read(offset + 3, 11)
-                profile |= name == b"ICCRGBG1012"
+                profile |= name == _PROFILE
                 if name in _LOOPING and reader.read(offset + 14, 2) == b"\x03\x01":
                     (repeats,) = reader.unpack("<H", offset + 16)
                     plays = repeats + 1 if repeats else 0
             offset = _after_blocks(reader, offset + 2)
-        elif delays:
+        elif frames:
             break
         else:
             raise reader.corrupt(f"it has an unknown block {block:#04x} before its first frame")
-    if not delays:
+    if not frames:
         raise reader.corrupt("it has no frame")
-    reader.check_size(width, height)
-    animated = len(delays) > 1
-    return ImageInfo(
-        format="gif",
-        width=width,
-        height=height,
-        colorspace="palette",
-        interlaced=interlaced,
-        bytes=reader.size,
-        frames=len(delays),
-        alpha=alpha,
-        delays=tuple(delays) if animated else (),
-        plays=plays if animated else None,
-        profile=profile,
-    )
+    width, height = _screen(width, height, frames[0])
+    return Gif(
+        width=width, height=height, frames=tuple(frames), plays=plays, profile=profile, start=start,
+        end=offset,
+    )  # fmt: skip
 
 
-def _canvas(width: int, height: int, right: int, bottom: int) -> tuple[int, int]:
-    """The declared screen, enlarged to hold the first frame; that alone where there is no screen."""
+def _read_control(reader: HeaderReader, offset: int) -> _Control:
+    flags, hundredths, transparent = reader.unpack("<BHB", offset + 3)
+    return _Control(10 * hundredths, flags >> 2 & 7, transparent if flags & _TRANSPARENT else None)
+
+
+def _read_frame(reader: HeaderReader, offset: int, control: _Control) -> Frame:
+    left, top, width, height, flags = reader.unpack("<HHHHB", offset + 1)
+    data = offset + 10 + _palette_length(flags)
+    return Frame(
+        left=left, top=top, width=width, height=height, interlaced=bool(flags & _INTERLACED),
+        delay=control.delay, disposal=control.disposal, transparent=control.transparent,
+        start=offset, data=data, end=_after_blocks(reader, data + 1),
+    )  # fmt: skip
+
+
+def _screen(width: int, height: int, first: Frame) -> tuple[int, int]:
+    """The declared screen, enlarged to hold the first frame; the first frame alone without a screen."""
+    right, bottom = first.left + first.width, first.top + first.height
     if 0 in (width, height):
         return right, bottom
     return max(width, right), max(height, bottom)
+
+
+def _has_alpha(frames: Sequence[Frame], width: int, height: int) -> bool:
+    """Return True if a frame has a transparent color, or if the empty screen ever shows.
+
+    It shows beside the first frame, and where a frame was that leaves nothing.
+    """
+    empty: tuple[int, int, int, int] | None = (0, 0, width, height)
+    for frame in frames:
+        if frame.transparent is not None or (empty is not None and not frame.covers(*empty)):
+            return True
+        if frame.disposal == CLEAR:
+            right, bottom = frame.left + frame.width, frame.top + frame.height
+            empty = frame.left, frame.top, min(right, width), min(bottom, height)
+        elif frame.disposal not in RESTORE:
+            empty = None
+    return False
 
 
 def _palette_length(flags: int) -> int:
@@ -91,10 +169,10 @@ def _palette_length(flags: int) -> int:
 
 
 def _after_blocks(reader: HeaderReader, offset: int) -> int:
-    """The offset after a chain of data blocks; the end of the file where it breaks off."""
+    """The offset after a chain of data blocks, which is beyond the end of the file if it breaks off."""
     while offset < reader.size:
         length = reader.byte(offset)
         offset += 1 + length
         if length == 0:
-            break
-    return offset
+            return offset
+    return max(offset, reader.size + 1)
