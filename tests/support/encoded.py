@@ -111,7 +111,9 @@ def as_srgb(image: pyvips.Image) -> pyvips.Image:
     if image.interpretation not in ("cmyk", "lab"):
         return image
     if image.interpretation == "cmyk":
-        image = image.icc_transform("srgb", input_profile="cmyk")
+        image = image.icc_transform(
+            "srgb", input_profile="cmyk", intent="perceptual", black_point_compensation=True
+        )
     image = image.colourspace("srgb").copy()
     image.remove("icc-profile-data")
     return image

@@ -2,42 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyvips
 
-from imgsvc_core.pixels.channels import is_deep, join_alpha, split_alpha
-from imgsvc_core.pixels.icc import is_srgb
+from imgsvc_core.color.rgb_spaces import RgbSpace
+from imgsvc_core.pixels.channels import is_deep, join_alpha, split_alpha, white
+from imgsvc_core.pixels.icc import is_srgb, matrix_profile
 
 _PROFILE = "icc-profile-data"
 _GRAY = frozenset({"b-w", "grey16"})
+_RGB_OR_GRAY = frozenset({"srgb", "rgb", "rgb16", *_GRAY})
 _MODELS = {
     "srgb": b"RGB ", "rgb": b"RGB ", "rgb16": b"RGB ", "b-w": b"GRAY", "grey16": b"GRAY", "cmyk": b"CMYK",
 }  # fmt: skip
 _ONLY_IN_MEMORY = frozenset({"scrgb", "xyz", "yxy", "hsv", "lch", "cmc", "labq", "oklab", "oklch"})
 
 
-def to_srgb(image: pyvips.Image) -> pyvips.Image:
-    """The picture in sRGB, by its embedded profile where it has one.
+def to_srgb(image: pyvips.Image, stated: RgbSpace | None = None) -> pyvips.Image:
+    """Return the picture in sRGB, from the space that its header states or its embedded profile.
 
-    A grey picture stays grey, alpha is not touched, 16 bits stay 16 bits. A profile that is sRGB's already is
+    A gray picture stays gray, alpha is not touched, 16 bits stay 16 bits. A profile that is sRGB's already is
     kept and costs nothing; one of another color model than the picture's says nothing about its numbers, and
     is dropped.
     """
-    depth = 16 if is_deep(image) else 8
     profile = image.get(_PROFILE) if image.get_typeof(_PROFILE) else None
     gray = image.interpretation in _GRAY
+    if stated is not None and image.interpretation in _RGB_OR_GRAY:
+        return _from_stated(_without_profile(image), stated, gray=gray)
     if profile is None or profile[16:20] != _MODELS.get(image.interpretation):
         return _converted(_without_profile(image), gray=gray)
     if is_srgb(profile):
         return image
     color, alpha = split_alpha(image)
     try:
-        color = color.icc_transform(
-            "srgb", embedded=True, intent="relative", black_point_compensation=True, depth=depth
-        )
+        color = _by_profile(color, profile, gray=gray)
     except pyvips.Error:
-        color = _converted(color, gray=gray)
-    if gray:
-        color = _without_profile(color.colourspace("grey16" if depth == 16 else "b-w"))
+        color = _converted(_without_profile(color), gray=gray)
     return join_alpha(color, alpha)
 
 
@@ -56,8 +57,59 @@ def _without_profile(image: pyvips.Image) -> pyvips.Image:
     return image
 
 
+def _from_stated(image: pyvips.Image, space: RgbSpace, *, gray: bool) -> pyvips.Image:
+    # Imported here because tables need numpy, which plain resizing should not wait for.
+    from imgsvc_core.pixels.linear import from_space
+
+    color, alpha = split_alpha(image)
+    return join_alpha(_as_rgb(color, lambda rgb: from_space(rgb, space), gray=gray), alpha)
+
+
+def _by_profile(color: pyvips.Image, profile: bytes, *, gray: bool) -> pyvips.Image:
+    """Return the picture in sRGB, with its profile, or in gray.
+
+    LittleCMS computes colors of 8 bits exactly enough, but neither those of 16 bits nor gray in the dark.
+    """
+    matrix = matrix_profile(profile, white(color) + 1) if gray or is_deep(color) else None
+    if matrix is None:
+        color = _by_lcms(color, "relative", embedded=True)
+        return _without_profile(color.colourspace("grey16" if is_deep(color) else "b-w")) if gray else color
+    from imgsvc_core.pixels.linear import from_profile
+
+    converted = _as_rgb(_without_profile(color), lambda rgb: from_profile(rgb, matrix), gray=gray)
+    if not gray:
+        converted = converted.copy()
+        converted.set_type(pyvips.GValue.blob_type, _PROFILE, pyvips.Operation.call("profile_load", "srgb"))
+    return converted
+
+
+def _as_rgb(
+    color: pyvips.Image, convert: Callable[[pyvips.Image], pyvips.Image], *, gray: bool
+) -> pyvips.Image:
+    """Return a picture converted by an operation on RGB, which leaves gray as gray."""
+    if not gray:
+        return convert(color)
+    converted = convert(color.bandjoin([color, color])).extract_band(1)
+    return converted.copy(interpretation=color.interpretation)
+
+
+def _by_lcms(color: pyvips.Image, intent: str, **source: object) -> pyvips.Image:
+    """Return the picture converted by LittleCMS, its black becoming black.
+
+    In one go LittleCMS interpolates 16 bits in a coarse grid, up to 26 of 255 levels off, hence the detour.
+    """
+    options = {"intent": intent, "black_point_compensation": True}
+    if not is_deep(color):
+        return color.icc_transform("srgb", depth=8, **source, **options)
+    lab = color.icc_import(pcs="lab", **source, **options)
+    return lab.icc_export(output_profile="srgb", depth=16, **options)
+
+
 def _converted(image: pyvips.Image, *, gray: bool) -> pyvips.Image:
     if image.interpretation in ("srgb", "rgb16", *_GRAY):
         return image
+    if image.interpretation == "cmyk":
+        color, alpha = split_alpha(image)
+        return join_alpha(_without_profile(_by_lcms(color, "perceptual", input_profile="cmyk")), alpha)
     space = ("grey16" if is_deep(image) else "b-w") if gray else ("rgb16" if is_deep(image) else "srgb")
     return image.colourspace(space)

@@ -1,12 +1,17 @@
-"""Telling from an ICC profile alone whether it is that of sRGB (ICC.1:2022).
+"""Read ICC profiles that consist of three curves and a matrix (ICC.1:2022).
 
-By its numbers and not by its name: linear, extended and simplified relatives bear the name too.
+Whether a profile is that of sRGB is told by its numbers and not by its name: linear, extended and simplified
+relatives bear the name too.
 """
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+Light = Callable[[float], float]
 
 # The columns of red, green and blue to XYZ, adapted to D50 (IEC 61966-2-1, annex F, with Bradford's matrix).
 _COLORANTS = {
@@ -14,28 +19,72 @@ _COLORANTS = {
     b"gXYZ": (0.38515, 0.71687, 0.09708),
     b"bXYZ": (0.14307, 0.06061, 0.71410),
 }
-_FORMULAS = {3: 5, 4: 7}  # how many numbers those kinds have that can be sRGB
-_CURVES = (b"rTRC", b"gTRC", b"bTRC")
+_FORMULAS = (1, 3, 4, 5, 7)  # how many numbers each kind of formula has
+_CURVES, _GRAY_CURVE = (b"rTRC", b"gTRC", b"bTRC"), b"kTRC"
 _TABLES = (b"A2B", b"D2B")  # these go before colorants and curves
 _COLORANT_TOLERANCE = 0.001
 _CURVE_TOLERANCE = 0.5 / 255
 _SAMPLES = 64
 _MOST_TAGS = 100
+_DAMAGE = (KeyError, IndexError, struct.error, ArithmeticError)
+
+
+class MatrixProfile(NamedTuple):
+    """The light of each value of red, green and blue, and the columns of the matrix to XYZ.
+
+    Of a gray profile all curves are the same, and the matrix is that of sRGB.
+    """
+
+    curves: tuple[tuple[float, ...], ...]
+    colorants: tuple[tuple[float, ...], ...]
+
+
+SRGB_COLORANTS = tuple(_COLORANTS.values())
 
 
 def is_srgb(profile: bytes) -> bool:
-    """Whether 8-bit samples are the same in a profile and in sRGB: colorants and curves are those of sRGB."""
-    if profile[16:24] != b"RGB XYZ ":
-        return False
+    """Return True if 8-bit samples are the same in a profile and in sRGB, by its colorants and curves."""
     try:
-        tags = dict(_tags(profile))
-        return (
-            not any(name.startswith(_TABLES) for name in tags)
-            and all(_near(_colorant(tags[name]), wanted) for name, wanted in _COLORANTS.items())
+        tags = _matrix_tags(profile)
+        return tags is not None and (
+            all(_near(_colorant(tags[name]), wanted) for name, wanted in _COLORANTS.items())
             and all(_is_srgb_curve(curve) for curve in {tags[name] for name in _CURVES})
         )
-    except (KeyError, struct.error, ArithmeticError):
+    except _DAMAGE:
         return False
+
+
+@functools.lru_cache(maxsize=4)
+def matrix_profile(profile: bytes, values: int) -> MatrixProfile | None:
+    """Return curves and matrix of an RGB or gray profile, None if it is damaged or made of tables.
+
+    ``values`` is how many values a channel can have.
+    """
+    try:
+        tags = _matrix_tags(profile)
+        if tags is None:
+            return None
+        names = (_GRAY_CURVE,) * 3 if _GRAY_CURVE in tags else _CURVES
+        curves = {tags[name]: _sampled(tags[name], values) for name in {*names}}
+        colorants = (
+            SRGB_COLORANTS if _GRAY_CURVE in tags else tuple(_colorant(tags[name]) for name in _COLORANTS)
+        )
+        return MatrixProfile(tuple(curves[tags[name]] for name in names), colorants)
+    except _DAMAGE:
+        return None
+
+
+def _matrix_tags(profile: bytes) -> dict[bytes, bytes] | None:
+    """Return the tags of a profile for RGB or gray, None if it has tables, which go before the matrix."""
+    if profile[16:24] not in (b"RGB XYZ ", b"GRAYXYZ "):
+        return None
+    tags = dict(_tags(profile))
+    return None if any(name.startswith(_TABLES) for name in tags) else tags
+
+
+def _sampled(curve: bytes, values: int) -> tuple[float, ...]:
+    light = _light(curve)
+    return tuple(light(value / (values - 1)) for value in range(values))
 
 
 def _tags(profile: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -55,10 +104,8 @@ def _near(found: tuple[float, ...], wanted: tuple[float, ...]) -> bool:
 
 
 def _is_srgb_curve(curve: bytes) -> bool:
-    """Whether a curve turns encoded values into light as sRGB does; the difference is taken as encoded."""
-    light = _formula(curve) if curve[:4] == b"para" else _table(curve)
-    if light is None:
-        return False
+    """Return True if a curve turns values into light as sRGB does; the difference is taken as encoded."""
+    light = _light(curve)
     samples = (index / (_SAMPLES - 1) for index in range(_SAMPLES))
     return all(abs(_encoded(light(sample)) - sample) <= _CURVE_TOLERANCE for sample in samples)
 
@@ -67,27 +114,39 @@ def _encoded(light: float) -> float:
     return 12.92 * light if light <= 0.0031308 else 1.055 * light ** (1 / 2.4) - 0.055
 
 
-def _table(curve: bytes) -> Callable[[float], float] | None:
-    """A sampled curve (10.6); none for a plain power, which is stored as one sample or without any."""
+def _light(curve: bytes) -> Light:
+    return _formula(curve) if curve[:4] == b"para" else _table(curve)
+
+
+def _table(curve: bytes) -> Light:
+    """Return a sampled curve (10.6). No samples stand for the identity, a single one for an exponent."""
     (count,) = struct.unpack_from(">I", curve, 8)
-    if count < 2:
-        return None
+    if count == 0:
+        return lambda value: value
+    samples = struct.unpack_from(f">{count}H", curve, 12)
+    if count == 1:
+        return lambda value: float(value ** (samples[0] / 256))
 
     def light(value: float) -> float:
         place = value * (count - 1)
         before = min(int(place), count - 2)
-        low, high = struct.unpack_from(">2H", curve, 12 + 2 * before)
+        low, high = samples[before], samples[before + 1]
         return float(low + (place - before) * (high - low)) / 65535
 
     return light
 
 
-def _formula(curve: bytes) -> Callable[[float], float] | None:
-    """(a x + b)^g + e from d on, and c x + f below it (10.18); none for the kinds without a straight part."""
+def _formula(curve: bytes) -> Light:
+    """Return (a x + b)^g + e from d on, and c x + f below (10.18). The first kinds leave numbers out."""
     (kind,) = struct.unpack_from(">H", curve, 8)
-    if kind not in _FORMULAS:
-        return None
-    g, a, b, c, d, e, f = (*_fixed(curve, 12, _FORMULAS[kind]), 0.0, 0.0)[:7]
+    numbers = _fixed(curve, 12, _FORMULAS[kind])
+    g, (a, b) = numbers[0], numbers[1:3] or (1.0, 0.0)
+    c = d = e = f = 0.0
+    if kind in (1, 2):
+        d, e = -b / a, sum(numbers[3:])
+        f = e
+    elif kind >= 3:
+        c, d, e, f = (*numbers[3:], 0.0, 0.0)[:4]
     return lambda value: max(0.0, a * value + b) ** g + e if value >= d else c * value + f
 
 
