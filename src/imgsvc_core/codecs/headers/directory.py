@@ -9,92 +9,141 @@ import attrs
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.errors import CorruptImage
 
+EXIF_PREFIX = b"Exif\0\0"
 ORIENTATION = 274
 
-_INTEGER_CODES = {1: "B", 3: "H", 4: "I", 7: "B", 8: "h", 9: "i", 13: "I", 16: "Q", 17: "q", 18: "Q"}
+_INTEGERS = {1: "B", 3: "H", 4: "I", 6: "b", 7: "B", 8: "h", 9: "i", 13: "I", 16: "Q", 17: "q", 18: "Q"}
+# Bytes of a value, and of the numbers that it is made of: a fraction is made of two.
+_SIZES = {
+    1: (1, 1), 2: (1, 1), 3: (2, 2), 4: (4, 4), 5: (8, 4), 6: (1, 1), 7: (1, 1), 8: (2, 2), 9: (4, 4),
+    10: (8, 4), 11: (4, 4), 12: (8, 8), 13: (4, 4), 16: (8, 8), 17: (8, 8), 18: (8, 8),
+}  # fmt: skip
 _MOST_ENTRIES = 4096
-_MOST_VALUES = 64
+_MOST_BYTES = 1 << 24
+_MOST_NUMBERS = 1 << 22
 
 
 @attrs.frozen
-class Layout:
-    """Byte order and widths of numbers: those of classic TIFF, or of BigTIFF with its 64-bit offsets."""
+class _Layout:
+    """Byte order and width of numbers: those of classic TIFF, or of BigTIFF with its 64-bit offsets."""
 
     order: str
-    first: int
-    big: bool = False
+    big: bool
+
+    @property
+    def word(self) -> str:
+        """The code of an offset in the notation of `struct`."""
+        return self.order + ("Q" if self.big else "I")
+
+    @property
+    def word_size(self) -> int:
+        """Bytes of an offset."""
+        return 8 if self.big else 4
+
+
+@attrs.frozen
+class Entry:
+    """A tag: the TIFF number of its type, how many values it has, and where they start in the file."""
+
+    kind: int
+    count: int
+    start: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of all values; 0 for an unknown type."""
+        return self.count * _SIZES.get(self.kind, (0, 0))[0]
 
 
 @attrs.frozen
 class Directory:
-    """The integer tags of one directory, and the offset of the next (0 after the last).
+    """The tags of one directory, whose values are read when asked for, and the offset of the next one.
 
-    Of a tag with many values, only the first 64 are kept: enough for all that describe a picture. Tags of
-    other types are present with no values.
+    ``next`` is 0 after the last. A directory that is cut off has the entries that are there.
     """
 
-    tags: Mapping[int, tuple[int, ...]]
+    entries: Mapping[int, Entry]
     next: int
+    _reader: HeaderReader
+    _layout: _Layout
+
+    def numbers(self, tag: int, most: int = _MOST_NUMBERS) -> tuple[int, ...]:
+        """Return up to ``most`` values of a tag; none if it is absent or its values are no whole numbers."""
+        entry = self.entries.get(tag)
+        if entry is None or entry.kind not in _INTEGERS:
+            return ()
+        count = min(entry.count, most)
+        return self._reader.unpack(f"{self._layout.order}{count}{_INTEGERS[entry.kind]}", entry.start)
 
     def first(self, tag: int, default: int) -> int:
-        """The first value of a tag."""
-        return (self.tags.get(tag) or (default,))[0]
+        """Return the first value of a tag."""
+        return (self.numbers(tag, 1) or (default,))[0]
+
+    def content(self, tag: int) -> bytes:
+        """Return all values of a tag as little-endian bytes; none for unknown types and more than 16 MB."""
+        entry = self.entries[tag]
+        if not 0 < entry.size <= _MOST_BYTES:
+            return b""
+        data = self._reader.read(entry.start, entry.size)
+        unit = _SIZES[entry.kind][1]
+        if self._layout.order == "<" or unit == 1:
+            return data
+        return b"".join(data[start : start + unit][::-1] for start in range(0, len(data), unit))
+
+    def at(self, offset: int) -> Directory:
+        """Read another directory of the same file."""
+        return _read_directory(self._reader, self._layout, offset)
 
 
-def read_layout(reader: HeaderReader) -> Layout:
-    """The layout that the first bytes of a TIFF structure declare."""
+def read_first_directory(reader: HeaderReader) -> Directory:
+    """Read the first directory of a TIFF file, or of an EXIF block with or without its ``Exif`` prefix."""
+    if reader.size > len(EXIF_PREFIX) and reader.read(0, len(EXIF_PREFIX)) == EXIF_PREFIX:
+        reader = reader.part(len(EXIF_PREFIX), reader.size)
     mark = reader.read(0, 2)
     if mark not in (b"II", b"MM"):
         raise reader.corrupt("it has no TIFF byte order mark")
     order = "<" if mark == b"II" else ">"
     (version,) = reader.unpack(f"{order}H", 2)
     if version == 42:
-        return Layout(order, reader.unpack(f"{order}I", 4)[0])
-    if version == 43 and reader.unpack(f"{order}HH", 4) == (8, 0):
-        return Layout(order, reader.unpack(f"{order}Q", 8)[0], big=True)
-    raise reader.corrupt(f"its TIFF version {version} is unknown")
-
-
-def read_directory(reader: HeaderReader, layout: Layout, offset: int) -> Directory:
-    """The directory at ``offset``. Of a tag that is repeated the first counts, as it does for libtiff."""
-    order = layout.order
-    count_code, entry_code, word = ("Q", "HHQ", 8) if layout.big else ("H", "HHI", 4)
-    (count,) = reader.unpack(f"{order}{count_code}", offset)
-    if count > _MOST_ENTRIES:
-        raise reader.corrupt(f"one of its directories has {count:,} entries")
-    offset += 8 if layout.big else 2
-    tags: dict[int, tuple[int, ...]] = {}
-    for _ in range(count):
-        tag, kind, values = reader.unpack(f"{order}{entry_code}", offset)
-        if tag not in tags:
-            tags[tag] = _read_values(reader, layout, offset + 4 + word, kind, values)
-        offset += 4 + 2 * word
-    return Directory(tags, *reader.unpack(f"{order}{'Q' if layout.big else 'I'}", offset))
+        layout, start = _Layout(order, big=False), 4
+    elif version == 43 and reader.unpack(f"{order}HH", 4) == (8, 0):
+        layout, start = _Layout(order, big=True), 8
+    else:
+        raise reader.corrupt(f"its TIFF version {version} is unknown")
+    return _read_directory(reader, layout, *reader.unpack(layout.word, start))
 
 
 def read_orientation(reader: HeaderReader) -> int:
-    """EXIF orientation 1 to 8 of an EXIF block; 1 where it tells none or is damaged."""
+    """Return the orientation 1 to 8 of an EXIF block; 1 if it tells none or is damaged."""
     try:
-        if reader.read(0, 6) == b"Exif\0\0":
-            reader = reader.part(6, reader.size)
-        layout = read_layout(reader)
-        return valid_orientation(read_directory(reader, layout, layout.first))
+        return valid_orientation(read_first_directory(reader))
     except CorruptImage:
         return 1
 
 
 def valid_orientation(directory: Directory) -> int:
-    """The orientation that a directory tells, 1 where it tells none that exists."""
+    """Return the orientation that a directory tells; 1 if it tells none that exists."""
     orientation = directory.first(ORIENTATION, 1)
     return orientation if 1 <= orientation <= 8 else 1
 
 
-def _read_values(reader: HeaderReader, layout: Layout, offset: int, kind: int, count: int) -> tuple[int, ...]:
-    code = _INTEGER_CODES.get(kind)
-    if code is None:
-        return ()
-    word = 8 if layout.big else 4
-    width = {"B": 1, "H": 2, "h": 2, "I": 4, "i": 4, "Q": 8, "q": 8}[code]
-    if count * width > word:
-        (offset,) = reader.unpack(f"{layout.order}{'Q' if layout.big else 'I'}", offset)
-    return reader.unpack(f"{layout.order}{min(count, _MOST_VALUES)}{code}", offset)
+def _read_directory(reader: HeaderReader, layout: _Layout, offset: int) -> Directory:
+    """Read the directory at ``offset``. Of a repeated tag the first counts, as it does for libtiff."""
+    count_code, entry_code, inline = ("Q", "HHQ", 8) if layout.big else ("H", "HHI", 4)
+    (count,) = reader.unpack(f"{layout.order}{count_code}", offset)
+    if count > _MOST_ENTRIES:
+        raise reader.corrupt(f"one of its directories has {count:,} entries")
+    offset += 8 if layout.big else 2
+    entries: dict[int, Entry] = {}
+    for _ in range(count):
+        values_at = offset + 4 + inline
+        if values_at + inline > reader.size:
+            break
+        tag, kind, number = reader.unpack(f"{layout.order}{entry_code}", offset)
+        entry = Entry(kind, number, values_at)
+        if entry.size > inline:
+            entry = attrs.evolve(entry, start=reader.unpack(layout.word, values_at)[0])
+        entries.setdefault(tag, entry)
+        offset = values_at + inline
+    whole = offset + layout.word_size <= reader.size
+    return Directory(entries, reader.unpack(layout.word, offset)[0] if whole else 0, reader, layout)

@@ -8,6 +8,9 @@ import pyvips
 
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import exif
+from imgsvc_core.codecs.headers.directory import Directory, read_first_directory
+from imgsvc_core.codecs.headers.reader import HeaderReader
+from imgsvc_core.codecs.headers.tiff import TRANSPARENT, Tag
 from imgsvc_core.codecs.readers.pillow import to_vips
 from imgsvc_core.codecs.readers.promised import check_stored, promised_size
 from imgsvc_core.codecs.readers.vips import attach, open_lazily, set_int, still
@@ -15,20 +18,9 @@ from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import CorruptImage, UnsupportedFormat
 from imgsvc_core.info import ImageInfo
 
-_BITS_PER_SAMPLE = 258
-_COMPRESSION = 259
-_PHOTOMETRIC = 262
-_PLANAR = 284
-_STRIP_OFFSETS, _STRIP_COUNTS = 273, 279
-_TILE_WIDTH = 322
-_TILE_OFFSETS, _TILE_COUNTS = 324, 325
-
-_EXTRA_CHANNELS = 338
-
 _CIELAB = 8
 _SEPARATE_PLANES = 2
 _COLORS = {"gray": 1, "cmyk": 4}
-_ALPHA = (1, 2)  # premultiplied or not
 _SIDEWAYS = (5, 6, 7, 8)
 # None, fax, LZW, JPEG, deflate and PackBits: these are in every libtiff.
 _COMMON_COMPRESSIONS = (1, 2, 3, 4, 5, 7, 8, 32773, 32946)
@@ -43,14 +35,14 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
 
     Floating-point samples are linear light from 0 to 1, as editors write them, and become 16 bits.
     """
-    tags = exif.read_first(source.read)
-    compression = _first_number(tags, _COMPRESSION, 1)
+    page = read_first_directory(HeaderReader(source, "TIFF"))
+    compression = page.first(Tag.COMPRESSION, 1)
     if compression not in (*_COMMON_COMPRESSIONS, *_RARE_COMPRESSIONS):
         raise UnsupportedFormat(
             f"TIFF images with compression {_NEVER_READ.get(compression, compression)} cannot be read; "
             "save it with deflate."
         )
-    _check_complete(source, tags)
+    _check_complete(source, page)
     if compression in _RARE_COMPRESSIONS:
         try:
             return _read_by_pillow(source, info, settings)
@@ -59,33 +51,27 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
             raise UnsupportedFormat(
                 f"The TIFF image with {name} compression cannot be read here: {error}; save it with deflate."
             ) from error
-    if _beyond_libvips(tags):
+    if _beyond_libvips(page):
         return _read_by_pillow(source, info, settings)
-    image = _colors_and_alpha(still(_open_level(source, info, settings)), tags, info)
+    image = _colors_and_alpha(still(_open_level(source, info, settings)), page, info)
     image = _eight_or_sixteen_bits(image)
-    described = exif.of_tiff(source.read, tags)
+    described = exif.of_tiff(page)
     return attach(image, {"exif-data": exif.serialize(described)}) if described else image
 
 
-def _check_complete(source: ByteSource, tags: exif.Directory) -> None:
+def _check_complete(source: ByteSource, page: Directory) -> None:
     """Refuse files whose pixels lie beyond their end, which libvips fills with whatever is in memory."""
-    for offsets, counts in ((_STRIP_OFFSETS, _STRIP_COUNTS), (_TILE_OFFSETS, _TILE_COUNTS)):
-        if offsets in tags and counts in tags:
-            ends = map(operator.add, tags[offsets].numbers(), tags[counts].numbers())
-            if max(ends, default=0) > source.size:
-                raise CorruptImage("The TIFF image is truncated: part of its pixels is missing.")
+    for offsets, counts in ((Tag.STRIP_OFFSETS, Tag.STRIP_LENGTHS), (Tag.TILE_OFFSETS, Tag.TILE_LENGTHS)):
+        ends = map(operator.add, page.numbers(offsets), page.numbers(counts))
+        if max(ends, default=0) > source.size:
+            raise CorruptImage("The TIFF image is truncated: part of its pixels is missing.")
 
 
-def _beyond_libvips(tags: exif.Directory) -> bool:
-    bits = _first_number(tags, _BITS_PER_SAMPLE, 1)
-    tiled_planes = _first_number(tags, _PLANAR, 1) == _SEPARATE_PLANES and _TILE_WIDTH in tags
-    eight_bit_lab = _first_number(tags, _PHOTOMETRIC, 0) == _CIELAB and bits == 8
+def _beyond_libvips(page: Directory) -> bool:
+    bits = page.first(Tag.BITS, 1)
+    tiled_planes = page.first(Tag.PLANES, 1) == _SEPARATE_PLANES and Tag.TILE_WIDTH in page.entries
+    eight_bit_lab = page.first(Tag.PHOTOMETRIC, 0) == _CIELAB and bits == 8
     return tiled_planes or eight_bit_lab or bits == 12
-
-
-def _first_number(tags: exif.Directory, tag: int, default: int) -> int:
-    numbers = tags[tag].numbers() if tag in tags else ()
-    return numbers[0] if numbers else default
 
 
 def _open_level(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
@@ -105,13 +91,13 @@ def _open_level(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> 
     return _reduced(image, *promised_size(info, settings))
 
 
-def _colors_and_alpha(image: pyvips.Image, tags: exif.Directory, info: ImageInfo) -> pyvips.Image:
+def _colors_and_alpha(image: pyvips.Image, page: Directory, info: ImageInfo) -> pyvips.Image:
     """Without the extra channels that are no transparency."""
     colors = _COLORS.get(info.colorspace, 3)
     if image.bands <= colors:
         return image
-    kinds = tags[_EXTRA_CHANNELS].numbers() if _EXTRA_CHANNELS in tags else (_ALPHA[0],)
-    wanted = [colors + index for index, kind in enumerate(kinds) if kind in _ALPHA]
+    kinds = page.numbers(Tag.EXTRA_CHANNELS) or TRANSPARENT[:1]
+    wanted = [colors + index for index, kind in enumerate(kinds) if kind in TRANSPARENT]
     chosen = image.extract_band(0, n=colors)
     return chosen.bandjoin(image.extract_band(wanted[0])) if info.alpha and wanted else chosen
 
