@@ -194,7 +194,8 @@ def _operation(operation: type[Operation], path: str, level: int = 2) -> str:
     rules = "\n".join(map(_rule, operation.rules))
     columns = ("parameter", "type and range", "unit", "default", "neutral", "meaning")
     table = _table(columns, (_parameter(param) for param in params(operation).values()))
-    return "\n\n".join(part for part in (heading, _text(operation), table, rules) if part)
+    text = _text(operation).partition("\n\nArgs:\n")[0]  # the table has the parameters
+    return "\n\n".join(part for part in (heading, text, table, rules) if part)
 
 
 def _store(provider: type[StoreSpec]) -> str:

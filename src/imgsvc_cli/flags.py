@@ -131,7 +131,7 @@ def _merge(request: Document, key: str, part: Mapping[str, Any]) -> None:
 
 
 def _merged(present: Any, part: Mapping[str, Any]) -> Any:
-    return {**present, **part} if isinstance(present, Mapping) else present
+    return {**present, **part} if isinstance(present, Mapping) else dict(part) if present is None else present
 
 
 def whole(text: str) -> int | None:

@@ -13,7 +13,7 @@ import attrs
 import imgsvc_core as imgsvc
 from imgsvc_core import stores
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.spec.declare import shown
+from imgsvc_core.jsontext import shown
 from imgsvc_core.spec.rules import NotTogether
 
 _NAME = re.compile(r"[^\x00-\x1f\x7f/\\\ud800-\udfff]+")

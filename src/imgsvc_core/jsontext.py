@@ -1,21 +1,27 @@
-"""JSON as text, read strictly."""
+"""JSON as text: checks that need no parsing, and values as messages quote them."""
 
 from __future__ import annotations
 
+import json
 import re
+import reprlib
 from collections import Counter
 from typing import Any
 
-_MOST_LEVELS = 100
-_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?')  # or its end would be sought again from each \"
-_ALIKE = bytes.maketrans(b"{}", b"[]")
+_MAX_LEVELS = 100
+_MAX_SHOWN = 60  # characters of a value in a message
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?')  # possessive: each character is read once
+_ONE_KIND_OF_BRACKETS = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False)
+_REPR = reprlib.Repr()
+_REPR.maxother = _REPR.maxstring = _MAX_SHOWN + 1
 
 
 def check_values(text: str, most: int) -> None:
-    """Raise `ValueError` for valid JSON with more keys and values than that, before any of them is made.
+    """Raise `ValueError` if valid JSON has more than ``most`` keys and values.
 
-    Reading them would hold other threads up. Empty arrays and objects count twice.
+    The text is not parsed, since that would hold up other threads. Empty arrays and objects count twice.
     """
     if _marks(text, 0, len(text)) <= most:
         return
@@ -32,28 +38,43 @@ def check_values(text: str, most: int) -> None:
 
 
 def _marks(text: str, start: int, end: int) -> int:
-    """How many characters begin or part keys and values."""
+    """Return the number of characters that begin or separate keys and values."""
     return sum(text.count(mark, start, end) for mark in ",:[{")
 
 
 def check_depth(text: str) -> None:
-    """Raise `ValueError` for valid JSON with values within values that nothing could work on level by level.
+    """Raise `ValueError` if valid JSON is nested so deeply that recursive code would fail.
 
-    It takes no steps of Python for each value, as many would hold other threads up.
+    The text is not walked value by value, since that would hold up other threads.
     """
-    if text.count("[") + text.count("{") <= _MOST_LEVELS:
+    if text.count("[") + text.count("{") <= _MAX_LEVELS:
         return
-    brackets = _STRING.sub("", text).encode().translate(_ALIKE, _NO_BRACKETS)
-    for _ in range(_MOST_LEVELS):
+    brackets = _STRING.sub("", text).encode().translate(_ONE_KIND_OF_BRACKETS, _NO_BRACKETS)
+    for _ in range(_MAX_LEVELS):
         brackets = brackets.replace(b"[]", b"")
     if brackets:
-        raise ValueError(f"it is nested more than {_MOST_LEVELS} levels deep")
+        raise ValueError(f"it is nested more than {_MAX_LEVELS} levels deep")
 
 
 def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object of these members, for ``object_pairs_hook``; `ValueError` where a key is there twice."""
+    """Return an object for ``object_pairs_hook``; raise `ValueError` if a key occurs twice."""
     document = dict(pairs)
     if len(document) < len(pairs):
         [(repeated, _)] = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"the key '{repeated[:60]}' stands there more than once")
+        raise ValueError(f"the key '{repeated[:60]}' occurs more than once")
     return document
+
+
+def shown(value: object) -> str:
+    """Return a value as JSON that is short enough for a message; no more of it is read than is shown."""
+    text = ""
+    try:
+        for piece in _ENCODER.iterencode(value):
+            text += piece
+            if len(text) > _MAX_SHOWN:
+                break
+    except ValueError:  # Python refuses to write that many digits
+        text += "an integer of thousands of digits"
+    except TypeError:  # not a JSON value
+        text = _REPR.repr(value)
+    return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 3] + "..."

@@ -15,7 +15,7 @@ from imgsvc_core.errors import (
     TimeLimitExceeded,
 )
 from imgsvc_core.info import ImageInfo
-from imgsvc_core.spec.declare import shown
+from imgsvc_core.jsontext import shown
 
 _MOST_THREADS = 1024
 

@@ -112,7 +112,7 @@ def test_the_request_may_come_from_a_file(photo: Path, tmp_path: Path) -> None:
     assert run("process", photo, "--spec", tmp_path / "missing.json").returncode == 2
     spec.write_text('{"resize": {"width": 5}, "resize": {"width": 6}}')
     twice = run("process", photo, "--spec", spec)
-    assert (twice.returncode, b"'resize' stands there more than once" in twice.stderr) == (2, True)
+    assert (twice.returncode, b"'resize' occurs more than once" in twice.stderr) == (2, True)
 
 
 def test_names_that_no_terminal_can_show_are_spelt(photo: Path, tmp_path: Path) -> None:

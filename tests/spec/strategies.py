@@ -85,11 +85,32 @@ def nearly_requests(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @st.composite
-def with_nulls(draw: st.DrawFn) -> dict[str, Any]:
-    """Valid requests with nulls in the place of some parameters and operations, and beside them."""
+def with_and_without_nulls(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Valid requests twice: with null for some parameters, filters and operations, and without those."""
     request = unparse(draw(specs()))
+    nulls = {name: dict(part) for name, part in request.items() if name != "filter"}
     for name, operation in OPERATIONS.items():
-        if draw(st.booleans()):
-            nulls = draw(st.lists(st.sampled_from(list(params(operation))), max_size=4, unique=True))
-            request[name] = {**request.get(name, {}), **dict.fromkeys(nulls)} if nulls else None
-    return request
+        absent = [item.name for item in params(operation).values() if item.name not in request.get(name, {})]
+        if name in request:
+            nulls[name] |= dict.fromkeys(
+                draw(st.lists(st.sampled_from(absent), unique=True)) if absent else ()
+            )
+        elif draw(st.booleans()):
+            nulls[name] = None
+    filters = [{**item, **draw(_null_filters(item))} for item in request.get("filter", ())]
+    for item in filters:
+        for key, part in item.items():
+            absent = [name for name in params(_FILTERS[key]) if part is not None and name not in part]
+            if absent and draw(st.booleans()):
+                item[key] = {**part, **dict.fromkeys(absent)}
+    if filters or draw(st.booleans()):
+        nulls["filter"] = filters or None
+    return nulls, request
+
+
+_FILTERS = {item.key: item for item in FILTERS}
+
+
+def _null_filters(item: dict[str, Any]) -> st.SearchStrategy[dict[str, None]]:
+    others = [key for key in _FILTERS if key not in item]
+    return st.lists(st.sampled_from(others), max_size=3, unique=True).map(dict.fromkeys)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,7 +27,7 @@ from imgsvc_core.spec import (
     parse,
     unparse,
 )
-from tests.spec.strategies import json_values, nearly_requests, specs
+from tests.spec.strategies import json_values, nearly_requests, specs, with_and_without_nulls
 
 
 @given(specs())
@@ -64,10 +65,48 @@ def test_direct_building_is_as_strict_as_parsing() -> None:
     with pytest.raises(SpecError, match="Sepia 'value' parameter must be float within 0 to 100 range"):
         Sepia(value=float("nan"))
     wrong: Any
-    for wrong in (["sepia"], "sepia", {"sepia": {"value": 5}}, 5, Resize(width=3), [Resize(width=3)]):
-        with pytest.raises(SpecError, match="Filter must be built from filter classes"):
+    for wrong in (["sepia"], "sepia", {"sepia": 5}, 5, Resize(width=3), [Resize(width=3)]):
+        with pytest.raises(SpecError, match=r"^(Filter|Filter array|Sepia) must "):
             Spec(filter=wrong)
+    with pytest.raises(SpecError, match="Resize must be an object of parameters, got 5"):
+        Spec(resize=5)  # type: ignore[arg-type]
+
+
+def test_direct_building_tells_every_problem_with_its_path() -> None:
+    with pytest.raises(SpecError) as caught:
+        Spec(resize={"width": 0, "mode": "fit"}, filter=[{"sepia": {"value": 500}}], output={"quality": 0})
+    paths = [problem.path for problem in caught.value.problems]
+    assert paths == ["resize.width", "resize.height", "filter[0].sepia.value", "output.quality"]
+
+
+def test_direct_building_takes_what_json_takes() -> None:
+    document: dict[str, Any] = {
+        "crop": {"mode": "ratio", "ratio": "16:9"},
+        "filter": {"sepia": {"value": 5}},
+        "border": {"size": 2, "color": "f00"},
+    }
+    built = Spec(**document)
+    assert built == parse(document)
+    assert built.crop == Crop(mode="ratio", ratio="16:9") == Crop(mode="ratio", ratio=(16, 9))
     assert Spec(filter=(Sepia(value=value) for value in (1, 2))).filter == (Sepia(value=1), Sepia(value=2))
+    assert Spec(filter=[Sepia(value=1), {"sepia": {"value": 2}}]).filter == (Sepia(value=1), Sepia(value=2))
+
+
+@given(with_and_without_nulls())
+def test_null_is_as_if_nothing_was_given(pair: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    with_nulls, without = pair
+    assert parse(with_nulls) == parse(without)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint16, np.float32, np.float64])
+def test_numbers_of_numpy_are_numbers(kind: Any) -> None:
+    spec = parse({"resize": {"width": kind(8), "upscale": np.bool_(False)}, "rotate": {"angle": kind(8)}})
+    assert spec == parse({"resize": {"width": 8, "upscale": False}, "rotate": {"angle": 8}})
+    assert type(Resize(width=kind(8)).width) is int
+    assert spec.digest == parse(unparse(spec)).digest
+    for wrong in (kind(0), np.array([8, 9]), np.str_("8"), np.bool_(True)):
+        with pytest.raises(SpecError, match="Resize 'width' parameter must be integer within 1 to 65535"):
+            parse({"resize": {"width": wrong}})
 
 
 @pytest.mark.parametrize(

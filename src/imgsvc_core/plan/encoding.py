@@ -56,7 +56,7 @@ def settings_for(row: Format, output: Output) -> SaveSettings:
         progressive=_PROGRESSIVE[output.encoding],
         lossless=output.lossless and row.quality is not None,
         effort=output.effort,
-        metadata=output.metadata,  # type: ignore[arg-type]
+        metadata=output.metadata,
         max_bytes=output.max_bytes,
     )
 

@@ -1,4 +1,4 @@
-"""WHAT is asked: frozen classes, one per operation, parsed from JSON and written back to it."""
+"""What is asked: frozen classes, one per operation, parsed from JSON and written back to it."""
 
 from imgsvc_core.spec.adjust import Adjust, Auto
 from imgsvc_core.spec.color import Color
@@ -18,9 +18,7 @@ from imgsvc_core.spec.filters import (
 from imgsvc_core.spec.frame import Border, Mask, Padding
 from imgsvc_core.spec.geometry import Crop, Flip, Resize, Rotate, Scale
 from imgsvc_core.spec.output import Output
-from imgsvc_core.spec.parsing import parse, unparse
-from imgsvc_core.spec.request import OPERATIONS, PHASES, Spec
-from imgsvc_core.spec.schema import request_schema
+from imgsvc_core.spec.request import OPERATIONS, PHASES, Spec, parse, request_schema, unparse
 from imgsvc_core.spec.watermark import Watermark
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Colours as requests write them: RGB, RRGGBB or AARRGGBB, with or without ``#``, in any case."""
+"""Colors as requests write them: RGB, RRGGBB or AARRGGBB, with or without ``#``, in any case."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import attrs
 _HEX = re.compile(r"#?(?:[0-9a-f]{3}|[0-9a-f]{6}|[0-9a-f]{8})", re.IGNORECASE | re.ASCII)
 
 
-def _channel() -> int:
-    value: int = attrs.field(validator=[attrs.validators.ge(0), attrs.validators.le(255)])
-    return value
-
-
 @attrs.frozen(order=True)
 class Color:
-    """An sRGB colour with alpha, 0 to 255 each; alpha 255 is opaque."""
+    """An sRGB color with alpha, 0 to 255 each; alpha 255 is opaque."""
 
-    red: int = _channel()
-    green: int = _channel()
-    blue: int = _channel()
-    alpha: int = attrs.field(default=255, validator=[attrs.validators.ge(0), attrs.validators.le(255)])
+    red: int
+    green: int
+    blue: int
+    alpha: int = 255
+
+    def __attrs_post_init__(self) -> None:
+        channels = (self.red, self.green, self.blue, self.alpha)
+        if not all(channel in range(256) for channel in channels):
+            raise ValueError(f"Color channels must be integers within 0 to 255 range, got {channels}")
 
     @classmethod
     def parse(cls, text: str) -> Color:
-        """The colour of a hexadecimal notation.
+        """Return the color of a hexadecimal notation.
 
         Raises:
-            ValueError: the text is no such notation.
+            ValueError: the text is not such a notation.
 
         >>> Color.parse("#f80")
         Color(red=255, green=136, blue=0, alpha=255)
@@ -42,18 +42,18 @@ class Color:
         return cls(red, green, blue, alpha)
 
     def __str__(self) -> str:
-        """RRGGBB, or AARRGGBB where it is not opaque."""
+        """Return RRGGBB, or AARRGGBB if the color is not opaque."""
         rgb = f"{self.red:02X}{self.green:02X}{self.blue:02X}"
         return rgb if self.alpha == 255 else f"{self.alpha:02X}{rgb}"
 
     @property
     def rgb(self) -> tuple[int, int, int]:
-        """Red, green and blue."""
+        """Return red, green and blue."""
         return self.red, self.green, self.blue
 
     @property
     def gray(self) -> bool:
-        """Whether the three channels are equal."""
+        """Return True if the three channels are equal."""
         return self.red == self.green == self.blue
 
 

@@ -1,102 +1,134 @@
-"""How operations are declared: attrs classes whose fields carry everything that is known of a parameter.
+"""How operations are declared: frozen attrs classes whose fields hold everything known about a parameter.
 
-A parameter's type, range, unit, default, neutral value and documentation are given once, in the call of
-`param`. Validation, error messages, JSON Schema, command-line flags and documentation read them from there.
+A parameter's type, range, unit, default, neutral value and meaning stand in its field and nowhere else. The
+constructor, its error messages, docstrings, JSON Schema, command-line flags and documentation use them.
 """
 
-from __future__ import annotations
-
-import json
-import reprlib
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, TypeVar
+import inspect
+import textwrap
+from collections.abc import Iterable, Mapping
+from types import UnionType
+from typing import (
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    Self,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    overload,
+)  # fmt: skip
 
 import attrs
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.spec.kinds import Kind
+from imgsvc_core.jsontext import shown
+from imgsvc_core.spec.kinds import Boolean, Choice, Kind
 from imgsvc_core.spec.rules import Rule
 
 REQUIRED: Any = attrs.NOTHING
 _METADATA_KEY = "imgsvc"
-_MOST_SHOWN = 60
-_JSON = json.JSONEncoder(ensure_ascii=False, check_circular=False)
-_REPR = reprlib.Repr()
-_REPR.maxother = _REPR.maxstring = _MOST_SHOWN + 1
+_DOCSTRING_WIDTH = 100
+
+Stored = TypeVar("Stored")
+Given = TypeVar("Given", contravariant=True)
+_T = TypeVar("_T")
+
+
+class Accepts(Generic[Stored, Given]):
+    """The type of a field that stores one type and whose constructor argument accepts others as well.
+
+    Type checkers read this class as a descriptor. There is none at run time: fields hold plain values.
+    """
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> Stored: ...
+    def __get__(self, instance: object, owner: type) -> Any:
+        raise NotImplementedError
+
+    def __set__(self, instance: object, value: Given) -> None:
+        raise NotImplementedError
 
 
 @attrs.frozen(kw_only=True)
 class Param:
-    """What is known of one parameter. ``neutral`` is the value that changes nothing, where there is one.
+    """What is known about one parameter.
 
-    ``attribute`` is its name in Python, where ``name`` is none there. A ``secret`` is never shown.
+    ``name`` is its name in requests, ``attribute`` its name in Python. ``neutral`` is the value that changes
+    nothing. The value of a ``secret`` parameter never appears in a message.
     """
 
-    name: str = ""
-    attribute: str = ""
+    name: str
+    attribute: str
     kind: Kind
     doc: str
-    unit: str | None = None
-    default: Any = REQUIRED
-    neutral: Any = None
-    secret: bool = False
+    unit: str | None
+    default: Any
+    neutral: Any
+    secret: bool
 
     @property
     def required(self) -> bool:
-        """Whether a request must give it."""
+        """Return True if a request must give the parameter."""
         return self.default is REQUIRED
 
+    @property
+    def facts(self) -> str:
+        """Return what the parameter accepts, its unit and its default, in a few words."""
+        unit = f", in {self.unit}" if self.unit else ""
+        usual = "" if self.default in (REQUIRED, None, ()) else f"; default {self.kind.unparse(self.default)}"
+        return f"{self.kind.expectation}{unit}{usual}" + ("; required" if self.required else "")
+
     def parse(self, title: str, value: object) -> Any:
-        """The value in its Python form, or `SpecError` with the interface's sentence."""
-        if value is None and self.default is None:
-            return None
+        """Return a value in its Python form; `None` stands for the default.
+
+        Raises:
+            SpecError: the value is not acceptable, or `REQUIRED` because there is none.
+        """
+        if value is None and not self.required:
+            return self.default
+        if value is REQUIRED:
+            expected = f"is required and must be {self.kind.expectation}"
+            raise SpecError([Problem(self.name, f"{title} '{self.name}' parameter {expected}")])
+        if getattr(value, "shape", None) == ():  # a number of numpy
+            value = value.item()  # type: ignore[attr-defined]
         try:
             return self.kind.parse(value)
+        except SpecError as error:
+            raise SpecError(below(self.name, error.problems)) from None
         except ValueError:
-            raise SpecError([Problem(self.name, self._mismatch(title, value))]) from None
+            got = "something else" if self.secret else shown(value)
+            message = f"{title} '{self.name}' parameter must be {self.kind.expectation}, got {got}"
+            raise SpecError([Problem(self.name, message)]) from None
 
     def schema(self) -> dict[str, Any]:
-        """JSON Schema of the parameter."""
+        """Return the JSON Schema of the parameter."""
+        kind = self.kind.schema()
         unit = f" ({self.unit})" if self.unit else ""
-        kind = self.kind.schema() if self.default is not None else or_null(self.kind.schema())
-        schema = {**kind, "description": f"{self.doc}{unit}"}
-        if not self.required and self.default is not None:
+        schema = {**(kind if self.required else or_null(kind)), "description": f"{self.doc}{unit}"}
+        if self.default not in (REQUIRED, None, ()):
             schema["default"] = self.kind.unparse(self.default)
         if self.secret:
             schema |= {"writeOnly": True, "format": "password"}
         return schema
 
-    def _mismatch(self, title: str, value: object) -> str:
-        got = "something else" if self.secret else shown(value)
-        return f"{title} '{self.name}' parameter must be {self.kind.expectation}, got {got}"
-
 
 def or_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema that allows null as well, which is as if nothing was given."""
+    """Return a schema that also allows null, which counts as if nothing was given."""
     if "type" not in schema:
-        return {"anyOf": [schema, {"type": "null"}]}
+        return {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
     words = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
     return {**schema, "type": [schema["type"], "null"], **words}
 
 
-def shown(value: object) -> str:
-    """A value that came in a request, as JSON, short enough for a sentence; no more of it is looked at."""
-    text = ""
-    try:
-        for piece in _JSON.iterencode(value):
-            text += piece
-            if len(text) > _MOST_SHOWN:
-                break
-    except ValueError:  # Python writes no more of them
-        text += "an integer of thousands of digits"
-    except TypeError:  # no JSON value
-        text = _REPR.repr(value)
-    return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 3] + "..."
-
-
 def param(
-    kind: Kind,
     doc: str,
+    kind: Kind | None = None,
     *,
     name: str = "",
     unit: str | None = None,
@@ -104,70 +136,140 @@ def param(
     neutral: Any = None,
     secret: bool = False,
 ) -> Any:
-    """Declare a parameter as a field of an `Operation`; required without a default.
+    """Declare a parameter as a field; without a default it is required.
 
-    ``name`` is its name in requests where that is no name in Python.
+    Args:
+        doc: its meaning, in one line.
+        kind: what it accepts; taken from the annotation of a `bool` or a `Literal`.
+        name: its name in requests, if that is not a name in Python.
+        unit: the unit of its numbers.
+        default: its value if none is given.
+        neutral: the value that changes nothing.
+        secret: whether its value must never be shown.
     """
-    declared = Param(
-        name=name, kind=kind, doc=doc, unit=unit, default=default, neutral=neutral, secret=secret
-    )
-    converter = attrs.Converter(_convert, takes_self=True, takes_field=True)
-    return attrs.field(
-        default=default, converter=converter, repr=not secret, metadata={_METADATA_KEY: declared}
-    )
+    known = {"doc": doc, "kind": kind, "name": name, "unit": unit, "neutral": neutral, "secret": secret}
+    return attrs.field(default=default, repr=not secret, metadata={_METADATA_KEY: known})
 
 
-def _convert(value: object, operation: attrs.AttrsInstance, field: attrs.Attribute[Any]) -> Any:
-    assert isinstance(operation, Operation)
-    declared: Param = field.metadata[_METADATA_KEY]
-    return params(type(operation))[declared.name or field.name].parse(operation.title, value)
+def _completed(cls: type, fields: "list[attrs.Attribute[Any]]") -> "list[attrs.Attribute[Any]]":
+    """Complete what `param` knows about each field by its name, default and annotation."""
+    return [_complete(field) if _METADATA_KEY in field.metadata else field for field in fields]
 
 
-def _declared(field: attrs.Attribute[Any]) -> Param:
-    declared: Param = field.metadata[_METADATA_KEY]
-    return attrs.evolve(declared, name=declared.name or field.name, attribute=field.name)
+def _complete(field: "attrs.Attribute[Any]") -> "attrs.Attribute[Any]":
+    known = field.metadata[_METADATA_KEY]
+    if isinstance(known, Param):  # of a base class
+        return field
+    kind = known["kind"] or _kind_of(field.type)
+    name = known["name"] or field.name
+    param = Param(**{**known, "kind": kind, "name": name}, attribute=field.name, default=field.default)
+    given = get_args(field.type)[1] if get_origin(field.type) is Accepts else field.type
+    return field.evolve(type=given, metadata={_METADATA_KEY: param})
 
 
-@attrs.frozen(kw_only=True)
-class Operation:
-    """Base of everything that a request can ask for: immutable, compared and hashed by value."""
+def _kind_of(annotation: Any) -> Kind:
+    """Return the kind of a parameter whose type says everything."""
+    optional = get_origin(annotation) in (Union, UnionType)
+    kind = next(item for item in get_args(annotation) if item is not type(None)) if optional else annotation
+    if kind is bool:
+        return Boolean()
+    if get_origin(kind) is Literal:
+        return Choice(get_args(kind))
+    raise TypeError(f"a parameter of type {annotation} needs a kind")
 
-    key: ClassVar[str]
+
+def _docstring(cls: "type[Parameters]") -> str:
+    text = inspect.cleandoc(cls.__doc__ or "")
+    if not cls._params:
+        return text
+    lines = [
+        textwrap.fill(
+            f"{param.attribute}: {param.doc} [{param.facts}]", _DOCSTRING_WIDTH,
+            initial_indent="    ", subsequent_indent="        ",
+        )
+        for param in cls._params.values()
+    ]  # fmt: skip
+    return "\n".join([text, "", "Args:", *lines])
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(param,))
+def declared(cls: type[_T]) -> type[_T]:
+    """Make a class of declared parameters from its annotations, with a docstring that explains them."""
+    made = attrs.frozen(kw_only=True, field_transformer=_completed)(cls)
+    assert issubclass(made, Parameters)
+    fields = (field.metadata.get(_METADATA_KEY) for field in attrs.fields(made))
+    made._params = {param.name: param for param in fields if param is not None}
+    made._defaults = {name: None if item.required else item.default for name, item in made._params.items()}
+    made.__doc__ = _docstring(made)
+    return made
+
+
+class Parameters:
+    """Base of all classes with declared parameters: immutable, compared and hashed by value."""
+
+    __slots__ = ()
+    __attrs_attrs__: ClassVar[Any]
     title: ClassVar[str]
     rules: ClassVar[tuple[Rule, ...]] = ()
+    _params: ClassVar[Mapping[str, Param]] = {}
+    _defaults: ClassVar[Mapping[str, Any]] = {}
 
     def __attrs_post_init__(self) -> None:
-        values = {name: getattr(self, param.attribute) for name, param in params(type(self)).items()}
-        if problems := list(rule_problems(type(self), values)):
+        given = {
+            name: value
+            for name, param in self._params.items()
+            if (value := getattr(self, param.attribute)) is not param.default
+        }
+        values, problems = check(type(self), given)
+        if problems:
             raise SpecError(problems)
+        for name, value in given.items():
+            if values[name] is not value:
+                object.__setattr__(self, self._params[name].attribute, values[name])
+
+
+@declared
+class Operation(Parameters):
+    """Base of everything that a request can ask for."""
+
+    key: ClassVar[str]
 
     @property
     def is_neutral(self) -> bool:
-        """Whether the operation changes nothing: every parameter that has a neutral value is at it."""
-        marked = [param for param in params(type(self)).values() if param.neutral is not None]
+        """Return True if the operation changes nothing: all parameters with a neutral value have it."""
+        marked = [param for param in self._params.values() if param.neutral is not None]
         return bool(marked) and all(getattr(self, param.attribute) == param.neutral for param in marked)
 
 
-_O = TypeVar("_O", bound=Operation)
-_PARAMS: dict[type, Mapping[str, Param]] = {}
+def params(operation: type[Parameters]) -> Mapping[str, Param]:
+    """Return the declared parameters of an operation by name, in the order of declaration."""
+    return operation._params
 
 
-def params(operation: type[Operation]) -> Mapping[str, Param]:
-    """The declared parameters of an operation by name, in the order of declaration."""
-    if operation not in _PARAMS:
-        fields = attrs.fields(operation)
-        declared = (_declared(field) for field in fields if _METADATA_KEY in field.metadata)
-        _PARAMS[operation] = {param.name: param for param in declared}
-    return _PARAMS[operation]
+def check(cls: type[Parameters], given: Mapping[str, object]) -> tuple[dict[str, Any], list[Problem]]:
+    """Return the values of all parameters in their Python form, and everything that is wrong with them."""
+    values = dict(cls._defaults)
+    problems: list[Problem] = []
+    for name, value in given.items():
+        try:
+            values[name] = cls._params[name].parse(cls.title, value)
+        except SpecError as error:
+            values[name] = value
+            problems += error.problems
+    for rule in cls.rules:
+        problems += rule.problems(cls.title, values)
+    return values, problems
 
 
-def rule_problems(operation: type[Operation], values: Mapping[str, Any]) -> Iterator[Problem]:
-    """What the rules between parameters find wrong with values; defaults stand in for absent ones."""
-    defaults = {name: param.default for name, param in params(operation).items() if not param.required}
-    for rule in operation.rules:
-        yield from rule.problems(operation.title, {**defaults, **values})
+def below(path: str, problems: Iterable[Problem]) -> list[Problem]:
+    """Return problems whose paths begin with another one."""
+    return [Problem(_joined(path, problem.path), problem.message) for problem in problems]
 
 
-def doc(operation: type) -> str:
-    """The first paragraph of a class's documentation, on one line."""
-    return " ".join((operation.__doc__ or "").strip().split("\n\n")[0].split())
+def doc(cls: type) -> str:
+    """Return the first paragraph of a class's docstring, on one line."""
+    return " ".join((cls.__doc__ or "").strip().split("\n\n")[0].split())
+
+
+def _joined(path: str, inner: str) -> str:
+    return path + (inner if not path or not inner or inner.startswith("[") else f".{inner}")

@@ -1,117 +1,113 @@
 """Filters, which change the look of the picture."""
 
-from __future__ import annotations
-
-from typing import ClassVar
-
-import attrs
+from typing import ClassVar, Literal
 
 from imgsvc_core.spec.color import Color
-from imgsvc_core.spec.declare import Operation, param, params
-from imgsvc_core.spec.kinds import Choice, HexColor, Integer, Number
+from imgsvc_core.spec.declare import Accepts, Operation, declared, param, params
+from imgsvc_core.spec.kinds import HexColor, Integer, Number
 
 _AMOUNT = Number(0, 100)
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class Filter(Operation):
     """Base of the filters."""
 
     @property
     def is_neutral(self) -> bool:
-        """Whether any parameter is at a value that makes the filter do nothing."""
-        declared = params(type(self)).values()
-        return any(
-            param.neutral is not None and getattr(self, param.name) == param.neutral for param in declared
-        )
+        """Return True if any parameter has a value that makes the filter do nothing."""
+        marked = [param for param in params(type(self)).values() if param.neutral is not None]
+        return any(getattr(self, param.attribute) == param.neutral for param in marked)
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class Isolate(Filter):
-    """Keep one colour and turn all others to grey."""
+    """Keep one color and turn all others gray."""
 
     key: ClassVar[str] = "isolate"
     title: ClassVar[str] = "Isolate"
 
-    color: Color = param(HexColor(), "The colour to keep.")
+    color: Accepts[Color, Color | str] = param("The color to keep.", HexColor())
     threshold: float = param(
-        Number(0, 1), "How far a shade may be from the colour and still be kept.", default=0.2, neutral=1.0
+        "How far a shade may be from the color and still be kept.", Number(0, 1), default=0.2, neutral=1.0
     )
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class Monochrome(Filter):
-    """Show the picture in shades of one colour."""
+    """Show the picture in shades of one color."""
 
     key: ClassVar[str] = "monochrome"
     title: ClassVar[str] = "Monochrome"
 
-    value: float = param(_AMOUNT, "Intensity.", unit="percent", neutral=0.0)
-    color: Color = param(HexColor(), "Colour that white becomes; its alpha weakens the effect.")
+    value: float = param("Intensity.", _AMOUNT, unit="percent", neutral=0.0)
+    color: Accepts[Color, Color | str] = param(
+        "Color that white becomes; its alpha weakens the effect.", HexColor()
+    )
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class Sepia(Filter):
-    """Brown shading, as of old photographs."""
+    """Brown shading, as in old photographs."""
 
     key: ClassVar[str] = "sepia"
     title: ClassVar[str] = "Sepia"
 
-    value: float = param(_AMOUNT, "Amount of brown shading.", unit="percent", neutral=0.0)
+    value: float = param("Amount of brown shading.", _AMOUNT, unit="percent", neutral=0.0)
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class Duotone(Filter):
-    """Map two colours onto the lights and darks of the grey picture."""
+    """Map two colors onto the lights and darks of the gray picture."""
 
     key: ClassVar[str] = "duotone"
     title: ClassVar[str] = "Duotone"
 
-    light: Color = param(HexColor(alpha=False), "Colour that white becomes.")
-    dark: Color = param(HexColor(alpha=False), "Colour that black becomes.")
+    light: Accepts[Color, Color | str] = param("Color that white becomes.", HexColor(alpha=False))
+    dark: Accepts[Color, Color | str] = param("Color that black becomes.", HexColor(alpha=False))
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class Blur(Filter):
-    """Blur the picture evenly, along a direction, or away from the centre."""
+    """Blur the picture evenly, along a direction, or away from the center."""
 
     key: ClassVar[str] = "blur"
     title: ClassVar[str] = "Blur"
 
-    mode: str = param(Choice(("gaussian", "motion", "zoom")), "Kind of blur.")
-    value: float = param(_AMOUNT, "Amount of blur, relative to the picture.", unit="percent", neutral=0.0)
+    mode: Literal["gaussian", "motion", "zoom"] = param("Kind of blur.")
+    value: float = param("Amount of blur, relative to the picture.", _AMOUNT, unit="percent", neutral=0.0)
     angle: int = param(
+        "Direction of motion blur, counterclockwise from the right; 90 is vertical.",
         Integer(0, 360),
-        "Direction of motion blur, counter-clockwise from the right; 90 is vertical.",
         unit="degrees",
         default=90,
     )
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class Pixellate(Filter):
     """Show the picture in coarse square cells."""
 
     key: ClassVar[str] = "pixellate"
     title: ClassVar[str] = "Pixellate"
 
-    value: float = param(_AMOUNT, "Size of the cells, relative to the picture.", unit="percent", neutral=0.0)
+    value: float = param("Size of the cells, relative to the picture.", _AMOUNT, unit="percent", neutral=0.0)
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class Vignette(Filter):
-    """Darken the picture towards its corners."""
+    """Darken the picture toward its corners."""
 
     key: ClassVar[str] = "vignette"
     title: ClassVar[str] = "Vignette"
 
-    value: float = param(_AMOUNT, "Intensity of darkening.", unit="percent", neutral=0.0)
+    value: float = param("Intensity of darkening.", _AMOUNT, unit="percent", neutral=0.0)
     radius: float = param(
-        _AMOUNT, "Where darkening starts, from the centre to the corners.", unit="percent", neutral=100.0
+        "Where darkening begins, from the center to the corners.", _AMOUNT, unit="percent", neutral=100.0
     )
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class Halftone(Filter):
     """Print the picture in dots."""
 
@@ -119,7 +115,7 @@ class Halftone(Filter):
     title: ClassVar[str] = "Halftone"
 
     value: float = param(
-        _AMOUNT, "Size and spacing of the dots, relative to the picture.", unit="percent", neutral=0.0
+        "Size and spacing of the dots, relative to the picture.", _AMOUNT, unit="percent", neutral=0.0
     )
 
 

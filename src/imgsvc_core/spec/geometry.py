@@ -1,36 +1,34 @@
 """Operations on the size and position of the picture."""
 
-from __future__ import annotations
-
-from typing import ClassVar
-
-import attrs
+from typing import ClassVar, Literal, get_args
 
 from imgsvc_core.spec.color import Color
-from imgsvc_core.spec.declare import Operation, param
-from imgsvc_core.spec.kinds import AspectRatio, Boolean, Choice, HexColor, Integer, Number
+from imgsvc_core.spec.declare import Accepts, Operation, declared, param
+from imgsvc_core.spec.kinds import AspectRatio, HexColor, Integer, Number
 from imgsvc_core.spec.rules import AtLeastOne, NotTogether, NotWhen, RequiredWhen, Rule
 
-EDGES = ("top-left", "top", "top-right", "right", "bottom-right", "bottom", "bottom-left", "left")
+Edge = Literal["top-left", "top", "top-right", "right", "bottom-right", "bottom", "bottom-left", "left"]
+Gravity = Literal[Edge, "center", "face", "faces", "smart"]
+
+EDGES: tuple[str, ...] = get_args(Edge)
 PIXELS = Integer(1, 65_535)
 OFFSET = Integer(-65_535, 65_535)
-GRAVITY = Choice((*EDGES, "center", "face", "faces", "smart"))
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class Flip(Operation):
     """Mirror the picture."""
 
     key: ClassVar[str] = "flip"
     title: ClassVar[str] = "Flip"
 
-    horizontal: bool = param(Boolean(), "Exchange left and right.", default=False, neutral=False)
-    vertical: bool = param(Boolean(), "Exchange top and bottom.", default=False, neutral=False)
+    horizontal: bool = param("Exchange left and right.", default=False, neutral=False)
+    vertical: bool = param("Exchange top and bottom.", default=False, neutral=False)
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class Rotate(Operation):
-    """Turn the picture clockwise; the frame grows to hold all of it.
+    """Rotate the picture clockwise; the frame grows to hold all of it.
 
     Multiples of 90 degrees move pixels without changing them.
     """
@@ -38,15 +36,15 @@ class Rotate(Operation):
     key: ClassVar[str] = "rotate"
     title: ClassVar[str] = "Rotate"
 
-    angle: float = param(Number(-360, 360), "Clockwise angle.", unit="degrees", neutral=0.0)
-    background: Color | None = param(
+    angle: float = param("Clockwise angle.", Number(-360, 360), unit="degrees", neutral=0.0)
+    background: Accepts[Color | None, Color | str | None] = param(
+        "Color of the uncovered corners; transparent by default, white if the output has no alpha.",
         HexColor(),
-        "Colour of the uncovered corners; transparent by default, white where the output has no alpha.",
         default=None,
     )
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class Crop(Operation):
     """Keep a part of the picture; a part that reaches over an edge ends at that edge."""
 
@@ -62,41 +60,40 @@ class Crop(Operation):
         NotTogether(("gravity",), ("x", "y")),
     )
 
-    mode: str = param(
-        Choice(("rect", "ratio", "face", "smart")),
+    mode: Literal["rect", "ratio", "face", "smart"] = param(
         "How the part is chosen: a rectangle, the largest part of an aspect ratio, the faces, "
         "or the most interesting region.",
         default="rect",
     )
-    width: int | None = param(PIXELS, "Width of the part.", unit="pixels", default=None)
-    height: int | None = param(PIXELS, "Height of the part.", unit="pixels", default=None)
+    width: int | None = param("Width of the part.", PIXELS, unit="pixels", default=None)
+    height: int | None = param("Height of the part.", PIXELS, unit="pixels", default=None)
     x: int | None = param(
-        Integer(0, 65_535),
         "Left edge of the part, from the left of the picture.",
+        Integer(0, 65_535),
         unit="pixels",
         default=None,
     )
     y: int | None = param(
-        Integer(0, 65_535), "Top edge of the part, from the top of the picture.", unit="pixels", default=None
+        "Top edge of the part, from the top of the picture.", Integer(0, 65_535), unit="pixels", default=None
     )
-    gravity: str | None = param(GRAVITY, "Where the part lies; the centre by default.", default=None)
-    ratio: tuple[float, float] | None = param(AspectRatio(), "Width to height.", default=None)
+    gravity: Gravity | None = param("Where the part lies; the center by default.", default=None)
+    ratio: Accepts[tuple[float, float] | None, tuple[float, float] | str | None] = param(
+        "Width to height.", AspectRatio(), default=None
+    )
     padding: float | None = param(
-        Number(0, 5), "Room around the faces; 0.5 by default.", unit="face sizes", default=None
+        "Space around the faces; 0.5 by default.", Number(0, 5), unit="face sizes", default=None
     )
-    faces: str | None = param(
-        Choice(("largest", "all")),
-        "Which faces the part holds: the largest, as by default, or all.",
-        default=None,
+    faces: Literal["largest", "all"] | None = param(
+        "Which faces the part holds: the largest, which is the default, or all.", default=None
     )
 
     @property
     def around_faces(self) -> tuple[float, str]:
-        """Room around the faces in sizes of them, and which faces, in mode face."""
+        """Return the space around faces, in face sizes, and which faces, for mode face."""
         return 0.5 if self.padding is None else self.padding, self.faces or "largest"
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class Resize(Operation):
     """Bring the picture to a size in pixels."""
 
@@ -109,29 +106,27 @@ class Resize(Operation):
         NotWhen("mode", ("fit",), ("background",)),
     )
 
-    width: int | None = param(PIXELS, "Width of the box.", unit="pixels", default=None)
-    height: int | None = param(PIXELS, "Height of the box.", unit="pixels", default=None)
-    mode: str = param(
-        Choice(("auto", "fit", "fill", "stretch")),
-        "auto keeps the aspect and never exceeds the box; fit covers the box and crops the overflow; "
-        "fill fits inside and pads; stretch ignores the aspect.",
+    width: int | None = param("Width of the box.", PIXELS, unit="pixels", default=None)
+    height: int | None = param("Height of the box.", PIXELS, unit="pixels", default=None)
+    mode: Literal["auto", "fit", "fill", "stretch"] = param(
+        "auto keeps the aspect ratio and never exceeds the box; fit covers the box and crops the overflow; "
+        "fill fits inside and pads; stretch ignores the aspect ratio.",
         default="auto",
     )
-    gravity: str | None = param(
-        GRAVITY,
-        "What fit keeps when it crops, and where fill puts the picture; the centre by default. For fill, "
-        "which keeps all, face, faces and smart are the centre.",
+    gravity: Gravity | None = param(
+        "What fit keeps when it crops, and where fill puts the picture; the center by default. For fill, "
+        "which keeps all, face, faces and smart mean the center.",
         default=None,
     )
-    background: Color | None = param(
+    background: Accepts[Color | None, Color | str | None] = param(
+        "Color of the padding of fill; transparent by default, white if the output has no alpha.",
         HexColor(),
-        "Colour of the padding of fill; transparent by default, white where the output has no alpha.",
         default=None,
     )
-    upscale: bool = param(Boolean(), "Whether a smaller picture is enlarged.", default=True)
+    upscale: bool = param("Whether a smaller picture is enlarged.", default=True)
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class Scale(Operation):
     """Multiply the size of the picture by a factor."""
 
@@ -139,13 +134,15 @@ class Scale(Operation):
     title: ClassVar[str] = "Scale"
 
     size: float = param(
-        Number(0.01, 10), "Factor of the width, and of the height where no ratio is given.", neutral=1.0
+        "Factor of the width, and of the height if no ratio is given.", Number(0.01, 10), neutral=1.0
     )
     ratio: float | None = param(
-        Number(0.01, 100), "Height of the result over its width; keeps the aspect by default.", default=None
+        "Height of the result over its width; by default the aspect ratio stays.",
+        Number(0.01, 100),
+        default=None,
     )
 
     @property
     def is_neutral(self) -> bool:
-        """Whether the size stays."""
+        """Return True if the size stays."""
         return self.size == 1 and self.ratio is None

@@ -15,20 +15,20 @@ class Kind(Protocol):
 
     @property
     def expectation(self) -> str:
-        """The words after "must be" in an error message."""
+        """Return the words after "must be" in an error message."""
 
     def parse(self, value: object) -> Any:
-        """The value in its Python form; `ValueError` where it is not acceptable."""
+        """Return the value in its Python form; raise `ValueError` if it is not acceptable."""
 
     def unparse(self, value: Any) -> Any:
-        """The JSON form of a parsed value."""
+        """Return the JSON form of a parsed value."""
 
     def schema(self) -> dict[str, Any]:
-        """JSON Schema of the accepted values."""
+        """Return the JSON Schema of the accepted values."""
 
 
 class _Plain:
-    """JSON form and Python form are the same."""
+    """A kind whose JSON form and Python form are the same."""
 
     def unparse(self, value: Any) -> Any:
         return value
@@ -137,7 +137,7 @@ class Text(_Plain):
 
 @attrs.frozen
 class HexColor:
-    """A colour in hexadecimal notation, where allowed with alpha in front."""
+    """A color in hexadecimal notation, with or without alpha."""
 
     alpha: bool = True
 
@@ -163,7 +163,9 @@ def _has_alpha(value: object, color: Color) -> bool:
     return color.alpha != 255 or (isinstance(value, str) and len(value.removeprefix("#")) == 8)
 
 
-_RATIO_PART = r"(?=0*(\.0{0,3})?[1-9])[0-9]{1,5}(\.[0-9]{1,20})?"  # all floats of its range, exactly
+# 20 decimals write all floats of the range exactly.
+_RATIO_PART = r"(?=0*(\.0{0,3})?[1-9])[0-9]{1,5}(\.[0-9]{1,20})?"
+_RATIO = re.compile(f"{_RATIO_PART}:{_RATIO_PART}")
 _SMALLEST_PART, _TOO_LARGE_PART = 0.0001, 100_000
 
 
@@ -174,7 +176,7 @@ class AspectRatio:
     expectation = "aspect ratio such as 16:9"
 
     def parse(self, value: object) -> tuple[float, float]:
-        if isinstance(value, str) and re.fullmatch(f"{_RATIO_PART}:{_RATIO_PART}", value):
+        if isinstance(value, str) and _RATIO.fullmatch(value):
             width, height = map(float, value.split(":"))
         elif isinstance(value, tuple) and len(value) == 2:
             width, height = map(_ratio_part, value)
@@ -186,7 +188,7 @@ class AspectRatio:
         return ":".join(repr(part).removesuffix(".0") for part in value)
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "string", "pattern": f"^{_RATIO_PART}:{_RATIO_PART}$"}
+        return {"type": "string", "pattern": f"^{_RATIO.pattern}$"}
 
 
 def _ratio_part(part: object) -> float:

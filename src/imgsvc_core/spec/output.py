@@ -1,19 +1,19 @@
 """How the result is encoded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from typing import ClassVar
-
-import attrs
+from typing import ClassVar, Literal
 
 from imgsvc_core.codecs.table import FORMATS, OUTPUT_NAMES
 from imgsvc_core.spec.color import WHITE, Color
-from imgsvc_core.spec.declare import Operation, param
-from imgsvc_core.spec.kinds import Boolean, Choice, HexColor, Integer
+from imgsvc_core.spec.declare import Accepts, Operation, declared, param
+from imgsvc_core.spec.kinds import Choice, HexColor, Integer
 from imgsvc_core.spec.rules import NotWhen, Rule
 
-_FORMAT_ALIASES = {alias: name for name in OUTPUT_NAMES for alias in FORMATS[name].aliases}
+OutputFormat = Literal["jpg", "jp2", "png", "apng", "gif", "webp", "heic", "avif", "tiff", "auto"]
+OutputAlias = Literal["jpeg", "jpeg2000", "heif", "tif"]
+
+_WITHOUT_EFFORT = ("jp2", "tiff")  # their encoders have no setting for it
+_ALIASES = {alias: name for name in OUTPUT_NAMES for alias in FORMATS[name].aliases}
 
 
 def _spellings(names: Iterable[str]) -> tuple[str, ...]:
@@ -24,12 +24,12 @@ def _without(ability: str) -> tuple[str, ...]:
     return _spellings(name for name in OUTPUT_NAMES if not getattr(FORMATS[name], ability))
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class Output(Operation):
     """How the result is encoded.
 
-    A parameter that the named format cannot heed is an error. Where the format is chosen at run time, what it
-    cannot heed is left aside.
+    A parameter that the named format does not support is an error. If the format is chosen at run time,
+    what it does not support is ignored.
     """
 
     key: ClassVar[str] = "output"
@@ -38,39 +38,36 @@ class Output(Operation):
         NotWhen("format", _without("quality"), ("quality",)),
         NotWhen("format", _without("interlaces"), ("encoding",)),
         NotWhen("format", _without("lossless"), ("lossless",)),
-        NotWhen("format", _without("effort"), ("effort",)),
+        NotWhen("format", _spellings(_WITHOUT_EFFORT), ("effort",)),
     )
 
-    format: str | None = param(
-        Choice((*OUTPUT_NAMES, "auto"), _FORMAT_ALIASES),
-        "File format; the source's own by default, where it can be written; auto takes the smallest.",
+    format: Accepts[OutputFormat | None, OutputFormat | OutputAlias | None] = param(
+        "File format; by default the source's own if it can be written; auto takes the smallest.",
+        Choice((*OUTPUT_NAMES, "auto"), _ALIASES),
         default=None,
     )
     quality: int | None = param(
-        Integer(1, 100), "Quality of lossy formats; the default of the format otherwise.", default=None
+        "Quality of lossy formats; by default that of the format.", Integer(1, 100), default=None
     )
-    encoding: str | None = param(
-        Choice(("baseline", "progressive")),
-        "Whether JPEG, PNG and GIF show coarse to fine while they load; by default JPEG alone does.",
-        default=None,
+    encoding: Literal["baseline", "progressive"] | None = param(
+        "Whether JPEG, PNG and GIF load from coarse to fine; by default only JPEG does.", default=None
     )
-    lossless: bool = param(Boolean(), "Store pixels exactly, where the format can.", default=False)
+    lossless: bool = param("Store pixels exactly, if the format can.", default=False)
     effort: int | None = param(
+        "Time spent on a smaller file, from least to most; by default that of the format.",
         Integer(0, 9),
-        "Time spent on a smaller file, from least to most; the default of the format otherwise.",
         default=None,
     )
-    metadata: str = param(
-        Choice(("strip", "copyright", "keep")),
-        "strip keeps the colour profile alone; copyright also the author's name and rights; keep everything.",
+    metadata: Literal["strip", "copyright", "keep"] = param(
+        "strip keeps only the color profile; copyright also the author's name and rights; keep everything.",
         default="strip",
     )
-    background: Color = param(
-        HexColor(alpha=False), "Colour under transparent pixels where the format has no alpha.", default=WHITE
+    background: Accepts[Color, Color | str] = param(
+        "Color under transparent pixels if the format has no alpha.", HexColor(alpha=False), default=WHITE
     )
     max_bytes: int | None = param(
-        Integer(100, 1_000_000_000),
         "Largest size of the file; the best quality that fits is taken.",
+        Integer(100, 1_000_000_000),
         unit="bytes",
         default=None,
     )

@@ -1,105 +1,161 @@
 """The whole request: which operations, in which order, and how the result is encoded."""
 
-from __future__ import annotations
-
+import functools
 import hashlib
 import json
+import marshal
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import attrs
 
 from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.jsontext import shown
 from imgsvc_core.spec.adjust import Adjust, Auto
-from imgsvc_core.spec.declare import Operation, shown
-from imgsvc_core.spec.filters import Filter
+from imgsvc_core.spec.declare import (
+    Accepts,
+    Operation,
+    Parameters,
+    below,
+    declared,
+    doc,
+    or_null,
+    param,
+    params,
+)
+from imgsvc_core.spec.filters import FILTERS, Filter
 from imgsvc_core.spec.frame import Border, Mask, Padding
 from imgsvc_core.spec.geometry import Crop, Flip, Resize, Rotate, Scale
 from imgsvc_core.spec.output import Output
+from imgsvc_core.spec.parsing import parse_operation, unknown_keys, unparse_operation
+from imgsvc_core.spec.rules import NotTogether, given
+from imgsvc_core.spec.schema import operation_schema
 from imgsvc_core.spec.watermark import Watermark
 
+_JsonObject = Mapping[str, Any]
 _O = TypeVar("_O", bound=Operation)
+Part = Accepts[_O | None, _O | _JsonObject | None]
+Filters = Accepts[
+    tuple[Filter, ...], Filter | Iterable[Filter | Mapping[str, Any]] | Mapping[str, Any] | None
+]
+
+_FILTERS = {item.key: item for item in FILTERS}
+_WITHOUT_REFERENCES = 2  # a version of marshal in which equal values are equal bytes
+_MAX_CACHED = 4096
 
 
-def _part(operation: type[_O]) -> _O | None:
-    """A field that holds one operation or nothing."""
+@attrs.frozen
+class PartKind:
+    """The kind of a parameter that is an operation."""
 
-    def check(value: object) -> object:
-        if value is None or isinstance(value, operation):
-            return value
+    operation: type[Operation]
+    expectation = "object of parameters"
+
+    def parse(self, value: object) -> Operation:
+        return parse_operation(self.operation, value)
+
+    def unparse(self, value: Operation) -> dict[str, Any]:
+        return unparse_operation(value)
+
+    def schema(self) -> dict[str, Any]:
+        return operation_schema(self.operation)
+
+
+@attrs.frozen
+class FilterKind:
+    """The kind of ``filter``: an object of filters, or an array of one-key objects in the order to apply."""
+
+    expectation = "object of filters or an array of one-key objects"
+
+    def parse(self, value: object) -> tuple[Filter, ...]:
+        if isinstance(value, Filter):
+            return (value,)
         if isinstance(value, Mapping):
-            from imgsvc_core.spec.parsing import parse_operation
+            return tuple(sorted(_parse_filters(value), key=lambda item: FILTERS.index(type(item))))
+        if not isinstance(value, Iterable) or isinstance(value, str | bytes):
+            message = f"Filter must be an {self.expectation}, got {shown(value)}"
+            raise SpecError([Problem("", message)])
+        problems: list[Problem] = []
+        filters: list[Filter] = []
+        for index, item in enumerate(value):
+            try:
+                filters += [item] if isinstance(item, Filter) else _parse_item(item)
+            except SpecError as error:
+                problems += below(f"[{index}]", error.problems)
+        if problems:
+            raise SpecError(problems)
+        return tuple(filters)
 
-            return parse_operation(operation, value, path=operation.key)
-        message = f"{operation.title} must be {operation.__name__} or a mapping, got {shown(value)}"
-        raise SpecError([Problem(operation.key, message)])
+    def unparse(self, value: tuple[Filter, ...]) -> list[dict[str, Any]]:
+        return [{item.key: unparse_operation(item)} for item in value]
 
-    field: _O | None = attrs.field(default=None, converter=check, metadata={"operation": operation})
-    return field
-
-
-def _filters(value: Filter | Iterable[Filter] | None) -> tuple[Filter, ...]:
-    if value is None:
-        return ()
-    several = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
-    filters: tuple[Any, ...] = tuple(value) if several else (value,)  # type: ignore[arg-type]
-    for item in filters:
-        if not isinstance(item, Filter):
-            message = f"Filter must be built from filter classes, got {shown(item)}"
-            raise SpecError([Problem("filter", message)])
-    return filters
+    def schema(self) -> dict[str, Any]:
+        filters = {item.key: or_null(operation_schema(item)) for item in FILTERS}
+        one = {"type": "object", "properties": filters, "additionalProperties": False}
+        several = {
+            "type": "array",
+            "title": "Filters in the order of the array",
+            "items": {**one, "oneOf": [given(name) for name in filters]},
+        }
+        return {
+            "anyOf": [{**one, "title": "Filters in the fixed order", "maxProperties": len(filters)}, several]
+        }
 
 
-@attrs.frozen(kw_only=True)
-class Spec:
+def _part(operation: type[Operation]) -> Any:
+    return param(doc(operation), PartKind(operation), default=None)
+
+
+@declared
+class Spec(Parameters):
     """A request. The fields stand in the order of application, whatever order a JSON document has.
 
     Specs compare and hash by value. ``digest`` is the same for requests that ask for the same thing.
     """
 
-    flip: Flip | None = _part(Flip)
-    rotate: Rotate | None = _part(Rotate)
-    crop: Crop | None = _part(Crop)
-    resize: Resize | None = _part(Resize)
-    scale: Scale | None = _part(Scale)
-    auto: Auto | None = _part(Auto)
-    adjust: Adjust | None = _part(Adjust)
-    filter: tuple[Filter, ...] = attrs.field(default=(), converter=_filters)
-    mask: Mask | None = _part(Mask)
-    padding: Padding | None = _part(Padding)
-    border: Border | None = _part(Border)
-    watermark: Watermark | None = _part(Watermark)
-    output: Output | None = _part(Output)
+    title: ClassVar[str] = "The request"
+
+    flip: Part[Flip] = _part(Flip)
+    rotate: Part[Rotate] = _part(Rotate)
+    crop: Part[Crop] = _part(Crop)
+    resize: Part[Resize] = _part(Resize)
+    scale: Part[Scale] = _part(Scale)
+    auto: Part[Auto] = _part(Auto)
+    adjust: Part[Adjust] = _part(Adjust)
+    filter: Filters = param("Filters in the order of application.", FilterKind(), default=())
+    mask: Part[Mask] = _part(Mask)
+    padding: Part[Padding] = _part(Padding)
+    border: Part[Border] = _part(Border)
+    watermark: Part[Watermark] = _part(Watermark)
+    output: Part[Output] = _part(Output)
 
     def canonical(self) -> str:
-        """The request as the shortest JSON text: no neutral operations, no defaults, keys sorted."""
-        from imgsvc_core.spec.parsing import unparse
-
+        """Return the request as the shortest JSON text: no neutral operations, no defaults, sorted keys."""
         return json.dumps(unparse(self.simplified()), sort_keys=True, separators=(",", ":"))
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the canonical form in hexadecimal: the key of a cache of results."""
+        """Return the SHA-256 of the canonical form in hexadecimal: the key of a cache of results."""
         return hashlib.sha256(self.canonical().encode()).hexdigest()
 
-    def simplified(self) -> Spec:
-        """The same request without operations that change nothing."""
-        neutral = [name for name, part in self.operations() if part.is_neutral]
+    def simplified(self) -> "Spec":
+        """Return the same request without operations that change nothing."""
+        parts: dict[str, Any] = {name: part for name, part in self.operations() if not part.is_neutral}
         filters = tuple(item for item in self.filter if not item.is_neutral)
-        if not neutral and filters == self.filter:
+        if len(parts) == len(self.operations()) and filters == self.filter:
             return self
-        return attrs.evolve(self, **dict.fromkeys(neutral), filter=filters)
+        return Spec(**parts, filter=filters)
 
     def operations(self) -> tuple[tuple[str, Operation], ...]:
-        """Names and values of the operations that are there, in the order of application, filters aside."""
+        """Return names and values of the operations that are present, in their order, without filters."""
         parts: list[tuple[str, Any]] = [(name, getattr(self, name)) for name in OPERATIONS]
         return tuple((name, part) for name, part in parts if part is not None)
 
 
 OPERATIONS: Mapping[str, type[Operation]] = {
-    field.name: field.metadata["operation"] for field in attrs.fields(Spec) if "operation" in field.metadata
+    name: item.kind.operation for name, item in params(Spec).items() if isinstance(item.kind, PartKind)
 }
-"""The operations of a request by key, filters aside, in the order of application."""
+"""The operations of a request by key, without filters, in the order of application."""
 
 PHASES: tuple[str, ...] = (
     "orient",
@@ -119,3 +175,114 @@ PHASES: tuple[str, ...] = (
     "output",
 )
 """The order in which a picture is worked on. Orientation and conversion to sRGB come first."""
+
+
+def parse(value: object, *, also_known: Iterable[str] = ()) -> Spec:
+    """Return the spec that a JSON value asks for.
+
+    Args:
+        value: JSON values, or a spec.
+        also_known: keys that a mistyped one may have meant.
+
+    Raises:
+        SpecError: with all problems found, each with its path.
+
+    >>> parse({"resize": {"width": 800}}).resize.width
+    800
+    """
+    if isinstance(value, Spec):
+        return value
+    also_known = tuple(also_known)
+    try:
+        plain = marshal.dumps(cast("Any", value), _WITHOUT_REFERENCES)
+        if len(plain) <= _MAX_CACHED:
+            return _parse_cached(plain, also_known)
+    except (SpecError, ValueError):  # wrong, or with values that are not JSON's
+        pass
+    return _parse(value, also_known)
+
+
+@functools.lru_cache(maxsize=256)
+def _parse_cached(plain: bytes, also_known: tuple[str, ...]) -> Spec:
+    """Parse a document that may come again and again."""
+    return _parse(marshal.loads(plain), also_known)
+
+
+def _parse(value: object, also_known: Iterable[str]) -> Spec:
+    if not isinstance(value, Mapping):
+        raise SpecError([Problem("", f"The request must be a JSON object, got {shown(value)}")])
+    document = {key: item for key, item in value.items() if key != "stylize"}
+    old = value.get("stylize")
+    problems: list[Problem] = []
+    if old is not None and document.get("filter") is not None:
+        message = "'stylize' is the old name of 'filter'; give only one of the two"
+        problems.append(Problem("stylize", message))
+    elif old is not None:
+        document["filter"] = old
+    try:
+        spec = parse_operation(Spec, document, also_known=(*also_known, "stylize"))
+    except SpecError as error:
+        problems = [*(_renamed(item) if old is not None else item for item in error.problems), *problems]
+    if problems:
+        raise SpecError(problems)
+    return spec
+
+
+def unparse(spec: Spec) -> dict[str, Any]:
+    """Return the JSON object of a spec without defaults; ``parse(unparse(spec)) == spec``."""
+    return unparse_operation(spec)
+
+
+def request_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a whole request.
+
+    >>> sorted(request_schema()["properties"])[:3]
+    ['adjust', 'auto', 'border']
+    """
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Image processing request",
+        **request_object(),
+    }
+
+
+def request_object() -> dict[str, Any]:
+    """Return the JSON Schema of a request without the head of a document."""
+    properties = operation_schema(Spec)["properties"]
+    return {
+        "type": "object",
+        "properties": {**properties, "stylize": {**properties["filter"], "deprecated": True}},
+        **NotTogether(("filter",), ("stylize",)).schema(),
+        "additionalProperties": False,
+    }
+
+
+def _parse_filters(value: Mapping[Any, Any]) -> list[Filter]:
+    """Return the filters of an object, in its order."""
+    unknown = [key if isinstance(key, str) else shown(key) for key in value if key not in _FILTERS]
+    problems = unknown_keys("Filter", unknown, _FILTERS)
+    filters: list[Filter] = []
+    for key, item in value.items():
+        try:
+            if key in _FILTERS and item is not None:
+                filters.append(parse_operation(_FILTERS[key], item, path=key))
+        except SpecError as error:
+            problems += error.problems
+    if problems:
+        raise SpecError(problems)
+    return filters
+
+
+def _parse_item(item: object) -> list[Filter]:
+    keys = [key for key, value in item.items() if value is not None] if isinstance(item, Mapping) else []
+    if len(keys) != 1:
+        message = f"Filter array must hold objects with one key each, got {shown(item)}"
+        raise SpecError([Problem("", message)])
+    return _parse_filters(cast("Mapping[Any, Any]", item))
+
+
+def _renamed(problem: Problem) -> Problem:
+    """Return a problem of ``filter`` as one of its old name."""
+    if problem.path.partition(".")[0].partition("[")[0] != "filter":
+        return problem
+    return attrs.evolve(problem, path="stylize" + problem.path.removeprefix("filter"))

@@ -14,95 +14,73 @@ class Rule(Protocol):
     """A condition on several parameters of an operation together."""
 
     def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
-        """What is wrong with the given values; absent ones are ``None``."""
+        """Yield what is wrong with the values of an operation; `None` is one that was not given."""
 
     def schema(self) -> dict[str, Any]:
-        """The same condition in JSON Schema."""
-
-
-_NOT_ASKED: dict[str, Any] = {"enum": [None, False]}
-
-
-def _given(*names: str) -> dict[str, Any]:
-    """Objects in which the parameters stand and are not null, which is as if they were absent."""
-    return {"required": list(names), "properties": {name: {"not": {"type": "null"}} for name in names}}
-
-
-def _absent(*names: str) -> dict[str, Any]:
-    """Objects in which none of the parameters stands, but for null."""
-    return {"properties": {name: {"type": "null"} for name in names}}
-
-
-def _quoted(names: tuple[str, ...], word: str) -> str:
-    return f" {word} ".join(f"'{name}'" for name in names)
+        """Return the same condition in JSON Schema."""
 
 
 @attrs.frozen
 class AtLeastOne:
-    """One of the parameters must be there."""
+    """One of the parameters must be given."""
 
     names: tuple[str, ...]
 
     def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
-        if all(values.get(name) is None for name in self.names):
-            yield Problem(
-                self.names[0], f"{title} needs at least one of {_quoted(self.names, 'and')}, got none"
-            )
+        if all(values[name] is None for name in self.names):
+            quoted = " and ".join(f"'{name}'" for name in self.names)
+            yield Problem(self.names[0], f"{title} needs at least one of {quoted}, got none")
 
     def schema(self) -> dict[str, Any]:
-        return {"anyOf": [_given(name) for name in self.names]}
+        return {"anyOf": [given(name) for name in self.names]}
 
 
 @attrs.frozen
-class RequiredWhen:
-    """Parameters that certain choices of another one need."""
+class _When:
+    """A rule that holds if another parameter, the choice, has one of some values."""
 
     choice: str
     options: tuple[str, ...]
-    required: tuple[str, ...]
-    default: bool = False  # whether the condition also holds when the choice is left out
+    names: tuple[str, ...]
+    default: bool = False  # True if one of the values is the default of the choice
 
-    def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
-        option = values.get(self.choice)
-        if not isinstance(option, str) or option not in self.options:
-            return
-        for name in self.required:
-            if values.get(name) is None:
-                yield Problem(
-                    name, f"{title} '{name}' parameter is required when '{self.choice}' is {option}"
-                )
+    def _holds(self, values: Mapping[str, Any]) -> bool:
+        option = values[self.choice]
+        return isinstance(option, str) and option in self.options
 
-    def schema(self) -> dict[str, Any]:
-        condition: dict[str, Any] = {"properties": {self.choice: {"enum": list(self.options)}}}
-        if not self.default:
-            condition["required"] = [self.choice]
-        return {"if": condition, "then": _given(*self.required)}
+    def _schema(self, then: dict[str, Any]) -> dict[str, Any]:
+        if self.default:
+            return {"if": {"properties": {self.choice: {"enum": [*self.options, None]}}}, "then": then}
+        condition = {"properties": {self.choice: {"enum": list(self.options)}}, "required": [self.choice]}
+        return {"if": condition, "then": then}
 
 
 @attrs.frozen
-class NotWhen:
-    """Parameters that mean nothing under certain choices of another one; false asks for nothing either."""
-
-    choice: str
-    options: tuple[str, ...]
-    excluded: tuple[str, ...]
-    default: bool = False  # whether the condition also holds when the choice is left out
+class RequiredWhen(_When):
+    """Parameters that must be given for some values of the choice."""
 
     def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
-        option = values.get(self.choice)
-        if not isinstance(option, str) or option not in self.options:
-            return
-        for name in self.excluded:
-            if values.get(name) is not None and values.get(name) is not False:
-                yield Problem(
-                    name, f"{title} '{name}' parameter must be left out when '{self.choice}' is {option}"
-                )
+        for name in self.names if self._holds(values) else ():
+            if values[name] is None:
+                when = f"when '{self.choice}' is {values[self.choice]}"
+                yield Problem(name, f"{title} '{name}' parameter is required {when}")
 
     def schema(self) -> dict[str, Any]:
-        condition: dict[str, Any] = {"properties": {self.choice: {"enum": list(self.options)}}}
-        if not self.default:
-            condition["required"] = [self.choice]
-        return {"if": condition, "then": {"properties": dict.fromkeys(self.excluded, _NOT_ASKED)}}
+        return self._schema(given(*self.names))
+
+
+@attrs.frozen
+class NotWhen(_When):
+    """Parameters that must not be given for some values of the choice; false counts as not given."""
+
+    def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+        for name in self.names if self._holds(values) else ():
+            if values[name] is not None and values[name] is not False:
+                when = f"when '{self.choice}' is {values[self.choice]}"
+                yield Problem(name, f"{title} '{name}' parameter must be left out {when}")
+
+    def schema(self) -> dict[str, Any]:
+        return self._schema({"properties": {name: {"enum": [None, False]} for name in self.names}})
 
 
 @attrs.frozen
@@ -113,13 +91,12 @@ class Needs:
     other: str
 
     def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
-        if values.get(self.name) is not None and values.get(self.other) is None:
-            yield Problem(
-                self.name, f"{title} '{self.name}' parameter must be used together with '{self.other}'"
-            )
+        if values[self.name] is not None and values[self.other] is None:
+            message = f"{title} '{self.name}' parameter must be used together with '{self.other}'"
+            yield Problem(self.name, message)
 
     def schema(self) -> dict[str, Any]:
-        return {"anyOf": [_absent(self.name), _given(self.other)]}
+        return {"anyOf": [_absent(self.name), given(self.other)]}
 
 
 @attrs.frozen
@@ -132,10 +109,9 @@ class NotTogether:
     def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
         for name in self.first:
             for other in self.second:
-                if values.get(name) is not None and values.get(other) is not None:
-                    yield Problem(
-                        name, f"{title} '{name}' parameter cannot be used together with '{other}'; give one"
-                    )
+                if values[name] is not None and values[other] is not None:
+                    message = f"{title} '{name}' parameter cannot be used together with '{other}'; give one"
+                    yield Problem(name, message)
 
     def schema(self) -> dict[str, Any]:
         return {"anyOf": [_absent(*self.first), _absent(*self.second)]}
@@ -148,11 +124,21 @@ class Together:
     names: tuple[str, ...]
 
     def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
-        missing = [name for name in self.names if values.get(name) is None]
+        missing = [name for name in self.names if values[name] is None]
         if len(missing) < len(self.names):
+            present = next(name for name in self.names if name not in missing)
             for name in missing:
-                given = next(other for other in self.names if other not in missing)
-                yield Problem(name, f"{title} '{name}' parameter is required together with '{given}'")
+                yield Problem(name, f"{title} '{name}' parameter is required together with '{present}'")
 
     def schema(self) -> dict[str, Any]:
-        return {"anyOf": [_absent(*self.names), _given(*self.names)]}
+        return {"anyOf": [_absent(*self.names), given(*self.names)]}
+
+
+def given(*names: str) -> dict[str, Any]:
+    """Return the schema of objects that have the parameters; null counts as absent."""
+    return {"required": list(names), "properties": {name: {"not": {"type": "null"}} for name in names}}
+
+
+def _absent(*names: str) -> dict[str, Any]:
+    """Return the schema of objects that have none of the parameters; null counts as absent."""
+    return {"properties": {name: {"type": "null"} for name in names}}

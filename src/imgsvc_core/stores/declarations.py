@@ -1,15 +1,13 @@
 """What a ``store`` of a request may say: one class for each provider."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import attrs
 
 from imgsvc_core.errors import Problem
-from imgsvc_core.spec.declare import Operation, param, params
-from imgsvc_core.spec.kinds import Boolean, Choice, Text
+from imgsvc_core.spec.declare import Accepts, Operation, declared, param, params
+from imgsvc_core.spec.kinds import Text
 from imgsvc_core.spec.rules import AtLeastOne, NotTogether, Rule, Together
 from imgsvc_core.stores.kinds import Headers, Name, ObjectPath, Pairs, Strings
 
@@ -26,39 +24,27 @@ _REGION = Name(
     # Regions with this ending are addresses inside of a provider's network. With what providers put before
     # it, a region is one label of a host's name, which has at most 63 characters.
     r"(?!(.*-)?internal$)(?=.{1,40}$)[a-z][a-z0-9]{1,11}(-[a-z0-9]{1,12}){0,5}",
-    "name of a region of at most 40 small letters, digits and single hyphens, without internal at its end",
+    "name of a region of at most 40 lowercase letters, digits and single hyphens, not ending in internal",
 )
 _TEXT = r"(?:[\x21-\x7e](?:[\x20-\x7e]{0,2046}[\x21-\x7e])?)?"  # servers drop spaces around it
 _TAG = r"[\w .:/=+@-]"
 _S3_PART_BYTES = 5 * 2**20  # the smallest that the protocol allows
-_CANNED = ("private", "public-read", "public-read-write", "authenticated-read")
+_CannedAcl = Literal["private", "public-read", "public-read-write", "authenticated-read"]
+_StringMap = Accepts[Pairs, Pairs | Mapping[str, str]]
 
 _ACCESS_KEY = Name(r"[\x21-\x7e]{1,256}", "string of 1 to 256 printable ASCII characters without spaces")
 
 
-def _path() -> str:
-    doc = "Name of the object; a folder where it ends in a slash; by default the result's name in the root."
-    path: str = param(ObjectPath(), doc, default="")
-    return path
-
-
 def _metadata(
     names: str = r"[A-Za-z0-9_-]{1,128}", words: str = "letters, digits, hyphens and underscores"
-) -> Pairs:
+) -> Any:
     expected = f"object of printable ASCII strings without spaces around them, with names of {words}"
     kind = Strings(expected, names, _TEXT, maximum=64, any_case=True)
-    pairs: Pairs = param(kind, "Metadata of the object.", default=())
-    return pairs
+    return param("Metadata of the object.", kind, default=())
 
 
-def _headers(*allowed: str) -> Pairs:
-    pairs: Pairs = param(Headers(allowed), "HTTP headers that the object is served with.", default=())
-    return pairs
-
-
-def _secret(doc: str) -> str:
-    text: str = param(_ACCESS_KEY, doc, secret=True)
-    return text
+def _headers(*allowed: str) -> Any:
+    return param("HTTP headers that the object is served with.", Headers(allowed), default=())
 
 
 @attrs.frozen
@@ -80,7 +66,7 @@ class OneKind(NotTogether):
         return {"allOf": [super().schema(), Together(self.second).schema()]}
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class StoreSpec(Operation):
     """Where a result is to be stored, with which credentials and how.
 
@@ -97,7 +83,11 @@ class StoreSpec(Operation):
     credentials: ClassVar[tuple[str, ...]]
     part_bytes: ClassVar[int | None] = None
 
-    path: str = _path()
+    path: str = param(
+        "Name of the object; a folder if it ends in a slash; by default the result's name in the root.",
+        ObjectPath(),
+        default="",
+    )
 
     def secrets(self) -> tuple[str, ...]:
         """The values that nobody may see."""
@@ -105,7 +95,7 @@ class StoreSpec(Operation):
         return tuple(value for value in found if value)
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class Aws(StoreSpec):
     """S3: buckets of Amazon Web Services."""
 
@@ -115,46 +105,37 @@ class Aws(StoreSpec):
     credentials: ClassVar[tuple[str, ...]] = ("key", "secret")
     part_bytes: ClassVar[int] = _S3_PART_BYTES
 
-    key: str = _secret("Access key id.")  # type: ignore[misc]
-    secret: str = _secret("Secret access key.")
-    bucket: str = param(_BUCKET, "Destination bucket.")
-    region: str = param(_REGION, "Region of the bucket.")
-    acl: str = param(
-        Choice((*_CANNED, "aws-exec-read", "bucket-owner-read", "bucket-owner-full-control")),
-        "Canned access control list of the object.",
-        default="public-read",
+    key: str = param("Access key id.", _ACCESS_KEY, secret=True)  # type: ignore[misc]
+    secret: str = param("Secret access key.", _ACCESS_KEY, secret=True)
+    bucket: str = param("Destination bucket.", _BUCKET)
+    region: str = param("Region of the bucket.", _REGION)
+    acl: Literal[_CannedAcl, "aws-exec-read", "bucket-owner-read", "bucket-owner-full-control"] = param(
+        "Canned access control list of the object.", default="public-read"
     )
-    storage_class: str = param(
-        Choice(
-            (
-                "standard",
-                "reduced-redundancy",
-                "standard-ia",
-                "onezone-ia",
-                "intelligent-tiering",
-                "glacier",
-                "deep-archive",
-            )
-        ),
-        "Storage class of the object.",
-        name="class",
-        default="standard",
-    )
-    metadata: Pairs = _metadata()
-    headers: Pairs = _headers("Expires", *_FULL_HEADERS)
-    tags: Pairs = param(
+    storage_class: Literal[
+        "standard",
+        "reduced-redundancy",
+        "standard-ia",
+        "onezone-ia",
+        "intelligent-tiering",
+        "glacier",
+        "deep-archive",
+    ] = param("Storage class of the object.", name="class", default="standard")
+    metadata: _StringMap = _metadata()
+    headers: _StringMap = _headers("Expires", *_FULL_HEADERS)
+    tags: _StringMap = param(
+        "Tags of the object.",
         Strings(
             "object of at most 10 strings of letters, digits, spaces and .:/=+@_-",
             _TAG + "{1,128}",
             _TAG + "{0,256}",
             maximum=10,
         ),
-        "Tags of the object.",
         default=(),
     )
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class Google(StoreSpec):
     """Buckets of Google Cloud Storage, by a keyfile of a service account or by developer keys."""
 
@@ -168,31 +149,25 @@ class Google(StoreSpec):
         OneKind(("keyfile",), ("key", "secret")),
     )
 
-    keyfile: str | None = param(Text(200), "Id of a keyfile that was uploaded.", default=None)
+    keyfile: str | None = param("Id of an uploaded keyfile.", Text(200), default=None)
     key: str | None = param(  # type: ignore[assignment, misc]
-        _ACCESS_KEY, "Developer access key.", default=None, secret=True
+        "Developer access key.", _ACCESS_KEY, default=None, secret=True
     )
-    secret: str | None = param(_ACCESS_KEY, "Developer secret.", default=None, secret=True)
-    bucket: str = param(_BUCKET, "Destination bucket.")
-    acl: str = param(
-        Choice(
-            (
-                "publicRead",
-                "private",
-                "projectPrivate",
-                "authenticatedRead",
-                "bucketOwnerRead",
-                "bucketOwnerFullControl",
-            )
-        ),
-        "Predefined access control list of the object.",
-        default="publicRead",
-    )
-    metadata: Pairs = _metadata()
-    headers: Pairs = _headers(*_FULL_HEADERS)
+    secret: str | None = param("Developer secret.", _ACCESS_KEY, default=None, secret=True)
+    bucket: str = param("Destination bucket.", _BUCKET)
+    acl: Literal[
+        "publicRead",
+        "private",
+        "projectPrivate",
+        "authenticatedRead",
+        "bucketOwnerRead",
+        "bucketOwnerFullControl",
+    ] = param("Predefined access control list of the object.", default="publicRead")
+    metadata: _StringMap = _metadata()
+    headers: _StringMap = _headers(*_FULL_HEADERS)
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class DigitalOcean(StoreSpec):
     """Spaces of DigitalOcean."""
 
@@ -202,16 +177,16 @@ class DigitalOcean(StoreSpec):
     credentials: ClassVar[tuple[str, ...]] = ("key", "secret")
     part_bytes: ClassVar[int] = _S3_PART_BYTES
 
-    key: str = _secret("Spaces key id.")  # type: ignore[misc]
-    secret: str = _secret("Spaces secret.")
-    bucket: str = param(_BUCKET, "Destination space.")
-    region: str = param(_REGION, "Region of the space.")
-    acl: str = param(Choice(_CANNED), "Canned access control list of the object.", default="public-read")
-    metadata: Pairs = _metadata()
-    headers: Pairs = _headers(*_COMMON_HEADERS, "Content-Disposition")
+    key: str = param("Spaces key id.", _ACCESS_KEY, secret=True)  # type: ignore[misc]
+    secret: str = param("Spaces secret.", _ACCESS_KEY, secret=True)
+    bucket: str = param("Destination space.", _BUCKET)
+    region: str = param("Region of the space.", _REGION)
+    acl: _CannedAcl = param("Canned access control list of the object.", default="public-read")
+    metadata: _StringMap = _metadata()
+    headers: _StringMap = _headers(*_COMMON_HEADERS, "Content-Disposition")
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class Alibaba(StoreSpec):
     """Buckets of Alibaba Cloud's Object Storage Service."""
 
@@ -221,18 +196,18 @@ class Alibaba(StoreSpec):
     credentials: ClassVar[tuple[str, ...]] = ("key", "secret")
     part_bytes: ClassVar[int] = 5 * 2**20
 
-    key: str = _secret("Access key id.")  # type: ignore[misc]
-    secret: str = _secret("Secret access key.")
+    key: str = param("Access key id.", _ACCESS_KEY, secret=True)  # type: ignore[misc]
+    secret: str = param("Secret access key.", _ACCESS_KEY, secret=True)
     bucket: str = param(
-        Name(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]", "name of 3 to 63 small letters, digits and hyphens"),
         "Destination bucket.",
+        Name(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]", "name of 3 to 63 lowercase letters, digits and hyphens"),
     )
-    region: str = param(_REGION, "Region of the bucket.")
-    metadata: Pairs = _metadata()
-    headers: Pairs = _headers("Expires", *_FULL_HEADERS)
+    region: str = param("Region of the bucket.", _REGION)
+    metadata: _StringMap = _metadata()
+    headers: _StringMap = _headers("Expires", *_FULL_HEADERS)
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class Rackspace(StoreSpec):
     """Containers of Rackspace's Cloud Files that are published through its CDN."""
 
@@ -241,20 +216,20 @@ class Rackspace(StoreSpec):
     session: ClassVar[tuple[str, ...]] = ("username", "key", "region")
     credentials: ClassVar[tuple[str, ...]] = ("username", "key")
 
-    username: str = param(Text(256), "User name of the account.")
-    key: str = _secret("API key.")  # type: ignore[misc]
+    username: str = param("User name of the account.", Text(256))
+    key: str = param("API key.", _ACCESS_KEY, secret=True)  # type: ignore[misc]
     container: str = param(
+        "Destination container, enabled for the CDN.",
         Name(
             r"(?!\.{1,2}$)[^/\x00-\x1f\x7f]{1,256}",
             "name of 1 to 256 characters without slashes and control characters, and neither '.' nor '..'",
         ),
-        "Destination container, enabled for the CDN.",
     )
-    region: str = param(Choice(("iad", "dfw", "hkg", "syd")), "Region of the container.")
-    secure: bool = param(Boolean(), "Whether the URL given back is one over TLS.", default=True)
+    region: Literal["iad", "dfw", "hkg", "syd"] = param("Region of the container.")
+    secure: bool = param("Whether the returned URL uses TLS.", default=True)
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class Microsoft(StoreSpec):
     """Blob containers of Microsoft Azure."""
 
@@ -265,25 +240,25 @@ class Microsoft(StoreSpec):
     part_bytes: ClassVar[int] = 4 * 2**20
 
     account: str = param(
-        Name(r"[a-z0-9]{3,24}", "name of 3 to 24 small letters and digits"), "Storage account."
+        "Storage account.", Name(r"[a-z0-9]{3,24}", "name of 3 to 24 lowercase letters and digits")
     )
     key: str = param(  # type: ignore[misc]
-        Name(r"(?:[A-Za-z0-9+/]{4}){1,64}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", "key in Base64"),
         "Storage access key.",
+        Name(r"(?:[A-Za-z0-9+/]{4}){1,64}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", "key in Base64"),
         secret=True,
     )
     container: str = param(
+        "Destination container.",
         Name(
             r"\$root|\$web|[a-z0-9](?:-?[a-z0-9]){2,62}",
-            "name of 3 to 63 small letters, digits and single hyphens",
+            "name of 3 to 63 lowercase letters, digits and single hyphens",
         ),
-        "Destination container.",
     )
-    metadata: Pairs = _metadata(r"[A-Za-z_][A-Za-z0-9_]{0,127}", "letters, digits and underscores")
-    headers: Pairs = _headers(*_FULL_HEADERS)
+    metadata: _StringMap = _metadata(r"[A-Za-z_][A-Za-z0-9_]{0,127}", "letters, digits and underscores")
+    headers: _StringMap = _headers(*_FULL_HEADERS)
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class Ibm(StoreSpec):
     """Buckets of IBM Cloud Object Storage."""
 
@@ -293,10 +268,10 @@ class Ibm(StoreSpec):
     credentials: ClassVar[tuple[str, ...]] = ("key",)
     part_bytes: ClassVar[int] = _S3_PART_BYTES
 
-    key: str = _secret("API key.")  # type: ignore[misc]
-    bucket: str = param(_BUCKET, "Destination bucket.")
-    region: str = param(_REGION, "Region of the bucket.")
-    acl: str = param(Choice(_CANNED), "Canned access control list of the object.", default="public-read")
+    key: str = param("API key.", _ACCESS_KEY, secret=True)  # type: ignore[misc]
+    bucket: str = param("Destination bucket.", _BUCKET)
+    region: str = param("Region of the bucket.", _REGION)
+    acl: _CannedAcl = param("Canned access control list of the object.", default="public-read")
 
 
 PROVIDERS: dict[str, type[StoreSpec]] = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import attrs
 
 from imgsvc_core.errors import Problem, SourceUnreachable, SpecError
-from imgsvc_core.spec.declare import shown
+from imgsvc_core.jsontext import shown
 from imgsvc_core.stores.declarations import StoreSpec
 
 

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.spec.declare import shown
+from imgsvc_core.jsontext import shown
 from imgsvc_core.stores.declarations import StoreSpec
 from imgsvc_core.stores.objects import StoredObject
 from imgsvc_core.stores.parsing import parse_store, shy

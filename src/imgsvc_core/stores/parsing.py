@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.spec.declare import params, shown
+from imgsvc_core.jsontext import shown
+from imgsvc_core.spec.declare import params
 from imgsvc_core.spec.kinds import Choice, Kind
 from imgsvc_core.spec.parsing import parse_operation, unparse_operation
 from imgsvc_core.spec.schema import operation_schema

@@ -1,21 +1,21 @@
 """The body of a processing request: the library's request, and what the service adds to it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import attrs
 from yarl import URL
 
 from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.jsontext import shown
 from imgsvc_core.limits import Limits, tighten
-from imgsvc_core.spec import Spec
-from imgsvc_core.spec.declare import Operation, doc, param, params, shown
-from imgsvc_core.spec.kinds import Choice, Integer, Text
-from imgsvc_core.spec.parsing import parse, parse_operation, unknown_keys
-from imgsvc_core.spec.schema import operation_schema, request_object
+from imgsvc_core.spec import Spec, parse
+from imgsvc_core.spec.declare import Operation, declared, doc, param, params
+from imgsvc_core.spec.kinds import Integer, Text
+from imgsvc_core.spec.parsing import parse_operation, unknown_keys
+from imgsvc_core.spec.request import request_object
+from imgsvc_core.spec.schema import operation_schema
 from imgsvc_core.stores import StoreSpec, parse_store, store_schema
 from imgsvc_http.fetching.social import is_social
 
@@ -50,29 +50,29 @@ _URL = re.compile(
 )
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class Source(Operation):
     """Where the picture comes from."""
 
     key: ClassVar[str] = "source"
     title: ClassVar[str] = "Fetch"
 
-    url: str = param(Text(8192), "Public URL of an image, or <platform>:<user> for a social profile picture.")
+    url: str = param("Public URL of an image, or <platform>:<user> for a social profile picture.", Text(8192))
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class Response(Operation):
     """How the result is answered."""
 
     key: ClassVar[str] = "response"
     title: ClassVar[str] = "Response"
 
-    mode: str = param(
-        Choice(("json", "binary")), "json for metadata, binary for the picture itself.", default="json"
+    mode: Literal["json", "binary"] = param(
+        "json for metadata, binary for the picture itself.", default="json"
     )
 
 
-@attrs.frozen(kw_only=True)
+@declared
 class Webhook(Operation):
     """Answer at once, and post the result to an endpoint later."""
 
@@ -80,12 +80,14 @@ class Webhook(Operation):
     title: ClassVar[str] = "Webhook"
 
     url: str = param(
-        WebAddress(), "Endpoint that is notified; it may carry Basic credentials and a query string."
+        "Endpoint that is notified; it may carry Basic credentials and a query string.", WebAddress()
     )
     delay: int | None = param(
-        Integer(1, 604_800), "Time after which the notification is sent; at once without it.",
-        unit="s", default=None,
-    )  # fmt: skip
+        "Time after which the notification is sent; at once by default.",
+        Integer(1, 604_800),
+        unit="s",
+        default=None,
+    )
 
 
 @attrs.frozen(kw_only=True)

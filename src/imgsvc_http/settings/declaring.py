@@ -20,7 +20,7 @@ import attrs
 from yarl import URL
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.spec.declare import shown
+from imgsvc_core.jsontext import shown
 from imgsvc_core.spec.kinds import Boolean, Integer, Number
 
 MASK = "********"

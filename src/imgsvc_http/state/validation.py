@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.spec.declare import shown
+from imgsvc_core.jsontext import shown
 from imgsvc_core.spec.kinds import Kind
 
 
