@@ -35,7 +35,7 @@ REQUEST = {
     "output": {"format": "jpg", "quality": 80, "encoding": "baseline"},
     "response": {"mode": "binary"},
 }
-_BOUNDARY = "frontier"
+BOUNDARY = "frontier"
 _UPLOAD = """
 local file = io.open("{body}", "rb")
 wrk.body = file:read("*all")
@@ -132,7 +132,7 @@ def form(photo: bytes, request: Mapping[str, object] = REQUEST) -> bytes:
         b'name="data"\r\nContent-Type: application/json\r\n\r\n' + json.dumps(request).encode(),
         b'name="file"; filename="photo.jpg"\r\nContent-Type: image/jpeg\r\n\r\n' + photo,
     )
-    mark = f"--{_BOUNDARY}".encode()
+    mark = f"--{BOUNDARY}".encode()
     disposed = (mark + b"\r\nContent-Disposition: form-data; " + part + b"\r\n" for part in parts)
     return b"".join(disposed) + mark + b"--\r\n"
 
@@ -155,7 +155,7 @@ def client(running: Running, body: bytes) -> Callable[[], bytes]:
     connection = http.client.HTTPSConnection(address.hostname or "", address.port, context=running.tls)
     headers = {
         "Authorization": f"Bearer {running.key}",
-        "Content-Type": f"multipart/form-data; boundary={_BOUNDARY}",
+        "Content-Type": f"multipart/form-data; boundary={BOUNDARY}",
     }
 
     def call() -> bytes:
@@ -207,7 +207,7 @@ def uploads(running: Running, body: bytes, seconds: int) -> float:
     """Uploads of a form per second."""
     file = running.folder / "body"
     file.write_bytes(body)
-    script = _UPLOAD.format(body=file, boundary=_BOUNDARY, key=running.key)
+    script = _UPLOAD.format(body=file, boundary=BOUNDARY, key=running.key)
     return wrk(running.url + "/1.0/upload", seconds, running.folder, script)
 
 

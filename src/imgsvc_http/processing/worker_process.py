@@ -7,6 +7,7 @@ closes.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import json
@@ -55,17 +56,19 @@ def main(control: socket.socket, memory_bytes: int | None) -> NoReturn:
         if os.fork() == 0:
             control.close()
             _die_with_parent()
-            _work(connection)
+            with contextlib.suppress(ConnectionError):  # the service does not wait for the reply any more
+                _work(connection)
+            os._exit(0)
         connection.close()
 
 
-def _work(connection: socket.socket) -> NoReturn:
-    """Do the tasks that arrive, one after the other."""
+def _work(connection: socket.socket) -> None:
+    """Do the tasks that arrive, one after the other, until the service closes its end."""
     socket.send_fds(connection, [READY], [os.pidfd_open(os.getpid())])
     while True:
         header, descriptors, _, _ = socket.recv_fds(connection, REQUEST.size, 1)
         if not header:
-            os._exit(0)
+            return
         task, threads = pickle.loads(_receive(connection, REQUEST.unpack(header)[0]))
         with open(descriptors[0], "rb") as file:
             source = file.read()
@@ -99,7 +102,7 @@ def _receive(connection: socket.socket, size: int) -> bytearray:
     while count < size:
         read = connection.recv_into(view[count : count + _PIECE_BYTES])
         if not read:
-            os._exit(0)
+            raise ConnectionResetError("The service closed its end.")
         count += read
     return received
 
