@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import imgsvc_core as imgsvc
-from imgsvc_cli import INTERRUPTED, admin, batch, outcome, serve, streams
-from imgsvc_cli.completing import Place, offering
-from imgsvc_cli.documents import read_json
+from imgsvc_cli import INTERRUPTED, exit_codes, printing, standard_streams
+from imgsvc_cli.commands import admin, batch, serve
+from imgsvc_cli.completion import Place, offering
 from imgsvc_cli.flags import Flag, document, request_flags, whole
+from imgsvc_cli.json_files import read_json
 from imgsvc_core.errors import ImgsvcError, TargetError
 
 if TYPE_CHECKING:
-    from imgsvc_cli.storing import Destination
+    from imgsvc_cli.stores import Destination
 
 _USAGE = 2
 
@@ -43,7 +44,7 @@ class Sections(click.Command):
 
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="\b\nExit codes:\n" + outcome.exit_code_help(),
+    epilog="\b\nExit codes:\n" + exit_codes.exit_code_help(),
 )
 @click.version_option(imgsvc.__version__, prog_name="imgsvc")
 def cli() -> None:
@@ -99,10 +100,10 @@ def process(
 
     Example: imgsvc process photo.heic -o out.webp --resize 800x600 --mode fit
     """
-    from imgsvc_cli.ending import end_on_overrun, end_on_signals
     from imgsvc_cli.jobs import Job, plan_jobs, run_job
+    from imgsvc_cli.library_output import quiet
     from imgsvc_cli.progress import progress
-    from imgsvc_cli.quiet import quiet
+    from imgsvc_cli.signals import end_on_overrun, end_on_signals
     from imgsvc_core.libvips import guard
     from imgsvc_core.urls import shown_url
 
@@ -117,9 +118,9 @@ def process(
 
     def tell(error: ImgsvcError) -> None:
         if as_json:
-            outcome.echo_json({"source": job.source, **outcome.error_dict(error)})
+            printing.echo_json({"source": job.source, **printing.error_dict(error)})
         else:
-            outcome.echo_error(error, subject=shown_url(job.source) if len(jobs) > 1 else "")
+            printing.echo_error(error, subject=shown_url(job.source) if len(jobs) > 1 else "")
 
     def tell_last(error: ImgsvcError) -> None:
         tell(error)
@@ -133,7 +134,7 @@ def process(
                 with progress(job.label, done=index, total=len(jobs)):
                     done = run_job(job, request)
             except ImgsvcError as error:
-                worst = worst or outcome.exit_code(error)
+                worst = worst or exit_codes.exit_code(error)
                 tell(error)
                 continue
             if as_json:
@@ -154,18 +155,18 @@ def inspect(sources: tuple[str, ...], digest: bool, as_json: bool) -> int:
         try:
             info = imgsvc.inspect(_opened(source), digest=digest, name=None if source != "-" else "-")
         except ImgsvcError as error:
-            worst = worst or outcome.exit_code(error)
+            worst = worst or exit_codes.exit_code(error)
             if as_json:
-                outcome.echo_json({"source": source, **outcome.error_dict(error)})
+                printing.echo_json({"source": source, **printing.error_dict(error)})
             else:
-                outcome.echo_error(error, subject=source if len(sources) > 1 else "")
+                printing.echo_error(error, subject=source if len(sources) > 1 else "")
             continue
         facts = info.to_dict()
         if as_json:
-            outcome.echo_json(facts)
+            printing.echo_json(facts)
         else:
             rows = [[name, _shown(value)] for name, value in facts.items() if value not in (None, [], "")]
-            click.echo(outcome.table(rows) + ("\n" if len(sources) > 1 else ""))
+            click.echo(printing.table(rows) + ("\n" if len(sources) > 1 else ""))
     return worst
 
 
@@ -199,7 +200,7 @@ def explain(
     info = imgsvc.inspect(_opened(source)) if source is not None else _imagined(size or "", source_format)
     plan = imgsvc.explain(request, info, suffix=Path(target).suffix)
     if as_json:
-        outcome.echo_json(plan.to_dict())
+        printing.echo_json(plan.to_dict())
     else:
         click.echo(str(plan))
 
@@ -227,7 +228,7 @@ def formats(as_json: bool) -> None:
             }
         )
     if as_json:
-        outcome.echo_json(rows)
+        printing.echo_json(rows)
         return
     head = ["format", "", "reads", "writes", "alpha", "animation", "bits", "needs"]
     lines = [
@@ -240,7 +241,7 @@ def formats(as_json: bool) -> None:
         ]
         for row in rows
     ]
-    click.echo(outcome.table([head, *lines]))
+    click.echo(printing.table([head, *lines]))
 
 
 @cli.command()
@@ -276,10 +277,10 @@ def run(arguments: Sequence[str]) -> int:
         code = cli.main(args=list(arguments), prog_name="imgsvc", standalone_mode=False)
     except ImgsvcError as error:
         if "--json" in arguments:
-            outcome.echo_json(outcome.error_dict(error))
+            printing.echo_json(printing.error_dict(error))
         else:
-            outcome.echo_error(error)
-        return outcome.exit_code(error)
+            printing.echo_error(error)
+        return exit_codes.exit_code(error)
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
@@ -308,16 +309,16 @@ def _unprintable(error: OSError) -> int:
     """Tell that standard output takes nothing, and what is left for it nowhere."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     failure = TargetError(f"Standard output cannot be written: {os.strerror(error.errno or errno.EIO)}.")
-    outcome.echo_error(failure)
-    return outcome.exit_code(failure)
+    printing.echo_error(failure)
+    return exit_codes.exit_code(failure)
 
 
 def _opened(source: str) -> Any:
-    return streams.read_input() if source == "-" else source
+    return standard_streams.read_input() if source == "-" else source
 
 
 def _destination(name: str) -> Destination:
-    from imgsvc_cli.storing import Destination
+    from imgsvc_cli.stores import Destination
 
     return Destination.of(read_json("--store", name), os.environ)
 

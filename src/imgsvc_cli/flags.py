@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from imgsvc_cli.completing import Place, offering
+from imgsvc_cli.completion import Place, offering
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec import FILTERS, OPERATIONS, Operation, Param, params
 from imgsvc_core.spec.declare import doc

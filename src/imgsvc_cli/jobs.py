@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 import imgsvc_core as imgsvc
-from imgsvc_cli import streams
-from imgsvc_cli.outcome import size
+from imgsvc_cli import standard_streams
+from imgsvc_cli.printing import size
 from imgsvc_core.codecs.table import Format
 from imgsvc_core.errors import TargetError
 from imgsvc_core.plan.encoding import choose_formats
@@ -21,7 +21,7 @@ from imgsvc_core.targets import name_of, writing
 from imgsvc_core.urls import shown_url
 
 if TYPE_CHECKING:
-    from imgsvc_cli.storing import Destination
+    from imgsvc_cli.stores import Destination
 
 _PIPE = "-"
 
@@ -161,8 +161,8 @@ def _possible(job: Job, request: imgsvc.Spec) -> Collection[Format]:
 
 def run_job(job: Job, request: imgsvc.Spec) -> Done:
     """Do the job. An existing file is replaced only where it was named, or with ``--force``."""
-    target: Any = streams.output() if job.piped else job.target
-    source: Any = streams.read_input() if job.source == _PIPE else job.source
+    target: Any = standard_streams.output() if job.piped else job.target
+    source: Any = standard_streams.read_input() if job.source == _PIPE else job.source
     if job.store is not None:
         result = imgsvc.process(source, request, watermarks=_watermark)
         return Done(result, url=job.store.write(result, job.stem))

@@ -6,7 +6,7 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
-from imgsvc_cli import outcome
+from imgsvc_cli import printing
 
 _PATIENCE = 1.0  # seconds
 
@@ -14,7 +14,7 @@ _PATIENCE = 1.0  # seconds
 @contextlib.contextmanager
 def progress(text: str, *, done: int = 0, total: int = 1) -> Iterator[None]:
     """Show what is being worked on, once it has taken a second."""
-    if not outcome.on_terminal():
+    if not printing.on_terminal():
         yield
         return
     finished = threading.Event()

@@ -11,7 +11,7 @@ import pytest
 
 import imgsvc_core as imgsvc
 from imgsvc_cli import app
-from imgsvc_cli.storing import Destination
+from imgsvc_cli.stores import Destination
 from imgsvc_core import stores
 from tests.stores.contract import anonymous
 from tests.stores.s3_server import BUCKET, S3Server

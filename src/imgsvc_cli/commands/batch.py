@@ -15,9 +15,9 @@ import attrs
 import click
 from click.shell_completion import CompletionItem
 
-from imgsvc_cli import INTERRUPTED, outcome
-from imgsvc_cli.completing import Place
-from imgsvc_cli.documents import read_json
+from imgsvc_cli import INTERRUPTED, printing
+from imgsvc_cli.completion import Place
+from imgsvc_cli.json_files import read_json
 from imgsvc_core.errors import Problem, SpecError
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def run(
     from imgsvc_batch import Batch, Manifest, Template
     from imgsvc_batch.preview import preview
     from imgsvc_batch.running import run as run_batch
-    from imgsvc_cli.ending import taking_signals_for_interrupts
+    from imgsvc_cli.signals import taking_signals_for_interrupts
 
     _quieten(cluster=options["cluster"] is not None)
     settings = {
@@ -170,7 +170,7 @@ def show(target: str | None, manifest: Path | None, page: Path | None, failures:
             return 0
         click.echo(
             f"{totals.inputs:,} inputs: {totals.done:,} done, {totals.failed:,} failed; "
-            f"{outcome.size(totals.bytes_in)} became {outcome.size(totals.bytes_out)}."
+            f"{printing.size(totals.bytes_in)} became {printing.size(totals.bytes_out)}."
         )
         for reason in reasons:
             some = ", ".join(reason.keys) + (", ..." if reason.count > len(reason.keys) else "")
@@ -267,7 +267,7 @@ def _show_plan(planned: Iterator[tuple[Any, bool]], as_json: bool) -> None:
             told = {"key": item.key, "bytes": item.size, "process": wanted}
             click.echo(json.dumps({**told, "problem": item.problem} if item.problem else told))
         elif wanted:
-            click.echo(f"{item.key} ({outcome.size(item.size)})")
+            click.echo(f"{item.key} ({printing.size(item.size)})")
             if item.problem:
                 click.echo(f"{item.key}: {item.problem}", err=True)
     if not as_json:
@@ -283,7 +283,7 @@ def _display(
     """How events and progress are shown: as JSON, live on a terminal, as lines in a log."""
     if as_json:
         yield lambda event: click.echo(json.dumps(attrs.asdict(event))), lambda _: None
-    elif outcome.on_terminal():
+    elif printing.on_terminal():
         with _live() as show:
             yield _tell_failure, show
     else:
@@ -332,7 +332,7 @@ def _status(progress: Progress) -> str:
     if progress.remaining_seconds is not None:
         parts.append(f"{_time(progress.remaining_seconds)} left")
     if progress.bytes_in:
-        parts.append(f"{outcome.size(max(0, progress.bytes_in - progress.bytes_out))} saved")
+        parts.append(f"{printing.size(max(0, progress.bytes_in - progress.bytes_out))} saved")
     return ", ".join(parts)
 
 
@@ -343,7 +343,7 @@ def _conclude(summary: Summary, manifest: Path, as_json: bool) -> None:
         click.echo(
             f"{summary.done:,} done, {summary.failed:,} failed, {summary.skipped:,} unchanged in "
             f"{_time(summary.seconds)} ({summary.rate:.1f} per second); "
-            f"{outcome.size(summary.bytes_in)} became {outcome.size(summary.bytes_out)}.",
+            f"{printing.size(summary.bytes_in)} became {printing.size(summary.bytes_out)}.",
             err=True,
         )
     if summary.interrupted:

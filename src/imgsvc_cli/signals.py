@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import click
 
-from imgsvc_cli import outcome
+from imgsvc_cli import exit_codes, printing
 from imgsvc_core.deadline import on_overrun
 from imgsvc_core.errors import TimeLimitExceeded
 from imgsvc_core.targets import remove_unfinished
@@ -35,7 +35,7 @@ _UNHANDLED = (signal.SIG_DFL, signal.default_int_handler)
 @contextlib.contextmanager
 def end_on_overrun(tell: Callable[[TimeLimitExceeded], None]) -> Iterator[None]:
     """In the block, end this process with the exit code of the error, and no half file, once that is told."""
-    on_overrun(lambda error: _end(outcome.exit_code(error), lambda: tell(error)))
+    on_overrun(lambda error: _end(exit_codes.exit_code(error), lambda: tell(error)))
     try:
         yield
     finally:
@@ -103,7 +103,7 @@ def _wait(receiver: socket.socket) -> None:
 
 def _end(code: int, tell: Callable[[], None]) -> NoReturn:
     try:
-        if outcome.on_terminal():
+        if printing.on_terminal():
             click.echo(_SHOW_CURSOR, err=True, nl=False)
         tell()
     finally:

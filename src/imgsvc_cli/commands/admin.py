@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 import click
 
-from imgsvc_cli import outcome
-from imgsvc_cli.configuration import needs_service, with_settings
+from imgsvc_cli import printing
+from imgsvc_cli.service_settings import needs_service, with_settings
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.state.scopes import DEFAULT_SCOPES, SCOPES
 
@@ -118,7 +118,7 @@ def webhook_secret(account_id: str, renew: bool, settings: Settings, as_json: bo
 
     secret = _run(settings, work)
     if as_json:
-        outcome.echo_json({"account_id": account_id, "webhook_secret": secret})
+        printing.echo_json({"account_id": account_id, "webhook_secret": secret})
     else:
         click.echo(secret)
 
@@ -308,19 +308,19 @@ def _json(value: Any) -> Any:
 
 def _show(facts: dict[str, Any], as_json: bool, *, note: str = "") -> None:
     if as_json:
-        outcome.echo_json(facts)
+        printing.echo_json(facts)
         return
-    click.echo(outcome.table([[name, _shown(value)] for name, value in facts.items()]))
+    click.echo(printing.table([[name, _shown(value)] for name, value in facts.items()]))
     if note:
         click.echo(note, err=True)
 
 
 def _show_all(rows: list[dict[str, Any]], as_json: bool, *, none: str) -> None:
     if as_json:
-        outcome.echo_json(rows)
+        printing.echo_json(rows)
     elif rows:
         head = [name.replace("_", " ") for name in rows[0]]
-        click.echo(outcome.table([head, *([_shown(value) for value in row.values()] for row in rows)]))
+        click.echo(printing.table([head, *([_shown(value) for value in row.values()] for row in rows)]))
     else:
         click.echo(none)
 

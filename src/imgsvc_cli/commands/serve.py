@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from imgsvc_cli.completing import Place
-from imgsvc_cli.configuration import needs_service, settings_of
+from imgsvc_cli.completion import Place
+from imgsvc_cli.service_settings import needs_service, settings_of
 
 
 @click.command()
