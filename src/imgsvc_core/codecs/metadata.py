@@ -11,8 +11,12 @@ from collections.abc import Iterator
 
 import pyvips
 
+from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import exif
+from imgsvc_core.codecs.headers.psd import read_resources
+from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.settings import MetadataPolicy
+from imgsvc_core.errors import CorruptImage
 from imgsvc_core.vipsimage import has
 
 PROFILE = "icc-profile-data"
@@ -134,18 +138,12 @@ def _iptc_records(data: bytes) -> bytes:
     """The IPTC records of a blob, with or without Photoshop's wrapping."""
     if not data.startswith(_PHOTOSHOP):
         return data if data[:1] == b"\x1c" else b""
-    position = len(_PHOTOSHOP)
-    while data[position : position + 4] == b"8BIM" and position + 12 <= len(data):
-        (kind,) = struct.unpack_from(">H", data, position + 4)
-        name_length = data[position + 6] + 1
-        start = position + 6 + name_length + name_length % 2
-        if start + 4 > len(data):
-            break
-        (length,) = struct.unpack_from(">I", data, start)
-        if kind == _IPTC_RESOURCE:
-            return data[start + 4 : start + 4 + length]
-        position = start + 4 + length + length % 2
-    return b""
+    reader = HeaderReader(ByteSource(data), "Photoshop")
+    try:
+        resources = read_resources(reader, len(_PHOTOSHOP), reader.size)
+        return reader.read(*resources[_IPTC_RESOURCE]) if _IPTC_RESOURCE in resources else b""
+    except CorruptImage:
+        return b""
 
 
 def _iptc_rights(records: bytes) -> bytes:

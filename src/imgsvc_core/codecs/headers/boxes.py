@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 
 import attrs
@@ -11,15 +12,16 @@ from imgsvc_core.codecs.headers.reader import HeaderReader
 
 @attrs.frozen
 class Box:
-    """A box: its kind, and where its content starts and ends."""
+    """A box: its kind, where it begins, and where its content starts and ends."""
 
     kind: bytes
+    begin: int
     start: int
     end: int
 
 
 def read_boxes(reader: HeaderReader, start: int, end: int) -> Iterator[Box]:
-    """The boxes between two offsets; one that would end later is cut there."""
+    """Yield the boxes between two offsets; one that would end later is cut there."""
     while start + 8 <= end:
         length, kind = reader.unpack(">I4s", start)
         head = 8
@@ -30,10 +32,15 @@ def read_boxes(reader: HeaderReader, start: int, end: int) -> Iterator[Box]:
             length = end - start
         if length < head:
             raise reader.corrupt(f"its {kind.decode('latin-1')!r} box has the impossible length {length}")
-        yield Box(kind, start + head, min(start + length, end))
+        yield Box(kind, start, start + head, min(start + length, end))
         start += length
 
 
 def first_box(reader: HeaderReader, parent: Box, kind: bytes) -> Box | None:
-    """The first box of a kind inside another."""
+    """Return the first box of a kind inside another."""
     return next((box for box in read_boxes(reader, parent.start, parent.end) if box.kind == kind), None)
+
+
+def make_box(kind: bytes, content: bytes) -> bytes:
+    """Return a box with its header."""
+    return struct.pack(">I4s", 8 + len(content), kind) + content

@@ -72,7 +72,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     meta = next((box for box in read_boxes(reader, 0, reader.size) if box.kind == b"meta"), None)
     if meta is None:
         raise reader.unsupported("it holds no still picture")
-    items = _read_items(reader, Box(b"meta", meta.start + 4, meta.end))
+    items = _read_items(reader, attrs.evolve(meta, start=meta.start + 4))
     properties = items.properties.get(items.primary, ())
     width, height = _upright_size(reader, properties)
     coding = _read_coding(reader, items)

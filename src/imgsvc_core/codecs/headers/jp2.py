@@ -38,22 +38,34 @@ class _Header:
     """What the boxes before the codestream tell."""
 
     colorspace: str | None = None
-    profile: bool = False
+    profile: Box | None = None
     palette: bool = False
     alpha: bool | None = None
     size: tuple[int, int] | None = None
 
 
 def read_info(reader: HeaderReader) -> ImageInfo:
-    """Facts of a JP2 file or a bare codestream; ``levels`` are its reduced resolutions."""
-    if reader.read(0, 4) == CODESTREAM_START:
-        return _info(reader, _Header(), _read_codestream(reader, 0))
+    """Read the facts of a JP2 file or a bare codestream; ``levels`` are its reduced resolutions."""
+    header, codestream = _read_file(reader)
+    return _info(reader, header, _read_codestream(reader, codestream))
+
+
+def read_profile(reader: HeaderReader) -> bytes | None:
+    """Read the ICC profile of a JP2 file."""
+    box = _read_file(reader)[0].profile
+    return reader.read(box.start + 3, box.end - box.start - 3) if box else None
+
+
+def _read_file(reader: HeaderReader) -> tuple[_Header, int]:
+    """Read the header boxes, and find the start of the codestream."""
     header = _Header()
+    if reader.read(0, 4) == CODESTREAM_START:
+        return header, 0
     for box in read_boxes(reader, 0, reader.size):
         if box.kind == b"jp2h":
             header = _read_header(reader, box)
         elif box.kind == b"jp2c":
-            return _info(reader, header, _read_codestream(reader, box.start))
+            return header, box.start
     raise reader.corrupt("it has no codestream")
 
 
@@ -74,7 +86,7 @@ def _info(reader: HeaderReader, header: _Header, stream: _Codestream) -> ImageIn
         depth=stream.depth,
         bytes=reader.size,
         alpha=alpha,
-        profile=header.profile,
+        profile=header.profile is not None,
         levels=tuple(size for size in sizes[1:] if min(size) > 0),
     )
 
@@ -105,7 +117,7 @@ def _read_header(reader: HeaderReader, parent: Box) -> _Header:
                 header = attrs.evolve(header, colorspace=_ENUMERATED.get(number))
             elif method in (2, 3):
                 signature = reader.read(box.start + 3 + 16, 4)
-                header = attrs.evolve(header, colorspace=_ICC_COLOR_SPACES.get(signature), profile=True)
+                header = attrs.evolve(header, colorspace=_ICC_COLOR_SPACES.get(signature), profile=box)
         elif box.kind == b"pclr":
             header = attrs.evolve(header, palette=True)
         elif box.kind == b"cdef":

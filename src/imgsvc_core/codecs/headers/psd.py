@@ -2,73 +2,118 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+
+import attrs
 
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.info import ImageInfo
 
-_COLOR_SPACES = {0: "gray", 1: "gray", 2: "palette", 3: "srgb", 4: "cmyk", 8: "gray", 9: "lab"}
-_CHANNELS = {"gray": 1, "palette": 1, "srgb": 3, "cmyk": 4, "lab": 3}
-_MULTICHANNEL = 7
-_PROFILE = 1039
+BITMAP, GRAYSCALE, INDEXED, RGB, CMYK, MULTICHANNEL, DUOTONE, LAB = 0, 1, 2, 3, 4, 7, 8, 9
+COLOR_CHANNELS = {BITMAP: 1, GRAYSCALE: 1, INDEXED: 1, RGB: 3, CMYK: 4, DUOTONE: 1, LAB: 3}
+PROFILE = 1039
+_DEPTHS = {
+    BITMAP: (1,), GRAYSCALE: (8, 16, 32), INDEXED: (8,), RGB: (8, 16, 32), CMYK: (8, 16), DUOTONE: (8, 16),
+    LAB: (8, 16),
+}  # fmt: skip
+_COLOR_SPACES = {
+    BITMAP: "gray", GRAYSCALE: "gray", INDEXED: "palette", RGB: "srgb", CMYK: "cmyk", DUOTONE: "gray",
+    LAB: "lab",
+}  # fmt: skip
+_RESOURCE_SIGNATURES = frozenset({b"8BIM", b"MeSa", b"AgHg", b"PHUT", b"DCSR"})
 _MERGED_TRANSPARENCY = frozenset({b"Mtrn", b"Mt16", b"Mt32"})
 _DEEP_LAYERS = frozenset({b"Lr16", b"Lr32"})
 _LONG_IN_PSB = _MERGED_TRANSPARENCY | _DEEP_LAYERS | {
     b"LMsk", b"Layr", b"Alph", b"FMsk", b"lnk2", b"FEid", b"FXid", b"PxSD",
 }  # fmt: skip
 
+Extent = tuple[int, int]
+"""Start and length of a piece of the file."""
+
+
+@attrs.frozen(kw_only=True)
+class Document:
+    """The file header, and where the sections are. ``resources`` are the image resources by number."""
+
+    big: bool
+    channels: int
+    width: int
+    height: int
+    depth: int
+    mode: int
+    palette: Extent
+    resources: Mapping[int, Extent]
+    layers_at: int
+    pixels_at: int
+
 
 def read_info(reader: HeaderReader) -> ImageInfo:
-    """Facts of the picture of all layers together that a PSD keeps."""
-    version, channels, height, width, depth, mode = reader.unpack(">H6xHIIHH", 4)
-    largest = 300_000 if version == 2 else 30_000
-    reader.check_size(width, height)
-    if max(width, height) > largest or not 1 <= channels <= 56 or depth not in (1, 8, 16, 32):
-        raise reader.corrupt(
-            f"{width} x {height} pixels of {channels} channels with {depth} bits are impossible"
-        )
-    if mode == _MULTICHANNEL:
-        raise reader.unsupported("multichannel pictures have no color space; save it as RGB")
-    if mode not in _COLOR_SPACES:
-        raise reader.corrupt(f"its color mode {mode} is unknown")
-    colorspace = _COLOR_SPACES[mode]
-    if channels < _CHANNELS[colorspace]:
-        raise reader.corrupt(f"it has {channels} channels, too few for its color mode")
-
-    resources = 30 + reader.unpack(">I", 26)[0]
-    layers = resources + 4 + reader.unpack(">I", resources)[0]
-    extra = channels > _CHANNELS[colorspace]
+    """Read the facts of the picture of all layers together that a PSD keeps."""
+    document = read_document(reader)
+    extra = document.channels > COLOR_CHANNELS[document.mode]
     return ImageInfo(
         format="psd",
-        width=width,
-        height=height,
-        colorspace=colorspace,
-        depth=depth,
+        width=document.width,
+        height=document.height,
+        colorspace=_COLOR_SPACES[document.mode],
+        depth=document.depth,
         bytes=reader.size,
-        alpha=extra and _first_extra_is_alpha(reader, layers, big=version == 2),
-        profile=_has_profile(reader, resources + 4, layers),
+        alpha=extra and _first_extra_is_alpha(reader, document),
+        profile=document.resources.get(PROFILE, (0, 0))[1] > 0,
     )
 
 
-def _has_profile(reader: HeaderReader, offset: int, end: int) -> bool:
+def read_document(reader: HeaderReader) -> Document:
+    """Read the file header and the lengths of the sections."""
+    version, channels, height, width, depth, mode = reader.unpack(">H6xHIIHH", 4)
+    big = version == 2
+    reader.check_size(width, height)
+    if max(width, height) > (300_000 if big else 30_000) or channels > 56:
+        raise reader.corrupt(f"{width} x {height} pixels of {channels} channels are impossible")
+    if mode == MULTICHANNEL:
+        raise reader.unsupported("multichannel pictures have no color space; save it as RGB")
+    if mode not in COLOR_CHANNELS:
+        raise reader.corrupt(f"its color mode {mode} is unknown")
+    if channels < COLOR_CHANNELS[mode]:
+        raise reader.corrupt(f"it has {channels} channels, too few for its color mode")
+    if depth not in _DEPTHS[mode]:
+        raise reader.corrupt(f"{depth} bits per channel are impossible in its color mode")
+    palette = 30, reader.unpack(">I", 26)[0]
+    resources = sum(palette) + 4
+    layers = resources + reader.unpack(">I", resources - 4)[0]
+    (length,) = reader.unpack(">Q" if big else ">I", layers)
+    return Document(
+        big=big, channels=channels, width=width, height=height, depth=depth, mode=mode, palette=palette,
+        resources=read_resources(reader, resources, layers), layers_at=layers,
+        pixels_at=layers + (8 if big else 4) + length,
+    )  # fmt: skip
+
+
+def read_resource(reader: HeaderReader, document: Document, number: int) -> bytes:
+    """Read an image resource; nothing if the file has none of this number."""
+    return reader.read(*document.resources[number]) if number in document.resources else b""
+
+
+def read_resources(reader: HeaderReader, offset: int, end: int) -> Mapping[int, Extent]:
+    """Find the image resources between two offsets, by number; of a repeated number the first counts."""
+    found: dict[int, Extent] = {}
     while offset + 12 <= end:
         signature, number, name_length = reader.unpack(">4sHB", offset)
-        if signature != b"8BIM":
-            return False
+        if signature not in _RESOURCE_SIGNATURES:
+            break
         offset += 6 + name_length + 1 + (name_length + 1) % 2
         (length,) = reader.unpack(">I", offset)
-        if number == _PROFILE:
-            return bool(length)
+        found.setdefault(number, (offset + 4, length))
         offset += 4 + length + length % 2
-    return False
+    return found
 
 
-def _first_extra_is_alpha(reader: HeaderReader, start: int, *, big: bool) -> bool:
-    """Whether the first channel after the colors is the transparency of the picture, not a saved selection.
+def _first_extra_is_alpha(reader: HeaderReader, document: Document) -> bool:
+    """Return True if the first channel after the colors is transparency, and not a saved selection.
 
     A negative number of layers says so, and in pictures of more than 8 bits a block of its own.
     """
-    layers = 0
+    layers, start, big = 0, document.layers_at, document.big
     length_code, length_size = (">Q", 8) if big else (">I", 4)
     (length,) = reader.unpack(length_code, start)
     end = start + length_size + length
@@ -86,7 +131,7 @@ def _first_extra_is_alpha(reader: HeaderReader, start: int, *, big: bool) -> boo
 
 
 def _tagged_blocks(reader: HeaderReader, offset: int, end: int, *, big: bool) -> Iterator[tuple[bytes, int]]:
-    """Key and start of the content of each block after the layers."""
+    """Yield key and start of the content of each block after the layers."""
     if offset + 4 > end:
         return
     offset += 4 + reader.unpack(">I", offset)[0]

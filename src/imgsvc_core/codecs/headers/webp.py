@@ -10,6 +10,7 @@ from imgsvc_core.codecs.headers.directory import read_orientation
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.info import ImageInfo
 
+FIRST_CHUNK = 12
 _ALPHA, _ANIMATION = 0x10, 0x02
 
 
@@ -24,11 +25,11 @@ class _Bitstream:
 
 
 def read_info(reader: HeaderReader) -> ImageInfo:
-    """Facts of a WebP; its size is that of the canvas, before its EXIF orientation."""
+    """Read the facts of a WebP; its size is that of the canvas, before its EXIF orientation."""
     end = 8 + reader.unpack("<I", 4)[0]
     if end > reader.size + 1:
         raise reader.corrupt(f"it ends after {reader.size:,} of {end:,} bytes")
-    chunks = _chunks(reader, 12, end)
+    chunks = read_chunks(reader, FIRST_CHUNK, end)
     kind, start, _ = next(chunks, (b"", 0, 0))
     if kind in (b"VP8 ", b"VP8L"):
         return _still(reader, _read_bitstream(reader, kind, start))
@@ -89,8 +90,8 @@ def _still(reader: HeaderReader, bitstream: _Bitstream) -> ImageInfo:
     )
 
 
-def _chunks(reader: HeaderReader, offset: int, end: int) -> Iterator[tuple[bytes, int, int]]:
-    """Name, start and length of the content of each chunk."""
+def read_chunks(reader: HeaderReader, offset: int, end: int) -> Iterator[tuple[bytes, int, int]]:
+    """Yield name, start and length of the content of each chunk between two offsets."""
     while offset + 8 <= end:
         kind, length = reader.unpack("<4sI", offset)
         if offset + 8 + length > end:
@@ -100,7 +101,7 @@ def _chunks(reader: HeaderReader, offset: int, end: int) -> Iterator[tuple[bytes
 
 
 def _find_bitstream(reader: HeaderReader, start: int, end: int) -> _Bitstream | None:
-    for kind, offset, _ in _chunks(reader, start, end):
+    for kind, offset, _ in read_chunks(reader, start, end):
         if kind in (b"VP8 ", b"VP8L"):
             return _read_bitstream(reader, kind, offset)
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pyvips
@@ -67,7 +68,7 @@ def set_int(image: pyvips.Image, name: str, value: int) -> None:
     image.set_type(pyvips.GValue.gint_type, name, value)
 
 
-def attach(image: pyvips.Image, fields: dict[str, bytes | None]) -> pyvips.Image:
+def attach(image: pyvips.Image, fields: Mapping[str, bytes | None]) -> pyvips.Image:
     """The picture with blobs such as ``icc-profile-data`` under libvips' names; empty ones are left out."""
     image = image.copy()
     for name, blob in fields.items():

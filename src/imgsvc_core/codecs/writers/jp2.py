@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
-import struct
 from importlib.util import find_spec
 from typing import Any
 
 import pyvips
 
+from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import availability
+from imgsvc_core.codecs.headers.boxes import first_box, make_box, read_boxes
+from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.metadata import PROFILE, blob, keep_flags
 from imgsvc_core.codecs.readers.vips import to_array
 from imgsvc_core.codecs.settings import SaveSettings
@@ -67,19 +69,14 @@ def _encode_deep(image: pyvips.Image, settings: SaveSettings) -> bytes:
 
 
 def _with_profile(encoded: bytes, profile: bytes) -> bytes:
-    """The file with the ICC profile in its color specification box instead of the enumerated color space.
-
-    Layout of ISO/IEC 15444-1, annex I; the position of the code stream is not written down anywhere.
-    """
-    header = encoded.find(b"jp2h") - 4
-    (header_length,) = struct.unpack_from(">I", encoded, header)
-    position, end = header + 8, header + header_length
-    while position < end:
-        length, kind = struct.unpack_from(">I4s", encoded, position)
-        if kind == b"colr":
-            box = struct.pack(">I4sBBB", 11 + len(profile), b"colr", 2, 0, 0) + profile
-            grown = struct.pack(">I", header_length + len(box) - length)
-            before = (encoded[:header], grown, encoded[header + 4 : position])
-            return b"".join((*before, box, encoded[position + length :]))
-        position += length
-    return encoded
+    """Replace the enumerated color space of the header by an ICC profile (ISO/IEC 15444-1, annex I)."""
+    reader = HeaderReader(ByteSource(encoded), "JPEG 2000")
+    header = next(box for box in read_boxes(reader, 0, reader.size) if box.kind == b"jp2h")
+    color = first_box(reader, header, b"colr")
+    assert color is not None
+    boxes = (
+        encoded[header.start : color.begin],
+        make_box(b"colr", b"\2\0\0" + profile),
+        encoded[color.end : header.end],
+    )
+    return encoded[: header.begin] + make_box(b"jp2h", b"".join(boxes)) + encoded[header.end :]

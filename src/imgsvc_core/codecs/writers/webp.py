@@ -7,11 +7,13 @@ Container Specification": VP8X, ANIM and one ANMF per frame.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 
 import pyvips
 
+from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.changes import changed_area, timing
+from imgsvc_core.codecs.headers.reader import HeaderReader
+from imgsvc_core.codecs.headers.webp import FIRST_CHUNK, read_chunks
 from imgsvc_core.codecs.metadata import keep_flags
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.table import codec_effort
@@ -26,8 +28,6 @@ _ANIMATION_FLAG = 0x02
 _ALPHA_FLAG = 0x10
 _DO_NOT_BLEND = 0x02
 _LONGEST_DELAY = (1 << 24) - 1
-
-_Chunk = tuple[bytes, bytes]
 
 
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
@@ -51,7 +51,12 @@ def _animation(image: pyvips.Image, options: dict[str, object]) -> bytes:
     for index, frame in enumerate(frames):
         area = (0, 0, width, height) if index == 0 else changed_area(frames[index - 1], frame, grid=2)
         keep = keep_flags(image) if index == 0 else "none"
-        chunks = list(_chunks(frame.crop(*area).webpsave_buffer(keep=keep, **options)))
+        single = frame.crop(*area).webpsave_buffer(keep=keep, **options)
+        reader = HeaderReader(ByteSource(single), "WebP")
+        chunks = [
+            (kind, reader.read(start, length))
+            for kind, start, length in read_chunks(reader, FIRST_CHUNK, reader.size)
+        ]
         extras |= {kind: body for kind, body in chunks if kind in (*_BEFORE_FRAMES, *_AFTER_FRAMES)}
         pixels = b"".join(_chunk(kind, body) for kind, body in chunks if kind in _PIXELS)
         parts.append(_chunk(b"ANMF", _frame_header(area, delays[index]) + pixels))
@@ -72,14 +77,6 @@ def _frame_header(area: tuple[int, int, int, int], delay: int) -> bytes:
     left, top, width, height = area
     fields = (left // 2, top // 2, width - 1, height - 1, min(delay, _LONGEST_DELAY))
     return b"".join(map(_three_bytes, fields)) + bytes((_DO_NOT_BLEND,))
-
-
-def _chunks(webp: bytes) -> Iterator[_Chunk]:
-    position = 12
-    while position + 8 <= len(webp):
-        kind, length = struct.unpack_from("<4sI", webp, position)
-        yield kind, webp[position + 8 : position + 8 + length]
-        position += 8 + length + length % 2
 
 
 def _chunk(kind: bytes, body: bytes) -> bytes:
