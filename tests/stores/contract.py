@@ -17,7 +17,7 @@ import pytest
 
 from imgsvc_core import errors, stores
 from imgsvc_core.spec import Param, params
-from imgsvc_core.stores.kinds import Headers
+from imgsvc_core.stores.parameter_types import Headers
 
 REFUSAL_SECONDS = 10
 

@@ -76,7 +76,7 @@ def test_taking_an_upload_back_takes_little_more_than_the_time_given(
         with pytest.raises(errors.StoreUnavailable, match=r"within 0\.5 seconds"):
             write(provider, url, keyfile, bytes(_LARGE), seconds=0.5)
         assert "abort" in server.asked
-        assert "abort" not in server.answered
+        assert "abort" not in server.error_of_status
 
 
 def test_tags_come_with_the_beginning_so_that_no_later_step_can_fail(keyfile: dict[str, str]) -> None:

@@ -50,7 +50,7 @@ def cluster() -> Iterator[Cluster]:
         request = urllib.request.Request(f"{url}/auth/v1.0", headers=login)
         with urllib.request.urlopen(request, timeout=20) as answer:
             made = Cluster(url, front, answer.headers["X-Auth-Token"])
-        for container in ("pictures", "hidden"):
+        for container in ("pictures", "masked"):
             made.ask("PUT", container).close()
         yield made
 
@@ -80,7 +80,7 @@ def destination(cluster: Cluster) -> Destination:
             "secret": ({"key": "another-canary"}, ("unauthorized",)),
             "user": ({"username": "nobody"}, ("unauthorized",)),
             "bucket": ({"container": "nobodys-container"}, ("404",)),
-            "not on the CDN": ({"container": "hidden"}, ("404",)),
+            "not on the CDN": ({"container": "masked"}, ("404",)),
             "region": ({"region": "syd"}, ("UnknownRegion",)),
         },
         secrets=(_KEY, "another-canary", *cluster.front.tokens),
@@ -103,9 +103,9 @@ class TestRackspace(StoreContract):
         self, destination: Destination, cluster: Cluster
     ) -> None:
         with pytest.raises(errors.StoreRefused, match="not enabled for the CDN"):
-            destination.put(b"hidden", path="hidden.webp", container="hidden")
+            destination.put(b"masked", path="masked.webp", container="masked")
         with pytest.raises(urllib.error.HTTPError, match="404"):
-            cluster.ask("GET", "hidden/hidden.webp")
+            cluster.ask("GET", "masked/masked.webp")
 
     def test_tokens_are_in_no_log_and_no_error(
         self, destination: Destination, cluster: Cluster, caplog: pytest.LogCaptureFixture
@@ -163,7 +163,7 @@ def test_a_slow_identity_service_holds_nobody_else_up(
 
 
 def test_hosts_that_are_not_the_providers_are_not_believed() -> None:
-    from imgsvc_core.stores.providers.rackspace import Identity, Refusal
+    from imgsvc_core.stores.providers.rackspace import Identity, ResponseError
 
     spec = stores.parse_store(
         {"provider": "rackspace", "username": "u", "key": "k" * 8, "container": "pictures", "region": "iad"}
@@ -181,5 +181,5 @@ def test_hosts_that_are_not_the_providers_are_not_believed() -> None:
         if believed:
             assert identity._address(services, "object-store") == address
         else:
-            with pytest.raises(Refusal, match="UnknownRegion"):
+            with pytest.raises(ResponseError, match="UnknownRegion"):
                 identity._address(services, "object-store")

@@ -1,5 +1,8 @@
 """Stores: where results go when they are to stay.
 
+This is the one room of the library with an event loop. Its asynchronous clients are reached through
+`StorePool` and `Store`; `write` is the door for code without a loop.
+
 >>> from imgsvc_core import stores
 >>> stores.parse_store({"provider": "ibm", "key": "secret", "bucket": "cats", "region": "eu-de"})
 Ibm(path='', bucket='cats', region='eu-de', acl='public-read')
@@ -17,9 +20,9 @@ from imgsvc_core.stores.declarations import (
     StoreSpec,
 )
 from imgsvc_core.stores.objects import StoredObject
-from imgsvc_core.stores.opening import Store, open_store, write
 from imgsvc_core.stores.parsing import parse_store, store_schema, unparse_store
 from imgsvc_core.stores.pool import StorePool
+from imgsvc_core.stores.store import Store, open_store, write
 
 __all__ = [
     "PROVIDERS",

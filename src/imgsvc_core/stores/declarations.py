@@ -9,7 +9,7 @@ from imgsvc_core.errors import Problem
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param, params
 from imgsvc_core.spec.kinds import Text
 from imgsvc_core.spec.rules import AtLeastOne, NotTogether, Rule, Together
-from imgsvc_core.stores.kinds import Headers, Name, ObjectPath, Pairs, Strings
+from imgsvc_core.stores.parameter_types import Headers, Name, ObjectPath, Pairs, Strings
 
 _COMMON_HEADERS = ("Cache-Control", "Content-Type", "Content-Encoding")
 _FULL_HEADERS = (*_COMMON_HEADERS, "Content-Language", "Content-Disposition")

@@ -1,4 +1,4 @@
-"""What lies behind the errors that clients of providers raise."""
+"""Translate the errors of providers' clients into errors of the library."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _ODD = (
     ValueError,
     zlib.error,
 )
-"""What clients raise whose server answers something that none should."""
+"""What clients raise when a server's response is malformed."""
 
 _TEMPORARY = frozenset({408, 425, 429})
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """An error, and what it came from, as far as that can be followed."""
+    """Yield an error and the chain of its causes."""
     seen: set[int] = set()
     found: BaseException | None = error
     while found is not None and id(found) not in seen:
@@ -40,20 +40,20 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def first_cause(error: BaseException, kind: type[_E]) -> _E | None:
-    """The first of the causes of a kind."""
+    """Return the first cause of a type, or None."""
     return next((cause for cause in causes(error) if isinstance(cause, kind)), None)
 
 
-async def guarded(
+async def translating(
     spec: StoreSpec,
     work: Awaitable[_T],
     translated: Callable[[StoreSpec, Exception], TargetError],
     tokens: Callable[[], Iterable[str]] = tuple,
 ) -> _T:
-    """What the work of a provider's client gives; whatever it raises becomes an error of the library.
+    """Return the result of a client's work. Raise its errors as errors of the library.
 
-    Its cause is a description: errors of clients hold requests, with their credentials. ``tokens`` are what
-    credentials were exchanged for, and as secret.
+    The cause of such an error is a description, because the client's own errors hold requests with their
+    credentials. ``tokens`` gives the tokens that the credentials were exchanged for, which are masked too.
     """
     try:
         return await work
@@ -64,7 +64,7 @@ async def guarded(
         cause = failure.__cause__ if failure else OSError(redacted(spec, _described(error), tokens()))
         if failure is None:
             failure = _without(translated(spec, error), spec, tokens())
-    raise failure from cause  # here, where the error itself is no context
+    raise failure from cause  # outside of the except clause, so that the original is not its context
 
 
 def _described(error: BaseException) -> str:
@@ -79,24 +79,24 @@ def _without(failure: TargetError, spec: StoreSpec, tokens: Iterable[str]) -> Ta
 
 
 def connection_failed(spec: StoreSpec, error: BaseException) -> TargetError:
-    """No answer came: refused for good where no such host exists, as with an unknown region."""
+    """Return the error of a failed connection. An unknown host, as of a wrong region, is a refusal."""
     lookup = first_cause(error, socket.gaierror)
     if lookup is not None and lookup.errno != socket.EAI_AGAIN:
         return refused(spec, "UnknownHost", "no server has the name that belongs to its region or account")
     if isinstance(error, _ODD):
-        return unavailable(spec, f"its answer cannot be understood ({type(error).__name__})")
+        return unavailable(spec, f"its response cannot be understood ({type(error).__name__})")
     return unavailable(spec, error)
 
 
 def not_opened(spec: StoreSpec, error: BaseException) -> TargetError:
-    """No session came to be: refused for good where it is not for the lack of a connection."""
+    """Return the error of a session that could not be opened: a refusal, unless the connection failed."""
     if isinstance(error, OSError):
         return connection_failed(spec, error)
     return refused(spec, type(error).__name__, f"no session can be opened: {error}")
 
 
-def answered(spec: StoreSpec, status: int, code: str, message: str) -> TargetError:
-    """The error of an answer with a status that says no: for the moment, or for good."""
+def error_of_status(spec: StoreSpec, status: int, code: str, message: str) -> TargetError:
+    """Return the error of a response with a failure status, temporary or final."""
     if status in _TEMPORARY or (status >= 500 and status != 501):
         return unavailable(spec, f"{code}: {message}")
     return refused(spec, code, message)

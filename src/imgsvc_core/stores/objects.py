@@ -1,4 +1,4 @@
-"""What is stored, and under which name."""
+"""The object that is stored, and its name in the bucket."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ def _check_content_type(_item: object, _field: object, content_type: str) -> Non
 
 @attrs.frozen
 class StoredObject:
-    """Bytes, or the file that holds them, with the file name and the content type of the result.
+    """A result to store: its bytes or the file that holds them, its file name and its content type.
 
-    Raises `SpecError` for a name that is none of a file, or a content type that is none of a header.
+    Raises:
+        SpecError: the name is not a valid file name, or the content type cannot stand in a header.
     """
 
     data: bytes | Path = attrs.field(repr=False)
@@ -38,7 +39,7 @@ class StoredObject:
     content_type: str = attrs.field(validator=_check_content_type)
 
     async def read(self) -> bytes:
-        """The bytes.
+        """Return the bytes.
 
         Raises:
             SourceUnreachable: the file cannot be read.
@@ -52,10 +53,10 @@ class StoredObject:
 
 
 def object_name(spec: StoreSpec, name: str) -> str:
-    """The object's name in its bucket, without a leading slash.
+    """Return the object's name in its bucket, without a leading slash.
 
-    A path is the whole name; one that ends in a slash is a folder for the result's own name, which also
-    stands alone where there is no path.
+    The path is the whole name. A path that ends in a slash is a folder, and the result's own file name
+    follows it. Without a path, the file name is the object's name.
 
     >>> from imgsvc_core.stores.declarations import Ibm
     >>> ibm = {"key": "k", "bucket": "pictures", "region": "eu-de"}

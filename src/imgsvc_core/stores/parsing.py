@@ -1,4 +1,4 @@
-"""The ``store`` of a request: JSON to a declaration and back, and its JSON Schema."""
+"""Parse the ``store`` of a request, write it as JSON, and describe it as JSON Schema."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PROVIDER = Choice(tuple(PROVIDERS))
 
 
 def parse_store(value: object, *, path: str = "store") -> StoreSpec:
-    """The store that a JSON value names.
+    """Return the store that a JSON value describes.
 
     Raises:
         SpecError: with all problems found, each with its path.
@@ -27,7 +27,7 @@ def parse_store(value: object, *, path: str = "store") -> StoreSpec:
     """
     if isinstance(value, StoreSpec):
         return value
-    if not isinstance(value, Mapping):  # never shown: it may hold a secret
+    if not isinstance(value, Mapping):  # not shown: it may hold a secret
         raise SpecError([Problem(path, "Store must be an object of parameters, got something else")])
     if "provider" not in value:
         message = f"Store 'provider' parameter is required and must be {_PROVIDER.expectation}"
@@ -35,52 +35,56 @@ def parse_store(value: object, *, path: str = "store") -> StoreSpec:
     try:
         provider = PROVIDERS[_PROVIDER.parse(value["provider"])]
     except ValueError:
-        got = shown(_shy(_PROVIDER, value["provider"]))
+        got = shown(_displayable(_PROVIDER, value["provider"]))
         message = f"Store 'provider' parameter must be {_PROVIDER.expectation}, got {got}"
         raise SpecError([Problem(f"{path}.provider", message)]) from None
     declared = params(provider)
     fields = {
-        name: _shy(declared[name].kind, item) if name in declared else item
+        name: _displayable(declared[name].kind, item) if name in declared else item
         for name, item in value.items()
         if name != "provider"
     }
     return parse_operation(provider, fields, path=path)
 
 
-class _Unshown:
+class _Masked:
     def __repr__(self) -> str:
         return "something else"
 
 
-def shy(value: str) -> object:
-    """A string as messages show it: not one that looks like a keyfile's text, or is none in Unicode."""
+def displayable(value: str) -> object:
+    """Return a string as messages may show it: masked if it looks like a keyfile or is not valid Unicode."""
     try:
         value.encode()
     except ValueError:
-        return _Unshown()
-    return _Unshown() if value.lstrip().startswith("{") else value
+        return _Masked()
+    return _Masked() if value.lstrip().startswith("{") else value
 
 
-def _shy(kind: Kind, value: object) -> object:
-    """A value; one of a wrong type may hold a secret out of its place, and is not to be repeated."""
+def _displayable(kind: Kind, value: object) -> object:
+    """Return a value as messages may show it. A value of a wrong type may be a misplaced secret."""
     if value is None:
         return value
-    if isinstance(value, str) and kind.schema().get("type", "string") == "string" and shy(value) is value:
+    if (
+        isinstance(value, str)
+        and kind.schema().get("type", "string") == "string"
+        and displayable(value) is value
+    ):
         return value
     try:
         kind.parse(value)
     except ValueError:
-        return _Unshown()
+        return _Masked()
     return value
 
 
 def unparse_store(spec: StoreSpec) -> dict[str, Any]:
-    """The JSON object of a store, secrets included. Defaults are left out."""
+    """Return the JSON object of a store, with its secrets and without defaults."""
     return {"provider": spec.provider, **unparse_operation(spec)}
 
 
 def store_schema() -> dict[str, Any]:
-    """JSON Schema of ``store``: one of the providers' objects."""
+    """Return the JSON Schema of ``store``: one of the providers' objects."""
     return {"title": "Store", "type": "object", "oneOf": [_schema(item) for item in PROVIDERS.values()]}
 
 

@@ -1,4 +1,4 @@
-"""Sessions that are kept open, one for each set of credentials."""
+"""A pool of open sessions, one for each set of credentials."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import Any
 
 from imgsvc_core.spec.declare import params
 from imgsvc_core.stores.declarations import StoreSpec
-from imgsvc_core.stores.failures import guarded, not_opened
+from imgsvc_core.stores.failures import not_opened, translating
 from imgsvc_core.stores.objects import StoredObject, object_name
-from imgsvc_core.stores.policy import SECONDS, persistently
+from imgsvc_core.stores.retry import SECONDS, retry
 from imgsvc_core.stores.sessions import Access, Keyfile, Session, connect
-from imgsvc_core.stores.sharing import Shared
+from imgsvc_core.stores.single_flight import SingleFlight
 
 
 class StorePool:
-    """Sessions for stores: at most ``sessions`` idle ones are kept, the longest unused is closed first.
+    """Sessions for stores. At most ``sessions`` idle ones stay open; the least recently used is closed first.
 
     A pool belongs to one event loop. ``endpoints`` replace addresses of providers; see `Access`.
     """
@@ -40,26 +40,26 @@ class StorePool:
         keyfile: Keyfile | None = None,
         seconds: float = SECONDS,
     ) -> str:
-        """Store an object; its public URL.
+        """Write an object, and return its public URL.
 
         Raises:
-            StoreRefused, StoreUnavailable: the store does not take it.
+            StoreRefused, StoreUnavailable: the store did not take it.
             SourceUnreachable: the object is a file that cannot be read.
             MissingDependency: the packages for the provider are not installed.
         """
-        access = Access(spec, keyfile, self._endpoints, self._turn)
+        access = Access(spec, keyfile, self._endpoints, self._pace)
         name, data = object_name(spec, item.name), await item.read()
 
         async def attempt() -> str:
             async with self._session(access) as session:
-                await self._turn()
+                await self._pace()
                 return await session.write(spec, name, data, item.content_type)
 
-        return await persistently(attempt, spec, seconds=seconds)
+        return await retry(attempt, spec, seconds=seconds)
 
     @property
     def idle(self) -> int:
-        """How many sessions are open and not in use."""
+        """The number of sessions that are open and not in use."""
         return sum(not entry.users for entry in self._entries.values())
 
     @contextlib.asynccontextmanager
@@ -69,15 +69,15 @@ class StorePool:
         self._entries.move_to_end(key)
         entry.users += 1
         try:
-            yield entry.session or await entry.opening.outcome(functools.partial(entry.open, access))
+            yield entry.session or await entry.opening.run(functools.partial(entry.open, access))
         finally:
             entry.users -= 1
             if entry.session is None and not entry.users and self._entries.get(key) is entry:
                 del self._entries[key]
             await self._shrink()
 
-    async def _turn(self) -> None:
-        """Let one begin in each round of the event loop: to sign or connect many at once would stall it."""
+    async def _pace(self) -> None:
+        """Let one caller continue in each round of the event loop: signing many at once would block it."""
         async with self._gate:
             await asyncio.sleep(0)
 
@@ -87,7 +87,7 @@ class StorePool:
             await entry.close()
 
     async def close(self) -> None:
-        """Close all sessions; those in use are closed by the last write that uses them."""
+        """Close all sessions. A session in use is closed after its last write."""
         self._bound = 0
         await self._shrink()
 
@@ -101,15 +101,15 @@ class StorePool:
 
 
 class _Entry:
-    """A session and how many writes use it."""
+    """A session, and the number of writes that use it."""
 
     def __init__(self) -> None:
         self.session: Session | None = None
         self.users = 0
-        self.opening: Shared[Session] = Shared()
+        self.opening: SingleFlight[Session] = SingleFlight()
 
     async def open(self, access: Access) -> Session:
-        self.session = await guarded(access.spec, connect(access), not_opened)
+        self.session = await translating(access.spec, connect(access), not_opened)
         return self.session
 
     async def close(self) -> None:
@@ -119,7 +119,7 @@ class _Entry:
 
 
 def _key(access: Access) -> tuple[Any, ...]:
-    """What two accesses have in common that can share a session."""
+    """Return a key that is equal for accesses which can share a session."""
     declared = params(type(access.spec))
     values = [getattr(access.spec, declared[name].attribute) for name in access.spec.session]
     keyfile = (

@@ -1,4 +1,4 @@
-"""The interface that every provider implements, and what all of them share."""
+"""The interface of a provider's module, and what all providers share."""
 
 from __future__ import annotations
 
@@ -18,52 +18,52 @@ Keyfile = Mapping[str, Any]
 """The JSON object of a service account's keyfile."""
 
 MOST_KEY_CHARACTERS = 3500
-"""Of its private key in PEM: one of 4,096 bits. To check a larger one takes seconds."""
+"""Longest private key of a keyfile, in PEM: 4,096 bits. Checking a larger one takes seconds."""
 
 
-async def _at_once() -> None:
-    """The turn of whoever is alone."""
+async def _no_wait() -> None:
+    """Continue at once."""
 
 
 @attrs.frozen
 class Access:
     """What a session is opened with.
 
-    ``turn`` is awaited before work that takes milliseconds of the event loop, so that many who open sessions
-    at the same time do it one in each round of the loop.
+    ``pace`` is awaited before work that takes milliseconds of the event loop, so that only one such piece of
+    work runs in each round of the loop.
 
-    ``endpoints`` replace addresses of a provider, such as ``aws`` or ``ibm_token``, by others; `ENDPOINTS` of
-    the declarations are their names. They come from whoever operates the program, never from a request.
+    ``endpoints`` replace addresses of a provider, such as ``aws`` or ``ibm_token``; `ENDPOINTS` lists their
+    names. They come from the operator, never from a request.
     """
 
     spec: StoreSpec
     keyfile: Keyfile | None = attrs.field(default=None, repr=False)
     endpoints: Mapping[str, str] = attrs.field(factory=dict)
-    turn: Callable[[], Awaitable[None]] = attrs.field(default=_at_once, repr=False)
+    pace: Callable[[], Awaitable[None]] = attrs.field(default=_no_wait, repr=False)
 
     def endpoint(self, name: str, default: str) -> str:
-        """An address without a slash at its end."""
+        """Return an address without a trailing slash."""
         return self.endpoints.get(name, default).rstrip("/")
 
 
 class Session(Protocol):
-    """A connection with one set of credentials; it serves many objects, also at the same time."""
+    """A connection with one set of credentials. It may write many objects concurrently."""
 
     async def write(self, spec: StoreSpec, name: str, data: bytes, content_type: str) -> str:
-        """Write an object, or write it once more, whole or not at all; its public URL.
+        """Write an object as a whole or not at all, replacing an earlier one. Return its public URL.
 
-        ``content_type`` holds unless the headers of ``spec`` say otherwise.
+        A ``Content-Type`` in the headers of ``spec`` wins over ``content_type``.
 
         Raises:
-            StoreRefused: made by `refused`; it is not tried again.
-            StoreUnavailable: made by `unavailable`; it is tried again while there is time.
+            StoreRefused: made by `refused`. It is not retried.
+            StoreUnavailable: made by `unavailable`. It is retried while there is time.
         """
 
     async def close(self) -> None:
         """Close the connections."""
 
 
-_SHORTEST_SECRET = 4  # shorter ones open nothing, and are parts of many words
+_SHORTEST_SECRET = 4  # shorter ones protect nothing, and are parts of many words
 
 _MODULES = {
     "aws": "aws",
@@ -79,12 +79,12 @@ _MODULES = {
 
 
 async def connect(access: Access) -> Session:
-    """Open a session at the provider of a store.
+    """Open a session with the provider of a store.
 
     Raises:
         MissingDependency: the packages for the provider are not installed.
-        StoreRefused: the provider refuses the credentials.
-        StoreUnavailable: the provider cannot be reached.
+        StoreRefused: the provider refused the credentials.
+        StoreUnavailable: the provider could not be reached.
     """
     kind = access.spec.provider + (" keyfile" if access.keyfile is not None else "")
     extra = "s3" if kind == "google" else access.spec.extra
@@ -103,24 +103,24 @@ async def connect(access: Access) -> Session:
 
 
 def refused(spec: StoreSpec, code: str, message: str) -> StoreRefused:
-    """The error of a write that the provider refused, with its own code and words, without secrets."""
+    """Return the error of a write that the provider refused, with its code and message, secrets masked."""
     code, message = redacted(spec, code), redacted(spec, message).strip().rstrip(".")
     return StoreRefused(f"Store {spec.provider} refused the result: {code}: {message}.", code=code)
 
 
 def unavailable(spec: StoreSpec, reason: object) -> StoreUnavailable:
-    """The error of a provider that cannot be reached, or fails for the moment."""
+    """Return the error of a provider that cannot be reached or fails temporarily."""
     text = redacted(spec, str(reason)).strip().rstrip(".")
     return StoreUnavailable(f"Store {spec.provider} is not available: {text or type(reason).__name__}.")
 
 
 def redacted(spec: StoreSpec, text: str, tokens: Iterable[str] = ()) -> str:
-    """A text in which nothing secret is left, in any of the ways that clients write it."""
-    return hidden(text, (*spec.secrets(), *tokens))
+    """Mask the secrets of a store in a text, in every encoding that clients write them in."""
+    return masked(text, (*spec.secrets(), *tokens))
 
 
-def hidden(text: str, secrets: Iterable[str]) -> str:
-    """A text with stars in the place of secrets."""
+def masked(text: str, secrets: Iterable[str]) -> str:
+    """Replace secrets in a text by stars."""
     for secret in filter(lambda secret: len(secret) >= _SHORTEST_SECRET, secrets):
         in_json = json.dumps(secret)[1:-1]
         for written in (secret, in_json, quote(secret, safe=""), quote_plus(secret), quote(secret)):

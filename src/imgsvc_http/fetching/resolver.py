@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from imgsvc_core.detached import detached
+from imgsvc_core.stores.daemon_threads import run_in_daemon_thread
 
 _AT_ONCE = 256
 _ROOM_SECONDS = 2.0
@@ -61,7 +61,7 @@ class Lookups:
         except TimeoutError:
             raise TooManyLookups from None
         try:
-            return await detached(_addresses, host, family)
+            return await run_in_daemon_thread(_addresses, host, family)
         finally:
             self._room.release()
 

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from imgsvc_core.detached import started
+from imgsvc_core.stores.daemon_threads import submit
 
 _AT_ONCE = 32
 
@@ -43,7 +43,7 @@ class Patience:
         try:
             async with late:
                 await self._room.acquire()
-                outcome = started(work, *args, **kwargs)
+                outcome = submit(work, *args, **kwargs)
 
                 def leave(_: object) -> None:
                     with contextlib.suppress(RuntimeError):  # the loop may be closed by then

@@ -20,7 +20,7 @@ from cachetools import TTLCache
 from dbos import DBOS, DBOSClient, DBOSConfig
 from sqlalchemy import Connection
 
-from imgsvc_core.detached import detached
+from imgsvc_core.stores.daemon_threads import run_in_daemon_thread
 from imgsvc_http.state.keepalive import with_probes
 from imgsvc_http.state.vault import NoKeyFits
 from imgsvc_http.webhooks.transient import passes
@@ -114,7 +114,7 @@ class Engine:
             "run_migrations": False,
         }
         # Its indexes wait for all open transactions, among which may be some of this very loop.
-        await detached(DBOS.migrate, self._url, schema=_SCHEMA)
+        await run_in_daemon_thread(DBOS.migrate, self._url, schema=_SCHEMA)
         DBOS(config=config)
         for name, (job, _) in self._jobs.items():
             # However often its process dies: that is no reason to give work up.

@@ -42,7 +42,7 @@ def serving(routes: Callable[[web.Application], object]) -> Iterator[str]:
         loop.close()
 
 
-def guarded(
+def translating(
     handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
     refusal: Callable[[web.Request], web.Response | None],
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:

@@ -27,7 +27,7 @@ class Parts:
 
     odd: Odd = attrs.field(default=lambda _: None)
     asked: list[str] = attrs.field(factory=list)
-    answered: list[str] = attrs.field(factory=list)
+    error_of_status: list[str] = attrs.field(factory=list)
     headers: list[dict[str, str]] = attrs.field(factory=list, repr=False)
 
     async def handle(self, request: web.Request) -> web.Response:
@@ -41,7 +41,7 @@ class Parts:
         if isinstance(odd, web.Response):
             return odd
         await asyncio.sleep(odd or 0)
-        self.answered.append(word)
+        self.error_of_status.append(word)
         match word:
             case "begin":
                 return web.Response(text=_UPLOAD, content_type="application/xml")

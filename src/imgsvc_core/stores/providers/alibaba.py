@@ -1,6 +1,6 @@
-"""Alibaba Cloud's Object Storage Service, through its makers' client.
+"""Alibaba Cloud's Object Storage Service, through Alibaba's own client.
 
-fsspec's own backend, ossfs, either fails with today's aiohttp or writes in threads, which nobody can stop.
+The fsspec backend, ossfs, fails with current aiohttp or writes in threads, which cannot be cancelled.
 """
 
 from __future__ import annotations
@@ -17,36 +17,34 @@ from urllib.parse import quote
 import aiohttp
 import alibabacloud_oss_v2 as oss
 import attrs
+from alibabacloud_oss_v2 import exceptions
 from alibabacloud_oss_v2.aio import AsyncClient
 from alibabacloud_oss_v2.aio.transport import AioHttpClient
-from alibabacloud_oss_v2.exceptions import (
-    OperationError,
-    RequestError,
-    ResponseError,
-)
 from fsspec.asyn import AsyncFileSystem
 
 from imgsvc_core.errors import TargetError
 from imgsvc_core.stores.declarations import Alibaba, StoreSpec
-from imgsvc_core.stores.failures import guarded
-from imgsvc_core.stores.providers.answers import Refusal, translated, words
+from imgsvc_core.stores.failures import translating
 from imgsvc_core.stores.providers.digest import md5
-from imgsvc_core.stores.providers.filesystem import Unconfigured
-from imgsvc_core.stores.providers.lookups import connector
-from imgsvc_core.stores.providers.parts import fits_whole, in_parts, upload
-from imgsvc_core.stores.providers.traffic import traffic
+from imgsvc_core.stores.providers.http_bodies import tracing_for
+from imgsvc_core.stores.providers.multipart import fits_one_request, send_parts, upload
+from imgsvc_core.stores.providers.resolver import connector
+from imgsvc_core.stores.providers.responses import ResponseError, text_of, translated
+from imgsvc_core.stores.providers.unconfigured import UnconfiguredFileSystem
 from imgsvc_core.stores.sessions import Access
+
+_WRAPPERS = (exceptions.OperationError, exceptions.RequestError, exceptions.ResponseError)
 
 
 async def connect(access: Access) -> AlibabaSession:
-    """A session at the regional address; regions may be written as in that address, with ``oss-``."""
+    """Open a session at the regional endpoint. The region may begin with ``oss-``, as in its host name."""
     spec = access.spec
     assert isinstance(spec, Alibaba)
     region = spec.region.removeprefix("oss-")
     address = access.endpoint("alibaba", f"https://oss-{region}.aliyuncs.com")
     host_style = "alibaba" not in access.endpoints
-    await access.turn()
-    session = aiohttp.ClientSession(connector=connector(), trace_configs=[traffic(access.turn)])
+    await access.pace()
+    session = aiohttp.ClientSession(connector=connector(), trace_configs=[tracing_for(access.pace)])
     client = AsyncClient(
         oss.config.Config(
             region=region,
@@ -58,12 +56,12 @@ async def connect(access: Access) -> AlibabaSession:
             disable_upload_crc64_check=True,  # the server checks the MD5 digest
         )
     )
-    return AlibabaSession(OssFileSystem(client, address, host_style, access.turn), session)
+    return AlibabaSession(OssFileSystem(client, address, host_style, access.pace), session)
 
 
 @attrs.frozen
 class AlibabaSession:
-    """Objects written to the buckets of one region."""
+    """Write objects to the buckets of one region."""
 
     filesystem: OssFileSystem = attrs.field(repr=False)
     http: aiohttp.ClientSession = attrs.field(repr=False)
@@ -73,24 +71,24 @@ class AlibabaSession:
         path = f"{spec.bucket}/{name}"
         headers = {"Content-Type": content_type, **dict(spec.headers)}
         write = self.filesystem._pipe_file(path, data, headers=headers, metadata=dict(spec.metadata))
-        await guarded(spec, write, _translated)
+        await translating(spec, write, _translated)
         return self.filesystem.url(path)
 
     async def close(self) -> None:
         await self.http.close()
 
 
-class OssFileSystem(Unconfigured, AsyncFileSystem):  # type: ignore[misc]
+class OssFileSystem(UnconfiguredFileSystem, AsyncFileSystem):  # type: ignore[misc]
     """The buckets of a region."""
 
     def __init__(
-        self, client: AsyncClient, address: str, host_style: bool, turn: Callable[[], Awaitable[None]]
+        self, client: AsyncClient, address: str, host_style: bool, pace: Callable[[], Awaitable[None]]
     ) -> None:
         super().__init__(asynchronous=True)
         self.client = client
         self.address = address
         self.host_style = host_style
-        self.turn = turn
+        self.pace = pace
 
     async def _pipe_file(
         self, path: str, value: bytes, *, headers: Mapping[str, str], metadata: Mapping[str, str], **more: Any
@@ -98,12 +96,12 @@ class OssFileSystem(Unconfigured, AsyncFileSystem):  # type: ignore[misc]
         bucket, _, key = path.partition("/")
         where = {"bucket": bucket, "key": key}
         how = {"headers": dict(headers), "metadata": dict(metadata) or None}
-        if fits_whole(value, Alibaba.part_bytes):
+        if fits_one_request(value, Alibaba.part_bytes):
             await self.client.put_object(oss.PutObjectRequest(**where, **how, **await _body(value)))
             return
         async with upload(self._begin(where, how), self._abort) as whole:
             send = functools.partial(self._put_part, whole)
-            parts = await in_parts(value, Alibaba.part_bytes, send, self.turn)
+            parts = await send_parts(value, Alibaba.part_bytes, send, self.pace)
             named = oss.CompleteMultipartUpload(parts=parts)
             await self.client.complete_multipart_upload(
                 oss.CompleteMultipartUploadRequest(**whole, complete_multipart_upload=named)
@@ -126,7 +124,7 @@ class OssFileSystem(Unconfigured, AsyncFileSystem):  # type: ignore[misc]
         return oss.UploadPart(part_number=number, etag=answer.etag)
 
     def url(self, path: str) -> str:
-        """The address of an object."""
+        """Return the URL of an object."""
         bucket, _, name = path.partition("/")
         place = (
             self.address.replace("://", f"://{bucket}.") if self.host_style else f"{self.address}/{bucket}"
@@ -135,9 +133,9 @@ class OssFileSystem(Unconfigured, AsyncFileSystem):  # type: ignore[misc]
 
 
 class _HttpClient(AioHttpClient):  # type: ignore[misc]
-    """HTTP whose refusals are read here: the client takes those without a date for something else.
+    """Read error responses here, because the client misreads those without a date.
 
-    An answer that says yes, and then names an error, is a failure of the server's.
+    A response with a success status whose body names an error is a failure of the server.
     """
 
     async def send(self, request: Any, **how: Any) -> Any:
@@ -148,11 +146,13 @@ class _HttpClient(AioHttpClient):  # type: ignore[misc]
             return answer
         status = HTTPStatus.INTERNAL_SERVER_ERROR if yes else answer.status_code
         code, message = error or (None, None)
-        raise Refusal(status, words(code, answer.status_code), words(message, "without an explanation"))
+        raise ResponseError(
+            status, text_of(code, answer.status_code), text_of(message, "without an explanation")
+        )
 
 
 def _error(body: bytes) -> tuple[str | None, str | None] | None:
-    """Code and message of an error in XML; nothing where it is something else."""
+    """Return code and message of an XML error, or None if it is anything else."""
     try:
         root = ElementTree.fromstring(body)
     except (ElementTree.ParseError, LookupError, ValueError):
@@ -166,6 +166,6 @@ async def _body(data: bytes) -> dict[str, Any]:
 
 
 def _translated(spec: StoreSpec, error: BaseException) -> TargetError:
-    while isinstance(error, OperationError | RequestError | ResponseError):  # which name no cause
+    while isinstance(error, _WRAPPERS):  # which name no cause
         error = error.unwrap()
     return translated(spec, error)

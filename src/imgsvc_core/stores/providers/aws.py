@@ -8,7 +8,7 @@ from imgsvc_core.stores.sessions import Access
 
 
 async def connect(access: Access) -> s3.S3Session:
-    """A session at the regional address."""
+    """Open a session at the regional endpoint."""
     spec = access.spec
     assert isinstance(spec, Aws)
     domain = "amazonaws.com.cn" if spec.region.startswith("cn-") else "amazonaws.com"

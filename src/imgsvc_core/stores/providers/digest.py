@@ -1,4 +1,4 @@
-"""Digests by which stores find that bytes came as they were sent."""
+"""MD5 checksums, by which stores check uploads."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 _AT_ONCE = 2**18  # takes half a millisecond
 _BESIDE = ThreadPoolExecutor(1, thread_name_prefix="imgsvc-digest")
-"""One thread, or many digests at a time would leave the event loop no processor."""
+"""One thread only: many digests at a time would leave the event loop no core."""
 
 
 async def md5(data: bytes) -> bytes:
-    """The MD5 digest, made beside the event loop where it takes a while."""
+    """Return the MD5 digest. A long one is computed in a thread."""
     if len(data) <= _AT_ONCE:
         return _md5(data)
     return await asyncio.get_running_loop().run_in_executor(_BESIDE, _md5, data)

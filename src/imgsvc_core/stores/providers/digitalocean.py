@@ -8,7 +8,7 @@ from imgsvc_core.stores.sessions import Access
 
 
 async def connect(access: Access) -> s3.S3Session:
-    """A session at the regional address; Spaces are signed for as if they all lay in one region."""
+    """Open a session at the regional endpoint. Spaces expect signatures for one region."""
     spec = access.spec
     assert isinstance(spec, DigitalOcean)
     address = f"https://{spec.region}.digitaloceanspaces.com"

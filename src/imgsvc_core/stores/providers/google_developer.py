@@ -1,4 +1,4 @@
-"""Google Cloud Storage with developer keys, through its S3-like interface."""
+"""Google Cloud Storage with developer (HMAC) keys, through its S3-compatible API."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from imgsvc_core.stores.sessions import Access
 
 
 async def connect(access: Access) -> s3.S3Session:
-    """A session at the one address of all regions."""
+    """Open a session at the global endpoint."""
     spec = access.spec
     assert isinstance(spec, Google)
     return await s3.connect(

@@ -1,7 +1,7 @@
 """Google Cloud Storage with the keyfile of a service account, through gcsfs.
 
-gcsfs asks for tokens in the event loop, tries for half a minute what was refused, and forgets the codes of
-refusals. So its requests are made here, with tokens of our own.
+gcsfs requests tokens in the event loop, retries refused requests for half a minute, and drops the codes of
+errors. So its requests are made here, with tokens of our own.
 """
 
 from __future__ import annotations
@@ -25,14 +25,21 @@ from google.auth import crypt, jwt
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.stores.declarations import Google, StoreSpec
-from imgsvc_core.stores.failures import guarded
-from imgsvc_core.stores.providers.answers import TIMEOUT, Refusal, json_object, renewing, translated, words
+from imgsvc_core.stores.failures import translating
 from imgsvc_core.stores.providers.digest import md5
-from imgsvc_core.stores.providers.filesystem import Unconfigured
-from imgsvc_core.stores.providers.lookups import connector
+from imgsvc_core.stores.providers.http_bodies import Body, tracing_for
+from imgsvc_core.stores.providers.resolver import connector
+from imgsvc_core.stores.providers.responses import (
+    TIMEOUT,
+    ResponseError,
+    json_object,
+    retry_with_new_token,
+    text_of,
+    translated,
+)
 from imgsvc_core.stores.providers.tokens import Tokens, lifetime, readable
-from imgsvc_core.stores.providers.traffic import Body, traffic
-from imgsvc_core.stores.sessions import MOST_KEY_CHARACTERS, Access, Keyfile, hidden
+from imgsvc_core.stores.providers.unconfigured import UnconfiguredFileSystem
+from imgsvc_core.stores.sessions import MOST_KEY_CHARACTERS, Access, Keyfile, masked
 
 _TOKENS = "https://oauth2.googleapis.com"
 _GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -49,23 +56,23 @@ _NAMES = {
 
 
 async def connect(access: Access) -> GoogleSession:
-    """A session with a first token."""
+    """Open a session with a first token."""
     spec, keyfile = access.spec, access.keyfile
     assert isinstance(spec, Google)
     assert keyfile is not None
-    await access.turn()
+    await access.pace()
     account = await asyncio.to_thread(ServiceAccount.of, keyfile, access.endpoint("google_token", _TOKENS))
-    tracing = traffic(access.turn)
+    tracing = tracing_for(access.pace)
     tokens = Tokens(functools.partial(account.token, tracing))
     address = access.endpoint("google", "https://storage.googleapis.com")
     filesystem = BucketFileSystem(tokens, address, tracing)
-    await guarded(spec, tokens.current(), translated)
+    await translating(spec, tokens.current(), translated)
     return GoogleSession(filesystem)
 
 
 @attrs.frozen
 class GoogleSession:
-    """Objects written to the buckets that a service account may write to."""
+    """Write objects to the buckets of a service account."""
 
     filesystem: BucketFileSystem = attrs.field(repr=False)
 
@@ -82,7 +89,7 @@ class GoogleSession:
             acl=spec.acl,
         )
         tokens = self.filesystem.tokens
-        await guarded(spec, renewing(tokens, write), translated, tokens.secrets)
+        await translating(spec, retry_with_new_token(tokens, write), translated, tokens.secrets)
         return self.filesystem.url(path)
 
     async def close(self) -> None:
@@ -90,8 +97,8 @@ class GoogleSession:
         await session.close()
 
 
-class BucketFileSystem(Unconfigured, GCSFileSystem):  # type: ignore[misc]
-    """gcsfs, with tokens that are asked for beside the event loop, and with the codes of refusals."""
+class BucketFileSystem(UnconfiguredFileSystem, GCSFileSystem):  # type: ignore[misc]
+    """gcsfs with asynchronous tokens and the codes of errors."""
 
     def __init__(self, tokens: Tokens[str], address: str, tracing: aiohttp.TraceConfig) -> None:
         session = {"timeout": TIMEOUT, "connector": connector(), "trace_configs": [tracing]}
@@ -127,7 +134,7 @@ class BucketFileSystem(Unconfigured, GCSFileSystem):  # type: ignore[misc]
         )
 
     def url(self, path: str) -> str:
-        """The address of an object."""
+        """Return the URL of an object."""
         return f"{self._location}/{quote(path, safe='/~')}"
 
     async def _request(
@@ -156,19 +163,24 @@ class BucketFileSystem(Unconfigured, GCSFileSystem):  # type: ignore[misc]
             return answer.status, answer.headers, answer.request_info, await answer.read()
 
 
-def _refusal(status: int, answer: Mapping[str, Any]) -> Refusal:
-    """What the JSON API says of an error: its reason is the code."""
+def _refusal(status: int, answer: Mapping[str, Any]) -> ResponseError:
+    """Return the error that the JSON API describes. Its reason is the code."""
     found = answer.get("error")
     error = found if isinstance(found, dict) else {}
     several = error.get("errors")
     first = several[0] if isinstance(several, list) and several else {}
     reason = first.get("reason") if isinstance(first, dict) else None
-    return Refusal(status, words(reason, status), words(error.get("message"), "without an explanation"))
+    return ResponseError(
+        status, text_of(reason, status), text_of(error.get("message"), "without an explanation")
+    )
 
 
 @attrs.frozen
 class ServiceAccount:
-    """Who exchanges signed claims for tokens; its keyfile does not say where."""
+    """A service account, which exchanges signed claims for tokens.
+
+    The address is not taken from the keyfile: the client could make the service call any host.
+    """
 
     email: str
     signer: crypt.RSASigner = attrs.field(repr=False)
@@ -176,10 +188,10 @@ class ServiceAccount:
 
     @classmethod
     def of(cls, keyfile: Keyfile, address: str) -> ServiceAccount:
-        """The account of a keyfile.
+        """Return the account of a keyfile.
 
         Raises:
-            SpecError: the keyfile is none of a service account's.
+            SpecError: the keyfile is not that of a service account.
         """
         email, key_id = keyfile.get("client_email"), keyfile.get("private_key_id")
         try:
@@ -192,7 +204,7 @@ class ServiceAccount:
         return cls(email, signer, address)
 
     async def token(self, tracing: aiohttp.TraceConfig) -> tuple[str, float]:
-        """A new token, and for how many seconds it is good.
+        """Request a token. Return it with its lifetime in seconds.
 
         Raises:
             SpecError: the numbers of the key do not fit together.
@@ -217,9 +229,9 @@ class ServiceAccount:
             answer = await json_object(response)
         token = readable(answer.get("access_token"))
         if response.status != 200 or token is None:
-            code = words(answer.get("error"), response.status)
-            message = words(answer.get("error_description"), "the keyfile gives no token that can be read")
-            raise Refusal(response.status, hidden(code, [assertion]), hidden(message, [assertion]))
+            code = text_of(answer.get("error"), response.status)
+            message = text_of(answer.get("error_description"), "the keyfile gives no token that can be read")
+            raise ResponseError(response.status, masked(code, [assertion]), masked(message, [assertion]))
         return token, lifetime(answer.get("expires_in"))
 
 
@@ -234,7 +246,7 @@ def _no_account() -> SpecError:
 def _private_key(text: object) -> RSAPrivateKey:
     if not isinstance(text, str) or len(text) > MOST_KEY_CHARACTERS:
         raise ValueError("no key, or too large a one")
-    # Whether its numbers fit together shows when it is used; to check that stops all threads for long.
+    # Full validation of the key holds the interpreter lock for long; signing finds a broken key anyway.
     key = load_pem_private_key(text.encode(), password=None, unsafe_skip_rsa_key_validation=True)
     if not isinstance(key, RSAPrivateKey):
         raise ValueError("a key of another kind")

@@ -1,4 +1,4 @@
-"""IBM Cloud Object Storage: S3 with a bearer token, which an API key is exchanged for."""
+"""IBM Cloud Object Storage: S3 with a bearer token that is exchanged for an API key."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import aiohttp
 
 from imgsvc_core.stores.declarations import Ibm
-from imgsvc_core.stores.failures import answered, guarded
+from imgsvc_core.stores.failures import error_of_status, translating
 from imgsvc_core.stores.providers import s3
-from imgsvc_core.stores.providers.answers import json_object, translated, words
-from imgsvc_core.stores.providers.lookups import connector
+from imgsvc_core.stores.providers.http_bodies import tracing_for
+from imgsvc_core.stores.providers.resolver import connector
+from imgsvc_core.stores.providers.responses import json_object, text_of, translated
 from imgsvc_core.stores.providers.tokens import Tokens, lifetime, readable
-from imgsvc_core.stores.providers.traffic import traffic
 from imgsvc_core.stores.sessions import Access, unavailable
 
 _GRANT = "urn:ibm:params:oauth:grant-type:apikey"
@@ -21,21 +21,23 @@ _TIMEOUT = aiohttp.ClientTimeout(total=10)
 
 
 async def connect(access: Access) -> s3.S3Session:
-    """A session at the regional address, with a first token."""
+    """Open a session at the regional endpoint, with a first token."""
     spec = access.spec
     assert isinstance(spec, Ibm)
     token_address = access.endpoint("ibm_token", "https://iam.cloud.ibm.com")
-    tokens = Tokens(lambda: _token(spec, token_address, traffic(access.turn)))
+    tokens = Tokens(lambda: _token(spec, token_address, tracing_for(access.pace)))
     await tokens.current()
     address = f"https://s3.{spec.region}.cloud-object-storage.appdomain.cloud"
     return await s3.connect(access, address, region=spec.region, tokens=tokens)
 
 
 async def _token(spec: Ibm, address: str, tracing: aiohttp.TraceConfig) -> tuple[str, float]:
-    status, answer = await guarded(spec, _asked(spec, address, tracing), translated)
+    status, answer = await translating(spec, _asked(spec, address, tracing), translated)
     if status != HTTPStatus.OK:
-        code = words(answer.get("errorCode"), status)
-        raise answered(spec, status, code, words(answer.get("errorMessage"), "the API key gives no token"))
+        code = text_of(answer.get("errorCode"), status)
+        raise error_of_status(
+            spec, status, code, text_of(answer.get("errorMessage"), "the API key gives no token")
+        )
     token = readable(answer.get("access_token"))
     if token is None:
         raise unavailable(spec, "it gave no token that can be read")

@@ -1,8 +1,8 @@
 """Blobs of Microsoft Azure, through the client that fsspec's own backend is made of.
 
-That backend, adlfs, takes connections from the environment and holds every instance until the process ends.
-Large blobs go in blocks of our own: when the client's own `upload_blob` is given up, its tasks go on. Blocks
-that were staged are nothing to see; Azure forgets them after a week.
+That backend, adlfs, takes connections from the environment and keeps every instance until the process ends.
+Large blobs are staged as blocks here, because the tasks of the client's own `upload_blob` go on after it is
+cancelled. Staged blocks are invisible, and Azure deletes them after a week.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from fsspec.asyn import AsyncFileSystem
 
 from imgsvc_core.errors import TargetError
 from imgsvc_core.stores.declarations import Microsoft, StoreSpec
-from imgsvc_core.stores.failures import answered, connection_failed, guarded
-from imgsvc_core.stores.providers.filesystem import Unconfigured
-from imgsvc_core.stores.providers.lookups import connector
-from imgsvc_core.stores.providers.parts import fits_whole, in_parts
-from imgsvc_core.stores.providers.traffic import Body, traffic
+from imgsvc_core.stores.failures import connection_failed, error_of_status, translating
+from imgsvc_core.stores.providers.http_bodies import Body, tracing_for
+from imgsvc_core.stores.providers.multipart import fits_one_request, send_parts
+from imgsvc_core.stores.providers.resolver import connector
+from imgsvc_core.stores.providers.unconfigured import UnconfiguredFileSystem
 from imgsvc_core.stores.sessions import Access
 
 _SETTINGS = {
@@ -38,30 +38,30 @@ _SETTINGS = {
 
 
 async def connect(access: Access) -> MicrosoftSession:
-    """A session with the account's own host."""
+    """Open a session with the account's own host."""
     spec = access.spec
     assert isinstance(spec, Microsoft)
-    await access.turn()
+    await access.pace()
     session = aiohttp.ClientSession(
         connector=connector(),
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
-        trace_configs=[traffic(access.turn)],
+        trace_configs=[tracing_for(access.pace)],
     )
     client = BlobServiceClient(
         access.endpoint("microsoft", f"https://{spec.account}.blob.core.windows.net"),
         credential={"account_name": spec.account, "account_key": spec.key},
         transport=_Transport(session=session, use_env_settings=False, connection_timeout=5, read_timeout=30),
-        max_single_put_size=2**30,  # what goes whole is decided here
+        max_single_put_size=2**30,  # our own code decides what goes in one request
         retry_total=0,
         permit_redirects=False,
     )
-    return MicrosoftSession(BlobFileSystem(client, access.turn))
+    return MicrosoftSession(BlobFileSystem(client, access.pace))
 
 
 @attrs.frozen
 class MicrosoftSession:
-    """Blobs written to the containers of one account."""
+    """Write blobs to the containers of one account."""
 
     filesystem: BlobFileSystem = attrs.field(repr=False)
 
@@ -70,20 +70,20 @@ class MicrosoftSession:
         path = f"{spec.container}/{name}"
         headers = {"Content-Type": content_type, **dict(spec.headers)}
         write = self.filesystem._pipe_file(path, data, headers=headers, metadata=dict(spec.metadata))
-        await guarded(spec, write, _translated)
+        await translating(spec, write, _translated)
         return self.filesystem.url(path)
 
     async def close(self) -> None:
         await self.filesystem.client.close()
 
 
-class BlobFileSystem(Unconfigured, AsyncFileSystem):  # type: ignore[misc]
+class BlobFileSystem(UnconfiguredFileSystem, AsyncFileSystem):  # type: ignore[misc]
     """The containers of an account."""
 
-    def __init__(self, client: BlobServiceClient, turn: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, client: BlobServiceClient, pace: Callable[[], Awaitable[None]]) -> None:
         super().__init__(asynchronous=True)
         self.client = client
-        self.turn = turn
+        self.pace = pace
 
     async def _pipe_file(
         self, path: str, value: bytes, *, headers: dict[str, str], metadata: dict[str, str], **more: Any
@@ -91,20 +91,20 @@ class BlobFileSystem(Unconfigured, AsyncFileSystem):  # type: ignore[misc]
         settings: dict[str, Any] = {_SETTINGS[name]: text for name, text in headers.items()}
         how: dict[str, Any] = {"metadata": metadata, "content_settings": ContentSettings(**settings)}
         blob = self._blob(path)
-        if fits_whole(value, Microsoft.part_bytes):
+        if fits_one_request(value, Microsoft.part_bytes):
             await blob.upload_blob(value, length=len(value), overwrite=True, **how)
             return
-        upload = uuid.uuid4().hex  # blocks of others who write the same blob are none of ours
+        upload = uuid.uuid4().hex  # keeps concurrent writers of one blob apart
 
         async def stage(number: int, data: bytes) -> BlobBlock:
             block = f"{upload}-{number:06}"
             await blob.stage_block(block, data, length=len(data))
             return BlobBlock(block)
 
-        await blob.commit_block_list(await in_parts(value, Microsoft.part_bytes, stage, self.turn), **how)
+        await blob.commit_block_list(await send_parts(value, Microsoft.part_bytes, stage, self.pace), **how)
 
     def url(self, path: str) -> str:
-        """The address of a blob."""
+        """Return the URL of a blob."""
         address: str = self._blob(path).url
         return address
 
@@ -114,7 +114,7 @@ class BlobFileSystem(Unconfigured, AsyncFileSystem):  # type: ignore[misc]
 
 
 class _Transport(AioHttpTransport):  # type: ignore[misc]
-    """Sends bytes in chunks."""
+    """Send bodies in chunks."""
 
     def _get_request_data(self, request: Any) -> Any:
         data = super()._get_request_data(request)
@@ -127,4 +127,4 @@ def _translated(spec: StoreSpec, error: BaseException) -> TargetError:
     said = getattr(error, "error_code", None) or error.status_code
     code = str(getattr(said, "value", said))
     message = str(error.message or "without an explanation").splitlines()[0]
-    return answered(spec, error.status_code, code, message)
+    return error_of_status(spec, error.status_code, code, message)

@@ -1,6 +1,6 @@
-"""Cloud Files of Rackspace: OpenStack's Swift, behind an identity service and a CDN of the house.
+"""Rackspace Cloud Files: OpenStack Swift with Rackspace's own identity service and CDN.
 
-fsspec has no living backend for it; this is one over aiohttp, for writing.
+fsspec has no maintained backend for it. This is one over aiohttp, for writing.
 """
 
 from __future__ import annotations
@@ -17,13 +17,20 @@ from fsspec.asyn import AsyncFileSystem
 from yarl import URL
 
 from imgsvc_core.stores.declarations import Rackspace, StoreSpec
-from imgsvc_core.stores.failures import guarded
-from imgsvc_core.stores.providers.answers import TIMEOUT, Refusal, json_object, renewing, translated, words
+from imgsvc_core.stores.failures import translating
 from imgsvc_core.stores.providers.digest import md5
-from imgsvc_core.stores.providers.filesystem import Unconfigured
-from imgsvc_core.stores.providers.lookups import connector
+from imgsvc_core.stores.providers.http_bodies import Body, tracing_for
+from imgsvc_core.stores.providers.resolver import connector
+from imgsvc_core.stores.providers.responses import (
+    TIMEOUT,
+    ResponseError,
+    json_object,
+    retry_with_new_token,
+    text_of,
+    translated,
+)
 from imgsvc_core.stores.providers.tokens import Tokens, readable
-from imgsvc_core.stores.providers.traffic import Body, traffic
+from imgsvc_core.stores.providers.unconfigured import UnconfiguredFileSystem
 from imgsvc_core.stores.sessions import Access
 
 _IDENTITY = "https://identity.api.rackspacecloud.com"
@@ -32,15 +39,17 @@ _STORAGE, _CDN = "object-store", "rax:object-cdn"
 
 
 async def connect(access: Access) -> RackspaceSession:
-    """A session with a first token."""
+    """Open a session with a first token."""
     spec = access.spec
     assert isinstance(spec, Rackspace)
-    http = aiohttp.ClientSession(timeout=TIMEOUT, connector=connector(), trace_configs=[traffic(access.turn)])
+    http = aiohttp.ClientSession(
+        timeout=TIMEOUT, connector=connector(), trace_configs=[tracing_for(access.pace)]
+    )
     replaced = "rackspace" in access.endpoints
     identity = Identity(http, spec, access.endpoint("rackspace", _IDENTITY), replaced)
     tokens = Tokens(identity.token, text=lambda token: token.id)
     try:
-        await guarded(spec, tokens.current(), translated)
+        await translating(spec, tokens.current(), translated)
     except BaseException:
         await http.close()
         raise
@@ -49,7 +58,7 @@ async def connect(access: Access) -> RackspaceSession:
 
 @attrs.frozen
 class RackspaceSession:
-    """Objects written to the containers of one account in one region."""
+    """Write objects to the containers of one account in one region."""
 
     filesystem: CloudFiles = attrs.field(repr=False)
     http: aiohttp.ClientSession = attrs.field(repr=False)
@@ -59,18 +68,20 @@ class RackspaceSession:
         path = f"{spec.container}/{name}"
 
         async def write() -> str:
-            url = await self.filesystem._url(path, secure=spec.secure)  # first: what has none is not written
+            url = await self.filesystem._url(
+                path, secure=spec.secure
+            )  # first, because an object without a URL must not be written
             await self.filesystem._pipe_file(path, data, content_type=content_type)
             return url
 
         tokens = self.filesystem.tokens
-        return await guarded(spec, renewing(tokens, write), translated, tokens.secrets)
+        return await translating(spec, retry_with_new_token(tokens, write), translated, tokens.secrets)
 
     async def close(self) -> None:
         await self.http.close()
 
 
-class CloudFiles(Unconfigured, AsyncFileSystem):  # type: ignore[misc]
+class CloudFiles(UnconfiguredFileSystem, AsyncFileSystem):  # type: ignore[misc]
     """The containers of an account in a region."""
 
     def __init__(self, http: aiohttp.ClientSession, tokens: Tokens[Token]) -> None:
@@ -83,18 +94,18 @@ class CloudFiles(Unconfigured, AsyncFileSystem):  # type: ignore[misc]
         await self._ask("PUT", _STORAGE, path, headers=headers, body=value)
 
     async def _url(self, path: str, *, secure: bool = True) -> str:
-        """Where the CDN has an object of a container that is enabled for it."""
+        """Return the URL of an object in a container that is enabled for the CDN."""
         container, _, name = path.partition("/")
         try:
             found = await self._ask("HEAD", _CDN, container)
-        except Refusal as refusal:
+        except ResponseError as refusal:
             if refusal.status != HTTPStatus.NOT_FOUND:
                 raise
             found = {}
         place = found.get("X-Cdn-Ssl-Uri" if secure else "X-Cdn-Uri")
         if found.get("X-Cdn-Enabled", "").lower() != "true" or not place:
             message = f"the container {container!r} is not there, or not enabled for the CDN"
-            raise Refusal(HTTPStatus.NOT_FOUND, "404", message)
+            raise ResponseError(HTTPStatus.NOT_FOUND, "404", message)
         return f"{place.rstrip('/')}/{quote(name, safe='/~')}"
 
     async def _ask(
@@ -106,7 +117,7 @@ class CloudFiles(Unconfigured, AsyncFileSystem):  # type: ignore[misc]
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
     ) -> Mapping[str, str]:
-        """The headers of an answer."""
+        """Send a request and return the headers of the response."""
         token = await self.tokens.current()
         async with self.http.request(
             method,
@@ -117,13 +128,15 @@ class CloudFiles(Unconfigured, AsyncFileSystem):  # type: ignore[misc]
         ) as answer:
             await answer.read()
             if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
-                raise Refusal(answer.status, str(answer.status), answer.reason or "without an explanation")
+                raise ResponseError(
+                    answer.status, str(answer.status), answer.reason or "without an explanation"
+                )
             return answer.headers
 
 
 @attrs.frozen
 class Token:
-    """A token, and the addresses that its bearer writes to: ``object-store`` and ``rax:object-cdn``."""
+    """A token with its service addresses: ``object-store`` and ``rax:object-cdn``."""
 
     id: str = attrs.field(repr=False)
     addresses: Mapping[str, str]
@@ -131,7 +144,7 @@ class Token:
 
 @attrs.frozen
 class Identity:
-    """The service that knows users and their API keys."""
+    """The identity service, which exchanges an API key for a token."""
 
     http: aiohttp.ClientSession = attrs.field(repr=False)
     spec: Rackspace
@@ -139,7 +152,7 @@ class Identity:
     own_addresses: bool
 
     async def token(self) -> tuple[Token, float]:
-        """A new token, and for how many seconds it is good."""
+        """Request a token. Return it with its lifetime in seconds."""
         key = {"username": self.spec.username, "apiKey": self.spec.key}
         async with self.http.post(
             f"{self.address}/v2.0/tokens",
@@ -150,11 +163,11 @@ class Identity:
         if response.status != HTTPStatus.OK:
             code, fault = next(iter(answer.items()), (str(response.status), None))
             message = fault.get("message") if isinstance(fault, dict) else None
-            raise Refusal(response.status, code, words(message, "the API key gives no token"))
+            raise ResponseError(response.status, code, text_of(message, "the API key gives no token"))
         try:
             return self._token(answer["access"])
         except (AttributeError, KeyError, TypeError, ValueError):
-            raise Refusal(
+            raise ResponseError(
                 HTTPStatus.BAD_GATEWAY, "NoToken", "the token of the answer is not readable"
             ) from None
 
@@ -168,7 +181,7 @@ class Identity:
         return Token(token, addresses), (until - datetime.now(UTC)).total_seconds()
 
     def _address(self, services: Mapping[str, list[dict[str, str]]], name: str) -> str:
-        """The public address of a service in the region; only one of the provider's hosts is believed."""
+        """Return the public address of a service in the region. Only the provider's hosts are accepted."""
         for endpoint in services.get(name, ()):
             if endpoint.get("region", "").lower() == self.spec.region:
                 address = endpoint["publicURL"].rstrip("/")
@@ -178,4 +191,4 @@ class Identity:
                 ):
                     return address
         message = f"the account has no {name} in the region {self.spec.region}"
-        raise Refusal(HTTPStatus.NOT_FOUND, "UnknownRegion", message)
+        raise ResponseError(HTTPStatus.NOT_FOUND, "UnknownRegion", message)

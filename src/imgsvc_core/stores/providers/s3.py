@@ -1,4 +1,4 @@
-"""The S3 protocol, which four of the providers speak, through s3fs."""
+"""The S3 protocol, for the four providers that speak it, through s3fs."""
 
 from __future__ import annotations
 
@@ -24,50 +24,50 @@ from botocore.exceptions import ClientError
 
 from imgsvc_core.errors import TargetError
 from imgsvc_core.stores.declarations import StoreSpec
-from imgsvc_core.stores.failures import answered, connection_failed, first_cause, guarded
-from imgsvc_core.stores.providers.answers import renewing
-from imgsvc_core.stores.providers.filesystem import Unconfigured
-from imgsvc_core.stores.providers.lookups import Lookups
-from imgsvc_core.stores.providers.parts import fits_whole, in_parts, upload
+from imgsvc_core.stores.failures import connection_failed, error_of_status, first_cause, translating
+from imgsvc_core.stores.providers.http_bodies import tracing_for
+from imgsvc_core.stores.providers.multipart import fits_one_request, send_parts, upload
+from imgsvc_core.stores.providers.resolver import DaemonThreadResolver
+from imgsvc_core.stores.providers.responses import retry_with_new_token
 from imgsvc_core.stores.providers.tokens import Tokens
-from imgsvc_core.stores.providers.traffic import traffic
-from imgsvc_core.stores.sessions import Access, hidden, unavailable
+from imgsvc_core.stores.providers.unconfigured import UnconfiguredFileSystem
+from imgsvc_core.stores.sessions import Access, masked, unavailable
 
 _NO_FILE = (None, None, os.devnull, None)
 _ALONE = {
     name: (None, None, default, convert)
     for name, (_, _, default, convert) in BOTOCORE_DEFAUT_SESSION_VARIABLES.items()
-} | {"config_file": _NO_FILE, "credentials_file": _NO_FILE}  # as no file and no environment says
+} | {"config_file": _NO_FILE, "credentials_file": _NO_FILE}  # ignore files and environment
 _HOST_LABEL = re.compile(r"[a-z0-9-]{1,63}")
 _TEMPORARY_CODES = frozenset({"OperationAborted", "RequestTimeout", "SlowDown"})
 
 
-class ObjectFileSystem(Unconfigured, s3fs.S3FileSystem):  # type: ignore[misc]
+class ObjectFileSystem(UnconfiguredFileSystem, s3fs.S3FileSystem):  # type: ignore[misc]
     """The buckets of a server."""
 
 
 @attrs.frozen
 class S3Session:
-    """Objects written to the buckets of one server."""
+    """Write objects to the buckets of one server."""
 
     filesystem: ObjectFileSystem = attrs.field(repr=False)
     endpoint: str
     host_style: bool  # whether the name of a bucket is part of the host's
-    turn: Callable[[], Awaitable[None]] = attrs.field(repr=False)
+    pace: Callable[[], Awaitable[None]] = attrs.field(repr=False)
     tokens: Tokens[str] | None = attrs.field(default=None, repr=False)
 
     async def write(self, spec: StoreSpec, name: str, data: bytes, content_type: str) -> str:
         bucket: str = getattr(spec, "bucket")  # noqa: B009 (each store that speaks S3 has one)
         put = functools.partial(self._put, spec, {"Bucket": bucket, "Key": name}, data, content_type)
         if self.tokens is None:
-            await guarded(spec, put(), _translated)
+            await translating(spec, put(), _translated)
         else:
-            work = renewing(self.tokens, put, _withdrawn)
-            await guarded(spec, work, _translated, self.tokens.secrets)
+            work = retry_with_new_token(self.tokens, put, _withdrawn)
+            await translating(spec, work, _translated, self.tokens.secrets)
         return f"{self.address(bucket)}/{quote(name, safe='/~')}"
 
     def address(self, bucket: str) -> str:
-        """Where the objects of a bucket are read; a certificate covers a host's name only without dots."""
+        """Return the public address of a bucket. A wildcard certificate covers no bucket name with dots."""
         if self.host_style and _HOST_LABEL.fullmatch(bucket):
             return self.endpoint.replace("://", f"://{bucket}.")
         return f"{self.endpoint}/{bucket}"
@@ -79,11 +79,11 @@ class S3Session:
     async def _put(self, spec: StoreSpec, where: Mapping[str, str], data: bytes, content_type: str) -> None:
         how = parameters(spec, content_type)
         part_bytes: int = getattr(spec, "part_bytes")  # noqa: B009
-        if fits_whole(data, part_bytes):
+        if fits_one_request(data, part_bytes):
             await self._call("put_object", **where, Body=data, **how)
             return
         async with upload(self._begin(where, how), self._abort) as whole:
-            parts = await in_parts(data, part_bytes, functools.partial(self._put_part, whole), self.turn)
+            parts = await send_parts(data, part_bytes, functools.partial(self._put_part, whole), self.pace)
             await self._call("complete_multipart_upload", **whole, MultipartUpload={"Parts": parts})
 
     async def _begin(self, where: Mapping[str, str], how: Mapping[str, Any]) -> dict[str, str]:
@@ -110,9 +110,9 @@ async def connect(
     tokens: Tokens[str] | None = None,
     **credentials: str | None,
 ) -> S3Session:
-    """A session with the server at an address; trying again is left to the policy that all stores share.
+    """Open a session with a server. It does not retry, as all stores share one policy for that.
 
-    Requests bear ``tokens`` where they are not signed with ``credentials``.
+    Requests are signed with ``credentials``, or bear ``tokens``.
     """
     replaced = access.spec.provider in access.endpoints
     endpoint = access.endpoint(access.spec.provider, address)
@@ -121,15 +121,15 @@ async def connect(
         "connect_timeout": 5,
         "read_timeout": 30,
         "max_pool_connections": 64,
-        "connector_args": {"resolver": Lookups()},
+        "connector_args": {"resolver": DaemonThreadResolver()},
         "retries": {"total_max_attempts": 1, "mode": "standard"},
         "request_checksum_calculation": "when_required",
         "response_checksum_validation": "when_required",
         "s3": {"addressing_style": "virtual" if host_style else "path"},
-        "http_session_cls": functools.partial(_StayingSession, traffic(access.turn), tokens),
+        "http_session_cls": functools.partial(_StayingSession, tracing_for(access.pace), tokens),
     }
     client_session = await asyncio.to_thread(_warm_session)
-    await access.turn()
+    await access.pace()
     filesystem = ObjectFileSystem(
         **credentials,
         anon=tokens is not None,
@@ -142,8 +142,8 @@ async def connect(
     filesystem.retries = 1
     client = await filesystem.set_session()
     client.meta.events.register("before-call.s3", _stay_in_the_region)
-    client.meta.events.register("before-sign.s3", functools.partial(_wait, access.turn))
-    return S3Session(filesystem, endpoint, host_style, access.turn, tokens)
+    client.meta.events.register("before-sign.s3", functools.partial(_wait, access.pace))
+    return S3Session(filesystem, endpoint, host_style, access.pace, tokens)
 
 
 def _told(answer: Mapping[str, Any], name: str) -> str:
@@ -153,7 +153,7 @@ def _told(answer: Mapping[str, Any], name: str) -> str:
 
 
 class _StayingSession(AIOHTTPSession):  # type: ignore[misc]
-    """HTTP that goes to no other host than the one that was asked, wherever that sends it."""
+    """An HTTP session that follows no redirects."""
 
     def __init__(
         self,
@@ -161,18 +161,18 @@ class _StayingSession(AIOHTTPSession):  # type: ignore[misc]
         tokens: Tokens[str] | None,
         **settings: Any,
     ) -> None:
-        super().__init__(**settings | {"proxies": {}})  # none of the environment's
+        super().__init__(**settings | {"proxies": {}})  # not those of the environment
         self._tracing = tracing
         self._tokens = tokens
 
     async def send(self, request: Any) -> AioAWSResponse:
-        """The answer, without the token that it may repeat: botocore writes it into its log."""
+        """Return the response with tokens masked, because botocore logs it."""
         answer = await super().send(request)
         if self._tokens is None:
             return answer
         secrets = self._tokens.secrets()
-        headers = {name: hidden(text, secrets) for name, text in answer.headers.items()}
-        body = hidden((await answer.content).decode("latin-1"), secrets).encode("latin-1")
+        headers = {name: masked(text, secrets) for name, text in answer.headers.items()}
+        body = masked((await answer.content).decode("latin-1"), secrets).encode("latin-1")
         return AioAWSResponse(answer.url, answer.status_code, headers, _Whole(body))
 
     async def _get_session(self, proxy_url: str | None) -> Any:
@@ -184,14 +184,14 @@ class _StayingSession(AIOHTTPSession):  # type: ignore[misc]
     async def _request(
         self, session: aiohttp.ClientSession, method: str, *, headers: Any, **more: Any
     ) -> aiohttp.ClientResponse:
-        if self._tokens is not None:  # only here: botocore writes its requests into its log
+        if self._tokens is not None:  # added last, because botocore logs its requests
             headers["Authorization"] = f"Bearer {await self._tokens.current()}"
         return await session.request(method, headers=headers, allow_redirects=False, **more)
 
 
 @attrs.frozen
 class _Whole:
-    """The body of an answer, which is here already."""
+    """A response body that has been read."""
 
     data: bytes
 
@@ -200,17 +200,17 @@ class _Whole:
 
 
 def _stay_in_the_region(context: dict[str, Any], **more: Any) -> None:
-    """Tell the client that it has been redirected already: a bucket elsewhere is the request's error."""
+    """Disable redirects to other regions: a bucket elsewhere is an error of the request."""
     context.setdefault("s3_redirect", {})["redirected"] = True
 
 
-async def _wait(turn: Callable[[], Awaitable[None]], **more: Any) -> None:
-    """Sign one request in each round of the event loop: to digest a part takes milliseconds of it."""
-    await turn()
+async def _wait(pace: Callable[[], Awaitable[None]], **more: Any) -> None:
+    """Sign one request in each round of the event loop, because a checksum takes milliseconds of it."""
+    await pace()
 
 
 def parameters(spec: StoreSpec, content_type: str) -> dict[str, Any]:
-    """How an object is written, in the words of the S3 protocol."""
+    """Return the parameters of an object in terms of the S3 protocol."""
     found: dict[str, Any] = {"ACL": canned_acl(spec), "ContentType": content_type}
     storage_class = getattr(spec, "storage_class", "standard")
     if storage_class != "standard":
@@ -218,21 +218,21 @@ def parameters(spec: StoreSpec, content_type: str) -> dict[str, Any]:
     if metadata := getattr(spec, "metadata", ()):
         found["Metadata"] = dict(metadata)
     if tags := getattr(spec, "tags", ()):
-        found["Tagging"] = urlencode(tags, quote_via=quote)  # a plus stays one on some servers
+        found["Tagging"] = urlencode(tags, quote_via=quote)  # some servers do not decode a plus sign
     for name, value in getattr(spec, "headers", ()):
         found[name.replace("-", "")] = parsedate_to_datetime(value) if name == "Expires" else value
     return found
 
 
 def canned_acl(spec: StoreSpec) -> str:
-    """``publicRead`` as S3 writes it: ``public-read``."""
+    """Return an ACL as S3 writes it: ``publicRead`` becomes ``public-read``."""
     acl: str = getattr(spec, "acl")  # noqa: B009
     return re.sub("[A-Z]", lambda letter: f"-{letter[0].lower()}", acl)
 
 
 @functools.cache
 def _warm_session() -> AioSession:
-    """What clients are made from, with all descriptions of the protocol read; making one is quick then."""
+    """Return a botocore session that has read the protocol descriptions, which makes clients cheap."""
     session = AioSession(session_vars=_ALONE)
     loader = session.get_component("data_loader")
     for name in ("service-2", "endpoint-rule-set-1", "paginators-1"):
@@ -261,4 +261,4 @@ def _translated(spec: StoreSpec, error: BaseException) -> TargetError:
     code, message = str(said.get("Code", status)), str(said.get("Message") or "without an explanation")
     if code in _TEMPORARY_CODES:
         return unavailable(spec, f"{code}: {message}")
-    return answered(spec, status, code, message)
+    return error_of_status(spec, status, code, message)

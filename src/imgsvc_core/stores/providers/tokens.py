@@ -1,4 +1,4 @@
-"""What credentials are exchanged for, kept while it is good."""
+"""Access tokens, cached until shortly before they expire."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from imgsvc_core.stores.sharing import Shared
+from imgsvc_core.stores.single_flight import SingleFlight
 
 _T = TypeVar("_T")
 _TOKEN = re.compile(r"[\x21-\x7e]{1,16384}")
@@ -21,7 +21,7 @@ _MOST_SECONDS = 86_400.0
 
 
 def lifetime(said: object) -> float:
-    """For how many seconds a token is good, where a server's word for it may be any JSON value.
+    """Return for how many seconds a token is valid, from any JSON value that a server may send.
 
     >>> [lifetime(said) for said in (1800, "1800", -1, None, [], float("nan"), 10**400)]
     [1800.0, 1800.0, 0.0, 3600.0, 3600.0, 3600.0, 3600.0]
@@ -34,15 +34,15 @@ def lifetime(said: object) -> float:
 
 
 def readable(token: object) -> str | None:
-    """A token that can stand in a header, or nothing."""
+    """Return a token that can stand in a header, or None."""
     return token if isinstance(token, str) and _TOKEN.fullmatch(token) else None
 
 
 @attrs.define(eq=False)
 class Tokens(Generic[_T]):
-    """A token, asked for once for all who need it, and again some minutes before it ends.
+    """A cached token. It is requested once for all callers, and renewed some minutes before it expires.
 
-    ``ask`` gives a token and for how many seconds it is good; ``text`` is what is secret of it.
+    ``ask`` requests a token and returns it with its lifetime in seconds. ``text`` returns its secret part.
     """
 
     _ask: Callable[[], Coroutine[Any, Any, tuple[_T, float]]] = attrs.field(repr=False)
@@ -50,13 +50,13 @@ class Tokens(Generic[_T]):
     _until: float = 0
     _text: Callable[[_T], str] = attrs.field(default=str, repr=False)
     _given: deque[str] = attrs.field(factory=lambda: deque(maxlen=2), repr=False)
-    _asking: Shared[_T] = attrs.field(factory=Shared, repr=False)
+    _asking: SingleFlight[_T] = attrs.field(factory=SingleFlight, repr=False)
 
     async def current(self) -> _T:
-        """A token that is still good."""
+        """Return a valid token."""
         if self._token is not None and time.monotonic() <= self._until:
             return self._token
-        return await self._asking.outcome(self._renew)
+        return await self._asking.run(self._renew)
 
     async def _renew(self) -> _T:
         token, seconds = await self._ask()
@@ -65,10 +65,10 @@ class Tokens(Generic[_T]):
         return token
 
     def secrets(self) -> tuple[str, ...]:
-        """The last tokens, which nobody may see."""
+        """Return the last tokens, for masking."""
         return tuple(self._given)
 
     def forget(self, token: _T) -> None:
-        """Ask anew, because this token was refused before its time."""
+        """Drop this token, because it was refused before it expired."""
         if self._token is token:
             self._token = None

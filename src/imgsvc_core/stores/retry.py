@@ -1,4 +1,4 @@
-"""How long, and how often, a write is tried."""
+"""Retries of a write, with exponential backoff."""
 
 from __future__ import annotations
 
@@ -10,21 +10,19 @@ from imgsvc_core.errors import StoreUnavailable
 from imgsvc_core.stores.declarations import StoreSpec
 
 SECONDS = 60.0
-"""Time for a write, all attempts together, where nothing else is said."""
+"""Default time for a write, all attempts together."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 
 
-async def persistently(
-    attempt: Callable[[], Awaitable[str]], spec: StoreSpec, *, seconds: float = SECONDS
-) -> str:
-    """Try until it works or the time is up. What a store refuses is not tried again.
+async def retry(attempt: Callable[[], Awaitable[str]], spec: StoreSpec, *, seconds: float = SECONDS) -> str:
+    """Retry until an attempt succeeds or the time is up. A write that the store refused is not retried.
 
-    Writes replace the whole object, so that trying once more does no harm where only the answer was lost.
+    A write replaces the whole object, so a retry does no harm if only the response was lost.
 
     Raises:
-        StoreRefused: at once.
-        StoreUnavailable: when the time is up, with the last reason.
+        StoreRefused: the store refused the write.
+        StoreUnavailable: the time is up; the message has the last reason.
     """
     last: StoreUnavailable | None = None
     pause = _FIRST_PAUSE

@@ -1,4 +1,4 @@
-"""Stores as they are used: from a coroutine, and from everywhere else."""
+"""Write to a store: from a coroutine by `Store`, from other code by `write`."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.jsontext import shown
 from imgsvc_core.stores.declarations import StoreSpec
 from imgsvc_core.stores.objects import StoredObject
-from imgsvc_core.stores.parsing import parse_store, shy
-from imgsvc_core.stores.policy import SECONDS
+from imgsvc_core.stores.parsing import displayable, parse_store
 from imgsvc_core.stores.pool import StorePool
+from imgsvc_core.stores.retry import SECONDS
 from imgsvc_core.stores.sessions import Keyfile
 
 _CLEANING_SECONDS = 1.0
-"""For what takes an interrupted write back."""
+"""Time to undo an interrupted write."""
 
 
 class Store:
-    """One destination: where, with which credentials, and how objects are written there."""
+    """One destination with its credentials."""
 
     def __init__(
         self, spec: StoreSpec, keyfile: Keyfile | None, pool: StorePool, *, owned: bool, seconds: float
@@ -36,18 +36,18 @@ class Store:
         self._seconds = seconds
 
     async def put(self, item: StoredObject) -> str:
-        """Write an object; its public URL. It is there as a whole, or not at all.
+        """Write an object as a whole or not at all. Return its public URL.
 
         Raises:
-            StoreRefused: the provider refuses it, with the provider's own code.
-            StoreUnavailable: the provider cannot be reached, fails, or takes too long.
+            StoreRefused: the provider refused it; ``code`` is the provider's own.
+            StoreUnavailable: the provider could not be reached, failed, or took too long.
             MissingDependency: the packages for the provider are not installed.
             SourceUnreachable: the object is a file that cannot be read.
         """
         return await self._pool.put(self.spec, item, keyfile=self._keyfile, seconds=self._seconds)
 
     async def close(self) -> None:
-        """Close the connections, unless they belong to a pool."""
+        """Close the connections, unless a pool owns them."""
         if self._owned:
             await self._pool.close()
 
@@ -68,26 +68,31 @@ def open_store(
     pool: StorePool | None = None,
     seconds: float = SECONDS,
 ) -> Store:
-    """A store to write to; nothing is connected yet.
+    """Return a store to write to. It connects at the first write.
 
     Args:
-        spec: a declared store, or the JSON object of one.
-        keyfiles: keyfiles by the ids that requests name them by.
-        endpoints: addresses that replace a provider's own, for tests; with a pool, the pool's hold.
-        pool: where sessions are kept for the next store.
-        seconds: time for a write, all attempts together.
+        spec: a `StoreSpec`, or its JSON object.
+        keyfiles: uploaded keyfiles by id.
+        endpoints: addresses that replace a provider's own, such as that of MinIO. With a pool, the pool's
+            endpoints are used.
+        pool: keeps sessions open for later writes.
+        seconds: time limit of a write, all attempts together.
 
     Raises:
-        SpecError: the spec is wrong, or its keyfile unknown or none.
+        SpecError: the spec is wrong, or its keyfile is unknown or not a JSON object.
     """
     spec = parse_store(spec)
     name: str | None = getattr(spec, "keyfile", None)
     keyfile = (keyfiles or {}).get(name) if name is not None else None
     if name is not None and keyfile is None:
-        message = f"Store 'keyfile' parameter must be the id of an uploaded keyfile, got {shown(shy(name))}"
+        message = (
+            f"Store 'keyfile' parameter must be the id of an uploaded keyfile, got {shown(displayable(name))}"
+        )
         raise SpecError([Problem("store.keyfile", message)])
     if keyfile is not None and not isinstance(keyfile, Mapping):
-        message = f"Store 'keyfile' parameter must name a JSON object, and {shown(shy(name))} names none"
+        message = (
+            f"Store 'keyfile' parameter must name a JSON object, and {shown(displayable(name))} names none"
+        )
         raise SpecError([Problem("store.keyfile", message)])
     own = StorePool(sessions=1, endpoints=endpoints) if pool is None else pool
     return Store(spec, keyfile, own, owned=pool is None, seconds=seconds)
@@ -103,11 +108,12 @@ def write(
     endpoints: Mapping[str, str] | None = None,
     seconds: float = SECONDS,
 ) -> str:
-    """Write one object and wait for it; its public URL. Also works where an event loop is running.
+    """Write one object, and return its public URL. This also works while an event loop is running.
 
-    Where the waiting is interrupted, as by Ctrl-C, the write is given up.
+    An interrupt such as Ctrl-C cancels the write.
 
-    Raises what `open_store` and `Store.put` raise.
+    Raises:
+        ImgsvcError: as `open_store` and `Store.put` do.
     """
     store = open_store(spec, keyfiles=keyfiles, endpoints=endpoints, seconds=seconds)
 
@@ -129,7 +135,7 @@ def write(
 
 
 def _cancellation() -> Callable[[], None]:
-    """What cancels the present task from another thread, and then what it does to clean up."""
+    """Return a function that cancels the current task from another thread, and later its clean-up."""
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert task is not None
 
@@ -138,7 +144,7 @@ def _cancellation() -> Callable[[], None]:
         loop.call_later(_CLEANING_SECONDS, task.cancel)
 
     def give_up() -> None:
-        with contextlib.suppress(RuntimeError):  # it has come to its end meanwhile
+        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
             loop.call_soon_threadsafe(cancel)
 
     return give_up

@@ -1,4 +1,4 @@
-"""Kinds of parameters that only stores have."""
+"""Types of parameters that only stores have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 Pairs = tuple[tuple[str, str], ...]
-"""A hash of strings as a value that compares and hashes."""
+"""An object of strings, as a hashable value."""
 
 _PRINTABLE = re.compile(r"[\x20-\x7e]+")
 _DATE = {
@@ -23,7 +23,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 @attrs.frozen
 class Name:
-    """A word of a provider's, such as a bucket or a region; ``words`` describes the pattern."""
+    """A name such as that of a bucket or a region. ``words`` describes the pattern for people."""
 
     pattern: str
     words: str
@@ -47,7 +47,7 @@ class Name:
 
 @attrs.frozen
 class ObjectPath:
-    """Where an object lies in its bucket; slashes in front are dropped."""
+    """The path of an object in its bucket. Leading slashes are dropped."""
 
     maximum: int = 1024
 
@@ -74,9 +74,9 @@ class ObjectPath:
 
 @attrs.frozen
 class Strings:
-    """A hash of strings: at most ``maximum`` pairs, with names and values that match patterns.
+    """An object of strings: at most ``maximum`` pairs, with names and values that match patterns.
 
-    With ``any_case``, names that differ in nothing else are the same one, given twice.
+    With ``any_case``, names that differ only in case are duplicates.
     """
 
     words: str
@@ -113,7 +113,7 @@ class Strings:
 
 @attrs.frozen
 class Headers:
-    """HTTP headers of an object, of which a provider allows some; names in any case."""
+    """HTTP headers of an object, of those that the provider allows. Names match in any case."""
 
     allowed: tuple[str, ...]
 
@@ -148,7 +148,7 @@ class Headers:
 
 
 def _is_date(text: str) -> bool:
-    """Whether it is a date as HTTP writes it (RFC 9110, section 5.6.7)."""
+    """Return True if it is an HTTP date (RFC 9110, section 5.6.7)."""
     try:
         return format_datetime(parsedate_to_datetime(text).astimezone(UTC), usegmt=True) == text
     except (OverflowError, TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""What goes over HTTP, whichever client sends it: bodies take turns, and of answers little is read."""
+"""Bodies over HTTP, whichever client sends them: paced requests, bounded responses."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.base_protocol import BaseProtocol
 
 _MOST_REFUSAL_BYTES = 2**16
-"""What is read of an answer that says no; codes and reasons take some hundred bytes."""
+"""Most that is read of an error response. Codes and reasons take some hundred bytes."""
 
 _MOST_ANSWER_BYTES = 2**20
-"""What is read of others; the longest are those with a token and all addresses of an account."""
+"""Most that is read of other responses. The longest hold a token and all addresses of an account."""
 
 _CHUNK_BYTES = 2**18
 
 
 class Body(aiohttp.Payload):
-    """Bytes that are sent in chunks and copied nowhere; aiohttp's own bodies do the one or the other."""
+    """Bytes that are sent in chunks without a copy. Bodies of aiohttp itself do only one of the two."""
 
     def __init__(self, data: bytes, content_type: str = "application/octet-stream") -> None:
         super().__init__(data, content_type=content_type)
@@ -36,15 +36,15 @@ class Body(aiohttp.Payload):
         return data.decode(encoding, errors)
 
 
-def traffic(turn: Callable[[], Awaitable[None]]) -> aiohttp.TraceConfig:
-    """How a session of aiohttp behaves that writes to a store.
+def tracing_for(pace: Callable[[], Awaitable[None]]) -> aiohttp.TraceConfig:
+    """Return the tracing of an aiohttp session that writes to a store.
 
-    ``turn`` is awaited before each chunk of a body, so that many bodies do not fill a round of the event
-    loop, above all where they are encrypted on their way.
+    ``pace`` is awaited before each chunk of a body, so that many bodies, encrypted above all, do not block
+    the event loop.
     """
 
     async def wait(*about: Any) -> None:
-        await turn()
+        await pace()
 
     tracing = aiohttp.TraceConfig()
     tracing.on_request_chunk_sent.append(wait)
@@ -56,7 +56,7 @@ def traffic(turn: Callable[[], Awaitable[None]]) -> aiohttp.TraceConfig:
 async def _shorten(
     session: aiohttp.ClientSession, context: object, params: aiohttp.TraceRequestEndParams
 ) -> None:
-    """Put the beginning of an answer in the place of the whole."""
+    """Replace a response body by its beginning."""
     answer = params.response
     most = _MOST_ANSWER_BYTES if answer.status < 300 else _MOST_REFUSAL_BYTES
     start = bytearray()

@@ -1,4 +1,4 @@
-"""Addresses of hosts, asked for where nothing has to wait for an answer that does not come."""
+"""A resolver whose hanging lookups block nothing."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ import socket
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from imgsvc_core.detached import detached
+from imgsvc_core.stores.daemon_threads import run_in_daemon_thread
 
 
-class Lookups(AbstractResolver):
-    """Lookups in threads of their own, which nobody waits for who has given up.
+class DaemonThreadResolver(AbstractResolver):
+    """Resolve names in daemon threads.
 
-    Those of the event loop are waited for when it closes, for as long as the system asks its name servers.
+    The event loop joins the threads of its own resolver when it closes, which takes as long as the system
+    waits for its name servers.
     """
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        found = await detached(
+        found = await run_in_daemon_thread(
             socket.getaddrinfo, host, port, family, socket.SOCK_STREAM, 0, socket.AI_ADDRCONFIG
         )
         return [
@@ -35,9 +36,9 @@ class Lookups(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 def connector() -> aiohttp.TCPConnector:
-    """Connections of a session of aiohttp."""
-    return aiohttp.TCPConnector(resolver=Lookups())
+    """Return a connector for a session of aiohttp."""
+    return aiohttp.TCPConnector(resolver=DaemonThreadResolver())

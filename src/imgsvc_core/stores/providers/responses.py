@@ -1,4 +1,4 @@
-"""Answers of HTTP servers that refuse a request, for the providers whose client is aiohttp."""
+"""Error responses, for the providers whose client is aiohttp."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import aiohttp
 
 from imgsvc_core.errors import TargetError
 from imgsvc_core.stores.declarations import StoreSpec
-from imgsvc_core.stores.failures import answered, connection_failed
+from imgsvc_core.stores.failures import connection_failed, error_of_status
 from imgsvc_core.stores.providers.tokens import Tokens
 
 _T = TypeVar("_T")
@@ -18,8 +18,8 @@ _T = TypeVar("_T")
 TIMEOUT = aiohttp.ClientTimeout(sock_connect=5, sock_read=30)
 
 
-class Refusal(OSError):
-    """An answer whose status says no, with the provider's code and words."""
+class ResponseError(OSError):
+    """A response with a failure status, with the provider's code and message."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(f"{status} {code}: {message}")
@@ -29,14 +29,14 @@ class Refusal(OSError):
 
 
 def translated(spec: StoreSpec, error: BaseException) -> TargetError:
-    """What aiohttp raised as an error of the library."""
-    if isinstance(error, Refusal):
-        return answered(spec, error.status, error.code, error.message)
+    """Translate an error of aiohttp into one of the library."""
+    if isinstance(error, ResponseError):
+        return error_of_status(spec, error.status, error.code, error.message)
     return connection_failed(spec, error)
 
 
 async def json_object(response: aiohttp.ClientResponse) -> dict[str, Any]:
-    """The JSON object of an answer; empty where it is something else."""
+    """Return the JSON object of a response, or an empty one if it is anything else."""
     try:
         found = await response.json(content_type=None)
     except (LookupError, RecursionError, ValueError):  # no JSON, too deep, or in no encoding
@@ -44,22 +44,22 @@ async def json_object(response: aiohttp.ClientResponse) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def words(said: object, otherwise: object) -> str:
-    """What an answer says in a place where a word or a number should be."""
+def text_of(said: object, otherwise: object) -> str:
+    """Return a word or number of a response as text, or ``otherwise``."""
     return str(said if said and isinstance(said, str | int) else otherwise)
 
 
 def unauthorized(error: Exception) -> bool:
-    """Whether an answer refuses a token."""
-    return isinstance(error, Refusal) and error.status == HTTPStatus.UNAUTHORIZED
+    """Return True if a response refused the token."""
+    return isinstance(error, ResponseError) and error.status == HTTPStatus.UNAUTHORIZED
 
 
-async def renewing(
+async def retry_with_new_token(
     tokens: Tokens[Any],
     call: Callable[[], Awaitable[_T]],
     withdrawn: Callable[[Exception], bool] = unauthorized,
 ) -> _T:
-    """The result of a call; a token that was withdrawn before its time is replaced, once."""
+    """Return the result of a call. If its token was revoked, retry once with a new one."""
     token = await tokens.current()
     try:
         return await call()

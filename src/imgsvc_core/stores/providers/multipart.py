@@ -1,4 +1,4 @@
-"""Objects that are too large for one request."""
+"""Multipart uploads, for objects that are too large for one request."""
 
 from __future__ import annotations
 
@@ -11,31 +11,29 @@ _T = TypeVar("_T")
 _AT_ONCE = 4
 _ABORT_SECONDS = 5
 _LAST_SECONDS = 1
-"""For an abort when the time for the write is up, or it was given up."""
+"""Time for an abort after the write was cancelled."""
 
 
-def fits_whole(data: bytes, part_bytes: int) -> bool:
-    """Whether one request is enough; its checksum takes a thread, or the event loop, milliseconds."""
+def fits_one_request(data: bytes, part_bytes: int) -> bool:
+    """Return True if the object is sent in one request."""
     return len(data) <= 2 * part_bytes
 
 
-async def in_parts(
+async def send_parts(
     data: bytes,
     part_bytes: int,
     send: Callable[[int, bytes], Awaitable[_T]],
-    turn: Callable[[], Awaitable[None]],
+    pace: Callable[[], Awaitable[None]],
 ) -> list[_T]:
-    """Send the parts of an object, numbered from 1, a few at a time; what ``send`` gave for each.
+    """Send the parts of an object, numbered from 1, a few at a time. Return the results of ``send``.
 
-    ``turn`` is awaited before each part.
-
-    When it is over, however it ends, nothing is being sent any more.
+    ``pace`` is awaited before each part. When this returns or raises, nothing is being sent any more.
     """
     few = asyncio.Semaphore(_AT_ONCE)
 
     async def part(number: int, start: int) -> _T:
         async with few:
-            await turn()
+            await pace()
             return await send(number, data[start : start + part_bytes])
 
     starts = enumerate(range(0, len(data), part_bytes), start=1)
@@ -52,7 +50,7 @@ async def in_parts(
 async def upload(
     begin: Coroutine[Any, Any, _T], abort: Callable[[_T], Awaitable[object]]
 ) -> AsyncIterator[_T]:
-    """An upload in parts, as ``begin`` gives it; where the block fails, it is taken back by ``abort``."""
+    """Begin a multipart upload for the block, and abort it if the block fails."""
     begun = asyncio.create_task(begin)
     try:
         yield await asyncio.shield(begun)
