@@ -174,7 +174,8 @@ def test_gif_frames_have_all_of_their_pixels(name: str) -> None:
     data = bytearray(encoded(name).data)
     reader = HeaderReader(ByteSource(bytes(data)), "GIF")
     frame = read_gif(reader).frames[-1]
-    data[frame.data + 2 : frame.data + 3] = bytes((1 << data[frame.data] | 1,))
+    end_of_codes = (1 << data[frame.data]) + 1
+    data[frame.data + 2 : frame.data + 4] = end_of_codes.to_bytes(2, "little")
     with pytest.raises(CorruptImage, match="GIF image is damaged in its frame"):
         read(bytes(data), all_frames=True)
 

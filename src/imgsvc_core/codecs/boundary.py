@@ -1,10 +1,12 @@
-"""The one place where errors of codecs become errors of the library."""
+"""The one place where errors of codecs become errors of the library.
+
+Only errors of others are translated: those of libvips, and what Python packages raise inside of `decoder` and
+`encoder`. A mistake of our own stays what it is, and is told as an internal error.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import struct
-import zlib
 from collections.abc import Iterator
 
 import pyvips
@@ -12,65 +14,86 @@ import pyvips
 from imgsvc_core.codecs.table import by_name
 from imgsvc_core.errors import CorruptImage, EncodingFailed, ImageTooLarge, ImgsvcError, OutputTooLarge
 
-_CODEC_ERRORS = (
-    pyvips.Error, OSError, EOFError, SyntaxError, ValueError, LookupError, ArithmeticError, RuntimeError,
-    AssertionError, TypeError, struct.error, zlib.error,
-)  # fmt: skip
-
 
 @contextlib.contextmanager
 def translate_errors(format: str) -> Iterator[None]:
-    """Around the evaluation of pixels that came from `load`: libvips' complaints become `CorruptImage`.
+    """Translate the errors of libvips while pixels of an image of this format are opened or evaluated.
 
-    libvips decodes while pixels flow, so damage shows only then, far from the reader. Without memory enough
-    for the pixels, here or in `decoding`, it is `ImageTooLarge`.
+    libvips decodes while pixels flow, so damage may show only then, far from the reader.
+
+    Raises:
+        CorruptImage: libvips complains.
+        ImageTooLarge: the memory is not enough.
     """
     try:
         yield
     except MemoryError as error:
         raise _too_large(format) from error
     except pyvips.Error as error:
-        raise CorruptImage(_damaged(format, error)) from error
+        raise damaged(format, error) from error
 
 
 @contextlib.contextmanager
-def decoding(format: str) -> Iterator[None]:
-    """Around a reader: whatever a codec raises on bad data becomes `CorruptImage`.
+def decoder(format: str) -> Iterator[None]:
+    """Translate the errors of a Python package that decodes; nothing else is to be called inside.
 
-    Codecs written in Python meet damage as any kind of exception, hence the long list; the library's own
-    errors pass. What libvips still holds of other pictures, which were good enough, is forgotten first.
+    Packages meet damage as any kind of exception.
+
+    Raises:
+        CorruptImage: the package complains.
+        ImageTooLarge: the memory is not enough.
     """
-    pyvips.vips_lib.vips_error_clear()
     try:
         yield
     except ImgsvcError:
         raise
     except MemoryError as error:
         raise _too_large(format) from error
-    except _CODEC_ERRORS as error:
-        raise CorruptImage(_damaged(format, error)) from error
+    except Exception as error:
+        raise damaged(format, error) from error
+
+
+@contextlib.contextmanager
+def encoder(format: str) -> Iterator[None]:
+    """Translate the errors of a Python package that encodes; nothing else is to be called inside.
+
+    Raises:
+        EncodingFailed: the package complains.
+        OutputTooLarge: the memory is not enough.
+    """
+    try:
+        yield
+    except MemoryError as error:
+        raise _output_too_large(format) from error
+    except Exception as error:
+        raise _not_written(format, error) from error
 
 
 @contextlib.contextmanager
 def encoding(format: str, image: pyvips.Image) -> Iterator[None]:
-    """Around a writer: `CorruptImage` where the picture cannot be computed, else `EncodingFailed`.
+    """Translate the errors of libvips while it encodes.
 
-    A picture that is still being decoded while it is written fails inside the writer, so after a failure
-    the pixels are asked for on their own. Without memory enough it is `OutputTooLarge`.
+    An image that is still being decoded while it is written fails inside of the writer, so after a failure
+    its pixels are evaluated on their own.
+
+    Raises:
+        CorruptImage: the pixels cannot be computed.
+        EncodingFailed: libvips complains of something else.
+        OutputTooLarge: the memory is not enough.
     """
     try:
         yield
-    except ImgsvcError:
-        raise
     except MemoryError as error:
-        raise OutputTooLarge(
-            f"The memory is not enough to write the picture as {_title(format)}: ask for a smaller size."
-        ) from error
-    except _CODEC_ERRORS as error:
-        if isinstance(error, pyvips.Error) and not _computable(image):
+        raise _output_too_large(format) from error
+    except pyvips.Error as error:
+        if not _computable(image):
             raise CorruptImage(f"The source image is damaged: {_reason(error)}.") from error
-        title = _title(format)
-        raise EncodingFailed(f"The picture cannot be written as {title}: {_reason(error)}.") from error
+        raise _not_written(format, error) from error
+
+
+def damaged(format: str, error: BaseException) -> CorruptImage:
+    """Return the error of an image of this format whose decoder raised ``error``."""
+    return CorruptImage(f"The {_title(format)} image is damaged or truncated: {_reason(error)}.")
 
 
 def _computable(image: pyvips.Image) -> bool:
@@ -87,17 +110,24 @@ def _too_large(format: str) -> ImageTooLarge:
     )
 
 
-def _damaged(format: str, error: BaseException) -> str:
-    return f"The {_title(format)} image is damaged or truncated: {_reason(error)}."
+def _output_too_large(format: str) -> OutputTooLarge:
+    return OutputTooLarge(
+        f"The memory is not enough to write the picture as {_title(format)}: ask for a smaller size."
+    )
+
+
+def _not_written(format: str, error: BaseException) -> EncodingFailed:
+    return EncodingFailed(f"The picture cannot be written as {_title(format)}: {_reason(error)}.")
 
 
 def _title(format: str) -> str:
+    """Return the name of a format for people; pictures in memory have none of the table."""
     row = by_name(format)
     return row.title if row else format
 
 
 def _reason(error: BaseException) -> str:
-    """The most telling line of an error, without the name of the failed call and the closing stop."""
+    """Return the most telling line of an error, without the name of the failed call and the closing stop."""
     text = str(getattr(error, "detail", "") or error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[0].rstrip(".") if lines else type(error).__name__

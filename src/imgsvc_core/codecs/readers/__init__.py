@@ -1,4 +1,4 @@
-"""Decoding: one reader per format, one way in."""
+"""Decoding: one reader for each format."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyvips
 
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import availability
-from imgsvc_core.codecs.boundary import decoding
+from imgsvc_core.codecs.boundary import translate_errors
 from imgsvc_core.codecs.readers.promised import check_loaded
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.codecs.table import FORMATS, load_function
@@ -20,20 +20,25 @@ Reader = Callable[[ByteSource, ImageInfo, LoadSettings], pyvips.Image]
 
 
 def load(source: ByteSource, info: ImageInfo, settings: LoadSettings | None = None) -> pyvips.Image:
-    """The picture as it is stored: not turned upright, not converted to another color space.
+    """Open an image as it is stored: not turned upright, not converted to another color space.
 
-    Samples have 8 or 16 bits (Lab: real numbers), and the interpretation says which of grey, RGB, CMYK or
+    Samples have 8 or 16 bits (Lab: real numbers), and the interpretation says which of gray, RGB, CMYK or
     Lab they are. Metadata is attached under libvips' names. With ``all_frames`` an animation is a tall strip
     with ``page-height``, ``delay`` (ms) and ``loop`` (0 for ever, else the number of plays).
 
-    Where the codec can, pixels are decoded only as they are asked for, and damage is met only then: evaluate
-    the picture inside `translate_errors`. Raises `CorruptImage` for damage that shows at once, which a size
-    other than the header's is too, `ImageTooLarge` without memory enough, `MissingDependency` without the
-    codec, `UnsupportedFormat` for an unknown format.
+    If the codec can, pixels are decoded only when they are asked for, and damage is met only then: evaluate
+    the image inside `translate_errors`.
+
+    Raises:
+        CorruptImage: it is damaged, or has another size than its header states.
+        UnsupportedFormat: the format, or this variant of it, cannot be read.
+        ImageTooLarge: the memory is not enough.
+        MissingDependency: the package of the codec is not installed.
     """
     reader = _reader(info.format)
     settings = settings or LoadSettings()
-    with decoding(info.format):
+    pyvips.vips_lib.vips_error_clear()  # what libvips still holds of other images
+    with translate_errors(info.format):
         image = reader(source, info, settings)
         check_loaded(image, info, settings)
     return image

@@ -6,6 +6,7 @@ import pyvips
 
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import availability
+from imgsvc_core.codecs.boundary import decoder
 from imgsvc_core.codecs.readers.promised import check_stored
 from imgsvc_core.codecs.readers.vips import attach, from_array, full_range, open_lazily, still
 from imgsvc_core.codecs.settings import LoadSettings
@@ -13,12 +14,16 @@ from imgsvc_core.info import ImageInfo
 
 
 def read_avif(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
-    """RGB or grey, with alpha where the file has it."""
+    """Return RGB or gray, with alpha if the file has it."""
     return _read_by_libvips(source, info, settings)
 
 
 def read_heic(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
-    """RGB or grey, with alpha where the file has it; raises `MissingDependency` without a HEVC decoder."""
+    """Return RGB or gray, with alpha if the file has it.
+
+    Raises:
+        MissingDependency: there is no decoder for HEVC.
+    """
     if availability.reader_backend("heic") == "libvips":
         return _read_by_libvips(source, info, settings)
     return _read_by_pillow_heif(source, info)
@@ -39,12 +44,13 @@ def _read_by_pillow_heif(source: ByteSource, info: ImageInfo) -> pyvips.Image:
     import numpy as np
     import pillow_heif
 
-    with source.open() as file:
+    with source.open() as file, decoder("heic"):
         heif = pillow_heif.open_heif(file, convert_hdr_to_8bit=False)
     width, height = heif.size
     check_stored(width, height, info)
-    # One view of the decoder's own memory; rows that are padded make it a copy.
-    image = from_array(np.asarray(heif))
+    with decoder("heic"):
+        pixels = np.asarray(heif)  # a view of the decoder's own memory; a copy if its rows are padded
+    image = from_array(pixels)
     bits = int(heif.info.get("bit_depth", 8))
     if image.format == "ushort" and bits < 16:
         image = full_range(image, bits)

@@ -9,6 +9,7 @@ import pyvips
 
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import availability
+from imgsvc_core.codecs.boundary import decoder
 from imgsvc_core.codecs.headers.jp2 import read_profile
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.readers.pillow import to_vips
@@ -46,7 +47,9 @@ def _read_by_pillow(data: bytes, reduce: int, info: ImageInfo) -> pyvips.Image:
     from PIL.ImageFile import _Tile
     from PIL.Jpeg2KImagePlugin import Jpeg2KImageFile
 
-    with Jpeg2KImageFile(io.BytesIO(data)) as picture:
+    with decoder("jp2"):
+        picture = Jpeg2KImageFile(io.BytesIO(data))
+    with picture:
         check_stored(*picture.size, info)
         if reduce:
             size = info.levels[reduce - 1]
@@ -54,7 +57,8 @@ def _read_by_pillow(data: bytes, reduce: int, info: ImageInfo) -> pyvips.Image:
             assert isinstance(arguments, tuple)
             picture._size = size
             picture.tile = [_Tile(codec, (0, 0, *size), offset, (arguments[0], reduce, *arguments[2:]))]
-        picture.load()
+        with decoder("jp2"):
+            picture.load()
         return to_vips(picture)
 
 
@@ -62,7 +66,8 @@ def _read_deep(data: bytes, info: ImageInfo) -> pyvips.Image:
     import imagecodecs
     import numpy as np
 
-    pixels = imagecodecs.jpeg2k_decode(data)
+    with decoder("jp2"):
+        pixels = imagecodecs.jpeg2k_decode(data)
     if pixels.dtype.kind == "i":
         pixels = (pixels.astype(np.int32) + (1 << (info.depth - 1))).clip(0).astype(np.uint16)
     if pixels.dtype == np.uint8:

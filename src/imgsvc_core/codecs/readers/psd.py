@@ -11,6 +11,7 @@ from typing import Any
 import pyvips
 
 from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs.boundary import decoder
 from imgsvc_core.codecs.headers import psd
 from imgsvc_core.codecs.headers.psd import COLOR_CHANNELS, Document
 from imgsvc_core.codecs.headers.reader import HeaderReader
@@ -59,7 +60,9 @@ def _planes(reader: HeaderReader, document: Document, used: int) -> Any:
         raise reader.corrupt(f"its compression {number} is unknown")
     rows = document.height * used
     compression, stored = _stored(reader, document, Compression(number), rows)
-    raw = decompress(stored, compression, document.width, rows, document.depth, 2 if document.big else 1)
+    version = 2 if document.big else 1
+    with decoder("psd"):
+        raw = decompress(stored, compression, document.width, rows, document.depth, version)
     if document.depth == 1:
         stride = _stride(document)
         bits = np.unpackbits(np.frombuffer(raw, np.uint8, rows * stride).reshape(rows, stride), axis=1)
@@ -83,7 +86,9 @@ def _stored(reader: HeaderReader, document: Document, compression: Any, rows: in
         return compression, _runs(reader, document, rows)
     if compression == Compression.RAW:
         return compression, reader.read(start, size)
-    stored = zlib.decompressobj().decompress(reader.read(start, reader.size - start), size)
+    compressed = reader.read(start, reader.size - start)
+    with decoder("psd"):
+        stored = zlib.decompressobj().decompress(compressed, size)
     if len(stored) < size:
         raise reader.corrupt("part of its pixels is missing")
     if compression == Compression.ZIP_WITH_PREDICTION:

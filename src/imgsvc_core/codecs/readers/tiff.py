@@ -8,6 +8,7 @@ import pyvips
 
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import exif
+from imgsvc_core.codecs.boundary import decoder
 from imgsvc_core.codecs.headers.directory import Directory, read_first_directory
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.headers.tiff import TRANSPARENT, Tag
@@ -46,10 +47,13 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
     if compression in _RARE_COMPRESSIONS:
         try:
             return _read_by_pillow(source, info, settings)
-        except OSError as error:
+        except CorruptImage as error:
+            if not isinstance(error.__cause__, OSError):
+                raise
             name = _RARE_COMPRESSIONS[compression]
             raise UnsupportedFormat(
-                f"The TIFF image with {name} compression cannot be read here: {error}; save it with deflate."
+                f"The TIFF image with {name} compression cannot be read here: {error.__cause__}; "
+                "save it with deflate."
             ) from error
     if _beyond_libvips(page):
         return _read_by_pillow(source, info, settings)
@@ -145,14 +149,17 @@ def _read_by_pillow(source: ByteSource, info: ImageInfo, settings: LoadSettings)
         7: Image.Transpose.TRANSVERSE,
         8: Image.Transpose.ROTATE_270,
     }
-    with source.open() as file, TiffImageFile(file) as picture:
-        orientation = int(picture.tag_v2.get(274, 1))
-        profile, xmp = picture.info.get("icc_profile"), picture.info.get("xmp")
-        # Pillow turns TIFF upright by itself; callers expect every picture as it is stored.
+    orientation = info.orientation
+    with source.open() as file:
+        with decoder("tiff"):
+            picture = TiffImageFile(file)
+        # Pillow turns TIFF upright by itself; callers expect every image as it is stored.
         check_stored(*(picture.size[::-1] if orientation in _SIDEWAYS else picture.size), info)
-        picture.load()
+        with decoder("tiff"):
+            picture.load()
         upright: Image.Image = picture
         stored = upright.transpose(undo[orientation]) if orientation in undo else upright
+        profile, xmp = picture.info.get("icc_profile"), picture.info.get("xmp")
         image = attach(to_vips(stored), {"icc-profile-data": profile, "xmp-data": xmp})
     if settings.scale < 1:
         image = _reduced(image, *promised_size(info, settings))

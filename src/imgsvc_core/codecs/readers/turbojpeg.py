@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs.boundary import damaged
 from imgsvc_core.info import ImageInfo
 
 try:
@@ -32,7 +33,7 @@ def decoded(source: ByteSource, info: ImageInfo, shrink: int, scan: int) -> Any 
     """An array of (height, width, 1 or 3), each side rounded up, of a file whose data starts at ``scan``.
 
     Nothing where that would take much memory, where the codec is missing, and where anything is unusual:
-    libvips is to decode these. `ValueError` for damage, also where the decoder would do no more than warn,
+    libvips is to decode these. `CorruptImage` for damage, also where the decoder would do no more than warn,
     and where it only looks at what libvips decodes.
     """
     if (
@@ -56,7 +57,7 @@ def decoded(source: ByteSource, info: ImageInfo, shrink: int, scan: int) -> Any 
         )
     except ValueError as error:
         if _tells_damage(str(error), source, scan):
-            raise
+            raise damaged("jpg", error) from error
         return None
     except MemoryError:
         return None

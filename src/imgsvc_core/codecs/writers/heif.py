@@ -8,6 +8,7 @@ from typing import Any
 import pyvips
 
 from imgsvc_core.codecs import availability
+from imgsvc_core.codecs.boundary import encoder
 from imgsvc_core.codecs.metadata import EXIF, PROFILE, XMP, blob, keep_flags
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.table import codec_effort
@@ -43,15 +44,18 @@ def _write_by_pillow_heif(image: pyvips.Image, settings: SaveSettings, sink: Sin
     if image.bands == 2:
         image = image.colourspace("rgb16" if image.format == "ushort" else "srgb")
     mode = {1: "L", 3: "RGB", 4: "RGBA"}[image.bands] + (";16" if image.format == "ushort" else "")
-    picture = pillow_heif.from_bytes(mode, (image.width, image.height), image.write_to_memory())
+    pixels = image.write_to_memory()
     profile = blob(image, PROFILE)
-    if profile:
-        facts: dict[str, Any] = picture[0].info
-        facts.update(icc_profile=profile, icc_profile_type="prof")
     options = {"tile_size": _TILE} if image.width * image.height > _TILED_FROM else {}
+    effort = codec_effort("heic", settings.effort)
     encoded = io.BytesIO()
-    picture.save(
-        encoded, quality=settings.quality, exif=blob(image, EXIF), xmp=blob(image, XMP),
-        enc_params={"preset": codec_effort("heic", settings.effort)}, **options,
-    )  # fmt: skip
+    with encoder("heic"):
+        picture = pillow_heif.from_bytes(mode, (image.width, image.height), pixels)
+        if profile:
+            facts: dict[str, Any] = picture[0].info
+            facts.update(icc_profile=profile, icc_profile_type="prof")
+        picture.save(
+            encoded, quality=settings.quality, exif=blob(image, EXIF), xmp=blob(image, XMP),
+            enc_params={"preset": effort}, **options,
+        )  # fmt: skip
     sink.write(encoded.getvalue())

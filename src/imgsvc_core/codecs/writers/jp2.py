@@ -10,6 +10,7 @@ import pyvips
 
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import availability
+from imgsvc_core.codecs.boundary import encoder
 from imgsvc_core.codecs.headers.boxes import first_box, make_box, read_boxes
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.metadata import PROFILE, blob, keep_flags
@@ -50,7 +51,8 @@ def _encode_by_pillow(image: pyvips.Image, settings: SaveSettings) -> bytes:
         assert settings.quality is not None
         options |= {"quality_mode": "dB", "quality_layers": [decibels(settings.quality)]}
     encoded = io.BytesIO()
-    picture.save(encoded, "JPEG2000", no_jp2=False, **options)
+    with encoder("jp2"):
+        picture.save(encoded, "JPEG2000", no_jp2=False, **options)
     return encoded.getvalue()
 
 
@@ -61,11 +63,11 @@ def _encode_deep(image: pyvips.Image, settings: SaveSettings) -> bytes:
     level = 0 if settings.lossless else round(decibels(settings.quality))
     pixels = to_array(image)
     pixels = pixels[:, :, 0] if image.bands == 1 else pixels
-    return bytes(
-        imagecodecs.jpeg2k_encode(
+    with encoder("jp2"):
+        encoded = imagecodecs.jpeg2k_encode(
             pixels, level=level, codecformat="jp2", reversible=settings.lossless, mct=image.bands >= 3
         )
-    )
+    return bytes(encoded)
 
 
 def _with_profile(encoded: bytes, profile: bytes) -> bytes:
