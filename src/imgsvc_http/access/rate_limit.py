@@ -1,4 +1,4 @@
-"""How often a key may call: a sliding window, in memory or counted over all nodes in Redis."""
+"""The request rate of a key: fixed windows, counted in memory or over all nodes in Redis."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import asyncio
 import logging
 import math
 import time
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
 import attrs
-from limits import RateLimitItemPerSecond
 from limits.aio.storage import MemoryStorage, RedisStorage
 
 from imgsvc_core.errors import MissingDependency, Problem, SpecError
@@ -23,38 +23,54 @@ _PORT = 6379
 
 @attrs.frozen
 class RateState:
-    """Where a key stands.
+    """The count of a key in the current window.
 
-    ``limit`` requests are allowed in a period and ``remaining`` are left; the present period ends in
-    ``reset_seconds``. A request that is not ``allowed`` may come again after ``retry_seconds``.
+    ``limit`` requests are allowed in a window and ``remaining`` are left. After ``reset_seconds`` the next
+    window begins, with the whole of ``limit``.
     """
 
     limit: int
     remaining: int
     reset_seconds: int
     allowed: bool
-    retry_seconds: int = 0
+
+    @property
+    def retry_seconds(self) -> int:
+        """After how many seconds a refused request may be sent again; 0 if it was allowed."""
+        return 0 if self.allowed else self.reset_seconds
 
 
 class RateLimiter:
-    """Counts requests by key; the last period counts as far as it overlaps the time that is looked at.
+    """Count requests by key in fixed windows.
+
+    Windows begin at multiples of the period by the clock, so that all nodes agree on them and what the
+    headers announce holds exactly. A burst over the seam of two windows is their price.
 
     Args:
-        requests: how many are allowed in a period.
-        period_seconds: its length.
-        cache_url: ``redis://`` for one count over all nodes; in memory when empty.
+        requests: how many are allowed in a window.
+        period_seconds: the length of a window.
+        cache_url: ``redis://`` for one count over all nodes; in memory if empty.
         patience_seconds: how long Redis may take to answer.
+        clock: the Unix time in seconds.
 
-    While Redis is unreachable, each node counts alone: the service goes on.
+    While Redis is unreachable, each node counts alone and the service goes on.
 
     Raises:
-        SpecError: Redis has no use for such a URL.
+        SpecError: the URL is not one of Redis.
     """
 
     def __init__(
-        self, requests: int, period_seconds: int, *, cache_url: str = "", patience_seconds: float = 0.5
+        self,
+        requests: int,
+        period_seconds: int,
+        *,
+        cache_url: str = "",
+        patience_seconds: float = 0.5,
+        clock: Callable[[], float] = time.time,
     ) -> None:
-        self._limit = RateLimitItemPerSecond(requests, period_seconds)
+        self._limit = requests
+        self._period = period_seconds
+        self._clock = clock
         self._local = MemoryStorage()
         self._shared = _redis(cache_url) if cache_url else None
         self._patience_seconds = patience_seconds
@@ -64,7 +80,7 @@ class RateLimiter:
             self._failures += _failures(self._shared)
 
     async def hit(self, key: str) -> RateState:
-        """Count a request of a key, and tell whether it is allowed."""
+        """Count a request of a key. The state says if it is allowed."""
         if self._shared is not None and time.monotonic() >= self._shared_again_at:
             try:
                 async with asyncio.timeout(self._patience_seconds):
@@ -82,14 +98,14 @@ class RateLimiter:
             await bridge.get_connection().aclose()
 
     async def _hit(self, storage: MemoryStorage | RedisStorage, key: str) -> RateState:
-        name, limit, period = self._limit.key_for(key), self._limit.amount, self._limit.get_expiry()
-        allowed = await storage.acquire_sliding_window_entry(name, limit, period)
-        before, before_ends, count, count_ends = await storage.get_sliding_window(name, period)
-        remaining = max(0, limit - math.floor(before * before_ends / period + count))
-        period_ends = max(0.0, count_ends - period)  # it counts for another period after its own
-        free = before_ends - (limit - count) * period / before if before and count < limit else period_ends
+        now = self._clock()
+        window = int(now // self._period)
+        count = await storage.incr(f"{key}/{window}", self._period)
         return RateState(
-            limit, remaining, math.ceil(period_ends), allowed, 0 if allowed else max(1, math.ceil(free))
+            limit=self._limit,
+            remaining=max(0, self._limit - count),
+            reset_seconds=max(1, math.ceil((window + 1) * self._period - now)),
+            allowed=count <= self._limit,
         )
 
 

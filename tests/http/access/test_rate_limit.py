@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable
 
+import attrs
 import pytest
 import pytest_asyncio
 from redis.asyncio.connection import Connection
@@ -17,7 +18,7 @@ from tests.support import servers
 
 pytestmark = pytest.mark.asyncio
 
-Make = Callable[[int, int], RateLimiter]
+Make = Callable[[int, int, Callable[[], float]], RateLimiter]
 
 
 @pytest_asyncio.fixture(params=["memory", "redis"])
@@ -26,8 +27,8 @@ async def make(request: pytest.FixtureRequest) -> AsyncIterator[Make]:
     url = request.getfixturevalue("redis_url") if request.param == "redis" else ""
     made: list[RateLimiter] = []
 
-    def new(requests: int, period_seconds: int) -> RateLimiter:
-        made.append(RateLimiter(requests, period_seconds, cache_url=url, patience_seconds=30))
+    def new(requests: int, period_seconds: int, clock: Callable[[], float]) -> RateLimiter:
+        made.append(RateLimiter(requests, period_seconds, cache_url=url, patience_seconds=30, clock=clock))
         return made[-1]
 
     yield new
@@ -40,60 +41,55 @@ def key(request: pytest.FixtureRequest) -> str:
     return request.node.name
 
 
-async def _away_from_the_end_of(period: float) -> None:
-    left = period - time.time() % period
-    if left < 2:
-        await asyncio.sleep(left)
+@attrs.define
+class Clock:
+    """A clock that a test moves."""
+
+    now: float = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 async def test_counting_down_to_refusal(make: Make, key: str) -> None:
-    await _away_from_the_end_of(60)
-    limiter = make(3, 60)
+    clock = Clock(60 * 20_000 + 17.5)
+    limiter = make(3, 60, clock)
     states = [await limiter.hit(key) for _ in range(5)]
     assert [state.allowed for state in states] == [True, True, True, False, False]
     assert [state.remaining for state in states] == [2, 1, 0, 0, 0]
     assert {state.limit for state in states} == {3}
-    assert all(0 < state.reset_seconds <= 60 for state in states)
-    assert all(state.retry_seconds == 0 for state in states[:3])
-    assert all(0 < state.retry_seconds <= state.reset_seconds + 1 for state in states[3:])
+    assert {state.reset_seconds for state in states} == {43}
+    assert [state.retry_seconds for state in states] == [0, 0, 0, 43, 43]
+
+
+@pytest.mark.parametrize("used", [1, 3, 12, 20])
+async def test_who_waits_for_the_reset_has_the_whole_limit(make: Make, key: str, used: int) -> None:
+    clock = Clock(60 * 30_000 + 5.3)
+    limiter = make(12, 60, clock)
+    for _ in range(used):
+        state = await limiter.hit(key)
+    clock.now += state.reset_seconds
+    states = [await limiter.hit(key) for _ in range(13)]
+    assert [state.remaining for state in states] == [*range(11, -1, -1), 0]
+    assert [state.allowed for state in states] == [True] * 12 + [False]
 
 
 async def test_keys_count_apart(make: Make, key: str) -> None:
-    limiter = make(1, 60)
+    limiter = make(1, 60, Clock())
     assert (await limiter.hit(key)).allowed
     assert not (await limiter.hit(key)).allowed
     assert (await limiter.hit(f"{key} of another")).allowed
 
 
-async def test_a_refused_request_may_come_after_the_time_it_is_told(make: Make, key: str) -> None:
-    limiter = make(4, 2)
-    for _ in range(2):
-        while (state := await limiter.hit(key)).allowed:
-            pass
-        await asyncio.sleep(state.retry_seconds)
-        assert (await limiter.hit(key)).allowed
-
-
-async def test_a_burst_counts_beyond_the_end_of_its_period(make: Make, key: str) -> None:
-    limiter = make(20, 2)
-    await asyncio.sleep(2 - time.time() % 2)  # in memory, periods begin with those of the clock
-    assert (await limiter.hit(key)).allowed
-    await asyncio.sleep(1.6)
-    assert [(await limiter.hit(key)).allowed for _ in range(20)] == [True] * 19 + [False]
-    await asyncio.sleep(0.7)
-    passed = sum([(await limiter.hit(key)).allowed for _ in range(20)])
-    assert 1 <= passed <= 10
-
-
 async def test_many_at_once_get_no_more_than_the_limit(make: Make, key: str) -> None:
-    await _away_from_the_end_of(60)
-    limiter = make(50, 60)
+    limiter = make(50, 60, Clock())
     states = await asyncio.gather(*(limiter.hit(key) for _ in range(80)))
     assert sum(state.allowed for state in states) == 50
 
 
 async def test_nodes_count_together_in_redis(redis_url: str, key: str) -> None:
-    nodes = [RateLimiter(10, 60, cache_url=redis_url, patience_seconds=30) for _ in range(2)]
+    clock = Clock()
+    nodes = [RateLimiter(10, 60, cache_url=redis_url, patience_seconds=30, clock=clock) for _ in range(2)]
     states = [await nodes[index % 2].hit(key) for index in range(12)]
     assert [state.allowed for state in states] == [True] * 10 + [False] * 2
     for node in nodes:
@@ -140,9 +136,9 @@ async def test_urls_that_redis_has_no_use_for_are_told_without_their_secrets(url
 
 
 async def test_a_node_counts_alone_while_redis_is_gone(caplog: pytest.LogCaptureFixture) -> None:
-    await _away_from_the_end_of(60)
+    clock = Clock()
     with servers.redis() as url:
-        limiter = RateLimiter(2, 60, cache_url=url)
+        limiter = RateLimiter(2, 60, cache_url=url, clock=clock)
         assert (await limiter.hit("key")).remaining == 1
     with caplog.at_level(logging.WARNING):
         states = [await limiter.hit("key") for _ in range(3)]
