@@ -6,6 +6,8 @@ from typing import Any
 
 import attrs
 
+from imgsvc_core.rgb_space import RgbSpace
+
 
 @attrs.frozen(kw_only=True)
 class ImageInfo:
@@ -46,6 +48,10 @@ class ImageInfo:
         default=None, metadata={"doc": "How often an animation plays; 0 is for ever."}
     )
     profile: bool = attrs.field(default=False, metadata={"doc": "Whether a colour profile is embedded."})
+    rgb_space: RgbSpace | None = attrs.field(
+        default=None,
+        metadata={"doc": "RGB space that the file states by numbers instead of a profile; null for sRGB."},
+    )
     levels: tuple[tuple[int, int], ...] = attrs.field(
         default=(), metadata={"doc": "Sizes of the smaller copies that the file holds, largest first."}
     )

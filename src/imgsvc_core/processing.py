@@ -246,7 +246,7 @@ class _Opened:
         with translate_errors(info.format):
             image = watch.over(self.load(LoadSettings(scale=scale, sequential=True)))
             image = image.crop(0, 0, image.width, image.get_page_height())
-            upright = geometry.turn(colorspace.to_srgb(image).copy_memory(), info.orientation)
+            upright = geometry.turn(colorspace.to_srgb(image, info.rgb_space).copy_memory(), info.orientation)
             found = face_detection.detect(upright)
         across = info.upright_size[0] / upright.width
         down = info.upright_size[1] / upright.height

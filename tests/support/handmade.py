@@ -50,8 +50,18 @@ def png_header(pixels: Pixels) -> bytes:
 
 
 def png_by_hand(pixels: Pixels) -> bytes:
-    chunks = ((b"IHDR", png_header(pixels)), (b"IDAT", png_scanlines(pixels)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(png_chunk(*chunk) for chunk in chunks)
+    return png_with(pixels)
+
+
+def png_with(pixels: Pixels, *chunks: tuple[bytes, bytes]) -> bytes:
+    """A PNG with more chunks between the header and the data."""
+    parts = (
+        (b"IHDR", png_header(pixels)),
+        *chunks,
+        (b"IDAT", png_scanlines(pixels)),
+        (b"IEND", b""),
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(png_chunk(*part) for part in parts)
 
 
 @attrs.frozen(kw_only=True)

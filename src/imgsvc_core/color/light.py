@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from imgsvc_core.rgb_space import SRGB, Chromaticity, Primaries, RgbSpace
+
 from .curves import FloatArray, decode
-from .rgb_spaces import SRGB, Chromaticity, Primaries, RgbSpace
 
 REFERENCE_WHITE = 203.0
 """Luminance in cd/m2 that becomes the white of the result."""

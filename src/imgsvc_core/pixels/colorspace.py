@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pyvips
 
-from imgsvc_core.color.rgb_spaces import RgbSpace
 from imgsvc_core.pixels.channels import is_deep, join_alpha, split_alpha, white
 from imgsvc_core.pixels.icc import is_srgb, matrix_profile
+from imgsvc_core.rgb_space import RgbSpace
 
 _PROFILE = "icc-profile-data"
 _GRAY = frozenset({"b-w", "grey16"})

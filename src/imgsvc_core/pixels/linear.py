@@ -9,9 +9,9 @@ import pyvips
 
 from imgsvc_core.color import light
 from imgsvc_core.color.curves import FloatArray
-from imgsvc_core.color.rgb_spaces import RgbSpace
 from imgsvc_core.pixels.channels import is_deep, white
 from imgsvc_core.pixels.icc import SRGB_COLORANTS, MatrixProfile
+from imgsvc_core.rgb_space import RgbSpace
 
 _GAINS = 65_536  # entries of the table of tone mapping, which has the fourth root of luminance as its index
 

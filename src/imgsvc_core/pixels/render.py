@@ -135,7 +135,7 @@ def _add_padding(image: pyvips.Image, step: steps.AddPadding) -> pyvips.Image:
 
 RENDERERS: Mapping[type[Step], Renderer] = {
     steps.Turn: lambda frame, step, _: frame.turned(step.orientation),
-    steps.ToSrgb: lambda frame, _, __: frame.holding(colorspace.to_srgb(frame.image)),
+    steps.ToSrgb: lambda frame, step, _: frame.holding(colorspace.to_srgb(frame.image, step.stated)),
     steps.RotateFreely: lambda frame, step, _: frame.rotated(step.angle, step.background, step.size),
     steps.CropBox: lambda frame, step, _: frame.cropped(step.box),
     steps.SmartCrop: _smart_crop,

@@ -86,13 +86,14 @@ def _simplified(spec: Spec) -> Spec:
 def _in_fast_order(built: list[PlannedStep], info: ImageInfo) -> list[PlannedStep]:
     """Return the steps with the conversion to sRGB and the turn where they cost least."""
     steps = _turn_late(built)
-    if info.profile or info.colorspace not in _NO_CONVERSION:
+    if info.profile or info.rgb_space or info.colorspace not in _NO_CONVERSION:
         place = next(
             (i for i, planned in enumerate(steps) if not isinstance(planned.step, Turn | CropBox | Resample)),
             len(steps),
         )
         size = steps[place - 1].after if place else Size(info.width, info.height)
-        steps.insert(place, PlannedStep("orient", ToSrgb(info.profile, info.colorspace), size, size))
+        conversion = ToSrgb(info.profile, info.colorspace, info.rgb_space)
+        steps.insert(place, PlannedStep("orient", conversion, size, size))
     return steps
 
 

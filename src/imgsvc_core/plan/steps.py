@@ -16,6 +16,7 @@ from imgsvc_core.color.steps import ColorStep
 from imgsvc_core.plan import geometry, turns
 from imgsvc_core.plan.folding import Block, fold
 from imgsvc_core.plan.geometry import Box, Size
+from imgsvc_core.rgb_space import RgbSpace
 from imgsvc_core.spec import (
     Blur,
     Border,
@@ -148,10 +149,16 @@ class ToSrgb(Step):
 
     profile: bool
     colorspace: str
+    stated: RgbSpace | None
 
-    text = "convert to sRGB"
+    @property
+    def text(self) -> str:
+        hdr = self.stated is not None and self.stated.is_hdr
+        return "convert to sRGB, HDR tone-mapped" if hdr else "convert to sRGB"
 
     def why(self, before: Size) -> str:
+        if self.stated:
+            return "the file states another RGB space"
         return "the picture has a profile" if self.profile else f"the picture is {self.colorspace}"
 
 

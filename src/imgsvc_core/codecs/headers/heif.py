@@ -9,6 +9,7 @@ import attrs
 from imgsvc_core.codecs.headers.boxes import Box, first_box, read_boxes
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.info import ImageInfo
+from imgsvc_core.rgb_space import RgbSpace, from_code_points
 
 _SUBSAMPLINGS = {1: "4:2:0", 2: "4:2:2", 3: "4:4:4"}
 _ALPHA_ROLES = (
@@ -76,6 +77,9 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     properties = items.properties.get(items.primary, ())
     width, height = _upright_size(reader, properties)
     coding = _read_coding(reader, items)
+    profile = any(
+        box.kind == b"colr" and reader.read(box.start, 4) in _PROFILES for box in _with_parts(items)
+    )
     return ImageInfo(
         format=coding.format,
         width=width,
@@ -85,9 +89,8 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         depth=coding.depth,
         bytes=reader.size,
         alpha=any(_is_alpha(reader, items, item) for item in items.auxiliaries.get(items.primary, ())),
-        profile=any(
-            box.kind == b"colr" and reader.read(box.start, 4) in _PROFILES for box in _with_parts(items)
-        ),
+        profile=profile,
+        rgb_space=None if profile else _read_rgb_space(reader, items),
     )
 
 
@@ -176,6 +179,15 @@ def _with_parts(items: _Items) -> Iterator[Box]:
     """The properties of the primary item, then those of the tiles that it is made of."""
     for item in (items.primary, *items.parts.get(items.primary, ())[:1]):
         yield from items.properties.get(item, ())
+
+
+def _read_rgb_space(reader: HeaderReader, items: _Items) -> RgbSpace | None:
+    boxes = {box.kind: box for box in _with_parts(items)}
+    peak = reader.unpack(">H", boxes[b"clli"].start)[0] if b"clli" in boxes else 0
+    if b"colr" not in boxes or reader.read(boxes[b"colr"].start, 4) != b"nclx":
+        return None
+    primaries, transfer = reader.unpack(">HH", boxes[b"colr"].start + 4)
+    return from_code_points(primaries, transfer, peak)
 
 
 def _read_coding(reader: HeaderReader, items: _Items) -> _Coding:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import attrs
 
@@ -12,6 +12,7 @@ from imgsvc_core.codecs.headers.directory import read_orientation
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.info import ImageInfo
+from imgsvc_core.rgb_space import RgbSpace, from_code_points, from_gamma
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 KEEP, CLEAR, RESTORE = 0, 1, 2  # what becomes of a frame before the next one
@@ -97,6 +98,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         alpha=head.alpha or b"tRNS" in before,
         orientation=read_orientation(reader.part(exif.start, exif.length)) if exif else 1,
         profile=b"iCCP" in before,
+        rgb_space=_read_rgb_space(reader, before),
     )
     if not is_animated(reader):
         return info
@@ -106,6 +108,33 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         return info
     delays = tuple(frame.delay for frame in animation.frames)
     return attrs.evolve(info, frames=len(delays), plays=animation.plays, delays=delays)
+
+
+def _read_rgb_space(reader: HeaderReader, chunks: Mapping[bytes, Chunk]) -> RgbSpace | None:
+    """Return the space that the chunk of highest precedence states: cICP, iCCP, sRGB, or cHRM with gAMA."""
+    if code_points := _numbers(reader, chunks.get(b"cICP"), ">4B"):
+        primaries, transfer, matrix, full_range = code_points
+        if not matrix and full_range:
+            light_level = _numbers(reader, chunks.get(b"cLLI"), ">2I") or (0, 0)
+            return from_code_points(primaries, transfer, peak=light_level[0] / 10_000)
+    if b"iCCP" in chunks or b"sRGB" in chunks:
+        return None
+    gamma = _numbers(reader, chunks.get(b"gAMA"), ">I")
+    display_gamma = 100_000 / gamma[0] if gamma and gamma[0] else None
+    chromaticities = tuple(number / 100_000 for number in _numbers(reader, chunks.get(b"cHRM"), ">8I"))
+    if not chromaticities:
+        return from_gamma(None, display_gamma)
+    white_x, white_y, red_x, red_y, green_x, green_y, blue_x, blue_y = chromaticities
+    return from_gamma(
+        ((red_x, red_y), (green_x, green_y), (blue_x, blue_y), (white_x, white_y)), display_gamma
+    )
+
+
+def _numbers(reader: HeaderReader, chunk: Chunk | None, layout: str) -> tuple[int, ...]:
+    """Return the content of a chunk, or nothing if there is no such chunk or it has another length."""
+    if chunk is None or chunk.length != struct.calcsize(layout):
+        return ()
+    return reader.unpack(layout, chunk.start)
 
 
 def is_animated(reader: HeaderReader) -> bool:

@@ -79,10 +79,10 @@ def from_code_points(primaries: int, transfer: int, peak: float = 0) -> RgbSpace
 def from_gamma(primaries: Primaries | None, gamma: float | None) -> RgbSpace | None:
     """Return the space of chromaticities and a display gamma, None for sRGB. Impossible values are ignored.
 
-    A gamma near 2.2 is the curve of sRGB: that is what the programs mean that write it.
+    With the primaries of sRGB, a gamma near 2.2 is the curve of sRGB: programs that write it mean that.
     """
     chosen = primaries if primaries and _possible(primaries) and not _is_srgb(primaries) else SRGB
-    if gamma is None or not 0.1 < gamma < 10 or abs(gamma / 2.2 - 1) < _SAME_GAMMA:
+    if gamma is None or not 0.1 < gamma < 10 or (chosen == SRGB and abs(gamma / 2.2 - 1) < _SAME_GAMMA):
         return None if chosen == SRGB else RgbSpace(chosen)
     return RgbSpace(chosen, "gamma", gamma)
 
