@@ -23,6 +23,7 @@ from PIL import Image
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.headers.svg_size import states_side_beyond
 from imgsvc_core.codecs.probe import probe
+from imgsvc_core.codecs.table import FORMATS
 from imgsvc_core.errors import (
     CorruptImage,
     EmptySource,
@@ -35,6 +36,7 @@ from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits, check_source
 from tests.codecs.probing import facts, pillow
 from tests.support import requires
+from tests.support.encoded import VARIANTS, encoded
 
 PNG_START = b"\x89PNG\r\n\x1a\n"
 SVG_NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
@@ -105,7 +107,7 @@ def valid() -> dict[str, bytes]:
     file = io.BytesIO()
     requires.module("psd_tools").PSDImage.frompil(photo).save(file)
     files["psd"] = file.getvalue()
-    return files
+    return files | {name: encoded(name).data for name in NAMES if name not in files}
 
 
 NAMES = [
@@ -113,6 +115,8 @@ NAMES = [
     "moving webp", "avif", "heic", "tiff", "big tiff", "pyramid", "bmp", "ico", "bitmap ico", "jp2",
     "codestream", "psd", "svg", "svgz",
 ]  # fmt: skip
+_NAMED = {name.split()[-1] for name in NAMES}
+NAMES += [name for name in VARIANTS if name in FORMATS and name not in _NAMED]
 
 
 @pytest.mark.parametrize("name", NAMES)

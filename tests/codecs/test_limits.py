@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import imgsvc_core as imgsvc
 from imgsvc_core.errors import ImageTooLarge, ImgsvcError, OutputTooLarge, SourceTooLarge, SpecError
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits, check_bytes, check_output, check_source, tighten
+from tests.support.encoded import VARIANTS, encoded
 
 NAMES = list(attrs.fields_dict(Limits))
 
@@ -109,6 +111,17 @@ def test_bytes_alone() -> None:
     check_bytes(10, Limits(source_bytes=10))
     with pytest.raises(SourceTooLarge, match="11 bytes; at most 10"):
         check_bytes(11, Limits(source_bytes=10))
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_limits_hold_for_every_format(name: str) -> None:
+    variant = encoded(name)
+    height, width = variant.pixels.shape[variant.animated :][:2]
+    imgsvc.process(variant.data, limits=Limits(source_pixels=width * height))
+    with pytest.raises(ImageTooLarge, match=f"{width} x {height}"):
+        imgsvc.process(variant.data, limits=Limits(source_pixels=width * height - 1))
+    with pytest.raises(SourceTooLarge):
+        imgsvc.process(variant.data, limits=Limits(source_bytes=len(variant.data) - 1))
 
 
 limits = st.builds(Limits, **{name: st.none() | st.integers(1, 10**9) for name in NAMES})

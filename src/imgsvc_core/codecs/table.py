@@ -80,6 +80,7 @@ class Format:
     interlaces: bool = attrs.field(
         default=False, metadata={"doc": "Whether it can be written progressively."}
     )
+    profile: bool = attrs.field(default=True, metadata={"doc": "Whether a result carries a color profile."})
     max_side: int = attrs.field(default=65_535, metadata={"doc": "Longest side in pixels that fits."})
     load_scaling: LoadScaling = attrs.field(
         default=LoadScaling.NONE, metadata={"doc": "How the decoder can scale down."}
@@ -159,7 +160,7 @@ _ROWS = (
         reader=Coder("readers.gif:read", ("libvips:gifload_source",)),
         writer=Coder("writers.gif:write", ("libvips:gifsave_target",)),
         effort=Effort(tuple(range(1, 11)), default=2),
-        animation=True, lossless=False, interlaces=True, becomes="gif",
+        animation=True, lossless=False, interlaces=True, profile=False, becomes="gif",
     ),
     Format(
         name="webp", title="WebP", media_type="image/webp", suffixes=(".webp",),
