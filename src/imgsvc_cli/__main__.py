@@ -12,17 +12,17 @@ from imgsvc_cli import INTERRUPTED
 
 def main() -> None:
     """Run the command and exit with its code."""
-    _open_what_is_closed()
+    _open_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
-        sys.stdout.reconfigure(errors="backslashreplace")  # names of files need not be text
+        sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be text
     try:
         from imgsvc_cli.app import run
 
         code = run(sys.argv[1:])
-    except KeyboardInterrupt:  # while modules are loaded
+    except KeyboardInterrupt:  # during imports
         print("imgsvc: interrupted", file=sys.stderr)
         code = INTERRUPTED
-    if code == INTERRUPTED:  # no thread that still computes is waited for
+    if code == INTERRUPTED:  # without waiting for threads that still compute
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 stream.flush()
@@ -30,13 +30,13 @@ def main() -> None:
     sys.exit(code)
 
 
-def _open_what_is_closed() -> None:
-    """Give away the numbers of closed standard streams, which files would get that words then go into."""
+def _open_closed_streams() -> None:
+    """Open /dev/null for closed standard streams; otherwise a picture file would get their descriptor."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # it gets the lowest number that is free
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # gets the lowest free number
     if sys.stderr is None:
         sys.stderr = os.fdopen(2, "w", errors="backslashreplace", closefd=False)
 

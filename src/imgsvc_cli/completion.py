@@ -1,4 +1,4 @@
-"""What shells offer where a part of the command line is begun."""
+"""What a shell offers to complete an argument with."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from click.shell_completion import CompletionItem
 Offer = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
-class Place(click.types.StringParamType):
-    """A path, or a URL or ``-`` instead; nothing is checked. Shells offer paths."""
+class FileOrUrl(click.types.StringParamType):
+    """A path, a URL or ``-``, which is not checked here; shells offer files."""
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """The names of files."""
+        """Let the shell offer files."""
         return [CompletionItem(incomplete, type="file")]
 
 
 def offering(words: Iterable[str]) -> Offer:
-    """For a parameter that is one of some words, whose other values are refused where it is used."""
+    """Return the completion of a parameter that is one of some words; they are checked elsewhere."""
     offered = tuple(words)
     return lambda _ctx, _param, incomplete: [word for word in offered if word.startswith(incomplete)]

@@ -1,7 +1,7 @@
-"""Command-line flags, one for every parameter of a request, made from the declarations.
+"""Command-line flags for every parameter of a request, generated from the declarations.
 
-A parameter's flag is its operation and its name, such as ``--resize-width``; adjustments and output
-parameters need no prefix. The few shorthands for what is typed most stand in one table.
+A flag is named by operation and parameter, such as ``--resize-width``; adjustments and parameters of the
+output need no prefix. The shorthands for common requests stand in one table.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from imgsvc_cli.completion import Place, offering
+from imgsvc_cli.completion import FileOrUrl, offering
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec import FILTERS, OPERATIONS, Operation, Param, params
 from imgsvc_core.spec.declare import doc
@@ -20,66 +20,88 @@ from imgsvc_core.spec.kinds import Boolean, Choice, Integer, Number
 
 _WITHOUT_PREFIX = frozenset({"adjust", "auto", "output"})
 _FILTER_KEYS = frozenset(item.key for item in FILTERS)
+_MAX_METAVAR = 40
 
 Document = dict[str, Any]
 
 
 class Flag(click.Option):
-    """An option that knows the section of the help it belongs to."""
+    """An option that belongs to a section of the help."""
 
     def __init__(self, *args: Any, section: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.section = section
 
 
-def request_flags() -> list[Flag]:
-    """The shorthands, and a flag for every parameter of every operation, in the order of application."""
-    short = [_shorthand(name, metavar, text) for name, (metavar, text, _) in SHORTHANDS.items()]
-    operations: list[type[Operation]] = []
-    for key, operation in OPERATIONS.items():
-        operations += FILTERS if key == "mask" else ()
-        operations.append(operation)
-    return short + [
-        _flag(operation, param) for operation in operations for param in params(operation).values()
-    ]
+class SectionedCommand(click.Command):
+    """A command whose help shows its flags operation by operation."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options that are not flags first, then a section for each operation."""
+        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for param in self.get_params(ctx):
+            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
+                section = param.section if isinstance(param, Flag) else "Options"
+                sections.setdefault(section, []).append(record)
+        for section, records in sections.items():
+            with formatter.section(section):
+                formatter.write_dl(records, col_max=28)
+
+
+def request_flags(command: click.Command) -> click.Command:
+    """Give a command the shorthands, and a flag for every parameter, in the order of application."""
+    command.params += [_shorthand(name, metavar, text) for name, (metavar, text, _) in SHORTHANDS.items()]
+    for operation in _operations():
+        command.params += [_flag(operation, param) for param in params(operation).values()]
+    return command
 
 
 def flag_name(operation: type[Operation], name: str) -> str:
-    """The flag of a parameter, without the dashes in front."""
+    """Return the flag of a parameter, without the leading dashes."""
     words = name if operation.key in _WITHOUT_PREFIX else f"{operation.key}-{name}"
     return words.replace("_", "-")
 
 
-def document(values: Mapping[str, Any], base: Document | None = None) -> Document:
-    """The request of the flags given, on top of one from a file.
+def request_document(flags: Mapping[str, Any], base: Document | None = None) -> Document:
+    """Return the request of some flags, merged into the request of a file.
 
     Raises:
         SpecError: a shorthand cannot be read.
     """
-    request = {
-        key: dict(value) if isinstance(value, Mapping) else value for key, value in (base or {}).items()
-    }
+    request = dict(base or {})
     for name, (_, _, read) in SHORTHANDS.items():
-        text = values.get(name)
-        if text is not None:
-            for key, part in read(text).items():
+        if flags.get(name) is not None:
+            for key, part in read(flags[name]).items():
                 _merge(request, key, part)
-    for operation in (*OPERATIONS.values(), *FILTERS):
+    for operation in _operations():
         for name, param in params(operation).items():
-            value = values.get(flag_name(operation, name).replace("-", "_"))
+            value = flags.get(flag_name(operation, name).replace("-", "_"))
             if value is not None:
                 _merge(request, operation.key, {name: _typed(param, value)})
-    if values.get("gravity") is not None:
-        cropped = request.get("crop") is not None and request.get("resize") is None
-        owner = "crop" if cropped else "resize"
-        _merge(request, owner, {"gravity": values["gravity"]})
+    if flags.get("gravity") is not None:
+        crops = request.get("crop") is not None and request.get("resize") is None
+        _merge(request, "crop" if crops else "resize", {"gravity": flags["gravity"]})
     return request
 
 
+def digits(text: str) -> int | None:
+    """Return the number that ASCII digits spell, or `None` for other or too long texts."""
+    return int(text) if re.fullmatch("[0-9]{1,18}", text) else None
+
+
+def _operations() -> list[type[Operation]]:
+    """Return all operations and filters in the order of application."""
+    found: list[type[Operation]] = []
+    for key, operation in OPERATIONS.items():
+        found += FILTERS if key == "mask" else ()
+        found.append(operation)
+    return found
+
+
 def _shorthand(name: str, metavar: str, text: str) -> Flag:
-    words = params(OPERATIONS["resize"])["gravity"].kind if name == "gravity" else None
-    offered = words.options if isinstance(words, Choice) else filter(str.islower, metavar.split("|"))
-    type = Place() if metavar == "FILE" else None
+    kind = params(OPERATIONS["resize"])["gravity"].kind if name == "gravity" else None
+    offered = kind.options if isinstance(kind, Choice) else filter(str.islower, metavar.split("|"))
+    type = FileOrUrl() if metavar == "FILE" else None
     return Flag(
         [f"--{name}"], metavar=metavar, help=text, section="Shorthands",
         type=type, shell_complete=None if type else offering(offered),
@@ -91,56 +113,56 @@ def _flag(operation: type[Operation], param: Param) -> Flag:
     section = f"{operation.title}: {doc(operation).rstrip('.')}"
     if isinstance(param.kind, Boolean):
         return Flag([f"--{name}/--no-{name}"], default=None, help=param.doc, section=section)
-    facts = [] if isinstance(param.kind, Choice) else [param.kind.expectation]
+    words = param.kind.options if isinstance(param.kind, Choice) else ()
+    facts = [] if words else [param.kind.expectation]
     if param.unit:
         facts.append(param.unit)
     if not param.required and param.default is not None:
         facts.append(f"default {param.kind.unparse(param.default)}")
-    metavar = "|".join(param.kind.options) if isinstance(param.kind, Choice) else "VALUE"
-    text = f"{param.doc} [{'; '.join(facts)}]" if facts else param.doc
+    metavar = "|".join(words) or "VALUE"
     return Flag(
-        [f"--{name}"], metavar=metavar if len(metavar) < 40 else "WORD", help=text, section=section,
-        shell_complete=offering(param.kind.options) if isinstance(param.kind, Choice) else None,
-    )  # fmt: skip
+        [f"--{name}"],
+        metavar=metavar if len(metavar) < _MAX_METAVAR else "WORD",
+        help=f"{param.doc} [{'; '.join(facts)}]" if facts else param.doc,
+        section=section,
+        shell_complete=offering(words) if words else None,
+    )
 
 
 def _typed(param: Param, value: Any) -> Any:
-    """The value as JSON would have it; what cannot be read stays text, for the parser to name."""
+    """Return the value of a flag as JSON would have it; the parser refuses what stays text."""
     if isinstance(param.kind, Integer | Number) and isinstance(value, str):
         return _number(value)
     return value
 
 
-def _merge(request: Document, key: str, part: Mapping[str, Any]) -> None:
-    """Add parameters to an operation; flags win over what is there, unless the parser has to name it."""
+def _merge(request: Document, key: str, part: Document) -> None:
+    """Merge parameters into an operation; flags override the file, whose mistakes stay for the parser."""
     if key not in _FILTER_KEYS:
-        request[key] = _merged(request[key] if request.get(key) is not None else {}, part)
+        request[key] = _merged(request.get(key), part)
         return
-    old = request.get("filter") is None and request.get("stylize") is not None
-    place = "stylize" if old else "filter"
-    filters = request[place] if request.get(place) is not None else {}
-    if isinstance(filters, list):
-        where = next((n for n, item in enumerate(filters) if isinstance(item, Mapping) and key in item), None)
-        if where is None:
-            request[place] = [*filters, {key: dict(part)}]
+    old_name = request.get("filter") is None and request.get("stylize") is not None
+    place = "stylize" if old_name else "filter"
+    filters = {} if request.get(place) is None else request[place]
+    if isinstance(filters, Mapping):
+        request[place] = {**filters, key: _merged(filters.get(key), part)}
+    elif isinstance(filters, list):
+        index = next((n for n, item in enumerate(filters) if isinstance(item, Mapping) and key in item), None)
+        if index is None:
+            request[place] = [*filters, {key: part}]
         else:
-            changed = {**filters[where], key: _merged(filters[where][key], part)}
-            request[place] = [*filters[:where], changed, *filters[where + 1 :]]
-    elif isinstance(filters, Mapping):
-        request[place] = {**filters, key: _merged(filters.get(key, {}), part)}
+            changed = {**filters[index], key: _merged(filters[index][key], part)}
+            request[place] = [*filters[:index], changed, *filters[index + 1 :]]
 
 
-def _merged(present: Any, part: Mapping[str, Any]) -> Any:
-    return {**present, **part} if isinstance(present, Mapping) else dict(part) if present is None else present
-
-
-def whole(text: str) -> int | None:
-    """The number of some digits, unless they are no ASCII or too many for any size."""
-    return int(text) if re.fullmatch("[0-9]{1,18}", text) else None
+def _merged(present: Any, part: Document) -> Any:
+    if present is None:
+        return part
+    return {**present, **part} if isinstance(present, Mapping) else present
 
 
 def _number(text: str) -> Any:
-    """The number, written as in JSON or nearly so; anything else stays text."""
+    """Return the number that a text spells as in JSON or nearly so; anything else stays text."""
     if not text.isascii() or "_" in text:
         return text
     for read in (int, float):
@@ -153,12 +175,11 @@ def _number(text: str) -> Any:
 
 def _box(flag: str, text: str) -> Document:
     width, cross, height = text.lower().partition("x")
-    sides = {name: whole(side) for name, side in (("width", width), ("height", height)) if side}
-    given = {name: side for name, side in sides.items() if side is not None}
-    if not cross or not given or given != sides:
+    sides = {name: digits(side) for name, side in (("width", width), ("height", height)) if side}
+    if not cross or not sides or None in sides.values():
         expected = "a size such as 800x600, 800x or x600"
         raise SpecError([Problem(flag, f"Option '--{flag}' must be {expected}, got '{text}'")])
-    return given
+    return sides
 
 
 def _crop(text: str) -> Document:
@@ -176,7 +197,7 @@ def _flip(text: str) -> Document:
 
 
 def _mask(text: str) -> Document:
-    radius = whole(text)
+    radius = digits(text)
     return {"mask": {"shape": text} if radius is None else {"shape": "rounded", "radius": radius}}
 
 
@@ -190,18 +211,22 @@ SHORTHANDS: Mapping[str, tuple[str, str, Callable[[str], Document]]] = {
         "Size of the box: 800x600, 800x or x600.",
         lambda text: {"resize": _box("resize", text)},
     ),
-    "mode": ("auto|fit|fill|stretch", "How it is resized.", lambda text: {"resize": {"mode": text}}),
+    "mode": ("auto|fit|fill|stretch", "Mode of the resize.", lambda text: {"resize": {"mode": text}}),
     "gravity": ("WORD", "What a resize or a crop keeps.", lambda _: {}),
     "crop": ("WxH|W:H|face", "The part to keep: 400x300, 16:9 or face.", _crop),
-    "rotate": ("DEGREES", "Turn clockwise.", _single("rotate", "angle")),
+    "rotate": ("DEGREES", "Rotate clockwise.", _single("rotate", "angle")),
     "flip": ("h|v|hv", "Mirror horizontally, vertically or both.", _flip),
     "scale": ("FACTOR", "Multiply the size.", _single("scale", "size")),
     "mask": ("ellipse|RADIUS", "Cut to an ellipse, or round the corners.", _mask),
-    "padding": ("PIXELS", "Room on all sides.", _single("padding", "size")),
-    "border": ("PIXELS", "Line around the picture.", _single("border", "size")),
-    "watermark": ("FILE", "Picture to lay over the picture.", lambda text: {"watermark": {"id": text}}),
-    "pixellate": ("VALUE", "Coarse cells.", _single("pixellate", "value")),
-    "halftone": ("VALUE", "Printed dots.", _single("halftone", "value")),
-    "sepia": ("VALUE", "Brown shading.", _single("sepia", "value")),
-    "blur": ("VALUE", "Gaussian blur.", lambda text: {"blur": {"mode": "gaussian", "value": _number(text)}}),
+    "padding": ("PIXELS", "Add space on all sides.", _single("padding", "size")),
+    "border": ("PIXELS", "Draw a line around the picture.", _single("border", "size")),
+    "watermark": ("FILE", "Lay this picture over it.", lambda text: {"watermark": {"id": text}}),
+    "pixellate": ("VALUE", "Show coarse cells.", _single("pixellate", "value")),
+    "halftone": ("VALUE", "Print in dots.", _single("halftone", "value")),
+    "sepia": ("VALUE", "Shade brown.", _single("sepia", "value")),
+    "blur": (
+        "VALUE",
+        "Blur evenly.",
+        lambda text: {"blur": {"mode": "gaussian", "value": _number(text)}},
+    ),
 }

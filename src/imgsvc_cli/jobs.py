@@ -1,4 +1,4 @@
-"""What goes from where to where."""
+"""The work of ``imgsvc process``: one job for each source, with the place of its result."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from imgsvc_core.targets import name_of, writing
 from imgsvc_core.urls import shown_url
 
 if TYPE_CHECKING:
-    from imgsvc_cli.stores import Destination
+    from imgsvc_cli.stores import StoreTarget
 
 _PIPE = "-"
 
 
 @attrs.frozen
 class Done:
-    """A result, and the path or URL that it was written to, or its URL where it went to a store."""
+    """A result and where it is: ``target`` is a path or fsspec URL, ``url`` the address in a store."""
 
     result: imgsvc.Result
     target: str | None = None
     url: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The facts as JSON values."""
+        """Return the facts as JSON values."""
         target = None if self.target is None else shown_url(self.target)
         facts = {"target": target, **self.result.to_dict()}
         if self.url is not None:
@@ -45,42 +45,41 @@ class Done:
 
 @attrs.frozen
 class Job:
-    """One source and its target; a target of ``None`` is named after the source and its format."""
+    """One source and its target; without a target the result is named after the source and its format."""
 
     source: str
     target: str | None
     folder: str | None
     force: bool
-    store: Destination | None = None
+    store: StoreTarget | None = None
 
     @property
     def piped(self) -> bool:
-        """Whether the result goes to standard output."""
+        """Return True if the result goes to standard output."""
         return self.target == _PIPE
 
     @property
     def label(self) -> str:
-        """The name of the source for people."""
+        """Return the name of the source for messages."""
         return "standard input" if self.source == _PIPE else Path(shown_url(self.source)).name
 
     @property
     def stem(self) -> str:
-        """The name of the result without its suffix."""
+        """Return the name of the result without its suffix."""
         return "image" if self.source == _PIPE else Path(shown_url(self.source)).stem
 
     def place(self, suffix: str) -> str:
-        """Where a result without a target goes: into the folder or the store, or beside its source."""
+        """Return the place of a result without a target: in the folder or the store, or beside its source."""
         name = f"{self.stem}{suffix}"
         if self.store is not None:
             return name
         if self.folder is not None:
-            return (
-                f"{self.folder.rstrip('/')}/{name}" if is_url(self.folder) else str(Path(self.folder) / name)
-            )
+            folder = self.folder
+            return f"{folder.rstrip('/')}/{name}" if is_url(folder) else str(Path(folder) / name)
         return name if is_url(self.source) else str(Path(self.source).parent / f"{self.stem}-out{suffix}")
 
     def summary(self, done: Done) -> str:
-        """One line about what was done."""
+        """Return one line about the result."""
         result = done.result
         before, after = result.input, result.output
         saved = f"{(after.bytes - before.bytes) / before.bytes:+.0%}" if before.bytes else ""
@@ -99,14 +98,14 @@ def plan_jobs(
     request: imgsvc.Spec,
     *,
     force: bool,
-    store: Destination | None = None,
+    store: StoreTarget | None = None,
 ) -> list[Job]:
-    """One job for each source.
+    """Return one job for each source.
 
     Raises:
-        TargetError: several results would go to one file, or object.
+        TargetError: several results would go to the same file or object.
     """
-    if store is not None and len(sources) > 1 and not store.folder:
+    if store is not None and len(sources) > 1 and not store.is_folder:
         raise TargetError(f"Store path '{store.spec.path}' must end in a slash for {len(sources)} sources.")
     folder = target if target is not None and _is_folder(target) else None
     if target is not None and folder is None and len(sources) > 1:
@@ -118,19 +117,41 @@ def plan_jobs(
     return jobs
 
 
+def run_job(job: Job, request: imgsvc.Spec) -> Done:
+    """Process one source. An existing file is replaced only if it was named, or with ``--force``."""
+    target: Any = standard_streams.output() if job.piped else job.target
+    source = standard_streams.opened(job.source)
+    if job.store is not None:
+        result = imgsvc.process(source, request, watermarks=_watermark)
+        return Done(result, url=job.store.write(result, job.stem))
+    if target is not None:
+        return Done(imgsvc.process(source, request, target, watermarks=_watermark), job.target)
+    formats, _ = choose_formats(request.output or Output(), imgsvc.inspect(source))
+    if len(formats) == 1:
+        path = _free_place(job, formats[0])
+        return Done(imgsvc.process(source, request, path, watermarks=_watermark), path)
+    result = imgsvc.process(source, request, watermarks=_watermark)
+    assert result.data is not None
+    path = _free_place(job, imgsvc.FORMATS[result.output.format])
+    with writing(path) as file:
+        file.write(result.data)
+    output = attrs.evolve(result.output, name=name_of(path))
+    return Done(attrs.evolve(result, data=None, output=output), path)
+
+
 def _is_folder(target: str) -> bool:
     return target.endswith("/") or (not is_url(target) and Path(target).is_dir())
 
 
 def _check_names(jobs: list[Job], request: imgsvc.Spec) -> None:
-    """Refuse two results of one name. Only where names are alike but for their suffixes are sources read."""
-    alike: dict[str, list[Job]] = {}
+    """Refuse two results with the same name; only sources whose names differ in suffixes alone are read."""
+    same_stem: dict[str, list[Job]] = {}
     for job in jobs:
-        alike.setdefault(_whole(job.place("")), []).append(job)
-    for several in alike.values():
+        same_stem.setdefault(_resolved(job.place("")), []).append(job)
+    for several in same_stem.values():
         taken: dict[str, str] = {}
         for job in several if len(several) > 1 else ():
-            suffixes = [format.suffix for format in _possible(job, request)]
+            suffixes = [format.suffix for format in _possible_formats(job, request)]
             for suffix in suffixes:
                 if suffix in taken:
                     where = " in the store" if job.store is not None else ""
@@ -142,47 +163,26 @@ def _check_names(jobs: list[Job], request: imgsvc.Spec) -> None:
             taken |= dict.fromkeys(suffixes, job.source)
 
 
-def _whole(place: str) -> str:
-    """A place by the one name that its folder has, whatever links lead to it."""
+def _resolved(place: str) -> str:
+    """Return a place with the links in its folder resolved."""
     if is_url(place):
         return place
     folder, name = os.path.split(place)
     return os.path.join(os.path.realpath(folder), name)
 
 
-def _possible(job: Job, request: imgsvc.Spec) -> Collection[Format]:
-    """The formats that a result may have; any where the source cannot be looked at before its turn."""
+def _possible_formats(job: Job, request: imgsvc.Spec) -> Collection[Format]:
+    if job.source == _PIPE:  # can be read only once
+        return imgsvc.FORMATS.values()
     try:
-        info = None if job.source == _PIPE else imgsvc.inspect(job.source)
-    except imgsvc.ImgsvcError:
-        return ()  # it will fail in its turn
-    return imgsvc.FORMATS.values() if info is None else choose_formats(request.output or Output(), info)[0]
+        info = imgsvc.inspect(job.source)
+    except imgsvc.ImgsvcError:  # the job will fail
+        return ()
+    return choose_formats(request.output or Output(), info)[0]
 
 
-def run_job(job: Job, request: imgsvc.Spec) -> Done:
-    """Do the job. An existing file is replaced only where it was named, or with ``--force``."""
-    target: Any = standard_streams.output() if job.piped else job.target
-    source: Any = standard_streams.read_input() if job.source == _PIPE else job.source
-    if job.store is not None:
-        result = imgsvc.process(source, request, watermarks=_watermark)
-        return Done(result, url=job.store.write(result, job.stem))
-    if target is not None:
-        return Done(imgsvc.process(source, request, target, watermarks=_watermark), job.target)
-    formats, _ = choose_formats(request.output or Output(), imgsvc.inspect(source))
-    if len(formats) == 1:
-        path = _free(job, formats[0])
-        return Done(imgsvc.process(source, request, path, watermarks=_watermark), path)
-    result = imgsvc.process(source, request, watermarks=_watermark)
-    assert result.data is not None
-    path = _free(job, imgsvc.FORMATS[result.output.format])
-    with writing(path) as file:
-        file.write(result.data)
-    output = attrs.evolve(result.output, name=name_of(path))
-    return Done(attrs.evolve(result, data=None, output=output), path)
-
-
-def _free(job: Job, format: Format) -> str:
-    """The place of the job's result, in a folder that is there now."""
+def _free_place(job: Job, format: Format) -> str:
+    """Return the place of the job's result, whose folder is created; refuse to replace a file."""
     place = job.place(format.suffix)
     if is_url(place):
         return place

@@ -6,15 +6,19 @@ import json
 from pathlib import Path
 from typing import Any
 
-from imgsvc_cli import standard_streams
+from imgsvc_cli.standard_streams import read_input
 from imgsvc_core.errors import Problem, SourceError, SpecError
 from imgsvc_core.jsontext import check_depth, without_repeats
 
 
 def read_json(option: str, name: str) -> dict[str, Any]:
-    """The object in a file, or on standard input for ``-``; `SpecError` where there is none."""
+    """Return the JSON object in a file, or on standard input for ``-``.
+
+    Raises:
+        SpecError: the file cannot be read, or does not hold a JSON object.
+    """
     try:
-        data = standard_streams.read_input() if name == "-" else Path(name).read_bytes()
+        data = read_input() if name == "-" else Path(name).read_bytes()
         text = data.decode("utf-8-sig")
         found = json.loads(text, object_pairs_hook=without_repeats)
         check_depth(text)

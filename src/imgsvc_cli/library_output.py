@@ -1,4 +1,4 @@
-"""Standard error for the words of the command alone."""
+"""Keep what libraries print off standard error, which is for the command's own messages."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ _STDERR = 2
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """In the block, what libraries write to nobody in particular is unseen; what matters they also raise."""
+def library_output_hidden() -> Iterator[None]:
+    """In the block, hide logs, warnings and messages of libraries; what matters they also raise."""
     silence()
     with contextlib.ExitStack() as stack:
         if not sys.warnoptions:
             stack.enter_context(warnings.catch_warnings())
             warnings.simplefilter("ignore")
-        if _usual():
-            stack.enter_context(_apart())
+        if _has_own_descriptor():
+            stack.enter_context(_descriptor_hidden())
         yield
 
 
-def _usual() -> bool:
+def _has_own_descriptor() -> bool:
     try:
         return sys.stderr.fileno() == _STDERR
-    except (OSError, ValueError, AttributeError):  # it is closed, or somebody else's
+    except (OSError, ValueError, AttributeError):  # closed, or replaced
         return False
 
 
 @contextlib.contextmanager
-def _apart() -> Iterator[None]:
-    """Python's standard error with another number than the one that libraries in C, as libtiff, write to."""
+def _descriptor_hidden() -> Iterator[None]:
+    """Redirect the descriptor that libraries in C such as libtiff write to; Python's stderr keeps working."""
     kept = os.dup(_STDERR)
     with (
         open(kept, "w", buffering=1, encoding=sys.stderr.encoding, errors=sys.stderr.errors) as ours,

@@ -1,4 +1,4 @@
-"""Results and errors in words."""
+"""Results and errors in words and as JSON."""
 
 from __future__ import annotations
 
@@ -12,45 +12,47 @@ import click
 from imgsvc_core.errors import ImgsvcError, SpecError
 
 
+def echo_json(value: Any) -> None:
+    """Print a JSON document, indented if standard output is a terminal."""
+    indented = sys.stdout is not None and sys.stdout.isatty()
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2 if indented else None))
+
+
+def echo_error(error: ImgsvcError, *, subject: str = "", as_json: bool = False) -> None:
+    """Print an error: as JSON, or on standard error with a line for each problem.
+
+    ``subject`` is the source that it is about.
+    """
+    if as_json:
+        echo_json({**({"source": subject} if subject else {}), **_error_dict(error)})
+        return
+    who = "imgsvc:" if os.environ.get("NO_COLOR") else click.style("imgsvc:", fg="red")
+    where = f"{subject}: " if subject else ""
+    for line in error_lines(error):
+        click.echo(f"{who} {where}{line}", err=True)
+
+
 def error_lines(error: ImgsvcError) -> list[str]:
-    """The sentences of an error, one for each problem."""
-    return (
-        [problem.message for problem in error.problems] if isinstance(error, SpecError) else [error.message]
-    )
+    """Return the sentences of an error, one for each problem."""
+    if isinstance(error, SpecError):
+        return [problem.message for problem in error.problems]
+    return [error.message]
 
 
-def error_dict(error: ImgsvcError) -> dict[str, Any]:
-    """An error as JSON values."""
+def _error_dict(error: ImgsvcError) -> dict[str, Any]:
     found: dict[str, Any] = {"success": False, "error": error.slug, "message": error.message}
     if isinstance(error, SpecError):
         found["errors"] = [{"path": item.path, "message": item.message} for item in error.problems]
     return found
 
 
-def echo_json(value: Any) -> None:
-    """Print a JSON document, readable on a terminal."""
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2 if _read_by_people() else None))
-
-
-def _read_by_people() -> bool:
-    return sys.stdout is not None and sys.stdout.isatty()
-
-
-def echo_error(error: ImgsvcError, *, subject: str = "") -> None:
-    """Print an error on standard error, one line for each problem."""
-    who = "imgsvc:" if os.environ.get("NO_COLOR") else click.style("imgsvc:", fg="red")
-    for line in error_lines(error):
-        where = f"{subject}: " if subject else ""
-        click.echo(f"{who} {where}{line}", err=True)
-
-
 def on_terminal() -> bool:
-    """Whether somebody looks at standard error."""
+    """Return True if standard error is a terminal."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 
 def size(count: int) -> str:
-    """A number of bytes for people."""
+    """Return a number of bytes with a unit."""
     value = float(count)
     for unit in ("B", "kB", "MB"):
         if value < 1000:
@@ -59,8 +61,17 @@ def size(count: int) -> str:
     return f"{value:.1f} GB"
 
 
+def words(value: object) -> str:
+    """Return a JSON value as a table shows it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None or value == "":
+        return "-"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 def table(rows: list[list[str]]) -> str:
-    """Aligned columns."""
+    """Return rows as aligned columns."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows

@@ -1,4 +1,4 @@
-"""A sign of life for work that takes longer than a second, on a terminal only."""
+"""A progress display for work that takes longer than a second, on a terminal only."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 from imgsvc_cli import printing
 
-_PATIENCE = 1.0  # seconds
+_DELAY = 1.0  # seconds, so that quick work shows nothing
 
 
 @contextlib.contextmanager
 def progress(text: str, *, done: int = 0, total: int = 1) -> Iterator[None]:
-    """Show what is being worked on, once it has taken a second."""
+    """In the block, show what is being processed, once it has taken a second."""
     if not printing.on_terminal():
         yield
         return
@@ -28,7 +28,7 @@ def progress(text: str, *, done: int = 0, total: int = 1) -> Iterator[None]:
 
 
 def _spin(text: str, done: int, total: int, finished: threading.Event) -> None:
-    if finished.wait(_PATIENCE):
+    if finished.wait(_DELAY):
         return
     from rich.console import Console
     from rich.progress import (

@@ -1,9 +1,10 @@
-"""Where commands of the service take their settings from: a file, the environment, ``--set``."""
+"""Settings of the service from a file, the environment and ``--set``, for the commands that need them."""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,45 +16,46 @@ from imgsvc_core.errors import MissingDependency, Problem, SpecError
 if TYPE_CHECKING:
     from imgsvc_http.settings import Settings
 
+config_option = click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Settings as a TOML file. [default: the file that IMGSVC_CONFIG names]",
+)
+set_option = click.option(
+    "--set",
+    "assignments",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting such as server.port=443; overrides file and environment.",
+)
+
 
 def with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command ``--config`` and ``--set``, and the settings they lead to as its argument ``settings``.
+    """Give a command ``--config`` and ``--set``, and the settings as its argument ``settings``."""
 
-    Other options of the command may be settings too: `settings_of` takes their values by path.
-    """
-
-    @click.option(
-        "--config",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help="Settings as a TOML file. [default: the one that IMGSVC_CONFIG names]",
-    )
-    @click.option(
-        "--set",
-        "assignments",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help="A setting such as server.port=443; wins over file and environment.",
-    )
+    @config_option
+    @set_option
     @wraps(command)
     def wrapped(*args: Any, config: Path | None, assignments: tuple[str, ...], **kwargs: Any) -> Any:
-        return command(*args, settings=settings_of(config, assignments), **kwargs)
+        return command(*args, settings=load_settings(config, assignments), **kwargs)
 
     return wrapped
 
 
-def settings_of(
+def load_settings(
     config: Path | None = None,
     assignments: tuple[str, ...] = (),
     values: Mapping[str, object] | None = None,
 ) -> Settings:
-    """The settings of a file, the environment, ``NAME=VALUE`` assignments, and values by path.
+    """Return the settings of a file, the environment, ``NAME=VALUE`` assignments, and values by path.
 
     Raises:
         SpecError: with everything that is wrong with them.
         MissingDependency: the service is not installed.
     """
-    from imgsvc_http.settings import Settings
+    with service_packages():
+        from imgsvc_http.settings import Settings
 
     flags: dict[str, object] = {}
     for assignment in assignments:
@@ -66,6 +68,11 @@ def settings_of(
     return Settings.load(config, os.environ, {**flags, **given})
 
 
-def needs_service(error: ImportError) -> MissingDependency:
-    """What to tell where a package of the service is not there."""
-    return MissingDependency(f"The service is not installed ({error}): pip install 'imgsvc[http]'")
+@contextlib.contextmanager
+def service_packages() -> Iterator[None]:
+    """In the block, raise `MissingDependency` if a package that the service needs cannot be imported."""
+    try:
+        yield
+    except ImportError as error:
+        message = f"The service is not installed ({error}): pip install 'imgsvc[http]'"
+        raise MissingDependency(message) from error

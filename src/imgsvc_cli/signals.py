@@ -1,4 +1,4 @@
-"""The end of a command at once, though a codec is at work that nothing else stops."""
+"""Exit at once at a signal or a time limit, even while a codec computes and cannot be interrupted."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from imgsvc_core.errors import TimeLimitExceeded
 from imgsvc_core.targets import remove_unfinished
 
 _SHOW_CURSOR = "\r\x1b[K\x1b[?25h"
-# What ends a process, but for SIGQUIT, which stays as it is. Schedulers send the last three.
-_TOLD = {
+# Signals that end a process by default, except SIGQUIT. Schedulers send the last three.
+_REASONS = {
     "SIGINT": "interrupted",
     "SIGTERM": "terminated",
     "SIGHUP": "hung up",
@@ -28,14 +28,14 @@ _TOLD = {
     "SIGUSR2": "ended by SIGUSR2",
     "SIGXCPU": "ended by SIGXCPU",
 }
-_SIGNALS = {getattr(signal, name): told for name, told in _TOLD.items() if hasattr(signal, name)}
+_SIGNALS = {getattr(signal, name): reason for name, reason in _REASONS.items() if hasattr(signal, name)}
 _UNHANDLED = (signal.SIG_DFL, signal.default_int_handler)
 
 
 @contextlib.contextmanager
-def end_on_overrun(tell: Callable[[TimeLimitExceeded], None]) -> Iterator[None]:
-    """In the block, end this process with the exit code of the error, and no half file, once that is told."""
-    on_overrun(lambda error: _end(exit_codes.exit_code(error), lambda: tell(error)))
+def exit_on_overrun(report: Callable[[TimeLimitExceeded], None]) -> Iterator[None]:
+    """In the block, report a time limit that no codec heeds, remove unfinished files and exit."""
+    on_overrun(lambda error: _exit(exit_codes.exit_code(error), lambda: report(error)))
     try:
         yield
     finally:
@@ -43,12 +43,12 @@ def end_on_overrun(tell: Callable[[TimeLimitExceeded], None]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def end_on_signals() -> Iterator[None]:
-    """In the block, which is the main thread's, end this process at a signal to, and leave no half file.
+def exit_on_signals() -> Iterator[None]:
+    """In the block, exit at a signal that ends processes, and remove unfinished files. For the main thread.
 
-    Python handles a signal in the main thread, once a codec has returned to it, and what a handler raises is
-    lost where libvips called back. So the handlers do nothing here, and a thread is woken that ends it all.
-    Signals that are ignored, as by nohup, or have a handler already, stay as they are.
+    Python runs signal handlers in the main thread, once a codec has returned to it, and an exception that a
+    handler raises is lost inside a callback of libvips. Therefore the handlers do nothing, and the wakeup
+    descriptor wakes a thread that exits. Signals that are ignored, as by nohup, or handled stay as they are.
     """
     receiver, sender = socket.socketpair()
     sender.setblocking(False)
@@ -94,18 +94,18 @@ def taking_signals_for_interrupts() -> Iterator[Callable[[], int]]:
 
 
 def _wait(receiver: socket.socket) -> None:
-    """End at the first signal to; the numbers of signals come as bytes, until there can be no more."""
+    """Exit at the first of our signals; each arrives as a byte with its number."""
     while received := receiver.recv(1):
-        told = _SIGNALS.get(received[0])
-        if told is not None:
-            _end(128 + received[0], partial(click.echo, f"imgsvc: {told}", err=True))
+        reason = _SIGNALS.get(received[0])
+        if reason is not None:
+            _exit(128 + received[0], partial(click.echo, f"imgsvc: {reason}", err=True))
 
 
-def _end(code: int, tell: Callable[[], None]) -> NoReturn:
+def _exit(code: int, report: Callable[[], None]) -> NoReturn:
     try:
         if printing.on_terminal():
             click.echo(_SHOW_CURSOR, err=True, nl=False)
-        tell()
+        report()
     finally:
         try:
             remove_unfinished()

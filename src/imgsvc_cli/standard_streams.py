@@ -8,15 +8,28 @@ from typing import BinaryIO
 from imgsvc_core.errors import SourceError, TargetError
 
 
+def opened(source: str) -> str | bytes:
+    """Return a source as it is, or the bytes of standard input for ``-``."""
+    return read_input() if source == "-" else source
+
+
 def read_input() -> bytes:
-    """All of standard input; `SourceError` where there is none."""
+    """Return all bytes of standard input.
+
+    Raises:
+        SourceError: standard input is closed.
+    """
     if sys.stdin is None:
         raise SourceError("Standard input is closed; redirect it, or name a file instead of -.")
     return sys.stdin.buffer.read()
 
 
 def output() -> BinaryIO:
-    """Standard output for bytes; `TargetError` where there is none."""
+    """Return standard output for bytes.
+
+    Raises:
+        TargetError: standard output is closed.
+    """
     if sys.stdout is None:
         raise TargetError("Standard output is closed; redirect it, or name a file instead of -.")
     return sys.stdout.buffer

@@ -21,41 +21,41 @@ _VARIABLE = "IMGSVC_STORE_"
 
 
 @attrs.frozen
-class Destination:
-    """A store, and the keyfile that it names: for a command, the id of a keyfile is its path."""
+class StoreTarget:
+    """A store, and the keyfile that it names: for the command, the id of a keyfile is its path."""
 
     spec: stores.StoreSpec
     keyfiles: Mapping[str, Mapping[str, Any]] = attrs.field(repr=False)
 
     @classmethod
-    def of(cls, document: Mapping[str, Any], environment: Mapping[str, str]) -> Destination:
-        """The destination of a JSON object, with the credentials that it leaves to the environment.
+    def of(cls, document: Mapping[str, Any], environment: Mapping[str, str]) -> StoreTarget:
+        """Return the target of a JSON object; credentials that it leaves out come from the environment.
 
         Raises:
-            SpecError: the store is wrong, or its keyfile is none.
+            SpecError: the store or its keyfile is wrong.
         """
         spec = stores.parse_store({**document, **_credentials(document, environment)})
         path = getattr(spec, "keyfile", None)
         return cls(spec, {} if path is None else {path: _keyfile(path)})
 
     @property
-    def folder(self) -> bool:
-        """Whether every result has a name of its own there."""
+    def is_folder(self) -> bool:
+        """Return True if the store's path is a folder, in which each result has a name of its own."""
         return not self.spec.path or self.spec.path.endswith("/")
 
     def write(self, result: imgsvc.Result, stem: str) -> str:
-        """Store a result under its own name; its URL.
+        """Write a result to the store and return its URL.
 
         Raises:
-            SpecError: the store can have nothing of that name.
+            SpecError: no object can have the result's name.
         """
         assert result.data is not None
         format = imgsvc.FORMATS[result.output.format]
-        name = f"{stem if self.folder else 'result'}{format.suffix}"
+        name = f"{stem if self.is_folder else 'result'}{format.suffix}"
         if not _NAME.fullmatch(name):
-            written = name.encode("utf-8", "backslashreplace").decode()
+            printable = name.encode("utf-8", "backslashreplace").decode()
             message = (
-                f"The result's name {shown(written)} cannot be one in a store: "
+                f"An object cannot have the result's name {shown(printable)}: "
                 "give its whole name as 'path' in the store document, or rename the source"
             )
             raise SpecError([Problem("store.path", message)])
@@ -63,33 +63,29 @@ class Destination:
 
 
 def _credentials(document: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, str]:
-    """What the environment has of the credentials that the document leaves out, or names as null.
+    """Return credentials from the environment for those that the document leaves out or has as null.
 
-    Where a provider knows several kinds of them, as Google does, they are of the document's kind, if it names
-    one, and otherwise all that the environment has: a choice between two is the user's to make.
+    If a provider has several kinds of credentials, as Google does, the kind of which the document has one is
+    completed. If the document has none, all that the environment has are taken; two kinds are then an error.
     """
     provider = stores.PROVIDERS.get(str(document.get("provider")))
     if provider is None:
         return {}
-    named = {name for name in provider.credentials if document.get(name) is not None}
-    kinds = [kind for kind in _kinds(provider) if not named or named & set(kind)]
-    found = {
-        name: environment.get(_VARIABLE + name.upper())
-        for kind in kinds
-        for name in kind
-        if name not in named
-    }
+    present = {name for name in provider.credentials if document.get(name) is not None}
+    kinds = [kind for kind in _kinds(provider) if not present or present & set(kind)]
+    missing = [name for kind in kinds for name in kind if name not in present]
+    found = {name: environment.get(_VARIABLE + name.upper()) for name in missing}
     return {name: value for name, value in found.items() if value}
 
 
 def _kinds(provider: type[stores.StoreSpec]) -> list[tuple[str, ...]]:
-    """The credentials of a provider, those together that belong together."""
-    apart = [rule for rule in provider.rules if isinstance(rule, NotTogether)]
-    return [side for rule in apart for side in (rule.first, rule.second)] or [provider.credentials]
+    """Return the credentials of a provider, grouped by kind."""
+    exclusive = [rule for rule in provider.rules if isinstance(rule, NotTogether)]
+    return [side for rule in exclusive for side in (rule.first, rule.second)] or [provider.credentials]
 
 
 def _keyfile(path: str) -> dict[str, Any]:
-    if path.lstrip().startswith("{"):  # which is not repeated: it holds a private key
+    if path.lstrip().startswith("{"):  # never repeated: it holds a private key
         message = "Store 'keyfile' parameter must name a JSON file, got the text of one"
         raise SpecError([Problem("store.keyfile", message)])
     try:

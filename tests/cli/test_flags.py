@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from imgsvc_cli.app import cli
-from imgsvc_cli.flags import document, flag_name
+from imgsvc_cli.flags import flag_name, request_document
 from imgsvc_core import SpecError
 from imgsvc_core.spec import FILTERS, OPERATIONS, Spec, params, parse, unparse
 from tests.spec.strategies import specs
@@ -59,7 +59,7 @@ def test_flags_make_the_request_that_they_spell(spec: Spec) -> None:
         if part
     ):
         return  # an operation without parameters has no flags
-    assert parse(document(_values(spec))) == spec
+    assert parse(request_document(_values(spec))) == spec
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_flags_make_the_request_that_they_spell(spec: Spec) -> None:
     ],
 )
 def test_shorthands(flags: dict[str, str], request_: dict[str, Any]) -> None:
-    assert parse(document(flags)) == parse(request_)
+    assert parse(request_document(flags)) == parse(request_)
 
 
 def test_flags_win_over_the_file() -> None:
@@ -92,7 +92,7 @@ def test_flags_win_over_the_file() -> None:
         "resize": {"width": 5, "height": 6},
         "filter": [{"sepia": {"value": 1}}, {"halftone": {"value": 2}}],
     }
-    found = document({"resize_width": "9", "sepia": "7"}, base)
+    found = request_document({"resize_width": "9", "sepia": "7"}, base)
     assert found == {
         "resize": {"width": 9, "height": 6},
         "filter": [{"sepia": {"value": 7}}, {"halftone": {"value": 2}}],
@@ -102,11 +102,11 @@ def test_flags_win_over_the_file() -> None:
 
 def test_flags_go_where_the_file_has_its_filters() -> None:
     filters = [{"halftone": {"value": 2}}]
-    assert document({"sepia": "7"}, {"stylize": filters}) == {
+    assert request_document({"sepia": "7"}, {"stylize": filters}) == {
         "stylize": [{"halftone": {"value": 2}}, {"sepia": {"value": 7}}]
     }
     assert filters == [{"halftone": {"value": 2}}]
-    assert document({"resize_width": "9"}, {"resize": None}) == {"resize": {"width": 9}}
+    assert request_document({"resize_width": "9"}, {"resize": None}) == {"resize": {"width": 9}}
 
 
 @pytest.mark.parametrize(
@@ -121,12 +121,12 @@ def test_flags_go_where_the_file_has_its_filters() -> None:
     ],
 )
 def test_flags_of_filters_count_where_the_file_has_null(base: dict[str, Any]) -> None:
-    assert parse(document({"sepia": "7"}, base)) == parse({"filter": {"sepia": {"value": 7}}})
+    assert parse(request_document({"sepia": "7"}, base)) == parse({"filter": {"sepia": {"value": 7}}})
 
 
 def test_a_gravity_is_that_of_the_crop_where_the_file_has_null_for_the_resize() -> None:
     crop = {"width": 40, "height": 30}
-    found = parse(document({"gravity": "top"}, {"crop": crop, "resize": None}))
+    found = parse(request_document({"gravity": "top"}, {"crop": crop, "resize": None}))
     assert found == parse({"crop": {**crop, "gravity": "top"}})
 
 
@@ -134,7 +134,7 @@ def test_a_gravity_is_that_of_the_crop_where_the_file_has_null_for_the_resize() 
 @pytest.mark.parametrize("null_first", [False, True])
 def test_flags_join_the_filters_that_are_there(with_filters: str, without: str, null_first: bool) -> None:
     base = {with_filters: [{"halftone": {"value": 2}}], without: None}
-    found = parse(document({"sepia": "7"}, dict(reversed(base.items())) if null_first else base))
+    found = parse(request_document({"sepia": "7"}, dict(reversed(base.items())) if null_first else base))
     assert found == parse({"filter": [{"halftone": {"value": 2}}, {"sepia": {"value": 7}}]})
 
 
@@ -149,7 +149,7 @@ def test_flags_join_the_filters_that_are_there(with_filters: str, without: str, 
 )
 def test_what_is_wrong_in_the_file_is_told_though_flags_are_given(base: dict[str, Any], path: str) -> None:
     with pytest.raises(SpecError) as caught:
-        parse(document({"sepia": "30", "resize": "30x30"}, base))
+        parse(request_document({"sepia": "30", "resize": "30x30"}, base))
     assert [problem.path for problem in caught.value.problems] == [path]
 
 
@@ -157,13 +157,13 @@ def test_what_is_wrong_in_the_file_is_told_though_flags_are_given(base: dict[str
 @pytest.mark.parametrize("name", ["contrast", "sepia", "resize", "mask"])
 def test_numbers_are_written_in_plain_digits(name: str, text: str) -> None:
     with pytest.raises(SpecError):
-        parse(document({name: f"{text}x{text}" if name == "resize" else text}))
+        parse(request_document({name: f"{text}x{text}" if name == "resize" else text}))
 
 
 @given(st.text(max_size=12), st.sampled_from(["resize", "crop", "flip"]))
 def test_a_shorthand_that_cannot_be_read_is_a_problem_of_the_request(text: str, name: str) -> None:
     try:
-        outcome: object = parse(document({name: text}))
+        outcome: object = parse(request_document({name: text}))
     except SpecError as error:
         outcome = error
     assert isinstance(outcome, Spec | SpecError)

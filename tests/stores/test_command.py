@@ -11,7 +11,7 @@ import pytest
 
 import imgsvc_core as imgsvc
 from imgsvc_cli import app
-from imgsvc_cli.stores import Destination
+from imgsvc_cli.stores import StoreTarget
 from imgsvc_core import stores
 from tests.stores.contract import anonymous
 from tests.stores.s3_server import BUCKET, S3Server
@@ -110,7 +110,7 @@ def test_credentials_of_the_document_keep_those_of_another_kind_away(
         "IMGSVC_STORE_SECRET": "secret-of-the-environment",
         "IMGSVC_STORE_KEYFILE": "elsewhere.json",
     }
-    found = Destination.of({"provider": "google", "bucket": "pictures", **document}, environment).spec
+    found = StoreTarget.of({"provider": "google", "bucket": "pictures", **document}, environment).spec
     assert isinstance(found, stores.Google)
     assert (found.key, found.secret) == taken
     assert found.keyfile == document.get("keyfile")
@@ -119,7 +119,7 @@ def test_credentials_of_the_document_keep_those_of_another_kind_away(
 def test_the_text_of_a_keyfile_in_the_place_of_its_path_is_not_repeated() -> None:
     store = {"provider": "google", "bucket": "pictures", "keyfile": '{"private_key": "canary"}'}
     with pytest.raises(imgsvc.SpecError, match="'keyfile' parameter must name a JSON file") as caught:
-        Destination.of(store, {})
+        StoreTarget.of(store, {})
     assert "canary" not in caught.value.message
 
 

@@ -16,7 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from imgsvc_cli import INTERRUPTED, printing
-from imgsvc_cli.completion import Place
+from imgsvc_cli.completion import FileOrUrl
 from imgsvc_cli.json_files import read_json
 from imgsvc_core.errors import Problem, SpecError
 
@@ -54,9 +54,11 @@ def batch() -> None:
 
 
 @batch.command()
-@click.argument("source", type=Place())
-@click.argument("target", type=Place())
-@click.option("--spec", type=Place(), metavar="FILE", help="Request as a JSON file, or - for standard input.")
+@click.argument("source", type=FileOrUrl())
+@click.argument("target", type=FileOrUrl())
+@click.option(
+    "--spec", type=FileOrUrl(), metavar="FILE", help="Request as a JSON file, or - for standard input."
+)
 @click.option(
     "--variant", "variants", multiple=True, metavar="NAME=FILE", help="A named request; may be repeated."
 )
@@ -130,7 +132,7 @@ def run(
 
 
 @batch.command("report")
-@click.argument("target", required=False, type=Place())
+@click.argument("target", required=False, type=FileOrUrl())
 @_MANIFEST
 @click.option(
     "--html",

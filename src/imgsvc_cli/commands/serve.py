@@ -7,24 +7,20 @@ from pathlib import Path
 
 import click
 
-from imgsvc_cli.completion import Place
-from imgsvc_cli.service_settings import needs_service, settings_of
+from imgsvc_cli.completion import FileOrUrl
+from imgsvc_cli.service_settings import config_option, load_settings, service_packages, set_option
 
 
 @click.command()
-@click.option(
-    "--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Settings as TOML."
-)
-@click.option(
-    "--set", "assignments", multiple=True, metavar="NAME=VALUE", help="A setting such as rate.requests=1000."
-)
+@config_option
+@set_option
 @click.option("--host", help="Name or address to listen at. [default 127.0.0.1]")
 @click.option("--port", metavar="INTEGER", help="Port to listen at; 0 takes a free one. [default 8443]")
-@click.option("--state", type=Place(), metavar="FOLDER", help="Folder for everything that is kept.")
+@click.option("--state", type=FileOrUrl(), metavar="FOLDER", help="Folder for everything that is stored.")
 @click.option("--database", metavar="URL", help="postgresql:// URL, for several nodes.")
 @click.option("--cache", metavar="URL", help="redis:// URL, to count request rates over several nodes.")
 @click.option("--temporary", metavar="URL", help="fsspec URL of temporary storage, for several nodes.")
-@click.option("--print-config", is_flag=True, help="Print all settings as TOML, and end.")
+@click.option("--print-config", is_flag=True, help="Print all settings as TOML and exit.")
 @click.option("--verbose", is_flag=True, help="Log every request.")
 def serve(
     config: Path | None,
@@ -38,7 +34,7 @@ def serve(
     print_config: bool,
     verbose: bool,
 ) -> None:
-    """Serve the HTTPS interface until interrupted; the first run sets everything up."""
+    """Serve the HTTPS interface until interrupted. The first run sets everything up."""
     flags = {
         "server.host": host,
         "server.port": port,
@@ -47,15 +43,13 @@ def serve(
         "cache.url": cache,
         "temporary.url": temporary,
     }
-    try:
+    with service_packages():
         import asyncio
 
         from imgsvc_http.serve import Greeting, event_loop
         from imgsvc_http.serve import serve as run
         from imgsvc_http.settings import render
-    except ImportError as error:
-        raise needs_service(error) from error
-    settings = settings_of(config, assignments, flags)
+    settings = load_settings(config, assignments, flags)
     if print_config:
         click.echo(render(settings), nl=False)
         return

@@ -1,0 +1,78 @@
+"""What the commands share that administer a service through its database."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import attrs
+import click
+
+from imgsvc_cli import printing
+from imgsvc_cli.service_settings import service_packages
+from imgsvc_core.errors import Problem, SpecError
+
+if TYPE_CHECKING:
+    from imgsvc_http.settings import Settings
+    from imgsvc_http.state.database import Database
+
+T = TypeVar("T")
+
+
+def in_database(settings: Settings, work: Callable[[Database], Awaitable[T]]) -> T:
+    """Return what some work with the database of the settings returns; its schema is upgraded first."""
+    import asyncio
+
+    with service_packages():
+        from imgsvc_http.state.database import Database, migrate
+
+    async def with_database() -> T:
+        await migrate(settings.database_url)
+        async with await Database.open(settings.database_url) as db:
+            return await work(db)
+
+    return asyncio.run(with_database())
+
+
+def now() -> datetime:
+    """Return the current time in UTC."""
+    return datetime.now(UTC)
+
+
+def unknown(what: str, id: str) -> SpecError:
+    """Return the error for an id that the database does not have."""
+    return SpecError([Problem("", f"There is no {what} '{id}': see imgsvc {what.split()[-1]}s list")])
+
+
+def json_object(value: attrs.AttrsInstance) -> dict[str, Any]:
+    """Return a row of the database as JSON values."""
+    return {name: _json_value(item) for name, item in attrs.asdict(value).items()}
+
+
+def echo_object(facts: dict[str, Any], as_json: bool, *, note: str = "") -> None:
+    """Print one object as JSON, or as a table and a note."""
+    if as_json:
+        printing.echo_json(facts)
+        return
+    click.echo(printing.table([[name, printing.words(value)] for name, value in facts.items()]))
+    if note:
+        click.echo(note, err=True)
+
+
+def echo_rows(rows: list[dict[str, Any]], as_json: bool, *, empty: str) -> None:
+    """Print objects as JSON, or as a table with a head."""
+    if as_json:
+        printing.echo_json(rows)
+    elif rows:
+        head = [name.replace("_", " ") for name in rows[0]]
+        lines = [[printing.words(value) for value in row.values()] for row in rows]
+        click.echo(printing.table([head, *lines]))
+    else:
+        click.echo(empty)
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return list(value) if isinstance(value, tuple) else value

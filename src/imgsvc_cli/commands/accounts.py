@@ -1,0 +1,115 @@
+"""``imgsvc accounts``: accounts of the service, their quotas and webhook secrets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from imgsvc_cli import printing
+from imgsvc_cli.administration import echo_object, echo_rows, in_database, json_object, now, unknown
+from imgsvc_cli.options import as_json_option
+from imgsvc_cli.service_settings import with_settings
+
+if TYPE_CHECKING:
+    from imgsvc_http.settings import Settings
+    from imgsvc_http.state.database import Database
+
+
+@click.group()
+def accounts() -> None:
+    """Manage accounts, quotas and webhook secrets."""
+
+
+@accounts.command()
+@click.argument("company")
+@click.option("--plan", help="Name of the subscription.")
+@click.option("--period", help="Billing period of the subscription.")
+@click.option("--quota", type=int, help="Pictures per calendar month.")
+@with_settings
+@as_json_option
+def create(
+    company: str, plan: str | None, period: str | None, quota: int | None, settings: Settings, as_json: bool
+) -> None:
+    """Create an account. Defaults come from the settings."""
+
+    async def work(db: Database) -> dict[str, Any]:
+        from imgsvc_http.state import accounts
+
+        default = settings.accounts
+        account = await accounts.create(
+            db,
+            company=company,
+            plan=default.plan if plan is None else plan,
+            period=default.period if period is None else period,
+            quota=default.quota if quota is None else quota,
+            now=now(),
+        )
+        return json_object(account)
+
+    account = in_database(settings, work)
+    echo_object(account, as_json, note=f"Next, give it a key: imgsvc keys create {account['id']}")
+
+
+@accounts.command("list")
+@with_settings
+@as_json_option
+def list_accounts(settings: Settings, as_json: bool) -> None:
+    """List accounts and what they used this month."""
+
+    async def work(db: Database) -> list[dict[str, Any]]:
+        from imgsvc_http.state import accounts
+
+        rows = []
+        for account in await accounts.list_all(db):
+            usage = await accounts.usage(db, account.id, now())
+            rows.append({**json_object(account), "used": usage.used if usage else 0})
+        return rows
+
+    echo_rows(in_database(settings, work), as_json, empty="There are no accounts.")
+
+
+@accounts.command()
+@click.argument("account_id", metavar="ACCOUNT")
+@click.argument("quota", type=int, required=False)
+@with_settings
+@as_json_option
+def quota(account_id: str, quota: int | None, settings: Settings, as_json: bool) -> None:
+    """Show or change the monthly quota of an account."""
+
+    async def work(db: Database) -> dict[str, Any]:
+        from imgsvc_http.state import accounts
+
+        if quota is not None:
+            await accounts.set_quota(db, account_id, quota)
+        usage = await accounts.usage(db, account_id, now())
+        if usage is None:
+            raise unknown("account", account_id)
+        return {"total": usage.total, "used": usage.used, "remaining": usage.remaining}
+
+    echo_object(in_database(settings, work), as_json)
+
+
+@accounts.command()
+@click.argument("account_id", metavar="ACCOUNT")
+@click.option("--renew", is_flag=True, help="Replace it by a new one, which signs from now on.")
+@with_settings
+@as_json_option
+def webhook_secret(account_id: str, renew: bool, settings: Settings, as_json: bool) -> None:
+    """Show the secret that signs an account's webhooks."""
+
+    async def work(db: Database) -> str:
+        from imgsvc_http.state import accounts
+        from imgsvc_http.state.vault import open_vault
+
+        get = accounts.renew_webhook_secret if renew else accounts.webhook_secret
+        secret = await get(db, open_vault(settings), account_id)
+        if secret is None:
+            raise unknown("account", account_id)
+        return secret
+
+    secret = in_database(settings, work)
+    if as_json:
+        printing.echo_json({"account_id": account_id, "webhook_secret": secret})
+    else:
+        click.echo(secret)

@@ -1,0 +1,38 @@
+"""``imgsvc inspect``: what the headers of pictures say."""
+
+from __future__ import annotations
+
+import click
+
+import imgsvc_core as imgsvc
+from imgsvc_cli import exit_codes, printing
+from imgsvc_cli.completion import FileOrUrl
+from imgsvc_cli.options import as_json_option
+from imgsvc_cli.standard_streams import opened
+from imgsvc_core.errors import ImgsvcError
+
+
+@click.command()
+@click.argument("sources", nargs=-1, required=True, type=FileOrUrl(), metavar="SOURCE...")
+@click.option("--digest", is_flag=True, help="Compute the SHA-256 of the file too.")
+@as_json_option
+def inspect(sources: tuple[str, ...], digest: bool, as_json: bool) -> int:
+    """Show facts from the headers of pictures."""
+    code = 0
+    for source in sources:
+        try:
+            info = imgsvc.inspect(opened(source), digest=digest, name="-" if source == "-" else None)
+        except ImgsvcError as error:
+            code = code or exit_codes.exit_code(error)
+            subject = source if as_json or len(sources) > 1 else ""
+            printing.echo_error(error, subject=subject, as_json=as_json)
+            continue
+        facts = info.to_dict()
+        if as_json:
+            printing.echo_json(facts)
+        else:
+            rows = [
+                [name, printing.words(value)] for name, value in facts.items() if value not in (None, [], "")
+            ]
+            click.echo(printing.table(rows) + ("\n" if len(sources) > 1 else ""))
+    return code

@@ -1,0 +1,64 @@
+"""``imgsvc keyfiles``: the master key that encrypts keyfiles and webhook secrets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from imgsvc_cli.administration import echo_object, in_database
+from imgsvc_cli.options import as_json_option
+from imgsvc_cli.service_settings import service_packages, with_settings
+from imgsvc_core.errors import Problem, SpecError
+
+if TYPE_CHECKING:
+    from imgsvc_http.settings import Settings
+    from imgsvc_http.state.database import Database
+
+
+@click.group()
+def keyfiles() -> None:
+    """Manage the master key that encrypts secrets."""
+
+
+@keyfiles.command()
+def key() -> None:
+    """Print a new master key, for security.master_keys in the settings."""
+    with service_packages():
+        from imgsvc_http.state.vault import new_master_key
+    click.echo(new_master_key())
+
+
+@keyfiles.command()
+@click.option(
+    "--drop-old",
+    is_flag=True,
+    help="Do not add a new key; drop all keys but the newest, once everything is encrypted with it.",
+)
+@with_settings
+@as_json_option
+def rotate(drop_old: bool, settings: Settings, as_json: bool) -> None:
+    """Encrypt all keyfiles and webhook secrets with the newest master key.
+
+    If the state folder holds the master key, a new one is added. If the settings hold it, put a new one
+    first there, restart the service, and then rotate.
+    """
+
+    async def work(db: Database) -> dict[str, Any]:
+        from imgsvc_http.state import keyfiles, vault
+
+        if settings.security.master_keys and drop_old:
+            message = "Option '--drop-old' is for keys in the state folder: take them out of the settings"
+            raise SpecError([Problem("--drop-old", message)])
+        await keyfiles.check_all(db, vault.present_vault(settings))
+        opened = vault.open_vault(settings)
+        if settings.security.master_keys:
+            return {"encrypted": await keyfiles.reencrypt_all(db, opened), "dropped": 0}
+        file = vault.key_file(settings)
+        with vault.changing(file):
+            if not drop_old:
+                vault.add_master_key(file)
+            count = await keyfiles.reencrypt_all(db, vault.open_vault(settings))
+            return {"encrypted": count, "dropped": vault.drop_old_master_keys(file) if drop_old else 0}
+
+    echo_object(in_database(settings, work), as_json)

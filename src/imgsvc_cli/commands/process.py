@@ -1,0 +1,109 @@
+"""``imgsvc process``: do what a request asks for to some pictures."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import imgsvc_core as imgsvc
+from imgsvc_cli import exit_codes, printing
+from imgsvc_cli.completion import FileOrUrl
+from imgsvc_cli.flags import SectionedCommand, request_document, request_flags
+from imgsvc_cli.json_files import read_json
+from imgsvc_cli.options import as_json_option, read_spec, spec_option
+from imgsvc_core.errors import ImgsvcError
+
+if TYPE_CHECKING:
+    from imgsvc_cli.jobs import Job
+    from imgsvc_cli.stores import StoreTarget
+
+
+@request_flags
+@click.command(cls=SectionedCommand)
+@click.argument("sources", nargs=-1, required=True, type=FileOrUrl(), metavar="SOURCE...")
+@click.option(
+    "-o",
+    "--output",
+    "target",
+    type=FileOrUrl(),
+    metavar="TARGET",
+    help="File, folder, URL, or - for standard output; its suffix names the format. "
+    "By default a file beside the source whose name ends in -out.",
+)
+@click.option("--force", is_flag=True, help="Replace a file beside the source that exists already.")
+@click.option(
+    "--store",
+    type=FileOrUrl(),
+    metavar="FILE",
+    help="Object store that the result goes to instead, as a JSON file; credentials that it leaves out are "
+    "taken from IMGSVC_STORE_KEY, IMGSVC_STORE_SECRET and the like.",
+)
+@spec_option
+@as_json_option
+def process(
+    sources: tuple[str, ...],
+    target: str | None,
+    force: bool,
+    store: str | None,
+    spec: str | None,
+    as_json: bool,
+    **flags: Any,
+) -> int:
+    """Process files, URLs, or - for standard input.
+
+    Example: imgsvc process photo.heic -o out.webp --resize 800x600 --mode fit
+    """
+    from imgsvc_cli.jobs import plan_jobs
+    from imgsvc_cli.library_output import library_output_hidden
+    from imgsvc_cli.signals import exit_on_signals
+    from imgsvc_core.libvips import guard
+
+    for setting in (exit_on_signals(), library_output_hidden()):
+        click.get_current_context().with_resource(setting)
+    if store is not None and target is not None:
+        raise click.UsageError("Give either --store or -o.")
+    store_target = None if store is None else _store_target(store)
+    request = imgsvc.parse(request_document(flags, read_spec(spec)))
+    jobs = plan_jobs(sources, target, request, force=force, store=store_target)
+    guard()
+    return _run_jobs(jobs, request, as_json=as_json)
+
+
+def _run_jobs(jobs: list[Job], request: imgsvc.Spec, *, as_json: bool) -> int:
+    """Run jobs one after the other, and return the exit code of the first that failed."""
+    from imgsvc_cli.jobs import run_job
+    from imgsvc_cli.progress import progress
+    from imgsvc_cli.signals import exit_on_overrun
+    from imgsvc_core.urls import shown_url
+
+    def report(error: ImgsvcError) -> None:
+        subject = shown_url(job.source) if as_json or len(jobs) > 1 else ""
+        printing.echo_error(error, subject=subject, as_json=as_json)
+
+    def report_overrun(error: ImgsvcError) -> None:
+        report(error)
+        if left := len(jobs) - index - 1:
+            click.echo(f"imgsvc: not processed after this: {left} of {len(jobs)} sources", err=True)
+
+    code = 0
+    with exit_on_overrun(report_overrun):
+        for index, job in enumerate(jobs):
+            try:
+                with progress(job.label, done=index, total=len(jobs)):
+                    done = run_job(job, request)
+            except ImgsvcError as error:
+                code = code or exit_codes.exit_code(error)
+                report(error)
+                continue
+            line = json.dumps({"success": True, **done.to_dict()}) if as_json else job.summary(done)
+            click.echo(line, err=job.piped)
+    return code
+
+
+def _store_target(name: str) -> StoreTarget:
+    from imgsvc_cli.stores import StoreTarget
+
+    return StoreTarget.of(read_json("--store", name), os.environ)
