@@ -1,4 +1,4 @@
-"""What is known of an image from its header."""
+"""Facts of an image from its header."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ from typing import Any
 
 import attrs
 
+from imgsvc_core.docstrings import documented
 from imgsvc_core.rgb_space import RgbSpace
 
 
+@documented
 @attrs.frozen(kw_only=True)
 class ImageInfo:
-    """Facts of an encoded image: what the interface reports, and what planning needs.
+    """Facts of an encoded image, for reports and for planning.
 
-    ``width`` and ``height`` are those of one frame as stored; with ``orientation`` 5 to 8 the picture is
-    shown with the two exchanged. Where a fact does not apply (the quality of a PNG) it is ``None``.
+    ``width`` and ``height`` are those of one frame as stored; with an ``orientation`` of 5 to 8 the picture
+    is shown with the two exchanged. Facts that a format does not have, such as the quality of a PNG, are
+    `None`.
     """
 
-    name: str = attrs.field(default="", metadata={"doc": "File name, where one is known."})
+    name: str = attrs.field(default="", metadata={"doc": "File name, if known."})
     format: str = attrs.field(metadata={"doc": "Format name, as in the format table."})
     width: int = attrs.field(metadata={"doc": "Width of a frame in pixels."})
     height: int = attrs.field(metadata={"doc": "Height of a frame in pixels."})
@@ -39,39 +42,39 @@ class ImageInfo:
     alpha: bool = attrs.field(default=False, metadata={"doc": "Whether the image has transparency."})
     orientation: int = attrs.field(default=1, metadata={"doc": "EXIF orientation, 1 to 8."})
     sha256: str | None = attrs.field(
-        default=None, metadata={"doc": "SHA-256 of the encoded bytes, where it was asked for."}
+        default=None, metadata={"doc": "SHA-256 of the encoded bytes, if requested."}
     )
     delays: tuple[int, ...] = attrs.field(
-        default=(), metadata={"doc": "Milliseconds that each frame of an animation is shown."}
+        default=(), metadata={"doc": "Duration of each frame of an animation in milliseconds."}
     )
     plays: int | None = attrs.field(
-        default=None, metadata={"doc": "How often an animation plays; 0 is for ever."}
+        default=None, metadata={"doc": "How often an animation plays; 0 is forever."}
     )
-    profile: bool = attrs.field(default=False, metadata={"doc": "Whether a colour profile is embedded."})
+    profile: bool = attrs.field(default=False, metadata={"doc": "Whether a color profile is embedded."})
     rgb_space: RgbSpace | None = attrs.field(
         default=None,
         metadata={"doc": "RGB space that the file states by numbers instead of a profile; null for sRGB."},
     )
     levels: tuple[tuple[int, int], ...] = attrs.field(
-        default=(), metadata={"doc": "Sizes of the smaller copies that the file holds, largest first."}
+        default=(), metadata={"doc": "Sizes of the smaller copies in the file, largest first."}
     )
-
     lossless: bool = attrs.field(
-        default=False, metadata={"doc": "Whether a JPEG is of the lossless kind, which has no smaller sizes."}
+        default=False,
+        metadata={"doc": "Whether a JPEG is lossless, so that it is always decoded in full."},
     )
 
     @property
     def upright_size(self) -> tuple[int, int]:
-        """Width and height as shown, after the EXIF orientation."""
+        """Return width and height as shown, after the EXIF orientation."""
         return (self.height, self.width) if self.orientation >= 5 else (self.width, self.height)
 
     @property
     def animated(self) -> bool:
-        """Whether there is more than one frame."""
+        """Return True if there is more than one frame."""
         return self.frames > 1
 
     def to_dict(self) -> dict[str, Any]:
-        """The facts as JSON values, in the order of their declaration."""
+        """Return the facts as JSON values, in the order of their declaration."""
         return {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in attrs.asdict(self).items()

@@ -6,6 +6,7 @@ from typing import Any
 
 import attrs
 
+from imgsvc_core.docstrings import documented
 from imgsvc_core.errors import (
     ImageTooLarge,
     OutputTooLarge,
@@ -34,6 +35,7 @@ def _limit(default: float, unit: str, doc: str) -> Any:
     return attrs.field(default=default, validator=_check_positive, metadata={"doc": doc, "unit": unit})
 
 
+@documented
 @attrs.frozen(kw_only=True)
 class Limits:
     """The most that one picture may cost; ``None`` is no limit, and other than positive a `SpecError`."""

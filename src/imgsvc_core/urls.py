@@ -1,4 +1,4 @@
-"""URLs in messages: without the secrets that they hold, and with the reason that a store's package hides."""
+"""URLs in messages without their secrets, and the reasons of failures that packages of stores hide."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from errno import ENOENT
 from urllib.parse import unquote
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s'\"?#]*@")
-_NOTHING_SAID = re.compile(r"(^|: )(None|Unknown)$")  # by botocore, of answers without words
+_EMPTY_REASON = re.compile(r"(^|: )(None|Unknown)$")  # by botocore, for responses without a message
 _QUERY = re.compile(r"(://[^\s'\"?]*)\?[^\s'\"]*")
 
 
 def shown_url(url: str) -> str:
-    """A URL, or a text with URLs in it, without credentials and queries, which may hold secrets.
+    """Return a URL, or a text with URLs in it, without credentials and queries, which may hold secrets.
 
     >>> shown_url("https://user:secret@example.org/a.jpg?token=secret")
     'https://example.org/a.jpg'
@@ -23,32 +23,33 @@ def shown_url(url: str) -> str:
 
 
 def reason_of(error: BaseException, url: str = "") -> str:
-    """Why something failed, as reading a URL: the first of an error and its causes that says it in words.
+    """Return why the access to a URL failed: the first message in the chain of an error and its causes.
 
-    A `FileNotFoundError` with a cause says less than its cause: fsspec raises it for whatever went wrong.
+    A `FileNotFoundError` with a cause is skipped, since fsspec raises it for failures of any kind.
     """
     found: BaseException | None = error
     while found is not None:
         deeper = found.__cause__ or found.__context__
-        said = _said(found)
-        if said and said.strip("/'\"") not in url and not (isinstance(found, FileNotFoundError) and deeper):
-            return _without(url, said)
+        message = _message(found)
+        repeats_url = message.strip("/'\"") in url
+        if message and not repeats_url and not (isinstance(found, FileNotFoundError) and deeper):
+            return _redacted(url, message)
         error, found = found, deeper
     if isinstance(error, NotImplementedError):
         return "the protocol does not allow it"
     return os.strerror(ENOENT) if isinstance(error, FileNotFoundError | LookupError) else type(error).__name__
 
 
-def _said(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     status, message = getattr(error, "status", None), getattr(error, "message", None)
-    if isinstance(status, int) and isinstance(message, str):  # the answer of a web server
+    if isinstance(status, int) and isinstance(message, str):  # a response of a web server
         return f"{status} {message}".strip()
-    words = " ".join(str(getattr(error, "strerror", None) or error).split())
-    return _NOTHING_SAID.sub("", words).rstrip(".")
+    text = " ".join(str(getattr(error, "strerror", None) or error).split())
+    return _EMPTY_REASON.sub("", text).rstrip(".")
 
 
-def _without(url: str, text: str) -> str:
-    """A text in which the secrets of a URL stand nowhere."""
+def _redacted(url: str, text: str) -> str:
+    """Return a text without the secrets of a URL."""
     for secret in sorted(set(_secrets(url)), key=len, reverse=True):
         text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", text)
     return shown_url(text)

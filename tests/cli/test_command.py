@@ -336,10 +336,19 @@ def test_guarding_again_disturbs_nobody_who_reads(tmp_path: Path) -> None:
     assert done.stdout == "read\n", done.stderr
 
 
-def _on_a_terminal(*arguments: object, **environment: str) -> str:
+_WITH_DELAY = """
+import sys
+from imgsvc_cli import progress
+progress._DELAY = float(sys.argv[1])
+from imgsvc_cli.app import run
+sys.exit(run(sys.argv[2:]))
+"""
+
+
+def _on_a_terminal(*arguments: object, delay: float = 1, **environment: str) -> str:
     leader, follower = pty.openpty()
     process = subprocess.Popen(
-        [*COMMAND, *map(str, arguments)],
+        [sys.executable, "-c", _WITH_DELAY, str(delay), *map(str, arguments)],
         stdout=follower,
         stderr=follower,
         env={**os.environ, "TERM": "xterm", **environment},
@@ -360,9 +369,9 @@ def _on_a_terminal(*arguments: object, **environment: str) -> str:
 
 
 def test_progress_is_shown_on_a_terminal_for_long_work_only(photo: Path, tmp_path: Path) -> None:
-    quick = _on_a_terminal("process", photo, "-o", tmp_path / "a.jpg", "--resize", "50x")
+    quick = _on_a_terminal("process", photo, "-o", tmp_path / "a.jpg", "--resize", "50x", delay=60)
     assert "\x1b[?25l" not in quick
-    slow = _on_a_terminal("process", photo, "-o", tmp_path / "a.avif", "--scale", "4", "--effort", "4")
+    slow = _on_a_terminal("process", photo, "-o", tmp_path / "a.avif", "--effort", "4", delay=0.001)
     assert "\x1b[?25l" in slow
     assert "photo.jpg" in slow
     assert "\x1b[31mimgsvc:" in _on_a_terminal("process", "missing.jpg")

@@ -4,8 +4,6 @@ A parameter's type, range, unit, default, neutral value and meaning stand in its
 constructor, its error messages, docstrings, JSON Schema, command-line flags and documentation use them.
 """
 
-import inspect
-import textwrap
 from collections.abc import Iterable, Mapping
 from types import UnionType
 from typing import (
@@ -24,6 +22,7 @@ from typing import (
 
 import attrs
 
+from imgsvc_core.docstrings import with_args
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.jsontext import shown
 from imgsvc_core.spec.kinds import Boolean, Choice, Kind
@@ -31,7 +30,6 @@ from imgsvc_core.spec.rules import Rule
 
 REQUIRED: Any = attrs.NOTHING
 _METADATA_KEY = "imgsvc"
-_DOCSTRING_WIDTH = 100
 
 Stored = TypeVar("Stored")
 Given = TypeVar("Given", contravariant=True)
@@ -178,20 +176,6 @@ def _kind_of(annotation: Any) -> Kind:
     raise TypeError(f"a parameter of type {annotation} needs a kind")
 
 
-def _docstring(cls: "type[Parameters]") -> str:
-    text = inspect.cleandoc(cls.__doc__ or "")
-    if not cls._params:
-        return text
-    lines = [
-        textwrap.fill(
-            f"{param.attribute}: {param.doc} [{param.facts}]", _DOCSTRING_WIDTH,
-            initial_indent="    ", subsequent_indent="        ",
-        )
-        for param in cls._params.values()
-    ]  # fmt: skip
-    return "\n".join([text, "", "Args:", *lines])
-
-
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(param,))
 def declared(cls: type[_T]) -> type[_T]:
     """Make a class of declared parameters from its annotations, with a docstring that explains them."""
@@ -200,7 +184,8 @@ def declared(cls: type[_T]) -> type[_T]:
     fields = (field.metadata.get(_METADATA_KEY) for field in attrs.fields(made))
     made._params = {param.name: param for param in fields if param is not None}
     made._defaults = {name: None if item.required else item.default for name, item in made._params.items()}
-    made.__doc__ = _docstring(made)
+    meanings = {item.attribute: f"{item.doc} [{item.facts}]" for item in made._params.values()}
+    made.__doc__ = with_args(made.__doc__, meanings)
     return made
 
 
