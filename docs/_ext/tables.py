@@ -65,6 +65,17 @@ def format_abilities() -> str:
     return _table(columns, (_format_abilities(row) for row in FORMATS.values()))
 
 
+def format_metadata() -> str:
+    """What of the metadata results of each format carry."""
+    kinds = {"exif": "EXIF", "xmp": "XMP", "iptc": "IPTC", "profile": "color profile"}
+    rows = (
+        (f"`{row.name}`", *(_yes(kind in row.metadata) for kind in kinds))
+        for row in FORMATS.values()
+        if row.writable
+    )
+    return _table(("result", *kinds.values()), rows)
+
+
 def stores() -> str:
     """Every provider's parameters."""
     return "\n\n".join(_store(provider) for provider in PROVIDERS.values())
@@ -176,6 +187,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
         stores,
         formats,
         format_abilities,
+        format_metadata,
         error_tree,
         limits,
         image_info,

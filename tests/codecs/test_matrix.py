@@ -93,7 +93,7 @@ def test_conversion_keeps_the_picture(name: str, target: str) -> None:
         assert pixels.shape[:2] == (info.height, info.width)
     _assert_looks_alike(target, pixels, expected)
     facts = probe(ByteSource(result.data))
-    assert facts.profile == (row.profile and blob(image, PROFILE) is not None)
+    assert facts.profile == ("profile" in row.metadata and blob(image, PROFILE) is not None)
     if image.hasalpha() and target not in ("gif", "webp", "apng"):
         assert facts.alpha
     deep = expected.dtype == np.uint16

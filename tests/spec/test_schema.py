@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from jsonschema import Draft202012Validator
 
 from imgsvc_core import SpecError
-from imgsvc_core.codecs.table import FORMATS, OUTPUT_NAMES
+from imgsvc_core.codecs.table import FORMATS, OUTPUT_NAMES, OutputName
 from imgsvc_core.spec import FILTERS, OPERATIONS, Spec, params, parse, request_schema, unparse
 from tests.spec.strategies import json_values, nearly_requests, specs, with_and_without_nulls
 
@@ -85,6 +85,10 @@ def test_every_parameter_is_described_with_its_range_and_default() -> None:
         for name, param in params(operation).items():
             assert param.doc in described[name]["description"]
             assert ("default" in described[name]) == (not param.required and param.default is not None)
+
+
+def test_type_checkers_know_the_names_of_all_output_formats() -> None:
+    assert get_args(OutputName) == OUTPUT_NAMES
 
 
 def test_effort_is_refused_for_formats_without_one() -> None:

@@ -10,7 +10,7 @@ import enum
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
@@ -80,7 +80,9 @@ class Format:
     interlaces: bool = attrs.field(
         default=False, metadata={"doc": "Whether it can be written progressively."}
     )
-    profile: bool = attrs.field(default=True, metadata={"doc": "Whether a result carries a color profile."})
+    metadata: tuple[str, ...] = attrs.field(
+        default=(), metadata={"doc": "What results can carry: exif, xmp, iptc, profile."}
+    )
     max_side: int = attrs.field(default=65_535, metadata={"doc": "Longest side in pixels that fits."})
     load_scaling: LoadScaling = attrs.field(
         default=LoadScaling.NONE, metadata={"doc": "How the decoder can scale down."}
@@ -124,6 +126,7 @@ _ROWS = (
         reader=Coder("readers.jpeg:read", ("libvips:jpegload_source",)),
         writer=Coder("writers.jpeg:write", ("libvips:jpegsave_target",)),
         effort=Effort((*["plain"] * 3, *["optimized"] * 4, *["trellis"] * 2, "exhaustive"), default=0),
+        metadata=("exif", "xmp", "iptc", "profile"),
         alpha=False, quality=80, lossless=False, interlaces=True, load_scaling=LoadScaling.DCT, becomes="jpg",
     ),
     Format(
@@ -133,6 +136,7 @@ _ROWS = (
         header="headers.jp2:read_info",
         reader=Coder("readers.jp2:read", ("libvips:jp2kload_source", "imagecodecs", "PIL")),
         writer=Coder("writers.jp2:write", ("libvips:jp2ksave_target", "imagecodecs", "PIL")),
+        metadata=("profile",),
         depth=16, quality=80, load_scaling=LoadScaling.LEVELS, becomes="jp2",
     ),
     Format(
@@ -142,6 +146,7 @@ _ROWS = (
         reader=Coder("readers.png:read", ("libvips:pngload_source",)),
         writer=Coder("writers.png:write", ("libvips:pngsave_target",)),
         effort=Effort(_TEN_STEPS, default=6),
+        metadata=("exif", "xmp", "profile"),
         depth=16, interlaces=True, becomes="png",
     ),
     Format(
@@ -151,6 +156,7 @@ _ROWS = (
         reader=Coder("readers.apng:read", ("libvips:pngload_source",)),
         writer=Coder("writers.apng:write", ("libvips:pngsave_target",)),
         effort=Effort(_TEN_STEPS, default=6),
+        metadata=("exif", "xmp", "profile"),
         animation=True, depth=16, becomes="apng",
     ),
     Format(
@@ -160,7 +166,7 @@ _ROWS = (
         reader=Coder("readers.gif:read", ("libvips:gifload_source",)),
         writer=Coder("writers.gif:write", ("libvips:gifsave_target",)),
         effort=Effort(tuple(range(1, 11)), default=2),
-        animation=True, lossless=False, interlaces=True, profile=False, becomes="gif",
+        animation=True, lossless=False, interlaces=True, becomes="gif",
     ),
     Format(
         name="webp", title="WebP", media_type="image/webp", suffixes=(".webp",),
@@ -169,6 +175,7 @@ _ROWS = (
         reader=Coder("readers.webp:read", ("libvips:webpload_source",)),
         writer=Coder("writers.webp:write", ("libvips:webpsave_target",)),
         effort=Effort((0, 1, 1, 2, 3, 3, 4, 5, 5, 6), default=6),
+        metadata=("exif", "xmp", "profile"),
         animation=True, quality=80, max_side=16_383, load_scaling=LoadScaling.CONTINUOUS, becomes="webp",
     ),
     Format(
@@ -182,6 +189,7 @@ _ROWS = (
             ("ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "slower",
              "veryslow"), default=0,
         ),
+        metadata=("exif", "xmp", "profile"),
         depth=10, quality=60, lossless=False, max_side=16_384, becomes="heic", extra="heic",
     ),
     Format(
@@ -191,6 +199,7 @@ _ROWS = (
         reader=Coder("readers.heif:read_avif", ("libvips:heifload_source",)),
         writer=Coder("writers.heif:write_avif", ("libvips:av1",)),
         effort=Effort(_TEN_STEPS, default=2),
+        metadata=("exif", "xmp", "profile"),
         depth=10, quality=60, max_side=16_384, becomes="avif",
     ),
     Format(
@@ -199,6 +208,7 @@ _ROWS = (
         header="headers.tiff:read_info",
         reader=Coder("readers.tiff:read", ("libvips:tiffload_source",)),
         writer=Coder("writers.tiff:write", ("libvips:tiffsave_target",)),
+        metadata=("exif", "xmp", "iptc", "profile"),
         depth=16, load_scaling=LoadScaling.LEVELS, becomes="jpg",
     ),
     Format(
@@ -230,6 +240,9 @@ _ROWS = (
         load_scaling=LoadScaling.CONTINUOUS, becomes="png",
     ),
 )  # fmt: skip
+
+OutputName = Literal["jpg", "jp2", "png", "apng", "gif", "webp", "heic", "avif", "tiff"]
+"""The names of all rows with a writer, for type checkers."""
 
 FORMATS: Mapping[str, Format] = MappingProxyType({row.name: row for row in _ROWS})
 

@@ -3,16 +3,15 @@
 from collections.abc import Iterable
 from typing import ClassVar, Literal
 
-from imgsvc_core.codecs.table import FORMATS, OUTPUT_NAMES
+from imgsvc_core.codecs.table import FORMATS, OUTPUT_NAMES, OutputName
 from imgsvc_core.spec.color import WHITE, Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
 from imgsvc_core.spec.kinds import Choice, HexColor, Integer
 from imgsvc_core.spec.rules import NotWhen, Rule
 
-OutputFormat = Literal["jpg", "jp2", "png", "apng", "gif", "webp", "heic", "avif", "tiff", "auto"]
+OutputFormat = OutputName | Literal["auto"]
 OutputAlias = Literal["jpeg", "jpeg2000", "heif", "tif"]
 
-_WITHOUT_EFFORT = ("jp2", "tiff")  # their encoders have no setting for it
 _ALIASES = {alias: name for name in OUTPUT_NAMES for alias in FORMATS[name].aliases}
 
 
@@ -38,7 +37,7 @@ class Output(Operation):
         NotWhen("format", _without("quality"), ("quality",)),
         NotWhen("format", _without("interlaces"), ("encoding",)),
         NotWhen("format", _without("lossless"), ("lossless",)),
-        NotWhen("format", _spellings(_WITHOUT_EFFORT), ("effort",)),
+        NotWhen("format", _without("effort"), ("effort",)),
     )
 
     format: Accepts[OutputFormat | None, OutputFormat | OutputAlias | None] = param(
