@@ -225,7 +225,7 @@ def test_only_what_changes_is_stored(format: str) -> None:
     still = len(write(vips(photo()), format))
     blinking = np.repeat(photo()[None], 20, axis=0)
     blinking[1::2, 20:30, 20:30] = 255
-    assert len(write(strip(blinking, [50] * 20, 0), format)) < 2.5 * still
+    assert len(write(strip(blinking, [50] * 20, 0), format)) < 3 * still
 
 
 @pytest.mark.parametrize("effort", [0, 9])
@@ -234,7 +234,26 @@ def test_webp_is_no_larger_than_that_of_the_library(effort: int) -> None:
     ours = write(strip(pictures, [50] * 6, 0), "webp", effort=effort)
     image = strip(pictures, [50] * 6, 0)
     theirs = image.webpsave_buffer(Q=80, effort=6 if effort else 0, keep="none")
-    assert len(ours) < 1.1 * len(theirs)
+    assert len(ours) <= len(theirs)
+
+
+@pytest.mark.parametrize("opaque", [True, False])
+def test_webp_keeps_equal_frames_whose_area_is_cleared(opaque: bool) -> None:
+    """A square that jumps over a transparent or blue ground, and rests after each jump."""
+    pictures = np.zeros((12, 60, 80, 4), np.uint8)
+    if opaque:
+        pictures[:] = (0, 0, 255, 255)
+    for index, picture in enumerate(pictures):
+        left = 11 * (index // 3)
+        picture[left : left + 20, left : left + 20] = (200, 30 * index // 3, 10, 255)
+    pictures = pictures[[0, 0, 0, 3, 3, 6, 9, 9, 9, 9]]
+    delays = [10, 5, 700, 20, 30, 0, 40, 50, 60, 16_000]
+    data = write(strip(pictures, delays, 3), "webp", lossless=True)
+    shown, found, plays = decode("webp", data)
+    assert (found, plays) == (tuple(delays), 3)
+    visible = pictures[..., 3:] > 0
+    assert np.array_equal(shown[..., :3] * visible, pictures[..., :3] * visible)
+    assert np.array_equal(read(data).numpy().reshape(pictures.shape) * visible, pictures * visible)
 
 
 def test_sixteen_bits_move_too() -> None:
@@ -336,8 +355,8 @@ def test_written_files_open_as_plain_png() -> None:
 # What differs
 
 
-@given(st.integers(0, 2**32), st.sampled_from([1, 2]))
-def test_changed_area_is_the_smallest_rectangle(seed: int, grid: int) -> None:
+@given(st.integers(0, 2**32))
+def test_changed_area_is_the_smallest_rectangle(seed: int) -> None:
     random = np.random.default_rng(seed)
     before = random.integers(0, 256, (random.integers(1, 20), random.integers(1, 20), 3), np.uint8)
     after = before.copy()
@@ -345,10 +364,10 @@ def test_changed_area_is_the_smallest_rectangle(seed: int, grid: int) -> None:
         after[
             random.integers(0, before.shape[0]), random.integers(0, before.shape[1]), random.integers(3)
         ] += 1
-    left, top, width, height = changed_area(vips(before), vips(after), grid=grid)
+    left, top, width, height = changed_area(vips(before), vips(after))
     rows, columns = np.nonzero((before != after).any(axis=2))
     if len(rows):
-        assert (left, top) == (columns.min() // grid * grid, rows.min() // grid * grid)
+        assert (left, top) == (columns.min(), rows.min())
         assert (left + width, top + height) == (columns.max() + 1, rows.max() + 1)
     else:
         assert (left, top, width, height) == (0, 0, 1, 1)

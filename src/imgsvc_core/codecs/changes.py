@@ -1,4 +1,4 @@
-"""What differs between the frames of an animation, so that writers store only that."""
+"""What differs between the frames of an animation, and how long each is shown."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import pyvips
 Area = tuple[int, int, int, int]
 
 
-def changed_area(before: pyvips.Image, after: pyvips.Image, *, grid: int = 1) -> Area:
-    """Left, top, width and height of the smallest rectangle that holds all pixels that differ.
+def changed_area(before: pyvips.Image, after: pyvips.Image) -> Area:
+    """Return left, top, width and height of the smallest rectangle that holds all pixels that differ.
 
-    Left and top are multiples of ``grid``. Of equal frames it is one pixel in the corner, for a frame that
-    changes nothing still has to be there: it keeps its time.
+    Of equal frames it is one pixel in the corner: a frame that changes nothing must still be stored, because
+    it keeps its time.
     """
     columns, rows = (before != after).bandor().project()
     left, right = _extent(columns)
     top, bottom = _extent(rows)
-    left, top = left - left % grid, top - top % grid
     return left, top, right - left, bottom - top
 
 
@@ -26,7 +25,7 @@ def _extent(sums: pyvips.Image) -> tuple[int, int]:
 
 
 def timing(image: pyvips.Image, frames: int) -> tuple[list[int], int]:
-    """Milliseconds of each frame, 100 where the picture does not say, and the plays (0: for ever)."""
+    """Return the milliseconds of each frame, 100 if the picture does not say, and the plays (0: for ever)."""
     delays = list(image.get("delay")) if image.get_typeof("delay") else []
     delays = (delays + [delays[-1] if delays else 100] * frames)[:frames]
     plays = image.get("loop") if image.get_typeof("loop") else 0

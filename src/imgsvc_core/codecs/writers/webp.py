@@ -1,82 +1,127 @@
-"""WebP: stills by libvips, animations put together here from frames that libvips encodes.
+"""WebP, by libvips. Its animations get back the frames and delays that the encoder changes.
 
-Encoders of whole animations merge equal frames and lengthen short delays. The container is that of the "WebP
-Container Specification": VP8X, ANIM and one ANMF per frame.
+libwebp's encoder of animations makes far smaller files than frames that are encoded one by one: it leaves
+transparent what looks like the frame before. But it drops frames that equal the one before, and libvips
+lengthens short delays. So all frames are given the same delay to begin with. The delay of a frame that is
+written then tells how many frames it stands for.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
+import attrs
 import pyvips
 
 from imgsvc_core.bytesource import ByteSource
-from imgsvc_core.codecs.changes import changed_area, timing
+from imgsvc_core.codecs.changes import timing
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.headers.webp import FIRST_CHUNK, read_chunks
 from imgsvc_core.codecs.metadata import keep_flags
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.table import codec_effort
 from imgsvc_core.codecs.writers.sink import Sink
-from imgsvc_core.vipsimage import frame_count, split_frames
+from imgsvc_core.vipsimage import frame_count
 
-_BEFORE_FRAMES = (b"ICCP",)
-_AFTER_FRAMES = (b"EXIF", b"XMP ")
 _PIXELS = (b"ALPH", b"VP8 ", b"VP8L")
-_FLAGS = {b"ICCP": 0x20, b"ALPH": 0x10, b"EXIF": 0x08, b"XMP ": 0x04}
-_ANIMATION_FLAG = 0x02
-_ALPHA_FLAG = 0x10
-_DO_NOT_BLEND = 0x02
+_FLAGS = {b"ICCP": 0x20, b"EXIF": 0x08, b"XMP ": 0x04}
+_ANIMATED, _TRANSPARENT = 0x02, 0x10
+_CLEARED = 0x01  # the area of the frame is cleared after its time
+_UNIT_DELAY = 100  # milliseconds; libvips lengthens delays of up to 10
 _LONGEST_DELAY = (1 << 24) - 1
+_MOST_PLAYS = 65_535
 
 
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
-    """Still or animated, lossy or lossless."""
+    """Write a still or an animation, lossy or lossless."""
     options: dict[str, object] = {
-        "Q": settings.quality, "lossless": settings.lossless, "effort": codec_effort("webp", settings.effort),
+        "Q": settings.quality, "lossless": settings.lossless, "keep": keep_flags(image),
+        "effort": codec_effort("webp", settings.effort),
     }  # fmt: skip
-    if frame_count(image) == 1:
-        sink.save(image, "webp", keep=keep_flags(image), **options)
-    else:
-        sink.write(_animation(image.copy_memory(), options))
+    frames = frame_count(image)
+    if frames == 1:
+        sink.save(image, "webp", **options)
+        return
+    delays, plays = timing(image, frames)
+    image = image.copy()
+    image.set_type(pyvips.GValue.array_int_type, "delay", [_UNIT_DELAY] * frames)
+    encoded = Sink()
+    encoded.save(image, "webp", **options)
+    sink.write(_with_timing(encoded.data, (image.width, image.get_page_height()), delays, plays))
 
 
-def _animation(image: pyvips.Image, options: dict[str, object]) -> bytes:
-    """Each frame overwrites the rectangle that changed, so it shows what it is whatever came before."""
-    frames = split_frames(image)
-    delays, plays = timing(image, len(frames))
-    width, height = frames[0].width, frames[0].height
-    parts: list[bytes] = []
-    extras: dict[bytes, bytes] = {}
-    for index, frame in enumerate(frames):
-        area = (0, 0, width, height) if index == 0 else changed_area(frames[index - 1], frame, grid=2)
-        keep = keep_flags(image) if index == 0 else "none"
-        single = frame.crop(*area).webpsave_buffer(keep=keep, **options)
-        reader = HeaderReader(ByteSource(single), "WebP")
-        chunks = [
-            (kind, reader.read(start, length))
-            for kind, start, length in read_chunks(reader, FIRST_CHUNK, reader.size)
-        ]
-        extras |= {kind: body for kind, body in chunks if kind in (*_BEFORE_FRAMES, *_AFTER_FRAMES)}
+@attrs.frozen
+class _Frame:
+    """A frame of the encoded file. It stands for one or more equal frames of the animation."""
+
+    area: tuple[int, int, int, int]
+    stands_for: int
+    flags: int
+    pixels: bytes
+
+    @classmethod
+    def parse(cls, body: bytes) -> _Frame:
+        left, top, width, height, delay = (int.from_bytes(body[i : i + 3], "little") for i in range(0, 15, 3))
+        return cls((left, top, width, height), delay // _UNIT_DELAY, body[15], body[16:])
+
+    def chunks(self, delays: Sequence[int]) -> Iterator[bytes]:
+        """Yield the chunk of the frame, then that of an empty frame for each other one it stands for."""
+        *others, last = delays
+        if not others:
+            yield self._chunk(last, self.flags, self.pixels)
+            return
+        empty = _transparent(*(side + 1 for side in self.area[2:]))
+        yield self._chunk(others[0], self.flags & ~_CLEARED, self.pixels)
+        for delay in others[1:]:
+            yield self._chunk(delay, 0, empty)
+        yield self._chunk(last, self.flags & _CLEARED, empty)
+
+    def _chunk(self, delay: int, flags: int, pixels: bytes) -> bytes:
+        numbers = map(_three_bytes, (*self.area, min(delay, _LONGEST_DELAY)))
+        return _chunk(b"ANMF", b"".join((*numbers, bytes((flags,)), pixels)))
+
+
+def _with_timing(encoded: bytes, size: tuple[int, int], delays: Sequence[int], plays: int) -> bytes:
+    """Return the animation with all of its frames, and with their delays.
+
+    If all frames are equal, what was encoded is a still.
+    """
+    reader = HeaderReader(ByteSource(encoded), "WebP")
+    chunks = [
+        (kind, reader.read(start, length))
+        for kind, start, length in read_chunks(reader, FIRST_CHUNK, reader.size)
+    ]
+    extended, width, height = dict(chunks).get(b"VP8X"), size[0] - 1, size[1] - 1
+    frames = [_Frame.parse(body) for kind, body in chunks if kind == b"ANMF"]
+    if not frames:
         pixels = b"".join(_chunk(kind, body) for kind, body in chunks if kind in _PIXELS)
-        parts.append(_chunk(b"ANMF", _frame_header(area, delays[index]) + pixels))
-    flags = _ANIMATION_FLAG | (_ALPHA_FLAG if image.hasalpha() else 0) | sum(_FLAGS[kind] for kind in extras)
+        frames = [_Frame((0, 0, width, height), len(delays), 0, pixels)]
+    metadata = {kind: _chunk(kind, body) for kind, body in chunks if kind in _FLAGS}
+    # An empty frame is transparent, and so are the parts of a frame that look like the one before.
+    transparent = (extended is not None and extended[0] & _TRANSPARENT) or len(frames) < len(delays)
+    flags = _ANIMATED | (_TRANSPARENT if transparent else 0) | sum(_FLAGS[kind] for kind in metadata)
+    canvas = struct.pack("<I", flags) + _three_bytes(width) + _three_bytes(height)
+    profile = metadata.pop(b"ICCP", b"")
+    rest = iter(delays)
     body = b"".join(
         (
-            _chunk(b"VP8X", struct.pack("<I", flags) + _three_bytes(width - 1) + _three_bytes(height - 1)),
-            *(_chunk(kind, extras[kind]) for kind in _BEFORE_FRAMES if kind in extras),
-            _chunk(b"ANIM", struct.pack("<IH", 0, min(plays, 65_535))),
-            *parts,
-            *(_chunk(kind, extras[kind]) for kind in _AFTER_FRAMES if kind in extras),
+            _chunk(b"VP8X", canvas),
+            profile,
+            _chunk(b"ANIM", struct.pack("<IH", 0, min(plays, _MOST_PLAYS))),
+            *(chunk for frame in frames for chunk in frame.chunks(list(islice(rest, frame.stands_for)))),
+            *metadata.values(),
         )
     )
     return b"".join((b"RIFF", struct.pack("<I", len(body) + 4), b"WEBP", body))
 
 
-def _frame_header(area: tuple[int, int, int, int], delay: int) -> bytes:
-    left, top, width, height = area
-    fields = (left // 2, top // 2, width - 1, height - 1, min(delay, _LONGEST_DELAY))
-    return b"".join(map(_three_bytes, fields)) + bytes((_DO_NOT_BLEND,))
+def _transparent(width: int, height: int) -> bytes:
+    """Return the chunk of a picture that shows nothing."""
+    picture = pyvips.Image.black(width, height, bands=4).copy(interpretation="srgb")
+    encoded: bytes = picture.webpsave_buffer(lossless=True, effort=0, keep="none")
+    return encoded[FIRST_CHUNK:]
 
 
 def _chunk(kind: bytes, body: bytes) -> bytes:
