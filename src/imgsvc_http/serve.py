@@ -7,9 +7,9 @@ import contextlib
 import errno
 import gc
 import logging
+import os
 import signal
 import sys
-import tempfile
 from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from imgsvc_http.server.listener import Listener, listen, most_connections
 from imgsvc_http.services import SERVICES, Services, now
 from imgsvc_http.settings import Server, Settings
 from imgsvc_http.state import accounts, keys
+from imgsvc_http.state.folder import make_private
 from imgsvc_http.state.scopes import SCOPES
 
 _log = logging.getLogger(__name__)
@@ -60,7 +61,8 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
     Raises:
         SpecError: the settings cannot be used.
     """
-    _make_usable(settings.server.state_folder)
+    os.umask(0o077)  # whoever makes a file in the state folder, nobody else reads it
+    make_private(settings.server.state_folder)
     try:
         listening = listen(settings.server.host, settings.server.port)
     except (OSError, UnicodeError, TypeError) as error:  # a type error is of a name that IDNA cannot encode
@@ -158,17 +160,6 @@ def _not_listening(server: Server, error: Exception) -> Problem:
         return Problem("server.port", f"Setting 'server.port' {message}")
     message = f"must be a name or address of this machine, got '{server.host}': {reason}"
     return Problem("server.host", f"Setting 'server.host' {message}")
-
-
-def _make_usable(state_folder: Path) -> None:
-    try:
-        state_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.TemporaryFile(dir=state_folder):
-            return
-    except OSError as error:
-        message = f"must be a folder in which files can be made, got '{state_folder}': {error.strerror}"
-        problem = Problem("server.state_folder", f"Setting 'server.state_folder' {message}")
-        raise SpecError([problem]) from error
 
 
 def _for_a_form(file: Path) -> str:

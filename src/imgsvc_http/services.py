@@ -21,6 +21,7 @@ from imgsvc_http.server.drain import Running
 from imgsvc_http.settings import Settings
 from imgsvc_http.state import idempotency
 from imgsvc_http.state.database import Database, migrate
+from imgsvc_http.state.folder import locked, make_private
 from imgsvc_http.state.keys import Authenticator
 from imgsvc_http.state.vault import Vault, open_vault
 from imgsvc_http.storage.temporary import TemporaryStorage
@@ -65,6 +66,8 @@ def now() -> datetime:
 async def open_services(settings: Settings) -> AsyncIterator[Services]:
     """Open everything, and close it in reverse."""
     async with contextlib.AsyncExitStack() as stack:
+        make_private(settings.server.state_folder)
+        stack.enter_context(locked(settings.server.state_folder))
         await migrate(settings.database_url)
         db = await stack.enter_async_context(await Database.open(settings.database_url))
         limiter = RateLimiter(

@@ -1,0 +1,69 @@
+"""The state folder: private, and used by one service at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from imgsvc_core.errors import Problem, SpecError
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def make_private(folder: Path) -> None:
+    """Make the folder if it does not exist, and take from other users every access to what is in it.
+
+    What lies in a folder that nobody else could enter before is private already, so that only the folder's
+    own mode is looked at then.
+
+    Raises:
+        SpecError: no files can be made in the folder, or its modes cannot be changed.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if folder.stat().st_mode & _OTHERS:
+            _restrict(folder)
+            for parent, folders, files in os.walk(folder):
+                for name in (*folders, *files):
+                    _restrict(Path(parent, name))
+        with tempfile.TemporaryFile(dir=folder):
+            return
+    except OSError as error:
+        raise _refused(folder, "a folder in which files can be made", str(error.strerror)) from error
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep other services from using the folder during the block. The system unlocks it if the process dies.
+
+    Raises:
+        SpecError: another service uses the folder.
+    """
+    with (folder / "lock").open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            file.seek(0)
+            user = file.read(20).strip() or "unknown"
+            remedy = f"process {user} uses it: stop that one, or name another folder"
+            raise _refused(folder, "a folder that no other service uses", remedy) from error
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield
+
+
+def _restrict(path: Path) -> None:
+    mode = path.lstat().st_mode
+    if not stat.S_ISLNK(mode) and mode & _OTHERS:
+        path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
+
+
+def _refused(folder: Path, expected: str, reason: str) -> SpecError:
+    setting = "server.state_folder"
+    return SpecError([Problem(setting, f"Setting '{setting}' must be {expected}, got '{folder}': {reason}")])

@@ -1,0 +1,66 @@
+"""The state folder: private whoever made it, and used by one service at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.http.calls import upload
+from tests.http.service_process import await_start, running, start
+from tests.support import encoded
+
+pytestmark = pytest.mark.asyncio
+
+
+def readable_by_others(folder: Path) -> list[Path]:
+    return [path for path in (folder, *folder.rglob("*")) if path.stat().st_mode & 0o077]
+
+
+async def test_everything_in_it_is_private_whoever_made_it(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    old = state / "temporary" / "old"
+    old.mkdir(parents=True)
+    (old / "result.png").write_bytes(b"picture")
+    for path in (state, state / "temporary", old):
+        path.chmod(0o755)
+    (old / "result.png").chmod(0o644)
+    with running(state) as service:
+        async with service.client() as client:
+            assert (await upload(client, encoded.png().data)).status == 200
+            asked = {"webhook": {"url": "https://localhost:1/", "delay": 600}}
+            assert (await upload(client, encoded.png().data, asked)).status == 202
+        assert readable_by_others(state) == []
+        assert len(list((state / "temporary").iterdir())) == 2
+
+
+async def test_a_second_service_is_refused_and_harms_nothing(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with running(state) as service:
+        (state / "incoming" / "under-way").write_bytes(b"source")
+        second = start(state)
+        assert await asyncio.to_thread(second.wait, 60) != 0
+        log = (tmp_path / "state.log").read_text()
+        assert "'server.state_folder' must be a folder that no other service uses" in log
+        assert f"process {service.process.pid} uses it" in log
+        assert "Traceback" not in log
+        assert (state / "incoming" / "under-way").read_bytes() == b"source"
+        (state / "incoming" / "under-way").unlink()
+        async with service.client() as client:
+            assert (await upload(client, encoded.png().data)).status == 200
+
+
+async def test_a_killed_service_leaves_the_folder_free(tmp_path: Path) -> None:
+    first = start(tmp_path / "state")
+    service = await asyncio.to_thread(await_start, first, tmp_path / "state")
+    os.kill(first.pid, signal.SIGKILL)
+    first.communicate()
+    second = start(tmp_path / "state")
+    try:
+        await asyncio.to_thread(await_start, second, tmp_path / "state", service.key)
+    finally:
+        second.kill()
+        second.communicate()
