@@ -1,4 +1,4 @@
-"""Exit at once at a signal or a time limit, even while a codec computes and cannot be interrupted."""
+"""Exit at once at a signal, even while a codec computes and cannot be interrupted."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from typing import NoReturn
 
 import click
 
-from imgsvc_cli import exit_codes, printing
-from imgsvc_core.deadline import on_overrun
-from imgsvc_core.errors import TimeLimitExceeded
+from imgsvc_cli import printing
 from imgsvc_core.targets import remove_unfinished
 
 _SHOW_CURSOR = "\r\x1b[K\x1b[?25h"
@@ -30,16 +28,6 @@ _REASONS = {
 }
 _SIGNALS = {getattr(signal, name): reason for name, reason in _REASONS.items() if hasattr(signal, name)}
 _UNHANDLED = (signal.SIG_DFL, signal.default_int_handler)
-
-
-@contextlib.contextmanager
-def exit_on_overrun(report: Callable[[TimeLimitExceeded], None]) -> Iterator[None]:
-    """In the block, report a time limit that no codec heeds, remove unfinished files and exit."""
-    on_overrun(lambda error: _exit(exit_codes.exit_code(error), lambda: report(error)))
-    try:
-        yield
-    finally:
-        on_overrun(None)
 
 
 @contextlib.contextmanager

@@ -1,148 +1,141 @@
-"""A limit on the time that libvips works on a picture."""
+"""An end to the work on one picture, by a time limit or an interrupt, whatever a codec is doing.
+
+The work runs in a background thread while the caller waits, so the caller is free at once. libvips stops
+between pixels. An encoder or a drawing that cannot be stopped goes on in its thread until it is done, and
+only the end of the process stops it: processes that are killed in time call `wait_to_be_killed`.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import heapq
-import itertools
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from functools import partial
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-import pyvips
-
+from imgsvc_core.daemon_threads import submit
 from imgsvc_core.errors import CorruptImage, EncodingFailed, TimeLimitExceeded
 from imgsvc_core.limits import too_long
 
-_GRACE = 1.0  # seconds
+if TYPE_CHECKING:
+    import pyvips
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+_GRACE_SECONDS = 0.4
+"""How long work that was stopped may take to end by itself, and give back its memory."""
+
+_TICK_SECONDS = 0.05
+
+_current = threading.local()
+_is_killed = False
 
 
-class Watch:
-    """Stops the evaluation of the pictures it watches over, once the time is up.
+def wait_to_be_killed() -> None:
+    """Leave no work behind in this process, because another process kills it in time."""
+    global _is_killed
+    _is_killed = True
 
-    They are marked for it, and so must be pictures that nobody else works with.
-    """
 
-    def __init__(self, seconds: float | None = None) -> None:
+class Deadline:
+    """The time that the work on one picture may take, from now on; None for no limit."""
+
+    def __init__(self, seconds: float | None) -> None:
         self._seconds = seconds
-        self.expired = False
-        self.ended = False
+        self._end = None if seconds is None else time.monotonic() + seconds
+        self._stopped = False
         self._lock = threading.Lock()
-        self._watched: list[pyvips.Image] = []
+        self._watched: dict[int, pyvips.Image] = {}
 
-    def over(self, image: pyvips.Image, threads: int | None = None) -> pyvips.Image:
-        """The picture, watched: everything computed from it stops when the time is up.
+    def run(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        """Do work in a background thread and return its result.
 
-        ``threads`` is how many of them libvips may use for it; all cores where nothing is said.
+        Raises:
+            TimeLimitExceeded: the time is up.
+            BaseException: what the work raised, or what interrupted the caller.
         """
-        if any(image is watched for watched in self._watched):
-            image = image.copy()  # libvips heeds each mark once, and then computes what it is asked for
-        if threads is not None:
-            image.set_type(pyvips.GValue.gint_type, "concurrency", threads)
+        outcome = submit(self._work, partial(work, *args, **kwargs))
+        left = None if self._end is None else max(0.0, self._end - time.monotonic())
+        try:
+            outcome.exception(left)
+        except TimeoutError:
+            self._stop(outcome)
+        except BaseException:
+            self._stop(outcome)
+            raise
+        if not outcome.done():
+            raise self._too_long()
+        try:
+            return outcome.result()
+        except Exception as error:
+            if self._stopped and _looks_stopped(error):
+                raise self._too_long() from error
+            raise
+
+    def watch(self, image: pyvips.Image) -> pyvips.Image:
+        """Return the image, so that all that is computed from it stops when the time is up.
+
+        It is marked for that, so nobody else may use it.
+        """
+        if id(image) in self._watched:
+            image = image.copy()  # libvips heeds a mark once, and then computes what it is asked for
         with self._lock:
-            self._watched.append(image)
-            image.set_kill(self.expired)
+            self._watched[id(image)] = image
+            image.set_kill(self._stopped)
         return image
 
     def check(self) -> None:
-        """`TimeLimitExceeded` if the time was up, also where a codec that cannot be stopped went on."""
-        if self.expired and self._seconds is not None:
-            raise too_long(self._seconds)
+        """Raise `TimeLimitExceeded` if the time is up, for codecs that do not notice."""
+        if self._stopped:
+            raise self._too_long()
 
-    def expire(self) -> None:
-        """Stop everything."""
-        with self._lock:
-            self.expired = not self.ended
-            for image in self._watched:
-                image.set_kill(True)
+    @contextlib.contextmanager
+    def _watching(self, image: pyvips.Image) -> Iterator[pyvips.Image]:
+        image = self.watch(image.copy())
+        try:
+            yield image
+        finally:
+            with self._lock:
+                del self._watched[id(image)]
 
-    def end(self) -> None:
-        """Let go of the pictures."""
-        with self._lock:
-            self.ended = True
-            self._watched.clear()
+    def _work(self, work: Callable[[], _T]) -> _T:
+        _current.deadline = self
+        try:
+            result = work()
+            self.check()
+            return result
+        finally:
+            del _current.deadline
+            with self._lock:
+                self._watched.clear()
 
+    def _stop(self, outcome: Future[_T]) -> None:
+        """Stop what libvips computes, and wait a little for the work to end."""
+        self._stopped = True
+        end = time.monotonic() + _GRACE_SECONDS
+        while not outcome.done() and (_is_killed or time.monotonic() < end):
+            with self._lock:
+                for image in self._watched.values():
+                    image.set_kill(True)
+            with contextlib.suppress(TimeoutError):
+                outcome.exception(_TICK_SECONDS)
 
-class _Watchdog:
-    """One thread that ends watches when they are due; it lives as long as there are any.
-
-    A watch that has ended stays in line until the thread looks again, so that a process which works on one
-    picture after the other neither starts nor wakes a thread for each. One that does not end although it was
-    stopped waits there once more, where overruns have consequences.
-    """
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._line: list[tuple[float, int, Watch, float]] = []
-        self._order = itertools.count()
-        self.on_overrun: Callable[[TimeLimitExceeded], None] | None = None
-        self._thread: threading.Thread | None = None
-        os.register_at_fork(after_in_child=self._forget)
-
-    def add(self, watch: Watch, seconds: float) -> None:
-        with self._changed:
-            self._queue(watch, seconds, seconds)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="imgsvc-watchdog", daemon=True)
-                self._thread.start()
-            elif self._line[0][2] is watch:
-                self._changed.notify()
-
-    def _run(self) -> None:
-        with self._changed:
-            while self._line:
-                due, _, watch, _ = self._line[0]
-                left = due - time.monotonic()
-                if left <= 0:
-                    self._end_first()
-                elif watch.ended:
-                    heapq.heappop(self._line)
-                else:
-                    self._changed.wait(left)
-            self._thread = None
-
-    def _queue(self, watch: Watch, wait: float, seconds: float) -> None:
-        heapq.heappush(self._line, (time.monotonic() + wait, next(self._order), watch, seconds))
-
-    def _end_first(self) -> None:
-        _, _, watch, seconds = heapq.heappop(self._line)
-        overdue = watch.expired and not watch.ended
-        watch.expire()
-        if watch.expired and self.on_overrun is not None:
-            if overdue:
-                self.on_overrun(too_long(seconds))
-            else:
-                self._queue(watch, _GRACE, seconds)
-
-    def _forget(self) -> None:
-        """A forked child has no threads, and none of its parent's watches."""
-        self._changed, self._line, self._thread = threading.Condition(), [], None
+    def _too_long(self) -> TimeLimitExceeded:
+        return too_long(self._seconds or 0.0)
 
 
-_watchdog = _Watchdog()
+def _looks_stopped(error: Exception) -> bool:
+    """Return True for what libvips raises when it is stopped, and for what is made of that."""
+    return isinstance(error, CorruptImage | EncodingFailed) or type(error).__module__.startswith("pyvips")
 
 
-def on_overrun(act: Callable[[TimeLimitExceeded], None] | None) -> None:
-    """What this process does about a decoder that works on after it was told to stop, such as one of SVG.
-
-    Nothing but the end of the process stops it, so that this is for processes that are there for one picture.
-    It is called from a thread of its own.
-    """
-    _watchdog.on_overrun = act
-
-
-@contextlib.contextmanager
-def deadline(seconds: float | None) -> Iterator[Watch]:
-    """A watch for the block, which ends with `TimeLimitExceeded` where the watch had to stop a picture."""
-    watch = Watch(seconds)
-    if seconds is not None:
-        _watchdog.add(watch, seconds)
-    try:
-        yield watch
-    except (CorruptImage, EncodingFailed, pyvips.Error) as error:  # what a stopped picture looks like
-        if seconds is None or not watch.expired:
-            raise
-        raise too_long(seconds) from error
-    finally:
-        watch.end()
+def in_memory(image: pyvips.Image) -> pyvips.Image:
+    """Compute an image into memory, as long as the time of the work in this thread lasts."""
+    deadline: Deadline | None = getattr(_current, "deadline", None)
+    if deadline is None:
+        return image.copy_memory()
+    with deadline._watching(image) as watched:
+        return watched.copy_memory()

@@ -14,11 +14,13 @@
     │   ├── ImageTooLarge        image_too_large         more pixels or frames than allowed in the source
     │   ├── OutputTooLarge       output_too_large        the result would have too many pixels
     │   ├── TimeLimitExceeded    time_limit_exceeded     the work took too long
+    │   ├── MemoryLimitExceeded  memory_limit_exceeded   the work would need, or needed, too much memory
     │   └── BudgetUnreachable    max_bytes_unreachable   no quality fits into `output.max_bytes`
     ├── UnsupportedOperation     unsupported_operation   the operation cannot work on this picture
     ├── MissingDependency        missing_dependency      an optional package is needed; says which extra
     ├── EncodingFailed           encoding_failed         the picture could not be written in the format
     ├── WorkerDied               worker_died             the process that did the work ended before its answer
+    ├── ForkedProcess            forked_process          libvips does not work in this forked process
     └── TargetError              target_unwritable       the result could not be put where it was to go
         ├── NameCollision        name_collision          something else is there already
         ├── StoreRefused         store_refused           the store refused the write; `code` is its own
@@ -136,6 +138,12 @@ class TimeLimitExceeded(LimitExceeded):
     slug = "time_limit_exceeded"
 
 
+class MemoryLimitExceeded(LimitExceeded):
+    """The work would need more memory than allowed, or there was not enough of it."""
+
+    slug = "memory_limit_exceeded"
+
+
 class BudgetUnreachable(LimitExceeded):
     """Not even the lowest quality fits into ``output.max_bytes``. ``smallest`` is how many bytes it takes."""
 
@@ -171,6 +179,12 @@ class WorkerDied(ImgsvcError):
     """The process that worked on the picture ended before it had an answer."""
 
     slug = "worker_died"
+
+
+class ForkedProcess(ImgsvcError):
+    """The process was forked after its parent had used libvips, which does not work in it."""
+
+    slug = "forked_process"
 
 
 class TargetError(ImgsvcError):

@@ -1,9 +1,13 @@
-"""libvips as a process wants it that owns it: a command, or a worker."""
+"""libvips in this process: what its owner sets up, and what a fork does to it."""
 
 from __future__ import annotations
 
 import functools
+import os
 import threading
+from pathlib import Path
+
+from imgsvc_core.errors import ForkedProcess
 
 _TRUSTED_LOADERS = (
     "VipsForeignLoadJpeg",
@@ -21,9 +25,9 @@ _lock = threading.Lock()
 
 
 def guard() -> None:
-    """Remember and log no operations, and let no loader but those of the format table touch a file.
+    """Set up libvips in a process of our own: no cache, no log, and no loaders but those of the format table.
 
-    Once for all: threads that read pictures meanwhile would meet loaders which are blocked for a moment.
+    Only the first call does anything: loaders are blocked for a moment, which other threads would meet.
     """
     with _lock:
         _guard()
@@ -35,8 +39,47 @@ def _guard() -> None:
 
     pyvips.cache_set_max(0)
     if pyvips.API_mode:
-        # Its own prints a traceback for what is no UTF-8, such as names of profiles.
+        # The usual one prints a traceback if a message is not UTF-8, as with names of profiles.
         pyvips.ffi.def_extern(name="_log_handler_callback")(lambda domain, level, message, data: None)
     pyvips.operation_block_set("VipsForeignLoad", True)
     for loader in _TRUSTED_LOADERS:
         pyvips.operation_block_set(loader, False)
+
+
+_workers_at_fork = False
+_lacks_workers = False
+
+
+def check_not_forked() -> None:
+    """Refuse to work in a process that was forked while its parent had threads of libvips.
+
+    Raises:
+        ForkedProcess: libvips would wait for those threads forever, which a child does not have.
+    """
+    if _lacks_workers:
+        raise ForkedProcess(
+            "This process was forked after its parent had processed images, and libvips does not work in it: "
+            "start processes by 'spawn' or 'forkserver', as with multiprocessing.get_context('spawn')."
+        )
+
+
+def _before_fork() -> None:
+    """Look for threads of libvips; they end after some idle seconds."""
+    global _workers_at_fork
+    _workers_at_fork = any(_name_of(thread) == "libvips worker" for thread in _THREADS.glob("*"))
+
+
+def _after_fork_in_child() -> None:
+    global _lacks_workers
+    _lacks_workers = _lacks_workers or _workers_at_fork
+
+
+def _name_of(thread: Path) -> str:
+    try:
+        return (thread / "comm").read_text().strip()
+    except OSError:  # it has ended
+        return ""
+
+
+_THREADS = Path("/proc/self/task")
+os.register_at_fork(before=_before_fork, after_in_child=_after_fork_in_child)

@@ -59,6 +59,14 @@ def open_bytes(source: Source, limits: Limits, *, name: str | None = None) -> By
     return opened
 
 
+def received(source: Source, limits: Limits, *, name: str | None = None) -> Source:
+    """Return the source, with the bytes of a file object in its place.
+
+    An open file may work only in the thread of the caller, whose it is.
+    """
+    return open_bytes(source, limits, name=name) if hasattr(source, "read") else source
+
+
 def _in_order(source: Buffer) -> Buffer:
     """The bytes of a buffer, copied only where they do not lie one after the other."""
     view = memoryview(source)
@@ -81,9 +89,9 @@ def _at(source: str | os.PathLike[str], limits: Limits) -> Path | bytes:
 
 
 def as_image(source: Source) -> pyvips.Image | None:
-    """The picture of a pyvips image or a numpy array; ``None`` for anything else.
+    """Return the image of a pyvips image or a numpy array, and None for anything else.
 
-    Arrays are height x width or height x width x channels (1 grey, 2 grey and alpha, 3 RGB, 4 RGBA), of
+    Arrays are height x width or height x width x channels (1 gray, 2 gray and alpha, 3 RGB, 4 RGBA), of
     ``uint8`` or ``uint16``.
     """
     module = type(source).__module__.partition(".")[0]
@@ -92,7 +100,9 @@ def as_image(source: Source) -> pyvips.Image | None:
     import pyvips
 
     if isinstance(source, pyvips.Image):
-        return _with_meaning(source)
+        from imgsvc_core.pixels.colorspace import from_memory
+
+        return from_memory(_with_meaning(source))
     if module == "numpy" and hasattr(source, "dtype") and hasattr(source, "ndim"):
         channels = source.shape[2] if source.ndim == 3 else 1
         if (

@@ -32,7 +32,7 @@ ENDLESS = (
 @pytest.mark.parametrize("as_json", [False, True])
 def test_filters_that_take_minutes_end_in_time(tmp_path: Path, as_json: bool) -> None:
     (tmp_path / "slow.svg").write_text(ENDLESS)
-    (tmp_path / "next.svg").write_text(ENDLESS.replace("60", "1"))
+    (tmp_path / "next.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="5" height="5"/>')
     arguments = ["process", "slow.svg", "next.svg", "-o", f"{tmp_path}/", "--format", "png"]
     started = time.monotonic()
     done = subprocess.run(
@@ -42,12 +42,11 @@ def test_filters_that_take_minutes_end_in_time(tmp_path: Path, as_json: bool) ->
     assert time.monotonic() - started < 20
     assert done.returncode == 4
     if as_json:
-        told = json.loads(done.stdout)
+        told = json.loads(done.stdout[: done.stdout.index("}") + 1])
         assert (told["source"], told["error"]) == ("slow.svg", "time_limit_exceeded")
     else:
         assert "slow.svg: Processing took longer than the 0.5 seconds" in done.stderr
-    assert "1 of 2 sources" in done.stderr
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["next.svg", "slow.svg"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["next.png", "next.svg", "slow.svg"]
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,14 @@
-"""One watchdog for all pictures: it stops what is due, lets the rest run, and survives a fork."""
+"""A time limit and an interrupt end the work on a picture, whatever a codec is doing."""
 
 from __future__ import annotations
 
+import io
 import os
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +17,10 @@ import pytest
 import pyvips
 
 import imgsvc_core as imgsvc
-from imgsvc_core.deadline import deadline
+from imgsvc_core.deadline import Deadline
 from imgsvc_core.errors import SpecError, TimeLimitExceeded
 from imgsvc_core.processing import process_variants
+from tests.support import encoded
 
 
 def endless(side: int = 20_000) -> pyvips.Image:
@@ -23,21 +28,21 @@ def endless(side: int = 20_000) -> pyvips.Image:
     return pyvips.Image.gaussnoise(side, side).gaussblur(30)
 
 
-def test_the_earliest_deadline_comes_first() -> None:
-    with deadline(60):
-        started = time.monotonic()
-        with pytest.raises(TimeLimitExceeded, match=r"0\.3 seconds"), deadline(0.3) as watch:
-            watch.over(endless()).avg()
-        assert time.monotonic() - started < 10
+def test_each_deadline_has_its_own_end() -> None:
+    later = Deadline(60)
+    started = time.monotonic()
+    with pytest.raises(TimeLimitExceeded, match=r"0\.3 seconds"):
+        Deadline(0.3).run(time.sleep, 20)
+    assert time.monotonic() - started < 10
+    assert later.run(int, "5") == 5
 
 
-def test_a_watch_that_has_ended_stops_nothing() -> None:
-    with deadline(0.2) as watch:
-        image = watch.over(pyvips.Image.black(10, 10))
-        assert image.avg() == 0
+def test_work_that_ends_in_time_is_not_stopped_later() -> None:
+    deadline = Deadline(0.2)
+    image = deadline.watch(pyvips.Image.black(10, 10))
+    assert deadline.run(image.avg) == 0
     time.sleep(0.5)
     assert image.avg() == 0
-    assert not watch.expired
 
 
 @pytest.mark.parametrize("request_", [{}, {"resize": {"width": 19_000}}, {"rotate": {"angle": 90}}])
@@ -96,35 +101,116 @@ def test_threads_that_are_none_are_refused(threads: Any) -> None:
         process_variants(picture, {"a": {}}, threads=threads)
 
 
-def test_watches_that_have_ended_wake_nobody_when_they_are_due(monkeypatch: pytest.MonkeyPatch) -> None:
-    woken: list[float] = []
-    waiting = threading.Condition.wait
-
-    def wait(condition: threading.Condition, timeout: float | None = None) -> bool:
-        if threading.current_thread().name == "imgsvc-watchdog":
-            woken.append(time.monotonic())
-        return waiting(condition, timeout)
-
-    monkeypatch.setattr(threading.Condition, "wait", wait)
-    for _ in range(50):
-        with deadline(0.5):
-            time.sleep(0.01)
-    with deadline(60):
-        time.sleep(1)
-    assert len(woken) < 10
-
-
-def test_many_pictures_share_one_thread() -> None:
+def test_one_picture_after_the_other_takes_few_threads() -> None:
     for _ in range(20):
         imgsvc.process(pyvips.Image.black(10, 10))
-    assert [thread.name for thread in threading.enumerate()].count("imgsvc-watchdog") <= 1
+    assert [thread.name for thread in threading.enumerate()].count("imgsvc-daemon") <= 4
 
 
-def test_a_forked_child_has_a_watchdog_of_its_own() -> None:
-    with deadline(60):
-        child = os.fork()
-        if child == 0:
-            with deadline(0.2) as watch:
-                time.sleep(1)
-            os._exit(0 if watch.expired else 1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+def test_a_forked_child_has_threads_of_its_own() -> None:
+    assert Deadline(60).run(int, "5") == 5
+    child = os.fork()
+    if child == 0:
+        os._exit(Deadline(20).run(int, "7"))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+HUGE_STYLE = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><style>'
+    + "".join(f".a{number} .b{number} {{fill:red}}" for number in range(20_000))
+    + "</style>"
+    + '<g class="a1"><rect class="b1"/></g>' * 20_000
+    + "</svg>"
+).encode()
+
+
+@pytest.mark.parametrize("look", [imgsvc.inspect, imgsvc.process])
+def test_opening_a_source_takes_no_longer_than_allowed(look: Callable[..., Any]) -> None:
+    """librsvg matches each rule with each element while it reads a drawing, which takes minutes here."""
+    code = f"""if True:
+        import time
+        import imgsvc_core as imgsvc
+        from tests.process.test_deadline import HUGE_STYLE
+        started = time.monotonic()
+        try:
+            imgsvc.{look.__name__}(HUGE_STYLE, limits=imgsvc.Limits(seconds=3))
+        except imgsvc.TimeLimitExceeded as error:
+            assert "the 3 seconds" in error.message, error.message
+            print(time.monotonic() - started)
+    """
+    took = subprocess.check_output([sys.executable, "-c", code], text=True, timeout=60)
+    assert float(took) < 3 + 1 + 2  # the machine may be busy
+
+
+NATIVE = {
+    "encoder": "encoder, {'output': {'format': 'avif', 'effort': 9}}",
+    "filter": "large, {'filter': {'blur': {'mode': 'zoom', 'value': 100}}, 'output': {'format': 'webp'}}",
+    "drawing": "HUGE_STYLE",
+}
+
+
+@pytest.mark.parametrize("work", NATIVE)
+@pytest.mark.parametrize("how", ["limit", "interrupt"])
+def test_whatever_a_codec_is_at_the_caller_is_free_within_a_second(
+    work: str, how: str, tmp_path: Path
+) -> None:
+    """In a process of its own, which ends while the codec still works."""
+    code = f"""if True:
+        import signal, sys, time
+        import pyvips
+        import imgsvc_core as imgsvc
+        from tests.process.test_deadline import HUGE_STYLE
+        noise = pyvips.Image.gaussnoise(2000, 1500, mean=128, sigma=60).cast("uchar")
+        encoder = noise.bandjoin([noise, noise]).copy(interpretation="srgb").copy_memory()
+        large = encoder.replicate(3, 4).copy_memory()
+        target = {str(tmp_path / "late.bin")!r}
+        limits = imgsvc.Limits(seconds=1.5 if {how!r} == "limit" else 60)
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        due = time.monotonic() + 1.5
+        if {how!r} == "interrupt":
+            signal.setitimer(signal.ITIMER_REAL, 1.5)
+        try:
+            imgsvc.process({NATIVE[work]}, limits=limits)
+        except (KeyboardInterrupt, imgsvc.TimeLimitExceeded) as error:
+            print(type(error).__name__, time.monotonic() - due)
+    """
+    told = subprocess.check_output([sys.executable, "-c", code], text=True, timeout=100)
+    name, late = told.split()
+    assert name == {"limit": "TimeLimitExceeded", "interrupt": "KeyboardInterrupt"}[how]
+    assert float(late) < 1
+
+
+def test_nothing_is_left_of_a_target_when_the_encoder_cannot_be_stopped(tmp_path: Path) -> None:
+    code = f"""if True:
+        import pyvips
+        import imgsvc_core as imgsvc
+        noise = pyvips.Image.gaussnoise(2000, 1500, mean=128, sigma=60).cast("uchar").copy_memory()
+        try:
+            imgsvc.process(noise, {{"output": {{"effort": 9}}}}, {str(tmp_path / "late.avif")!r},
+                           limits=imgsvc.Limits(seconds=1.5))
+        except imgsvc.TimeLimitExceeded:
+            print("late")
+    """
+    assert subprocess.check_output([sys.executable, "-c", code], text=True, timeout=100) == "late\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_and_functions_of_the_caller_are_used_in_its_thread() -> None:
+    used = set()
+
+    class Source(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            used.add(threading.current_thread())
+            return super().read(size)
+
+    def mark(_: str) -> io.BytesIO:
+        used.add(threading.current_thread())
+        return Source(encoded.png().data)
+
+    class Target(io.BytesIO):
+        def write(self, data: Any) -> int:
+            used.add(threading.current_thread())
+            return super().write(data)
+
+    imgsvc.process(Source(encoded.jpeg().data), {"watermark": {"id": "a"}}, Target(), watermarks=mark)
+    assert used == {threading.current_thread()}

@@ -76,30 +76,23 @@ def _run_jobs(jobs: list[Job], request: imgsvc.Spec, *, as_json: bool) -> int:
     """Run jobs one after the other, and return the exit code of the first that failed."""
     from imgsvc_cli.jobs import run_job
     from imgsvc_cli.progress import progress
-    from imgsvc_cli.signals import exit_on_overrun
     from imgsvc_core.urls import shown_url
 
     def report(error: ImgsvcError) -> None:
         subject = shown_url(job.source) if as_json or len(jobs) > 1 else ""
         printing.echo_error(error, subject=subject, as_json=as_json)
 
-    def report_overrun(error: ImgsvcError) -> None:
-        report(error)
-        if left := len(jobs) - index - 1:
-            click.echo(f"imgsvc: not processed after this: {left} of {len(jobs)} sources", err=True)
-
     code = 0
-    with exit_on_overrun(report_overrun):
-        for index, job in enumerate(jobs):
-            try:
-                with progress(job.label, done=index, total=len(jobs)):
-                    done = run_job(job, request)
-            except ImgsvcError as error:
-                code = code or exit_codes.exit_code(error)
-                report(error)
-                continue
-            line = json.dumps({"success": True, **done.to_dict()}) if as_json else job.summary(done)
-            click.echo(line, err=job.piped)
+    for index, job in enumerate(jobs):
+        try:
+            with progress(job.label, done=index, total=len(jobs)):
+                done = run_job(job, request)
+        except ImgsvcError as error:
+            code = code or exit_codes.exit_code(error)
+            report(error)
+            continue
+        line = json.dumps({"success": True, **done.to_dict()}) if as_json else job.summary(done)
+        click.echo(line, err=job.piped)
     return code
 
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import attrs
 import pyvips
 
+from imgsvc_core.deadline import in_memory
 from imgsvc_core.pixels import colorspace, geometry, overlay, pointwise, shapes
 from imgsvc_core.pixels.channels import without_idle_alpha
 from imgsvc_core.pixels.scaled import ScaledFrame
@@ -64,7 +65,7 @@ def _render_frames(image: pyvips.Image, run: Run) -> pyvips.Image:
         return _render_frame(image, run, streaming=run.plan.load.sequential)
     if not run.plan.steps:
         return image
-    strip = without_idle_alpha(image.copy_memory())
+    strip = without_idle_alpha(in_memory(image))
     rendered = [_render_frame(frame, run, streaming=False) for frame in split_frames(strip)]
     return join_frames(rendered)
 
@@ -73,7 +74,7 @@ def _render_frame(image: pyvips.Image, run: Run, *, streaming: bool) -> pyvips.I
     frame = ScaledFrame.loaded(image, run.plan)
     for planned in run.plan.steps:
         if streaming and planned.step.rereads:
-            frame, streaming = frame.holding(frame.image.copy_memory()), False
+            frame, streaming = frame.holding(in_memory(frame.image)), False
         frame = RENDERERS[type(planned.step)](frame, planned.step, run)
     return frame.image
 

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from imgsvc_core.stores.daemon_threads import submit
+from imgsvc_core.daemon_threads import submit
 
 _AT_ONCE = 32
 

@@ -71,5 +71,8 @@ class Sink:
         except OSError as error:
             self._failure = error
             return -1
+        except ValueError as error:  # closed by a caller who gave up waiting
+            self._failure = OSError(str(error))
+            return -1
         self.size += len(chunk)
         return len(chunk)

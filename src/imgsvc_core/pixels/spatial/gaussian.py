@@ -6,6 +6,7 @@ import math
 
 import pyvips
 
+from imgsvc_core.deadline import in_memory
 from imgsvc_core.pixels.channels import is_deep
 from imgsvc_core.pixels.spatial.kernels import GAUSSIAN_REACH, convolve, gaussian_weights
 from imgsvc_core.pixels.spatial.premultiplied import on_premultiplied
@@ -58,14 +59,14 @@ def _blur_wide(image: pyvips.Image, sigma: float) -> pyvips.Image:
     factor = 2 ** int(math.log2(sigma / _SMALL_SIGMA))
     framed, margin = _framed(image, sigma, factor)
     small = framed.reduce(factor, factor, kernel="linear").cast("ushort") << 8
-    small = small.cast("ushort").copy_memory()
+    small = in_memory(small.cast("ushort"))
     across = sigma**2 - 2 * _triangle_variance(factor)
     down = sigma**2 - _triangle_variance(factor) - 3 * _box_variance(factor)
     small = convolve(small, gaussian_weights(math.sqrt(across) / factor))
     small = convolve(small, gaussian_weights(math.sqrt(down) / factor).T)
-    wide = _enlarged(small.copy_memory(), factor, 1, margin, image.width, small.height)
+    wide = _enlarged(in_memory(small), factor, 1, margin, image.width, small.height)
     # Halves are rounded up in shrinking and in averaging: by 1 / factor^2 of a level, taken off here.
-    wide = (wide + (128 - 256 // factor**2)).cast("ushort").cast("uchar", shift=True).copy_memory()
+    wide = in_memory((wide + (128 - 256 // factor**2)).cast("ushort").cast("uchar", shift=True))
     tall = wide.zoom(1, factor).crop(0, margin - factor, image.width, image.height + 2 * factor)
     twice = [[factor - abs(place)] for place in range(1 - factor, factor)]
     mask = pyvips.Image.new_from_array(twice, scale=factor**2)
@@ -80,7 +81,7 @@ def _blur_wide_deep(image: pyvips.Image, sigma: float) -> pyvips.Image:
     small = framed.cast("float").reduce(factor, factor, kernel="linear")
     rest = math.sqrt(sigma**2 - 2 * _triangle_variance(factor)) / factor
     small = convolve(small.rint().cast("ushort"), gaussian_weights(rest), both_ways=True)
-    return _enlarged(small.copy_memory(), factor, factor, margin, image.width, image.height)
+    return _enlarged(in_memory(small), factor, factor, margin, image.width, image.height)
 
 
 def _box_variance(side: int) -> float:

@@ -6,6 +6,7 @@ import math
 
 import pyvips
 
+from imgsvc_core.deadline import in_memory
 from imgsvc_core.pixels.spatial.kernels import convolve, line_weights
 from imgsvc_core.pixels.spatial.premultiplied import on_premultiplied
 
@@ -49,7 +50,7 @@ def _long_smear(image: pyvips.Image, across: float, down: float) -> pyvips.Image
     framed = image.embed(
         margin_x, margin_y, image.width + 2 * margin_x, image.height + 2 * margin_y, extend="copy"
     )
-    smeared = convolve(framed, line_weights(across / pieces, down / pieces)).copy_memory()
+    smeared = in_memory(convolve(framed, line_weights(across / pieces, down / pieces)))
     copies = [smeared.crop(margin_x + x, margin_y + y, image.width, image.height) for x, y in places]
     return (pyvips.Image.sum(copies) * (1 / pieces)).rint().cast(image.format)
 

@@ -6,6 +6,7 @@ import math
 
 import pyvips
 
+from imgsvc_core.deadline import in_memory
 from imgsvc_core.pixels.channels import is_deep
 from imgsvc_core.pixels.spatial.premultiplied import on_premultiplied
 
@@ -58,7 +59,7 @@ def _zoom(image: pyvips.Image, depth: float, travel: float) -> pyvips.Image:
     framed = source.embed(
         passes, passes, source.width + 2 * passes, source.height + 2 * passes, extend="copy"
     )
-    blurred = _magnified(framed, largest ** (1 - 2.0 ** -(passes + 1)), *sizes[0]).copy_memory()
+    blurred = in_memory(_magnified(framed, largest ** (1 - 2.0 ** -(passes + 1)), *sizes[0]))
     for step, (factor, (width, height)) in enumerate(zip(factors, sizes[1:], strict=True)):
         left, top = (blurred.width - width) // 2, (blurred.height - height) // 2
         nearer = blurred.crop(left, top, width, height)
@@ -67,7 +68,7 @@ def _zoom(image: pyvips.Image, depth: float, travel: float) -> pyvips.Image:
         else:  # vectorised, but by whole pixels
             farther = blurred.reduce(blurred.width / width, blurred.height / height, kernel="linear")
         # Rounding up and down in turn keeps the mean.
-        blurred = ((nearer + farther + step % 2) >> 1).cast(source.format).copy_memory()
+        blurred = in_memory(((nearer + farther + step % 2) >> 1).cast(source.format))
     if fine:
         blurred = ((blurred + 128) >> 8).cast("uchar").copy(interpretation=image.interpretation)
     return blurred

@@ -1,0 +1,57 @@
+"""Work in daemon threads, which nobody has to wait for.
+
+The threads of an executor are joined when the process ends: a call that never returns would keep it alive.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any, ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_Inbox = SimpleQueue[tuple[Callable[[], Any], Future[Any]]]
+
+_idle: deque[_Inbox] = deque()
+"""The inboxes of idle threads. Starting a thread takes longer than most work."""
+
+
+def submit(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+    """Start work in a thread that does nothing else meanwhile. Return the future of its result."""
+    outcome: Future[_T] = Future()
+    try:
+        inbox = _idle.pop()
+    except IndexError:
+        inbox = SimpleQueue()
+        threading.Thread(target=_serve, args=(inbox,), name="imgsvc-daemon", daemon=True).start()
+    inbox.put((lambda: work(*args, **kwargs), outcome))
+    return outcome
+
+
+def _serve(inbox: _Inbox) -> None:
+    while True:
+        _do(inbox, *inbox.get())
+
+
+def _do(inbox: _Inbox, work: Callable[[], Any], outcome: Future[Any]) -> None:
+    """Do the work. The thread is idle before the outcome is told, as whoever hears of it may have more."""
+    if not outcome.set_running_or_notify_cancel():
+        _idle.append(inbox)
+        return
+    try:
+        result = work()
+    except BaseException as error:
+        _idle.append(inbox)
+        outcome.set_exception(error)
+        del work, outcome  # breaks the cycle with the error, whose traceback holds this frame
+    else:
+        _idle.append(inbox)
+        outcome.set_result(result)
+
+
+os.register_at_fork(after_in_child=_idle.clear)  # a child has no threads of its parent

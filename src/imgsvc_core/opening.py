@@ -1,0 +1,73 @@
+"""A source is opened: its header is read and held against the limits, before any pixel is decoded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs.probe import probe
+from imgsvc_core.codecs.settings import LoadSettings
+from imgsvc_core.info import ImageInfo
+from imgsvc_core.libvips import check_not_forked
+from imgsvc_core.limits import Limits, check_source
+from imgsvc_core.sources import Source, as_image, describe, open_bytes
+
+if TYPE_CHECKING:
+    import pyvips
+
+
+@attrs.frozen
+class Opened:
+    """A source whose facts are known: encoded bytes, or an image in memory."""
+
+    info: ImageInfo
+    encoded: ByteSource | None
+    image: pyvips.Image | None
+
+    def load(self, settings: LoadSettings) -> pyvips.Image:
+        """Return the decoded image; nobody else uses the object.
+
+        Raises:
+            ForkedProcess: libvips does not work in this process.
+        """
+        check_not_forked()
+        if self.image is not None:
+            return self.image.copy()
+        from imgsvc_core.codecs.readers import load  # with libvips, which reading headers should not wait for
+
+        assert self.encoded is not None
+        return load(self.encoded, self.info, settings)
+
+
+def open_source(
+    source: Source,
+    limits: Limits,
+    *,
+    inlined_pixels: int | None = None,
+    name: str | None = None,
+    digest: bool = False,
+) -> Opened:
+    """Open a source without decoding it.
+
+    Args:
+        source: a path, encoded bytes, a binary file object, an fsspec URL, a numpy array or a pyvips image.
+        limits: what the source may have at most.
+        inlined_pixels: how many pixels the images that a drawing holds inlined may have together.
+        name: the file name to report if the source has none.
+        digest: whether to compute the SHA-256 of the bytes.
+
+    Raises:
+        SourceError: the source cannot be read or is no image.
+        SourceTooLarge, ImageTooLarge: it exceeds the limits.
+    """
+    image = as_image(source)
+    if image is not None:
+        info = describe(image, name=name)
+        check_source(info, attrs.evolve(limits, source_bytes=None))
+        return Opened(info, None, image)
+    encoded = open_bytes(source, limits, name=name)
+    info = probe(encoded, most_inlined=inlined_pixels)
+    check_source(info, limits)
+    return Opened(attrs.evolve(info, sha256=encoded.sha256()) if digest else info, encoded, None)

@@ -1,0 +1,26 @@
+"""Several plans for one source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+from imgsvc_core.codecs.settings import LoadSettings
+from imgsvc_core.plan.plan import Plan
+
+
+def decodings(plans: Mapping[str, Plan]) -> Iterator[tuple[LoadSettings, dict[str, Plan]]]:
+    """Return how to decode the source, each time with the plans that this serves.
+
+    Plans that need it small can do with it larger. A drawing that is enlarged suits only its own plan.
+    """
+    groups: dict[tuple[bool, float], dict[str, Plan]] = {}
+    for key, plan in plans.items():
+        groups.setdefault((plan.load.all_frames, max(1.0, plan.load.scale)), {})[key] = plan
+    for group in groups.values():
+        settings = next(iter(group.values())).load
+        if len(group) > 1:
+            scale = max(plan.load.scale for plan in group.values())
+            settings = attrs.evolve(settings, scale=scale, sequential=True)
+        yield settings, {key: attrs.evolve(plan, load=settings) for key, plan in group.items()}
