@@ -1,4 +1,8 @@
-"""Worker processes in which strangers' pictures are decoded: a crash, a hang or a bomb costs one task."""
+"""Worker processes for untrusted images: a crash, a hang or a bomb costs one task.
+
+Signals are a matter of this module alone in the library: a process of the pool leaves interrupts to its
+parent, which a terminal would send to both.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +33,8 @@ T = TypeVar("T")
 _CONTEXT = multiprocessing.get_context("spawn")
 _MOST_STARTS = 8
 _PARENT_SECONDS = 0.5
+# The library stops in time by itself, unless a codec does not let it.
+_GRACE_SECONDS = 1.0
 _NOT_BEGUN = (
     "Worker processes die before they begin: see whether the machine, or the limit of a process, leaves "
     "memory for them, and try again."
@@ -46,6 +52,7 @@ class _Work:
     function: Callable[..., Any]
     args: tuple[object, ...]
     seconds: float | None
+    grace: float
     answer: Future[Any] = attrs.field(factory=Future)
     processes: ProcessPool | None = None
     running: ProcessFuture[Any] | None = None
@@ -80,17 +87,25 @@ class WorkerPool:
         self._cleaning: list[threading.Thread] = []
         self._ended = False
 
-    def submit(self, function: Callable[..., T], /, *args: object, seconds: float | None = None) -> Future[T]:
+    def submit(
+        self,
+        function: Callable[..., T],
+        /,
+        *args: object,
+        seconds: float | None = None,
+        grace: float = _GRACE_SECONDS,
+    ) -> Future[T]:
         """Run a function in a worker; cancelling the future stops the work.
 
         Args:
             function: what to run.
             args: its arguments.
-            seconds: after how long the worker is ended.
+            seconds: the time limit, which the function should keep by itself, as `process` does.
+            grace: how many seconds after the time limit the worker is killed.
 
         The future fails with what the function raised, with `TimeLimitExceeded`, or with `WorkerDied`.
         """
-        work = _Work(function=function, args=args, seconds=seconds)
+        work = _Work(function=function, args=args, seconds=seconds, grace=grace)
         with _without_interrupts(), self._changing:
             self._start(work)
         work.answer.add_done_callback(lambda _: self._forget(work))
@@ -135,9 +150,10 @@ class WorkerPool:
         self._unanswered.add(work)
         work.starts += 1
         work.processes = self._processes
+        timeout = None if work.seconds is None else work.seconds + work.grace
         try:
             work.running = running = self._processes.schedule(
-                work.function, args=list(work.args), timeout=work.seconds
+                work.function, args=list(work.args), timeout=timeout
             )
         except RuntimeError:
             if self._ended:
@@ -223,7 +239,8 @@ def _fail(answer: Future[Any], message: str) -> None:
 
 
 def _own_process(memory_bytes: int | None, parent: Connection) -> None:
-    """Make a fresh process fit for strangers' files, and leave interrupts to its parent."""
+    """Make a new process fit for untrusted files, and leave interrupts to its parent."""
+    from imgsvc_core.deadline import wait_to_be_killed
     from imgsvc_core.libvips import guard
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -234,6 +251,7 @@ def _own_process(memory_bytes: int | None, parent: Connection) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     guard()
+    wait_to_be_killed()
 
 
 def _end_with(parent: Connection, number: int) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyvips
 
+import imgsvc_core as imgsvc
 from imgsvc_core.errors import Problem, SpecError
 
 
@@ -46,3 +47,10 @@ def be_deaf(path: Path) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     path.touch()
     time.sleep(60)
+
+
+def encode_slowly(seconds: float) -> None:
+    """Keep an encoder busy for minutes that cannot be stopped."""
+    noise = pyvips.Image.gaussnoise(3000, 2000, mean=128, sigma=60).cast("uchar").copy_memory()
+    limits = imgsvc.Limits(seconds=seconds)
+    imgsvc.process(noise, {"output": {"format": "avif", "effort": 9}}, limits=limits)

@@ -62,6 +62,14 @@ def test_time_has_an_end(pool: WorkerPool, tmp_path: Path) -> None:
     assert not written.exists()
 
 
+def test_a_codec_that_cannot_be_stopped_is_ended_with_its_worker(pool: WorkerPool) -> None:
+    before = pool.submit(tasks.process_id).result()
+    with pytest.raises(TimeLimitExceeded, match="the 2 seconds that"):
+        pool.submit(tasks.encode_slowly, 2, seconds=2, grace=1).result(timeout=30)
+    assert pool.submit(tasks.process_id).result() != before
+    assert not Path(f"/proc/{before}").exists()
+
+
 def test_a_cancelled_task_stops(pool: WorkerPool, tmp_path: Path) -> None:
     written = tmp_path / "unwanted"
     running = pool.submit(tasks.wait_and_write, 1.5, written)

@@ -99,9 +99,11 @@ def prepare() -> None:
     """Load everything that processing needs, and block the decoders that are not for strangers' files."""
     import imgsvc_core.codecs.readers.turbojpeg
     import imgsvc_core.processing  # noqa: F401
+    from imgsvc_core.deadline import wait_to_be_killed
     from imgsvc_core.libvips import guard
 
     guard()
+    wait_to_be_killed()
 
 
 def _chosen(facts: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
