@@ -27,6 +27,10 @@ class ImageInfo:
     colorspace: str = attrs.field(
         metadata={"doc": "Color space of the stored pixels: srgb (any RGB), gray, cmyk, lab or palette."}
     )
+    decoded_pixels: int | None = attrs.field(
+        default=None,
+        metadata={"doc": "Pixels that a decoder computes, if they are more than it shows."},
+    )
     interlaced: bool = attrs.field(
         default=False, metadata={"doc": "Whether the image is progressive or interlaced."}
     )

@@ -103,6 +103,11 @@ def check_source(info: ImageInfo, limits: Limits) -> None:
             f"The source image has {info.width} x {info.height} = {pixels:,} pixels; "
             f"at most {limits.source_pixels:,} are allowed: send a smaller image."
         )
+    if _exceeds(info.decoded_pixels or 0, limits.source_pixels):
+        raise ImageTooLarge(
+            f"The source image of {info.width} x {info.height} pixels is made of {info.decoded_pixels:,}; "
+            f"at most {limits.source_pixels:,} are allowed: send a smaller image."
+        )
     if _exceeds(info.frames, limits.frames):
         raise ImageTooLarge(
             f"The source image has {info.frames:,} frames; at most {limits.frames:,} are allowed: "

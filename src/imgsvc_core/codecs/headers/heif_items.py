@@ -1,0 +1,150 @@
+"""The items of a HEIF file: kinds, properties, references and places (ISO/IEC 14496-12, section 8.11)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+from imgsvc_core.codecs.headers.boxes import Box, first_box, read_boxes
+from imgsvc_core.codecs.headers.reader import HeaderReader
+
+_MOST_ITEMS = 65_536
+_CANVAS_AT = {b"grid": 4, b"iovl": 10}  # where the data of a derived picture states its size
+_IN_FILE, _IN_ITEM_DATA = 0, 1
+
+
+@attrs.frozen
+class Items:
+    """The items of a file by number: the primary one, and of each its kind, properties and references.
+
+    ``parts`` are the pictures that a derived one is made of, ``auxiliaries`` those that belong to it, and
+    ``places`` are where the data of derived pictures begins.
+    """
+
+    primary: int
+    kinds: Mapping[int, bytes]
+    properties: Mapping[int, tuple[Box, ...]]
+    parts: Mapping[int, tuple[int, ...]]
+    auxiliaries: Mapping[int, tuple[int, ...]]
+    places: Mapping[int, int]
+
+
+def read_items(reader: HeaderReader) -> Items:
+    """Read what the file says of its items."""
+    meta = next((box for box in read_boxes(reader, 0, reader.size) if box.kind == b"meta"), None)
+    if meta is None:
+        raise reader.unsupported("it holds no still picture")
+    meta = attrs.evolve(meta, start=meta.start + 4)
+    boxes = {box.kind: box for box in reversed(list(read_boxes(reader, meta.start, meta.end)))}
+    if b"pitm" not in boxes or b"iprp" not in boxes:
+        raise reader.unsupported("it holds no still picture")
+    primary = boxes[b"pitm"].start
+    parts: dict[int, tuple[int, ...]] = {}
+    auxiliaries: dict[int, tuple[int, ...]] = {}
+    for kind, source, targets in _read_references(reader, boxes[b"iref"]) if b"iref" in boxes else ():
+        if kind == b"dimg":
+            parts[source] = (*parts.get(source, ()), *targets)
+        elif kind == b"auxl":
+            for target in targets:
+                auxiliaries[target] = (*auxiliaries.get(target, ()), source)
+    kinds = dict(_read_kinds(reader, boxes[b"iinf"])) if b"iinf" in boxes else {}
+    derived = _CANVAS_AT.keys() & kinds.values() and b"iloc" in boxes
+    return Items(
+        reader.unpack(">I" if reader.byte(primary) else ">H", primary + 4)[0],
+        kinds,
+        _read_properties(reader, boxes[b"iprp"]),
+        parts,
+        auxiliaries,
+        dict(_read_places(reader, boxes[b"iloc"], boxes.get(b"idat"))) if derived else {},
+    )
+
+
+def read_canvas(reader: HeaderReader, items: Items, item: int) -> tuple[int, int]:
+    """Return the size that the data of a derived picture states; nothing for other items."""
+    offset = _CANVAS_AT.get(items.kinds.get(item, b""))
+    start = items.places.get(item)
+    if offset is None or start is None:
+        return 0, 0
+    width, height = reader.unpack(">II" if reader.byte(start + 1) & 1 else ">HH", start + offset)
+    return width, height
+
+
+def _read_kinds(reader: HeaderReader, box: Box) -> Iterator[tuple[int, bytes]]:
+    """Yield number and kind of each item; entries before version 2 tell no kind."""
+    for entry in read_boxes(reader, box.start + (8 if reader.byte(box.start) else 6), box.end):
+        version = reader.byte(entry.start)
+        if entry.kind == b"infe" and version >= 2:
+            yield reader.unpack(">I2x4s" if version > 2 else ">H2x4s", entry.start + 4)
+
+
+def _read_places(reader: HeaderReader, box: Box, item_data: Box | None) -> Iterator[tuple[int, int]]:
+    """Yield number and start of the data of each item; items in other files have none."""
+    version, sizes = reader.unpack(">B3xH", box.start)
+    offset_size, length_size, base_size, index_size = (sizes >> shift & 15 for shift in (12, 8, 4, 0))
+    item_size = 4 if version == 2 else 2
+    offset = box.start + 6
+    (count,) = reader.unpack(">I" if version == 2 else ">H", offset)
+    offset += item_size
+    for _ in range(min(count, _MOST_ITEMS)):
+        (item,) = reader.unpack(">I" if version == 2 else ">H", offset)
+        offset += item_size
+        method = 0
+        if version:
+            method = reader.unpack(">H", offset)[0] & 15
+            offset += 2
+        offset += 2  # of the table of other files
+        base = _number(reader, offset, base_size)
+        (extents,) = reader.unpack(">H", offset + base_size)
+        offset += base_size + 2
+        skipped = index_size if version else 0
+        start = base + (_number(reader, offset + skipped, offset_size) if extents else 0)
+        offset += extents * (skipped + offset_size + length_size)
+        if method == _IN_FILE:
+            yield item, start
+        elif method == _IN_ITEM_DATA and item_data is not None:
+            yield item, item_data.start + start
+
+
+def _number(reader: HeaderReader, offset: int, size: int) -> int:
+    return int.from_bytes(reader.read(offset, size), "big")
+
+
+def _read_references(reader: HeaderReader, box: Box) -> Iterator[tuple[bytes, int, tuple[int, ...]]]:
+    """Yield kind, source item and target items of each reference."""
+    code, size = (">I", 4) if reader.byte(box.start) else (">H", 2)
+    for reference in read_boxes(reader, box.start + 4, box.end):
+        (source,) = reader.unpack(code, reference.start)
+        (count,) = reader.unpack(">H", reference.start + size)
+        targets = reader.unpack(f">{count}{code[1]}", reference.start + size + 2)
+        yield reference.kind, source, targets
+
+
+def _read_properties(reader: HeaderReader, parent: Box) -> Mapping[int, tuple[Box, ...]]:
+    """Return the property boxes of each item, in the order in which they apply."""
+    container = first_box(reader, parent, b"ipco")
+    if container is None:
+        raise reader.corrupt("it tells no properties of its picture")
+    boxes = list(read_boxes(reader, container.start, container.end))
+    found: dict[int, tuple[Box, ...]] = {}
+    for box in read_boxes(reader, parent.start, parent.end):
+        if box.kind == b"ipma":
+            for item, numbers in _read_associations(reader, box):
+                found[item] = tuple(boxes[number - 1] for number in numbers if 1 <= number <= len(boxes))
+    return found
+
+
+def _read_associations(reader: HeaderReader, box: Box) -> Iterator[tuple[int, list[int]]]:
+    version, flags, count = reader.unpack(">B2xBI", box.start)
+    if count > _MOST_ITEMS:
+        raise reader.corrupt(f"it has {count:,} items")
+    item_code, item_size = (">I", 4) if version else (">H", 2)
+    number_code, number_size, mask = ("H", 2, 0x7FFF) if flags & 1 else ("B", 1, 0x7F)
+    offset = box.start + 8
+    for _ in range(count):
+        (item,) = reader.unpack(item_code, offset)
+        numbers = reader.byte(offset + item_size)
+        offset += item_size + 1
+        values = reader.unpack(f">{numbers}{number_code}", offset)
+        yield item, [value & mask for value in values]
+        offset += numbers * number_size
