@@ -17,6 +17,7 @@ from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.boundary import translate_errors
 from imgsvc_core.codecs.probe import probe
 from imgsvc_core.codecs.settings import LoadSettings
+from imgsvc_core.codecs.table import FORMATS
 from imgsvc_core.codecs.writers import Encoded, save
 from imgsvc_core.codecs.writers.sink import write_all
 from imgsvc_core.deadline import Deadline, in_memory
@@ -197,7 +198,8 @@ def _run(
         made = deadline.run(_make, task, lambda: stack.enter_context(writing(target)))
     for one in made.values():
         if target is not None and one.encoded.data is not None:
-            with writing(target) as file:  # after the deadline: a slow receiver is no slow image
+            # After the deadline: a slow receiver is no slow image.
+            with writing(target, FORMATS[one.encoded.format].media_type) as file:
                 write_all(file, one.encoded.data)
     return {key: _result(task, made[key]) for key in parsed}
 

@@ -8,7 +8,7 @@ import os
 import secrets
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
@@ -58,14 +58,25 @@ def is_file(target: Target) -> bool:
         return True
 
 
-@contextlib.contextmanager
-def writing(target: Target) -> Iterator[BinaryIO]:
-    """A binary file that becomes the target when the block ends well, and leaves nothing otherwise.
+_MEDIA_TYPE_OPTIONS: Mapping[str, Callable[[str], dict[str, Any]]] = {
+    "s3": lambda media_type: {"ContentType": media_type},
+    "gs": lambda media_type: {"content_type": media_type},
+    "az": lambda media_type: {"content_settings": {"content_type": media_type}},
+}
+"""How the object stores of fsspec are told the media type of an object, by their protocols."""
 
-    Raises `TargetError` where the target cannot be written.
+
+@contextlib.contextmanager
+def writing(target: Target, media_type: str = "application/octet-stream") -> Iterator[BinaryIO]:
+    """Open a binary file that becomes the target when the block succeeds, and leaves nothing otherwise.
+
+    Object stores keep ``media_type`` with the object.
+
+    Raises:
+        TargetError: the target cannot be written.
     """
     if is_url(target):
-        with _uploading(target) as file:
+        with _uploading(target, media_type) as file:
             yield file
     elif isinstance(target, str | os.PathLike):
         with _replacing(Path(target)) if is_file(target) else _opened(Path(target)) as file:
@@ -123,15 +134,22 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def _uploading(url: str) -> Iterator[BinaryIO]:
-    """Bytes are collected first: object stores write an object when it is closed, whole or not."""
+def _uploading(url: str, media_type: str) -> Iterator[BinaryIO]:
+    """Collect the bytes first, because object stores write an unfinished object when it is closed."""
     import fsspec
 
     buffer = io.BytesIO()
     yield buffer
     try:
-        with fsspec.open(url, "wb") as file:
-            file.write(buffer.getbuffer())
+        opened = fsspec.open(url, "wb")
+        protocols = {opened.fs.protocol} if isinstance(opened.fs.protocol, str) else {*opened.fs.protocol}
+        store = next(iter(protocols & _MEDIA_TYPE_OPTIONS.keys()), None)
+        if store is not None:
+            options = _MEDIA_TYPE_OPTIONS[store](media_type)
+            opened.fs.pipe_file(opened.path, buffer.getvalue(), **options)
+        else:
+            with opened as file:
+                file.write(buffer.getbuffer())
     except ImportError as error:
         raise TargetError(
             f"Target '{shown_url(url)}' needs a package that is not installed: {error}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -294,3 +295,14 @@ def test_groups_are_listed_with_their_commands() -> None:
         [sys.executable, "-m", "imgsvc_cli", "keys", "--help"], capture_output=True, text=True, check=True
     )
     assert all(f"\n  {name}" in done.stdout for name in ("create", "list", "rotate", "revoke"))
+
+
+def test_credentials_of_stores_in_the_environment_are_no_settings(tmp_path: Path) -> None:
+    environment = os.environ | {
+        "IMGSVC_SERVER_STATE_FOLDER": str(tmp_path),
+        "IMGSVC_STORE_KEY": "key",
+        "IMGSVC_STORE_SECRET": "secret",
+    }
+    command = [sys.executable, "-m", "imgsvc_cli", "accounts", "list"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -17,6 +17,7 @@ from urllib.parse import quote
 import attrs
 
 from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.stores.declarations import PROVIDERS
 from imgsvc_http.settings.declaring import Setting, flattened, from_text, settings_of, toml_value, unknown
 from imgsvc_http.settings.sections import (
     Accounts,
@@ -135,6 +136,12 @@ SETTINGS: dict[str, Setting] = {
 }
 """Every setting by its path, ``section.name``."""
 
+_OTHER_VARIABLES = {
+    FILE_VARIABLE,
+    *(f"IMGSVC_STORE_{name.upper()}" for store in PROVIDERS.values() for name in store.credentials),
+}
+"""Variables that are no settings: the settings file, and the credentials of ``imgsvc process --store``."""
+
 _BY_VARIABLE = {item.variable: item for item in SETTINGS.values()}
 
 
@@ -172,7 +179,9 @@ def _in_environ(environ: Mapping[str, str]) -> _Found:
         if name in _BY_VARIABLE:
             item = _BY_VARIABLE[name]
             yield item.path, from_text(item.kind, text), f"the environment variable {name}"
-        elif name.startswith("IMGSVC_") and name != FILE_VARIABLE and not _OF_KUBERNETES.fullmatch(name):
+        elif (
+            name.startswith("IMGSVC_") and name not in _OTHER_VARIABLES and not _OF_KUBERNETES.fullmatch(name)
+        ):
             yield name, text, "the environment"
 
 

@@ -24,8 +24,9 @@ Writer = Callable[[pyvips.Image, SaveSettings, Sink], None]
 
 @attrs.frozen
 class Encoded:
-    """What `save` made: the bytes unless they went to a target, their number, and the quality used."""
+    """What `save` made: the format, the bytes unless they went to a target, their number, and the quality."""
 
+    format: str
     data: bytes | None
     size: int
     quality: int | None
@@ -55,9 +56,10 @@ def save(image: pyvips.Image, settings: SaveSettings, target: BinaryIO | None = 
         if settings.max_bytes is None:
             writer(prepared, settings, sink)
         else:
-            data, quality = _within(settings.max_bytes, prepared.copy_memory(), settings, writer)
-            sink.write(data)
-    return Encoded(sink.data if target is None else None, sink.size, None if settings.lossless else quality)
+            fitting, quality = _within(settings.max_bytes, prepared.copy_memory(), settings, writer)
+            sink.write(fitting)
+    data = sink.data if target is None else None
+    return Encoded(row.name, data, sink.size, None if settings.lossless else quality)
 
 
 @functools.cache
