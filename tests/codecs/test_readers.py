@@ -31,7 +31,7 @@ from imgsvc_core.codecs.table import FORMATS, OUTPUT_NAMES
 from imgsvc_core.errors import CorruptImage, ImgsvcError, UnsupportedFormat
 from imgsvc_core.info import ImageInfo
 from tests.support import encoded as files
-from tests.support import handmade, photos
+from tests.support import handmade, photos, requires
 from tests.support.encoded import VARIANTS, encoded
 from tests.support.perceptual import distance
 from tests.support.photos import Pixels
@@ -421,6 +421,90 @@ def test_tiff_compressions_that_nothing_reads_are_refused(compression: str, tmp_
     source = ByteSource(path)
     with pytest.raises(UnsupportedFormat, match="compression"):
         load(source, probe(source)).avg()
+
+
+_SAMPLES = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "float16", "float32"]
+
+
+def _ramp(sample: str) -> Pixels:
+    """4 x 8 steps from the lowest to the highest value of a type; of real numbers, from 0 to 1."""
+    steps = np.linspace(0, 1, 32).reshape(4, 8)
+    kind = np.dtype(sample)
+    if kind.kind == "f":
+        return steps.astype(kind)
+    limits = np.iinfo(kind)
+    return np.rint(steps * (int(limits.max) - int(limits.min)) + int(limits.min)).astype(kind)
+
+
+def _mapped(samples: Pixels) -> Pixels:
+    """What the rule makes of samples: the whole range of whole numbers, linear light of real ones."""
+    if samples.dtype.kind == "f":
+        linear = samples.astype(np.float64)
+        curved = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+        return np.rint(curved * 65535)
+    limits = np.iinfo(samples.dtype)
+    share = (samples.astype(np.float64) - limits.min) / (int(limits.max) - int(limits.min))
+    return np.rint(share * (255 if samples.itemsize == 1 else 65535))
+
+
+def _tifffile(samples: Pixels, **options: Any) -> bytes:
+    file = io.BytesIO()
+    requires.module("tifffile").imwrite(file, samples, **options)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("sample", "compression"),
+    [
+        (sample, compression)
+        for sample in _SAMPLES
+        for compression in ("none", "deflate", "zstd")
+        if (sample, compression) != ("float16", "zstd")
+    ],
+)
+def test_tiff_samples_of_every_type(sample: str, compression: str) -> None:
+    """Zstandard is read by Pillow, which does not know float16; the others are read by libvips."""
+    samples = _ramp(sample)
+    found = read(_tifffile(samples, photometric="minisblack", compression=compression)).numpy()
+    assert found.dtype == (np.uint8 if samples.itemsize == 1 else np.uint16)
+    assert np.abs(found - _mapped(samples)).max() <= (5 if sample[0] == "f" else 1)
+
+
+@pytest.mark.parametrize("sample", _SAMPLES)
+def test_tiff_samples_of_every_type_in_color(sample: str) -> None:
+    samples = np.stack((_ramp(sample), _ramp(sample)[::-1], _ramp(sample)[:, ::-1]), axis=2)
+    found = read(_tifffile(samples, photometric="rgb")).numpy()
+    assert np.abs(found - _mapped(samples)).max() <= (5 if sample[0] == "f" else 1)
+
+
+@pytest.mark.parametrize("sample", _SAMPLES)
+def test_tiff_samples_of_every_type_with_white_as_the_lowest(sample: str) -> None:
+    samples = _ramp(sample)
+    found = read(_tifffile(samples, photometric="miniswhite")).numpy()
+    white = 255 if samples.itemsize == 1 else 65535
+    assert np.abs(white - found.astype(float) - _mapped(samples)).max() <= (5 if sample[0] == "f" else 1)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4, 12])
+def test_tiff_samples_of_few_bits(bits: int) -> None:
+    steps = np.rint(np.linspace(0, 1, 32).reshape(4, 8) * (2**bits - 1))
+    data = _tifffile(
+        steps.astype(np.uint8 if bits < 8 else np.uint16), photometric="minisblack", bitspersample=bits
+    )
+    found = read(data).numpy()
+    assert np.abs(found / np.iinfo(found.dtype).max - steps / (2**bits - 1)).max() < 1e-4
+
+
+@pytest.mark.parametrize("sample", ["int64", "uint64", "float64", "complex64"])
+def test_tiff_samples_that_nothing_reads_are_not_called_damaged(sample: str) -> None:
+    data = _tifffile(np.zeros((4, 8), sample), photometric="minisblack")
+    with pytest.raises(UnsupportedFormat, match=r"64 bits, .* save it with 8 or 16 bits"):
+        read(data)
+
+
+def test_tiff_samples_that_pillow_does_not_read_are_not_called_damaged() -> None:
+    with pytest.raises(UnsupportedFormat, match="save it with deflate"):
+        read(_tifffile(np.zeros((4, 8, 3), np.float32), photometric="rgb", compression="zstd"))
 
 
 def test_premultiplied_alpha_becomes_straight() -> None:

@@ -28,11 +28,15 @@ class Tag(enum.IntEnum):
     TILE_LENGTHS = 325
     SUB_DIRECTORIES = 330
     EXTRA_CHANNELS = 338
+    SAMPLE_FORMAT = 339
     CHROMA_STEPS = 530
     PROFILE = 34675
 
 
 TRANSPARENT = (1, 2)  # kinds of extra channels: transparency, premultiplied or not
+UNSIGNED, SIGNED, REAL, UNDEFINED = 1, 2, 3, 4
+_BITS = {UNSIGNED: (8, 16, 32), SIGNED: (8, 16, 32), REAL: (16, 32), UNDEFINED: (8, 16, 32)}
+_BITS_OF_ONE_CHANNEL = (1, 2, 4, 12)  # unsigned
 _YCBCR = 6
 _COLOR_SPACES = {
     0: "gray", 1: "gray", 2: "srgb", 3: "palette", 5: "cmyk", _YCBCR: "srgb", 8: "lab", 9: "lab", 10: "lab",
@@ -64,6 +68,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     channels = page.first(Tag.CHANNELS, 1)
     if not 1 <= depth <= 64 or channels < 1:
         raise reader.corrupt(f"its {channels} channels of {depth} bits are impossible")
+    _check_samples(reader, page, depth, channels)
     return ImageInfo(
         format="tiff",
         width=width,
@@ -77,6 +82,16 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         profile=Tag.PROFILE in page.entries,
         levels=_levels(page, (width, height)),
     )
+
+
+def _check_samples(reader: HeaderReader, page: Directory, depth: int, channels: int) -> None:
+    kind = page.first(Tag.SAMPLE_FORMAT, UNSIGNED)
+    narrow = channels == 1 and kind in (UNSIGNED, UNDEFINED) and depth in _BITS_OF_ONE_CHANNEL
+    if not narrow and depth not in _BITS.get(kind, ()):
+        name = {UNSIGNED: "unsigned", SIGNED: "signed", REAL: "floating-point"}.get(kind, "unknown")
+        raise reader.unsupported(
+            f"its {channels} channels of {depth} bits, {name}, are not supported; save it with 8 or 16 bits"
+        )
 
 
 def _has_alpha(page: Directory, extra: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from typing import TYPE_CHECKING
 
 import pyvips
 
@@ -11,15 +12,26 @@ from imgsvc_core.codecs import exif
 from imgsvc_core.codecs.boundary import decoder
 from imgsvc_core.codecs.headers.directory import Directory, read_first_directory
 from imgsvc_core.codecs.headers.reader import HeaderReader
-from imgsvc_core.codecs.headers.tiff import TRANSPARENT, Tag
+from imgsvc_core.codecs.headers.tiff import SIGNED, TRANSPARENT, UNSIGNED, Tag
 from imgsvc_core.codecs.readers.pillow import to_vips
 from imgsvc_core.codecs.readers.promised import check_stored, promised_size
-from imgsvc_core.codecs.readers.vips import attach, open_lazily, set_int, still
+from imgsvc_core.codecs.readers.vips import (
+    attach,
+    from_array,
+    full_range,
+    open_lazily,
+    set_int,
+    still,
+    usual_interpretation,
+)
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import CorruptImage, UnsupportedFormat
 from imgsvc_core.info import ImageInfo
 
-_CIELAB = 8
+if TYPE_CHECKING:
+    from PIL import Image
+
+_WHITE_IS_LOWEST, _CIELAB = 0, 8
 _SEPARATE_PLANES = 2
 _COLORS = {"gray": 1, "cmyk": 4}
 _SIDEWAYS = (5, 6, 7, 8)
@@ -32,10 +44,7 @@ _NEVER_READ = {50001: "WebP"}
 
 
 def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
-    """The first page, or one of its smaller copies; grey, RGB, CMYK or Lab, as stored and not oriented.
-
-    Floating-point samples are linear light from 0 to 1, as editors write them, and become 16 bits.
-    """
+    """Return the first page, or one of its smaller copies: gray, RGB, CMYK or Lab, not oriented."""
     page = read_first_directory(HeaderReader(source, "TIFF"))
     compression = page.first(Tag.COMPRESSION, 1)
     if compression not in (*_COMMON_COMPRESSIONS, *_RARE_COMPRESSIONS):
@@ -46,7 +55,7 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
     _check_complete(source, page)
     if compression in _RARE_COMPRESSIONS:
         try:
-            return _read_by_pillow(source, info, settings)
+            return _read_by_pillow(source, page, info, settings)
         except CorruptImage as error:
             if not isinstance(error.__cause__, OSError):
                 raise
@@ -56,9 +65,9 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
                 "save it with deflate."
             ) from error
     if _beyond_libvips(page):
-        return _read_by_pillow(source, info, settings)
+        return _read_by_pillow(source, page, info, settings)
     image = _colors_and_alpha(still(_open_level(source, info, settings)), page, info)
-    image = _eight_or_sixteen_bits(image)
+    image = _eight_or_sixteen_bits(image, page)
     described = exif.of_tiff(page)
     return attach(image, {"exif-data": exif.serialize(described)}) if described else image
 
@@ -79,7 +88,7 @@ def _beyond_libvips(page: Directory) -> bool:
 
 
 def _open_level(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
-    """The full picture or the page or sub-image that holds the smaller copy, made anew if it is elsewhere."""
+    """Open the image, or the page or sub-image that is its smaller copy, which is made if it is not found."""
     options = {"fail_on": "error"}
     image = open_lazily("tiff", source, settings, **options)
     wanted = info.width * settings.scale
@@ -96,7 +105,7 @@ def _open_level(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> 
 
 
 def _colors_and_alpha(image: pyvips.Image, page: Directory, info: ImageInfo) -> pyvips.Image:
-    """Without the extra channels that are no transparency."""
+    """Drop the extra channels that are no transparency."""
     colors = _COLORS.get(info.colorspace, 3)
     if image.bands <= colors:
         return image
@@ -106,24 +115,41 @@ def _colors_and_alpha(image: pyvips.Image, page: Directory, info: ImageInfo) -> 
     return chosen.bandjoin(image.extract_band(wanted[0])) if info.alpha and wanted else chosen
 
 
-def _eight_or_sixteen_bits(image: pyvips.Image) -> pyvips.Image:
+def _eight_or_sixteen_bits(image: pyvips.Image, page: Directory) -> pyvips.Image:
+    """Map samples of all types to unsigned ones of 8 or 16 bits.
+
+    Whole numbers are black at the lowest and white at the highest value of their type, as the TIFF
+    specification has it. Real numbers are linear light from 0 to 1, as editors write them.
+    """
     if image.interpretation in ("lab", "labs", "labq", "xyz"):
         return image
     match image.format:
         case "uchar" | "ushort":
             return image
-        case "float" | "double":
-            return _from_linear_light(image)
         case "uint":
-            image = (image / 65536).cast("ushort")
-        case "short" | "int" | "char":
-            image = image.cast("ushort")
-        case kind:
-            raise CorruptImage(f"TIFF samples of type {kind} are no picture; expected 8, 16 or 32 bits.")
-    return image.copy(interpretation="grey16" if image.bands < 3 else "rgb16")
+            mapped = (image >> 16).cast("ushort")
+        case "char":
+            mapped = (image + 128).cast("uchar")
+        case "short":
+            mapped = (image + 32768).cast("ushort")
+        case "int":
+            mapped = ((image >> 16) + 32768).cast("ushort")
+        case _:
+            mapped = _from_linear_light(image)
+    if page.first(Tag.PHOTOMETRIC, 1) == _WHITE_IS_LOWEST and image.format != "uint":
+        mapped = _inverted(mapped)  # libvips does so for unsigned samples alone
+    usual = usual_interpretation(mapped.bands, mapped.format)
+    return mapped.copy(interpretation="cmyk" if image.interpretation == "cmyk" else usual)
+
+
+def _inverted(image: pyvips.Image) -> pyvips.Image:
+    gray = image[0].invert()
+    return gray if image.bands == 1 else gray.bandjoin(image[1])
 
 
 def _from_linear_light(image: pyvips.Image) -> pyvips.Image:
+    if image.interpretation == "cmyk":
+        return (image * 65535).rint().cast("ushort")
     color, alpha = (image, None) if image.bands in (1, 3) else (image[: image.bands - 1], image[-1])
     if color.bands == 1:
         gray = color.bandjoin([color, color]).copy(interpretation="scrgb").colourspace("rgb16")
@@ -135,8 +161,10 @@ def _from_linear_light(image: pyvips.Image) -> pyvips.Image:
     return color.bandjoin((alpha * 65535).rint().cast("ushort"))
 
 
-def _read_by_pillow(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
-    """Pillow reaches only some of the smaller copies of a pyramid, so they are made from the full picture."""
+def _read_by_pillow(
+    source: ByteSource, page: Directory, info: ImageInfo, settings: LoadSettings
+) -> pyvips.Image:
+    """Decode with Pillow. It reaches only some copies of a pyramid, so they are made from the image."""
     from PIL import Image
     from PIL.TiffImagePlugin import TiffImageFile
 
@@ -152,7 +180,13 @@ def _read_by_pillow(source: ByteSource, info: ImageInfo, settings: LoadSettings)
     orientation = info.orientation
     with source.open() as file:
         with decoder("tiff"):
-            picture = TiffImageFile(file)
+            try:
+                picture = TiffImageFile(file)
+            except SyntaxError as error:  # Pillow knows no such samples
+                raise UnsupportedFormat(
+                    "The TIFF image cannot be read: its samples are not supported in its compression or "
+                    "layout; save it with deflate."
+                ) from error
         # Pillow turns TIFF upright by itself; callers expect every image as it is stored.
         check_stored(*(picture.size[::-1] if orientation in _SIDEWAYS else picture.size), info)
         with decoder("tiff"):
@@ -160,12 +194,33 @@ def _read_by_pillow(source: ByteSource, info: ImageInfo, settings: LoadSettings)
         upright: Image.Image = picture
         stored = upright.transpose(undo[orientation]) if orientation in undo else upright
         profile, xmp = picture.info.get("icc_profile"), picture.info.get("xmp")
-        image = attach(to_vips(stored), {"icc-profile-data": profile, "xmp-data": xmp})
+        image = _eight_or_sixteen_bits(_native(stored, page), page)
+        image = attach(image, {"icc-profile-data": profile, "xmp-data": xmp})
     if settings.scale < 1:
         image = _reduced(image, *promised_size(info, settings))
     if orientation != 1:
         set_int(image, "orientation", orientation)
     return image
+
+
+def _native(picture: Image.Image, page: Directory) -> pyvips.Image:
+    """Return the pixels with samples of the type that the file states.
+
+    Pillow takes signed bytes for unsigned ones, has all other whole numbers as signed ones of 32 bits, and
+    does not stretch 12 bits to 16.
+    """
+    import numpy as np
+
+    kind, bits = page.first(Tag.SAMPLE_FORMAT, UNSIGNED), page.first(Tag.BITS, 1)
+    if bits == 12:
+        return full_range(from_array(np.asarray(picture).astype(np.uint16) << 4), 12)
+    if picture.mode == "I":
+        sample = {(SIGNED, 16): np.int16, (SIGNED, 32): np.int32}.get((kind, bits), np.uint32)
+        return from_array(np.asarray(picture).astype(sample))
+    if picture.mode == "F":
+        return from_array(np.asarray(picture))
+    image = to_vips(picture)
+    return image.copy(format="char") if (kind, bits) == (SIGNED, 8) and picture.mode == "L" else image
 
 
 def _reduced(image: pyvips.Image, width: float, height: float) -> pyvips.Image:

@@ -13,6 +13,10 @@ from imgsvc_core.errors import CorruptImage
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.vipsimage import has
 
+_FORMATS = {
+    "uint8": "uchar", "int8": "char", "uint16": "ushort", "int16": "short", "uint32": "uint", "int32": "int",
+    "float32": "float",
+}  # fmt: skip
 ANIMATION_FIELDS = ("n-pages", "page-height", "delay", "loop", "gif-delay", "gif-loop")
 
 
@@ -90,7 +94,7 @@ def from_array(array: Any, interpretation: str | None = None) -> pyvips.Image:
     array = np.ascontiguousarray(array)
     height, width = array.shape[:2]
     bands = 1 if array.ndim == 2 else array.shape[2]
-    format = {"uint8": "uchar", "uint16": "ushort", "float32": "float"}[array.dtype.name]
+    format = _FORMATS[array.dtype.name]
     image = pyvips.Image.new_from_memory(array.data, width, height, bands, format)
     return image.copy(interpretation=interpretation or usual_interpretation(bands, format))
 
