@@ -156,7 +156,7 @@ def test_rotations_at_the_same_time_lose_nothing(imgsvc: Callable[..., Any], sta
     command = [sys.executable, "-m", "imgsvc_cli", "keyfiles", "rotate"]
     extras: tuple[tuple[str, ...], ...] = ((), (), ("--drop-old",))
     running = [subprocess.Popen([*command, *extra], stdout=subprocess.DEVNULL) for extra in extras]
-    assert [process.wait(timeout=60) for process in running] == [0, 0, 0]
+    assert [process.wait(timeout=250) for process in running] == [0, 0, 0]
     assert imgsvc("accounts", "webhook-secret", account["id"])["webhook_secret"] == secret
     assert 1 <= len((state_folder / "master.keys").read_text().split()) <= 3
 
