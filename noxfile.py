@@ -61,11 +61,10 @@ def quick(session: nox.Session) -> None:
 @nox.session
 def docs(session: nox.Session) -> None:
     """The documentation in docs/_build/html, after running the examples in it."""
-    install(session, "docs", package=True)
-    for builder in ("doctest", "html"):
-        session.run(
-            "sphinx-build", "-W", "--keep-going", "-q", "-b", builder, "docs", f"docs/_build/{builder}"
-        )
+    install(session, "test", package=True)
+    install(session, "docs")
+    session.run("pytest", "--quiet", "docs")
+    session.run("sphinx-build", "-W", "--keep-going", "-q", "-b", "html", "docs", "docs/_build/html")
     session.log(f"open {Path('docs/_build/html/index.html').resolve()}")
 
 
@@ -74,13 +73,6 @@ def demo(session: nox.Session) -> None:
     """Example pictures of several formats through the library, with a page that shows the results."""
     session.install("-e", ".[all]")
     session.run("python", "-m", "examples.demo", *session.posargs)
-
-
-@nox.session
-def gallery(session: nox.Session) -> None:
-    """Every adjustment and every filter on labelled sheets, as in the documentation."""
-    session.install("-e", ".[all]")
-    session.run("python", "-m", "examples.gallery", *session.posargs)
 
 
 @nox.session

@@ -18,32 +18,25 @@ version = release = version_of("imgsvc")
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.doctest",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
     "declarations",
 ]
 exclude_patterns = ["_build"]
-myst_enable_extensions = ["deflist"]
+myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 default_role = "code"
 add_module_names = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-doctest_test_doctest_blocks = ""  # those in docstrings run under pytest
-doctest_global_setup = f"""
-import os, shutil, tempfile
-import imgsvc_core as imgsvc
-
-before, folder = os.getcwd(), tempfile.mkdtemp()
-shutil.copytree({str(Path(__file__).parent.parent / "examples" / "pictures")!r}, folder, dirs_exist_ok=True)
-os.chdir(folder)
-"""
-doctest_global_cleanup = """
-os.chdir(before)
-shutil.rmtree(folder)
-"""
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_line_continuation_character = "\\"
 
 html_theme = "furo"
 html_title = f"imgsvc {release}"
+html_static_path = ["_static"]
+html_css_files = ["pictures.css"]

@@ -6,16 +6,12 @@ import importlib
 import itertools
 import json
 import re
-import shlex
-import shutil
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import attrs
 import pytest
-from examples.gallery import FILTER_ROWS
 
 import imgsvc_core as imgsvc
 from imgsvc_core.limits import Limits
@@ -23,11 +19,9 @@ from imgsvc_core.stores import PROVIDERS
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
-PICTURES = DOCS.parent / "examples" / "pictures"
 START = (DOCS / "start.md").read_text(encoding="utf-8")
-QUICK_START_COMMANDS = re.findall(r"^\$ imgsvc (.+)$", START, re.MULTILINE)
 sys.path.insert(0, str(DOCS / "_ext"))
-tables = importlib.import_module("tables")
+strips, tables = importlib.import_module("strips"), importlib.import_module("tables")
 
 
 def section(text: str, heading: str) -> str:
@@ -98,8 +92,22 @@ def test_formulas_are_given_for_every_adjustment_and_filter() -> None:
         assert re.search(rf"^\| {item.key}\b", section(page, "Filters"), re.MULTILINE)
 
 
-def test_gallery_shows_every_filter() -> None:
-    assert {name for name, _ in FILTER_ROWS} == {item.key for item in imgsvc.FILTERS}
+def test_every_operation_adjustment_and_filter_has_pictures() -> None:
+    adjustments = {f"adjust.{name}" for name in imgsvc.params(imgsvc.Adjust)}
+    filters = {f"filter.{item.key}" for item in imgsvc.FILTERS}
+    assert (
+        strips.STRIPS.keys() - {"showcase"} == imgsvc.OPERATIONS.keys() - {"adjust"} | adjustments | filters
+    )
+
+
+@pytest.mark.parametrize("name", strips.STRIPS)
+def test_neighbors_in_a_strip_differ(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strips, "FOLDER", tmp_path)
+    figures = strips.figures(name)
+    files = re.findall(r'src="STATIC/strips/(.+?)"', figures)
+    assert len(files) == len(strips.STRIPS[name].shown)
+    pictures = [(tmp_path / file).read_bytes() for file in files]
+    assert all(left != right for left, right in itertools.pairwise(pictures))
 
 
 def test_api_page_has_every_public_name_without_a_table_of_its_own() -> None:
@@ -113,7 +121,7 @@ def test_api_page_has_every_public_name_without_a_table_of_its_own() -> None:
 
 def test_every_page_is_reachable() -> None:
     listed = re.findall(r"```\{toctree\}.*?```", (DOCS / "index.md").read_text(encoding="utf-8"), re.DOTALL)
-    names = {line for block in listed for line in block.splitlines()[1:]}
+    names = {line for block in listed for line in block.splitlines()[1:] if not line.startswith(":")}
     assert {str(path.relative_to(DOCS).with_suffix("")) for path in PAGES} - {"index"} <= names
 
 
@@ -121,24 +129,13 @@ def test_every_page_is_reachable() -> None:
 def test_placeholders_and_pictures_of_pages_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert set(re.findall(r"^<!-- table: (\w+) -->$", text, re.MULTILINE)) <= tables.TABLES.keys()
+    assert set(re.findall(r"^<!-- strip: (\S+) -->$", text, re.MULTILINE)) <= strips.STRIPS.keys()
     for picture in re.findall(r"```\{image\} (\S+)", text):
         assert (page.parent / picture).is_file()
 
 
-@pytest.mark.parametrize("command", QUICK_START_COMMANDS)
-def test_commands_of_the_quick_start_run(command: str, tmp_path: Path) -> None:
-    pictures = shutil.copytree(PICTURES, tmp_path / "pictures")
-    before = set(pictures.iterdir())
-    arguments = shlex.split(command)
-    output = subprocess.check_output(
-        [sys.executable, "-m", "imgsvc_cli", *arguments], cwd=pictures, text=True
-    )
-    assert output.strip()
-    made = [path.name for path in set(pictures.iterdir()) - before]
-    assert made == [arguments[position + 1] for position, word in enumerate(arguments) if word == "-o"]
-
-
-def test_extras_of_the_quick_start_are_those_of_the_package() -> None:
+def test_every_extra_is_listed() -> None:
     project = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    listed = re.findall(r"`(\w+)`", section(START, "Install"))
-    assert set(listed) - {"all"} <= project["optional-dependencies"].keys()
+    rows = [line.split("|")[1] for line in section(START, "Choose parts").splitlines() if "|" in line]
+    listed = re.findall(r"`(\w+)`", "".join(rows))
+    assert {*listed, "all"} == project["optional-dependencies"].keys()

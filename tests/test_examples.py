@@ -79,13 +79,6 @@ def test_demo_shows_every_result(tmp_path: Path) -> None:
     assert imgsvc.inspect(tmp_path / "sheet.jpg").bytes < 300_000
 
 
-def test_gallery(tmp_path: Path) -> None:
-    done = run("-m", "examples.gallery", tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert {path.name for path in tmp_path.iterdir()} == {"adjustments.jpg", "filters.jpg"}
-    assert all(imgsvc.inspect(path).width == 924 for path in tmp_path.iterdir())
-
-
 def test_the_service_in_an_aiohttp_application(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     state = tmp_path / "state"

@@ -1,14 +1,15 @@
-"""Sphinx extension: a line ``<!-- table: NAME -->`` in a page becomes that table of `tables`."""
+"""Sphinx extension: ``<!-- table: NAME -->`` and ``<!-- strip: NAME -->`` become tables and pictures."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
+import strips
 import tables
 from sphinx.application import Sphinx
 
-_PLACEHOLDER = re.compile(r"^<!-- table: (\w+) -->$", re.MULTILINE)
+_PLACEHOLDER = re.compile(r"^<!-- (table|strip): ([\w.]+) -->$", re.MULTILINE)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -16,10 +17,16 @@ def setup(app: Sphinx) -> dict[str, Any]:
     return {"parallel_read_safe": True}
 
 
-def _fill(_app: Sphinx, _page: str, source: list[str]) -> None:
-    source[0] = fill(source[0])
+def _fill(_app: Sphinx, page: str, source: list[str]) -> None:
+    up = "../" * page.count("/")
+    source[0] = fill(source[0]).replace('src="STATIC/', f'src="{up}_static/')
 
 
 def fill(text: str) -> str:
-    """The text with every placeholder replaced; an unknown name is a `KeyError`."""
-    return _PLACEHOLDER.sub(lambda match: tables.TABLES[match[1]](), text)
+    """Return the text with every placeholder replaced; an unknown name is a `KeyError`."""
+    return _PLACEHOLDER.sub(_made, _PLACEHOLDER.sub(_made, text))
+
+
+def _made(match: re.Match[str]) -> str:
+    kind, name = match.groups()
+    return tables.TABLES[name]() if kind == "table" else strips.figures(name)

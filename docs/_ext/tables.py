@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+from strips import STRIPS
 
 from imgsvc_core import errors
 from imgsvc_core.codecs import availability
@@ -21,7 +22,7 @@ from imgsvc_core.spec.declare import doc
 from imgsvc_core.spec.rules import AtLeastOne, Needs, NotTogether, NotWhen, RequiredWhen, Rule, Together
 from imgsvc_core.stores import PROVIDERS, StoreSpec
 from imgsvc_core.stores.declarations import OneKind
-from imgsvc_http import refusals as service_refusals
+from imgsvc_http.answering import refusals as service_refusals
 from imgsvc_http.routes import ROUTES
 from imgsvc_http.settings import SETTINGS, Settings
 from imgsvc_http.settings.declaring import toml_value
@@ -207,7 +208,9 @@ def _operation(operation: type[Operation], path: str, level: int = 2) -> str:
     columns = ("parameter", "type and range", "unit", "default", "neutral", "meaning")
     table = _table(columns, (_parameter(param) for param in params(operation).values()))
     text = _text(operation).partition("\n\nArgs:\n")[0]  # the table has the parameters
-    return "\n\n".join(part for part in (heading, text, table, rules) if part)
+    strip = f"<!-- strip: {path} -->" if path in STRIPS else ""
+    parts = [f"<!-- strip: {name} -->" for name in STRIPS if name.startswith(f"{path}.")]
+    return "\n\n".join(part for part in (heading, text, strip, table, rules, *parts) if part)
 
 
 def _store(provider: type[StoreSpec]) -> str:

@@ -1,0 +1,167 @@
+"""Run the examples of the documentation: Python, commands, and JavaScript.
+
+Each page has a folder of its own with the example pictures. Blocks of a page share their variables, as if a
+reader typed them one after the other.
+
+- ``python`` blocks run as they are; those with ``>>>`` are compared with the output shown.
+- ``console`` blocks run in bash. Output that is shown is compared; ``...`` stands for anything.
+- ``javascript`` blocks run in Node.
+- ``% skip: next`` before a block leaves it out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from doctest import ELLIPSIS
+from pathlib import Path
+from typing import Any
+
+from sybil import Example, Sybil
+from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser, SkipParser
+from tests.stores.servers.processes import free_ports
+from tests.support import requires
+
+PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
+PORTS = ("8443", "9000", "8000")
+"""Ports that pages name; free ones take their places."""
+END = "-- the command has ended:"
+COMMAND = re.compile(r".*<<'(\w+)'\n(?s:.*?)\n\1$|(?:.*\\\n)*.*", re.MULTILINE)
+"""A command with a text of several lines, or one whose lines but the last end in a backslash."""
+
+
+class Terminal:
+    """A bash that keeps its variables from one command to the next."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ports = dict(zip(PORTS, map(str, free_ports(len(PORTS))), strict=True))
+        self.environment = os.environ | {
+            "HOME": str(folder),
+            "IMGSVC_SERVER_PORT": self.ports["8443"],
+            "NO_COLOR": "1",
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "XDG_STATE_HOME": "",
+        }
+        self.serving: subprocess.Popen[bytes] | None = None
+        self.bash = subprocess.Popen(
+            ["bash", "--norc"],
+            cwd=folder, env=self.environment, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+
+    def run(self, command: str) -> str:
+        """Return what the command prints."""
+        if command.startswith("imgsvc serve"):
+            return self.serve(command)
+        assert self.bash.stdin
+        assert self.bash.stdout
+        command = self.with_free_ports(command).replace("isk_...", self.api_key())
+        print(f"{{ {command}\n}} </dev/null; echo '{END}' $?", file=self.bash.stdin, flush=True)
+        output = ""
+        for line in self.bash.stdout:
+            text, end, status = line.partition(END)
+            output += text
+            if end:
+                assert int(status) == 0, f"{command}\n{output}"
+                return self.with_documented_ports(output)
+        raise AssertionError(f"bash ended in: {command}\n{output}")
+
+    def serve(self, command: str) -> str:
+        """Start the service, as in another terminal, and wait until it answers."""
+        log = self.folder / "serve.log"
+        with log.open("wb") as file:
+            self.serving = subprocess.Popen(
+                command, shell=True, cwd=self.folder, env=self.environment, stdout=file, stderr=file,
+                start_new_session=True,
+            )  # fmt: skip
+        deadline = time.monotonic() + 60
+        while "Serving at" not in log.read_text():
+            assert self.serving.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.1)
+        return self.with_documented_ports(log.read_text())
+
+    def api_key(self) -> str:
+        log = self.folder / "serve.log"
+        found = re.search(r"isk_\S+", log.read_text()) if log.exists() else None
+        return found[0] if found else "isk_..."
+
+    def with_free_ports(self, text: str) -> str:
+        for documented, free in self.ports.items():
+            text = text.replace(documented, free)
+        return text
+
+    def with_documented_ports(self, text: str) -> str:
+        for documented, free in self.ports.items():
+            text = text.replace(free, documented)
+        return text
+
+    def close(self) -> None:
+        for process in (self.serving, self.bash):
+            if process:
+                os.killpg(process.pid, signal.SIGTERM)
+                process.wait(30)
+
+
+def run_commands(example: Example) -> str | None:
+    """Run the lines after ``$`` and compare what they print with the lines below them."""
+    terminal = terminal_of(example.namespace)
+    for block in re.split(r"^\$ ", example.parsed, flags=re.MULTILINE)[1:]:
+        command = COMMAND.match(block)
+        assert command
+        expected = block[command.end() :].strip()
+        output = terminal.run(command[0]).strip()
+        pattern = re.escape(expected).replace(r"\.\.\.", ".*")
+        if expected and not re.fullmatch(pattern, output, re.DOTALL):
+            return f"expected:\n{expected}\nprinted:\n{output}"
+    return None
+
+
+def run_node(example: Example) -> str | None:
+    """Run a module in Node."""
+    node = requires.program("node")
+    done = subprocess.run(
+        [node, "--input-type=module", "-"], input=example.parsed, capture_output=True, text=True, check=False
+    )
+    return done.stderr if done.returncode else None
+
+
+def terminal_of(namespace: dict[str, Any]) -> Terminal:
+    if "terminal" not in namespace:
+        namespace["terminal"] = Terminal(Path.cwd())
+    terminal: Terminal = namespace["terminal"]
+    return terminal
+
+
+def setup(namespace: dict[str, Any]) -> None:
+    namespace["before"], folder = Path.cwd(), tempfile.mkdtemp()
+    shutil.copytree(PICTURES, folder, dirs_exist_ok=True)
+    os.chdir(folder)
+
+
+def teardown(namespace: dict[str, Any]) -> None:
+    if "terminal" in namespace:
+        namespace["terminal"].close()
+    folder = Path.cwd()
+    os.chdir(namespace["before"])
+    shutil.rmtree(folder)
+
+
+pytest_collect_file = Sybil(
+    parsers=[
+        PythonCodeBlockParser(doctest_optionflags=ELLIPSIS),
+        CodeBlockParser("console", run_commands),
+        CodeBlockParser("javascript", run_node),
+        SkipParser(),
+    ],
+    pattern="*.md",
+    setup=setup,
+    teardown=teardown,
+).pytest()

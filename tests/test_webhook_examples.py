@@ -1,0 +1,131 @@
+"""The examples that verify notifications accept what the service signs, and nothing else."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import attrs
+import pytest
+
+from imgsvc_http.webhooks.delivery import signature
+from tests.support import requires
+
+EXAMPLES = Path(__file__).parent.parent / "examples" / "webhooks"
+SECRET = "whsec_" + base64.b64encode(b"thirty-two random bytes, or more").decode()
+BODY = '{"success":true,"id":"21fca4f8","output":{"name":"tür.webp"}}'
+
+
+@attrs.frozen
+class Notification:
+    """What a receiver is given, and whether it should believe it."""
+
+    headers: Mapping[str, str]
+    body: str
+    genuine: bool
+    secret: str = SECRET
+
+
+def _cases() -> dict[str, Notification]:
+    now = int(time.time())
+    good = signature("21fca4f8", now, BODY.encode(), SECRET)
+    other = "whsec_" + base64.b64encode(b"another secret of thirty-two bytes").decode()
+    return {
+        "signed": Notification(good, BODY, True),
+        "signed by two secrets": Notification(
+            {**good, "webhook-signature": f"v1,AAAA {good['webhook-signature']}"}, BODY, True
+        ),
+        "another body": Notification(good, BODY.replace("true", "false"), False),
+        "another id": Notification({**good, "webhook-id": "other"}, BODY, False),
+        "another secret": Notification(good, BODY, False, other),
+        "no signature": Notification({**good, "webhook-signature": "v1,"}, BODY, False),
+        "old": Notification(signature("21fca4f8", now - 600, BODY.encode(), SECRET), BODY, False),
+        "no time": Notification({**good, "webhook-timestamp": "today"}, BODY, False),
+    }
+
+
+CASES = _cases()
+PYTHON = """
+import json, sys
+from verify import is_genuine
+cases = json.load(sys.stdin)
+print([int(is_genuine(case["headers"], case["body"].encode(), case["secret"])) for case in cases])
+"""
+NODE = """
+import { readFileSync } from "node:fs";
+import { isGenuine } from "./verify.mjs";
+const cases = JSON.parse(readFileSync(0));
+console.log(cases.map(({ headers, body, secret }) => Number(isGenuine(headers, Buffer.from(body), secret))));
+"""
+PHP = """<?php
+require './verify.php';
+$cases = json_decode(stream_get_contents(STDIN), true);
+foreach ($cases as $case) {
+    echo (int) is_genuine($case['headers'], $case['body'], $case['secret']);
+}
+"""
+GO = """package main
+import ("encoding/json"; "fmt"; "net/http"; "os"; "example/webhooks")
+func main() {
+	var cases []struct { Headers map[string]string; Body, Secret string }
+	json.NewDecoder(os.Stdin).Decode(&cases)
+	for _, given := range cases {
+		header := http.Header{}
+		for name, value := range given.Headers { header.Set(name, value) }
+		genuine := webhooks.IsGenuine(header, []byte(given.Body), given.Secret)
+		fmt.Print(map[bool]int{true: 1}[genuine])
+	}
+}
+"""
+
+
+@attrs.frozen
+class Language:
+    """How to run an example: its files, and the command that reads cases and prints ones and zeros."""
+
+    example: str
+    place: str
+    program: str
+    files: Mapping[str, str]
+    arguments: tuple[str, ...]
+
+
+LANGUAGES = (
+    Language("verify.py", "verify.py", sys.executable, {"run.py": PYTHON}, ("run.py",)),
+    Language("verify.mjs", "verify.mjs", "node", {"run.mjs": NODE}, ("run.mjs",)),
+    Language("verify.php", "verify.php", "php", {"run.php": PHP}, ("run.php",)),
+    Language(
+        "verify.go",
+        "webhooks/verify.go",
+        "go",
+        {"go.mod": "module example\n\ngo 1.19\n", "main.go": GO},
+        ("run", "."),
+    ),
+)
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.example)
+def test_only_signed_notifications_are_genuine(language: Language, tmp_path: Path) -> None:
+    place = tmp_path / language.place
+    place.parent.mkdir(exist_ok=True)
+    shutil.copy(EXAMPLES / language.example, place)
+    for name, text in language.files.items():
+        (tmp_path / name).write_text(text)
+    cases = CASES.values()
+    printed = subprocess.check_output(
+        [requires.program(language.program), *language.arguments],
+        cwd=tmp_path,
+        env=os.environ | {"GOTOOLCHAIN": "local"},
+        input=json.dumps([{"headers": dict(c.headers), "body": c.body, "secret": c.secret} for c in cases]),
+        text=True,
+    )
+    verdicts = dict(zip(CASES, map(bool, map(int, re.findall("[01]", printed))), strict=True))
+    assert verdicts == {name: case.genuine for name, case in CASES.items()}
