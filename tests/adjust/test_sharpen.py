@@ -33,7 +33,7 @@ def test_agrees_with_the_formula(gain: float, sigma: float) -> None:
     pixels = coffee()
     detail = pixels @ LUMA - blurred_luma(pixels, sigma)
     expected = np.clip(pixels + gain * detail[:, :, np.newaxis], 0, 255)
-    assert np.abs(sharpen(as_vips(pixels), gain, sigma).numpy() - expected).max() < 0.5 + abs(gain) * 2
+    assert np.abs(sharpen(as_vips(pixels), gain, sigma).numpy() - expected).max() < 0.7
     fine = sharpen(as_vips(deep(pixels)), gain, sigma).numpy() / 257
     assert np.abs(fine - expected).max() < 0.2
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pyvips
 
-from imgsvc_core.pixels.channels import join_alpha, split_alpha
+from imgsvc_core.pixels.channels import join_alpha, split_alpha, white
 from imgsvc_core.pixels.spatial.gaussian import gaussian_blur
 
 _LUMA = [[0.213, 0.715, 0.072]]
+_WHITE = 65535
 
 # Standard deviations of the blurs, in parts of the shorter side; chosen by looking at photographs.
 _SHARPEN_SIGMA = 0.0008
@@ -43,11 +44,11 @@ def sharpen(image: pyvips.Image, gain: float, sigma: float) -> pyvips.Image:
     if gain == 0:
         return image
     color, alpha = split_alpha(image)
-    luma = color
-    if color.bands > 1:
-        grey = "grey16" if image.format == "ushort" else "b-w"
-        luma = color.recomb(_LUMA).rint().cast(image.format).copy(interpretation=grey)
-    detail = (luma - _blurred(luma, alpha, sigma)) * gain
+    scale = _WHITE // white(image)  # the luma has 16 bits, lest its rounding is multiplied by the gain
+    luma = color.recomb(_LUMA) if color.bands > 1 else color
+    luma = (luma * scale).rint().cast("ushort").copy(interpretation="grey16")
+    opacity = None if alpha is None else (alpha * scale).cast("ushort")
+    detail = (luma - _blurred(luma, opacity, sigma)) * (gain / scale)
     return join_alpha((color + detail.rint().cast("int")).cast(image.format), alpha)
 
 
@@ -61,5 +62,5 @@ def unsharp(image: pyvips.Image, gain: float, sigma: float) -> pyvips.Image:
 
 
 def _blurred(color: pyvips.Image, alpha: pyvips.Image | None, sigma: float) -> pyvips.Image:
-    """The blurred colors, in which transparent pixels have no part."""
+    """Return the blurred colors, in which transparent pixels have no part."""
     return split_alpha(gaussian_blur(join_alpha(color, alpha), sigma))[0]
