@@ -126,7 +126,7 @@ def contact_sheet(folder: Path) -> Image.Image:
         for work in WORKS
     ]
     rows = [cells[start : start + 4] for start in range(0, len(cells), 4)]
-    return sheet(rows, width=340, height=300, font=15)
+    return sheet(rows, width=340, height=300, font=20)
 
 
 def _short(request: dict[str, Any]) -> str:

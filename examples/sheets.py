@@ -1,8 +1,9 @@
-"""Labelled contact sheets."""
+"""Labeled contact sheets."""
 
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,18 +26,20 @@ class Cell:
     caption: str = ""
 
 
-def sheet(rows: Sequence[Sequence[Cell]], *, width: int, height: int, font: int = 13) -> Image.Image:
-    """Each picture is shown inside ``width`` x ``height`` pixels, never enlarged."""
-    line = round(font * 1.35)
-    step_x, step_y = width + _GAP, height + 2 * line + 4 + _GAP
+def sheet(rows: Sequence[Sequence[Cell]], *, width: int, height: int, font: int) -> Image.Image:
+    """Show each picture inside ``width`` x ``height`` pixels, above its title and caption."""
+    title, small = ImageFont.load_default(font), ImageFont.load_default(font - 2)
+    line = round(font * 1.3)
+    step_x, step_y = width + _GAP, height + 3 * line + 4 + _GAP
     paper = Image.new("RGB", (max(map(len, rows)) * step_x + _GAP, len(rows) * step_y + _GAP), _PAPER)
     pen = ImageDraw.Draw(paper)
     for y, row in enumerate(rows):
         for x, cell in enumerate(row):
             left, top = _GAP + x * step_x, _GAP + y * step_y
             paper.paste(_shown(cell.picture, width, height), (left, top))
-            pen.text((left, top + height + 4), cell.title, _INK, ImageFont.load_default(font))
-            pen.text((left, top + height + 4 + line), cell.caption, _FAINT, ImageFont.load_default(font - 2))
+            pen.text((left, top + height + 4), cell.title, _INK, title)
+            caption = "\n".join(textwrap.wrap(cell.caption, round(2 * width / font)))
+            pen.text((left, top + height + 4 + line), caption, _FAINT, small)
     return paper
 
 

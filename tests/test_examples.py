@@ -18,10 +18,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import pyvips
 
 import imgsvc_core as imgsvc
 from tests.stores.servers.processes import free_ports
 from tests.support import photos, requires
+from tests.support.perceptual import distance
 
 TOP = Path(__file__).parent.parent
 PICTURES = TOP / "examples" / "pictures"
@@ -76,7 +78,12 @@ def test_demo_shows_every_result(tmp_path: Path) -> None:
     for target in ("face.webp", "only-the-red.avif", "evening.apng"):
         assert imgsvc.inspect(tmp_path / target).format == Path(target).suffix[1:]
         assert f'<img src="{target}"' in page
-    assert imgsvc.inspect(tmp_path / "sheet.jpg").bytes < 300_000
+    sheet = tmp_path / "sheet.jpg"
+    assert imgsvc.inspect(sheet).bytes < 300_000
+    shown, made = (pyvips.Image.new_from_file(str(path)) for path in (TOP / "docs/images/demo.jpg", sheet))
+    assert distance(shown, made) < 0.01, (
+        "docs/images/demo.jpg is stale: copy build/demo/sheet.jpg after nox -s demo"
+    )
 
 
 def test_the_service_in_an_aiohttp_application(tmp_path: Path) -> None:
