@@ -11,12 +11,14 @@ import pyvips
 import skimage.data
 from skimage.color import deltaE_ciede2000, rgb2lab
 
+from imgsvc_core.color.enhance import flat_ground
 from imgsvc_core.color.steps import CurveStep, VibranceStep, adjustments
 from imgsvc_core.pixels.enhance import measure
 from imgsvc_core.pixels.pointwise import apply_blocks
 from imgsvc_core.plan.folding import LutBlock, MatrixBlock, fold
 from imgsvc_core.spec import Adjust
 from tests.adjust.exact import decode, encode
+from tests.adjust.grounds import pictures
 from tests.support.photos import Pixels, as_pixels, as_vips, deep, photo, ramp
 
 CASTS = {
@@ -189,3 +191,44 @@ def test_folds_with_the_adjustments() -> None:
     lut, matrix = fold((*steps, *adjustments(Adjust(saturation=20, invert=True))))
     assert isinstance(lut, LutBlock)
     assert isinstance(matrix, MatrixBlock)
+
+
+GROUNDS = pictures()
+
+
+@pytest.mark.parametrize("name", GROUNDS)
+def test_what_lies_on_a_flat_ground_is_meant_as_it_is(name: str) -> None:
+    original = GROUNDS[name]()
+    if original.ndim == 2:
+        assert np.abs(enhanced(original).reshape(original.shape).astype(int) - original).max() < 4
+    else:
+        assert difference(enhanced(original)[::3, ::3], original[::3, ::3]) < 1.2
+
+
+@pytest.mark.parametrize("tone", [0, 255])
+def test_a_margin_does_not_count(tone: int) -> None:
+    for spoiling in (softened, partial(spoiled, gain=CASTS["warm"])):
+        bad = spoiling(photo("astronaut"))[::2, ::2]
+        pixels = np.pad(bad, ((0, 0), (60, 60), (0, 0)), constant_values=tone)
+        assert len(flat_ground(pixels / 255)[:, :58].nonzero()[0]) > 0.95 * 58 * len(bad)
+        alone = difference(enhanced(bad), photo("astronaut")[::2, ::2])
+        framed = difference(enhanced(pixels)[:, 60:-60], photo("astronaut")[::2, ::2])
+        assert framed < max(1.15 * alone, difference(bad, photo("astronaut")[::2, ::2]) + 0.75)
+
+
+@pytest.mark.parametrize("name", PHOTOS)
+def test_photographs_have_no_ground_but_black_and_white(name: str) -> None:
+    pixels = photo(name)[::4, ::4]
+    for bad in (pixels, spoiled(pixels, 2.0), spoiled(pixels, 0.4)):
+        found = bad[flat_ground(bad / 255)]
+        assert ((found < 10) | (found > 250)).all()
+
+
+def test_faint_print_does_not_make_paper_dark() -> None:
+    print_ = np.full((400, 300, 3), 225.0)
+    print_[50:350:20, 30:270] = 120
+    noise = np.random.default_rng(1).normal(0, 3, (400, 300, 1))
+    faint = np.clip(print_ + noise, 0, 255).astype(np.uint8)
+    result = enhanced(faint)
+    assert np.median(result) > 220
+    assert result[55:65].mean() > result[50:350:20, 30:270].mean() + 100

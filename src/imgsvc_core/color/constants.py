@@ -28,6 +28,15 @@ ISOLATE_NEAR_GRAY: Final = 0.1
 ENHANCE_SAMPLE_SIDE: Final = 256
 """``enhance`` measures a copy whose longer side has about this many pixels."""
 
+ENHANCE_GROUND: Final = 0.03
+"""Part of the picture from which on flat pixels of one color are a ground and no part of the subject."""
+
+ENHANCE_SAME_LEVEL: Final = 2
+"""Levels of 255 by which JPEG may change the color of a ground."""
+
+ENHANCE_MOSTLY_FLAT: Final = 0.5
+"""Part of grounds other than black from which on a picture is a graphic, which is meant as it is."""
+
 ENHANCE_TAIL: Final = 0.5
 """Percent of the tones at each end that ``enhance`` may clip."""
 
@@ -51,6 +60,9 @@ ENHANCE_MAX_INSET: Final = 0.3
 
 ENHANCE_HAZE_DOUBT: Final = 0.15
 """Distance of the dark end alone from black up to which it may be meant."""
+
+ENHANCE_DARKEST_MEDIAN: Final = 0.4
+"""Median below which no haze is taken away, since what is left would be too dark."""
 
 ENHANCE_MUCH_CLIPPED: Final = 0.6
 """Part of the pixels at white from which a picture surely got too much light."""

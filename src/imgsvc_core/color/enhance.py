@@ -3,17 +3,18 @@
 The corrections are ordinary steps and fold with all others:
 
 1. White balance. Two witnesses tell the color of the light: the highlights, and the mid tones that are
-   nearly grey. Only as far as both agree, channel by channel, is a cast taken away; sunsets and red walls,
+   nearly gray. Only as far as both agree, channel by channel, is a cast taken away; sunsets and red walls,
    where they do not, keep their color.
-2. Levels, each only as far as the evidence goes, since a picture may be meant as it is. Where both ends of
-   the tones are away from black and white, contrast is low: a stretch about mid grey brings the nearer end
-   back. Where the brightest tones are below white and the median below mid grey, light is missing: a gain of
-   light (an underexposed photograph is exactly such a gain away from the right one). Where highlights are
-   clipped and the median is above mid grey, light was too much: a gamma lowers the median, the more the more
-   is clipped. Where only the dark end is far from black there is haze, and an offset takes it away.
-3. Vibrance, where colors are dull but present.
+2. Levels, each only as far as the evidence goes, since a picture may be meant as it is. If both ends of the
+   tones are away from black and white, contrast is low: a stretch about mid gray brings the nearer end back.
+   If the brightest tones are below white and the median below mid gray, light is missing: a gain of light (an
+   underexposed photograph is exactly such a gain away from the right one). If highlights are clipped and the
+   median is above mid gray, light was too much: a gamma lowers the median, the more the more is clipped. If
+   only the dark end is far from black there is haze, and an offset takes it away.
+3. Vibrance, if colors are dull but present.
 
-A picture that needs none of it gets no steps.
+Flat grounds, such as white behind a product, tell nothing about light: they are left out, except for the ends
+of the tones. A picture that is mostly flat is a graphic, and gets no steps. Neither does one that needs none.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from . import constants as c
 from .curves import FloatArray, apply_curves, decode
@@ -28,24 +30,51 @@ from .steps import ColorStep, CurveStep, VibranceStep
 from .weights import chroma, saturation
 from .white_balance import Triple
 
+BoolArray = npt.NDArray[np.bool_]
+
 _LUMA = np.asarray(c.LUMA_WEIGHTS)
 
 
-def corrections(x: FloatArray) -> tuple[ColorStep, ...]:
-    """The corrections for colors in [0, 1], shape (n, 3), or grey tones, shape (n, 1)."""
-    if len(x) == 0:
+def corrections(x: FloatArray, ground: BoolArray) -> tuple[ColorStep, ...]:
+    """Return the corrections for colors in [0, 1], shape (n, 3), or gray tones, shape (n, 1).
+
+    ``ground`` tells which pixels are a flat ground, as `flat_ground` finds them.
+    """
+    lit = x.max(axis=1, initial=0) > c.ENHANCE_MARGIN
+    if not lit.any() or (ground & lit).sum() > c.ENHANCE_MOSTLY_FLAT * lit.sum():
         return ()
     steps: list[CurveStep] = []
-    if x.shape[1] == 3 and (cast := _white_balance(x)) is not None:
+    subject = ~ground
+    if x.shape[1] == 3 and (cast := _white_balance(x[subject])) is not None:
         steps.append(CurveStep("linear_gain", (cast,)))
         x = apply_curves(x, [("linear_gain", (cast,))])
     for measure_level in (_stretch, _exposure, _gamma, _haze):
-        step = measure_level(np.clip(x, 0, 1))
+        step = measure_level(np.clip(x, 0, 1), subject)
         if step is not None:
             steps.append(step)
             x = apply_curves(x, [(step.name, step.values)])
-    vibrance = _vibrance(np.clip(x, 0, 1)) if x.shape[1] == 3 else 0
+    vibrance = _vibrance(np.clip(x[subject], 0, 1)) if x.shape[1] == 3 else 0
     return (*steps, VibranceStep(vibrance)) if vibrance else tuple(steps)
+
+
+def flat_ground(colors: FloatArray) -> BoolArray:
+    """Return which pixels of a picture, shape (height, width, bands), are part of a flat ground.
+
+    These are pixels whose neighbors have their color too, if a large part of the picture has that color:
+    white behind a product, the background of a screenshot, the areas of a logo. Noise and gradients of
+    photographs have none. JPEG may have changed the color a little.
+    """
+    levels = np.rint(colors * 255).astype(np.int64)
+    flat = np.ones(levels.shape[:2], bool)
+    for axis in (0, 1):
+        same = (np.abs(np.diff(levels, axis=axis)) <= c.ENHANCE_SAME_LEVEL).all(axis=2)
+        edge = np.ones_like(flat.take([0], axis))
+        flat &= np.concatenate([edge, same], axis) & np.concatenate([same, edge], axis)
+    found, counts = np.unique(levels[flat], axis=0, return_counts=True)
+    ground = np.zeros_like(flat)
+    for color in found[counts >= c.ENHANCE_GROUND * flat.size]:
+        ground |= (np.abs(levels - color) <= c.ENHANCE_SAME_LEVEL).all(axis=2)
+    return flat & ground
 
 
 def _white_balance(x: FloatArray) -> Triple | None:
@@ -65,7 +94,7 @@ def _white_balance(x: FloatArray) -> Triple | None:
     return (red, green, blue) if max(red, green, blue) - 1 > c.ENHANCE_MIN_CAST else None
 
 
-def _stretch(x: FloatArray) -> CurveStep | None:
+def _stretch(x: FloatArray, subject: BoolArray) -> CurveStep | None:
     """Both ends of the tones moved outwards by what the nearer one of black and white lacks."""
     black, white = _ends(x)
     if white - black < c.ENHANCE_MIN_RANGE:
@@ -74,33 +103,37 @@ def _stretch(x: FloatArray) -> CurveStep | None:
     return CurveStep("levels", (inset, 1 - inset)) if inset else None
 
 
-def _exposure(x: FloatArray) -> CurveStep | None:
+def _exposure(x: FloatArray, subject: BoolArray) -> CurveStep | None:
     """A gain of light that brings the brightest tone to white or the median to mid grey, whatever is less."""
     black, white = _ends(x)
     if white - black < c.ENHANCE_MIN_RANGE:
         return None
-    white, median, middle = map(float, decode(np.asarray([white, max(_median(x), 1e-3), c.ENHANCE_MID_TONE])))
+    white, median, middle = map(
+        float, decode(np.asarray([white, max(_median(x[subject]), 1e-3), c.ENHANCE_MID_TONE]))
+    )
     stops = _sure(min(-math.log2(white), math.log2(middle / median)), c.ENHANCE_STOPS_DOUBT)
     return CurveStep("linear_gain", (2 ** min(stops, c.ENHANCE_MAX_STOPS),)) if stops else None
 
 
-def _gamma(x: FloatArray) -> CurveStep | None:
+def _gamma(x: FloatArray, subject: BoolArray) -> CurveStep | None:
     """A gamma that lowers a median which is too bright, as far as highlights are clipped."""
+    x = x[subject]
     median, clipped = _median(x), float((x.max(axis=1) > 1 - c.ENHANCE_MARGIN).mean())
     excess = median - c.ENHANCE_MID_TONE
     strength = c.ENHANCE_MID_STRENGTH * min(clipped / c.ENHANCE_MUCH_CLIPPED, 1)
-    if excess <= c.ENHANCE_MARGIN or clipped <= 2 * c.ENHANCE_TAIL / 100 or median >= 1:
+    if excess <= c.ENHANCE_MARGIN or clipped <= 2 * c.ENHANCE_TAIL / 100 or median > 1 - c.ENHANCE_MARGIN:
         return None
     wanted = median - strength * excess
     return CurveStep("gamma", (max(-100.0, -100 * math.log2(math.log(wanted) / math.log(median))),))
 
 
-def _haze(x: FloatArray) -> CurveStep | None:
-    """An offset that brings the darkest tone to black, where it is far away."""
+def _haze(x: FloatArray, subject: BoolArray) -> CurveStep | None:
+    """Return an offset that brings the darkest tone to black if it is far away and the picture is bright."""
     black, white = _ends(x)
     if white - black < c.ENHANCE_MIN_RANGE:
         return None
-    offset = _sure(black, c.ENHANCE_HAZE_DOUBT)
+    room = (_median(x[subject]) - c.ENHANCE_DARKEST_MEDIAN) / (1 - c.ENHANCE_DARKEST_MEDIAN)
+    offset = _sure(min(black, room, c.ENHANCE_MAX_INSET), c.ENHANCE_HAZE_DOUBT)
     return CurveStep("levels", (offset, 1.0)) if offset else None
 
 

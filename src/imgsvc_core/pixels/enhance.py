@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pyvips
 
 from imgsvc_core.color.constants import ENHANCE_SAMPLE_SIDE
 from imgsvc_core.color.curves import FloatArray
-from imgsvc_core.color.enhance import corrections
+from imgsvc_core.color.enhance import BoolArray, corrections, flat_ground
 from imgsvc_core.color.steps import ColorStep
 from imgsvc_core.pixels.channels import white
 
@@ -18,15 +17,23 @@ def measure(image: pyvips.Image) -> tuple[ColorStep, ...]:
     The picture is sRGB or gray with 8 or 16 bits, with or without alpha. Of an animation the first frame
     counts. All pixels are read once, so a sequential source cannot be read again afterwards.
     """
-    return corrections(_sample(image))
+    pixels, ground = _sample(image)
+    return corrections(pixels, ground)
 
 
-def _sample(image: pyvips.Image) -> FloatArray:
-    """Return the colors of a small copy in [0, 1], shape (n, bands), without transparent pixels."""
+def _sample(image: pyvips.Image) -> tuple[FloatArray, BoolArray]:
+    """Return the colors of some pixels in [0, 1], shape (n, bands), and which of them are a flat ground.
+
+    Pixels are picked and not averaged, which would turn black letters on white to gray. Those that are
+    transparent are left out.
+    """
     frame = image.crop(0, 0, image.width, image.get_page_height())
     factor = max(1, max(frame.width, frame.height) // ENHANCE_SAMPLE_SIDE)
-    small = frame.shrink(min(factor, frame.width), min(factor, frame.height))
-    pixels = small.numpy().reshape(-1, small.bands) / white(image)
+    picked = frame.subsample(min(factor, frame.width), min(factor, frame.height)).numpy() / white(image)
+    picked = picked.reshape(*picked.shape[:2], -1)
+    colors = picked[..., :-1] if image.hasalpha() else picked
+    pixels, ground = colors.reshape(-1, colors.shape[2]), flat_ground(colors).reshape(-1)
     if not image.hasalpha():
-        return np.asarray(pixels)
-    return np.asarray(pixels[pixels[:, -1] > 0.5, :-1])
+        return pixels, ground
+    opaque = picked[..., -1].reshape(-1) > 0.5
+    return pixels[opaque], ground[opaque]
