@@ -31,6 +31,9 @@ ENHANCE_SAMPLE_SIDE: Final = 256
 ENHANCE_GROUND: Final = 0.03
 """Part of the picture from which on flat pixels of one color are a ground and no part of the subject."""
 
+ENHANCE_BLACK_GROUND: Final = 0.2
+"""The same for black, which photographs have too where they are underexposed."""
+
 ENHANCE_SAME_LEVEL: Final = 2
 """Levels of 255 by which JPEG may change the color of a ground."""
 

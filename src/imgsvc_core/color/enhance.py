@@ -71,8 +71,10 @@ def flat_ground(colors: FloatArray) -> BoolArray:
         edge = np.ones_like(flat.take([0], axis))
         flat &= np.concatenate([edge, same], axis) & np.concatenate([same, edge], axis)
     found, counts = np.unique(levels[flat], axis=0, return_counts=True)
+    black = found.max(axis=1, initial=0) <= 255 * c.ENHANCE_MARGIN
+    least = np.where(black, c.ENHANCE_BLACK_GROUND, c.ENHANCE_GROUND) * flat.size
     ground = np.zeros_like(flat)
-    for color in found[counts >= c.ENHANCE_GROUND * flat.size]:
+    for color in found[counts >= least]:
         ground |= (np.abs(levels - color) <= c.ENHANCE_SAME_LEVEL).all(axis=2)
     return flat & ground
 
