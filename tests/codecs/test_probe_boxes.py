@@ -156,15 +156,9 @@ class TestJpeg2000:
                 image.load()
                 assert size == image.size
 
-    def test_levels_are_rounded_up_at_both_ends(self) -> None:
-        data = bytearray(pillow(PHOTO.resize((101, 67)), "JPEG2000", num_resolutions=5))
-        assert facts(bytes(data)).levels == ((51, 34), (26, 17), (13, 9), (7, 5))
-        size = data.index(b"\xff\x4f\xff\x51") + 8
-        data[size : size + 16] = struct.pack(">IIII", 101, 67, 5, 3)
-        struct.pack_into(">II", data, data.index(b"ihdr") + 4, 64, 96)
-        info = facts(bytes(data))
-        assert (info.width, info.height) == (96, 64)
-        assert info.levels == ((48, 32), (24, 16), (12, 8), (6, 4))
+    def test_levels_are_rounded_up(self) -> None:
+        data = pillow(PHOTO.resize((101, 67)), "JPEG2000", num_resolutions=5)
+        assert facts(data).levels == ((51, 34), (26, 17), (13, 9), (7, 5))
 
     def test_deep_color(self) -> None:
         imagecodecs = requires.module("imagecodecs")

@@ -79,6 +79,15 @@ def test_jpeg2000_is_decoded_at_one_of_its_resolutions() -> None:
     assert distance(image, np.asarray(expected)) < 0.05
 
 
+@pytest.mark.parametrize("bits", [2, 4, 6, 7])
+def test_jpeg2000_of_few_bits_is_white_where_its_samples_are_highest(bits: int) -> None:
+    samples = np.rint(np.linspace(0, 2**bits - 1, 64 * 64).reshape(64, 64)).astype(np.uint8)
+    imagecodecs = requires.module("imagecodecs")
+    data = imagecodecs.jpeg2k_encode(samples, level=0, reversible=True, bitspersample=bits, codecformat="jp2")
+    expected = samples * (255 / (2**bits - 1))
+    assert np.abs(read(bytes(data)).numpy() - expected).max() <= 0.5
+
+
 @pytest.mark.parametrize("subifd", [False, True])
 def test_pyramid_is_read_at_one_of_its_levels(subifd: bool) -> None:
     picture = handmade.vips(photos.astronaut())

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageOps
 
 import imgsvc_core as imgsvc
+from tests.support import requires
 from tests.support.photos import astronaut
 
 _STEP = 0.25  # of a pixel of the result
@@ -186,3 +187,45 @@ def test_faces_are_looked_for_in_a_thin_picture() -> None:
         data.getvalue(), {"resize": {"width": 5, "height": 5, "mode": "fit", "gravity": "face"}}
     )
     assert (result.output.width, result.output.height) == (5, 5)
+
+
+def _jp2_with_offset(left: int, top: int) -> bytes:
+    data = io.BytesIO()
+    Image.fromarray(astronaut()).save(
+        data, "JPEG2000", offset=(left, top), tile_size=(64, 64), num_resolutions=5, irreversible=False, mct=1
+    )
+    return data.getvalue()
+
+
+def _tiff_with_copies(**of_copies: Any) -> bytes:
+    """A TIFF whose smaller copies are stored otherwise than the picture itself."""
+    tifffile = requires.module("tifffile")
+    photo = Image.fromarray(astronaut())
+    copies = [np.asarray(photo.resize((side, side), Image.Resampling.BOX)) for side in (256, 128)]
+    separate = of_copies.get("planarconfig") == "separate"
+    data = io.BytesIO()
+    with tifffile.TiffWriter(data) as writer:
+        for pixels, options in ((astronaut(), {}), *((copy, of_copies) for copy in copies)):
+            planes = np.moveaxis(pixels, -1, 0) if separate else pixels
+            planar = {"planarconfig": "separate"} if separate else {}
+            writer.write(planes, photometric="rgb", **{**planar, **options})
+    return data.getvalue()
+
+
+_HARD_TO_SHRINK = {
+    "jp2 with an offset": lambda: _jp2_with_offset(5, 3),
+    "jp2 with an offset of one": lambda: _jp2_with_offset(1, 1),
+    "tiff of planes with tiled copies": lambda: _tiff_with_copies(planarconfig="separate", tile=(64, 64)),
+    "tiff with copies as webp": lambda: _tiff_with_copies(compression="webp"),
+    "tiff with copies as jpeg 2000": lambda: _tiff_with_copies(compression="jpeg2000"),
+}
+
+
+@pytest.mark.parametrize("width", [256, 128, 64])
+@pytest.mark.parametrize("kind", _HARD_TO_SHRINK)
+def test_what_cannot_be_decoded_small_is_decoded_whole(kind: str, width: int) -> None:
+    data = _HARD_TO_SHRINK[kind]()
+    request = {"resize": {"width": width}, "output": {"format": "png"}}
+    found, expected = (imgsvc.process(source, request).data or b"" for source in (data, astronaut()))
+    difference = np.asarray(_pixels(found), float) - np.asarray(_pixels(expected), float)
+    assert np.abs(difference).mean() < 0.5

@@ -73,35 +73,38 @@ def _info(reader: HeaderReader, header: _Header, stream: _Codestream) -> ImageIn
     channels = stream.channels
     colorspace = "palette" if header.palette else header.colorspace or _BY_CHANNELS.get(channels, "srgb")
     alpha = header.alpha if header.alpha is not None else not header.palette and _extra(colorspace, channels)
-    sizes = [_size(stream, level) for level in range(stream.decompositions + 1)]
-    reader.check_size(*sizes[0])
-    if header.size not in (None, sizes[0]):
+    size = stream.right - stream.left, stream.bottom - stream.top
+    if header.size not in (None, size):
         raise reader.corrupt("its boxes and its codestream state different sizes")
     return ImageInfo(
         format="jp2",
-        width=sizes[0][0],
-        height=sizes[0][1],
+        width=size[0],
+        height=size[1],
         colorspace=colorspace,
         subsample=_SUBSAMPLINGS.get(stream.chroma_step) if channels >= 3 else None,
         depth=stream.depth,
         bytes=reader.size,
         alpha=alpha,
         profile=header.profile is not None,
-        levels=tuple(size for size in sizes[1:] if min(size) > 0),
+        levels=_levels(stream),
     )
 
 
 def _extra(colorspace: str, channels: int) -> bool:
-    """Without a box that says what the channels are, one more than the colors is transparency."""
+    """Return True for one channel more than the colors, which is alpha unless a box says otherwise."""
     return channels == {"gray": 1, "cmyk": 4}.get(colorspace, 3) + 1
 
 
-def _size(stream: _Codestream, level: int) -> tuple[int, int]:
-    """Size after halving ``level`` times: corners are rounded up, as the standard does (equation B-15)."""
-    step = 1 << level
-    width = -(-stream.right // step) - -(-stream.left // step)
-    height = -(-stream.bottom // step) - -(-stream.top // step)
-    return width, height
+def _levels(stream: _Codestream) -> tuple[tuple[int, int], ...]:
+    """Return the sizes after halving, rounded up as in the standard (equation B-15).
+
+    A picture that does not start at the corner of its grid has none: Pillow's decoder fails on them, or moves
+    them.
+    """
+    if stream.left or stream.top:
+        return ()
+    halvings = range(1, stream.decompositions + 1)
+    return tuple((-(-stream.right >> halving), -(-stream.bottom >> halving)) for halving in halvings)
 
 
 def _read_header(reader: HeaderReader, parent: Box) -> _Header:

@@ -33,10 +33,17 @@ class Tag(enum.IntEnum):
     PROFILE = 34675
 
 
+# None, fax, LZW, JPEG, deflate and PackBits: these are in every libtiff.
+COMMON_COMPRESSIONS = (1, 2, 3, 4, 5, 7, 8, 32773, 32946)
+# These are in many; what a build of libtiff lacks, Pillow refuses clearly and libvips does not.
+RARE_COMPRESSIONS = {6: "old-style JPEG", 34925: "LZMA", 50000: "Zstandard"}
 TRANSPARENT = (1, 2)  # kinds of extra channels: transparency, premultiplied or not
 UNSIGNED, SIGNED, REAL, UNDEFINED = 1, 2, 3, 4
 _BITS = {UNSIGNED: (8, 16, 32), SIGNED: (8, 16, 32), REAL: (16, 32), UNDEFINED: (8, 16, 32)}
 _BITS_OF_ONE_CHANNEL = (1, 2, 4, 12)  # unsigned
+_CIELAB = 8
+_SEPARATE_PLANES = 2
+_ALIKE = (Tag.BITS, Tag.PHOTOMETRIC, Tag.CHANNELS, Tag.SAMPLE_FORMAT, Tag.EXTRA_CHANNELS)
 _YCBCR = 6
 _COLOR_SPACES = {
     0: "gray", 1: "gray", 2: "srgb", 3: "palette", 5: "cmyk", _YCBCR: "srgb", 8: "lab", 9: "lab", 10: "lab",
@@ -84,6 +91,15 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     )
 
 
+def is_beyond_libvips(page: Directory) -> bool:
+    """Return True if only Pillow decodes the page."""
+    bits = page.first(Tag.BITS, 1)
+    tiled_planes = page.first(Tag.PLANES, 1) == _SEPARATE_PLANES and Tag.TILE_WIDTH in page.entries
+    eight_bit_lab = page.first(Tag.PHOTOMETRIC, 0) == _CIELAB and bits == 8
+    rare = page.first(Tag.COMPRESSION, 1) in RARE_COMPRESSIONS
+    return tiled_planes or eight_bit_lab or bits == 12 or rare
+
+
 def _check_samples(reader: HeaderReader, page: Directory, depth: int, channels: int) -> None:
     kind = page.first(Tag.SAMPLE_FORMAT, UNSIGNED)
     narrow = channels == 1 and kind in (UNSIGNED, UNDEFINED) and depth in _BITS_OF_ONE_CHANNEL
@@ -110,9 +126,8 @@ def _subsampling(page: Directory) -> str | None:
 def _levels(page: Directory, full: tuple[int, int]) -> tuple[tuple[int, int], ...]:
     """Return the sizes of a pyramid, in following pages or in sub-directories; none if damaged."""
     try:
-        return _pyramid(full, _following(page)) or _pyramid(
-            full, (page.at(offset) for offset in page.numbers(Tag.SUB_DIRECTORIES, _MOST_LEVELS))
-        )
+        inner = (page.at(offset) for offset in page.numbers(Tag.SUB_DIRECTORIES, _MOST_LEVELS))
+        return _pyramid(page, full, _following(page)) or _pyramid(page, full, inner)
     except CorruptImage:
         return ()
 
@@ -123,11 +138,18 @@ def _following(page: Directory) -> Iterator[Directory]:
         yield page
 
 
-def _pyramid(full: tuple[int, int], pages: Iterable[Directory]) -> tuple[tuple[int, int], ...]:
-    """Return the sizes of the pages, if each is half as large as the one before, give or take rounding."""
+def _pyramid(
+    page: Directory, full: tuple[int, int], copies: Iterable[Directory]
+) -> tuple[tuple[int, int], ...]:
+    """Return the sizes of the copies, if each is half as large as the one before, give or take rounding.
+
+    Copies that are stored otherwise than the page may be beyond the decoder of the page.
+    """
     sizes: list[tuple[int, int]] = []
-    for index, page in enumerate(pages, start=1):
-        size = page.first(Tag.WIDTH, 0), page.first(Tag.HEIGHT, 0)
+    for index, copy in enumerate(copies, start=1):
+        size = copy.first(Tag.WIDTH, 0), copy.first(Tag.HEIGHT, 0)
+        if not _is_stored_alike(copy, page):
+            return ()
         for side, full_side in zip(size, full, strict=True):
             if side < _SMALLEST_LEVEL or abs(side - (full_side >> index)) > _PYRAMID_TOLERANCE:
                 return ()
@@ -135,3 +157,12 @@ def _pyramid(full: tuple[int, int], pages: Iterable[Directory]) -> tuple[tuple[i
             return ()
         sizes.append(size)
     return tuple(sizes)
+
+
+def _is_stored_alike(copy: Directory, page: Directory) -> bool:
+    """Return True if a decoder of the page decodes the copy too, to samples of the same kind."""
+    known = copy.first(Tag.COMPRESSION, 1) in (*COMMON_COMPRESSIONS, *RARE_COMPRESSIONS)
+    same_samples = all(
+        copy.numbers(tag, _MOST_CHANNELS) == page.numbers(tag, _MOST_CHANNELS) for tag in _ALIKE
+    )
+    return known and same_samples and is_beyond_libvips(copy) == is_beyond_libvips(page)

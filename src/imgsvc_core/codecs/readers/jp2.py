@@ -14,7 +14,7 @@ from imgsvc_core.codecs.headers.jp2 import read_profile
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.readers.pillow import to_vips
 from imgsvc_core.codecs.readers.promised import check_stored
-from imgsvc_core.codecs.readers.vips import attach, from_array, open_lazily
+from imgsvc_core.codecs.readers.vips import attach, from_array, full_range, open_lazily
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.info import ImageInfo
@@ -59,7 +59,9 @@ def _read_by_pillow(data: bytes, reduce: int, info: ImageInfo) -> pyvips.Image:
             picture.tile = [_Tile(codec, (0, 0, *size), offset, (arguments[0], reduce, *arguments[2:]))]
         with decoder("jp2"):
             picture.load()
-        return to_vips(picture)
+        image = to_vips(picture)
+    narrow = info.depth < 8 and info.colorspace != "palette"
+    return full_range(image, info.depth) if narrow else image
 
 
 def _read_deep(data: bytes, info: ImageInfo) -> pyvips.Image:

@@ -12,7 +12,15 @@ from imgsvc_core.codecs import exif
 from imgsvc_core.codecs.boundary import decoder
 from imgsvc_core.codecs.headers.directory import Directory, read_first_directory
 from imgsvc_core.codecs.headers.reader import HeaderReader
-from imgsvc_core.codecs.headers.tiff import SIGNED, TRANSPARENT, UNSIGNED, Tag
+from imgsvc_core.codecs.headers.tiff import (
+    COMMON_COMPRESSIONS,
+    RARE_COMPRESSIONS,
+    SIGNED,
+    TRANSPARENT,
+    UNSIGNED,
+    Tag,
+    is_beyond_libvips,
+)
 from imgsvc_core.codecs.readers.pillow import to_vips
 from imgsvc_core.codecs.readers.promised import check_stored, promised_size
 from imgsvc_core.codecs.readers.vips import (
@@ -31,14 +39,9 @@ from imgsvc_core.info import ImageInfo
 if TYPE_CHECKING:
     from PIL import Image
 
-_WHITE_IS_LOWEST, _CIELAB = 0, 8
-_SEPARATE_PLANES = 2
+_WHITE_IS_LOWEST = 0
 _COLORS = {"gray": 1, "cmyk": 4}
 _SIDEWAYS = (5, 6, 7, 8)
-# None, fax, LZW, JPEG, deflate and PackBits: these are in every libtiff.
-_COMMON_COMPRESSIONS = (1, 2, 3, 4, 5, 7, 8, 32773, 32946)
-# These are in many; what a build of libtiff lacks, Pillow refuses clearly and libvips does not.
-_RARE_COMPRESSIONS = {6: "old-style JPEG", 34925: "LZMA", 50000: "Zstandard"}
 # In none of the libraries' own builds, which complain on standard error where they are asked.
 _NEVER_READ = {50001: "WebP"}
 
@@ -47,24 +50,24 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
     """Return the first page, or one of its smaller copies: gray, RGB, CMYK or Lab, not oriented."""
     page = read_first_directory(HeaderReader(source, "TIFF"))
     compression = page.first(Tag.COMPRESSION, 1)
-    if compression not in (*_COMMON_COMPRESSIONS, *_RARE_COMPRESSIONS):
+    if compression not in (*COMMON_COMPRESSIONS, *RARE_COMPRESSIONS):
         raise UnsupportedFormat(
             f"TIFF images with compression {_NEVER_READ.get(compression, compression)} cannot be read; "
             "save it with deflate."
         )
     _check_complete(source, page)
-    if compression in _RARE_COMPRESSIONS:
+    if compression in RARE_COMPRESSIONS:
         try:
             return _read_by_pillow(source, page, info, settings)
         except CorruptImage as error:
             if not isinstance(error.__cause__, OSError):
                 raise
-            name = _RARE_COMPRESSIONS[compression]
+            name = RARE_COMPRESSIONS[compression]
             raise UnsupportedFormat(
                 f"The TIFF image with {name} compression cannot be read here: {error.__cause__}; "
                 "save it with deflate."
             ) from error
-    if _beyond_libvips(page):
+    if is_beyond_libvips(page):
         return _read_by_pillow(source, page, info, settings)
     image = _colors_and_alpha(still(_open_level(source, info, settings)), page, info)
     image = _eight_or_sixteen_bits(image, page)
@@ -78,13 +81,6 @@ def _check_complete(source: ByteSource, page: Directory) -> None:
         ends = map(operator.add, page.numbers(offsets), page.numbers(counts))
         if max(ends, default=0) > source.size:
             raise CorruptImage("The TIFF image is truncated: part of its pixels is missing.")
-
-
-def _beyond_libvips(page: Directory) -> bool:
-    bits = page.first(Tag.BITS, 1)
-    tiled_planes = page.first(Tag.PLANES, 1) == _SEPARATE_PLANES and Tag.TILE_WIDTH in page.entries
-    eight_bit_lab = page.first(Tag.PHOTOMETRIC, 0) == _CIELAB and bits == 8
-    return tiled_planes or eight_bit_lab or bits == 12
 
 
 def _open_level(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:

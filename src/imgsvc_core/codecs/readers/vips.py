@@ -82,9 +82,11 @@ def attach(image: pyvips.Image, fields: Mapping[str, bytes | None]) -> pyvips.Im
 
 
 def full_range(image: pyvips.Image, bits: int) -> pyvips.Image:
-    """16-bit samples whose upper ``bits`` bits are used, stretched so that white is 65535."""
-    white = (2**bits - 1) << (16 - bits)
-    return (image * (65535 / white)).rint().cast("ushort").copy(interpretation=image.interpretation)
+    """Stretch samples of 8 or 16 bits, of which the upper ``bits`` are used, so that white is the highest."""
+    all_bits = 8 if image.format == "uchar" else 16
+    white = (2**bits - 1) << (all_bits - bits)
+    stretched = (image * ((2**all_bits - 1) / white)).rint()
+    return stretched.cast(image.format).copy(interpretation=image.interpretation)
 
 
 def from_array(array: Any, interpretation: str | None = None) -> pyvips.Image:
