@@ -40,3 +40,4 @@ html_theme = "furo"
 html_title = f"imgsvc {release}"
 html_static_path = ["_static"]
 html_css_files = ["pictures.css"]
+html_show_copyright = False

@@ -19,7 +19,7 @@ ROWS = [
     (tool.strip(), other.strip().strip("`"), json.loads(request), (int(width), int(height)))
     for tool, table in re.findall(r"^## (.+?)$(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
     for other, request, width, height in re.findall(
-        r"^\| (.+?) \| `(\{.*\})` \| (\d+) x (\d+) \|$", table, re.MULTILINE
+        r"^\| (.+?) \| `(\{.*\})` \| (\d+)×(\d+) \|$", table, re.MULTILINE
     )
 ]
 PILLOW = [(code, request, size) for tool, code, request, size in ROWS if tool == "Pillow"]

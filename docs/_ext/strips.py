@@ -90,12 +90,12 @@ STRIPS: dict[str, Strip] = {
             (
                 "watermark\nborder, rounded",
                 {
-                    "watermark": {"id": "logo", "gravity": "bottom-right", "padding": 8, "width": 60},
+                    "watermark": {"id": "logo", "gravity": "bottom-right", "padding": 8, "width": 48},
                     "border": {"size": 6, "color": "2a2440", "radius": 20},
                 },
             ),
         ],
-        {"resize": {"width": 320, "height": 320, "mode": "fit", "gravity": "top"}},
+        {"resize": {"width": 220, "height": 220, "mode": "fit", "gravity": "top"}},
     ),
     "flip": Strip(
         "portrait.jpg",
