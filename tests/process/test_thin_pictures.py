@@ -6,6 +6,7 @@ import io
 
 import numpy as np
 import pytest
+import pyvips
 from PIL import Image
 
 import imgsvc_core as imgsvc
@@ -60,3 +61,14 @@ def test_what_cannot_be_counted_is_no_damage() -> None:
     Image.new("L", (60_000, 1)).save(data, "PNG")
     with pytest.raises(imgsvc.OutputTooLarge, match=r"60,000,000 x 1,000 pixels; at most .* crop it first"):
         imgsvc.process(data.getvalue(), {"resize": {"width": 50, "height": 1000, "mode": "fit"}})
+
+
+@pytest.mark.parametrize("size", [(100_000_000, 1), (1, 1_000_003)])
+def test_the_thinnest_pictures_within_the_limits(size: tuple[int, int]) -> None:
+    """libvips' reduce takes factors up to a million, and sums so many samples with little precision."""
+    png = bytes(pyvips.Image.black(*size).linear(1, 99).cast("uchar").pngsave_buffer(bitdepth=8))
+    result = imgsvc.process(
+        png, {"resize": {"width": 10, "height": 10, "mode": "stretch"}, "output": {"format": "png"}}
+    )
+    found = pyvips.Image.new_from_buffer(result.data, "").numpy().astype(int)
+    assert np.abs(found - 99).max() <= 2

@@ -25,6 +25,7 @@ _Kernel = Literal["lanczos2", "lanczos3"]
 # What a decoder has already averaged needs fewer lobes: nothing visible is lost, and a third of the work.
 _KERNEL_AFTER_DECODER: _Kernel = "lanczos2"
 _KERNEL: _Kernel = "lanczos3"
+_MOST_REDUCTION = 1_000_000  # the largest factor of libvips' reduce
 _GAP = 2.0  # boxes do the coarse part of a strong reduction, which bounds the lines held in memory
 
 
@@ -112,6 +113,11 @@ def _resample(image: pyvips.Image, across: float, down: float, kernel: _Kernel) 
 
 
 def _reduce(image: pyvips.Image, across: float, down: float, kernel: _Kernel) -> pyvips.Image:
+    if max(across, down) > _MOST_REDUCTION:
+        width, height = image.width / across, image.height / down
+        # Some of a million pixels are enough for their average; shrinking would go beyond the longest side.
+        image = image.subsample(*(math.ceil(factor / _MOST_REDUCTION) for factor in (across, down)))
+        across, down = image.width / width, image.height / height
     return pyvips.Operation.call("reduce", image, across, down, kernel=kernel, gap=_GAP)
 
 
