@@ -1,3 +1,3 @@
-"""Formats: the table of them, what works on this machine, and the ways in and out of pixels."""
+"""Formats: the table, header parsers, decoders and encoders."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What this machine can read and write: asked of the codecs that are really there, once, when needed."""
+"""Which formats this machine can read and write, with the codecs that are installed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from imgsvc_core.errors import MissingDependency
 
 @attrs.frozen
 class Support:
-    """Whether a format works in one direction.
+    """How a format is decoded or encoded here.
 
     ``backend`` is the package that does it; without one, ``reason`` says in a sentence what is missing and
     ``extra`` is the extra of this package that brings it.
@@ -30,13 +30,13 @@ class Support:
 
 @functools.cache
 def read_support(format: str) -> Support:
-    """How files of a format are decoded here."""
+    """Return how files of a format are decoded here."""
     return _first_present(FORMATS[format], FORMATS[format].reader, "read")
 
 
 @functools.cache
 def write_support(format: str) -> Support:
-    """How files of a format are encoded here."""
+    """Return how files of a format are encoded here."""
     row = FORMATS[format]
     if row.writer is None:
         return Support(None, f"{row.title} is an input format only.")
@@ -44,22 +44,22 @@ def write_support(format: str) -> Support:
 
 
 def readable(format: str) -> bool:
-    """Whether files of the format can be decoded here."""
+    """Return True if files of the format can be decoded here."""
     return bool(read_support(format))
 
 
 def writable(format: str) -> bool:
-    """Whether files of the format can be encoded here."""
+    """Return True if files of the format can be encoded here."""
     return bool(write_support(format))
 
 
 def reader_backend(format: str) -> str:
-    """The package that decodes the format; raises `MissingDependency` where there is none."""
+    """Return the package that decodes the format; raise `MissingDependency` if none is installed."""
     return _required(read_support(format))
 
 
 def writer_backend(format: str) -> str:
-    """The package that encodes the format; raises `MissingDependency` where there is none."""
+    """Return the package that encodes the format; raise `MissingDependency` if none is installed."""
     return _required(write_support(format))
 
 
@@ -91,7 +91,7 @@ def _libvips_has(feature: str) -> bool:
 
 @functools.cache
 def _heif_compression_works(compression: str) -> bool:
-    """The HEIF operations exist without their codecs, so only encoding and decoding pixels tells."""
+    """Try to encode and decode pixels: the HEIF operations exist even without their codecs."""
     try:
         encoded = pyvips.Image.black(64, 64, bands=3).heifsave_buffer(compression=compression)
         pyvips.Image.heifload_buffer(encoded).avg()

@@ -32,5 +32,5 @@ def read_header(source: ByteSource, format: Format) -> ImageInfo:
 
 
 def _accepts(row: Format, source: ByteSource) -> bool:
-    """Ask the format itself, where the first bytes do not decide."""
+    """Return what the function of the format decides, if its first bytes are not enough."""
     return row.accept is None or load_function(row.accept)(HeaderReader(source, row.title))

@@ -1,6 +1,6 @@
-"""What of a picture's metadata travels to the result: the policies ``strip``, ``copyright`` and ``keep``.
+"""The metadata that a result keeps: the policies ``strip``, ``copyright`` and ``keep``.
 
-The color profile always travels. Blobs have libvips' names: ``exif-data``, ``xmp-data``, ``iptc-data``.
+The color profile is always kept. Blobs have libvips' names: ``exif-data``, ``xmp-data``, ``iptc-data``.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _IPTC_RESOURCE = 0x0404
 
 
 def apply_policy(image: pyvips.Image, policy: MetadataPolicy) -> pyvips.Image:
-    """The picture with only the metadata that the policy lets through; pixels must be upright already.
+    """Return the image with only the metadata that the policy allows; pixels must be upright already.
 
-    A color profile of another kind than the pixels, such as one for CMYK on RGB, goes too.
+    A color profile of another kind than the pixels, such as one for CMYK on RGB, is dropped.
     """
     dropped = [name for name in _DROPPED if has(image, name)]
     if policy != "strip":
@@ -66,18 +66,18 @@ def apply_policy(image: pyvips.Image, policy: MetadataPolicy) -> pyvips.Image:
 
 
 def keep_flags(image: pyvips.Image) -> str:
-    """The value of libvips' ``keep`` for what `apply_policy` left on the picture."""
+    """Return the value of libvips' ``keep`` for what `apply_policy` left on the image."""
     flags = {EXIF: "exif", XMP: "xmp", IPTC: "iptc", PROFILE: "icc"}
     return ":".join(flag for name, flag in flags.items() if has(image, name)) or "none"
 
 
 def blob(image: pyvips.Image, name: str) -> bytes | None:
-    """A blob of the picture, or ``None``."""
+    """Return a blob of the image, or ``None``."""
     return bytes(image.get(name)) if has(image, name) else None
 
 
 def wrap_iptc(records: bytes) -> bytes:
-    """IPTC records as JPEG holds them: inside a Photoshop resource block."""
+    """Return IPTC records as JPEG holds them: inside a Photoshop resource block."""
     padding = b"\0" * (len(records) % 2)
     return _PHOTOSHOP + b"8BIM" + struct.pack(">HHI", _IPTC_RESOURCE, 0, len(records)) + records + padding
 
@@ -108,7 +108,7 @@ def _fits(profile: bytes, image: pyvips.Image) -> bool:
 
 
 def _xmp_rights(packet: bytes) -> bytes | None:
-    """A packet with the statements of rights and authorship only; ``None`` where there are none."""
+    """Return a packet with the statements of rights and authorship only; ``None`` without any."""
     from xml.etree import ElementTree
 
     try:
@@ -135,7 +135,7 @@ def _speaks_of_rights(name: str) -> bool:
 
 
 def _iptc_records(data: bytes) -> bytes:
-    """The IPTC records of a blob, with or without Photoshop's wrapping."""
+    """Return the IPTC records of a blob, with or without Photoshop's wrapping."""
     if not data.startswith(_PHOTOSHOP):
         return data if data[:1] == b"\x1c" else b""
     reader = HeaderReader(ByteSource(data), "Photoshop")

@@ -60,7 +60,7 @@ class Format:
     )
     magic: bytes = attrs.field(metadata={"doc": "Regular expression that the first bytes match."})
     accept: str | None = attrs.field(
-        default=None, metadata={"doc": "Function that decides where the first bytes are not enough."}
+        default=None, metadata={"doc": "Function that decides if the first bytes are not enough."}
     )
     header: str = attrs.field(metadata={"doc": "Function that reads the facts of the header."})
     reader: Coder = attrs.field(metadata={"doc": "How it is decoded."})
@@ -68,13 +68,13 @@ class Format:
         default=None, metadata={"doc": "How it is encoded, if it is an output format."}
     )
     effort: Effort | None = attrs.field(
-        default=None, metadata={"doc": "How long the encoder may take, where it has such a setting."}
+        default=None, metadata={"doc": "How long the encoder may take, if it has such a setting."}
     )
     alpha: bool = attrs.field(default=True, metadata={"doc": "Whether it carries transparency."})
     animation: bool = attrs.field(default=False, metadata={"doc": "Whether it carries several frames."})
     depth: int = attrs.field(default=8, metadata={"doc": "Bits per channel that the writer keeps at most."})
     quality: int | None = attrs.field(
-        default=None, metadata={"doc": "Default quality 1 to 100; none where the format has no such setting."}
+        default=None, metadata={"doc": "Default quality 1 to 100; None if the format has no such setting."}
     )
     lossless: bool = attrs.field(default=True, metadata={"doc": "Whether it can store pixels exactly."})
     interlaces: bool = attrs.field(
@@ -87,9 +87,9 @@ class Format:
     load_scaling: LoadScaling = attrs.field(
         default=LoadScaling.NONE, metadata={"doc": "How the decoder can scale down."}
     )
-    becomes: str = attrs.field(metadata={"doc": "Output format where the request names none."})
+    becomes: str = attrs.field(metadata={"doc": "Output format if the request names none."})
     extra: str | None = attrs.field(
-        default=None, metadata={"doc": "Extra of the package that brings the codec, where one is needed."}
+        default=None, metadata={"doc": "Extra of the package that brings the codec, if one is needed."}
     )
 
     @property

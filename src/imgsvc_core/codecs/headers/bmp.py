@@ -92,8 +92,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
 def read_file(reader: HeaderReader) -> BitmapFile:
     """Read the file header and the bitmap header.
 
-    A file that does not say where its pixels start, with an offset inside of its header, has them after its
-    palette.
+    An offset of the pixels inside of the header means nothing: they are after the palette.
     """
     (pixels_at,) = reader.unpack("<I", 10)
     header = read_bitmap_header(reader, FILE_HEADER)
@@ -158,7 +157,7 @@ def _read_masks(
 
 
 def _profile(reader: HeaderReader, header: BitmapHeader) -> tuple[int, int] | None:
-    """Where the embedded profile is; one that lies elsewhere, as a linked one, is none."""
+    """Return where the embedded profile is; a profile in another file is ignored."""
     if header.size != _V5 or reader.read(FILE_HEADER + 56, 4) != _PROFILE_EMBEDDED:
         return None
     offset, length = reader.unpack("<II", FILE_HEADER + 112)

@@ -140,7 +140,7 @@ def _read_frame(reader: HeaderReader, offset: int, control: _Control) -> Frame:
 
 
 def _screen(width: int, height: int, first: Frame) -> tuple[int, int]:
-    """The declared screen, enlarged to hold the first frame; the first frame alone without a screen."""
+    """Return the declared screen, enlarged to hold the first frame; without one, the first frame."""
     right, bottom = first.left + first.width, first.top + first.height
     if 0 in (width, height):
         return right, bottom
@@ -169,7 +169,7 @@ def _palette_length(flags: int) -> int:
 
 
 def _after_blocks(reader: HeaderReader, offset: int) -> int:
-    """The offset after a chain of data blocks, which is beyond the end of the file if it breaks off."""
+    """Return the offset after a chain of data blocks: beyond the end of the file if the chain breaks off."""
     while offset < reader.size:
         length = reader.byte(offset)
         offset += 1 + length

@@ -152,7 +152,7 @@ def _read_codestream(reader: HeaderReader, start: int) -> _Codestream:
 
 
 def _read_decompositions(reader: HeaderReader, offset: int) -> int:
-    """How often the coding style says that the picture is halved."""
+    """Return how often the coding style says that the picture is halved."""
     while True:
         marker, length = reader.unpack(">HH", offset)
         if marker == _COD:

@@ -31,7 +31,7 @@ _MOST_JUNK = 1 << 16
 
 
 class _Component(NamedTuple):
-    """One channel of the frame: its sampling factors and the number of its quantisation table."""
+    """One channel of the frame: its sampling factors and the number of its quantization table."""
 
     horizontal: int
     vertical: int
@@ -49,7 +49,7 @@ class _Frame(NamedTuple):
 
 
 def read_info(reader: HeaderReader) -> ImageInfo:
-    """Facts of a JPEG; its size is the stored one, before its EXIF orientation."""
+    """Read the facts of a JPEG; its size is the stored one, before its EXIF orientation."""
     frame: _Frame | None = None
     tables: dict[int, Sequence[int]] = {}
     orientation, profile, transform = 1, False, None
@@ -85,7 +85,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
 
 
 def in_one_scan(reader: HeaderReader) -> bool:
-    """Whether the first scan holds all channels whole, and a decoder looks at no other."""
+    """Return True if the first scan holds all channels whole, so that a decoder looks at no other."""
     channels, progressive = 0, False
     for marker, start, _ in _segments(reader):
         if marker in _START_OF_FRAME:
@@ -96,7 +96,7 @@ def in_one_scan(reader: HeaderReader) -> bool:
 
 
 def plain_scan(reader: HeaderReader) -> int | None:
-    """Where the data starts, if it is coded by Huffman in one scan and no decoder can read another file.
+    """Return where the data starts, if it is coded by Huffman in one scan that all decoders read alike.
 
     Segments must follow each other: what lies between them may be skipped by one decoder and not by another.
     Those that take a file for lossless write beyond their memory when they decode it small (TurboJPEG 3).
@@ -114,7 +114,7 @@ def plain_scan(reader: HeaderReader) -> int | None:
 
 
 def read_tables(reader: HeaderReader, start: int, length: int) -> Mapping[int, Sequence[int]]:
-    """The quantisation tables of a DQT segment by number, their entries in the order of the file."""
+    """Read the quantization tables of a DQT segment by number, their entries in the order of the file."""
     tables = {}
     end = start + length
     while start < end:
@@ -126,7 +126,7 @@ def read_tables(reader: HeaderReader, start: int, length: int) -> Mapping[int, S
 
 
 def _segments(reader: HeaderReader) -> Iterator[tuple[int, int, int]]:
-    """Marker, start and length of the content of each segment, up to the header of the first scan."""
+    """Yield marker, start and length of the content of each segment, up to the header of the first scan."""
     offset = 2
     for _ in range(_MOST_SEGMENTS):
         prefix, marker, high, low = reader.read(offset, 4)
@@ -149,7 +149,7 @@ def _segments(reader: HeaderReader) -> Iterator[tuple[int, int, int]]:
 
 
 def _next_marker(reader: HeaderReader, offset: int) -> tuple[int, int]:
-    """The next marker, and the offset after it; decoders skip stray bytes before it, and so does this."""
+    """Return the next marker and the offset after it, skipping stray bytes as decoders do."""
     for position in range(offset, offset + _MOST_JUNK):
         prefix, marker = reader.read(position, 2)
         if prefix == 0xFF and marker not in (0x00, 0xFF):

@@ -1,4 +1,4 @@
-"""The quality setting behind quantisation tables."""
+"""The quality setting behind quantization tables."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _CHROMINANCE = (
 
 @functools.lru_cache(maxsize=256)
 def estimate_quality(luminance: Sequence[int], chrominance: Sequence[int] = ()) -> int:
-    """Quality 1 to 100 at which the Independent JPEG Group's encoder makes tables of the nearest sum.
+    """Return the quality 1 to 100 at which libjpeg makes tables of the nearest sum.
 
     The sum of all entries falls with every step of the quality, so that the answer is exact for tables of
-    that encoder (libjpeg and its descendants) and the nearest in coarseness for others. The order of the
+    libjpeg and its descendants and the nearest in coarseness for others. The order of the
     entries does not matter.
     """
     color = bool(chrominance)

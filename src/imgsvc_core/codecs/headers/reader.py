@@ -1,4 +1,4 @@
-"""Reading pieces of a header, wherever in the file they are."""
+"""Reads of pieces of a header, wherever in the file they are."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _MOST_READS = 2_000_000
 class HeaderReader:
     """Exact reads at offsets of a source, through one block of 16 kB, so that skipped data is never read.
 
-    A read beyond the end raises `CorruptImage`, and so does a header of absurdly many pieces, which bounds
-    the time that a hostile file can cost.
+    A read beyond the end raises `CorruptImage`, and so does a header of millions of pieces, which
+    bounds the time that a hostile file can cost.
     """
 
     __slots__ = ("_base", "_block", "_block_start", "_reads_left", "_source", "size", "title")
@@ -31,7 +31,7 @@ class HeaderReader:
         self.size = source.size - base if size is None else size
 
     def read(self, offset: int, length: int) -> bytes:
-        """Exactly ``length`` bytes from ``offset``."""
+        """Return exactly ``length`` bytes from ``offset``."""
         begin = offset - self._block_start
         if begin < 0 or begin + length > len(self._block):
             self._fill(offset, length)
@@ -42,15 +42,15 @@ class HeaderReader:
         return self._block[begin : begin + length]
 
     def byte(self, offset: int) -> int:
-        """The byte at ``offset``."""
+        """Return the byte at ``offset``."""
         return self.read(offset, 1)[0]
 
     def unpack(self, layout: str, offset: int) -> tuple[Any, ...]:
-        """Values in the notation of `struct` from ``offset``."""
+        """Return values in the notation of `struct` from ``offset``."""
         return struct.unpack(layout, self.read(offset, struct.calcsize(layout)))
 
     def part(self, offset: int, length: int) -> HeaderReader:
-        """A reader of a file within the file, whose offsets start at 0 again."""
+        """Return a reader of a file within the file, whose offsets start at 0 again."""
         length = max(0, min(length, self.size - offset))
         return HeaderReader(self._source, self.title, base=self._base + offset, size=length)
 
@@ -60,15 +60,15 @@ class HeaderReader:
             raise self.corrupt(f"its size of {width} x {height} pixels is impossible")
 
     def corrupt(self, reason: str) -> CorruptImage:
-        """The error of a damaged file, with the reason as a clause after "is damaged:"."""
+        """Return the error of a damaged file, with the reason as a clause after "is damaged:"."""
         return CorruptImage(f"{self._subject()} is damaged: {reason}.")
 
     def unsupported(self, reason: str) -> UnsupportedFormat:
-        """The error of a variant that cannot be read, with the reason as a clause."""
+        """Return the error of a variant that cannot be read, with the reason as a clause."""
         return UnsupportedFormat(f"{self._subject()} cannot be read: {reason}.")
 
     def too_large(self, reason: str) -> ImageTooLarge:
-        """The error of a size that no limits could allow, with the reason as a clause."""
+        """Return the error of a size that no limits could allow, with the reason as a clause."""
         return ImageTooLarge(f"{self._subject()} is too large: {reason}.")
 
     def _fill(self, offset: int, length: int) -> None:

@@ -24,7 +24,7 @@ _BEFORE_ROOT = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 _GROWTH = 4
-"""A scale at which a side of 1 pixel, which may be rounded from half of one, has more."""
+"""A scale at which a side of 1 pixel, or of half a pixel rounded up, is longer."""
 _ENCODINGS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
 
 
@@ -38,7 +38,7 @@ def is_svg(reader: HeaderReader) -> bool:
 
 
 def unfold(compressed: bytes, most: int) -> bytes:
-    """At most ``most`` bytes of what gzip has compressed; as far as it goes where it is damaged."""
+    """Decompress at most ``most`` bytes of gzip; nothing if it is damaged."""
     try:
         return zlib.decompressobj(_GZIP_WINDOW).decompress(compressed, most)
     except zlib.error:
@@ -46,7 +46,7 @@ def unfold(compressed: bytes, most: int) -> bytes:
 
 
 def read_markup(reader: HeaderReader) -> bytes:
-    """The XML of the document, decompressed; `CorruptImage` where it is larger than libvips reads."""
+    """Return the XML of the document, decompressed; `CorruptImage` if it is larger than libvips reads."""
     markup = reader.read(0, min(reader.size, MOST_MARKUP + 1))
     if markup.startswith(GZIP_SIGNATURE):
         markup = unfold(markup, MOST_MARKUP + 1)
@@ -56,7 +56,7 @@ def read_markup(reader: HeaderReader) -> bytes:
 
 
 def read_info(reader: HeaderReader) -> ImageInfo:
-    """Facts of an SVG at 72 dots per inch. It is opened from memory, so that it reaches no other file."""
+    """Read the facts of an SVG at 72 dots per inch, from memory, so that it reaches no other file."""
     import pyvips
 
     markup = read_markup(reader)
@@ -86,9 +86,9 @@ def _too_large(reader: HeaderReader) -> ImageTooLarge:
 
 
 def _check_not_overflown(reader: HeaderReader, markup: bytes, size: tuple[int, int]) -> None:
-    """libvips reports a side of more than its 100 million pixels as 1, which does not grow with the scale.
+    """Refuse a side of more than 100 million pixels, which libvips reports as 1 at any scale.
 
-    Where the other side would overflow at that scale, it is not asked.
+    If the other side would overflow at a larger scale, the check is left out.
     """
     import pyvips
 

@@ -1,4 +1,4 @@
-"""The size that the root element of an SVG states, as far as it is sure without librsvg."""
+"""The size that the root element of an SVG states, as far as it is certain without librsvg."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _VIEW_BOX = re.compile(rf"\s*(?:-?{_SIZE}[\s,]+){{2}}({_SIZE})[\s,]+({_SIZE})\s*
 _PIXELS = {"": 1.0, "px": 1.0, "pt": 1.0, "pc": 12.0, "mm": 72 / 25.4, "cm": 72 / 2.54, "in": 72.0, "%": 0.0}
 _EMS = {"em": 1.0, "ex": 0.5, "ch": 0.5}
 _FONT_SIZE = "12"
-"""What libvips takes for a document that states none."""
+"""libvips' font size of a document that states none."""
 _MOST_NUMBER = 3.4e38
-"""What librsvg can count to: it takes a length beyond as not stated."""
+"""The largest number of librsvg, which takes a longer length as not stated."""
 _STYLES = ("style", "xml-stylesheet")
 
 
 def states_side_beyond(markup: bytes, most: int) -> bool:
-    """Whether the root element surely makes a side longer than ``most`` pixels, at 72 dots per inch.
+    """Return True if the root element certainly makes a side longer than ``most`` pixels, at 72 dpi.
 
-    It is not sure where style sheets may state another size, nor where the XML is damaged.
+    It is not certain if style sheets may state another size, or if the XML is damaged.
     """
     root = _root_attributes(markup)
     return most < max(_sides(root)) < _MOST_NUMBER and "style" not in root and not _may_be_styled(markup)
@@ -36,7 +36,7 @@ class _RootFoundError(Exception):
 
 
 def _root_attributes(markup: bytes) -> dict[str, str]:
-    """The attributes of the root element, read no further than it; none where the XML is damaged before."""
+    """Return the attributes of the root element, reading no further; none if the XML is damaged before."""
 
     def start(name: str, attributes: dict[str, str]) -> None:
         raise _RootFoundError(attributes)
@@ -56,7 +56,7 @@ def _root_attributes(markup: bytes) -> dict[str, str]:
 
 
 def _may_be_styled(markup: bytes) -> bool:
-    """Whether the document has a style sheet, or damage that could hide one."""
+    """Return True if the document has a style sheet, or damage that could hide one."""
     found: list[str] = []
 
     def note(name: str, _: object) -> None:
@@ -74,7 +74,7 @@ def _may_be_styled(markup: bytes) -> bool:
 
 
 def _sides(root: Mapping[str, str]) -> tuple[float, float]:
-    """Width and height in pixels: 0 where the drawing decides, infinite where only librsvg can tell."""
+    """Return width and height in pixels: 0 if the drawing decides, infinite if only librsvg can tell."""
     em = _pixels(root.get("font-size", _FONT_SIZE), em=math.inf) or math.inf
     width, height = (_pixels(root.get(name, "auto"), em) for name in ("width", "height"))
     if width and height:
@@ -90,7 +90,7 @@ def _sides(root: Mapping[str, str]) -> tuple[float, float]:
 
 
 def _pixels(length: str, em: float) -> float:
-    """A length in pixels: 0 where it depends on what is drawn, infinite where it is not understood."""
+    """Return a length in pixels: 0 if it depends on what is drawn, infinite if it is not understood."""
     match = _LENGTH.fullmatch(length)
     if match is None:
         return math.inf

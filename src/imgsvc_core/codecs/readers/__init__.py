@@ -10,7 +10,7 @@ import pyvips
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.boundary import translate_errors
-from imgsvc_core.codecs.readers.promised import check_loaded
+from imgsvc_core.codecs.readers.expected_size import check_loaded
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.codecs.table import FORMATS, load_function
 from imgsvc_core.errors import UnsupportedFormat

@@ -1,4 +1,4 @@
-"""Animated PNG, frame by frame through libvips' PNG codec, with 16 bits where the file has them."""
+"""Animated PNG, frame by frame through libvips' PNG codec, with 16 bits if the file has them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.headers import png
 from imgsvc_core.codecs.headers.png import Frame, make_chunk
 from imgsvc_core.codecs.headers.reader import HeaderReader
-from imgsvc_core.codecs.readers.promised import check_stored
+from imgsvc_core.codecs.readers.expected_size import check_stored
 from imgsvc_core.codecs.readers.vips import attach, from_array, to_array, with_timing
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.info import ImageInfo

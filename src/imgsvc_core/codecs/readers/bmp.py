@@ -14,7 +14,7 @@ from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.headers import bmp
 from imgsvc_core.codecs.headers.bmp import BitmapHeader
 from imgsvc_core.codecs.headers.reader import HeaderReader
-from imgsvc_core.codecs.readers.promised import check_stored
+from imgsvc_core.codecs.readers.expected_size import check_stored
 from imgsvc_core.codecs.readers.rle import expand_rle
 from imgsvc_core.codecs.readers.vips import attach, from_array
 from imgsvc_core.codecs.settings import LoadSettings

@@ -7,7 +7,7 @@ import pyvips
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.boundary import decoder
-from imgsvc_core.codecs.readers.promised import check_stored
+from imgsvc_core.codecs.readers.expected_size import check_stored
 from imgsvc_core.codecs.readers.vips import attach, from_array, full_range, open_lazily, still
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.info import ImageInfo

@@ -15,7 +15,7 @@ from imgsvc_core.codecs.headers.bmp import BitmapHeader
 from imgsvc_core.codecs.headers.ico import Icon, read_icon
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.readers.bmp import decode_pixels
-from imgsvc_core.codecs.readers.promised import check_stored
+from imgsvc_core.codecs.readers.expected_size import check_stored
 from imgsvc_core.codecs.readers.vips import from_array, still
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import CorruptImage

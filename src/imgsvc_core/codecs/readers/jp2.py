@@ -1,4 +1,4 @@
-"""JPEG 2000: by libvips where it has the codec, else by imagecodecs (deep pictures) or Pillow."""
+"""JPEG 2000: by libvips if it has the codec, else by imagecodecs (deep pictures) or Pillow."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.boundary import decoder
 from imgsvc_core.codecs.headers.jp2 import read_profile
 from imgsvc_core.codecs.headers.reader import HeaderReader
+from imgsvc_core.codecs.readers.expected_size import check_stored
 from imgsvc_core.codecs.readers.pillow import to_vips
-from imgsvc_core.codecs.readers.promised import check_stored
 from imgsvc_core.codecs.readers.vips import attach, from_array, full_range, open_lazily
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import CorruptImage

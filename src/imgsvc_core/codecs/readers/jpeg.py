@@ -22,7 +22,7 @@ _START_OF_SCAN = b"\xff\xda"
 
 
 def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
-    """Grey, RGB or CMYK.
+    """Return gray, RGB or CMYK.
 
     Only the level "warning" stops at damage inside the entropy-coded data of a progressive file, and not at
     that of the last lines: libvips looks at warnings when it is asked for the next ones. TurboJPEG tells all.
@@ -42,9 +42,9 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
 
 
 def _with_pixels(image: pyvips.Image, pixels: Any) -> pyvips.Image:
-    """What is known of a picture, with pixels that are in memory.
+    """Return the image with pixels that are in memory.
 
-    As libvips does, without the last column and row where they are partly beyond the picture.
+    As in libvips, the last column and row are left out if they are partly beyond the image.
     """
     width, height = size_of(image)
     rows, columns, bands = pixels.shape
@@ -61,7 +61,7 @@ def _with_pixels(image: pyvips.Image, pixels: Any) -> pyvips.Image:
 
 
 def _check_scans(source: ByteSource) -> None:
-    """In entropy-coded data FF is never followed by DA, so counting needs no parsing."""
+    """Refuse too many scans. Entropy-coded data has no FF before DA, so counting needs no parsing."""
     with source.open() as file:
         scans = sum(block.count(_START_OF_SCAN) for block in iter(lambda: file.read(1 << 20), b""))
     if scans > _MOST_SCANS:

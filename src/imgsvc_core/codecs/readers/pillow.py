@@ -1,4 +1,4 @@
-"""From Pillow's pictures to libvips' ones."""
+"""Conversion of Pillow's images to those of libvips."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SIXTEEN_BITS = ("I;16", "I;16L", "I;16B", "I;16N")
 
 
 def to_vips(picture: Image.Image) -> pyvips.Image:
-    """The decoded pixels as grey, RGB, CMYK or Lab; palettes are expanded. One copy."""
+    """Return the decoded pixels as gray, RGB, CMYK or Lab; palettes are expanded. One copy."""
     import numpy as np
 
     mode = picture.mode
@@ -46,7 +46,7 @@ def to_vips(picture: Image.Image) -> pyvips.Image:
 
 
 def lab_from_bytes(image: pyvips.Image, *, signed: bool) -> pyvips.Image:
-    """CIELAB of 8 bits as real numbers; a and b are stored as signed bytes (TIFF) or around 128 (PSD)."""
+    """Return CIELAB of 8 bits as real numbers; a and b are signed bytes (TIFF) or centered at 128 (PSD)."""
     lightness = image.extract_band(0) * (100 / 255)
     chroma = image.extract_band(1, n=2)
     chroma = chroma.copy(format="char") if signed else chroma - 128

@@ -15,8 +15,8 @@ from imgsvc_core.codecs.boundary import decoder
 from imgsvc_core.codecs.headers import psd
 from imgsvc_core.codecs.headers.psd import COLOR_CHANNELS, Document
 from imgsvc_core.codecs.headers.reader import HeaderReader
+from imgsvc_core.codecs.readers.expected_size import check_stored
 from imgsvc_core.codecs.readers.pillow import lab_from_bytes
-from imgsvc_core.codecs.readers.promised import check_stored
 from imgsvc_core.codecs.readers.vips import attach, from_array
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import UnsupportedFormat

@@ -8,9 +8,9 @@ from imgsvc_core.errors import CorruptImage
 
 
 def expand_rle(data: bytes, width: int, height: int, bits: int) -> Any:
-    """Rows in stored order: palette indices, or RGB for 24 bits. Skipped pixels stay 0.
+    """Return rows in stored order: palette indices, or RGB for 24 bits. Skipped pixels are 0.
 
-    Runs that leave the picture are cut off, as all readers do; data that end early are `CorruptImage`.
+    Runs that leave the image are cut off, as in other readers. Data that end early are `CorruptImage`.
     """
     import numpy as np
 

@@ -10,10 +10,10 @@ from imgsvc_core.info import ImageInfo
 
 
 def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
-    """RGB with alpha.
+    """Return RGB with alpha.
 
-    Always from a buffer: a drawing that is read from a file may reach for the files beside it, one from a
-    buffer can use nothing but what is inlined in it.
+    It is read from a buffer: a drawing from a file may use the files beside it, one from a buffer can use
+    only what is inlined in it.
     """
     access = "sequential" if settings.sequential else "random"
     image = pyvips.Image.svgload_buffer(source.buffer(), scale=settings.scale, access=access)

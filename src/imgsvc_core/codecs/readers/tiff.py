@@ -21,8 +21,8 @@ from imgsvc_core.codecs.headers.tiff import (
     Tag,
     is_beyond_libvips,
 )
+from imgsvc_core.codecs.readers.expected_size import check_stored, expected_size
 from imgsvc_core.codecs.readers.pillow import to_vips
-from imgsvc_core.codecs.readers.promised import check_stored, promised_size
 from imgsvc_core.codecs.readers.vips import (
     attach,
     from_array,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _WHITE_IS_LOWEST = 0
 _COLORS = {"gray": 1, "cmyk": 4}
 _SIDEWAYS = (5, 6, 7, 8)
-# In none of the libraries' own builds, which complain on standard error where they are asked.
+# No build of the libraries reads these; asked for them, they complain on standard error.
 _NEVER_READ = {50001: "WebP"}
 
 
@@ -97,7 +97,7 @@ def _open_level(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> 
         level = open_lazily("tiff", source, settings, **place, **options)
         if abs(level.width - wanted) <= 1:
             return level
-    return _reduced(image, *promised_size(info, settings))
+    return _reduced(image, *expected_size(info, settings))
 
 
 def _colors_and_alpha(image: pyvips.Image, page: Directory, info: ImageInfo) -> pyvips.Image:
@@ -193,7 +193,7 @@ def _read_by_pillow(
         image = _eight_or_sixteen_bits(_native(stored, page), page)
         image = attach(image, {"icc-profile-data": profile, "xmp-data": xmp})
     if settings.scale < 1:
-        image = _reduced(image, *promised_size(info, settings))
+        image = _reduced(image, *expected_size(info, settings))
     if orientation != 1:
         set_int(image, "orientation", orientation)
     return image

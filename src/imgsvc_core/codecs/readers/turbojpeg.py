@@ -1,4 +1,4 @@
-"""JPEG decoded at once by TurboJPEG: the pixels of libvips in less time, but as much memory as they take."""
+"""JPEG decoded at once by TurboJPEG: the same pixels as libvips in less time, all in memory."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _OTHERWISE_SOUND = re.compile(
 
 
 def decoded(source: ByteSource, info: ImageInfo, shrink: int, scan: int) -> Any | None:
-    """An array of (height, width, 1 or 3), each side rounded up, of a file whose data starts at ``scan``.
+    """Return an array of (height, width, 1 or 3), sides rounded up, of a file whose data starts at ``scan``.
 
-    Nothing where that would take much memory, where the codec is missing, and where anything is unusual:
-    libvips is to decode these. `CorruptImage` for damage, also where the decoder would do no more than warn,
-    and where it only looks at what libvips decodes.
+    Return None if that takes much memory, if the codec is missing, or if anything is unusual: libvips decodes
+    these files. Raise `CorruptImage` for damage, even if the decoder only warns, or if libvips is to decode
+    the file.
     """
     if (
         decode_jpeg is None
@@ -65,7 +65,7 @@ def decoded(source: ByteSource, info: ImageInfo, shrink: int, scan: int) -> Any 
 
 
 def _tells_damage(complaint: str, source: ByteSource, scan: int) -> bool:
-    """Whether pixels are wrong. Coded data left over has lost its place, unlike padding."""
+    """Return True if pixels are wrong. Leftover coded data means lost blocks, leftover padding does not."""
     left_over = _LEFT_OVER.search(complaint)
     if left_over is None:
         return _OTHERWISE_SOUND.search(complaint) is None

@@ -21,7 +21,7 @@ ANIMATION_FIELDS = ("n-pages", "page-height", "delay", "loop", "gif-delay", "gif
 
 
 def open_lazily(loader: str, source: ByteSource, settings: LoadSettings, **options: object) -> pyvips.Image:
-    """The picture that the named libvips loader makes of the source; pixels flow when they are asked for."""
+    """Open the source with the named libvips loader; pixels are decoded when they are asked for."""
     connection = source.vips()
     access = "sequential" if settings.sequential else "random"
     image = pyvips.Operation.call(f"{loader}load_source", connection, access=access, **options)
@@ -31,7 +31,7 @@ def open_lazily(loader: str, source: ByteSource, settings: LoadSettings, **optio
 
 
 def still(image: pyvips.Image) -> pyvips.Image:
-    """The picture without the fields of an animation."""
+    """Return the image without the fields of an animation."""
     present = [name for name in ANIMATION_FIELDS if has(image, name)]
     if not present:
         return image
@@ -42,9 +42,10 @@ def still(image: pyvips.Image) -> pyvips.Image:
 
 
 def animation(image: pyvips.Image, info: ImageInfo) -> pyvips.Image:
-    """The strip with the timing as the file states it: libvips itself lengthens short delays.
+    """Return the strip with the timing of the file: libvips itself lengthens short delays.
 
-    `CorruptImage` where frames are missing at the end of a truncated file.
+    Raises:
+        CorruptImage: frames are missing at the end of a truncated file.
     """
     found = image.height // image.get_page_height()
     if found < info.frames:
@@ -55,7 +56,7 @@ def animation(image: pyvips.Image, info: ImageInfo) -> pyvips.Image:
 def with_timing(
     image: pyvips.Image, page_height: int, delays: tuple[int, ...], plays: int | None
 ) -> pyvips.Image:
-    """A strip with the fields of an animation: ``delay`` in ms, and ``loop`` 0 for ever or N plays."""
+    """Return a strip with the fields of an animation: ``delay`` in ms, ``loop`` as plays or 0 for ever."""
     frames = image.height // page_height
     image = image.copy()
     set_int(image, "page-height", page_height)
@@ -68,12 +69,12 @@ def with_timing(
 
 
 def set_int(image: pyvips.Image, name: str, value: int) -> None:
-    """Set an integer field of a picture that nobody else holds yet."""
+    """Set an integer field of an image that nobody else holds yet."""
     image.set_type(pyvips.GValue.gint_type, name, value)
 
 
 def attach(image: pyvips.Image, fields: Mapping[str, bytes | None]) -> pyvips.Image:
-    """The picture with blobs such as ``icc-profile-data`` under libvips' names; empty ones are left out."""
+    """Return the image with blobs such as ``icc-profile-data``; empty ones are left out."""
     image = image.copy()
     for name, blob in fields.items():
         if blob:
@@ -90,7 +91,7 @@ def full_range(image: pyvips.Image, bits: int) -> pyvips.Image:
 
 
 def from_array(array: Any, interpretation: str | None = None) -> pyvips.Image:
-    """A picture over the memory of a contiguous array of (height, width[, bands]), without a copy."""
+    """Return an image on the memory of a contiguous array of (height, width[, bands]), without a copy."""
     import numpy as np
 
     array = np.ascontiguousarray(array)
@@ -102,7 +103,7 @@ def from_array(array: Any, interpretation: str | None = None) -> pyvips.Image:
 
 
 def to_array(image: pyvips.Image) -> Any:
-    """The pixels as an array of (height, width, bands), also for one band or one pixel."""
+    """Return the pixels as an array of (height, width, bands), also for one band or one pixel."""
     import numpy as np
 
     kind = {"uchar": np.uint8, "ushort": np.uint16}[image.format]
@@ -110,7 +111,7 @@ def to_array(image: pyvips.Image) -> Any:
 
 
 def usual_interpretation(bands: int, format: str) -> str:
-    """What libvips calls grey and RGB of 8 or 16 bits, with or without alpha."""
+    """Return libvips' name of gray or RGB with 8 or 16 bits, with or without alpha."""
     if format == "ushort":
         return "grey16" if bands < 3 else "rgb16"
     return "b-w" if bands < 3 else "srgb"

@@ -1,4 +1,4 @@
-"""Encoding: one writer per format, one way out."""
+"""Encoding: one writer for each format."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class Encoded:
 
 
 def save(image: pyvips.Image, settings: SaveSettings, target: BinaryIO | None = None) -> Encoded:
-    """Encode a grey or sRGB picture, upright, with straight alpha; into a binary file or into memory.
+    """Encode a gray or sRGB picture, upright, with straight alpha; into a binary file or into memory.
 
     Samples are rounded to the depth that the format keeps. Metadata follows ``settings.metadata``; a color
     profile always stays. With ``max_bytes`` the quality is lowered until the result fits.
 
     Raises `UnsupportedOperation` for alpha, frames, color spaces or ``lossless`` in formats without them,
     `OutputTooLarge` beyond the longest side of the format, `BudgetUnreachable`, `MissingDependency`,
-    `EncodingFailed`, `TargetError`; `CorruptImage` where the picture turns out damaged while it is decoded.
+    `EncodingFailed`, `TargetError`; `CorruptImage` if damage is met while the picture is decoded.
     """
     row = by_name(settings.format)
     if row is None or row.writer is None:

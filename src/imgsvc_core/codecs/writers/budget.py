@@ -8,7 +8,7 @@ from imgsvc_core.errors import BudgetUnreachable
 
 
 def best_fitting(encode: Callable[[int], bytes], highest: int, max_bytes: int) -> tuple[bytes, int]:
-    """The encoding of the highest quality, 1 to ``highest``, that has at most ``max_bytes`` bytes; and it.
+    """Return the encoding of at most ``max_bytes`` bytes with the highest quality, and that quality.
 
     A binary search: about seven encodings. `BudgetUnreachable` where not even quality 1 fits.
     """
@@ -30,7 +30,7 @@ def best_fitting(encode: Callable[[int], bytes], highest: int, max_bytes: int) -
 
 
 def unreachable(smallest: int, max_bytes: int) -> BudgetUnreachable:
-    """The error that says how small the picture gets."""
+    """Return the error that says how small the picture gets."""
     return BudgetUnreachable(
         f"The picture does not fit into {max_bytes} bytes: the smallest it gets is {smallest} bytes.",
         smallest=smallest,

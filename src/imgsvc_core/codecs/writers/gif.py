@@ -31,7 +31,7 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
 
 
 def in_hundredths(delays: list[int]) -> list[int]:
-    """Delays that GIF can hold: each frame ends on the hundredth nearest to its time; no error adds up."""
+    """Round delays to hundredths of a second at the end of each frame, so that no error adds up."""
     held = (min(delay, _LONGEST_DELAY) for delay in delays)
     ends = [0, *((end + 5) // 10 * 10 for end in itertools.accumulate(held))]
     return [after - before for before, after in itertools.pairwise(ends)]

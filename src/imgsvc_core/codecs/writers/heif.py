@@ -20,13 +20,13 @@ _TILED_FROM = 2_000_000
 
 
 def write_avif(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
-    """8 or 10 bits."""
+    """Write 8 or 10 bits."""
     effort = codec_effort("avif", settings.effort)
     _write_by_libvips(image, settings, sink, compression="av1", effort=effort, lossless=settings.lossless)
 
 
 def write_heic(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
-    """8 or 10 bits; raises `MissingDependency` without a HEVC encoder."""
+    """Write 8 or 10 bits; raise `MissingDependency` without a HEVC encoder."""
     if availability.writer_backend("heic") == "libvips":
         _write_by_libvips(image, settings, sink, compression="hevc", effort=settings.effort or 0)
     else:

@@ -1,4 +1,4 @@
-"""JPEG 2000: by libvips where it has the codec, else by imagecodecs (deep pictures) or Pillow."""
+"""JPEG 2000: by libvips if it has the codec, else by imagecodecs (deep pictures) or Pillow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from imgsvc_core.codecs.writers.sink import Sink
 
 
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
-    """8 or 16 bits; without imagecodecs, deep pictures are rounded to 8."""
+    """Write 8 or 16 bits; without imagecodecs, deep pictures are rounded to 8."""
     if availability.writer_backend("jp2") == "libvips":
         options = {"Q": settings.quality, "lossless": settings.lossless}
         sink.save(image, "jp2k", keep=keep_flags(image), **options)
@@ -36,12 +36,12 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
 
 
 def decibels(quality: int) -> float:
-    """The signal-to-noise ratio that stands for a quality: 38 dB at 80, as good as JPEG looks there."""
+    """Return the signal-to-noise ratio of a quality: 38 dB at 80, which looks as good as JPEG."""
     return 18 + quality / 4
 
 
 def _encode_by_pillow(image: pyvips.Image, settings: SaveSettings) -> bytes:
-    """The transform between colors (mct) halves the size, and Pillow leaves it out unless told."""
+    """Encode 8 bits. The transform between colors (mct) halves the size; Pillow omits it by default."""
     from PIL import Image
 
     mode = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}[image.bands]

@@ -1,4 +1,4 @@
-"""The last step before a writer: the samples that the format stores, and refusal of what it cannot hold."""
+"""The last step before a writer: samples as the format stores them, and checks of what it can hold."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from imgsvc_core.codecs.table import Format
 from imgsvc_core.errors import OutputTooLarge, UnsupportedOperation
 from imgsvc_core.vipsimage import samples_of, size_of, space_of
 
-_GREY_OR_RGB = ("b-w", "grey16", "srgb", "rgb", "rgb16")
+_GRAY_OR_RGB = ("b-w", "grey16", "srgb", "rgb", "rgb16")
 
 
 def check(image: pyvips.Image, row: Format, settings: SaveSettings) -> None:
-    """Raise a clear error where the format cannot hold the picture or do what is asked."""
+    """Raise an error if the format cannot hold the picture or do what is asked."""
     if settings.lossless and not row.lossless:
         raise UnsupportedOperation(f"{row.title} cannot be lossless; use png, webp, avif or jp2 instead.")
     space = space_of(image)
-    if space not in _GREY_OR_RGB:
+    if space not in _GRAY_OR_RGB:
         raise UnsupportedOperation(
-            f"{row.title} takes grey or sRGB pictures; got '{space}': convert it first."
+            f"{row.title} takes gray or sRGB pictures; got '{space}': convert it first."
         )
     if image.hasalpha() and not row.alpha:
         raise UnsupportedOperation(
@@ -35,7 +35,7 @@ def check(image: pyvips.Image, row: Format, settings: SaveSettings) -> None:
 
 
 def to_depth(image: pyvips.Image, bits: int) -> pyvips.Image:
-    """Samples of at most ``bits`` bits: rounded to 8, or 16 with the lower ones empty for 10 and 12."""
+    """Return samples of at most ``bits`` bits: 8, or 16 with the lower ones empty for 10 and 12."""
     format = samples_of(image)
     if format == "uchar" or (format == "ushort" and bits >= 16):
         return image

@@ -1,4 +1,4 @@
-"""Where a writer puts its bytes: memory, or the file of the caller."""
+"""The destination of encoded bytes: memory, or the file of the caller."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from imgsvc_core.errors import TargetError
 
 
 def write_all(file: BinaryIO, data: bytes) -> None:
-    """Write all of the bytes, also to an unbuffered file, which may take them piece by piece.
+    """Write all bytes, even to an unbuffered file, which may take them piece by piece.
 
-    Raises `OSError` where the file takes nothing, as one that does not block and is full.
+    Raises `OSError` if the file takes nothing, as a full one that does not block.
     """
     rest: bytes | memoryview = data
     while rest:
@@ -39,7 +39,7 @@ class Sink:
         self.size = 0
 
     def write(self, data: bytes) -> None:
-        """Bytes from an encoder; all of them at once where there is no file."""
+        """Take bytes from an encoder; all of them at once if there is no file."""
         self.size += len(data)
         if self._target is None:
             self.data = self.data + data if self.data else data

@@ -11,7 +11,7 @@ from imgsvc_core.codecs.writers.sink import Sink
 
 
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
-    """Through memory: EXIF and IPTC are added behind; libvips leaves out the one and cuts off the other."""
+    """Write in memory, then append EXIF and IPTC: libvips omits the one and truncates the other."""
     stored, iptc = blob(image, EXIF), blob(image, IPTC) or b""
     parsed = exif.parse(stored) if stored else None
     if iptc:

@@ -1,8 +1,7 @@
-"""What the header has promised, held against what a decoder finds.
+"""Checks that a decoder finds the size that the header states.
 
-Limits and plans rest on the facts of the header alone. A decoder that reads another size out of the same
-bytes (of two fields that contradict each other it may trust the other one) would go past both, so it is
-stopped before it computes a pixel.
+Limits and plans use the facts of the header alone. A decoder that reads another size from the same bytes, of
+two fields that contradict each other, is stopped before it computes a pixel.
 """
 
 from __future__ import annotations
@@ -17,22 +16,22 @@ from imgsvc_core.vipsimage import size_of
 
 
 def check_stored(width: int, height: int, info: ImageInfo) -> None:
-    """`CorruptImage` where a decoder that knows only full sizes is about to decode another one."""
+    """Raise `CorruptImage` if a decoder that knows only full sizes is about to decode another one."""
     _compare((width, height), (info.width, info.height), info, tolerance=0)
 
 
 def check_loaded(image: pyvips.Image, info: ImageInfo, settings: LoadSettings) -> None:
-    """`CorruptImage` where a loaded picture has another size than the header and the settings promise.
+    """Raise `CorruptImage` if a loaded image has another size than the header and the settings say.
 
     Decoders differ in how they round, and a drawing's own size may have fractions, which grow with it.
     """
-    width, height = promised_size(info, settings)
+    width, height = expected_size(info, settings)
     frames = info.frames if settings.all_frames else 1
     _compare(size_of(image), (width, height * frames), info, tolerance=max(1, settings.scale))
 
 
-def promised_size(info: ImageInfo, settings: LoadSettings) -> tuple[float, float]:
-    """Width and height of a loaded frame: those of a smaller copy in the file, or as the decoder scales."""
+def expected_size(info: ImageInfo, settings: LoadSettings) -> tuple[float, float]:
+    """Return width and height of a loaded frame: of a smaller copy in the file, or as the decoder scales."""
     stored = info.width, info.height
     if info.levels:
         wanted = info.width * settings.scale
@@ -44,11 +43,11 @@ def promised_size(info: ImageInfo, settings: LoadSettings) -> tuple[float, float
 
 
 def _compare(
-    found: tuple[int, int], promised: tuple[float, float], info: ImageInfo, *, tolerance: float
+    found: tuple[int, int], expected: tuple[float, float], info: ImageInfo, *, tolerance: float
 ) -> None:
-    if any(abs(side - wanted) > tolerance for side, wanted in zip(found, promised, strict=True)):
+    if any(abs(side - wanted) > tolerance for side, wanted in zip(found, expected, strict=True)):
         title = FORMATS[info.format].title
         raise CorruptImage(
-            f"The {title} image is damaged: its header promises {promised[0]:.0f} x {promised[1]:.0f} "
+            f"The {title} image is damaged: its header states {expected[0]:.0f} x {expected[1]:.0f} "
             f"pixels, its data {found[0]} x {found[1]}."
         )

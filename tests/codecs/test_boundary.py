@@ -1,0 +1,60 @@
+"""Errors of codecs become errors of the library, and mistakes of our own do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import imgsvc_core as imgsvc
+from imgsvc_core.codecs import readers, writers
+from imgsvc_core.codecs.boundary import decoder, encoder, encoding, translate_errors
+from imgsvc_core.codecs.table import FORMATS
+from tests.support import photos
+from tests.support.encoded import encoded
+from tests.support.handmade import vips
+
+
+def more_than_there_is() -> Any:
+    return bytearray(1 << 62)
+
+
+@pytest.mark.parametrize("guard", [decoder, translate_errors])
+def test_no_memory_for_a_source(guard: Any) -> None:
+    with pytest.raises(imgsvc.ImageTooLarge, match="JPEG 2000 image: send a smaller") as caught, guard("jp2"):
+        more_than_there_is()
+    assert isinstance(caught.value.__cause__, MemoryError)
+
+
+def test_no_memory_for_a_result() -> None:
+    image = vips(photos.astronaut())
+    with pytest.raises(imgsvc.OutputTooLarge, match=f"as {FORMATS['tiff'].title}"), encoding("tiff", image):
+        more_than_there_is()
+
+
+@pytest.mark.parametrize("mistake", [TypeError, LookupError, AssertionError, ValueError])
+def test_mistakes_of_our_own_are_not_told_as_those_of_the_image(
+    monkeypatch: pytest.MonkeyPatch, mistake: type[Exception]
+) -> None:
+    def mistaken(*_: object) -> None:
+        raise mistake("ours")
+
+    for module, function in (("readers.png", "read"), ("writers.png", "write")):
+        with monkeypatch.context() as patched:
+            patched.setattr(f"imgsvc_core.codecs.{module}.{function}", mistaken)
+            readers._reader.cache_clear()
+            writers._writer.cache_clear()
+            with pytest.raises(mistake, match="ours"):
+                imgsvc.process(encoded("png").data, {"output": {"format": "png"}})
+    readers._reader.cache_clear()
+    writers._writer.cache_clear()
+
+
+def test_what_packages_raise_is_told_as_damage_or_failure() -> None:
+    with (
+        pytest.raises(imgsvc.CorruptImage, match="JPEG 2000 image is damaged or truncated: odd"),
+        decoder("jp2"),
+    ):
+        raise TypeError("odd.")
+    with pytest.raises(imgsvc.EncodingFailed, match="written as JPEG 2000: odd"), encoder("jp2"):
+        raise IndexError("odd.")
