@@ -245,9 +245,10 @@ def _rule(rule: Rule) -> str:
         case AtLeastOne(names):
             return f"- At least one of {_names(names)} is required."
         case RequiredWhen(choice, options, required):
-            return f"- {_names(required)} must be given where `{choice}` is {_names(options, 'or')}."
-        case NotWhen(choice, options, excluded):
-            return f"- {_names(excluded, 'or')} must be left out where `{choice}` is {_names(options, 'or')}."
+            return f"- {_names(required)} must be given where `{choice}` is {_options(options)}."
+        case NotWhen(choice, options, excluded, values=values):
+            refused = f"not be {_names(values, 'or')}" if values else "be left out"
+            return f"- {_names(excluded, 'or')} must {refused} where `{choice}` is {_options(options)}."
         case Needs(name, other):
             return f"- `{name}` is used together with `{other}` only."
         case OneKind(first, second):
@@ -258,6 +259,10 @@ def _rule(rule: Rule) -> str:
         case Together(names):
             return f"- {_names(names)} are given together or not at all."
     raise TypeError(rule)
+
+
+def _options(options: Sequence[str | bool]) -> str:
+    return _names([option if isinstance(option, str) else json.dumps(option) for option in options], "or")
 
 
 def _names(names: Sequence[str], word: str = "and") -> str:

@@ -7,6 +7,7 @@ from typing import Literal
 import attrs
 
 MetadataPolicy = Literal["strip", "copyright", "keep"]
+Subsampling = Literal["420", "444"]
 
 
 @attrs.frozen(kw_only=True)
@@ -28,8 +29,12 @@ class SaveSettings:
     """How to encode. Values of ``None`` mean the default of the format.
 
     ``quality`` has no effect in formats without such a setting. ``progressive`` defaults to true for JPEG and
-    to false for PNG and GIF, which it makes larger; other formats have no such choice. With ``max_bytes`` the
-    quality is lowered from the one given as far as needed.
+    to false for PNG and GIF, which it makes larger; other formats have no such choice. ``subsampling`` and a
+    limit of ``colors`` matter where the format has them; without a ``subsampling`` the picture decides. With
+    ``max_bytes`` the quality is lowered from the one given as far as needed.
+
+    ``photograph`` and ``indexed`` are facts about the source. The first saves looking at the picture. With
+    the second, a PNG that still has at most 256 colors gets a palette.
     """
 
     format: str
@@ -37,5 +42,9 @@ class SaveSettings:
     progressive: bool | None = None
     lossless: bool = False
     effort: int | None = None
+    subsampling: Subsampling | None = None
+    colors: int | None = None
     metadata: MetadataPolicy = "strip"
     max_bytes: int | None = None
+    photograph: bool = False
+    indexed: bool = False

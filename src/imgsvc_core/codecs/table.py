@@ -77,6 +77,12 @@ class Format:
         default=None, metadata={"doc": "Default quality 1 to 100; None if the format has no such setting."}
     )
     lossless: bool = attrs.field(default=True, metadata={"doc": "Whether it can store pixels exactly."})
+    subsamplings: tuple[str, ...] = attrs.field(
+        default=(), metadata={"doc": "Resolutions of color that the writer offers: 420, 444."}
+    )
+    palette: bool = attrs.field(
+        default=False, metadata={"doc": "Whether the number of colors can be limited to a palette."}
+    )
     interlaces: bool = attrs.field(
         default=False, metadata={"doc": "Whether it can be written progressively."}
     )
@@ -111,6 +117,7 @@ def load_function(name: str) -> Any:
 
 _PNG = rb"\x89PNG\r\n\x1a\n"
 _BOXES = rb".{4}ftyp"
+_SUBSAMPLINGS = ("420", "444")
 _DEFLATE = Effort((1, *range(1, 10)), default=6)  # level 0 of zlib does not compress at all
 
 # Default qualities and efforts are measured by ``benchmarks.encoding``: the qualities make photographs look
@@ -127,7 +134,8 @@ _ROWS = (
         writer=Coder("writers.jpeg:write", ("libvips:jpegsave_target",)),
         effort=Effort((*["plain"] * 3, *["optimized"] * 4, *["trellis"] * 2, "exhaustive"), default=0),
         metadata=("exif", "xmp", "iptc", "profile"),
-        alpha=False, quality=80, lossless=False, interlaces=True, load_scaling=LoadScaling.DCT, becomes="jpg",
+        alpha=False, quality=80, lossless=False, subsamplings=_SUBSAMPLINGS, interlaces=True,
+        load_scaling=LoadScaling.DCT, becomes="jpg",
     ),
     Format(
         name="jp2", title="JPEG 2000", media_type="image/jp2", suffixes=(".jp2", ".j2k", ".jpx", ".j2c"),
@@ -147,7 +155,7 @@ _ROWS = (
         writer=Coder("writers.png:write", ("libvips:pngsave_target",)),
         effort=_DEFLATE,
         metadata=("exif", "xmp", "profile"),
-        depth=16, interlaces=True, becomes="png",
+        depth=16, palette=True, interlaces=True, becomes="png",
     ),
     Format(
         name="apng", title="Animated PNG", media_type="image/apng", suffixes=(".apng",),
@@ -166,7 +174,7 @@ _ROWS = (
         reader=Coder("readers.gif:read", ("libvips:gifload_source",)),
         writer=Coder("writers.gif:write", ("libvips:gifsave_target",)),
         effort=Effort((3, 3, 3, 3, 3, 6, 7, 8, 9, 10), default=5),
-        animation=True, lossless=False, interlaces=True, becomes="gif",
+        animation=True, lossless=False, palette=True, interlaces=True, becomes="gif",
     ),
     Format(
         name="webp", title="WebP", media_type="image/webp", suffixes=(".webp",),
@@ -176,7 +184,8 @@ _ROWS = (
         writer=Coder("writers.webp:write", ("libvips:webpsave_target",)),
         effort=Effort((0, 1, 1, 2, 3, 3, 4, 5, 5, 6), default=6),
         metadata=("exif", "xmp", "profile"),
-        animation=True, quality=80, max_side=16_383, load_scaling=LoadScaling.CONTINUOUS, becomes="webp",
+        animation=True, quality=80, subsamplings=("420",), max_side=16_383,
+        load_scaling=LoadScaling.CONTINUOUS, becomes="webp",
     ),
     Format(
         name="heic", title="HEIC", media_type="image/heic", suffixes=(".heic", ".heif", ".hif"),
@@ -190,7 +199,8 @@ _ROWS = (
              "veryslow"), default=2,
         ),
         metadata=("exif", "xmp", "profile"),
-        depth=10, quality=50, lossless=False, max_side=16_384, becomes="heic", extra="heic",
+        depth=10, quality=50, lossless=False, subsamplings=_SUBSAMPLINGS, max_side=16_384, becomes="heic",
+        extra="heic",
     ),
     Format(
         name="avif", title="AVIF", media_type="image/avif", suffixes=(".avif",),
@@ -200,7 +210,7 @@ _ROWS = (
         writer=Coder("writers.heif:write_avif", ("libvips:av1",)),
         effort=Effort((0, 1, 2, 3, 3, 4, 4, 5, 5, 6), default=2),
         metadata=("exif", "xmp", "profile"),
-        depth=10, quality=60, max_side=16_384, becomes="avif",
+        depth=10, quality=60, subsamplings=_SUBSAMPLINGS, max_side=16_384, becomes="avif",
     ),
     Format(
         name="tiff", title="TIFF", media_type="image/tiff", suffixes=(".tiff", ".tif"), aliases=("tif",),

@@ -70,7 +70,7 @@ def compile_plan(
         info=info,
         load=LoadSettings(scale=scale, all_frames=frames > 1, sequential=_streams(steps)),
         steps=tuple(steps),
-        save=tuple(settings_for(row, output) for row in formats),
+        save=tuple(settings_for(row, output, info) for row in formats),
         why_saved=why,
         frames=frames,
         faces=built.faces,

@@ -48,16 +48,24 @@ def choose_formats(
     ), f"what {source.title if source else 'a picture in memory'} becomes unless told otherwise"
 
 
-def settings_for(row: Format, output: Output) -> SaveSettings:
-    """Return what the writer is told."""
+def settings_for(row: Format, output: Output, info: ImageInfo) -> SaveSettings:
+    """Return what the writer is told. What the format does not support is left out.
+
+    A source that already stores color at a lower resolution is taken for a photograph.
+    """
+    subsampling = output.subsampling if output.subsampling in row.subsamplings else None
     return SaveSettings(
         format=row.name,
         quality=output.quality,
         progressive=_PROGRESSIVE[output.encoding],
         lossless=output.lossless and row.quality is not None,
         effort=output.effort,
+        subsampling=None if subsampling == "auto" else subsampling,
+        colors=output.colors if row.palette else None,
         metadata=output.metadata,
         max_bytes=output.max_bytes,
+        photograph=info.subsample not in (None, "4:4:4"),
+        indexed=info.colorspace == "palette" or info.depth < 8,
     )
 
 
@@ -77,6 +85,8 @@ def _described(settings: SaveSettings) -> str:
     details = [
         "lossless" if settings.lossless else f"quality {quality}" if row.quality else "",
         "progressive" if row.interlaces and progressive else "",
+        f"color {':'.join(settings.subsampling)}" if settings.subsampling else "",
+        f"at most {settings.colors} colors" if settings.colors else "",
         "" if settings.effort is None else f"effort {settings.effort}",
         "" if settings.max_bytes is None else f"at most {settings.max_bytes:,} bytes",
     ]

@@ -23,6 +23,10 @@ def _without(ability: str) -> tuple[str, ...]:
     return _spellings(name for name in OUTPUT_NAMES if not getattr(FORMATS[name], ability))
 
 
+def _only_at_half_resolution() -> tuple[str, ...]:
+    return _spellings(name for name in OUTPUT_NAMES if FORMATS[name].subsamplings == ("420",))
+
+
 @declared
 class Output(Operation):
     """How the result is encoded.
@@ -38,6 +42,10 @@ class Output(Operation):
         NotWhen("format", _without("interlaces"), ("encoding",)),
         NotWhen("format", _without("lossless"), ("lossless",)),
         NotWhen("format", _without("effort"), ("effort",)),
+        NotWhen("format", _without("subsamplings"), ("subsampling",)),
+        NotWhen("format", _only_at_half_resolution(), ("subsampling",), values=("444",)),
+        NotWhen("format", _without("palette"), ("colors",)),
+        NotWhen("lossless", (True,), ("subsampling", "colors")),
     )
 
     format: Accepts[OutputFormat | None, OutputFormat | OutputAlias | None] = param(
@@ -55,6 +63,16 @@ class Output(Operation):
     effort: int | None = param(
         "Time spent on a smaller file, from least to most; by default that of the format.",
         Integer(0, 9),
+        default=None,
+    )
+    subsampling: Literal["auto", "420", "444"] | None = param(
+        "Resolution of color: 420 stores half of it in both directions, 444 all of it; by default "
+        "auto, which chooses 444 for pictures with colored text or lines, and from quality 90.",
+        default=None,
+    )
+    colors: int | None = param(
+        "Most colors of a PNG or GIF, which makes files smaller; GIF takes the power of two below.",
+        Integer(2, 256),
         default=None,
     )
     metadata: Literal["strip", "copyright", "keep"] = param(

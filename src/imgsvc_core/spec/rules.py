@@ -40,13 +40,17 @@ class _When:
     """A rule that holds if another parameter, the choice, has one of some values."""
 
     choice: str
-    options: tuple[str, ...]
+    options: tuple[str | bool, ...]
     names: tuple[str, ...]
     default: bool = False  # True if one of the values is the default of the choice
 
     def _holds(self, values: Mapping[str, Any]) -> bool:
         option = values[self.choice]
-        return isinstance(option, str) and option in self.options
+        return isinstance(option, str | bool) and option in self.options
+
+    def _when(self, values: Mapping[str, Any]) -> str:
+        option = values[self.choice]
+        return f"when '{self.choice}' is {option if isinstance(option, str) else str(option).lower()}"
 
     def _schema(self, then: dict[str, Any]) -> dict[str, Any]:
         if self.default:
@@ -62,8 +66,7 @@ class RequiredWhen(_When):
     def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
         for name in self.names if self._holds(values) else ():
             if values[name] is None:
-                when = f"when '{self.choice}' is {values[self.choice]}"
-                yield Problem(name, f"{title} '{name}' parameter is required {when}")
+                yield Problem(name, f"{title} '{name}' parameter is required {self._when(values)}")
 
     def schema(self) -> dict[str, Any]:
         return self._schema(given(*self.names))
@@ -71,16 +74,24 @@ class RequiredWhen(_When):
 
 @attrs.frozen
 class NotWhen(_When):
-    """Parameters that must not be given for some values of the choice; false counts as not given."""
+    """Parameters that must not be given for some values of the choice; false counts as not given.
+
+    If ``values`` are given, only those are excluded.
+    """
+
+    values: tuple[str, ...] = ()
 
     def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
         for name in self.names if self._holds(values) else ():
-            if values[name] is not None and values[name] is not False:
-                when = f"when '{self.choice}' is {values[self.choice]}"
-                yield Problem(name, f"{title} '{name}' parameter must be left out {when}")
+            value = values[name]
+            if self.values and value in self.values:
+                yield Problem(name, f"{title} '{name}' parameter must not be {value} {self._when(values)}")
+            elif not self.values and value is not None and value is not False:
+                yield Problem(name, f"{title} '{name}' parameter must be left out {self._when(values)}")
 
     def schema(self) -> dict[str, Any]:
-        return self._schema({"properties": {name: {"enum": [None, False]} for name in self.names}})
+        allowed = {"not": {"enum": list(self.values)}} if self.values else {"enum": [None, False]}
+        return self._schema({"properties": {name: dict(allowed) for name in self.names}})
 
 
 @attrs.frozen

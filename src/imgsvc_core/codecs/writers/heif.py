@@ -12,6 +12,7 @@ from imgsvc_core.codecs.boundary import encoder
 from imgsvc_core.codecs.metadata import EXIF, PROFILE, XMP, blob, keep_flags
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.table import codec_effort
+from imgsvc_core.codecs.writers.content import choose_subsampling
 from imgsvc_core.codecs.writers.sink import Sink
 
 _TILE = 512
@@ -34,13 +35,18 @@ def write_heic(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
 
 
 def _write_by_libvips(image: pyvips.Image, settings: SaveSettings, sink: Sink, **options: object) -> None:
+    image, subsampling = choose_subsampling(image, settings)
     bits = 10 if image.format == "ushort" else 8
-    sink.save(image, "heif", Q=settings.quality, bitdepth=bits, keep=keep_flags(image), **options)
+    sink.save(
+        image, "heif", Q=settings.quality, bitdepth=bits, keep=keep_flags(image), **options,
+        subsample_mode="on" if subsampling == "420" else "off",
+    )  # fmt: skip
 
 
 def _write_by_pillow_heif(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
     import pillow_heif
 
+    image, subsampling = choose_subsampling(image, settings)
     if image.bands == 2:
         image = image.colourspace("rgb16" if image.format == "ushort" else "srgb")
     mode = {1: "L", 3: "RGB", 4: "RGBA"}[image.bands] + (";16" if image.format == "ushort" else "")
@@ -56,6 +62,6 @@ def _write_by_pillow_heif(image: pyvips.Image, settings: SaveSettings, sink: Sin
             facts.update(icc_profile=profile, icc_profile_type="prof")
         picture.save(
             encoded, quality=settings.quality, exif=blob(image, EXIF), xmp=blob(image, XMP),
-            enc_params={"preset": effort}, **options,
+            enc_params={"preset": effort}, chroma=subsampling, **options,
         )  # fmt: skip
     sink.write(encoded.getvalue())

@@ -1,4 +1,4 @@
-"""JPEG, by libvips; color is stored at half the resolution below quality 90, as libjpeg does."""
+"""JPEG, by libvips."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pyvips
 from imgsvc_core.codecs.metadata import IPTC, blob, keep_flags, wrap_iptc
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.table import codec_effort
+from imgsvc_core.codecs.writers.content import choose_subsampling
 from imgsvc_core.codecs.writers.sink import Sink
 
 _LEVELS: dict[int | str, dict[str, bool]] = {
@@ -20,7 +21,8 @@ _LEVELS: dict[int | str, dict[str, bool]] = {
 
 
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
-    """Progressive unless told otherwise."""
+    """Write a progressive JPEG unless told otherwise."""
+    image, subsampling = choose_subsampling(image, settings)
     records = blob(image, IPTC)
     if records:
         image = image.copy()
@@ -30,4 +32,7 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
         options.pop("optimize_scans", None)
     else:
         options["interlace"] = True
-    sink.save(image, "jpeg", Q=settings.quality, keep=keep_flags(image), **options)
+    sink.save(
+        image, "jpeg", Q=settings.quality, keep=keep_flags(image), **options,
+        subsample_mode="on" if subsampling == "420" else "off",
+    )  # fmt: skip

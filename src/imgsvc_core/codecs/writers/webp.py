@@ -22,6 +22,7 @@ from imgsvc_core.codecs.headers.webp import FIRST_CHUNK, read_chunks
 from imgsvc_core.codecs.metadata import keep_flags
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.table import codec_effort
+from imgsvc_core.codecs.writers.content import choose_subsampling
 from imgsvc_core.codecs.writers.sink import Sink
 from imgsvc_core.vipsimage import frame_count
 
@@ -35,10 +36,15 @@ _MOST_PLAYS = 65_535
 
 
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
-    """Write a still or an animation, lossy or lossless."""
+    """Write a still or an animation, lossy or lossless.
+
+    Lossy WebP always stores color at half the resolution. For pictures that need more, it is computed so that
+    edges stay sharp, which takes twice the time.
+    """
+    image, subsampling = choose_subsampling(image, settings)
     options: dict[str, object] = {
         "Q": settings.quality, "lossless": settings.lossless, "keep": keep_flags(image),
-        "effort": codec_effort("webp", settings.effort),
+        "effort": codec_effort("webp", settings.effort), "smart_subsample": subsampling == "444",
     }  # fmt: skip
     frames = frame_count(image)
     if frames == 1:
