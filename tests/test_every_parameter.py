@@ -89,6 +89,8 @@ CASES: Mapping[str, tuple[Request, Any, Any]] = {
     "output.format": ({}, "png", "webp"),
     "output.lossless": ({"output": {"format": "webp"}}, True, False),
     "output.effort": ({"output": {"format": "png"}}, 1, 9),
+    "output.subsampling": ({}, "420", "444"),
+    "output.colors": ({"output": {"format": "png"}}, 8, 64),
     "output.metadata": ({}, "strip", "keep"),
     "output.background": ({"output": {"format": "jpg"}}, "f00", "00f"),
     "output.max_bytes": ({}, 1000, 2000),

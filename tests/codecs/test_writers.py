@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import zlib
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,15 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs.headers import png
+from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.probe import probe
 from imgsvc_core.codecs.readers import load
 from imgsvc_core.codecs.readers.vips import to_array
 from imgsvc_core.codecs.settings import LoadSettings, SaveSettings
 from imgsvc_core.codecs.table import FORMATS, OUTPUT_NAMES
 from imgsvc_core.codecs.writers import save
+from imgsvc_core.codecs.writers.content import examine
 from imgsvc_core.codecs.writers.prepare import to_depth
 from imgsvc_core.errors import (
     CorruptImage,
@@ -91,10 +95,177 @@ def test_progressive(format: str, progressive: bool | None) -> None:
     assert probe(ByteSource(data)).interlaced == (format == "jpg" if progressive is None else progressive)
 
 
-def test_jpeg_subsampling_follows_libjpeg() -> None:
-    assert probe(ByteSource(write(vips(photo()), "jpg"))).subsample == "4:2:0"
-    assert probe(ByteSource(write(vips(photo()), "jpg", quality=95))).subsample == "4:4:4"
+def test_the_quality_of_jpeg_is_that_of_its_tables() -> None:
     assert probe(ByteSource(write(vips(photo()), "jpg", quality=67))).quality == 67
+
+
+def drawing() -> photos.Pixels:
+    """Thin colored lines on white, with transparent ground at the right."""
+    pixels = np.full((120, 160, 4), 255, np.uint8)
+    for row in range(0, 120, 6):
+        pixels[row : row + 2, :120:5] = (220, 20, 40, 255)
+        pixels[row + 3, 2:120:7] = (10, 60, 230, 255)
+    pixels[:, 130:] = 0
+    return pixels
+
+
+def subsampling_of(format: str, pixels: photos.Pixels, **settings: Any) -> str | None:
+    return probe(ByteSource(write(vips(pixels), format, **settings))).subsample
+
+
+_WITH_SUBSAMPLING = [name for name in OUTPUT_NAMES if len(FORMATS[name].subsamplings) == 2]
+
+
+@pytest.mark.parametrize("format", _WITH_SUBSAMPLING)
+@pytest.mark.parametrize(("asked", "stored"), [("420", "4:2:0"), ("444", "4:4:4")])
+def test_color_has_the_resolution_that_is_asked_for(format: str, asked: str, stored: str) -> None:
+    for pixels in (photos.coffee(), drawing()[..., :3].copy()):
+        for quality in (50, 95):
+            assert subsampling_of(format, pixels, subsampling=asked, quality=quality) == stored
+
+
+@pytest.mark.parametrize("format", _WITH_SUBSAMPLING)
+@pytest.mark.parametrize("deep", [False, True], ids=["8 bits", "16 bits"])
+def test_pictures_with_colored_lines_keep_all_color(format: str, deep: bool) -> None:
+    lines, photograph = drawing()[..., :3].copy(), photos.coffee()
+    if deep:
+        lines, photograph = photos.deep(lines), photos.deep(photograph)
+    assert subsampling_of(format, lines) == "4:4:4"
+    assert subsampling_of(format, lines, photograph=True) == "4:2:0"
+    assert subsampling_of(format, photograph) == "4:2:0"
+    assert subsampling_of(format, photograph, quality=90) == "4:4:4"
+
+
+@pytest.mark.parametrize("name", photos.COLOR)
+def test_photographs_have_no_colored_lines(name: str) -> None:
+    pixels = photos.as_vips(photos.photo(name))
+    for factor in (1, 0.5):
+        _, content = examine(pixels.resize(factor), SaveSettings(format="jpg"))
+        assert content.colored_edges < 0.003
+
+
+def test_colors_of_transparent_pixels_are_no_edges() -> None:
+    pixels = np.random.default_rng(1).integers(0, 256, (80, 80, 4), np.uint8)
+    pixels[..., 3] = 0
+    assert examine(vips(pixels), SaveSettings(format="avif"))[1].colored_edges == 0
+    pixels[..., 3] = 255
+    assert examine(vips(pixels), SaveSettings(format="avif"))[1].colored_edges > 0.5
+
+
+def test_colored_lines_stay_sharp_in_webp() -> None:
+    lines = drawing()[:, :120, :3].copy()
+    blurred, sharp = (write(vips(lines), "webp", **settings) for settings in ({"subsampling": "420"}, {}))
+    assert distance(decode("webp", sharp)[0], lines) < 0.8 * distance(decode("webp", blurred)[0], lines)
+
+
+@pytest.mark.parametrize(("pixels", "filters"), [(drawing(), {0}), (photos.coffee(), {3})])
+def test_the_filter_of_png_suits_the_picture(pixels: photos.Pixels, filters: set[int]) -> None:
+    assert line_filters(write(vips(pixels), "png")) <= filters | {0}
+    assert filters <= line_filters(write(vips(pixels), "png"))
+
+
+def line_filters(data: bytes) -> set[int]:
+    """The filters of the lines of a PNG that is not interlaced (PNG specification, chapter 9)."""
+    reader = HeaderReader(ByteSource(data), "PNG")
+    head = png.read_head(reader)
+    lines = zlib.decompress(
+        b"".join(png.read_content(reader, part) for part in png.read_chunks(reader) if part.kind == b"IDAT")
+    )
+    return set(lines[:: 1 + head.width * head.bits // 8])
+
+
+def test_the_least_effort_compresses_too() -> None:
+    picture = vips(np.zeros((500, 500, 3), np.uint8))
+    assert len(write(picture, "png", effort=0)) < 10_000
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 16, 17, 256])
+@pytest.mark.parametrize("alpha", [False, True], ids=["opaque", "alpha"])
+@pytest.mark.parametrize("progressive", [False, True])
+def test_an_indexed_source_keeps_a_palette(count: int, alpha: bool, progressive: bool) -> None:
+    random = np.random.default_rng(count)
+    colors = random.permutation(1 << 16)[:count].astype("<u4").view(np.uint8).reshape(-1, 4).copy()
+    colors[:, 2:] = colors[:, :2] if alpha else 255
+    numbers = random.integers(0, count, (37, 41))
+    pixels = np.ascontiguousarray(colors[numbers][..., : 4 if alpha else 3])
+    data = write(vips(pixels), "png", indexed=True, progressive=progressive)
+    facts = probe(ByteSource(data))
+    assert (facts.colorspace, facts.interlaced) == ("palette", progressive)
+    image = load(ByteSource(data), facts).numpy()
+    assert np.array_equal(image[..., : pixels.shape[2]], pixels)
+    bits = png.read_head(HeaderReader(ByteSource(data), "PNG")).bits
+    assert bits == next(bits for bits in (1, 2, 4, 8) if count <= 1 << bits)
+    plain = write(vips(pixels), "png")
+    assert probe(ByteSource(plain)).colorspace == "srgb"
+    assert len(data) < len(plain)
+
+
+@pytest.mark.parametrize("pixels", [photos.coffee(), photos.deep(drawing()), photos.camera()])
+def test_no_palette_where_it_would_lose_colors_or_bytes(pixels: photos.Pixels) -> None:
+    assert write(vips(pixels), "png", indexed=True) == write(vips(pixels), "png")
+
+
+def test_metadata_stays_beside_a_palette() -> None:
+    image = vips(drawing()).copy()
+    image.set_type(pyvips.GValue.blob_type, "xmp-data", b"<x:xmpmeta xmlns:x='adobe:ns:meta/'/>")
+    image = image.icc_transform("srgb", embedded=False, input_profile="srgb")
+    data = write(image, "png", indexed=True, metadata="keep")
+    facts = probe(ByteSource(data))
+    assert (facts.colorspace, facts.profile) == ("palette", True)
+    assert load(ByteSource(data), facts).get_typeof("xmp-data")
+
+
+@pytest.mark.parametrize("colors", [2, 3, 4, 15, 16, 50, 200, 256])
+@pytest.mark.parametrize(
+    "pixels", [photos.cat(), photos.cut_out(), photos.deep(photos.cat()), photos.camera()]
+)
+def test_no_more_colors_than_asked_for(colors: int, pixels: photos.Pixels) -> None:
+    data = write(vips(pixels), "png", colors=colors)
+    decoded = decode("png", data)[0]
+    assert colors / 2 < len(np.unique(decoded.reshape(-1, decoded.shape[2]), axis=0)) <= colors
+    assert probe(ByteSource(data)).colorspace == "palette"
+    assert distance(decoded, pixels) < (0.12 if colors >= 50 else 1)
+
+
+@pytest.mark.parametrize("colors", [2, 15, 200, 256])
+def test_gif_takes_the_power_of_two_below(colors: int) -> None:
+    shown = decode("gif", write(vips(photos.cat()), "gif", colors=colors))[0]
+    found = len(np.unique(shown[..., :3].reshape(-1, 3), axis=0))
+    assert found <= 1 << (colors.bit_length() - 1)
+    assert found > colors // 4
+
+
+def from_gif(pixels: photos.Pixels, **options: Any) -> pyvips.Image:
+    """What a GIF shows, with its palette attached."""
+    data = vips(pixels).gifsave_buffer(**options)
+    return pyvips.Image.gifload_buffer(data).copy_memory()
+
+
+def test_gif_keeps_a_palette_that_suits() -> None:
+    image = from_gif(photos.coffee()).resize(0.5)
+    again = pyvips.Image.gifload_buffer(write(image, "gif"))
+    assert len(set(again.get("gif-palette")) - set(image.get("gif-palette"))) < 10
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda image: image.invert(),
+        lambda image: image.draw_rect([0, 255, 0], 10, 10, 60, 40, fill=True),
+    ],
+    ids=["other colors", "something green"],
+)
+def test_gif_takes_new_colors_where_the_palette_of_the_source_does_not_suit(change: Any) -> None:
+    image = change(from_gif(photos.coffee()).resize(0.5))
+    fresh = image.copy()
+    fresh.remove("gif-palette")
+    assert write(image, "gif") == write(fresh, "gif")
+
+
+def test_two_colors_do_not_suit_soft_edges() -> None:
+    image = from_gif(np.where(photos.camera() > 100, 255, 0).astype(np.uint8)).resize(0.5)
+    shown = decode("gif", write(image, "gif"))[0]
+    assert len(np.unique(shown)) > 30
 
 
 @pytest.mark.parametrize("format", ["png", "apng", "tiff", "jp2"])

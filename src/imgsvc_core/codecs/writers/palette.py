@@ -23,6 +23,7 @@ MOST_COLORS = 256
 _INDEXED = 3  # the color type of such a PNG
 _PIXELS = (b"IHDR", b"IDAT", b"IEND")
 _SAMPLED_PIXELS = 4096
+_DITHERED = 128  # more colors show no steps
 
 
 @attrs.frozen
@@ -59,7 +60,7 @@ def index_nearly(image: pyvips.Image, most: int) -> Indexed:
     """Number the colors of a picture of 8 bits that is reduced to ``most`` colors.
 
     Of the 256 colors that libvips chooses, those are merged that cost the least: near ones that few pixels
-    have. An opaque picture is dithered.
+    have. An opaque picture is dithered if few remain.
     """
     import numpy as np
     from PIL import Image
@@ -69,7 +70,7 @@ def index_nearly(image: pyvips.Image, most: int) -> Indexed:
     assert chosen is not None
     merged = _merged(chosen.colors, np.bincount(chosen.numbers.reshape(-1)), most)
     rgba = merged[chosen.numbers]
-    if rgba[..., 3].min() == 255:
+    if most <= _DITHERED and rgba[..., 3].min() == 255:
         palette = Image.new("P", (1, 1))
         palette.putpalette(np.unique(merged[:, :3], axis=0).tobytes())
         rgb = image.colourspace("srgb").extract_band(0, n=3).numpy()
