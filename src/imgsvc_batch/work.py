@@ -204,7 +204,7 @@ def _failed(event: Event, error: Exception) -> Event:
     return attrs.evolve(event, error="internal_error", message=f"An unexpected error occurred: {error!r}.")
 
 
-def _results(job: Job, source: ByteSource) -> dict[str, Result]:
+def _results(job: Job, source: ByteSource) -> dict[str, Result[bytes]]:
     from imgsvc_core.processing import process_variants
 
     return process_variants(source, job.variants, limits=job.limits, threads=1, watermarks=job.watermarks)

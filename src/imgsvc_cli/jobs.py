@@ -17,7 +17,7 @@ from imgsvc_core.errors import TargetError
 from imgsvc_core.plan.encoding import choose_formats
 from imgsvc_core.sources import is_url
 from imgsvc_core.spec import Output
-from imgsvc_core.targets import name_of, writing
+from imgsvc_core.targets import name_of
 from imgsvc_core.urls import shown_url
 
 if TYPE_CHECKING:
@@ -131,12 +131,9 @@ def run_job(job: Job, request: imgsvc.Spec) -> Done:
         path = _free_place(job, formats[0])
         return Done(imgsvc.process(source, request, path, watermarks=_watermark), path)
     result = imgsvc.process(source, request, watermarks=_watermark)
-    assert result.data is not None
     path = _free_place(job, imgsvc.FORMATS[result.output.format])
-    with writing(path) as file:
-        file.write(result.data)
-    output = attrs.evolve(result.output, name=name_of(path))
-    return Done(attrs.evolve(result, data=None, output=output), path)
+    result.save(path)
+    return Done(attrs.evolve(result, output=attrs.evolve(result.output, name=name_of(path))), path)
 
 
 def _is_folder(target: str) -> bool:

@@ -22,7 +22,7 @@ def inspect(
     """Return the facts of an image from its header; no pixels are decoded.
 
     Args:
-        source: a path, encoded bytes, a binary file object, an fsspec URL, a numpy array or a pyvips image.
+        source: what `process` takes.
         limits: what the source may have at most. Only the number of bytes, the pixels of images that a
             drawing holds inlined, and the seconds matter here.
         name: the file name to report if the source has none.

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, overload
 
 import attrs
 import pyvips
@@ -47,18 +47,18 @@ from imgsvc_core.sources import Source, received
 from imgsvc_core.spec import Resize, Spec, Watermark, parse
 from imgsvc_core.targets import Target, check_target, is_file, name_of, suffix_of, writing
 
-Watermarks = Mapping[str, Source] | Callable[[str], Source]
+Watermarks = Mapping[str, Source] | Callable[[str], Source | None]
 """Watermark images by id, or a function that returns them."""
 
 _USUAL_LIMITS = Limits()
 _FACE_SIDE = 640  # pixels of the longer side of the copy that faces are looked for in
 
 
-@without_pictures
+@overload
 def process(
     source: Source,
     spec: Spec | Mapping[str, Any] | None = None,
-    target: Target = None,
+    target: None = None,
     *,
     limits: Limits | None = None,
     watermarks: Watermarks | None = None,
@@ -66,12 +66,52 @@ def process(
     digest: bool = False,
     accept: str | None = None,
     threads: int | None = None,
-) -> Result:
+) -> Result[bytes]: ...
+@overload
+def process(
+    source: Source,
+    spec: Spec | Mapping[str, Any] | None,
+    target: Target,
+    *,
+    limits: Limits | None = None,
+    watermarks: Watermarks | None = None,
+    name: str | None = None,
+    digest: bool = False,
+    accept: str | None = None,
+    threads: int | None = None,
+) -> Result[None]: ...
+@overload
+def process(
+    source: Source,
+    spec: Spec | Mapping[str, Any] | None = None,
+    *,
+    target: Target,
+    limits: Limits | None = None,
+    watermarks: Watermarks | None = None,
+    name: str | None = None,
+    digest: bool = False,
+    accept: str | None = None,
+    threads: int | None = None,
+) -> Result[None]: ...
+@without_pictures
+def process(
+    source: Source,
+    spec: Spec | Mapping[str, Any] | None = None,
+    target: Target | None = None,
+    *,
+    limits: Limits | None = None,
+    watermarks: Watermarks | None = None,
+    name: str | None = None,
+    digest: bool = False,
+    accept: str | None = None,
+    threads: int | None = None,
+) -> Result[Any]:
     """Do what a request asks for to one image.
 
     Args:
-        source: a path, encoded bytes, a binary file object, an fsspec URL, a numpy array (height x width
-            x channels, ``uint8`` or ``uint16``) or a pyvips image.
+        source: a path, an fsspec URL, encoded bytes, a binary file object, a Pillow image, a pyvips image, or
+            a numpy array of height x width (x channels) in ``uint8``, ``uint16``, ``bool`` or floats from 0
+            to 1.
         spec: the request, as `Spec` or as JSON values; nothing for a plain conversion.
         target: a path, an fsspec URL or a binary file object; without one the bytes are in ``Result.data``.
             A path or URL is written whole or not at all, and its suffix names the format unless the request
@@ -84,6 +124,7 @@ def process(
         threads: how many threads libvips may use for this image; all cores by default.
 
     Raises:
+        TypeError: the source is of a type that cannot be read.
         SpecError: the request is wrong.
         SourceError: the source cannot be read or is no image.
         LimitExceeded: the work would go beyond the limits.
@@ -116,7 +157,7 @@ def process_variants(
     name: str | None = None,
     digest: bool = False,
     threads: int | None = None,
-) -> dict[str, Result]:
+) -> dict[str, Result[bytes]]:
     """Do what several requests ask for to one image, which is decoded once for all of them.
 
     Args:
@@ -142,7 +183,7 @@ class _Task:
     source: Source
     requests: Mapping[str, Spec]
     marks: Mapping[str, Source]
-    target: Target
+    target: Target | None
     accept: str | None
     limits: Limits
     name: str | None
@@ -166,7 +207,7 @@ class _Made:
 def _run(
     source: Source,
     requests: Mapping[str, Spec | Mapping[str, Any]],
-    target: Target = None,
+    target: Target | None = None,
     *,
     limits: Limits | None,
     watermarks: Watermarks | None,
@@ -174,7 +215,7 @@ def _run(
     digest: bool,
     threads: int | None,
     accept: str | None = None,
-) -> dict[str, Result]:
+) -> dict[str, Result[Any]]:
     """Parse requests, do what they ask for, and put the results where they are to go."""
     check_target(target)
     check_threads(threads)
@@ -195,7 +236,12 @@ def _run(
         started=started,
     )
     with contextlib.ExitStack() as stack:  # closed here: nothing is left of a target if the time is up
-        made = deadline.run(_make, task, lambda: stack.enter_context(writing(target)))
+
+        def open_target() -> BinaryIO:
+            assert target is not None
+            return stack.enter_context(writing(target))
+
+        made = deadline.run(_make, task, open_target)
     for one in made.values():
         if target is not None and one.encoded.data is not None:
             # After the deadline: a slow receiver is no slow image.
@@ -277,18 +323,21 @@ def _mark(task: _Task, watermark: Watermark, size: Size) -> pyvips.Image:
             return in_memory(render(image, plan, partial(_mark, task)).image)
 
 
-def _save(image: pyvips.Image, plan: Plan, target: Target, open_target: Callable[[], BinaryIO]) -> Encoded:
+def _save(
+    image: pyvips.Image, plan: Plan, target: Target | None, open_target: Callable[[], BinaryIO]
+) -> Encoded:
     """Encode into memory, or straight into the target if that is a file."""
     if len(plan.save) > 1:
         return save_best(image, plan.save)
     return save(image, plan.save[0], open_target() if is_file(target) else None)
 
 
-def _result(task: _Task, made: _Made) -> Result:
+def _result(task: _Task, made: _Made) -> Result[Any]:
     data, target = made.encoded.data, task.target
     describe = partial(_describe, quality=made.encoded.quality, name=name_of(target), digest=task.digest)
     output: ImageInfo | Callable[[], ImageInfo]
     if data is None:
+        assert is_file(target)
         output = describe(Path(target))
     else:
         output = partial(describe, data) if target is None else describe(data)
@@ -325,6 +374,7 @@ def _received_marks(
 
 
 def _watermark(watermarks: Watermarks | None, id: str) -> Source:
+    source: Source | None
     try:
         source = watermarks(id) if callable(watermarks) else (watermarks or {})[id]
     except KeyError:

@@ -1,12 +1,13 @@
-"""Everything that a picture can come from."""
+"""Everything that an image can come from."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 from typing_extensions import Buffer
 
@@ -14,28 +15,44 @@ from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.errors import ImgsvcError, SourceUnreachable
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits, check_bytes
-from imgsvc_core.urls import reason_of, shown_url
+from imgsvc_core.urls import missing_package, reason_of, shown_url
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+    import PIL.Image
     import pyvips
 
-Source = Any
-"""A path, encoded bytes, a binary file object, an fsspec URL, a numpy array or a pyvips image."""
+
+class Readable(Protocol):
+    """A binary file object."""
+
+    def read(self, size: int, /) -> Any:
+        """Return at most that many bytes, and none at the end."""
+
+
+if TYPE_CHECKING:
+    _Pixels: TypeAlias = npt.NDArray[Any] | PIL.Image.Image  # and pyvips.Image, which has no types
+    Source: TypeAlias = str | os.PathLike[str] | Buffer | Readable | _Pixels | ByteSource
+else:
+    Source = Any
+"""A path, an fsspec URL, encoded bytes, a binary file object, or pixels: numpy, Pillow or pyvips."""
 
 _CHUNK = 1 << 20
+_USUAL_DELAY = 100  # milliseconds, as browsers show frames without a duration
 _COLORSPACES = {"b-w": "gray", "grey16": "gray", "cmyk": "cmyk", "lab": "lab", "labs": "lab"}
 
 
-def is_url(location: object) -> bool:
-    """Whether a location is an fsspec URL rather than a path."""
+def is_url(location: object) -> TypeGuard[str]:
+    """Return True if a location is an fsspec URL rather than a path."""
     return isinstance(location, str) and ("://" in location or location.startswith("memory:"))
 
 
 def open_bytes(source: Source, limits: Limits, *, name: str | None = None) -> ByteSource:
-    """The encoded bytes of a path, bytes, a file object or a URL; never more of them than the limits allow.
+    """Return the encoded bytes of a path, bytes, a file object or a URL, within the limits.
 
     Raises:
-        SourceUnreachable: the source cannot be read, or is nothing that could be.
+        TypeError: the source is of a type that cannot be read.
+        SourceUnreachable: the source cannot be read.
         EmptySource: there are no bytes.
         SourceTooLarge: there are too many.
     """
@@ -44,16 +61,16 @@ def open_bytes(source: Source, limits: Limits, *, name: str | None = None) -> By
     elif isinstance(source, Buffer):
         opened = ByteSource(_in_order(source), name=name or "")
     elif is_url(source):
-        usual = shown_url(source).rstrip("/").rpartition("/")[2]
-        opened = ByteSource(_fetch(source, limits), name=name or usual)
+        last = shown_url(source).rstrip("/").rpartition("/")[2]
+        opened = ByteSource(_fetch(source, limits), name=name or last)
     elif isinstance(source, str | os.PathLike):
         opened = ByteSource(_at(source, limits), name=name or Path(source).name)
     elif hasattr(source, "read"):
         opened = ByteSource(_read(source, limits), name=name or _name_of(source))
     else:
-        raise SourceUnreachable(
-            "Source must be a path, bytes, a binary file object, a URL, a numpy array or a pyvips image, "
-            f"got {type(source).__name__}."
+        raise TypeError(
+            "Source must be a path, a URL, bytes, a binary file object, a numpy array, a Pillow image "
+            f"or a pyvips image, got {type(source).__name__}."
         )
     check_bytes(opened.size, limits)
     return opened
@@ -68,19 +85,18 @@ def received(source: Source, limits: Limits, *, name: str | None = None) -> Sour
 
 
 def _in_order(source: Buffer) -> Buffer:
-    """The bytes of a buffer, copied only where they do not lie one after the other."""
+    """Return the bytes of a buffer; only one that is not contiguous is copied."""
     view = memoryview(source)
     return view if view.c_contiguous and view.format == "B" else view.tobytes()
 
 
 def _at(source: str | os.PathLike[str], limits: Limits) -> Path | bytes:
-    """A file by its path, or what comes from a device or a pipe."""
+    """Return the path of a file, or the bytes of a device or a pipe."""
     path = Path(source)
     if str(source) == "":
         raise SourceUnreachable("Source path must not be empty.")
     try:
-        passing = not (path.is_file() or path.is_dir()) and path.exists()
-        if passing:
+        if path.exists() and not (path.is_file() or path.is_dir()):
             with path.open("rb") as file:
                 return _read(file, limits)
     except (OSError, ValueError) as error:
@@ -89,39 +105,94 @@ def _at(source: str | os.PathLike[str], limits: Limits) -> Path | bytes:
 
 
 def as_image(source: Source) -> pyvips.Image | None:
-    """Return the image of a pyvips image or a numpy array, and None for anything else.
-
-    Arrays are height x width or height x width x channels (1 gray, 2 gray and alpha, 3 RGB, 4 RGBA), of
-    ``uint8`` or ``uint16``.
-    """
-    module = type(source).__module__.partition(".")[0]
-    if module not in ("pyvips", "numpy"):
-        return None
-    import pyvips
-
-    if isinstance(source, pyvips.Image):
+    """Return the image of a pyvips image, a Pillow image or a numpy array, and None for anything else."""
+    if _is_a(source, "pyvips", "Image"):
         from imgsvc_core.pixels.colorspace import from_memory
 
         return from_memory(_with_meaning(source))
-    if module == "numpy" and hasattr(source, "dtype") and hasattr(source, "ndim"):
-        channels = source.shape[2] if source.ndim == 3 else 1
-        if (
-            source.ndim not in (2, 3)
-            or channels > 4
-            or source.dtype.name not in ("uint8", "uint16")
-            or not source.size
-        ):
-            raise SourceUnreachable(
-                "Source array must be height x width with 1 to 4 channels of uint8 or uint16, "
-                f"got shape {source.shape} of {source.dtype}."
-            )
-        source = source.astype(source.dtype.newbyteorder("="), copy=False)
-        return _with_meaning(pyvips.Image.new_from_array(source).copy(interpretation="multiband"))
+    if _is_a(source, "PIL.Image", "Image"):
+        return _of_pillow(source)
+    if _is_a(source, "numpy", "ndarray"):
+        return _of_array(source)
     return None
 
 
+def _is_a(value: object, module: str, name: str) -> TypeGuard[Any]:
+    """Return True if a value is of a class whose module need not be imported to find out."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(value, getattr(loaded, name))
+
+
+def _of_array(array: npt.NDArray[Any]) -> pyvips.Image:
+    """Return the image of height x width, or height x width x channels: gray, gray and alpha, RGB or RGBA.
+
+    ``bool`` is black and white. Floats from 0 to 1 become 16 bits.
+    """
+    import numpy as np
+    import pyvips
+
+    kind, channels = array.dtype.kind, array.shape[2] if array.ndim == 3 else 1
+    known = kind in "bf" or array.dtype.name in ("uint8", "uint16")
+    if array.ndim not in (2, 3) or not 1 <= channels <= 4 or not known or not array.size:
+        raise SourceUnreachable(
+            "Source array must be height x width with 1 to 4 channels of uint8, uint16, bool or float, "
+            f"got shape {array.shape} of {array.dtype}."
+        )
+    if kind == "b":
+        array = array.astype(np.uint8) * np.uint8(255)
+    elif kind == "f":
+        if not (array.min() >= 0 and array.max() <= 1):  # true for NaN as well
+            raise SourceUnreachable(
+                "Source array of floats must be within 0 to 1 range, "
+                f"got {array.min():g} to {array.max():g}; divide or clip it."
+            )
+        array = np.rint(array.astype(np.float64) * 65_535).astype(np.uint16)
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    return _with_meaning(pyvips.Image.new_from_array(array).copy(interpretation="multiband"))
+
+
+def _of_pillow(source: PIL.Image.Image) -> pyvips.Image:
+    """Return a Pillow image, with all its frames, its color profile and its orientation."""
+    import numpy as np
+    import pyvips
+    from PIL import ExifTags, ImageSequence
+
+    animated, shown = getattr(source, "n_frames", 1) > 1, source.tell()
+    try:
+        frames = [_pillow_frame(frame, animated) for frame in ImageSequence.Iterator(source)]
+        source.seek(shown)
+    except (OSError, SyntaxError, ValueError) as error:
+        raise SourceUnreachable(f"Source Pillow image cannot be read: {error}.") from error
+    image = _of_array(np.concatenate([np.asarray(frame) for frame in frames])).copy()
+    facts: list[tuple[str, int, Any]] = [
+        ("orientation", pyvips.GValue.gint_type, source.getexif().get(ExifTags.Base.Orientation, 1))
+    ]
+    if profile := source.info.get("icc_profile"):
+        facts.append(("icc-profile-data", pyvips.GValue.blob_type, profile))
+    if animated:
+        delays = [round(frame.info.get("duration", _USUAL_DELAY)) for frame in frames]
+        facts += [
+            ("page-height", pyvips.GValue.gint_type, source.height),
+            ("n-pages", pyvips.GValue.gint_type, len(frames)),
+            ("delay", pyvips.GValue.array_int_type, delays),
+            ("loop", pyvips.GValue.gint_type, source.info.get("loop", 1)),
+        ]
+    for name, kind, value in facts:
+        image.set_type(kind, name, value)
+    return image.copy(interpretation="cmyk") if frames[0].mode == "CMYK" else image
+
+
+def _pillow_frame(frame: PIL.Image.Image, animated: bool) -> PIL.Image.Image:
+    """Return a frame in gray, RGB or CMYK, with alpha if it has any; those of an animation in one mode."""
+    if animated or "transparency" in frame.info or frame.mode in ("PA", "La", "RGBa"):
+        return frame.convert("RGBA")
+    if frame.mode in ("L", "LA", "RGB", "RGBA", "CMYK", "I;16"):
+        return frame
+    return frame.convert({"1": "L", "I": "I;16", "I;16B": "I;16"}.get(frame.mode, "RGB"))
+
+
 def describe(image: pyvips.Image, *, name: str | None = None) -> ImageInfo:
-    """The facts of a picture that is in memory already; its format is ``raw``."""
+    """Return the facts of an image that is in memory already; its format is ``raw``."""
     frames = image.height // image.get_page_height()
     delays = tuple(image.get("delay")) if frames > 1 and image.get_typeof("delay") else ()
     return ImageInfo(
@@ -142,7 +213,7 @@ def describe(image: pyvips.Image, *, name: str | None = None) -> ImageInfo:
 
 
 def _with_meaning(image: pyvips.Image) -> pyvips.Image:
-    """Channels that nobody named are grey or RGB, with or without alpha."""
+    """Return an image whose unnamed channels are gray or RGB, with or without alpha."""
     if image.interpretation != "multiband":
         return image
     if image.bands > 4:
@@ -164,19 +235,17 @@ def _translated(url: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise SourceUnreachable(
-            f"Source '{shown_url(url)}' needs a package that is not installed: {error}."
-        ) from error
+        raise missing_package("Source", url, error) from error
     except ImgsvcError:
         raise
-    except Exception as error:  # whatever the store's own package makes of a failure
+    except Exception as error:  # packages of stores raise anything
         raise SourceUnreachable(
             f"Source '{shown_url(url)}' cannot be read: {reason_of(error, url)}."
         ) from error
 
 
 def _read(file: Any, limits: Limits) -> bytes:
-    """All bytes of a file object, as long as there are not too many."""
+    """Return all bytes of a file object, within the limits."""
     chunks: list[bytes] = []
     size = 0
     while chunk := _chunk(file):
@@ -195,7 +264,7 @@ def _chunk(file: Any) -> Any:
         chunk = file.read(_CHUNK)
     except (OSError, ValueError) as error:
         raise SourceUnreachable(f"Source file cannot be read: {error}.") from error
-    if chunk is None:  # what raw files say that do not block, when there may be more later
+    if chunk is None:  # a raw file that does not block may have more later
         raise SourceUnreachable("Source file must wait for its bytes, got a non-blocking one.")
     return chunk
 

@@ -10,34 +10,42 @@ import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol, TypeAlias, TypeGuard, cast
 
 from imgsvc_core.errors import TargetError
 from imgsvc_core.sources import is_url
-from imgsvc_core.urls import reason_of, shown_url
+from imgsvc_core.urls import missing_package, reason_of, shown_url
 
-Target = Any
+
+class Writable(Protocol):
+    """A binary file object."""
+
+    def write(self, data: Any, /) -> Any:
+        """Write bytes."""
+
+
+Target: TypeAlias = str | os.PathLike[str] | Writable
 """A path, an fsspec URL, or a binary file object."""
 
 _unfinished: set[Path] = set()
 _beginning = threading.Lock()
 
 
-def suffix_of(target: Target) -> str:
+def suffix_of(target: Target | None) -> str:
     """The file suffix of a path or URL, with its dot."""
     if is_url(target):
         return PurePosixPath(target.partition("?")[0]).suffix
     return Path(target).suffix if isinstance(target, str | os.PathLike) else ""
 
 
-def name_of(target: Target) -> str:
+def name_of(target: Target | None) -> str:
     """The file name of a path or URL."""
     if is_url(target):
         return PurePosixPath(target.partition("?")[0]).name
     return Path(target).name if isinstance(target, str | os.PathLike) else ""
 
 
-def check_target(target: Target) -> None:
+def check_target(target: Target | None) -> None:
     """Raise `TargetError` for what cannot be a target, before there is anything to write."""
     if target is None or isinstance(target, str | os.PathLike):
         return
@@ -48,7 +56,7 @@ def check_target(target: Target) -> None:
         raise TargetError("Target file must be open, got one that is closed.")
 
 
-def is_file(target: Target) -> bool:
+def is_file(target: Target | None) -> TypeGuard[str | os.PathLike[str]]:
     """Whether the target is the path of a file, that is or may be there: no device, pipe or URL."""
     if is_url(target) or not isinstance(target, str | os.PathLike):
         return False
@@ -83,7 +91,7 @@ def writing(target: Target, media_type: str = "application/octet-stream") -> Ite
             yield file
     else:
         try:
-            yield target
+            yield cast("BinaryIO", target)
         except OSError as error:
             raise TargetError(f"Target file cannot be written: {error.strerror or error}.") from error
 
@@ -151,9 +159,7 @@ def _uploading(url: str, media_type: str) -> Iterator[BinaryIO]:
             with opened as file:
                 file.write(buffer.getbuffer())
     except ImportError as error:
-        raise TargetError(
-            f"Target '{shown_url(url)}' needs a package that is not installed: {error}."
-        ) from error
+        raise missing_package("Target", url, error) from error
     except Exception as error:  # whatever the store's own package makes of a failure
         raise TargetError(f"Target '{shown_url(url)}' cannot be written: {reason_of(error, url)}.") from error
 

@@ -8,7 +8,18 @@ from collections.abc import Iterator
 from errno import ENOENT
 from urllib.parse import unquote
 
+from imgsvc_core.errors import MissingDependency
+
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s'\"?#]*@")
+_EXTRAS = {
+    **dict.fromkeys(("s3", "s3a"), "s3"),
+    **dict.fromkeys(("gs", "gcs"), "google"),
+    **dict.fromkeys(("az", "abfs", "abfss", "adl"), "azure"),
+    "oss": "alibaba",
+    **dict.fromkeys(("http", "https"), "http"),
+}
+"""The extra that brings the package of an fsspec protocol."""
+
 _EMPTY_REASON = re.compile(r"(^|: )(None|Unknown)$")  # by botocore, for responses without a message
 _QUERY = re.compile(r"(://[^\s'\"?]*)\?[^\s'\"]*")
 
@@ -20,6 +31,15 @@ def shown_url(url: str) -> str:
     'https://example.org/a.jpg'
     """
     return _QUERY.sub(r"\1", _CREDENTIALS.sub("", url))
+
+
+def missing_package(subject: str, url: str, error: ImportError) -> MissingDependency:
+    """Return the error for a URL whose protocol needs a package that is not installed."""
+    needs = f"{subject} '{shown_url(url)}' needs a package that is not installed"
+    for protocol in re.findall(r"([a-z0-9]+)://", url):
+        if protocol in _EXTRAS:
+            return MissingDependency(f"{needs}: install it with pip install 'imgsvc[{_EXTRAS[protocol]}]'.")
+    return MissingDependency(f"{needs}: {error}.")
 
 
 def reason_of(error: BaseException, url: str = "") -> str:

@@ -72,12 +72,9 @@ def test_arrays_keep_their_channels_and_depth(array: np.ndarray[Any, Any]) -> No
     assert image.format == ("ushort" if array.dtype.name == "uint16" else "uchar")
 
 
-@pytest.mark.parametrize(
-    "source", [None, 5, object(), ["a"], np.zeros((2, 2, 5), np.uint8), np.zeros((2, 2)), io.StringIO("text")]
-)
-def test_what_is_no_source_is_refused(source: Any) -> None:
-    with pytest.raises(imgsvc.SourceUnreachable, match=r"Source .*must be"):
-        imgsvc.process(source)
+def test_a_file_of_text_is_refused() -> None:
+    with pytest.raises(imgsvc.SourceUnreachable, match="Source file must be opened in binary mode, got text"):
+        imgsvc.process(io.StringIO("text"))
 
 
 @pytest.mark.parametrize("source", ["missing.png", "memory://nowhere/missing.png", "nosuch://host/a.png"])

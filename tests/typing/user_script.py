@@ -3,6 +3,10 @@
 A line that ends with ``# error:`` must be refused, with these words in mypy's message.
 """
 
+from pathlib import Path
+
+import numpy as np
+
 import imgsvc_core as imgsvc
 
 resize = imgsvc.Resize(width=800, mode="fit", height=600, gravity="top-left")
@@ -17,6 +21,18 @@ ratio: tuple[float, float] | None = crop.ratio
 filters: tuple[imgsvc.Filter, ...] = spec.filter
 digest: str = imgsvc.parse({"resize": {"width": 800}}).digest
 
+data: bytes = imgsvc.process("in.jpg", spec).data
+written: None = imgsvc.process(Path("in.jpg"), {"flip": {"horizontal": True}}, "out.webp").data
+named: None = imgsvc.process(b"...", target=Path("out.webp"), limits=imgsvc.Limits(seconds=5)).data
+pixels = imgsvc.process(np.zeros((4, 4, 3), np.uint8), spec)
+facts: tuple[str, int] = pixels.output.format, imgsvc.inspect("in.jpg").width
+explained: imgsvc.Plan = imgsvc.explain(spec, imgsvc.inspect(b"..."))
+many: dict[str, bytes] = {name: made.data for name, made in imgsvc.process_variants("a", {"s": spec}).items()}
+
+
+def later(target: str | None) -> bytes | None:
+    return imgsvc.process("in.jpg", spec, target).data
+
 
 imgsvc.Resize(width="800")  # error: expected "int | None"
 imgsvc.Resize(width=800, mode="cover")  # error: incompatible type "Literal['cover']"
@@ -28,4 +44,10 @@ imgsvc.Output(format="wepb")  # error: incompatible type "Literal['wepb']"
 imgsvc.Spec(resize=crop)  # error: incompatible type "Crop"
 imgsvc.Spec(filter="sepia")  # error: incompatible type "str"
 resize.width = 5  # error: read-only
+imgsvc.process("in.jpg", spec).data.decode()
+imgsvc.process("in.jpg", spec, "out.webp").data.decode()  # error: "None" has no attribute "decode"
+imgsvc.process("in.jpg", ["sepia"])  # error: No overload variant of "process" matches
+imgsvc.process(5)  # error: No overload variant of "process" matches
+imgsvc.process("in.jpg", spec, 5)  # error: No overload variant of "process" matches
+imgsvc.inspect(None)  # error: incompatible type "None"
 imgsvc.Limits(seconds="5")  # error: incompatible type "str"

@@ -9,7 +9,7 @@ from imgsvc_core.spec.declare import Accepts, Operation, declared, param
 from imgsvc_core.spec.kinds import Choice, HexColor, Integer
 from imgsvc_core.spec.rules import NotWhen, Rule
 
-OutputFormat = OutputName | Literal["auto"]
+OutputFormat = Literal[OutputName, "auto"]
 OutputAlias = Literal["jpeg", "jpeg2000", "heif", "tif"]
 
 _ALIASES = {alias: name for name in OUTPUT_NAMES for alias in FORMATS[name].aliases}

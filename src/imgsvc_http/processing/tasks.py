@@ -57,17 +57,17 @@ class Process:
         """Return the result with its ``input``, ``output``, ``timing`` and ``media_type``."""
         from imgsvc_core.codecs.table import FORMATS
 
+        watermark = self.watermark
         result = imgsvc.process(
             source,
             self.spec,
             limits=self.limits,
-            watermarks=None if self.watermark is None else lambda _: self.watermark,
+            watermarks=None if watermark is None else lambda _: watermark,
             name=self.name,
             digest=True,
             accept=self.accept,
             threads=threads,
         )
-        assert result.data is not None
         row = FORMATS[result.output.format]
         described = result.to_dict()
         described["output"]["name"] = f"{Path(self.name).stem or 'image'}{row.suffix}"

@@ -1,0 +1,153 @@
+"""Pixels of other libraries as sources, and results as their pixels."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image, ImageCms
+
+import imgsvc_core as imgsvc
+from tests.process.pictures import pixels_of
+from tests.support.photos import coffee, cut_out, deep, moving_frames
+
+PNG = {"output": {"format": "png"}}
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "L", "LA", "1", "P", "I;16", "YCbCr", "HSV"])
+def test_pillow_images_keep_their_pixels(mode: str) -> None:
+    photo = Image.fromarray(cut_out("coffee"))
+    source = Image.fromarray(deep(coffee()[..., 0])) if mode == "I;16" else photo.convert(mode)
+    expected = source.convert({"1": "L", "P": "RGB", "YCbCr": "RGB", "HSV": "RGB"}.get(mode, mode))
+    assert np.array_equal(pixels_of(imgsvc.process(source, PNG).data).squeeze(), np.asarray(expected))
+
+
+def test_transparent_palettes_keep_their_transparency() -> None:
+    source = Image.fromarray(coffee()).convert("P")
+    source.info["transparency"] = 7
+    assert np.array_equal(pixels_of(imgsvc.process(source, PNG).data), np.asarray(source.convert("RGBA")))
+
+
+def test_pillow_images_keep_profile_orientation_and_frames() -> None:
+    photo = Image.fromarray(coffee())
+    photo.getexif()[0x0112] = 6
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    photo.info["icc_profile"] = profile
+    info = imgsvc.inspect(photo)
+    assert (info.orientation, info.profile, info.upright_size) == (6, True, (400, 600))
+    assert imgsvc.process(photo, PNG).output.width == 400
+    frames = [Image.fromarray(frame) for frame in moving_frames(3, 40, 30)]
+    file = io.BytesIO()
+    frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], duration=[50, 70, 90], loop=0)
+    animation = Image.open(file)
+    animation.seek(1)
+    found = imgsvc.inspect(animation)
+    assert (found.frames, found.width, found.height, found.delays, found.plays) == (
+        3,
+        40,
+        30,
+        (50, 70, 90),
+        0,
+    )
+    assert animation.tell() == 1
+    assert imgsvc.process(animation, {"output": {"format": "webp"}}).output.frames == 3
+
+
+def test_cmyk_of_pillow_is_cmyk() -> None:
+    source = Image.fromarray(coffee()).convert("CMYK")
+    assert imgsvc.inspect(source).colorspace == "cmyk"
+    file = io.BytesIO()
+    source.save(file, "TIFF")
+    assert imgsvc.process(source, PNG).data == imgsvc.process(file.getvalue(), PNG).data
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_floats_are_from_black_at_0_to_white_at_1(kind: Any) -> None:
+    values = np.array([[0, 0.25, 0.5, 1]], kind)
+    found = pixels_of(imgsvc.process(values, PNG).data).squeeze()
+    assert (found.dtype, found.tolist()) == (np.uint16, [0, 16384, 32768, 65535])
+
+
+def test_bools_are_black_and_white() -> None:
+    found = pixels_of(imgsvc.process(np.array([[True, False]]), PNG).data).squeeze()
+    assert (found.dtype, found.tolist()) == (np.uint8, [255, 0])
+
+
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        (np.full((2, 2), 255.0), "floats must be within 0 to 1 range, got 255 to 255; divide or clip it"),
+        (np.full((2, 2), np.nan), "floats must be within 0 to 1 range"),
+        (np.full((2, 2), -0.1), "floats must be within 0 to 1 range"),
+        (np.zeros((2, 2), np.int32), "of uint8, uint16, bool or float, got shape .* of int32"),
+        (np.zeros((2, 2, 5), np.uint8), "with 1 to 4 channels"),
+        (np.zeros((2, 2, 0), np.uint8), "with 1 to 4 channels"),
+        (np.zeros(4), "must be height x width"),
+    ],
+)
+def test_other_arrays_are_refused(array: Any, words: str) -> None:
+    with pytest.raises(imgsvc.SourceError, match=f"Source array .*{words}"):
+        imgsvc.process(array)
+
+
+@pytest.mark.parametrize("source", [None, 5, object(), ["a"], {"a": 1}])
+def test_what_is_no_source_is_a_type_error(source: Any) -> None:
+    for call in (imgsvc.process, imgsvc.inspect):
+        with pytest.raises(TypeError, match=f"Source must be .*, got {type(source).__name__}"):
+            call(source)
+
+
+def test_results_are_saved(tmp_path: Path) -> None:
+    result = imgsvc.process(coffee(), {"output": {"format": "webp"}})
+    buffer = io.BytesIO()
+    for target in (tmp_path / "a.webp", str(tmp_path / "b"), buffer, f"file://{tmp_path}/c.webp"):
+        result.save(target)
+    saved = [(tmp_path / name).read_bytes() for name in ("a.webp", "b", "c.webp")]
+    assert {*saved, buffer.getvalue()} == {result.data}
+    with pytest.raises(imgsvc.TargetError, match=r"suffix must be one of \.webp .*, got '\.png'"):
+        result.save(tmp_path / "d.png")
+    assert not (tmp_path / "d.png").exists()
+    with pytest.raises(imgsvc.TargetError):
+        result.save(tmp_path / "nowhere" / "a.webp")
+
+
+@pytest.mark.parametrize("pixels", [coffee(), coffee()[..., 0], cut_out("coffee"), deep(coffee())])
+def test_results_are_arrays_again(pixels: Any) -> None:
+    result = imgsvc.process(pixels, PNG)
+    assert np.array_equal(result.to_numpy().squeeze(), pixels)
+    expected = pixels if pixels.dtype == np.uint8 else (pixels >> 8).astype(np.uint8)
+    assert np.array_equal(np.asarray(result.to_pil()), expected)
+
+
+def test_animated_results_have_all_their_frames() -> None:
+    frames = [Image.fromarray(frame) for frame in moving_frames(3, 40, 30)]
+    file = io.BytesIO()
+    frames[0].save(file, "PNG", save_all=True, append_images=frames[1:], duration=50)
+    result = imgsvc.process(file.getvalue())
+    assert result.to_numpy().shape[:3] == (3, 30, 40)
+    assert np.array_equal(result.to_numpy()[2, ..., :3], np.asarray(frames[2]))
+    assert result.to_pil().n_frames == 3  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("format", "media_type"), [("jpg", "image/jpeg"), ("png", "image/png"), ("tiff", "image/png")]
+)
+def test_notebooks_show_results(format: str, media_type: str) -> None:
+    result = imgsvc.process(coffee(), {"output": {"format": format}})
+    bundle = json.loads(json.dumps(result._repr_mimebundle_(include=None, exclude=None)))
+    shown = Image.open(io.BytesIO(base64.b64decode(bundle[media_type])))
+    assert (shown.size, Image.MIME[shown.format or ""]) == ((600, 400), media_type)
+    assert bundle["text/plain"] == repr(result)
+
+
+def test_results_that_went_to_a_target_say_so(tmp_path: Path) -> None:
+    result: Any = imgsvc.process(coffee(), None, tmp_path / "a.png")
+    for use in (lambda: result.save(tmp_path / "b.png"), result.to_numpy, result.to_pil):
+        with pytest.raises(TypeError, match="The result was written to a target"):
+            use()
+    assert list(result._repr_mimebundle_()) == ["text/plain"]
