@@ -21,14 +21,17 @@ BENCHMARKS = sorted(
 QUICK = [f"tests/{folder}" for folder in ("spec", "plan", "adjust", "watermark")]
 QUICK += ["--ignore=tests/adjust/test_enhance.py", "tests/codecs/test_sniff.py", "tests/cli/test_flags.py"]
 
+SPELLED = ["docs", "examples", "tools", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Style, and the direction of imports."""
+    """Style, the direction of imports, and the spelling of what users read."""
     install(session, "lint")
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
     session.run("lint-imports", env={"PYTHONPATH": "src"})
+    session.run("codespell", *SPELLED)
 
 
 @nox.session
