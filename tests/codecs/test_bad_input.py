@@ -552,7 +552,7 @@ MAZES = {
 }  # fmt: skip
 
 
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("name", MAZES)
 def test_endless_headers_end(name: str) -> None:
     start = time.process_time()

@@ -69,6 +69,9 @@ class _Control:
     transparent: int | None = None
 
 
+_NO_CONTROL = _Control()
+
+
 def read_info(reader: HeaderReader) -> ImageInfo:
     """Read the facts of a GIF. Delays are those of the file, even if browsers show a frame longer."""
     gif = read_gif(reader)
@@ -94,11 +97,11 @@ def read_gif(reader: HeaderReader) -> Gif:
     width, height, flags = reader.unpack("<HHB", 6)
     offset = start = 13 + _palette_length(flags)
     frames: list[Frame] = []
-    control, plays, profile = _Control(), 1, False
+    control, plays, profile = _NO_CONTROL, 1, False
     while offset < reader.size and (block := reader.byte(offset)) != _TRAILER:
         if block == _IMAGE:
             frames.append(_read_frame(reader, offset, control))
-            control = _Control()
+            control = _NO_CONTROL
             offset = frames[-1].end
         elif block == _EXTENSION:
             label = reader.byte(offset + 1)
