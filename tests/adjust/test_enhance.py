@@ -232,3 +232,19 @@ def test_faint_print_does_not_make_paper_dark() -> None:
     result = enhanced(faint)
     assert np.median(result) > 220
     assert result[55:65].mean() > result[50:350:20, 30:270].mean() + 100
+
+
+def test_thin_black_letters_on_paper_are_not_taken_for_haze() -> None:
+    """Averaged, they would be gray and the darkest tone of the page."""
+    page = np.full((1600, 1200, 3), 250.0)
+    for left in range(100, 1100, 8):
+        page[100:1500, left] = 10
+    paper = np.clip(page + np.random.default_rng(1).normal(0, 3, (1600, 1200, 1)), 0, 255).astype(np.uint8)
+    assert not [step for step in measure(as_vips(paper)) if step.label.startswith("levels")]
+
+
+def test_noise_near_white_is_left_alone() -> None:
+    """The median is white, give or take what floating point makes of it."""
+    noise = np.random.default_rng(1).choice([255, 255, 255, 240], (200, 200, 1)).astype(np.uint8)
+    bright = np.dstack([noise] * 3)
+    assert np.abs(enhanced(bright).astype(int) - bright).max() <= 1

@@ -11,6 +11,7 @@ from PIL import Image
 
 from imgsvc_core.rgb_space import BT2020, DISPLAY_P3, SRGB, RgbSpace
 from tests.codecs.probing import facts
+from tests.codecs.test_probe_boxes import heif as made_of_boxes
 from tests.support import encoded, requires
 from tests.support.handmade import png_with
 from tests.support.photos import coffee
@@ -109,6 +110,18 @@ def test_a_profile_comes_before_code_points() -> None:
     file = io.BytesIO()
     picture = Image.fromarray(np.ascontiguousarray(coffee()[:64, :64]))
     picture.save(file, "AVIF", icc_profile=encoded.profile())
-    info = facts(file.getvalue())
+    info = facts(nclx(file.getvalue(), 12, 13))
     assert info.profile
     assert info.rgb_space is None
+
+
+@pytest.mark.parametrize(("level", "peak"), [(4000, 4000), (0, 1000)])
+def test_the_light_level_of_heic(level: int, peak: float) -> None:
+    data = made_of_boxes(
+        (b"ispe", struct.pack(">III", 0, 100, 80)),
+        (b"hvcC", bytes(16) + bytes([0xFC | 1, 0xF8 | 2, 0xF8 | 2])),
+        (b"colr", b"nclx" + struct.pack(">HHHB", 9, 16, 9, 0x80)),
+        (b"clli", struct.pack(">HH", level, 100)),
+        wide=False,
+    )
+    assert facts(data).rgb_space == RgbSpace(BT2020, "pq", peak=peak)

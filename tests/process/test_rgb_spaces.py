@@ -13,8 +13,9 @@ from PIL import Image
 
 import imgsvc_core as imgsvc
 from tests.codecs.test_rgb_spaces import cicp, gama, heif, nclx
+from tests.support import requires
 from tests.support.handmade import ApngFrame, apng_by_hand, png_with
-from tests.support.photos import Pixels, as_pixels, astronaut, camera, coffee, disc_alpha
+from tests.support.photos import Pixels, as_pixels, as_vips, astronaut, camera, coffee, disc_alpha
 
 SRGB = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
 P3 = np.array([[0.4866, 0.2657, 0.1982], [0.2290, 0.6917, 0.0793], [0.0, 0.0451, 1.0439]])
@@ -172,3 +173,26 @@ def test_the_plan_says_so() -> None:
     (step,) = (step for step in imgsvc.explain({}, info).to_dict()["steps"] if "sRGB" in step["text"])
     assert step["text"] == "convert to sRGB, HDR tone-mapped"
     assert info.to_dict()["rgb_space"]["transfer"] == "pq"
+
+
+def test_faces_are_looked_for_in_srgb() -> None:
+    requires.module("cv2")
+    signal = deep(decode(astronaut() / 255) ** 8)  # black for who takes it for sRGB
+    request = {"crop": {"mode": "face"}, "output": {"format": "png"}}
+    assert imgsvc.process(png_with(signal), request).faces == ()
+    assert len(imgsvc.process(png_with(signal, gama(800_000)), request).faces or ()) == 1
+
+
+def test_the_base_of_a_picture_with_a_gain_map() -> None:
+    base, gain_map = (as_vips(pixels).jpegsave_buffer(Q=90) for pixels in (coffee(), camera()))
+    words = b"http://ns.adobe.com/xap/1.0/\0" + b'<x:xmpmeta hdrgm:Version="1.0"/>'
+    index = b"MPF\0MM\0*\0\0\0\x08" + bytes(6)
+    segments = b"".join(
+        b"\xff" + kind + struct.pack(">H", len(body) + 2) + body
+        for kind, body in ((b"\xe1", words), (b"\xe2", index))
+    )
+    data = base[:2] + segments + base[2:] + gain_map
+    assert np.array_equal(processed(data), processed(base))
+    result = imgsvc.process(data, {"output": {"format": "jpg"}}).data or b""
+    assert b"hdrgm" not in result
+    assert result.count(b"\xff\xd8\xff") == 1
