@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -153,3 +156,21 @@ def test_a_preview_looks_like_the_full_size() -> None:
 
 def test_golden(check_golden: GoldenCheck) -> None:
     check_golden("blur-gaussian", gaussian_blur(as_vips(astronaut()[20:140, 160:280]), 4.0))
+
+
+@pytest.mark.parametrize("bands", [3, 4])
+def test_a_wide_blur_holds_few_copies_of_the_picture(bands: int) -> None:
+    """Each tile of the reduced picture used to compute its part of the large one: 800 MB of this one."""
+    code = f"""if True:
+        import pyvips
+        from imgsvc_core.pixels.spatial.gaussian import gaussian_blur
+        from tests.support.processes import peak_memory
+        space = "rgb16" if {bands} == 3 else "srgb"
+        image = pyvips.Image.black(2000, 2000, bands={bands}).copy(interpretation=space)
+        image = image.cast("ushort" if {bands} == 3 else "uchar").copy_memory()
+        before = peak_memory()
+        gaussian_blur(image, 100).avg()
+        print(peak_memory() - before)
+    """
+    grown = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert int(grown) < 150_000_000

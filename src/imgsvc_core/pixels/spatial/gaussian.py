@@ -78,9 +78,11 @@ def _blur_wide_deep(image: pyvips.Image, sigma: float) -> pyvips.Image:
     """The same for 16 bits, in floating point, with any factor, and enlarged linearly both ways."""
     factor = int(sigma / _SMALL_SIGMA_DEEP)
     framed, margin = _framed(image, sigma, factor)
-    small = framed.cast("float").reduce(factor, factor, kernel="linear")
+    # One way after the other: both at once, each tile of the small picture needs much of the large one.
+    narrow = in_memory(framed.cast("float").reduceh(factor, kernel="linear"))
+    small = in_memory(narrow.reducev(factor, kernel="linear").rint().cast("ushort"))
     rest = math.sqrt(sigma**2 - 2 * _triangle_variance(factor)) / factor
-    small = convolve(small.rint().cast("ushort"), gaussian_weights(rest), both_ways=True)
+    small = convolve(small, gaussian_weights(rest), both_ways=True)
     return _enlarged(in_memory(small), factor, factor, margin, image.width, image.height)
 
 
