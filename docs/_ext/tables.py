@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from imgsvc_core.spec.declare import doc
 from imgsvc_core.spec.rules import AtLeastOne, Needs, NotTogether, NotWhen, RequiredWhen, Rule, Together
 from imgsvc_core.stores import PROVIDERS, StoreSpec
 from imgsvc_core.stores.declarations import OneKind
-from imgsvc_http.answering import refusals as service_refusals
+from imgsvc_http.answering.errors import KINDS, status_of
 from imgsvc_http.routes import ROUTES
 from imgsvc_http.settings import SETTINGS, Settings
 from imgsvc_http.settings.declaring import toml_value
@@ -102,19 +103,21 @@ def endpoints() -> str:
     return _table(("call", "what it does", "key of scope"), rows)
 
 
-def refusals() -> str:
-    """What the service itself answers beside the errors of the library."""
-    rows = []
-    for name, make in sorted(vars(service_refusals).items()):
-        if name.startswith("_") or not inspect.isfunction(make) or name in ("invalid", "status_of"):
-            continue
-        given = {
-            parameter.name: 60 if parameter.annotation in ("int", "float") else "..."
-            for parameter in inspect.signature(make).parameters.values()
-        }
-        refusal = make(**given)
-        rows.append((f"`{refusal.slug}`", str(refusal.status.value), (make.__doc__ or "").strip()))
-    return _table(("error", "status", "meaning"), dict.fromkeys(sorted(rows)))
+def service_errors() -> str:
+    """Every error that the service answers: its own kinds, and the errors of the library."""
+    own = [(slug, kind.status, _placeholders(kind.sentence)) for slug, kind in KINDS.items()]
+    library = [
+        (cls.slug, status_of(cls), _first_paragraph(cls))
+        for cls in error_classes()
+        if cls.slug != errors.ImgsvcError.slug
+    ]
+    rows = sorted((f"`{slug}`", str(status.value), text) for slug, status, text in (*own, *library))
+    return _table(("error", "status", "message"), rows)
+
+
+def _placeholders(sentence: str) -> str:
+    """Show the values in braces as an ellipsis."""
+    return re.sub(r"\{[^}]*\}", "…", sentence)
 
 
 def error_tree() -> str:
@@ -197,7 +200,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
         benchmarks,
         settings,
         endpoints,
-        refusals,
+        service_errors,
     )
 }
 

@@ -25,7 +25,8 @@ def in_database(settings: Settings, work: Callable[[Database], Awaitable[T]]) ->
     import asyncio
 
     with service_packages():
-        from imgsvc_http.state.database import Database, migrate
+        from imgsvc_http.state.database import Database
+        from imgsvc_http.state.migrating import migrate
 
     async def with_database() -> T:
         await migrate(settings.database_url)

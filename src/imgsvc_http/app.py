@@ -9,44 +9,36 @@ from collections.abc import AsyncIterator, Iterator
 from aiohttp import web
 
 from imgsvc_core.errors import ImgsvcError
+from imgsvc_http.answering.headers import OwnHeaders
 from imgsvc_http.endpoints import openapi
 from imgsvc_http.middleware import MIDDLEWARES, add_headers
 from imgsvc_http.routes import ROUTES
-from imgsvc_http.routing import Reply, Route, add_routes
+from imgsvc_http.routing import add_routes
 from imgsvc_http.services import SERVICES, open_services, sweeping
 from imgsvc_http.settings import Settings
-from imgsvc_http.webhooks.runner import WEBHOOKS
+from imgsvc_http.webhooks.jobs import WEBHOOKS
+from imgsvc_http.webhooks.startup import open_webhooks
 
 _RUNNING = threading.Lock()
 
 
 def create_app(settings: Settings | None = None) -> web.Application:
-    """The whole service, to be run alone or as a part of another aiohttp application.
+    """Return the whole service, to be run alone or as a part of another aiohttp application.
 
-    Everything that it holds open is opened when the application starts, and closed when it ends. Starting
-    fails with `ImgsvcError` while another service runs in the process, whose durable work one engine does.
+    Everything that it needs is opened when the application starts, and closed when it ends. The start fails
+    with `ImgsvcError` while another service runs in the process, since there is one durable engine in it.
 
     Args:
         settings: where it keeps its state, its limits and so on; `Settings()` by default.
     """
     settings = settings or Settings()
     app = web.Application(middlewares=MIDDLEWARES, client_max_size=settings.limits.json_bytes)
-    description = Route(
-        method="GET",
-        path="/1.0/openapi.json",
-        handler=openapi.endpoint(ROUTES, settings.base_url, settings.server.header_prefix),
-        summary="This description",
-        tag="Health",
-        public=True,
-        replies={200: Reply(doc="OpenAPI 3.1.", contents={"application/json": {"type": "object"}})},
-    )
+    description = openapi.description_of(ROUTES, settings.base_url, OwnHeaders(settings.server.header_prefix))
     add_routes(app, (*ROUTES, description))
     app.on_response_prepare.append(add_headers)
 
     async def services(app: web.Application) -> AsyncIterator[None]:
-        from imgsvc_http.webhooks.startup import open_webhooks
-
-        with _alone_in_the_process():
+        with _alone_in_process():
             async with open_services(settings) as opened, open_webhooks(opened) as webhooks, sweeping(opened):
                 app[SERVICES], app[WEBHOOKS] = opened, webhooks
                 yield
@@ -60,7 +52,7 @@ def create_app(settings: Settings | None = None) -> web.Application:
 
 
 @contextlib.contextmanager
-def _alone_in_the_process() -> Iterator[None]:
+def _alone_in_process() -> Iterator[None]:
     if not _RUNNING.acquire(blocking=False):
         raise ImgsvcError("There can be only one service in a process at a time: run another one in its own.")
     try:

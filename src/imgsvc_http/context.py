@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from aiohttp import web
 
+from imgsvc_http.access.authentication import Principal
 from imgsvc_http.access.rate_limit import RateState
-from imgsvc_http.state.keys import Principal
+from imgsvc_http.answering.errors import Refusal
+from imgsvc_http.answering.headers import OwnHeaders
+from imgsvc_http.answering.responses import Response, failure
+from imgsvc_http.routing import route_of
 
 REQUEST_ID = web.RequestKey("request_id", str)
 PRINCIPAL = web.RequestKey("principal", Principal)
 RATE = web.RequestKey("rate", RateState)
-BINARY = web.RequestKey("binary", bool)
-"""Whether the answer is to be a picture, with everything else in a header."""
-INVITED = web.RequestKey("invited", bool)
-"""There, where a client that held its body back was told to send it."""
+OWN_HEADERS = web.RequestKey("own_headers", OwnHeaders)
+DOCUMENT = web.RequestKey("document", dict)
+"""The JSON document of a processing request, as soon as it was read."""
+
+
+def wants_picture(request: web.Request) -> bool:
+    """Return True if the response is to be a picture, with everything else in a header.
+
+    The header of the request or its document asks for that.
+    """
+    route = route_of(request)
+    if route is None or not route.binary:
+        return False
+    if request.headers.get(request[OWN_HEADERS].binary, "").strip().lower() in ("1", "true"):
+        return True
+    document = request.get(DOCUMENT)
+    response = document.get("response") if isinstance(document, Mapping) else None
+    return isinstance(response, Mapping) and response.get("mode") == "binary"
+
+
+def failure_response(request: web.Request, refusal: Refusal) -> Response:
+    """Return an error in the mode of the request."""
+    return failure(refusal, request[REQUEST_ID], request[OWN_HEADERS] if wants_picture(request) else None)

@@ -1,25 +1,21 @@
-"""How endpoints are declared: everything that routing, access control and OpenAPI need to know of one."""
+"""Declarations of endpoints: what routing, access control and OpenAPI need to know of them."""
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import attrs
 from aiohttp import web
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+from imgsvc_http.answering import responses
+
+Handler = Callable[[web.Request], Awaitable[attrs.AttrsInstance | responses.Response | web.StreamResponse]]
+"""Returns an answer, which is sent as JSON, or a response."""
+
 Schema = Mapping[str, Any]
-
-
-@attrs.frozen(kw_only=True)
-class Body:
-    """A request body: its schema by content type."""
-
-    contents: Mapping[str, Schema]
-    required: bool = True
 
 
 @attrs.frozen(kw_only=True)
@@ -33,21 +29,25 @@ class Parameter:
     required: bool = False
 
 
-@attrs.frozen(kw_only=True)
-class Reply:
-    """A possible answer: its meaning and its schema by content type."""
-
-    doc: str
-    contents: Mapping[str, Schema] = attrs.field(factory=dict)
-    headers: Mapping[str, str] = attrs.field(factory=dict)
+def path_parameter(name: str, doc: str) -> Parameter:
+    """Return a parameter in the path."""
+    return Parameter(name=name, where="path", schema={"type": "string"}, doc=doc, required=True)
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Route:
-    """An endpoint.
+    """An endpoint. Its handler's docstring is its description.
 
-    ``scope`` is what the key must be for, nothing for any key; ``binary`` says that it can answer a picture.
-    ``failures`` are the statuses of errors beyond those of every endpoint, and of every one with a body.
+    Args:
+        answer: the class of the JSON body of success.
+        status: the status of success.
+        bodies: the JSON Schemas of the request body by content type.
+        replies: what else is answered, by status: its meaning, and its schemas by content type.
+        failures: statuses of errors beyond those of every endpoint, and of every one with a body.
+        public: whether it needs no key.
+        scope: the scope that the key needs; any key will do without one.
+        binary: whether it may answer with a picture.
+        idempotent: whether it heeds the header ``Idempotency-Key``.
     """
 
     method: str
@@ -55,52 +55,68 @@ class Route:
     handler: Handler
     summary: str
     tag: str
-    replies: Mapping[int, Reply]
+    answer: type[attrs.AttrsInstance] | None = None
+    status: int = 200
+    parameters: Sequence[Parameter] = ()
+    bodies: Mapping[str, Schema] = attrs.field(factory=dict)
+    replies: Mapping[int, tuple[str, Mapping[str, Schema]]] = attrs.field(factory=dict)
     failures: Sequence[int] = ()
     public: bool = False
     scope: str | None = None
     binary: bool = False
-    body: Body | None = None
-    parameters: Sequence[Parameter] = ()
+    idempotent: bool = False
 
 
 _ROUTES = web.AppKey("routes", dict[Any, Route])
 
 
+def add_routes(app: web.Application, routes: Sequence[Route]) -> None:
+    """Let an application answer at the routes, and answer 404 or 405 everywhere else."""
+    app[_ROUTES] = {}
+    for route in routes:
+        handle = _handler(route)
+        app[_ROUTES][handle] = route
+        if route.method == "GET":
+            app.router.add_get(route.path, handle, allow_head=True, expect_handler=_send_no_continue)
+        else:
+            app.router.add_route(route.method, route.path, handle, expect_handler=_send_no_continue)
+    app.router.add_route("*", "/{path:.*}", _not_found, expect_handler=_send_no_continue)
+
+
+def route_of(request: web.Request) -> Route | None:
+    """Return the route of a request; None for an unknown path or method."""
+    return request.config_dict.get(_ROUTES, {}).get(request.match_info.handler)
+
+
 def methods_at(app: web.Application, path: str) -> frozenset[str]:
-    """The methods that an application answers at a path; none where nothing is."""
-    found = {item.method for item in app[_ROUTES].values() if _pattern(item.path).fullmatch(path)}
+    """Return the methods that an application has at a path."""
+    found = {route.method for route in app[_ROUTES].values() if _pattern(route.path).fullmatch(path)}
     return frozenset(found | {"HEAD"} if "GET" in found else found)
 
 
-@cache
+@functools.cache
 def _pattern(path: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path)))
 
 
-def add_routes(app: web.Application, routes: Sequence[Route]) -> None:
-    """Let the application answer at the routes, and tell everywhere else that nothing is there."""
-    for route in routes:
-        if route.method == "GET":
-            app.router.add_get(route.path, route.handler, allow_head=True, expect_handler=_say_nothing_yet)
-        else:
-            app.router.add_route(route.method, route.path, route.handler, expect_handler=_say_nothing_yet)
-    app.router.add_route("*", "/{path:.*}", _nothing_there, expect_handler=_say_nothing_yet)
-    app[_ROUTES] = {route.handler: route for route in routes}
+def _handler(route: Route) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        answer = await route.handler(request)
+        if isinstance(answer, web.StreamResponse):
+            return answer
+        if not isinstance(answer, responses.Response):
+            answer = responses.success(answer, route.status)
+        return answer.to_aiohttp()
+
+    return handle
 
 
-def route_of(request: web.Request) -> Route | None:
-    """The route that a request takes; ``None`` for unknown paths and methods."""
-    routes = request.config_dict.get(_ROUTES, {})
-    return routes.get(request.match_info.handler)
+async def _send_no_continue(request: web.Request) -> None:
+    """Leave ``100 Continue`` to whatever reads the body, as the request may be refused before."""
 
 
-async def _say_nothing_yet(request: web.Request) -> None:
-    """A client that waits to be told to send its body is told when the body is read, if it ever is."""
-
-
-async def _nothing_there(request: web.Request) -> web.StreamResponse:
-    """In place of the framework's own answer, which is not always in the shape of errors."""
+async def _not_found(request: web.Request) -> web.StreamResponse:
+    """Raise what aiohttp's own router would raise, within the middlewares that answer it."""
     allowed: set[str] = set()
     for resource in request.app.router.resources():
         allowed |= (await resource.resolve(request))[1] - {"*"}

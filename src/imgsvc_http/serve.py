@@ -20,22 +20,22 @@ import attrs
 from aiohttp import web
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_http.answering.header_names import BINARY, with_prefix
+from imgsvc_http.answering.headers import OwnHeaders
 from imgsvc_http.app import create_app
 from imgsvc_http.routing import methods_at
 from imgsvc_http.server.certificate import certificate_to_trust, tls_context
 from imgsvc_http.server.connection import Connection
 from imgsvc_http.server.listener import Listener, listen, most_connections
-from imgsvc_http.services import SERVICES, Services, now
+from imgsvc_http.services import SERVICES, Services
 from imgsvc_http.settings import Server, Settings
-from imgsvc_http.state import accounts, keys
+from imgsvc_http.state import first_account
+from imgsvc_http.state.clock import now
 from imgsvc_http.state.folder import make_private
-from imgsvc_http.state.scopes import SCOPES
 
 _log = logging.getLogger(__name__)
 
-_CLOSING_SECONDS = 0.5  # for what the listener has not seen the end of
-_TURN_SECONDS = 0.0005  # for one thread of Python, while others wait
+_CLOSE_SECONDS = 0.5  # for connections that the listener has not seen closed
+_SWITCH_SECONDS = 0.0005
 _SAMPLE = """<svg xmlns="http://www.w3.org/2000/svg" width="960" height="640" viewBox="0 0 96 64">
 <defs><linearGradient id="sky" x2="0" y2="1">
 <stop stop-color="#1d3b6f"/><stop offset=".7" stop-color="#e8894a"/><stop offset="1" stop-color="#ffd27a"/>
@@ -48,7 +48,7 @@ _SAMPLE = """<svg xmlns="http://www.w3.org/2000/svg" width="960" height="640" vi
 
 @attrs.frozen
 class Greeting:
-    """What a person is told when the service has started; ``key`` only on its first run."""
+    """What a person is told when the service has started. There is a ``key`` on its first run only."""
 
     address: str
     key: str | None = attrs.field(repr=False)
@@ -56,7 +56,7 @@ class Greeting:
 
 
 async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
-    """Serve until the process is told to end, and until balancers know; then finish what runs.
+    """Serve until a signal ends the process. Then drain: tell balancers, and finish requests in flight.
 
     Raises:
         SpecError: the settings cannot be used.
@@ -65,18 +65,18 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
     make_private(settings.server.state_folder)
     try:
         listening = listen(settings.server.host, settings.server.port)
-    except (OSError, UnicodeError, TypeError) as error:  # a type error is of a name that IDNA cannot encode
+    except (OSError, UnicodeError, TypeError) as error:  # a TypeError is of a name that IDNA cannot encode
         raise SpecError([_not_listening(settings.server, error)]) from error
     port = int(listening.getsockname()[1])
     settings = attrs.evolve(settings, server=attrs.evolve(settings.server, port=port))
     tls = tls_context(settings.server)
-    sys.setswitchinterval(_TURN_SECONDS)  # the loop waits for its turn at every read and write
+    sys.setswitchinterval(_SWITCH_SECONDS)  # after each read and write the loop waits for other threads
     app = create_app(settings)
-    # Nobody waits for the work of a client that has gone: its handler is cancelled.
-    runner = web.AppRunner(app, shutdown_timeout=_CLOSING_SECONDS, handler_cancellation=True)
-    told = _when_told_to_end()
+    # The work of a client that has gone is given up: its handler is cancelled.
+    runner = web.AppRunner(app, shutdown_timeout=_CLOSE_SECONDS, handler_cancellation=True)
+    signals = _signals()
     try:
-        if not await _unless_told(runner.setup(), told):
+        if not await _unless_signaled(runner.setup(), signals):
             return
         server = settings.server
         listener = Listener(
@@ -91,27 +91,27 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
                 idle_seconds=server.idle_seconds,
                 unread_seconds=server.body_seconds,
             ),
-            app[SERVICES].running,
+            app[SERVICES].in_flight,
             most=server.connections or most_connections(),
             handshake_seconds=server.header_seconds,
         )
         gc.collect()
-        gc.freeze()  # what lives as long as the process would hold everybody up at every collection
+        gc.freeze()  # objects that live as long as the process would make every collection slow
         await listener.start()
         key = await first_key(app[SERVICES])
         greet(Greeting(settings.base_url, key, sample_command(settings, key)))
-        await told.acquire()
+        await signals.acquire()
         app[SERVICES].stopping.set()
-        await _drain(settings.server.drain_seconds, told)
-        _log.info("Finishing what runs.")
-        await listener.finish(settings.server.shutdown_seconds)
+        await _wait_for_balancers(server.drain_seconds, signals)
+        _log.info("Finishing requests in flight.")
+        await listener.drain(server.shutdown_seconds)
     finally:
         await runner.cleanup()
         listening.close()
 
 
 def event_loop() -> asyncio.AbstractEventLoop:
-    """The fastest loop that there is for this system."""
+    """Return uvloop's event loop, or asyncio's where there is no uvloop."""
     try:
         from uvloop import new_event_loop
     except ImportError:
@@ -120,37 +120,33 @@ def event_loop() -> asyncio.AbstractEventLoop:
 
 
 async def first_key(services: Services) -> str | None:
-    """The secret of a new key of a new account, where there is no account yet."""
-    async with services.db.alone():
-        if await accounts.list_all(services.db):
-            return None
-        default = services.settings.accounts
-        account = await accounts.create(
-            services.db,
-            company="My company",
-            plan=default.plan,
-            period=default.period,
-            quota=default.quota,
-            now=now(),
-        )
-    made = await keys.create(services.db, account.id, name="first", scopes=SCOPES, now=now())
-    return made.secret
+    """Create an account with a key unless there is an account; return the secret of the key."""
+    default = services.settings.accounts
+    return await first_account.create(
+        services.db, plan=default.plan, period=default.period, quota=default.quota, now=now()
+    )
 
 
 def sample_command(settings: Settings, key: str | None) -> str:
-    """A command for a shell that sends a drawn picture through the service, and works as it stands."""
+    """Return a command for a shell that sends a drawn picture through the service."""
     sample = settings.server.state_folder / "sample.svg"
     if not sample.exists():
         sample.write_text(_SAMPLE, encoding="utf-8")
     trusted = certificate_to_trust(settings.server)
     trust = f" --cacert {quote(str(trusted.absolute()))}" if trusted else ""
     request = '{"resize":{"width":480},"filter":{"sepia":{"value":70}},"output":{"format":"webp"}}'
-    binary = with_prefix(BINARY, settings.server.header_prefix)
+    binary = OwnHeaders(settings.server.header_prefix).binary
     return (
         f"curl --fail{trust} -H 'Authorization: Bearer {key or '<your key>'}' "
-        f"-H '{binary}: 1' -F {quote(f'file=@{_for_a_form(sample)}')} -F 'data={request}' "
+        f"-H '{binary}: 1' -F {quote(f'file=@{_form_path(sample)}')} -F 'data={request}' "
         f"-o sample.webp {quote(f'{settings.base_url}/1.0/upload')}"
     )
+
+
+def _form_path(file: Path) -> str:
+    """Quote a path for a form of curl, where commas and semicolons would end it."""
+    escaped = str(file.absolute()).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _not_listening(server: Server, error: Exception) -> Problem:
@@ -162,41 +158,35 @@ def _not_listening(server: Server, error: Exception) -> Problem:
     return Problem("server.host", f"Setting 'server.host' {message}")
 
 
-def _for_a_form(file: Path) -> str:
-    """A file as curl takes it in a form, where commas and semicolons would end a bare name."""
-    escaped = str(file.absolute()).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
-
-
-async def _unless_told(starting: Coroutine[Any, Any, None], told: asyncio.Semaphore) -> bool:
-    """Whether a start came to its end; it is given up as soon as the process is told to end."""
-    start, end = asyncio.create_task(starting), asyncio.create_task(told.acquire())
-    try:
-        await asyncio.wait([start, end], return_when=asyncio.FIRST_COMPLETED)
-        if start.done():
-            await start
-            return not end.done()
-        return False
-    finally:
-        for task in (start, end):
-            task.cancel()
-        await asyncio.wait([start, end])
-
-
-async def _drain(seconds: float, told: asyncio.Semaphore) -> None:
-    """Go on for a while as a node that is not ready, unless told to end once more."""
-    if seconds > 0:
-        _log.info("Taking requests for %g more seconds, until balancers send none.", seconds)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await told.acquire()
-
-
-def _when_told_to_end() -> asyncio.Semaphore:
-    """Released each time when the process is interrupted or terminated."""
-    told = asyncio.Semaphore(0)
+def _signals() -> asyncio.Semaphore:
+    """Return a semaphore that is released by each SIGINT and SIGTERM."""
+    signals = asyncio.Semaphore(0)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):
-            loop.add_signal_handler(number, told.release)
-    return told
+            loop.add_signal_handler(number, signals.release)
+    return signals
+
+
+async def _unless_signaled(starting: Coroutine[Any, Any, None], signals: asyncio.Semaphore) -> bool:
+    """Wait for a start. Return False, and cancel it, if a signal comes first."""
+    start, signaled = asyncio.create_task(starting), asyncio.create_task(signals.acquire())
+    try:
+        await asyncio.wait([start, signaled], return_when=asyncio.FIRST_COMPLETED)
+        if start.done():
+            await start
+            return not signaled.done()
+        return False
+    finally:
+        for task in (start, signaled):
+            task.cancel()
+        await asyncio.wait([start, signaled])
+
+
+async def _wait_for_balancers(seconds: float, signals: asyncio.Semaphore) -> None:
+    """Serve on for a while as a node that is not ready, unless another signal comes."""
+    if seconds > 0:
+        _log.info("Serving for %g more seconds, until balancers send no more requests.", seconds)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await signals.acquire()

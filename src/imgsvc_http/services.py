@@ -1,4 +1,4 @@
-"""Everything that a running service holds open."""
+"""Everything that a running service keeps open."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import timedelta
 
 import attrs
 from aiohttp import web
 
 from imgsvc_core.stores import StorePool
-from imgsvc_http.access.quota import UnderWay
+from imgsvc_http.access.authentication import Authenticator
 from imgsvc_http.access.rate_limit import RateLimiter
 from imgsvc_http.fetching.fetcher import Fetcher
-from imgsvc_http.processing.pool import WorkerPool, open_pool
-from imgsvc_http.receiving.source_files import Incoming
-from imgsvc_http.server.drain import Running
+from imgsvc_http.processing.pipeline import Pipeline
+from imgsvc_http.processing.pool import open_pool
+from imgsvc_http.receiving.idempotency import Idempotency
+from imgsvc_http.server.drain import InFlight
 from imgsvc_http.settings import Settings
-from imgsvc_http.state import idempotency
-from imgsvc_http.state.database import Database, migrate
+from imgsvc_http.state.clock import now
+from imgsvc_http.state.database import Database
 from imgsvc_http.state.folder import locked, make_private
-from imgsvc_http.state.keys import Authenticator
+from imgsvc_http.state.migrating import migrate
 from imgsvc_http.state.vault import Vault, open_vault
+from imgsvc_http.storage.source_files import SourceFiles
 from imgsvc_http.storage.temporary import TemporaryStorage
 
 _log = logging.getLogger(__name__)
@@ -39,13 +41,10 @@ class Services:
     vault: Vault
     authenticator: Authenticator
     limiter: RateLimiter
-    fetcher: Fetcher
-    temporary: TemporaryStorage
-    stores: StorePool
-    incoming: Incoming
-    workers: WorkerPool
-    under_way: UnderWay = attrs.field(factory=UnderWay)
-    running: Running = attrs.field(factory=Running)
+    idempotency: Idempotency
+    source_files: SourceFiles
+    pipeline: Pipeline
+    in_flight: InFlight = attrs.field(factory=InFlight)
     stopping: asyncio.Event = attrs.field(factory=asyncio.Event)
 
 
@@ -53,18 +52,13 @@ SERVICES = web.AppKey("services", Services)
 
 
 def services_of(request: web.Request) -> Services:
-    """The services of the application that a request came to."""
+    """Return the services of the application that a request came to."""
     return request.config_dict[SERVICES]
-
-
-def now() -> datetime:
-    """The present moment."""
-    return datetime.now(UTC)
 
 
 @contextlib.asynccontextmanager
 async def open_services(settings: Settings) -> AsyncIterator[Services]:
-    """Open everything, and close it in reverse."""
+    """Open everything, and close it in reverse order at the end of the block."""
     async with contextlib.AsyncExitStack() as stack:
         make_private(settings.server.state_folder)
         stack.enter_context(locked(settings.server.state_folder))
@@ -81,35 +75,44 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             settings.temporary.lifetime_seconds,
             seconds=settings.temporary.call_seconds,
         )
-        stores = await stack.enter_async_context(
-            StorePool(
-                sessions=settings.stores.sessions,
-                endpoints=dict(item.split("=", 1) for item in settings.stores.endpoints),
-            )
+        stores = StorePool(
+            sessions=settings.stores.sessions,
+            endpoints=dict(item.split("=", 1) for item in settings.stores.endpoints),
         )
+        await stack.enter_async_context(stores)
         workers = open_pool(settings.workers)
         stack.push_async_callback(workers.close)
+        vault = open_vault(settings)
+        pipeline = Pipeline(
+            db=db,
+            vault=vault,
+            fetcher=fetcher,
+            workers=workers,
+            temporary=temporary,
+            stores=stores,
+            base_url=settings.base_url,
+            store_seconds=settings.limits.store_seconds,
+        )
+        server = settings.server
         services = Services(
             settings=settings,
             db=db,
-            vault=open_vault(settings),
+            vault=vault,
             authenticator=Authenticator(db),
             limiter=limiter,
-            fetcher=fetcher,
-            temporary=temporary,
-            stores=stores,
-            incoming=Incoming(settings.server.state_folder / "incoming", settings.server.upload_memory_bytes),
-            workers=workers,
+            idempotency=Idempotency(db, timedelta(hours=settings.idempotency.hours)),
+            source_files=SourceFiles(server.state_folder / "incoming", server.upload_memory_bytes),
+            pipeline=pipeline,
         )
         if not db.is_shared:
-            await idempotency.release(db)
+            await services.idempotency.release_all()
         await workers.start()
         yield services
 
 
 @contextlib.asynccontextmanager
 async def sweeping(services: Services) -> AsyncIterator[None]:
-    """Delete what has expired, until the block ends."""
+    """Delete whatever has expired, until the block ends."""
     sweeper = asyncio.create_task(_sweep(services))
     try:
         yield
@@ -119,14 +122,14 @@ async def sweeping(services: Services) -> AsyncIterator[None]:
 
 
 async def _sweep(services: Services) -> None:
-    chores: tuple[Callable[[], Awaitable[object]], ...] = (
-        lambda: services.temporary.sweep(now()),
-        lambda: idempotency.purge(services.db, now()),
+    tasks: tuple[Callable[[], Awaitable[object]], ...] = (
+        lambda: services.pipeline.temporary.sweep(now()),
+        services.idempotency.purge,
     )
     while True:
-        for chore in chores:
+        for task in tasks:
             try:
-                await chore()
+                await task()
             except Exception:
-                _log.exception("Sweeping failed; it is tried again in %s seconds.", _SWEEP_SECONDS)
+                _log.exception("Sweeping failed; trying again in %s seconds.", _SWEEP_SECONDS)
         await asyncio.sleep(_SWEEP_SECONDS)

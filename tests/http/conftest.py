@@ -14,7 +14,9 @@ import pytest_asyncio
 
 from imgsvc_http.state import accounts
 from imgsvc_http.state.accounts import Account
-from imgsvc_http.state.database import Database, create_engine, migrate
+from imgsvc_http.state.database import Database
+from imgsvc_http.state.engine import create_engine
+from imgsvc_http.state.migrating import migrate
 from imgsvc_http.state.vault import Vault, new_master_key
 from tests.http.service_process import Service, running
 from tests.support import servers
@@ -68,13 +70,10 @@ def url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def _database(server: str, name: str, *, template: str = "template0") -> str:
     """URL of a new database on a server, a copy of another one there."""
 
-    async def create() -> None:
-        engine = create_engine(server).execution_options(isolation_level="AUTOCOMMIT")
-        async with engine.connect() as connection:
-            await connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {template}")
-        await engine.dispose()
-
-    asyncio.run(create())
+    engine = create_engine(server).execution_options(isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {template}")
+    engine.dispose()
     return server.rpartition("/")[0] + f"/{name}"
 
 

@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from imgsvc_http.state import accounts
-from imgsvc_http.state.database import Database, migrate
+from imgsvc_http.state.database import Database
+from imgsvc_http.state.migrating import migrate
 
 
 def at_once(processes: int, work: Callable[..., Any], *arguments: object) -> list[Any]:

@@ -39,6 +39,15 @@ class RateState:
         """After how many seconds a refused request may be sent again; 0 if it was allowed."""
         return 0 if self.allowed else self.reset_seconds
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers that tell it."""
+        return {
+            "X-RateLimit-Limit": str(self.limit),
+            "X-RateLimit-Remaining": str(self.remaining),
+            "X-RateLimit-Reset": str(self.reset_seconds),
+        }
+
 
 class RateLimiter:
     """Count requests by key in fixed windows.
@@ -50,7 +59,7 @@ class RateLimiter:
         requests: how many are allowed in a window.
         period_seconds: the length of a window.
         cache_url: ``redis://`` for one count over all nodes; in memory if empty.
-        patience_seconds: how long Redis may take to answer.
+        timeout_seconds: how long Redis may take to answer.
         clock: the Unix time in seconds.
 
     While Redis is unreachable, each node counts alone and the service goes on.
@@ -65,7 +74,7 @@ class RateLimiter:
         period_seconds: int,
         *,
         cache_url: str = "",
-        patience_seconds: float = 0.5,
+        timeout_seconds: float = 0.5,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._limit = requests
@@ -73,7 +82,7 @@ class RateLimiter:
         self._clock = clock
         self._local = MemoryStorage()
         self._shared = _redis(cache_url) if cache_url else None
-        self._patience_seconds = patience_seconds
+        self._timeout_seconds = timeout_seconds
         self._shared_again_at = 0.0
         self._failures: tuple[type[BaseException], ...] = (OSError, TimeoutError)
         if self._shared is not None:
@@ -83,12 +92,12 @@ class RateLimiter:
         """Count a request of a key. The state says if it is allowed."""
         if self._shared is not None and time.monotonic() >= self._shared_again_at:
             try:
-                async with asyncio.timeout(self._patience_seconds):
+                async with asyncio.timeout(self._timeout_seconds):
                     return await self._hit(self._shared, key)
             except self._failures as error:
                 self._shared_again_at = time.monotonic() + _PAUSE_SECONDS
-                reason = str(error) or f"no answer within {self._patience_seconds:g} seconds"
-                _log.warning("The cache does not count requests, this node counts alone: %s", reason)
+                reason = str(error) or f"no answer within {self._timeout_seconds:g} seconds"
+                _log.warning("The cache is unreachable, so this node counts alone: %s", reason)
         return await self._hit(self._local, key)
 
     async def close(self) -> None:
@@ -115,15 +124,15 @@ def _redis(url: str) -> RedisStorage:
     try:
         storage = RedisStorage(f"async+{_with_port(url)}", implementation="redispy", key_prefix="imgsvc")
         bridge: Any = storage.bridge
-        bridge.get_connection().connection_pool.make_connection()  # reads what the URL asks for
-    except Exception as error:  # of several packages, with the password in their words
+        bridge.get_connection().connection_pool.make_connection()  # parses the URL
+    except Exception as error:  # errors of several packages, whose texts hold the password
         message = "Setting 'cache.url' must be a URL such as redis://host:6379/0, got one that cannot be used"
         raise SpecError([Problem("cache.url", message)]) from error
     return storage
 
 
 def _with_port(url: str) -> str:
-    """With the usual port where the URL names none, which the package that counts insists on."""
+    """Add the usual port to a URL without one, which `limits` requires."""
     parts = urlsplit(url)
     if not parts.hostname or parts.port is not None:
         return url

@@ -1,138 +1,128 @@
-"""The shapes of answers: JSON bodies, and pictures with their metadata in a header."""
+"""The JSON bodies of answers as classes; `unstructured` gives their JSON, `schema_of` their JSON Schema.
+
+A field with a default is left out while it has that default. Every body also has ``success`` and ``code``.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import re
-from collections.abc import Mapping, Sequence
-from http import HTTPStatus
+from datetime import UTC, datetime
 from typing import Any
 
 import attrs
-from aiohttp import Payload, web
-from aiohttp.abc import AbstractStreamWriter
+import cattrs
+from cattrs.gen import make_dict_unstructure_fn
 
-from imgsvc_http.answering.header_names import META, METADATA, with_prefix
-from imgsvc_http.answering.refusals import Refusal
-
-_PIECE_BYTES = 1 << 18
-_MOST_HEADER_BYTES = 7_000
-_MOST_LETTERS = 500
-_SURROGATE = re.compile("[\ud800-\udfff]")
+from imgsvc_core.errors import Problem
+from imgsvc_core.faces import Face
+from imgsvc_core.info import ImageInfo
 
 
-@attrs.frozen
-class Answer:
-    """An HTTP answer that can be kept and given again."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes = attrs.field(repr=False)
-
-    def response(self) -> web.Response:
-        """What is sent; large bodies in pieces, so that encrypting them holds nobody up."""
-        body = _InPieces(self.body) if len(self.body) > _PIECE_BYTES else self.body
-        return web.Response(status=self.status, headers=dict(self.headers), body=body)
+def documented(doc: str, *, schema: dict[str, Any] | None = None, default: Any = attrs.NOTHING) -> Any:
+    """Declare a field with its documentation, and more of its JSON Schema than its type says."""
+    return attrs.field(default=default, metadata={"doc": doc, "schema": schema or {}})
 
 
-class _InPieces(Payload):
-    """Bytes of which no copy is made, and between whose pieces others have their turn."""
-
-    _value: bytes
-
-    @property
-    def size(self) -> int:
-        return len(self._value)
-
-    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        return self._value.decode(encoding, errors)
-
-    async def write(self, writer: AbstractStreamWriter) -> None:
-        view = memoryview(self._value)
-        for start in range(0, len(view), _PIECE_BYTES):
-            await writer.write(view[start : start + _PIECE_BYTES])
-            await asyncio.sleep(0)
+def _fact(name: str, default: Any = attrs.NOTHING) -> Any:
+    """Declare a fact of a picture, documented as the library does."""
+    return documented(attrs.fields_dict(ImageInfo)[name].metadata["doc"], default=default)
 
 
-def success(status: HTTPStatus = HTTPStatus.OK, **fields: Any) -> Answer:
-    """``success``, ``code`` and the fields as JSON."""
-    return _json(status, {"success": True, "code": status.value, **fields})
+_ID = {"format": "uuid"}
+_AT_LEAST_0 = {"minimum": 0}
+_URI = {"format": "uri"}
 
 
-def failure(refusal: Refusal, request_id: str) -> Answer:
-    """The shape of every error."""
-    return _json(refusal.status, describe(refusal, request_id), refusal.headers)
+@attrs.frozen(kw_only=True)
+class Image:
+    """The facts of a picture. ``subsample`` and ``quality`` are there for formats that have them."""
+
+    name: str = _fact("name")
+    format: str = _fact("format")
+    width: int = _fact("width")
+    height: int = _fact("height")
+    colorspace: str = _fact("colorspace")
+    interlaced: bool = _fact("interlaced")
+    subsample: str | None = _fact("subsample", None)
+    depth: int = _fact("depth")
+    quality: int | None = _fact("quality", None)
+    bytes: int = _fact("bytes")
+    frames: int = _fact("frames")
+    alpha: bool = _fact("alpha")
+    orientation: int = _fact("orientation")
+    sha256: str = _fact("sha256")
 
 
-def picture(data: bytes, media_type: str, metadata: Mapping[str, Any], prefix: str) -> Answer:
-    """A picture with its metadata in a header."""
-    headers = {"Content-Type": media_type, "X-Content-Type-Options": "nosniff", **_carried(metadata, prefix)}
-    return Answer(HTTPStatus.OK, headers, data)
+IMAGE_FACTS = tuple(attrs.fields_dict(Image))
+"""The facts that answers tell of a picture."""
 
 
-def no_picture(refusal: Refusal, request_id: str, prefix: str) -> Answer:
-    """An error where a picture was asked for: no body, all in the header."""
-    return Answer(refusal.status, {**refusal.headers, **_carried(describe(refusal, request_id), prefix)}, b"")
+@attrs.frozen(kw_only=True)
+class Output(Image):
+    """The facts of a result, and where it is."""
+
+    url: str = documented("Where the result is.", schema=_URI)
+    expires_at: datetime | None = documented("When it is deleted from temporary storage.", default=None)
+    faces: tuple[Face, ...] | None = documented("The faces, if the request asked for them.", default=None)
 
 
-def describe(refusal: Refusal, request_id: str) -> dict[str, Any]:
-    """An error as JSON values; ``errors`` lists every wrong parameter."""
-    described: dict[str, Any] = {
-        "success": False,
-        "code": refusal.status.value,
-        "id": request_id,
-        "error": refusal.slug,
-        "message": _readable(refusal.message),
-    }
-    if refusal.problems:
-        described["errors"] = [
-            {"path": _readable(problem.path), "message": _readable(problem.message)}
-            for problem in refusal.problems
-        ]
-    return described
+@attrs.frozen(kw_only=True)
+class Timing:
+    """How long each part took, in milliseconds."""
+
+    fetch: float = documented("Fetching the source.", schema=_AT_LEAST_0)
+    decode: float = documented("Decoding the source.", schema=_AT_LEAST_0)
+    process: float = documented("Applying the operations.", schema=_AT_LEAST_0)
+    encode: float = documented("Encoding the result, and what runs at the same time.", schema=_AT_LEAST_0)
+    store: float = documented("Storing the result.", schema=_AT_LEAST_0)
 
 
-def _readable(text: str) -> str:
-    """Text in Unicode: bytes of a header that are no UTF-8 come as halves of surrogate pairs."""
-    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+@attrs.frozen(kw_only=True)
+class Result:
+    """The result of a processing request."""
+
+    id: str = documented("Id of the request.", schema=_ID)
+    input: Image
+    output: Output
+    timing: Timing
 
 
-def _json(
-    status: HTTPStatus, document: Mapping[str, Any], headers: Mapping[str, str] | None = None
-) -> Answer:
-    body = _ascii(document).encode("ascii")
-    return Answer(status, {"Content-Type": "application/json; charset=utf-8", **(headers or {})}, body)
+@attrs.frozen(kw_only=True)
+class Accepted:
+    """An asynchronous request that is kept durably."""
+
+    id: str = documented("Id of the request.", schema=_ID)
 
 
-def _carried(metadata: Mapping[str, Any], prefix: str) -> dict[str, str]:
-    """The metadata in ASCII, under both names; short enough for servers between here and the client."""
-    text = _ascii(metadata)
-    if len(text) > _MOST_HEADER_BYTES:
-        text = _ascii(_shortened(metadata))
-    return {with_prefix(name, prefix): text for name in (METADATA, META)}
+@attrs.frozen(kw_only=True)
+class Deleted:
+    """Something that is deleted."""
+
+    id: str = documented("Its id.")
 
 
-def _shortened(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The same with the start of a long message, and as many wrong parameters or faces as have room."""
-    if len(message := metadata.get("message", "")) > _MOST_LETTERS:
-        metadata = {**metadata, "message": message[:_MOST_LETTERS] + "..."}
-    excess = len(_ascii(metadata)) - _MOST_HEADER_BYTES
-    if "errors" in metadata:
-        return {**metadata, "errors": _fewer(metadata["errors"], excess)}
-    output = metadata.get("output", {})
-    if "faces" in output:
-        return {**metadata, "output": {**output, "faces": _fewer(output["faces"], excess)}}
-    return metadata
+@attrs.frozen(kw_only=True)
+class Failure:
+    """An error."""
+
+    id: str = documented("Id of the request.", schema=_ID)
+    error: str = documented("Stable name of the kind of error.")
+    message: str = documented("What is wrong, and what to do about it.")
+    errors: tuple[Problem, ...] = documented("Every wrong parameter.", default=())
 
 
-def _fewer(items: Sequence[Any], excess: int) -> list[Any]:
-    """Items without the last ones, which take so many bytes as are too many."""
-    kept = list(items)
-    while kept and excess > 0:
-        excess -= len(_ascii(kept.pop())) + 1
-    return kept
+def timestamp(moment: datetime) -> str:
+    """Return a moment as answers give it: UTC, ISO 8601 with milliseconds."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _ascii(document: object) -> str:
-    return json.dumps(document, separators=(",", ":"))
+_CONVERTER = cattrs.Converter()
+_CONVERTER.register_unstructure_hook(datetime, timestamp)
+_CONVERTER.register_unstructure_hook_factory(
+    attrs.has, lambda cls: make_dict_unstructure_fn(cls, _CONVERTER, _cattrs_omit_if_default=True)
+)
+
+
+def unstructured(answer: attrs.AttrsInstance) -> dict[str, Any]:
+    """Return the JSON of an answer, without ``success`` and ``code``."""
+    document: dict[str, Any] = _CONVERTER.unstructure(answer)
+    return document

@@ -2,36 +2,59 @@
 
 from __future__ import annotations
 
+import attrs
 from aiohttp import web
 
-from imgsvc_http.answering import answers, refusals, schemas
+from imgsvc_http.answering.answers import documented
+from imgsvc_http.answering.errors import refusal
 from imgsvc_http.context import PRINCIPAL
-from imgsvc_http.routing import Reply, Route
-from imgsvc_http.services import now, services_of
+from imgsvc_http.routing import Route
+from imgsvc_http.services import services_of
 from imgsvc_http.state import accounts
+from imgsvc_http.state.clock import now
+
+_COUNT = {"minimum": 0}
 
 
-async def account(request: web.Request) -> web.StreamResponse:
-    """The subscription of the account, and what is left of its quota."""
+@attrs.frozen
+class Subscription:
+    """The subscription of an account."""
+
+    name: str
+    period: str = documented("Billing period.")
+
+
+@attrs.frozen
+class Quota:
+    """Pictures in the current calendar month (UTC)."""
+
+    total: int = documented("Pictures that are allowed.", schema=_COUNT)
+    used: int = documented("Pictures that were processed.", schema=_COUNT)
+    remaining: int = documented("Pictures that are left.", schema=_COUNT)
+
+
+@attrs.frozen
+class AccountAnswer:
+    """The account of the key."""
+
+    company: str
+    subscription: Subscription
+    quota: Quota
+
+
+async def account(request: web.Request) -> AccountAnswer:
+    """Return the subscription of the account, and what is left of its quota."""
     db, account_id = services_of(request).db, request[PRINCIPAL].account_id
-    standing = await accounts.standing(db, account_id, now())
-    if standing is None:
-        raise refusals.unauthorized()
-    found, quota = standing
-    return answers.success(
-        company=found.company,
-        subscription={"name": found.plan, "period": found.period},
-        quota={"total": quota.total, "used": quota.used, "remaining": quota.remaining},
-    ).response()
+    found, usage = await accounts.get(db, account_id), await accounts.usage(db, account_id, now())
+    if found is None or usage is None:
+        raise refusal("unauthorized")
+    return AccountAnswer(
+        found.company,
+        Subscription(found.plan, found.period),
+        Quota(usage.total, usage.used, usage.remaining),
+    )
 
 
 ROUTES = (
-    Route(
-        method="GET",
-        path="/1.0/account",
-        handler=account,
-        summary="Subscription and monthly quota",
-        tag="Account",
-        replies={200: Reply(doc="The account.", contents={"application/json": schemas.ACCOUNT})},
-    ),
+    Route("GET", "/1.0/account", account, "Subscription and monthly quota", "Account", answer=AccountAnswer),
 )

@@ -1,74 +1,55 @@
-"""Whether the service lives, and whether it can take requests; and its description for programs."""
+"""Probes for balancers and orchestrators."""
 
 from __future__ import annotations
 
 import asyncio
 
 from aiohttp import web
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from imgsvc_http.answering import answers, schemas
-from imgsvc_http.answering.refusals import not_ready
-from imgsvc_http.routing import Reply, Route
+from imgsvc_http.answering.errors import refusal
+from imgsvc_http.answering.responses import Response, success
+from imgsvc_http.routing import Route
 from imgsvc_http.services import services_of
-from imgsvc_http.state.database import Database
+from imgsvc_http.state.database import Database, reading
 
-_PATIENCE_SECONDS = 2.0
-
-
-async def alive(request: web.Request) -> web.StreamResponse:
-    """The process answers."""
-    return answers.success().response()
+_DATABASE_SECONDS = 2.0
 
 
-async def ready(request: web.Request) -> web.StreamResponse:
-    """The database answers, workers take requests up, and the service is not about to end."""
+async def alive(request: web.Request) -> Response:
+    """Answer, which shows that the process does."""
+    return success()
+
+
+async def ready(request: web.Request) -> Response:
+    """Answer if the database answers, workers accept requests, and the service does not shut down."""
     services = services_of(request)
     if services.stopping.is_set():
-        raise not_ready("The service is shutting down: use another node.")
+        raise refusal("not_ready", reason="it is shutting down")
     if not await _answers(services.db):
-        raise not_ready("The database does not answer: try again later.")
-    if services.workers.queue.stands_still:
-        raise not_ready("Requests wait, and no worker takes them up: try again later.")
-    return answers.success().response()
+        raise refusal("not_ready", reason="its database does not answer")
+    if services.pipeline.workers.queue.stands_still:
+        raise refusal("not_ready", reason="requests wait and no worker accepts them")
+    return success()
 
 
 async def _answers(db: Database) -> bool:
-    """Whether a database answers soon. One that says nothing cannot be asked to forget the question."""
-
-    async def ask() -> bool:
-        try:
-            async with db.session() as session:
-                await session.execute(text("SELECT 1"))
-        except (OSError, SQLAlchemyError):
-            return False
-        return True
-
-    asking = asyncio.create_task(ask())
-    await asyncio.wait([asking], timeout=_PATIENCE_SECONDS)
-    return asking.done() and asking.result()
+    """Return True if a database answers soon."""
+    try:
+        async with asyncio.timeout(_DATABASE_SECONDS):
+            await _ping(db)
+    except (OSError, SQLAlchemyError):
+        return False
+    return True
 
 
-_OK = {200: Reply(doc="It is.", contents={"application/json": schemas.SUCCESS})}
+@reading
+def _ping(connection: Connection) -> None:
+    connection.execute(text("SELECT 1"))
+
 
 ROUTES = (
-    Route(
-        method="GET",
-        path="/healthz",
-        handler=alive,
-        summary="Whether the process answers",
-        tag="Health",
-        public=True,
-        replies=_OK,
-    ),
-    Route(
-        method="GET",
-        path="/readyz",
-        handler=ready,
-        summary="Whether requests can be taken",
-        tag="Health",
-        public=True,
-        replies=_OK,
-    ),
+    Route("GET", "/healthz", alive, "Whether the process answers", "Health", public=True),
+    Route("GET", "/readyz", ready, "Whether requests are accepted", "Health", public=True),
 )

@@ -1,42 +1,117 @@
-"""Results in temporary storage, by their unguessable names."""
+"""Results in temporary storage, by their names."""
 
 from __future__ import annotations
 
+import re
+from datetime import datetime
+from http import HTTPStatus
+
 from aiohttp import web
 
-from imgsvc_http.answering import schemas
+from imgsvc_http.answering.errors import refusal
+from imgsvc_http.answering.json_schema import FILE
 from imgsvc_http.processing.pipeline import IMAGES_PATH
-from imgsvc_http.routing import Parameter, Reply, Route
-from imgsvc_http.services import now, services_of
-from imgsvc_http.storage.temporary import serve
+from imgsvc_http.routing import Parameter, Route, path_parameter
+from imgsvc_http.services import services_of
+from imgsvc_http.state.clock import now
+from imgsvc_http.storage.temporary import TemporaryStorage, stored_of
+
+_RANGE = re.compile(r"(?i:bytes)=(?:([0-9]{1,30})-([0-9]{1,30})?|-([0-9]{1,30}))")
 
 
 async def image(request: web.Request) -> web.StreamResponse:
-    """A picture, or a range of its bytes."""
-    return await serve(request, services_of(request).temporary, request.match_info["name"], now())
+    """Return a picture, or a range of its bytes."""
+    return await serve(request, services_of(request).pipeline.temporary, request.match_info["name"], now())
+
+
+async def serve(
+    request: web.Request, storage: TemporaryStorage, name: str, now: datetime
+) -> web.StreamResponse:
+    """Answer with a picture of temporary storage, as HTTP has it for conditions and ranges."""
+    stored = stored_of(name)
+    if stored is None:
+        raise refusal("not_found", what="image")
+    if stored.expires_at <= now:
+        raise refusal("expired", what="image")
+    try:
+        size = await storage.size(name)
+    except FileNotFoundError:
+        raise refusal("not_found", what="image") from None
+    etag = f'"{name.rpartition(".")[0]}"'
+    headers = {
+        "Content-Type": stored.media_type,
+        "Content-Disposition": "inline",
+        "Cache-Control": f"private, max-age={max(0, int((stored.expires_at - now).total_seconds()))}",
+        "ETag": etag,
+        "Accept-Ranges": "bytes",
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    }
+    expected = request.headers.get("If-Match", "*")
+    if not _matches(expected, etag, weakly=False):
+        raise refusal("precondition_failed", etag=etag, got=expected)
+    if _matches(request.headers.get("If-None-Match", ""), etag, weakly=True):
+        return web.Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
+    start, end = _range(request, size, etag)
+    status = HTTPStatus.OK
+    if (start, end) != (0, size):
+        status = HTTPStatus.PARTIAL_CONTENT
+        headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
+    response = web.StreamResponse(status=status, headers=headers)
+    response.content_length = end - start
+    await response.prepare(request)
+    if request.method != "HEAD":
+        async for chunk in storage.read(name, start, end):
+            await response.write(chunk)
+    await response.write_eof()
+    return response
+
+
+def _range(request: web.Request, size: int, etag: str) -> tuple[int, int]:
+    """Return start and end of the bytes that are asked for.
+
+    Everything is, if the method is not GET, or the range is of another unit or of another version.
+    """
+    asked = _RANGE.fullmatch(request.headers.get("Range", "")) if request.method == "GET" else None
+    if asked is None or request.headers.get("If-Range", etag) != etag:
+        return 0, size
+    first, last, suffix = asked.groups()
+    start = int(first) if first else max(0, size - int(suffix))
+    end = min(int(last) + 1 if last else size, size)
+    if start >= end:
+        raise refusal("range_not_satisfiable", size=size)
+    return start, end
+
+
+def _matches(header: str, etag: str, *, weakly: bool) -> bool:
+    """Return True if an ETag is in a header; a weak comparison ignores the mark of weak ETags."""
+    items = [item.strip() for item in header.split(",")]
+    return items == ["*"] or etag in [item.removeprefix("W/") if weakly else item for item in items]
+
+
+def _header(name: str, doc: str) -> Parameter:
+    return Parameter(name=name, where="header", schema={"type": "string"}, doc=doc)
 
 
 ROUTES = (
     Route(
-        method="GET",
-        path=IMAGES_PATH + "{name}",
-        handler=image,
-        summary="Download a result from temporary storage",
-        tag="Processing",
-        public=True,
+        "GET",
+        IMAGES_PATH + "{name}",
+        image,
+        "Download a result from temporary storage",
+        "Processing",
         parameters=(
-            Parameter(
-                name="name", where="path", schema={"type": "string"}, doc="Name of a result.", required=True
-            ),
-            Parameter(name="Range", where="header", schema={"type": "string"}, doc="A range of bytes."),
-            Parameter(name="If-Match", where="header", schema={"type": "string"}, doc="The expected ETag."),
-            Parameter(name="If-None-Match", where="header", schema={"type": "string"}, doc="A known ETag."),
+            path_parameter("name", "Name of a result."),
+            _header("Range", "A range of bytes."),
+            _header("If-Match", "The expected ETag."),
+            _header("If-None-Match", "A known ETag."),
         ),
         replies={
-            200: Reply(doc="The picture.", contents={"image/*": schemas.FILE}),
-            206: Reply(doc="The range.", contents={"image/*": schemas.FILE}),
-            304: Reply(doc="The picture with the known ETag is still the same."),
+            200: ("The picture.", {"image/*": FILE}),
+            206: ("The range.", {"image/*": FILE}),
+            304: ("The picture with the known ETag has not changed.", {}),
         },
         failures=(404, 410, 412, 416),
+        public=True,
     ),
 )

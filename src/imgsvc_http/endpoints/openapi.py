@@ -1,9 +1,9 @@
-"""OpenAPI 3.1, generated from the routes and the declarations of parameters."""
+"""OpenAPI 3.1, generated from the routes and the classes of requests and answers."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from http import HTTPStatus
 from typing import Any
@@ -11,25 +11,41 @@ from typing import Any
 from aiohttp import web
 
 import imgsvc_core
-from imgsvc_http.answering import schemas
-from imgsvc_http.answering.header_names import with_prefix
-from imgsvc_http.routing import Body, Parameter, Reply, Route
+from imgsvc_http.answering.headers import OwnHeaders
+from imgsvc_http.answering.json_schema import FILE, body_schema, failure_schema
+from imgsvc_http.receiving import idempotency
+from imgsvc_http.routing import Parameter, Route
 
-_EVERYWHERE = (400, 403, 429, 500, 503)  # what is no HTTP, or has no TLS, too many calls, and trouble here
-_WITH_KEY = (401,)
-_WITH_BODY = (408, 413, 415, 422)
+_OF_ALL = (400, 403, 429, 500, 503)
+_OF_KEYS = (401,)
+_OF_BODIES = (408, 413, 415, 422)
 _RATE_HEADERS = {
     "X-RateLimit-Limit": "Requests allowed in a period.",
     "X-RateLimit-Remaining": "Requests left in the period.",
     "X-RateLimit-Reset": "Seconds left in the period.",
 }
+_RETRY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 
 
-def document(routes: Sequence[Route], base_url: str, header_prefix: str) -> dict[str, Any]:
-    """The description of the service at an address, with its own headers as the settings name them."""
+def description_of(routes: Sequence[Route], base_url: str, own: OwnHeaders) -> Route:
+    """Return the route that describes the others."""
+
+    @cache
+    def body() -> bytes:
+        return json.dumps(document(routes, base_url, own)).encode()
+
+    async def openapi(request: web.Request) -> web.StreamResponse:
+        """Describe the service for programs."""
+        return web.Response(body=body(), content_type="application/json")
+
+    return Route("GET", "/1.0/openapi.json", openapi, "This description", "Health", public=True)
+
+
+def document(routes: Sequence[Route], base_url: str, own: OwnHeaders) -> dict[str, Any]:
+    """Return the description of the routes of a service at an address."""
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, header_prefix)
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, own)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -42,7 +58,7 @@ def document(routes: Sequence[Route], base_url: str, header_prefix: str) -> dict
         "security": [{"basic": []}, {"bearer": []}],
         "paths": paths,
         "components": {
-            "schemas": {"Failure": schemas.FAILURE},
+            "schemas": {"Failure": failure_schema()},
             "securitySchemes": {
                 "basic": {
                     "type": "http",
@@ -55,88 +71,93 @@ def document(routes: Sequence[Route], base_url: str, header_prefix: str) -> dict
     }
 
 
-def endpoint(routes: Sequence[Route], base_url: str, header_prefix: str) -> Any:
-    """A handler that answers the document."""
-
-    @cache
-    def body() -> bytes:
-        return json.dumps(document(routes, base_url, header_prefix)).encode()
-
-    async def openapi(request: web.Request) -> web.StreamResponse:
-        return web.Response(body=body(), content_type="application/json")
-
-    return openapi
-
-
-def _operation(route: Route, prefix: str) -> dict[str, Any]:
-    with_key, with_body = () if route.public else _WITH_KEY, () if route.body is None else _WITH_BODY
-    statuses = sorted({*route.failures, *_EVERYWHERE, *with_key, *with_body})
+def _operation(route: Route, own: OwnHeaders) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "summary": route.summary,
         "description": (route.handler.__doc__ or "").strip(),
-        "operationId": f"{route.handler.__module__.rpartition('.')[2]}_{route.handler.__name__}",
+        "operationId": f"{route.tag}_{route.handler.__name__}".lower(),
         "tags": [route.tag],
-        "responses": {
-            **{str(status): _reply(reply, prefix) for status, reply in route.replies.items()},
-            **{
-                str(status): _failure(status, binary=route.binary)
-                for status in statuses
-                if status not in route.replies
-            },
-        },
+        "responses": dict(_responses(route, own)),
     }
-    if route.parameters:
-        operation["parameters"] = [_parameter(item, prefix) for item in route.parameters]
-    if route.body is not None:
-        operation["requestBody"] = _body(route.body)
+    if parameters := list(_parameters(route, own)):
+        operation["parameters"] = parameters
+    if route.bodies:
+        contents = {media_type: _body(schema) for media_type, schema in route.bodies.items()}
+        operation["requestBody"] = {"required": True, "content": contents}
     if route.public:
         operation["security"] = []
     return operation
 
 
-def _parameter(parameter: Parameter, prefix: str) -> dict[str, Any]:
-    return {
-        "name": with_prefix(parameter.name, prefix),
-        "in": parameter.where,
-        "required": parameter.required,
-        "description": parameter.doc,
-        "schema": parameter.schema,
+def _responses(route: Route, own: OwnHeaders) -> Iterator[tuple[str, dict[str, Any]]]:
+    headers = dict(_RATE_HEADERS)
+    if route.binary:
+        headers[own.metadata] = "In binary mode: the result as JSON in ASCII."
+        headers[own.meta] = f"The same as {own.metadata}."
+    if route.status not in route.replies:
+        doc = (route.answer.__doc__ or "").partition("\n")[0] if route.answer else "Success."
+        contents: dict[str, Any] = {"application/json": body_schema(route.answer)}
+        if route.binary:
+            contents["image/*"] = FILE
+        yield str(route.status), _response(doc, headers, contents)
+    for status, (doc, schemas) in route.replies.items():
+        yield str(status), _response(doc, _RATE_HEADERS, schemas)
+    statuses = {
+        *route.failures,
+        *_OF_ALL,
+        *(() if route.public else _OF_KEYS),
+        *(_OF_BODIES if route.bodies else ()),
+        *((HTTPStatus.CONFLICT,) if route.idempotent else ()),
     }
+    for status in sorted(statuses - {route.status, *route.replies}):
+        yield str(int(status)), _failure(status, binary=route.binary)
 
 
-def _body(body: Body) -> dict[str, Any]:
-    contents: dict[str, Any] = {}
-    for media_type, schema in body.contents.items():
-        contents[media_type] = {"schema": schema}
-        if media_type == "multipart/form-data" and "data" in schema["properties"]:
-            contents[media_type]["encoding"] = {"data": {"contentType": "application/json"}}
-    return {"required": body.required, "content": contents}
-
-
-def _reply(reply: Reply, prefix: str) -> dict[str, Any]:
-    own = {with_prefix(name, prefix): with_prefix(doc, prefix) for name, doc in reply.headers.items()}
-    described: dict[str, Any] = {
-        "description": reply.doc,
-        "headers": _headers({**_RATE_HEADERS, **own}),
-    }
-    if reply.contents:
-        described["content"] = {
-            media_type: {"schema": schema} for media_type, schema in reply.contents.items()
-        }
+def _response(doc: str, headers: Mapping[str, str], contents: Mapping[str, Any]) -> dict[str, Any]:
+    described: dict[str, Any] = {"description": doc, "headers": _headers(headers)}
+    if contents:
+        described["content"] = {media_type: {"schema": schema} for media_type, schema in contents.items()}
     return described
 
 
 def _failure(status: int, *, binary: bool) -> dict[str, Any]:
     headers = dict(_RATE_HEADERS)
-    if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
+    if status in _RETRY:
         headers["Retry-After"] = "Seconds after which to try again."
     note = "; in binary mode without a body, all in the metadata header" if binary else ""
-    return {
-        "description": f"{HTTPStatus(status).phrase}{note}.",
-        "headers": _headers(headers),
-        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Failure"}}},
-    }
+    reference = {"application/json": {"$ref": "#/components/schemas/Failure"}}
+    return _response(f"{HTTPStatus(status).phrase}{note}.", headers, reference)
 
 
 def _headers(docs: Mapping[str, str]) -> dict[str, Any]:
     return {name: {"description": text, "schema": {"type": "string"}} for name, text in docs.items()}
+
+
+def _parameters(route: Route, own: OwnHeaders) -> Iterator[dict[str, Any]]:
+    parameters = list(route.parameters)
+    if route.idempotent:
+        parameters.append(idempotency.PARAMETER)
+    if route.binary:
+        parameters.append(
+            Parameter(
+                name=own.binary,
+                where="header",
+                schema={"type": "string", "enum": ["1", "true"]},
+                doc="Answer with the picture itself, as response.mode binary does.",
+            )
+        )
+    for item in parameters:
+        yield {
+            "name": item.name,
+            "in": item.where,
+            "required": item.required,
+            "description": item.doc,
+            "schema": item.schema,
+        }
+
+
+def _body(schema: Mapping[str, Any]) -> dict[str, Any]:
+    body: dict[str, Any] = {"schema": schema}
+    if "data" in schema.get("properties", {}):  # a form with a JSON document
+        body["encoding"] = {"data": {"contentType": "application/json"}}
+    return body

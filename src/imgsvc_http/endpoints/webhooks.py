@@ -1,18 +1,21 @@
-"""The history of asynchronous requests."""
+"""The webhooks of an account."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+import attrs
 from aiohttp import web
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_http.answering import answers, refusals, schemas
-from imgsvc_http.answering.schemas import timestamp
+from imgsvc_http.answering.answers import Result, documented
+from imgsvc_http.answering.errors import refusal
+from imgsvc_http.answering.json_schema import body_schema, failure_schema
 from imgsvc_http.context import PRINCIPAL
-from imgsvc_http.routing import Parameter, Reply, Route
+from imgsvc_http.routing import Parameter, Route, path_parameter
 from imgsvc_http.services import services_of
 from imgsvc_http.webhooks import records
 from imgsvc_http.webhooks.records import STATUSES, Record
@@ -22,125 +25,169 @@ _MOST_OFFSET = 10**9
 _DAY = re.compile(r"\d{4}-?\d\d-?\d\d")
 
 
-async def list_some(request: web.Request) -> web.StreamResponse:
-    """Requests of the account that have a webhook, newest first."""
+@attrs.frozen(kw_only=True)
+class Webhook:
+    """An asynchronous request and its notification."""
+
+    id: str = documented("Id of the request.", schema={"format": "uuid"})
+    status: str = documented("How far it is.", schema={"enum": list(STATUSES)})
+    created_at: datetime
+    updated_at: datetime
+    code: int = documented("The last status of the endpoint; 0 before.", schema={"minimum": 0})
+    payload: dict[str, Any] | None = documented(
+        "What was or will be posted; null until the picture is processed.",
+        schema={"anyOf": [body_schema(Result), failure_schema(), {"type": "null"}]},
+    )
+
+    @classmethod
+    def of(cls, record: Record) -> Webhook:
+        """Return what is shown of a record."""
+        return cls(**attrs.asdict(record, recurse=False))
+
+
+@attrs.frozen(kw_only=True)
+class WebhookAnswer:
+    """The webhook."""
+
+    webhook: Webhook
+
+
+@attrs.frozen(kw_only=True)
+class WebhooksAnswer:
+    """Webhooks of the account, newest first."""
+
+    webhooks: tuple[Webhook, ...]
+
+
+async def list_some(request: web.Request) -> WebhooksAnswer:
+    """Return webhooks of the account, newest first."""
     wanted = _query(request)
     found = await records.list_some(services_of(request).db, request[PRINCIPAL].account_id, **wanted)
-    return answers.success(webhooks=[_shown(record) for record in found]).response()
+    return WebhooksAnswer(webhooks=tuple(map(Webhook.of, found)))
 
 
-async def get(request: web.Request) -> web.StreamResponse:
-    """One request that has a webhook."""
+async def get(request: web.Request) -> WebhookAnswer:
+    """Return one webhook of the account."""
     id_ = request.match_info["id"]
     found = await records.get(services_of(request).db, request[PRINCIPAL].account_id, id_)
     if found is None:
-        raise refusals.not_found("webhook")
-    return answers.success(webhook=_shown(found)).response()
+        raise refusal("not_found", what="webhook")
+    return WebhookAnswer(webhook=Webhook.of(found))
+
+
+@attrs.frozen
+class _Query:
+    """A query parameter: what it must be, its JSON Schema, and what reads it."""
+
+    doc: str
+    expectation: str
+    schema: dict[str, Any]
+    read: Callable[[str], Any]
+
+
+def _statuses(text: str) -> tuple[str, ...]:
+    statuses = tuple(part.strip() for part in text.split(","))
+    if not set(statuses) <= set(STATUSES):
+        raise ValueError(text)
+    return statuses
+
+
+def _moment(text: str) -> datetime:
+    if "W" in text:  # weeks and their days begin and end on unexpected days
+        raise ValueError(text)
+    moment = datetime.fromisoformat(text.replace(" ", "+"))
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _end(text: str) -> datetime:
+    moment = _moment(text)
+    if not _DAY.fullmatch(text):
+        return moment
+    return moment.replace(hour=23, minute=59, second=59, microsecond=999_999)
+
+
+def _integer(least: int, most: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) < 12 and least <= int(text) <= most):
+            raise ValueError(text)
+        return int(text)
+
+    return read
+
+
+_LISTED = ", ".join(STATUSES)
+_MOMENT = "UTC date in ISO 8601 such as 2026-01-31T12:00:00Z"
+_QUERY = {
+    "status": _Query(
+        f"One or several of {_LISTED}, separated by commas.",
+        f"one or several of {_LISTED}, with commas between",
+        {"type": "string"},
+        _statuses,
+    ),
+    "start": _Query("Accepted at this time or later: UTC, ISO 8601.", _MOMENT, {"type": "string"}, _moment),
+    "end": _Query("Accepted at this time or earlier: UTC, ISO 8601.", _MOMENT, {"type": "string"}, _end),
+    "offset": _Query(
+        "How many to skip.",
+        f"integer within 0 to {_MOST_OFFSET} range",
+        {"type": "integer", "minimum": 0, "maximum": _MOST_OFFSET},
+        _integer(0, _MOST_OFFSET),
+    ),
+    "limit": _Query(
+        "How many to return.",
+        f"integer within 1 to {_MOST} range",
+        {"type": "integer", "minimum": 1, "maximum": _MOST, "default": _USUAL},
+        _integer(1, _MOST),
+    ),
+}
+_ARGUMENTS = {"status": "statuses"}
 
 
 def _query(request: web.Request) -> dict[str, Any]:
-    """The parameters of a list."""
+    """Return the arguments of `records.list_some` that the query gives."""
     problems: list[Problem] = []
     wanted: dict[str, Any] = {}
-
-    def wrong(name: str, expected: str, value: str) -> None:
-        message = f"Webhooks '{name}' parameter must be {expected}, got '{value[:60]}'"
-        problems.append(Problem(name, message))
-
     for name, value in request.query.items():
-        if name in wanted or (name == "status" and "statuses" in wanted):
-            problems.append(Problem(name, f"Webhooks '{name}' parameter must be given once"))
-        elif name == "status":
-            wanted["statuses"] = tuple(part.strip() for part in value.split(","))
-            if not set(wanted["statuses"]) <= set(STATUSES):
-                wrong(name, f"one or several of {', '.join(STATUSES)}, with commas between", value)
-        elif name in ("start", "end"):
-            moment = _moment(value)
-            if moment is None:
-                wrong(name, "UTC date in ISO 8601 such as 2026-01-31T12:00:00Z", value)
-            elif name == "end" and _DAY.fullmatch(value):
-                moment = moment.replace(hour=23, minute=59, second=59, microsecond=999_999)
-            wanted[name] = moment
-        elif name == "offset":
-            wanted[name] = _integer(value, 0, _MOST_OFFSET)
-            if wanted[name] is None:
-                wrong(name, f"integer within 0 to {_MOST_OFFSET} range", value)
-        elif name == "limit":
-            wanted[name] = _integer(value, 1, _MOST)
-            if wanted[name] is None:
-                wrong(name, f"integer within 1 to {_MOST} range", value)
-        else:
-            message = f"Webhooks has no '{name[:60]}' parameter; known are status, start, end, offset, limit"
+        parameter = _QUERY.get(name)
+        if parameter is None:
+            message = f"Webhooks has no '{name[:60]}' parameter; known are {', '.join(_QUERY)}"
             problems.append(Problem(name[:60], message))
+        elif len(request.query.getall(name)) > 1:
+            problems.append(Problem(name, f"Webhooks '{name}' parameter must be given once"))
+        else:
+            try:
+                wanted[_ARGUMENTS.get(name, name)] = parameter.read(value)
+            except (ValueError, OverflowError):
+                expected = f"Webhooks '{name}' parameter must be {parameter.expectation}"
+                problems.append(Problem(name, f"{expected}, got '{value[:60]}'"))
     if problems:
-        raise SpecError(problems)
+        raise SpecError(dict.fromkeys(problems))
     return wanted
-
-
-def _moment(text: str) -> datetime | None:
-    """A moment; nothing for weeks and their days, whose beginning or end is not what one might think."""
-    if "W" in text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text.replace(" ", "+"))
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _integer(text: str, least: int, most: int) -> int | None:
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 12 else -1
-    return number if least <= number <= most else None
-
-
-def _shown(record: Record) -> dict[str, object]:
-    return {
-        "id": record.id,
-        "status": record.status,
-        "created_at": timestamp(record.created_at),
-        "updated_at": timestamp(record.updated_at),
-        "code": record.code,
-        "payload": record.payload,
-    }
-
-
-def _in_query(name: str, doc: str, **schema: object) -> Parameter:
-    return Parameter(name=name, where="query", schema=schema, doc=doc)
 
 
 ROUTES = (
     Route(
-        method="GET",
-        path="/1.0/webhooks",
-        handler=list_some,
-        summary="List requests with webhooks",
-        tag="Webhooks",
-        scope="account",
-        parameters=(
-            _in_query(
-                "status", f"One or several of {', '.join(STATUSES)}, with commas between.", type="string"
-            ),
-            _in_query("start", "Beginning of the time of acceptance: UTC, ISO 8601.", type="string"),
-            _in_query("end", "End of the time of acceptance: UTC, ISO 8601.", type="string"),
-            _in_query("offset", "How many to skip.", type="integer", minimum=0, maximum=_MOST_OFFSET),
-            _in_query("limit", "How many.", type="integer", minimum=1, maximum=_MOST, default=_USUAL),
-        ),
-        replies={200: Reply(doc="Newest first.", contents={"application/json": schemas.WEBHOOKS})},
+        "GET",
+        "/1.0/webhooks",
+        list_some,
+        "List webhooks",
+        "Webhooks",
+        answer=WebhooksAnswer,
+        parameters=[
+            Parameter(name=name, where="query", schema=item.schema, doc=item.doc)
+            for name, item in _QUERY.items()
+        ],
         failures=(422,),
+        scope="account",
     ),
     Route(
-        method="GET",
-        path="/1.0/webhooks/{id}",
-        handler=get,
-        summary="Look at a request with a webhook",
-        tag="Webhooks",
-        scope="account",
-        parameters=(
-            Parameter(
-                name="id", where="path", schema={"type": "string"}, doc="Id of the request.", required=True
-            ),
-        ),
-        replies={200: Reply(doc="The request.", contents={"application/json": schemas.WEBHOOK})},
+        "GET",
+        "/1.0/webhooks/{id}",
+        get,
+        "Get a webhook",
+        "Webhooks",
+        answer=WebhookAnswer,
+        parameters=(path_parameter("id", "Id of the request."),),
         failures=(404,),
+        scope="account",
     ),
 )

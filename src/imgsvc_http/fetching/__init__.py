@@ -1,1 +1,1 @@
-"""Getting source pictures from the network, safely."""
+"""Fetching sources from their URLs, from public addresses only."""

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterable
 from contextvars import ContextVar
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 from aiohttp import AddrInfoType, ClientRequest, ClientTimeout, TCPConnector
@@ -16,9 +16,10 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 
-from imgsvc_http.fetching.resolver import Lookups
+from imgsvc_http.fetching.resolver import Resolver
 from imgsvc_http.fetching.source_connection import SourceConnection
 
+E = TypeVar("E", bound=BaseException)
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -27,13 +28,13 @@ _TRANSLATED: tuple[Network, ...] = tuple(
     ipaddress.ip_network(network)
     for network in ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "2001::/32", "2002::/16")
 )
-# What the registry of older Python versions takes for public, and a cloud's metadata server that looks so.
+# Networks that older Python versions take for public, and the metadata server of a cloud.
 _RESERVED: tuple[Network, ...] = tuple(
     ipaddress.ip_network(network)
     for network in ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "3fff::/20", "fec0::/10")
 )
 _NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
-_HOST: ContextVar[str] = ContextVar("host that is being connected to")
+_HOST: ContextVar[str] = ContextVar("the host that is being connected to")
 
 
 class PrivateAddress(OSError):
@@ -44,10 +45,17 @@ class PrivateAddress(OSError):
         self.host = host
 
 
-def is_public(address: Address) -> bool:
-    """Whether an address belongs to the public internet by itself, not by an IPv4 address within it.
+def cause_of(error: BaseException | None, kind: type[E]) -> E | None:
+    """Return the error of a kind that caused an error, if one did."""
+    while error is not None and not isinstance(error, kind):
+        error = error.__cause__ or error.__context__
+    return error
 
-    Where such an address leads is up to a translator on the way, for whom the IPv4 address may be private.
+
+def is_public(address: Address) -> bool:
+    """Return True if an address belongs to the public internet.
+
+    An IPv6 address that contains an IPv4 address does not: where it leads is up to a translator on the way.
     """
     if address.is_multicast or _within(address, _RESERVED):
         return False
@@ -60,27 +68,27 @@ def _within(address: Address, networks: Iterable[Network]) -> bool:
     return any(address in network for network in networks if network.version == address.version)
 
 
-def _lower(names: Iterable[str]) -> frozenset[str]:
-    return frozenset(_plain(name) for name in names)
-
-
-def _plain(host: str) -> str:
+def _normalized(host: str) -> str:
     return host.strip().rstrip(".").lower()
 
 
+def _all_normalized(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(map(_normalized, names))
+
+
 @attrs.frozen
-class Guard:
+class AddressGuard:
     """Decides which hosts may be connected to.
 
     ``names`` and ``networks`` are those that the operator allows although they are private.
     """
 
-    names: frozenset[str] = attrs.field(default=frozenset(), converter=_lower)
+    names: frozenset[str] = attrs.field(default=frozenset(), converter=_all_normalized)
     networks: tuple[Network, ...] = ()
 
     @classmethod
-    def allowing(cls, entries: Iterable[str]) -> Guard:
-        """A guard with an allow-list of host names, addresses and networks."""
+    def allowing(cls, entries: Iterable[str]) -> AddressGuard:
+        """Return a guard with an allow-list of host names, addresses and networks."""
         names, networks = [], []
         for entry in entries:
             try:
@@ -91,30 +99,30 @@ class Guard:
 
     def check(self, host: str, addresses: Iterable[str]) -> None:
         """Raise `PrivateAddress` unless every address of a host may be connected to."""
-        if not all(self.permits(_parse(address), host) for address in addresses):
+        if not all(self.permits(_parsed(address), host) for address in addresses):
             raise PrivateAddress(host)
 
     def check_literal(self, host: str) -> None:
-        """The same for a host that is an address itself; names are checked when they are resolved."""
+        """Do the same for a host that is an address itself. Names are checked when they are resolved."""
         try:
-            _parse(host)
+            _parsed(host)
         except ValueError:
             return
         self.check(host, [host])
 
     def permits(self, address: Address, host: str) -> bool:
-        """Whether an address may be connected to as that of a host; an allowed name opens it to no other."""
-        return is_public(address) or _plain(host) in self.names or _within(address, self.networks)
+        """Return True if an address may be connected to for a host; an allowed name permits no other host."""
+        return is_public(address) or _normalized(host) in self.names or _within(address, self.networks)
 
     def connector(self, **options: Any) -> TCPConnector:
-        """A connector for aiohttp that connects to nothing else, and to what it has checked."""
+        """Return a connector for aiohttp that connects to the checked addresses and to nothing else."""
         return _Connector(
-            resolver=_Resolver(self), use_dns_cache=False, socket_factory=self._socket, **options
+            resolver=_CheckedResolver(self), use_dns_cache=False, socket_factory=self._socket, **options
         )
 
     def _socket(self, info: AddrInfoType) -> socket.socket:
         family, kind, protocol, _, place = info
-        if not self.permits(_parse(str(place[0])), _HOST.get()):
+        if not self.permits(_parsed(str(place[0])), _HOST.get()):
             raise PrivateAddress(str(place[0]))
         opened = socket.socket(family, kind, protocol)
         opened.setblocking(False)
@@ -122,7 +130,7 @@ class Guard:
 
 
 class _Connector(TCPConnector):
-    """Lets the check at the socket know which host the connection is for; its resolver ends with it."""
+    """Tells the check at the socket which host a connection is for, and closes its resolver."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -141,17 +149,17 @@ class _Connector(TCPConnector):
             _HOST.reset(token)
 
 
-class _Resolver(AbstractResolver):
-    """Resolves names by the system, and refuses those that lead to private addresses."""
+class _CheckedResolver(AbstractResolver):
+    """Refuses names that resolve to private addresses."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: AddressGuard) -> None:
         self._guard = guard
-        self._lookups = Lookups()
+        self._resolver = Resolver()
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        found = await self._lookups.addresses(host, family)
+        found = await self._resolver.addresses(host, family)
         self._guard.check(host, [address for _, _, address in found])
         return [
             ResolveResult(
@@ -161,9 +169,9 @@ class _Resolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        self._lookups.close()
+        self._resolver.close()
 
 
-def _parse(address: str) -> Address:
-    """An address, without the zone of a link-local one."""
+def _parsed(address: str) -> Address:
+    """Parse an address, without the zone of a link-local one."""
     return ipaddress.ip_address(address.strip("[]").partition("%")[0])

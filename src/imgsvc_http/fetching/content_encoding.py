@@ -1,4 +1,4 @@
-"""Bodies that are compressed on their way, unpacked in steps that hold nobody up."""
+"""Compressed bodies of sources, decompressed in steps that do not block the event loop."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from collections.abc import AsyncIterable, AsyncIterator
 PLAIN = ("", "identity")
 """Values of ``Content-Encoding`` that mean bytes as they are."""
 
-_PIECE_BYTES = 1 << 16
+_CHUNK_BYTES = 1 << 16
 _EITHER_HEADER = zlib.MAX_WBITS | 32  # that of gzip or of zlib
 _NO_HEADER = -zlib.MAX_WBITS
 _DEFLATED = 8
 
 
-class BrokenEncoding(Exception):
-    """Bytes that are not encoded as was said; the text says what is wrong with them."""
+class InvalidEncoding(Exception):
+    """A body is not encoded as its header says. The text says what is wrong with it."""
 
 
-async def unpacked(chunks: AsyncIterable[bytes], encoding: str) -> AsyncIterator[bytes]:
-    """The content of bytes in gzip or deflate, in pieces of 64 KiB at most, of which none is empty.
+async def decompressed(chunks: AsyncIterable[bytes], encoding: str) -> AsyncIterator[bytes]:
+    """Yield the content of a body in gzip or deflate, in chunks of up to 64 KiB.
 
-    A few bytes may unpack to a thousand times as many: nothing is unpacked before it is asked for, and
-    others have their turn after each piece.
+    A few bytes may decompress to a thousand times as many. So nothing is decompressed before it is asked for,
+    and the event loop does other work after each chunk.
 
     Raises:
-        BrokenEncoding: the bytes are not encoded so, or end before the encoding does, or after it.
+        InvalidEncoding: the body is not encoded so, ends too early or has more bytes.
     """
     decoder = None
     async for chunk in chunks:
@@ -35,11 +35,11 @@ async def unpacked(chunks: AsyncIterable[bytes], encoding: str) -> AsyncIterator
             decoder = _decoder(encoding, left[0])
         while left and decoder is not None:
             try:
-                piece = decoder.decompress(left, _PIECE_BYTES)
+                piece = decoder.decompress(left, _CHUNK_BYTES)
             except zlib.error as error:
-                raise BrokenEncoding("has a broken Content-Encoding") from error
-            if decoder.unused_data:  # kept without a limit if it were ignored
-                raise BrokenEncoding("goes on after the end of its Content-Encoding")
+                raise InvalidEncoding("has a broken Content-Encoding") from error
+            if decoder.unused_data:  # zlib would keep all of it
+                raise InvalidEncoding("goes on after the end of its Content-Encoding")
             left = decoder.unconsumed_tail
             if piece:
                 yield piece
@@ -48,10 +48,10 @@ async def unpacked(chunks: AsyncIterable[bytes], encoding: str) -> AsyncIterator
         if rest := decoder.flush():
             yield rest
         if not decoder.eof:
-            raise BrokenEncoding("ended before it was complete")
+            raise InvalidEncoding("ended before it was complete")
 
 
 def _decoder(encoding: str, first: int) -> zlib._Decompress:
-    """What is called deflate has a header of zlib by the standard, but often none."""
+    """Return a decoder. By the standard deflate has the header of zlib, but often it has none."""
     bare = encoding == "deflate" and first & 0xF != _DEFLATED
     return zlib.decompressobj(_NO_HEADER if bare else _EITHER_HEADER)

@@ -1,4 +1,4 @@
-"""Fetching a source picture from a URL into a file."""
+"""Fetching a source from a URL into a file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path, PurePosixPath
 
@@ -15,48 +15,45 @@ import attrs
 from yarl import URL
 
 from imgsvc_core.errors import EmptySource, Problem, SourceTooLarge, SourceUnreachable, SpecError
-from imgsvc_http.fetching.address_guard import Guard, PrivateAddress
-from imgsvc_http.fetching.content_encoding import PLAIN, BrokenEncoding, unpacked
+from imgsvc_http.fetching.address_guard import AddressGuard, PrivateAddress, cause_of
+from imgsvc_http.fetching.content_encoding import PLAIN, InvalidEncoding, decompressed
 from imgsvc_http.fetching.resolver import TooManyLookups
 from imgsvc_http.fetching.social import FRESH, Profile, is_social, profile_of
-from imgsvc_http.fetching.source_connection import EndlessInformation
+from imgsvc_http.fetching.source_connection import TooManyInformational
 from imgsvc_http.fetching.urls import as_written, authorization, bare
 from imgsvc_http.settings import Fetch, Social
+from imgsvc_http.storage.source_files import Allocate
 
-_BUFFER_BYTES = 1 << 16  # each may be a piece of its own, and all are taken at once
+_BUFFER_BYTES = 1 << 16  # it may be full of small chunks, which are all parsed at once
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_NOT_TO_SET = frozenset({
+_COMPRESSED = ("gzip", "x-gzip", "deflate")
+_FORBIDDEN_HEADERS = frozenset({
     "accept-encoding", "connection", "content-encoding", "content-length", "expect", "forwarded", "host",
     "keep-alive", "origin", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
     "transfer-encoding", "upgrade", "via",
 })  # fmt: skip
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VISIBLE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_MOST_HEADER_CHARACTERS = 8000
 _MOST_PROFILE_BYTES = 2_000_000
 
 
-Place = Callable[[int | None], Path]
-"""Gives the path of a file for so many bytes, or for any number of them."""
-
-
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Fetched:
-    """A source that lies in a file now."""
+    """A source that was fetched into a file: its path, its name, and how long it took."""
 
     path: Path
     name: str
-    bytes: int
-    content_type: str
     seconds: float
 
 
 class Fetcher:
-    """Fetches sources over one session; opened with the application and closed with it."""
+    """Fetches sources over one session."""
 
     def __init__(self, settings: Fetch, social: Social) -> None:
         self._settings = settings
         self._social = social
-        self._guard = Guard.allowing(settings.private_allowed)
+        self._guard = AddressGuard.allowing(settings.private_allowed)
         self._session = aiohttp.ClientSession(
             connector=self._guard.connector(limit=0, limit_per_host=0),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -71,16 +68,16 @@ class Fetcher:
         await self._session.close()
 
     async def fetch(
-        self, url: str, headers: Mapping[str, str], place: Place, limit_bytes: int | None
+        self, url: str, headers: Mapping[str, str], allocate: Allocate, limit_bytes: int | None
     ) -> Fetched:
         """Fetch the picture at a URL, or the profile picture of ``<platform>:<user>``.
 
         Args:
             url: where the picture is; it may carry Basic credentials.
-            headers: headers to send along, to the host of the URL only; a User-Agent is followed by the
-                service's own.
-            place: gives the file to write.
-            limit_bytes: the most bytes that are taken.
+            headers: headers to send along, but only to the host of the URL. The service's own User-Agent
+                follows one that is given here.
+            allocate: gives the file to write.
+            limit_bytes: the most bytes.
 
         Raises:
             SpecError: the URL or the headers are wrong.
@@ -93,23 +90,22 @@ class Fetcher:
             async with asyncio.timeout(self._settings.total_seconds):
                 profile = profile_of(url, self._social) if is_social(url) else None
                 location, extra = (
-                    (_parsed(url), self._signed(headers))
+                    (_parsed(url), self._with_user_agent(headers))
                     if profile is None
                     else await self._profile_picture(profile)
                 )
                 async with self._get(location, extra, profile) as response:
-                    path, size = await _save(response, place, limit_bytes)
-                    name, kind = _name(response), response.content_type
+                    path = await _save(response, allocate, limit_bytes)
+                    name = _name(response)
         except TimeoutError:
             raise SourceUnreachable(
                 f"Source '{_shown(url)}' did not answer completely within "
                 f"{self._settings.total_seconds:g} seconds."
             ) from None
-        seconds = time.perf_counter() - started
-        return Fetched(path=path, name=name, bytes=size, content_type=kind, seconds=seconds)
+        return Fetched(path, name, time.perf_counter() - started)
 
-    def _signed(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """Headers of a client, whose User-Agent goes before that of the service and does not replace it."""
+    def _with_user_agent(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """Append the service's User-Agent to a client's, so that it always identifies the service."""
         own = self._settings.user_agent
         return {
             name: f"{value} {own}".strip() if name.lower() == "user-agent" else value
@@ -117,7 +113,7 @@ class Fetcher:
         }
 
     async def _profile_picture(self, profile: Profile) -> tuple[URL, Mapping[str, str]]:
-        """Where a profile picture is, and the headers to fetch it with."""
+        """Return where a profile picture is, and the headers to fetch it with."""
         location, headers = _parsed(profile.url), {**FRESH, **profile.headers}
         if profile.picture_in is None:
             return location, headers
@@ -133,11 +129,11 @@ class Fetcher:
     async def _get(
         self, location: URL, headers: Mapping[str, str], profile: Profile | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """The successful answer at a location, after redirects."""
+        """Give the response with status 200, after redirects."""
         shown = _shown(str(location))
         headers = {**headers, **authorization(location)}
         for _ in range(self._settings.redirects + 1):
-            async with await self._answer(location, headers, shown) as response:
+            async with await self._request(location, headers, shown) as response:
                 if response.status not in _REDIRECTS:
                     _check_status(response, shown, profile)
                     try:
@@ -145,7 +141,7 @@ class Fetcher:
                     except aiohttp.ClientError as error:
                         raise _unreachable(error, shown) from error
                     return
-                target = _next(location, response.headers.get("Location", ""), shown)
+                target = _redirect(location, response.headers.get("Location", ""), shown)
             if target.origin() != location.origin():
                 headers = FRESH if profile else {}
             headers = {**headers, **authorization(target)}
@@ -154,26 +150,27 @@ class Fetcher:
             f"Source '{shown}' redirects more than {self._settings.redirects} times: give its final URL."
         )
 
-    async def _answer(self, location: URL, headers: Mapping[str, str], shown: str) -> aiohttp.ClientResponse:
-        """What a location answers, a redirect too."""
+    async def _request(self, location: URL, headers: Mapping[str, str], shown: str) -> aiohttp.ClientResponse:
+        """Return the response of a location, which may be a redirect."""
         try:
             self._guard.check_literal(location.raw_host or "")
             return await self._session.get(bare(location), headers=headers, allow_redirects=False)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ClientError):
                 raise
-            # Some errors carry the whole request, and with it every secret.
-            telling = isinstance(error, aiohttp.ClientResponseError | ValueError)
-            raise _unreachable(error, shown) from (error.__cause__ if telling else error)
+            # Some errors hold the whole request with all its secrets: of those, only the cause is kept.
+            secret = isinstance(error, aiohttp.ClientResponseError | ValueError)
+            raise _unreachable(error, shown) from (error.__cause__ if secret else error)
 
 
 def check_headers(headers: Mapping[str, str]) -> None:
     """Raise `SpecError` for headers that cannot be sent along with a fetch."""
     problems = []
     for name, value in headers.items():
-        if not _TOKEN.fullmatch(name) or not _VISIBLE.fullmatch(value) or len(name) + len(value) > 8000:
+        length = len(name) + len(value)
+        if not _TOKEN.fullmatch(name) or not _VISIBLE.fullmatch(value) or length > _MOST_HEADER_CHARACTERS:
             reason = "must be names and values of HTTP headers"
-        elif name.lower() in _NOT_TO_SET:
+        elif name.lower() in _FORBIDDEN_HEADERS:
             reason = "must not hold headers of the connection itself"
         else:
             continue
@@ -198,13 +195,14 @@ def _parsed(url: str) -> URL:
     return parsed
 
 
-def _next(location: URL, target: str, shown: str) -> URL:
+def _redirect(location: URL, target: str, shown: str) -> URL:
+    """Return the target of a redirect."""
     try:
         joined = location.join(URL(target)) if target else None
     except ValueError:
         joined = None
     if joined is None or joined.scheme not in ("http", "https") or not joined.host:
-        raise SourceUnreachable(f"Source '{shown}' redirects to what is no http or https URL.")
+        raise SourceUnreachable(f"Source '{shown}' redirects to something that is no http or https URL.")
     return joined
 
 
@@ -217,32 +215,33 @@ def _check_status(response: aiohttp.ClientResponse, shown: str, profile: Profile
         )
 
 
-async def _save(response: aiohttp.ClientResponse, place: Place, limit: int | None) -> tuple[Path, int]:
-    """Write the decoded body into a file; where it is, and its size."""
+async def _save(response: aiohttp.ClientResponse, allocate: Allocate, limit: int | None) -> Path:
+    """Write the body of a response into a file, decompressed."""
     shown = _shown(str(response.url))
-    coding = response.headers.get("Content-Encoding", "").strip().lower()
-    if coding not in (*PLAIN, "gzip", "x-gzip", "deflate"):
-        raise SourceUnreachable(f"Source '{shown}' is encoded as {coding[:40]}, which was not asked for.")
+    encoding = response.headers.get("Content-Encoding", "").strip().lower()
+    plain = encoding in PLAIN
+    if not plain and encoding not in _COMPRESSED:
+        raise SourceUnreachable(f"Source '{shown}' is encoded as {encoding[:40]}, which was not asked for.")
     announced = response.content_length
     if limit is not None and announced is not None and announced > limit:
         raise _too_large(limit, shown)
-    received: AsyncIterable[bytes] = response.content.iter_any()
-    path, size = place(announced if coding in PLAIN else None), 0
+    chunks: AsyncIterable[bytes] = response.content.iter_any()
+    path, size = allocate(announced if plain else None), 0
     try:
         with path.open("wb") as file:
-            async for chunk in received if coding in PLAIN else unpacked(received, coding):
+            async for chunk in chunks if plain else decompressed(chunks, encoding):
                 size += file.write(chunk)
                 if limit is not None and size > limit:
                     raise _too_large(limit, shown)
-    except BrokenEncoding as error:
+    except InvalidEncoding as error:
         raise SourceUnreachable(f"Source '{shown}' {error}.") from error
     if size == 0:
         raise EmptySource(f"Source '{shown}' is empty; expected an image.")
-    return path, size
+    return path
 
 
 def _name(response: aiohttp.ClientResponse) -> str:
-    """The file name that the answer gives, or the URL; without paths and control characters."""
+    """Return the file name in the headers or the URL, without folders and control characters."""
     disposition = response.content_disposition
     given = (disposition.filename if disposition else None) or PurePosixPath(response.url.path).name
     base = given.replace("\\", "/").rpartition("/")[2]
@@ -251,7 +250,7 @@ def _name(response: aiohttp.ClientResponse) -> str:
 
 
 def _shown(url: str) -> str:
-    """A URL without credentials and query, which may hold secrets."""
+    """Return a URL for messages, without credentials and query, which may hold secrets."""
     try:
         parsed = URL(url)
         if parsed.host is None:
@@ -261,13 +260,23 @@ def _shown(url: str) -> str:
         return url.partition("://")[0][:20]
 
 
+def _unreachable(error: BaseException, shown: str) -> SourceUnreachable:
+    if (private := cause_of(error, PrivateAddress)) is not None:
+        reason = f"'{private.host[:80]}' is not a public address; use a public URL, or upload the image"
+    else:
+        reason = _reason(error)
+    return SourceUnreachable(f"Source '{shown}' cannot be fetched: {reason}.")
+
+
 def _reason(error: BaseException) -> str:
+    if cause_of(error, TooManyLookups) is not None:
+        return "the service is looking up too many host names already; try again, or upload the image"
     if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientConnectorSSLError):
         return "its certificate is not valid"
     if isinstance(error, aiohttp.InvalidURL | UnicodeError):
         return "its URL is not valid"
-    if isinstance(error, EndlessInformation):
-        return "it sends informational answers (status 1xx) without end, and none with an image"
+    if isinstance(error, TooManyInformational):
+        return "it sends informational responses (status 1xx) without end"
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return "its host name is unknown"
     if isinstance(error, aiohttp.ServerTimeoutError):
@@ -278,27 +287,6 @@ def _reason(error: BaseException) -> str:
         reason = os.strerror(error.os_error.errno) if error.os_error.errno else "no connection"
         return f"it cannot be connected to ({reason})"
     return "its answer is no valid HTTP"
-
-
-def _unreachable(error: BaseException, shown: str) -> SourceUnreachable:
-    own = _own_cause(error)
-    if isinstance(own, PrivateAddress):
-        reason = f"'{own.host[:80]}' is not a public address; use a public URL, or upload the image"
-    elif own is not None:
-        reason = "the service is looking up too many host names already; try again, or upload the image"
-    else:
-        reason = _reason(error)
-    return SourceUnreachable(f"Source '{shown}' cannot be fetched: {reason}.")
-
-
-def _own_cause(error: BaseException) -> PrivateAddress | TooManyLookups | None:
-    """What kept the service from connecting, if it was not the source."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, PrivateAddress | TooManyLookups):
-            return seen
-        seen = seen.__cause__ or seen.__context__
-    return None
 
 
 def _too_large(limit: int, shown: str) -> SourceTooLarge:

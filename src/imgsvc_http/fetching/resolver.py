@@ -1,7 +1,7 @@
-"""Looking host names up in threads that nobody has to wait for.
+"""Resolving host names in threads of its own, which nobody has to wait for.
 
-An event loop has few threads for it, which names that are answered slowly would keep from all others, and
-longer than anybody waits for them.
+An event loop has few threads for this. Slow name servers would keep them from all other names, for longer
+than any request waits.
 """
 
 from __future__ import annotations
@@ -11,64 +11,64 @@ import socket
 
 from imgsvc_core.stores.daemon_threads import run_in_daemon_thread
 
-_AT_ONCE = 256
-_ROOM_SECONDS = 2.0
+_LOOKUPS_AT_ONCE = 256
+_WAIT_SECONDS = 2.0
 
 Found = tuple[socket.AddressFamily, int, str]
 """An address of a host: its family, its protocol and itself."""
 
 
 class TooManyLookups(OSError):
-    """So many names are being looked up that there is no room for another."""
+    """So many names are being resolved that there is no room for another one."""
 
     def __init__(self) -> None:
-        super().__init__(f"{_AT_ONCE} host names are being looked up already")
+        super().__init__(f"{_LOOKUPS_AT_ONCE} host names are being looked up already")
 
 
-class Lookups:
-    """Lookups by the system, at most one of a name and 256 of all at a time.
+class Resolver:
+    """Resolves names by the system: one lookup of a name at a time (single flight), and 256 of all names.
 
-    One that was given up keeps its room until it ends, and answers whoever asks for the name meanwhile.
+    A lookup that was abandoned keeps its room until it ends, and answers whoever asks for the name meanwhile.
     """
 
     def __init__(self) -> None:
-        self._room = asyncio.Semaphore(_AT_ONCE)
-        self._under_way: dict[tuple[str, socket.AddressFamily], asyncio.Task[list[Found]]] = {}
+        self._free = asyncio.Semaphore(_LOOKUPS_AT_ONCE)
+        self._running: dict[tuple[str, socket.AddressFamily], asyncio.Task[list[Found]]] = {}
 
     async def addresses(self, host: str, family: socket.AddressFamily) -> list[Found]:
-        """The addresses of a host.
+        """Return the addresses of a host.
 
         Raises:
-            OSError: there are none, or nobody could tell.
-            TooManyLookups: others did not make room in time.
+            OSError: there are none, or they could not be found out.
+            TooManyLookups: no other lookup ended in time.
         """
-        name = host, family
-        lookup = self._under_way.get(name)
+        key = host, family
+        lookup = self._running.get(key)
         if lookup is None:
-            lookup = self._under_way[name] = asyncio.create_task(self._look_up(host, family))
-            lookup.add_done_callback(lambda ended: self._end(name, ended))
+            lookup = self._running[key] = asyncio.create_task(self._look_up(host, family))
+            lookup.add_done_callback(lambda ended: self._forget(key, ended))
         return await asyncio.shield(lookup)
 
     def close(self) -> None:
-        """Leave all lookups behind."""
-        for lookup in self._under_way.values():
+        """Abandon all lookups."""
+        for lookup in self._running.values():
             lookup.cancel()
 
     async def _look_up(self, host: str, family: socket.AddressFamily) -> list[Found]:
         try:
-            async with asyncio.timeout(_ROOM_SECONDS):
-                await self._room.acquire()
+            async with asyncio.timeout(_WAIT_SECONDS):
+                await self._free.acquire()
         except TimeoutError:
             raise TooManyLookups from None
         try:
             return await run_in_daemon_thread(_addresses, host, family)
         finally:
-            self._room.release()
+            self._free.release()
 
-    def _end(self, name: tuple[str, socket.AddressFamily], lookup: asyncio.Task[list[Found]]) -> None:
-        del self._under_way[name]
+    def _forget(self, key: tuple[str, socket.AddressFamily], lookup: asyncio.Task[list[Found]]) -> None:
+        del self._running[key]
         if not lookup.cancelled():
-            lookup.exception()  # or it would be reported where nobody waits any more
+            lookup.exception()  # mark it as retrieved, as all callers may have left
 
 
 def _addresses(host: str, family: socket.AddressFamily) -> list[Found]:
@@ -77,5 +77,5 @@ def _addresses(host: str, family: socket.AddressFamily) -> list[Found]:
 
 
 def _with_zone(address: str | int, _port: object, _flow: object = 0, zone: object = 0) -> str:
-    """An address, with the number of the network that a link-local one belongs to."""
+    """Return an address, with the zone of a link-local one."""
     return f"{address}%{zone}" if zone else str(address)

@@ -15,17 +15,17 @@ from imgsvc_core.errors import Problem, SourceUnreachable, SpecError
 from imgsvc_http.settings import Social
 
 FRESH: Mapping[str, str] = {"Cache-Control": "no-cache", "Pragma": "no-cache"}
-"""Headers that keep old pictures of caches away."""
+"""Headers that bypass caches, since profile pictures are never cached."""
 
 
 @attrs.frozen
 class Platform:
     """How the picture of a user is found.
 
-    ``user`` is what a user part looks like, ``expectation`` the same in words. ``path`` leads to the URL of
-    the picture in a JSON answer; without it the address is that of the picture itself. ``token`` says how an
-    access token is sent, as a bearer or in the query, and ``needs_token`` whether the platform's own address
-    gives nothing of use without one.
+    ``user`` is the pattern of a user part, ``expectation`` the same in words. ``path`` is the place of the
+    picture's URL in a JSON answer; without it, the address is that of the picture itself. ``token`` says how
+    an access token is sent: as a bearer token or in the query. With ``needs_token`` the platform gives no
+    picture without one. ``larger`` turns the URL of a picture into that of a larger one.
     """
 
     name: str
@@ -68,7 +68,7 @@ _OWN_ADDRESSES = {name: attrs.fields_dict(Social)[f"{name}_url"].default for nam
 
 @attrs.frozen
 class Profile:
-    """A user of a platform: where to ask, with which headers, and how to read the answer."""
+    """A user of a platform, and the request for the picture."""
 
     platform: Platform
     user: str
@@ -77,16 +77,16 @@ class Profile:
 
     @property
     def picture_in(self) -> Callable[[bytes], str] | None:
-        """Reads the URL of the picture from an answer; nothing where the answer is the picture."""
+        """Reads the URL of the picture from an answer; None if the answer is the picture."""
         return self._picture_in if self.platform.path else None
 
     def unknown(self) -> SourceUnreachable:
-        """There is no such user, or no picture."""
+        """Return the error of a user that does not exist or has no picture."""
         name = self.platform.name
-        return SourceUnreachable(f"Source '{name}:{self.user}' has no profile picture: is the user right?")
+        return SourceUnreachable(f"Source '{name}:{self.user}' has no profile picture: check the user.")
 
     def unusable(self) -> SourceUnreachable:
-        """The platform's answer cannot be read."""
+        """Return the error of an answer that cannot be read."""
         return SourceUnreachable(
             f"Source '{self.platform.name}:{self.user}' cannot be fetched: the platform's answer names no "
             "picture."
@@ -107,17 +107,17 @@ class Profile:
 
 
 def is_social(url: str) -> bool:
-    """Whether a URL is of the form ``<platform>:<user>``, of a known platform or not."""
+    """Return True if a URL has the form ``<platform>:<user>``, with any platform."""
     scheme, colon, rest = url.partition(":")
     return bool(colon) and not rest.startswith("//") and scheme.isalpha()
 
 
 def profile_of(url: str, settings: Social) -> Profile:
-    """The profile that ``<platform>:<user>`` means.
+    """Return the profile that ``<platform>:<user>`` names.
 
     Raises:
-        SpecError: no such platform, or not a user part of it.
-        SourceUnreachable: the platform needs a token that the service has not.
+        SpecError: the platform is unknown, or the user part is not valid there.
+        SourceUnreachable: the platform needs an access token, and the service has none.
     """
     name, _, user = url.partition(":")
     platform = PLATFORMS.get(name.lower())

@@ -1,4 +1,4 @@
-"""A connection to a source, which takes turns with everybody else however little its bytes bring."""
+"""A connection to a source, which cannot block the event loop with bytes that take long to parse."""
 
 from __future__ import annotations
 
@@ -13,51 +13,51 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import RawResponseMessage
 
 _SLICE_BYTES = 1 << 16
-_TURN_SECONDS = 0.001
+_SLICE_SECONDS = 0.001
 _MOST_INFORMATIONAL = 20
 
 
-class EndlessInformation(ClientError):
-    """A source sends informational answers, and none of its own."""
+class TooManyInformational(ClientError):
+    """A source sends informational responses (status 1xx) without end."""
 
 
 class SourceConnection(ResponseHandler):
-    """Hands what comes to the parser in slices, between which others have their turn.
+    """Parses received bytes in slices, between which the event loop does other work.
 
-    A quarter of a megabyte may come at once, and as chunks of a byte or as informational answers it takes
-    long to parse. Nothing more is read meanwhile.
+    A quarter of a megabyte may be received at once. As chunks of one byte, or as informational responses, it
+    takes long to parse. Reading pauses meanwhile.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
-        self._left: deque[bytes] = deque()
-        self._next_turn: asyncio.Handle | None = None
+        self._unparsed: deque[bytes] = deque()
+        self._next_slice: asyncio.Handle | None = None
         self._informational = 0
         self._lost = False
-        self._lost_by: BaseException | None = None
+        self._loss: BaseException | None = None
 
     @property
     def should_close(self) -> bool:
-        """Whether nothing further may be asked over it; what is left belongs to no answer."""
-        return super().should_close or bool(self._left) or self._lost
+        """Whether the connection cannot be used again; bytes that are left belong to no response."""
+        return super().should_close or bool(self._unparsed) or self._lost
 
     def data_received(self, data: bytes) -> None:
-        if not data:  # what the parser kept, when reading goes on
+        if not data:  # lets the parser go on with what it has kept
             super().data_received(data)
             return
-        self._left.extend(data[at : at + _SLICE_BYTES] for at in range(0, len(data), _SLICE_BYTES))
-        if self._next_turn is None:
-            self._parse_for_a_while()
+        self._unparsed.extend(data[at : at + _SLICE_BYTES] for at in range(0, len(data), _SLICE_BYTES))
+        if self._next_slice is None:
+            self._parse_slices()
 
     def resume_reading(self, *args: Any, **kwargs: Any) -> None:
-        """Read on in the next turn: this is called for every single piece of a body that is taken."""
-        if args or kwargs:  # at the end of a body, which keeps nothing back
+        """Go on later: aiohttp calls this for every chunk of a body that is taken."""
+        if args or kwargs:  # at the end of a body, when nothing is kept
             super().resume_reading(*args, **kwargs)
         else:
-            self._await_turn()
+            self._continue_later()
 
     def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
-        """Queue an answer, as long as it is none too many before the one that counts."""
+        """Queue a response, unless it is one informational response too many."""
         if self._informational > _MOST_INFORMATIONAL:
             return
         informational = HTTPStatus.CONTINUE <= data[0].code < HTTPStatus.OK
@@ -66,62 +66,62 @@ class SourceConnection(ResponseHandler):
 
     def close(self) -> None:
         super().close()
-        self._tell_end()
+        self._report_end()
 
     def abort(self) -> None:
         super().abort()
-        self._tell_end()
+        self._report_end()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Tell the end, but after all that came before it, as soon as the body's reader has taken that."""
-        self._lost, self._lost_by = True, exc
-        self._tell_end()
+        """Report the end after all that came before it, as soon as the reader of the body has taken that."""
+        self._lost, self._loss = True, exc
+        self._report_end()
 
-    def _tell_end(self) -> None:
-        """Tell that the connection is lost, if it is and nothing is left that somebody wants."""
+    def _report_end(self) -> None:
+        """Report that the connection is lost, unless bytes are left that somebody reads."""
         if not self._lost:
             return
         if self.transport is not None and self.exception() is None:
-            if self._left or self._reading_paused or self._next_turn is not None:
+            if self._unparsed or self._reading_paused or self._next_slice is not None:
                 return
-            super().data_received(b"")  # what the parser may have kept
+            super().data_received(b"")  # the rest that the parser has kept
             if self._reading_paused:
                 return
         self._lost = False
-        self._left.clear()
-        super().connection_lost(self._lost_by)
+        self._unparsed.clear()
+        super().connection_lost(self._loss)
 
-    def _await_turn(self) -> None:
-        if self._next_turn is None:
-            self._next_turn = self._loop.call_soon(self._take_turn)
+    def _continue_later(self) -> None:
+        if self._next_slice is None:
+            self._next_slice = self._loop.call_soon(self._continue)
 
-    def _take_turn(self) -> None:
-        self._next_turn = None
-        if self.transport is None:  # nobody wants the rest
-            self._left.clear()
+    def _continue(self) -> None:
+        self._next_slice = None
+        if self.transport is None:  # nobody reads the rest
+            self._unparsed.clear()
         else:
             super().resume_reading()
-            self._parse_for_a_while()
-            self._tell_end()
+            self._parse_slices()
+            self._report_end()
 
-    def _parse_for_a_while(self) -> None:
-        """Parse what is left, until it is the turn of others or the reader of the body is behind."""
-        ends = time.monotonic() + _TURN_SECONDS
-        while self._left and not self._reading_paused:
+    def _parse_slices(self) -> None:
+        """Parse slices for a millisecond, or until the reader of the body is behind."""
+        ends = time.monotonic() + _SLICE_SECONDS
+        while self._unparsed and not self._reading_paused:
             self._parse_slice()
             if time.monotonic() > ends:
                 break
-        if self._left:
+        if self._unparsed:
             if self.transport is not None and not self.transport.is_closing():
                 self.transport.pause_reading()
             if not self._reading_paused:
-                self._await_turn()
+                self._continue_later()
 
     def _parse_slice(self) -> None:
-        super().data_received(self._left.popleft())
+        super().data_received(self._unparsed.popleft())
         if self._informational > _MOST_INFORMATIONAL and self.exception() is None:
-            self.set_exception(EndlessInformation())
+            self.set_exception(TooManyInformational())
         if self.exception() is not None:
-            self._left.clear()
+            self._unparsed.clear()
             if self.transport is not None:
                 self.transport.abort()

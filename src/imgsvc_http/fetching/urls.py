@@ -1,4 +1,4 @@
-"""URLs that are called: what is sent of them, and in which form."""
+"""URLs as they are sent."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _ESCAPED = re.compile(r"(?:[!-$&-~]|%[0-9A-Fa-f]{2})*")
 
 
 def as_written(url: str) -> URL:
-    """The URL with its path and query letter by letter, as signatures of them may demand.
+    """Parse a URL, and keep its path and query letter by letter, as signatures of them may demand.
 
-    What is not escaped as RFC 3986 asks is escaped. Raises `ValueError` for what is no URL.
+    A URL that is not escaped as RFC 3986 demands is escaped. `ValueError` if it is no URL.
     """
     parsed = URL(url)
     if not _ESCAPED.fullmatch(url):
@@ -30,12 +30,12 @@ def as_written(url: str) -> URL:
 
 
 def bare(location: URL) -> URL:
-    """The URL without credentials and fragment."""
+    """Return the URL without credentials and fragment."""
     return location.with_user(None).with_fragment(None)
 
 
 def authorization(location: URL) -> dict[str, str]:
-    """The header that sends the credentials of a URL."""
+    """Return the header that sends the credentials of a URL."""
     if location.user is None and location.password is None:
         return {}
     credentials = f"{location.user or ''}:{location.password or ''}".encode()

@@ -1,122 +1,167 @@
-"""From a request and a source in a file to a finished result, counted and put where it belongs."""
+"""The way of one picture: obtain the source, charge the quota, process, store the result."""
 
 from __future__ import annotations
 
 import time
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import attrs
 
-from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.stores import StoredObject, StoreSpec, open_store
-from imgsvc_http.access import quota
-from imgsvc_http.answering.refusals import Refusal
-from imgsvc_http.answering.schemas import timestamp
+from imgsvc_core.faces import Face
+from imgsvc_core.stores import StoredObject, StorePool, StoreSpec, open_store
+from imgsvc_http.access.quota import Counter, charged
+from imgsvc_http.answering.answers import Image, Output, Result, Timing
+from imgsvc_http.answering.errors import invalid
+from imgsvc_http.fetching.fetcher import Fetcher
+from imgsvc_http.processing.pool import WorkerPool
 from imgsvc_http.processing.tasks import Outcome, Process
 from imgsvc_http.receiving.processing_request import ProcessingRequest
-from imgsvc_http.services import Services, now
 from imgsvc_http.state import keyfiles, watermarks
+from imgsvc_http.state.clock import now
+from imgsvc_http.state.database import Database
 from imgsvc_http.state.keyfiles import Credentials
+from imgsvc_http.state.vault import Vault
+from imgsvc_http.storage.source_files import Allocate
+from imgsvc_http.storage.temporary import TemporaryStorage
 
 IMAGES_PATH = "/1.0/images/"
 
 
+@attrs.frozen
+class Source:
+    """A source in a file, its name, and how long it took to fetch it."""
+
+    path: Path
+    name: str
+    fetch_ms: float = 0.0
+
+
 @attrs.frozen(kw_only=True)
 class Processed:
-    """A finished result: the fields of the answer, and the picture."""
+    """A finished result and its picture."""
 
-    fields: dict[str, Any]
+    result: Result
     data: bytes = attrs.field(repr=False)
     media_type: str
 
 
-async def process(
-    services: Services,
-    account_id: str,
-    asked: ProcessingRequest,
-    source: Path,
-    name: str,
-    *,
-    fetch_ms: float = 0.0,
-    accept: str | None = None,
-    patient: bool = False,
-    counter: quota.Counter | None = None,
-) -> Processed:
-    """Process a source that lies in a file.
+@attrs.frozen(kw_only=True)
+class Pipeline:
+    """Processes pictures, and puts the results where they belong.
 
-    It is counted while the work goes on, and no longer where it fails: so that the quota holds exactly, and
-    only results that have reached their places count. A ``patient`` request waits for its turn; one that may
-    be done again has a ``counter`` of its own.
-
-    Raises:
-        ImgsvcError: the picture cannot be processed, or the result not stored.
-        Refusal: the quota is used up, or there is no room.
+    ``base_url`` is the address of the service, ``store_seconds`` the time limit of writing into a store.
     """
-    keyfile = None if asked.store is None else await _keyfile(services, account_id, asked.store)
-    task = Process(
-        name=name,
-        spec=asked.spec,
-        limits=asked.limits,
-        watermark=await _watermark(services, account_id, asked),
-        accept=accept,
-    )
-    counter = counter or quota.Once(services.db, account_id, now())
-    async with quota.counted(services, account_id, counter) as counting:
-        work = services.workers.run(task, source, account=account_id, patient=patient)
-        outcome = await quota.unless_refused(work, counting)
+
+    db: Database
+    vault: Vault
+    fetcher: Fetcher
+    workers: WorkerPool
+    temporary: TemporaryStorage
+    stores: StorePool
+    base_url: str
+    store_seconds: float
+
+    async def process(
+        self,
+        id_: str,
+        request: ProcessingRequest,
+        counter: Counter,
+        upload: Source | None,
+        allocate: Allocate,
+        *,
+        accept: str | None = None,
+        patient: bool = False,
+    ) -> Processed:
+        """Process the upload, or the source that the request names.
+
+        The picture counts in the quota while the work runs, and afterwards if its result has been stored.
+
+        Args:
+            id_: the id of the request.
+            request: what to do.
+            counter: counts the picture of an account.
+            upload: the source, unless it is fetched.
+            allocate: gives a file for the source.
+            accept: the formats that the client accepts, for the output format ``auto``.
+            patient: whether the request may wait for a worker as long as it takes.
+
+        Raises:
+            ImgsvcError: the picture cannot be fetched, processed or stored.
+            Refusal: the quota is used up, or too many requests wait.
+        """
+        source = upload or await self._fetch(request, allocate)
+        account_id = counter.account_id
+        credentials = await self._credentials(account_id, request.store)
+        task = Process(
+            name=source.name,
+            spec=request.spec,
+            limits=request.limits,
+            watermark=await self._watermark(account_id, request),
+            accept=accept,
+        )
+        async with charged(counter):
+            outcome = await self.workers.run(task, source.path, account=account_id, patient=patient)
+            started = time.perf_counter()
+            url, expires_at = await self._store(request.store, credentials, outcome)
+            store_ms = 1000 * (time.perf_counter() - started)
         facts = outcome.facts
-        started = time.perf_counter()
-        place = await _put(services, asked, keyfile, outcome)
-    store_ms = round(1000 * (time.perf_counter() - started), 3)
-    timing = {"fetch": round(fetch_ms, 3), **facts["timing"], "store": store_ms}
-    fields = {"input": facts["input"], "output": {**facts["output"], **place}, "timing": timing}
-    return Processed(fields=fields, data=outcome.data, media_type=facts["media_type"])
+        faces = facts["output"].pop("faces", None)
+        result = Result(
+            id=id_,
+            input=Image(**facts["input"]),
+            output=Output(
+                **facts["output"],
+                url=url,
+                expires_at=expires_at,
+                faces=None if faces is None else tuple(Face(**face) for face in faces),
+            ),
+            timing=Timing(fetch=round(source.fetch_ms, 3), **facts["timing"], store=round(store_ms, 3)),
+        )
+        return Processed(result=result, data=outcome.data, media_type=facts["media_type"])
 
+    async def _fetch(self, request: ProcessingRequest, allocate: Allocate) -> Source:
+        assert request.url is not None
+        fetched = await self.fetcher.fetch(
+            request.url, request.headers, allocate, request.limits.source_bytes
+        )
+        return Source(fetched.path, fetched.name, 1000 * fetched.seconds)
 
-async def _put(
-    services: Services, asked: ProcessingRequest, keyfile: Credentials | None, outcome: Outcome
-) -> dict[str, str]:
-    """Put the picture into the store that was asked for, or into temporary storage; where it is."""
-    if asked.store is not None:
-        return {"url": await _store(services, asked.store, keyfile, outcome)}
-    stored = await services.temporary.put(outcome.data, outcome.facts["media_type"], now())
-    url = f"{services.settings.base_url}{IMAGES_PATH}{stored.name}"
-    return {"url": url, "expires_at": timestamp(stored.expires_at)}
+    async def _store(
+        self, spec: StoreSpec | None, credentials: Credentials | None, outcome: Outcome
+    ) -> tuple[str, datetime | None]:
+        """Put the picture into a store or into temporary storage. Return its URL, and when it expires."""
+        media_type = outcome.facts["media_type"]
+        if spec is None:
+            stored = await self.temporary.put(outcome.data, media_type, now())
+            return f"{self.base_url}{IMAGES_PATH}{stored.name}", stored.expires_at
+        store = open_store(
+            spec,
+            keyfiles={getattr(spec, "keyfile", ""): credentials.document} if credentials else {},
+            pool=self.stores,
+            seconds=self.store_seconds,
+        )
+        name = outcome.facts["output"]["name"]
+        return await store.put(StoredObject(outcome.data, name, media_type)), None
 
+    async def _credentials(self, account_id: str, spec: StoreSpec | None) -> Credentials | None:
+        """Return the keyfile that a store needs. An unknown one is refused before any work is done."""
+        id_: str | None = getattr(spec, "keyfile", None)
+        if id_ is None:
+            return None
+        found = await keyfiles.credentials(self.db, self.vault, account_id, id_)
+        if found is None:
+            expected = "must be the id of an uploaded keyfile"
+            raise invalid("store.keyfile", f"Store 'keyfile' parameter {expected}, got '{id_[:60]}'")
+        return found
 
-async def _keyfile(services: Services, account_id: str, spec: StoreSpec) -> Credentials | None:
-    """The keyfile that a store needs; an unknown one is refused before any work is done."""
-    id_: str | None = getattr(spec, "keyfile", None)
-    if id_ is None:
-        return None
-    found = await keyfiles.credentials(services.db, services.vault, account_id, id_)
-    if found is None:
-        message = f"Store 'keyfile' parameter must be the id of an uploaded keyfile, got '{id_[:60]}'"
-        raise SpecError([Problem("store.keyfile", message)])
-    return found
-
-
-async def _store(services: Services, spec: StoreSpec, keyfile: Credentials | None, outcome: Outcome) -> str:
-    """Put the picture into an external store; its public URL."""
-    store = open_store(
-        spec,
-        keyfiles={getattr(spec, "keyfile", ""): keyfile.document} if keyfile else {},
-        pool=services.stores,
-        seconds=services.settings.limits.store_seconds,
-    )
-    return await store.put(
-        StoredObject(outcome.data, outcome.facts["output"]["name"], outcome.facts["media_type"])
-    )
-
-
-async def _watermark(services: Services, account_id: str, asked: ProcessingRequest) -> bytes | None:
-    """The bytes of the watermark that a request names."""
-    if asked.spec.watermark is None:
-        return None
-    found = await watermarks.data(services.db, account_id, asked.spec.watermark.id)
-    if found is None:
-        id_ = asked.spec.watermark.id[:60]
-        message = f"Watermark 'id' parameter must be the id of an uploaded watermark, got '{id_}'"
-        raise Refusal.of(SpecError([Problem("watermark.id", message)]))
-    return found
+    async def _watermark(self, account_id: str, request: ProcessingRequest) -> bytes | None:
+        """Return the bytes of the watermark that a request names."""
+        if request.spec.watermark is None:
+            return None
+        id_ = request.spec.watermark.id
+        found = await watermarks.data(self.db, account_id, id_)
+        if found is None:
+            expected = "must be the id of an uploaded watermark"
+            raise invalid("watermark.id", f"Watermark 'id' parameter {expected}, got '{id_[:60]}'")
+        return found

@@ -21,7 +21,7 @@ import attrs
 
 from imgsvc_core.errors import ImgsvcError, Problem, SpecError, WorkerDied
 from imgsvc_core.limits import too_long
-from imgsvc_http.answering.refusals import overloaded
+from imgsvc_http.answering.errors import refusal
 from imgsvc_http.processing.fair_queue import FairQueue, QueueFull, WaitedTooLong
 from imgsvc_http.processing.tasks import Outcome, Task
 from imgsvc_http.processing.worker_process import FORK, READY, REPLY, REQUEST
@@ -91,7 +91,7 @@ class WorkerPool:
             try:
                 await stack.enter_async_context(self.queue.slot(account, patient=patient))
             except (QueueFull, WaitedTooLong):
-                raise overloaded(_RETRY_SECONDS) from None
+                raise refusal("overloaded", seconds=_RETRY_SECONDS) from None
             threads = max(1, self.workers // self.queue.running)
             with source.open("rb") as file:
                 async with self._worker() as worker:
@@ -106,7 +106,7 @@ class WorkerPool:
         try:
             self.queue.check_room(account)
         except QueueFull:
-            raise overloaded(_RETRY_SECONDS) from None
+            raise refusal("overloaded", seconds=_RETRY_SECONDS) from None
 
     async def close(self) -> None:
         """Kill the workers, whatever they do."""

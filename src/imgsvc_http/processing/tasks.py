@@ -11,12 +11,7 @@ import attrs
 import imgsvc_core as imgsvc
 from imgsvc_core.limits import Limits
 from imgsvc_core.spec import Spec
-
-IMAGE_FACTS = (
-    "name", "format", "width", "height", "colorspace", "interlaced", "subsample", "depth", "quality", "bytes",
-    "frames", "alpha", "orientation", "sha256",
-)  # fmt: skip
-"""The facts that `input` and `output` of an answer hold, in this order."""
+from imgsvc_http.answering.answers import IMAGE_FACTS
 
 
 @attrs.frozen

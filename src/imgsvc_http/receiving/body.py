@@ -1,79 +1,92 @@
-"""Reading request bodies, refused while they come in rather than after."""
+"""Bodies of requests: read within limits of size and time, and JSON parsed strictly."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 from aiohttp import HttpVersion11, web
 
 from imgsvc_core.jsontext import check_depth, check_values, without_repeats
-from imgsvc_http.answering.refusals import (
-    ENCODINGS,
-    body_too_large,
-    body_too_slow,
-    broken_body,
-    invalid_json,
-    unsupported_encoding,
-    unsupported_media_type,
-)
-from imgsvc_http.context import INVITED
-from imgsvc_http.fetching.content_encoding import PLAIN, BrokenEncoding, unpacked
+from imgsvc_http.answering.errors import refusal
 
-_QUICK_BYTES = 1 << 14  # JSON that is parsed in less than a millisecond
+_INLINE_BYTES = 1 << 14  # JSON that is parsed in less than a millisecond
 _MOST_VALUES = 10_000  # keys and values
 _MOST_DIGITS = 400
+_CONTINUED = web.RequestKey("continued", bool)
 
 
 async def read_json(request: web.Request, *, limit: int, seconds: float) -> Any:
-    """The JSON body of a request."""
+    """Return the JSON body of a request."""
     if request.content_type != "application/json":
-        raise unsupported_media_type("application/json", request.headers.get("Content-Type", ""))
-    return await parse_json(await read_body(request, limit=limit, seconds=seconds))
-
-
-async def read_body(request: web.Request, *, limit: int, seconds: float) -> bytes:
-    """All bytes of a body."""
-    check_announced(request, limit, "The body")
-    await invite(request)
+        raise unsupported_media_type("application/json", request)
+    await begin_body(request, limit, "The body")
     body = bytearray()
-    async with arriving(seconds):
-        async for chunk in received(request, limit, "The body"):
+    async with receiving(seconds):
+        async for chunk in chunks(request, limit, "The body"):
             body += chunk
-    return bytes(body)
+    return await parse_json(bytes(body))
 
 
-def received(request: web.Request, limit: int, what: str) -> AsyncIterator[bytes]:
-    """The bytes of a body as they come in, unpacked, and refused as soon as there are too many of them.
+async def begin_body(request: web.Request, limit: int, what: str) -> None:
+    """Check what the headers say of a body, and tell a client that waits for it to send the body."""
+    encoding = request.headers.get("Content-Encoding", "").strip().lower()
+    if encoding not in ("", "identity"):
+        raise refusal("unsupported_encoding", got=encoding)
+    if request.content_length is not None and request.content_length > limit:
+        raise refusal("body_too_large", what=what, limit=limit)
+    if awaits_continue(request):
+        request[_CONTINUED] = True
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0
 
-    No piece is empty.
-    """
-    chunks = _at_most(limit, request.content.iter_any(), what)
-    encoding = _encoding(request)
-    if encoding in PLAIN or request.content.total_compressed_bytes is not None:  # the server unpacks it
-        return chunks
-    return _at_most(limit, unpacked(chunks, encoding), what)
+
+def awaits_continue(request: web.Request) -> bool:
+    """Return True if the client holds its body back, and has not been told to send it."""
+    expects = request.headers.get("Expect", "").strip().lower() == "100-continue"
+    return expects and request.version >= HttpVersion11 and _CONTINUED not in request
 
 
-async def _at_most(limit: int, chunks: AsyncIterable[bytes], what: str) -> AsyncIterator[bytes]:
+async def chunks(request: web.Request, limit: int, what: str) -> AsyncIterator[bytes]:
+    """Yield a body as it arrives, until it is larger than the limit."""
     size = 0
-    async for chunk in chunks:
+    async for chunk in request.content.iter_any():
         size += len(chunk)
         if size > limit:
-            raise body_too_large(what, limit)
+            raise refusal("body_too_large", what=what, limit=limit)
         yield chunk
 
 
-async def parse_json(body: bytes) -> Any:
-    """JSON values, strictly: no repeated keys, and only so many.
+@contextlib.asynccontextmanager
+async def receiving(seconds: float) -> AsyncIterator[None]:
+    """Turn a body that is too slow or incomplete into a `Refusal`."""
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            yield
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise refusal("body_too_slow", seconds=seconds) from None
+    except (web.RequestPayloadError, ConnectionError) as error:
+        raise refusal("broken_body") from error
 
-    NaN and infinities are let through, for what reads the values to refuse them with their paths; so are
-    integers of any length, cut to a length at which they still lie outside of every range.
+
+async def parse_json(body: bytes) -> Any:
+    """Return the values of JSON text, which may have no repeated keys and only so many values.
+
+    NaN, infinities and integers of any length are let through, cut to a length at which they are out of every
+    range: the parsing of parameters refuses them with their paths.
     """
-    return await asyncio.to_thread(_parsed, body) if len(body) > _QUICK_BYTES else _parsed(body)
+    return await asyncio.to_thread(_parsed, body) if len(body) > _INLINE_BYTES else _parsed(body)
+
+
+def unsupported_media_type(expected: str, request: web.Request) -> Exception:
+    """Return the error of a body of another type."""
+    return refusal("unsupported_media_type", expected=expected, got=request.headers.get("Content-Type", ""))
 
 
 def _parsed(body: bytes) -> Any:
@@ -85,58 +98,14 @@ def _parsed(body: bytes) -> Any:
         )
         check_depth(text)
         if "\\u" in text:
-            json.dumps(document, ensure_ascii=False).encode()  # finds halves of surrogate pairs
+            json.dumps(document, ensure_ascii=False).encode()  # finds lone surrogates
     except RecursionError:
-        raise invalid_json("it is nested too deeply") from None
+        raise refusal("invalid_json", reason="it is nested too deeply") from None
     except UnicodeError:
-        raise invalid_json("it must be text in UTF-8") from None
+        raise refusal("invalid_json", reason="it must be text in UTF-8") from None
     except ValueError as error:
-        raise invalid_json(str(error).rstrip(".")) from None
+        raise refusal("invalid_json", reason=str(error).rstrip(".")) from None
     return document
-
-
-@contextlib.asynccontextmanager
-async def arriving(seconds: float) -> AsyncIterator[None]:
-    """Around the reading of a body: one that is too slow or breaks off is a `Refusal`."""
-    try:
-        async with asyncio.timeout(seconds):
-            yield
-    except TimeoutError:
-        raise body_too_slow(seconds) from None
-    except (BrokenEncoding, web.RequestPayloadError, ConnectionError) as error:
-        raise broken_body() from error
-
-
-def check_announced(request: web.Request, limit: int, what: str) -> None:
-    """Refuse a body that says that it is larger than the limit, or compressed in a way that is not known."""
-    encoding = _encoding(request)
-    if encoding not in (*PLAIN, *ENCODINGS):
-        raise unsupported_encoding(encoding)
-    if request.content_length is not None and request.content_length > limit:
-        raise body_too_large(what, limit)
-
-
-def announced_bytes(request: web.Request) -> int | None:
-    """How many bytes a body has, where that is known before it comes."""
-    return request.content_length if _encoding(request) in PLAIN else None
-
-
-async def invite(request: web.Request) -> None:
-    """Tell a client that waits for it to send its body."""
-    if waits_for_invitation(request):
-        request[INVITED] = True
-        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        request.writer.output_size = 0
-
-
-def waits_for_invitation(request: web.Request) -> bool:
-    """Whether the client holds its body back, and has not been told to send it."""
-    expects = request.headers.get("Expect", "").strip().lower() == "100-continue"
-    return expects and request.version >= HttpVersion11 and INVITED not in request
-
-
-def _encoding(request: web.Request) -> str:
-    return request.headers.get("Content-Encoding", "").strip().lower()
 
 
 def _integer(digits: str) -> int:
@@ -144,5 +113,5 @@ def _integer(digits: str) -> int:
 
 
 def _decimal(digits: str) -> float:
-    """Other threads have their turn between two numbers, which they have not while many are read at once."""
+    """Convert a number in Python, so that other threads run between two of them."""
     return float(digits)

@@ -1,10 +1,10 @@
-"""Reading uploads: forms with a file and a JSON document, refused while they come in rather than after."""
+"""Multipart forms: the part ``file``, and the part ``data`` with a JSON document."""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,117 +13,128 @@ from aiohttp import web
 from aiohttp.multipart import content_disposition_filename, parse_content_disposition
 from multipart import MultipartError, MultipartSegment, ParserError, PushMultipartParser, parse_options_header
 
-from imgsvc_http.answering.refusals import body_too_large, invalid, invalid_multipart, unsupported_media_type
-from imgsvc_http.receiving.body import arriving, check_announced, invite, parse_json, received
+from imgsvc_http.answering.errors import invalid, refusal
+from imgsvc_http.receiving.body import begin_body, chunks, parse_json, receiving, unsupported_media_type
 
-_KINDS = ("multipart/form-data", "multipart/mixed")
+_MEDIA_TYPES = ("multipart/form-data", "multipart/mixed")
 _MOST_PARTS = 16
 _MOST_FRAMING_BYTES = 1 << 17
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_AS_IT_IS = ("7bit", "8bit", "binary", "identity")
+_IDENTITY = ("7bit", "8bit", "binary", "identity")
 
 
-@attrs.frozen
-class Upload:
-    """An uploaded file, with the JSON document that came along."""
-
-    path: Path
-    name: str
-    document: Any
-
-
-async def read_upload(
+async def read_form(
     request: web.Request,
     into: Path,
     *,
     limit: int,
     seconds: float,
-    data: io.BytesIO | None = None,
     json_limit: int = 0,
-) -> Upload:
-    """A form with the part ``file`` and, before or after it where ``data`` has a place, that JSON document.
+    on_document: Callable[[Any], None] | None = None,
+) -> str:
+    """Write the part ``file`` of a form into a file, and return the name that it has in the form.
 
-    Raises a `Refusal` for what is no such form; what has come of the document until then is in its place.
+    Other parts are ignored.
+
+    Args:
+        request: the request.
+        into: the file.
+        limit: the most bytes of the part ``file``.
+        seconds: how long the form may take.
+        json_limit: the most bytes of the part ``data``, which may come before or after the file, and only if
+            there is ``on_document``.
+        on_document: is called with the JSON document in ``data`` as soon as that has arrived, even if the
+            rest of the form is wrong, or with an empty one if there is none.
     """
-    if request.content_type not in _KINDS:
-        raise unsupported_media_type("multipart/form-data", request.headers.get("Content-Type", ""))
+    if request.content_type not in _MEDIA_TYPES:
+        raise unsupported_media_type("multipart/form-data", request)
     most = limit + json_limit + _MOST_FRAMING_BYTES
-    check_announced(request, most, "The form")
-    await invite(request)
+    await begin_body(request, most, "The form")
+    data = io.BytesIO()
     parts: dict[str, _Part] = {}
-    async with arriving(seconds):
+    async with receiving(seconds):
         with into.open("wb") as file:
-            places = {"file": _Place(file, limit)}
-            if data is not None:
-                places["data"] = _Place(data, json_limit)
+            targets: dict[str, tuple[BinaryIO, int]] = {"file": (file, limit)}
+            if on_document is not None:
+                targets["data"] = (data, json_limit)
+            part = _Part("")
             async for event in _events(request, most):
                 if isinstance(event, MultipartSegment):
-                    part = _Part.of(event, places)
+                    part = _Part.of(event, targets)
                     if part.name in parts:
-                        raise invalid_multipart(f"it has more than one part '{part.name}'")
-                    parts[part.name] = part
+                        raise refusal("invalid_multipart", reason=f"it has more than one part '{part.name}'")
+                    if part.target is not None:
+                        parts[part.name] = part
                 elif event is not None:
-                    places[part.name].write(event, part.name)
+                    part.write(event)
+                elif on_document is not None and part.name == "data":
+                    on_document(await parse_json(data.getvalue() or b"{}"))
+    if on_document is not None and "data" not in parts:
+        on_document({})
     if "file" not in parts:
         raise invalid(
             "file", "Upload 'file' parameter is required and must be an image in a part of the form"
         )
-    name = Path(parts["file"].filename.replace("\\", "/")).name[:255]
-    document = {} if data is None else await parse_json(data.getvalue() or b"{}")
-    return Upload(into, _CONTROL.sub("", name), document)
-
-
-@attrs.frozen
-class _Part:
-    name: str
-    filename: str
-
-    @classmethod
-    def of(cls, segment: MultipartSegment, expected: dict[str, _Place]) -> _Part:
-        if (segment.content_type or "").startswith("multipart/"):
-            raise invalid_multipart("it has a form within the form")
-        if segment.name not in expected:
-            names = " and ".join(f"'{name}'" for name in expected)
-            raise invalid_multipart(f"it has a part '{(segment.name or '')[:60]}'; expected {names}")
-        for header in ("Content-Transfer-Encoding", "Content-Encoding"):
-            encoding = (segment.header(header) or "binary").strip().lower()
-            if encoding not in _AS_IT_IS:
-                raise invalid_multipart(
-                    f"its part '{segment.name}' is encoded as '{encoding[:60]}'; send it as it is"
-                )
-        return cls(segment.name, _filename(segment))
+    return parts["file"].filename
 
 
 @attrs.define
-class _Place:
-    """Where the bytes of a part go, and how many there may be."""
+class _Part:
+    """A part, and the file and the most bytes that it is for; without a file it is ignored."""
 
-    file: BinaryIO
-    limit: int
+    name: str
+    target: BinaryIO | None = None
+    limit: int = 0
+    filename: str = ""
     size: int = 0
 
-    def write(self, data: bytes, name: str) -> None:
+    @classmethod
+    def of(cls, segment: MultipartSegment, targets: dict[str, tuple[BinaryIO, int]]) -> _Part:
+        name = _text(segment.name)
+        if name == "data" and name not in targets:
+            raise refusal("invalid_multipart", reason="it has a part 'data'; expected 'file'")
+        target, limit = targets.get(name, (None, 0))
+        if target is not None:
+            _check(segment, name)
+        return cls(name, target, limit, _filename(segment))
+
+    def write(self, data: bytes) -> None:
+        if self.target is None:
+            return
         self.size += len(data)
         if self.size > self.limit:
-            raise body_too_large(f"The part '{name}'", self.limit)
-        self.file.write(data)
+            raise refusal("body_too_large", what=f"The part '{self.name}'", limit=self.limit)
+        self.target.write(data)
+
+
+def _check(segment: MultipartSegment, name: str) -> None:
+    if (segment.content_type or "").startswith("multipart/"):
+        raise refusal("invalid_multipart", reason="it has a form within the form")
+    for header in ("Content-Transfer-Encoding", "Content-Encoding"):
+        encoding = (segment.header(header) or "binary").strip().lower()
+        if encoding not in _IDENTITY:
+            reason = f"its part '{name}' is encoded as '{encoding[:60]}'; send it as it is"
+            raise refusal("invalid_multipart", reason=reason)
 
 
 async def _events(request: web.Request, limit: int) -> AsyncIterator[MultipartSegment | bytes | None]:
-    """The start of each part, its bytes, and nothing at its end; whatever is wrong is one kind of error."""
+    """Yield the start of each part, its bytes, and None at its end."""
     _, options = parse_options_header(request.headers.get("Content-Type", ""))
-    parser_of = PushMultipartParser if request.content_type == "multipart/form-data" else _MixedParser
+    parser_class = PushMultipartParser if request.content_type == "multipart/form-data" else _MixedParser
     try:
-        with parser_of(options.get("boundary", ""), max_segment_count=_MOST_PARTS) as parser:
-            async for chunk in received(request, limit, "The form"):
+        with parser_class(
+            options.get("boundary", ""), max_segment_count=_MOST_PARTS, header_charset="latin-1"
+        ) as parser:
+            async for chunk in chunks(request, limit, "The form"):
                 for event in parser.parse(chunk):
                     yield event
     except MultipartError as error:
-        raise invalid_multipart(_reason(error)) from error
+        reason = str(error).partition("\n")[0][:200] or "it is broken"
+        raise refusal("invalid_multipart", reason=reason) from error
 
 
 class _MixedParser(PushMultipartParser):  # type: ignore[misc]
-    """Takes parts of any disposition: in other multiparts than forms they are attachments or inline."""
+    """Accepts parts of any disposition: outside of forms they are attachments or inline."""
 
     def _create_segment(self, headerlist: list[tuple[str, str]]) -> MultipartSegment:
         segment = MultipartSegment(headerlist)
@@ -132,16 +143,19 @@ class _MixedParser(PushMultipartParser):  # type: ignore[misc]
         return segment
 
 
-def _reason(error: MultipartError) -> str:
-    if any(isinstance(item, UnicodeError) for item in error.args):
-        return "a header of its parts is no text in UTF-8"
-    return str(error).partition("\n")[0][:200] or "it is broken"
-
-
 def _filename(segment: MultipartSegment) -> str:
-    """The name of a file, also in the notation of RFC 5987 that browsers do not use."""
+    """Return the base name of a file, also if it is in the notation of RFC 5987 that browsers do not use."""
     disposition = segment.header("Content-Disposition") or ""
-    if "*=" not in disposition:
-        return segment.filename or ""
-    _, parameters = parse_content_disposition(disposition)
-    return content_disposition_filename(parameters) or segment.filename or ""
+    given = _text(segment.filename)
+    if "*=" in disposition:
+        _, parameters = parse_content_disposition(disposition)
+        given = content_disposition_filename(parameters) or given
+    return _CONTROL.sub("", Path(given.replace("\\", "/")).name[:255])
+
+
+def _text(header: str | None) -> str:
+    """Return text of a header that is meant to be UTF-8. It is a label: other bytes are replaced."""
+    try:
+        return (header or "").encode("latin-1").decode("utf-8", "replace")
+    except UnicodeEncodeError:  # decoded already
+        return header or ""

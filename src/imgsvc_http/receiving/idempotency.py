@@ -1,76 +1,233 @@
-"""Requests that carry an ``Idempotency-Key`` are done once, however often they come."""
+"""Requests with an ``Idempotency-Key`` are processed once, however often they are sent.
+
+A request claims its key, renews the lease of its claim while it is processed, and then keeps its answer. The
+claim of a process that died ends with its lease, or when the only process of the service starts again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from datetime import timedelta
+import asyncio
+import hashlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
 from http import HTTPStatus
+from uuid import uuid4
 
+import attrs
 from aiohttp import web
+from sqlalchemy import ColumnElement, Connection, and_, delete, select, update
 
 from imgsvc_core.errors import ImgsvcError
-from imgsvc_http.answering.answers import Answer, failure
-from imgsvc_http.answering.refusals import Refusal, idempotency_conflict, still_running
-from imgsvc_http.context import PRINCIPAL, REQUEST_ID
+from imgsvc_http.answering.errors import Refusal, refusal, refusal_of
+from imgsvc_http.answering.responses import Response
+from imgsvc_http.context import PRINCIPAL, failure_response
 from imgsvc_http.routing import Parameter
-from imgsvc_http.services import now, services_of
-from imgsvc_http.state import idempotency
+from imgsvc_http.state.clock import now
+from imgsvc_http.state.database import Database, insert, writing
+from imgsvc_http.state.tables import AnswerRow
+from imgsvc_http.state.validation import check_text
+
+_log = logging.getLogger(__name__)
+
+_KEY_LENGTH = 255
+_LEASE = timedelta(minutes=5)
+_RENEWALS_IN_LEASE = 3
+_LIFETIME = timedelta(hours=24)
+# A repeated request may have another outcome then.
+_NOT_FINAL = (HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
 
 PARAMETER = Parameter(
     name="Idempotency-Key",
     where="header",
-    schema={"type": "string", "minLength": 1, "maxLength": 255},
+    schema={"type": "string", "minLength": 1, "maxLength": _KEY_LENGTH},
     doc="The same key and body give the same answer again.",
 )
 
 
-async def once(
-    request: web.Request,
-    parts: Callable[[], Awaitable[tuple[bytes, ...]]],
-    work: Callable[[], Awaitable[Answer]],
-    failed: Callable[[Refusal], Answer] | None = None,
-) -> Answer:
-    """The answer of the work, or the one that was given before.
+@attrs.frozen
+class Claim:
+    """The right to process the request of a key."""
+
+    account_id: str
+    key: str
+    token: str
+
+    @property
+    def row(self) -> ColumnElement[bool]:
+        """The condition for the row of this claim, unless it was lost to another one."""
+        return and_(
+            AnswerRow.account_id == self.account_id,
+            AnswerRow.key == self.key,
+            AnswerRow.claim == self.token,
+        )
+
+
+class Idempotency:
+    """The requests with keys, and their answers.
 
     Args:
-        request: the request, whose header may carry a key.
-        parts: what tells this request from others.
-        work: gives the answer, or fails.
-        failed: the answer of a failure, in JSON if nothing else is said. Those that a repetition cannot
-            change are kept as well.
+        db: the database.
+        lifetime: how long an answer is kept.
     """
-    key = request.headers.get(PARAMETER.name)
-    if key is None:
-        return await work()
-    services = services_of(request)
-    print_ = idempotency.fingerprint(request.method.encode(), request.path.encode(), *await parts())
-    claim = await idempotency.claim(services.db, request[PRINCIPAL].account_id, key, print_, now())
-    match claim:
-        case idempotency.Replay(known):
-            headers = {**dict(known.headers), "Idempotent-Replayed": "true"}
-            return Answer(known.status, headers, known.body)
-        case idempotency.Conflict():
-            raise idempotency_conflict()
-        case idempotency.Running():
-            raise still_running()
-    try:
-        async with idempotency.held(services.db, claim, now):
-            answer = await work()
-    except (Refusal, ImgsvcError) as error:
-        refusal = error if isinstance(error, Refusal) else Refusal.of(error)
-        if not _is_final(refusal.status):
-            await idempotency.abandon(services.db, claim)
+
+    def __init__(self, db: Database, lifetime: timedelta) -> None:
+        self._db = db
+        self._lifetime = lifetime
+
+    async def once(
+        self,
+        request: web.Request,
+        parts: Callable[[], Awaitable[tuple[bytes, ...]]],
+        work: Callable[[], Awaitable[Response]],
+    ) -> Response:
+        """Return the answer of the work, or the answer that the key of the request got before.
+
+        Args:
+            request: the request, which may have a key in its header.
+            parts: gives what distinguishes this request from others with the same key.
+            work: gives the answer, or fails. A failure that repeating the request cannot change is kept
+                as well.
+        """
+        key = request.headers.get(PARAMETER.name)
+        if key is None:
+            return await work()
+        digest = fingerprint(request.method.encode(), request.path.encode(), *await parts())
+        claimed = await claim(self._db, request[PRINCIPAL].account_id, key, digest, now())
+        if isinstance(claimed, Response):
+            return attrs.evolve(claimed, headers={**claimed.headers, "Idempotent-Replayed": "true"})
+        try:
+            async with held(self._db, claimed, now):
+                answer = await work()
+        except (Refusal, ImgsvcError) as error:
+            refused = error if isinstance(error, Refusal) else refusal_of(error)
+            if refused.status >= HTTPStatus.INTERNAL_SERVER_ERROR or refused.status in _NOT_FINAL:
+                await abandon(self._db, claimed)
+                raise
+            answer = failure_response(request, refused)
+        except BaseException:
+            await abandon(self._db, claimed)
             raise
-        answer = failed(refusal) if failed else failure(refusal, request[REQUEST_ID])
-    except BaseException:
-        await idempotency.abandon(services.db, claim)
-        raise
-    kept = idempotency.Answer(answer.status, tuple(answer.headers.items()), answer.body)
-    lifetime = timedelta(hours=services.settings.idempotency.hours)
-    await idempotency.finish(services.db, claim, kept, now(), lifetime=lifetime)
-    return answer
+        await finish(self._db, claimed, answer, now(), lifetime=self._lifetime)
+        return answer
+
+    async def release_all(self) -> None:
+        """Delete all claims, after the only process that worked on them died."""
+        await release_all(self._db)
+
+    async def purge(self) -> None:
+        """Delete answers and claims that have expired."""
+        await purge(self._db, now())
 
 
-def _is_final(status: HTTPStatus) -> bool:
-    passing = (HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
-    return status < HTTPStatus.INTERNAL_SERVER_ERROR and status not in passing
+def fingerprint(*parts: bytes) -> str:
+    """Return a digest of the parts of a request."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()
+
+
+@writing
+def claim(
+    connection: Connection,
+    account_id: str,
+    key: str,
+    fingerprint: str,
+    now: datetime,
+    *,
+    lease: timedelta = _LEASE,
+) -> Claim | Response:
+    """Claim a key of an account for a request, or return the answer that the request got before.
+
+    Raises:
+        SpecError: the key has not 1 to 255 printable characters.
+        Refusal: the key belongs to another request, or the same one is being processed.
+    """
+    check_text("Header", "Idempotency-Key", key, maximum=_KEY_LENGTH)
+    mine = Claim(account_id, key, uuid4().hex)
+    values = {"fingerprint": fingerprint, "claim": mine.token, "expires_at": now + lease}
+    put = (
+        insert(connection, AnswerRow)
+        .values(account_id=account_id, key=key, **values)
+        .on_conflict_do_update(
+            index_elements=["account_id", "key"],
+            set_={**values, "status": None, "headers": None, "body": None},
+            where=AnswerRow.expires_at <= now,
+        )
+        .returning(AnswerRow.claim)
+    )
+    if connection.execute(put).first() is not None:
+        return mine
+    query = select(AnswerRow).where(AnswerRow.account_id == account_id, AnswerRow.key == key)
+    row = connection.execute(query).one()
+    if row.fingerprint != fingerprint:
+        raise refusal("idempotency_conflict")
+    if row.status is None:
+        raise refusal("request_in_progress")
+    return Response(row.status, dict(row.headers), row.body)
+
+
+@asynccontextmanager
+async def held(
+    db: Database, claim: Claim, clock: Callable[[], datetime], *, lease: timedelta = _LEASE
+) -> AsyncIterator[None]:
+    """Renew the lease of a claim until the block ends."""
+    renewing = asyncio.create_task(_renew(db, claim, clock, lease))
+    try:
+        yield
+    finally:
+        renewing.cancel()
+        await asyncio.wait([renewing])
+
+
+async def _renew(db: Database, claim: Claim, clock: Callable[[], datetime], lease: timedelta) -> None:
+    while True:
+        await asyncio.sleep(lease.total_seconds() / _RENEWALS_IN_LEASE)
+        try:
+            await _extend(db, claim, clock() + lease)
+        except Exception as error:  # whatever a driver makes of a lost connection
+            _log.warning("The lease of an Idempotency-Key was not renewed; trying again: %s", error)
+
+
+@writing
+def _extend(connection: Connection, claim: Claim, until: datetime) -> None:
+    change = update(AnswerRow).where(claim.row, AnswerRow.status.is_(None))
+    connection.execute(change.values(expires_at=until))
+
+
+@writing
+def finish(
+    connection: Connection, claim: Claim, answer: Response, now: datetime, *, lifetime: timedelta = _LIFETIME
+) -> None:
+    """Keep the answer to a request for a time, unless its claim was lost meanwhile."""
+    change = (
+        update(AnswerRow)
+        .where(claim.row)
+        .values(
+            status=answer.status,
+            headers=list(answer.headers.items()),
+            body=answer.body,
+            expires_at=now + lifetime,
+        )
+    )
+    connection.execute(change)
+
+
+@writing
+def abandon(connection: Connection, claim: Claim) -> None:
+    """Give up a claim, so that the request may be tried again."""
+    connection.execute(delete(AnswerRow).where(claim.row, AnswerRow.status.is_(None)))
+
+
+@writing
+def release_all(connection: Connection) -> None:
+    """Delete all claims, after the only process that worked on them died."""
+    connection.execute(delete(AnswerRow).where(AnswerRow.status.is_(None)))
+
+
+@writing
+def purge(connection: Connection, now: datetime) -> int:
+    """Delete answers and claims that have expired. Return their number."""
+    return connection.execute(delete(AnswerRow).where(AnswerRow.expires_at <= now)).rowcount

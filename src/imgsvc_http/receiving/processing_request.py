@@ -19,6 +19,11 @@ from imgsvc_core.spec.schema import operation_schema
 from imgsvc_core.stores import StoreSpec, parse_store, store_schema
 from imgsvc_http.fetching.social import is_social
 
+_MOST_VALUES = 500  # each may be wrong, and then takes a sentence of the answer
+_MOST_HEADERS = 32
+_SERVICE_KEYS = ("limits", "response", "webhook", "store")
+_FETCH_KEYS = ("url", "headers")
+
 
 @attrs.frozen
 class WebAddress:
@@ -29,7 +34,7 @@ class WebAddress:
     def parse(self, value: object) -> str:
         if not isinstance(value, str) or len(value) > 8192 or not _URL.fullmatch(value):
             raise ValueError(value)
-        URL(value)  # which knows, for one, how large a port can be
+        URL(value)  # refuses ports that are too large, for example
         return value
 
     def unparse(self, value: str) -> str:
@@ -51,7 +56,7 @@ _URL = re.compile(
 
 
 @declared
-class Source(Operation):
+class FetchOptions(Operation):
     """Where the picture comes from."""
 
     key: ClassVar[str] = "source"
@@ -61,8 +66,8 @@ class Source(Operation):
 
 
 @declared
-class Response(Operation):
-    """How the result is answered."""
+class ResponseOptions(Operation):
+    """How the request is answered."""
 
     key: ClassVar[str] = "response"
     title: ClassVar[str] = "Response"
@@ -73,7 +78,7 @@ class Response(Operation):
 
 
 @declared
-class Webhook(Operation):
+class WebhookOptions(Operation):
     """Answer at once, and post the result to an endpoint later."""
 
     key: ClassVar[str] = "webhook"
@@ -92,14 +97,13 @@ class Webhook(Operation):
 
 @attrs.frozen(kw_only=True)
 class ProcessingRequest:
-    """What a client asks for. ``url`` is missing where the picture was uploaded."""
+    """A parsed processing request. An upload has no ``url``."""
 
     url: str | None
     headers: Mapping[str, str] = attrs.field(repr=False)
     spec: Spec
     limits: Limits
-    response: Response
-    webhook: Webhook | None
+    webhook: WebhookOptions | None
     store: StoreSpec | None
 
 
@@ -107,23 +111,23 @@ _HEADERS_SCHEMA = {
     "type": "object",
     "description": "Headers that are sent along with the fetch.",
     "additionalProperties": {"type": "string"},
-    "maxProperties": 32,
+    "maxProperties": _MOST_HEADERS,
 }
 
 
 def parse_request(
     document: object, limits: Limits, *, fetching: bool, binary: bool = False
 ) -> ProcessingRequest:
-    """The request of a JSON document.
+    """Parse the JSON document of a processing request.
 
     Args:
         document: JSON values.
-        limits: those of the service, which the request can tighten.
-        fetching: whether the picture is fetched from ``url``, rather than uploaded.
-        binary: whether the picture itself is to be the answer, which goes with no webhook and no store.
+        limits: the limits of the service, which the request can tighten.
+        fetching: whether the picture is fetched from ``url``; otherwise it was uploaded.
+        binary: whether the answer is to be the picture, which excludes a webhook and a store.
 
     Raises:
-        SpecError: with all problems found, each with its path.
+        SpecError: lists all problems, each with its path.
     """
     if not isinstance(document, Mapping):
         got = "an array" if isinstance(document, list) else shown(document)
@@ -146,14 +150,14 @@ def parse_request(
     if fetching:
         try:
             given = {"url": document["url"]} if "url" in document else {}
-            url = parse_operation(Source, given, path="").url
+            url = parse_operation(FetchOptions, given, path="").url
         except SpecError as error:
             problems.extend(attrs.evolve(problem, path="url") for problem in error.problems)
         headers = part("headers", _headers, {})
         if headers and url is not None and is_social(url):
             message = "Fetch 'headers' parameter must not be given with a social profile picture"
             problems.append(Problem("headers", message))
-    own = SERVICE_KEYS if fetching else tuple(key for key in SERVICE_KEYS if key not in _FETCH_ONLY)
+    own = (*_FETCH_KEYS, *_SERVICE_KEYS) if fetching else _SERVICE_KEYS
     rest = {key: value for key, value in document.items() if key not in own}
     spec = Spec()
     try:
@@ -161,8 +165,8 @@ def parse_request(
     except SpecError as error:
         problems.extend(error.problems)
     tighter = part("limits", lambda value: tighten(limits, _limits(value)), limits)
-    response = part("response", lambda value: parse_operation(Response, value, path="response"), Response())
-    webhook = part("webhook", lambda value: parse_operation(Webhook, value, path="webhook"), None)
+    part("response", lambda value: parse_operation(ResponseOptions, value, path="response"), None)
+    webhook = part("webhook", lambda value: parse_operation(WebhookOptions, value, path="webhook"), None)
     store = part("store", parse_store, None)
     conflicts = [key for key in ("webhook", "store") if binary and document.get(key) is not None]
     if conflicts:
@@ -175,27 +179,20 @@ def parse_request(
         headers=headers,
         spec=spec,
         limits=tighter,
-        response=response,
         webhook=webhook,
         store=store,
     )
 
 
-def asks_for_binary(document: object) -> bool:
-    """Whether a request, right or wrong, names the binary mode."""
-    response = document.get("response") if isinstance(document, Mapping) else None
-    return isinstance(response, Mapping) and response.get("mode") == "binary"
-
-
 def request_body_schema(*, fetching: bool) -> dict[str, Any]:
-    """JSON Schema of the body of a processing request."""
+    """Return the JSON Schema of a processing request."""
     core = request_object()
     properties = {
-        **({"url": params(Source)["url"].schema(), "headers": _HEADERS_SCHEMA} if fetching else {}),
+        **({"url": params(FetchOptions)["url"].schema(), "headers": _HEADERS_SCHEMA} if fetching else {}),
         **core["properties"],
         "limits": limits_schema(),
-        "response": operation_schema(Response),
-        "webhook": operation_schema(Webhook),
+        "response": operation_schema(ResponseOptions),
+        "webhook": operation_schema(WebhookOptions),
         "store": store_schema(),
     }
     schema = {**core, "properties": properties}
@@ -203,7 +200,7 @@ def request_body_schema(*, fetching: bool) -> dict[str, Any]:
 
 
 def limits_schema() -> dict[str, Any]:
-    """JSON Schema of the limits that a request may tighten."""
+    """Return the JSON Schema of the limits that a request may tighten."""
     return {
         "type": "object",
         "description": f"{doc(Limits).partition(';')[0]}; larger values than the service's change nothing.",
@@ -220,7 +217,7 @@ def limits_schema() -> dict[str, Any]:
 
 
 def _has_more_values(document: object, most: int) -> bool:
-    """Whether there are more values within a document, however deep; found out by looking at so many only."""
+    """Return True if a document holds more values, at any depth; look at no more than that many."""
     containers, seen = [document], 0
     while containers:
         inner = containers.pop()
@@ -232,14 +229,6 @@ def _has_more_values(document: object, most: int) -> bool:
             if isinstance(value, Mapping | list):
                 containers.append(value)
     return False
-
-
-_MOST_VALUES = 500  # each may be wrong, and is then told with what was expected of it
-
-SERVICE_KEYS = ("url", "headers", "limits", "response", "webhook", "store")
-"""The keys of a request that are the service's own."""
-
-_FETCH_ONLY = ("url", "headers")
 
 
 def _limits(value: object) -> Limits:
@@ -262,10 +251,11 @@ def _limits(value: object) -> Limits:
 
 
 def _headers(value: object) -> dict[str, str]:
-    right = isinstance(value, Mapping) and all(
-        isinstance(name, str) and isinstance(item, str) for name, item in value.items()
-    )
-    if not right or len(value) > _HEADERS_SCHEMA["maxProperties"]:  # type: ignore[arg-type, operator]
-        message = f"Fetch 'headers' parameter must be object of at most 32 strings, got {shown(value)}"
-        raise SpecError([Problem("headers", message)])
-    return dict(value)  # type: ignore[call-overload, no-any-return]
+    if (
+        not isinstance(value, Mapping)
+        or len(value) > _MOST_HEADERS
+        or not all(isinstance(name, str) and isinstance(item, str) for name, item in value.items())
+    ):
+        expected = f"must be object of at most {_MOST_HEADERS} strings"
+        raise SpecError([Problem("headers", f"Fetch 'headers' parameter {expected}, got {shown(value)}")])
+    return dict(value)

@@ -1,1 +1,1 @@
-"""Connections: TLS, the listener, keep-alive and draining."""
+"""Connections: TLS, the listener, timeouts and draining."""

@@ -1,4 +1,4 @@
-"""A certificate of the service's own, for those who try it on their own machine or network."""
+"""The TLS certificate: one of the settings, or a self-signed one for trials on a machine or network."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from yarl import URL
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.settings import Server
-from imgsvc_http.settings.url_host import LOCAL, address_of
+from imgsvc_http.settings.url_host import LOCALHOST, parse_address
 
 _VALID = timedelta(days=825)
 _RENEW_BEFORE = timedelta(days=30)
 
 
 def tls_context(server: Server) -> ssl.SSLContext:
-    """TLS with the certificate of the settings, or one of its own in the state folder.
+    """Return TLS with the certificate of the settings, or with a self-signed one in the state folder.
 
     Raises:
         SpecError: the certificate or its key cannot be used.
@@ -43,10 +43,10 @@ def tls_context(server: Server) -> ssl.SSLContext:
 
 
 def certificate_files(server: Server) -> tuple[Path, Path]:
-    """The certificate and its key.
+    """Return the files of the certificate and its key.
 
-    Its own are for localhost and the host of the public address. They are made on the first run, before they
-    expire, and for another host.
+    A self-signed certificate is for localhost and the host of the public address. It is made on the first
+    run, and again before it expires or for another host.
     """
     if server.certificate is not None and server.private_key is not None:
         return server.certificate, server.private_key
@@ -59,23 +59,23 @@ def certificate_files(server: Server) -> tuple[Path, Path]:
 
 
 def certificate_to_trust(server: Server) -> Path | None:
-    """The certificate that clients have to be given, as nobody but itself vouches for it."""
+    """Return the file of a self-signed certificate, which clients have to trust; None for any other."""
     certificate, _ = certificate_files(server)
     try:
         loaded = x509.load_pem_x509_certificate(certificate.read_bytes())
     except ValueError:
-        return None  # OpenSSL takes some that break the standard
+        return None  # OpenSSL accepts some that violate the standard
     return certificate if loaded.issuer == loaded.subject else None
 
 
 def _no_passphrase() -> str:
-    """In place of a question at the terminal, which a service has not."""
+    """Refuse keys with a passphrase, as OpenSSL would ask for it at the terminal."""
     raise ValueError("its key must have no passphrase")
 
 
 def _names(server: Server) -> list[x509.GeneralName]:
-    hosts = (LOCAL, "127.0.0.1", "::1", URL(server.public_url).raw_host or LOCAL)
-    addresses = [(host, address_of(host)) for host in dict.fromkeys(hosts)]
+    hosts = (LOCALHOST, "127.0.0.1", "::1", URL(server.public_url).raw_host or LOCALHOST)
+    addresses = [(host, parse_address(host)) for host in dict.fromkeys(hosts)]
     return [x509.IPAddress(address) if address else x509.DNSName(host) for host, address in addresses]
 
 
@@ -107,7 +107,7 @@ def _make(certificate: Path, key_file: Path, names: list[x509.GeneralName]) -> N
 
 
 def _serves(certificate: Path, names: list[x509.GeneralName]) -> bool:
-    """Whether a certificate holds these names, for a while still."""
+    """Return True if a certificate has these names and does not expire soon."""
     try:
         loaded = x509.load_pem_x509_certificate(certificate.read_bytes())
         held = loaded.extensions.get_extension_for_class(x509.SubjectAlternativeName).value

@@ -1,4 +1,4 @@
-"""A client's connection: how it ends, and what is answered to what is no HTTP."""
+"""A client's connection: its timeouts, its end, and the answer to what is no HTTP."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_exceptions import BadHttpMethod
 
 from imgsvc_http.access.rate_limit import RateLimiter
-from imgsvc_http.answering.answers import failure
-from imgsvc_http.answering.refusals import Refusal, method_not_allowed, not_found
-from imgsvc_http.middleware import sign
+from imgsvc_http.answering.errors import Refusal, as_refusal, method_not_allowed, refusal
+from imgsvc_http.answering.headers import sign
+from imgsvc_http.answering.responses import Response, failure
 
 _log = logging.getLogger(__name__)
-_PACE_SECONDS = 0.05
+_DISCARD_SECONDS = 0.05
 _FIRST_LINE = re.compile(r"b(['\"])(?P<method>[\w!#$%&'*+.^`|~-]+) (?P<path>/\S*) HTTP/1\.[01]\1", re.ASCII)
 
 
 class Connection(web.RequestHandler):
-    """A connection that answers in the shape of all errors, also before there is a request.
+    """A connection that answers in the shape of all errors, even if there is no valid request.
 
     Args:
-        server: what handles its requests.
-        limiter: counts what is no request.
-        methods_at: gives the methods that are answered at a path.
-        header_seconds: how long its first request may take to arrive, up to the body.
-        idle_seconds: how long it waits for each further one.
-        unread_seconds: how long a client may take nothing of an answer.
+        server: handles its requests.
+        limiter: counts what is no valid request.
+        methods_at: gives the methods at a path.
+        header_seconds: how long the first request may take to arrive, up to its body.
+        idle_seconds: how long to wait for each further request.
+        unread_seconds: how long a client may read nothing of a response.
     """
 
     __slots__ = (
-        "_ending", "_header_seconds", "_limiter", "_methods_at", "_seeing_out", "_unasked", "_unread",
-        "_unread_seconds", "since",
+        "_discarding", "_ending", "_header_seconds", "_header_timer", "_limiter", "_methods_at",
+        "_unread_seconds", "_unread_timer", "since",
     )  # fmt: skip
 
     def __init__(
@@ -61,24 +61,24 @@ class Connection(web.RequestHandler):
             loop=loop,
             access_log=_log,
             keepalive_timeout=idle_seconds,
-            auto_decompress=False,  # what is refused is never unpacked, the rest in steps
+            auto_decompress=False,  # compressed bodies are refused
         )
         self._limiter = limiter
         self._methods_at = methods_at
         self._header_seconds = header_seconds
         self._unread_seconds = unread_seconds
-        self._unasked: asyncio.TimerHandle | None = None
-        self._unread: asyncio.TimerHandle | None = None
-        self._seeing_out: asyncio.Timeout | None = None
+        self._header_timer: asyncio.TimerHandle | None = None
+        self._unread_timer: asyncio.TimerHandle | None = None
+        self._discarding: asyncio.Timeout | None = None
         self._ending = False
         self.since = loop.time()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self._unasked = self._loop.call_later(self._header_seconds, self._drop_unasked)
+        self._header_timer = self._loop.call_later(self._header_seconds, self._drop_without_request)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        for timer in (self._unasked, self._unread):
+        for timer in (self._header_timer, self._unread_timer):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
@@ -88,13 +88,13 @@ class Connection(web.RequestHandler):
         self._watch_unread()
 
     def resume_writing(self) -> None:
-        if self._unread is not None:
-            self._unread.cancel()
+        if self._unread_timer is not None:
+            self._unread_timer.cancel()
         super().resume_writing()
 
     @property
-    def asked(self) -> bool:
-        """Whether a request has come."""
+    def used(self) -> bool:
+        """Whether a request has arrived."""
         return self._request_count > 0
 
     @property
@@ -103,29 +103,29 @@ class Connection(web.RequestHandler):
         return self._waiter is not None and not self._waiter.done()
 
     def finish(self) -> bool:
-        """End with the answer to the request that runs, or at once where there is none; whether it has."""
+        """Close the connection after the current response. Return True if it is closed already."""
         self._ending = True
         if self.idle:
             self.force_close()
-        if self._seeing_out is not None:
-            self._seeing_out.reschedule(self._loop.time())
+        if self._discarding is not None:
+            self._discarding.reschedule(self._loop.time())
         unsent = self.transport is not None and self.transport.get_write_buffer_size() > 0
         return self._force_close or (self._task_handler is None and not unsent)
 
     def drop(self) -> None:
-        """End without waiting for the client."""
+        """Close the connection at once."""
         transport = self.transport
         self.force_close()
         if transport is not None:
             transport.abort()
 
-    def _drop_unasked(self) -> None:
-        if not self.asked:
+    def _drop_without_request(self) -> None:
+        if not self.used:
             self.drop()
 
     def _watch_unread(self) -> None:
-        """Look later whether the client has taken anything of what waits for it."""
-        self._unread = self._loop.call_later(self._unread_seconds, self._drop_unread, self._unsent())
+        """Check later whether the client has read anything of what was written."""
+        self._unread_timer = self._loop.call_later(self._unread_seconds, self._drop_unread, self._unsent())
 
     def _drop_unread(self, before: tuple[int, int]) -> None:
         if self._unsent() == before:
@@ -134,44 +134,44 @@ class Connection(web.RequestHandler):
             self._watch_unread()
 
     def _unsent(self) -> tuple[int, int]:
-        """How many bytes wait here and in the system; nobody adds to them while writing pauses."""
+        """Return how many bytes wait here and in the system. None are added while writing pauses."""
         if self.transport is None:
             return 0, 0
         connection = self.transport.get_extra_info("socket")
         queued = array("i", [0])
-        with suppress(OSError, ValueError):  # not everywhere known
+        with suppress(OSError, ValueError):  # not every system tells
             fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, queued)
         return self.transport.get_write_buffer_size(), queued[0]
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
-        """Send an answer; it is the last one where the service ends."""
+        """Send a response, which is the last one while the service ends."""
         if self._ending:
             resp.force_close()
         sent = await super().finish_response(request, resp, start_time)
         body = request.content
         if body.exception() is None and request.content_length is None and not body.is_eof():
-            await self._see_out(body)
+            await self._discard(body)
         if body.exception() is not None:
             self._lingering_time = 0.0  # the rest of the body cannot be read
         return sent
 
-    async def _see_out(self, body: StreamReader) -> None:
-        """Read on for a while what may never end: a client that is cut off may lose its answer.
+    async def _discard(self, body: StreamReader) -> None:
+        """Read a body on for a while, since a client that is cut off may lose its response.
 
-        At a pace that makes the client wait, without which some would not look whether there is an answer.
+        It is read slowly, so that the client has to wait: some do not look for a response while they send.
         """
         seconds = 0.0 if self._ending else self._lingering_time
         try:
-            async with asyncio.timeout(seconds) as self._seeing_out:
+            async with asyncio.timeout(seconds) as self._discarding:
                 while not body.is_eof():
                     await body.readany()
-                    await asyncio.sleep(_PACE_SECONDS)
+                    await asyncio.sleep(_DISCARD_SECONDS)
         except (TimeoutError, ConnectionError):
-            pass  # it was long enough, or the client has gone
+            pass  # it took too long, or the client has gone
         finally:
-            self._seeing_out = None
+            self._discarding = None
         if not body.is_eof():
             self._lingering_time = 0.0
 
@@ -182,50 +182,45 @@ class Connection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """The answer to what the parser refuses; the connection ends with it."""
+        """Return the response to what the parser refuses. The connection ends with it."""
         if request.writer.output_size > 0:
-            raise ConnectionError("An answer was begun already.")
+            raise ConnectionError("A response was begun already.")
         request_id = str(uuid.uuid4())
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            _log.error("%s failed.", request_id, exc_info=exc)
-            text = f"An unexpected error occurred. Report it with the id {request_id}."
-            refusal = Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", text)
+            refused = as_refusal(exc if isinstance(exc, Exception) else RuntimeError(message), request_id)
         else:
             _log.debug("%s is no valid HTTP: %s", request_id, exc)
-            refusal = self._unknown_method(exc) or _invalid(HTTPStatus(status))
-            request._version = HttpVersion11  # of a stand-in, as nobody knows what the client speaks
-        answer = failure(refusal, request_id)
-        response = _Counted(self._limiter, request_id, answer.status, answer.headers, answer.body)
+            refused = self._unknown_method(exc) or refusal("invalid_http")
+            request._version = HttpVersion11  # nobody knows which version the client speaks
+        response = _CountedResponse(self._limiter, request_id, failure(refused, request_id))
         response.headers["Connection"] = "close"
         response.force_close()
         return response
 
     def _unknown_method(self, error: BaseException | None) -> Refusal | None:
-        """The answer to a request of which the parser does not know the method, and nothing else is wrong.
+        """Return the error of a request in which only the method is unknown to the parser.
 
-        Its first line stands in the parser's message.
+        Its first line is in the message of the parser.
         """
         line = _FIRST_LINE.search(str(error)) if isinstance(error, BadHttpMethod) else None
         if line is None:
             return None
         allowed = self._methods_at(line["path"].partition("?")[0])
-        return method_not_allowed(line["method"], allowed) if allowed else not_found("endpoint")
+        if not allowed:
+            return refusal("not_found", what="endpoint")
+        return method_not_allowed(line["method"], allowed)
 
 
-def _invalid(status: HTTPStatus) -> Refusal:
-    text = "The request must be valid HTTP/1.1: its first line, a header or its body cannot be read."
-    return Refusal(status, "invalid_http", text)
+class _CountedResponse(web.Response):
+    """A response that counts in the rate of its client's address."""
 
-
-class _Counted(web.Response):
-    """An answer that counts as a request of its client's address, and says so."""
-
-    def __init__(self, limiter: RateLimiter, request_id: str, status: int, headers: Any, body: bytes) -> None:
-        super().__init__(status=status, headers=headers, body=body)
+    def __init__(self, limiter: RateLimiter, request_id: str, response: Response) -> None:
+        headers: Any = response.headers
+        super().__init__(status=response.status, headers=headers, body=response.body)
         self._limiter = limiter
         self._request_id = request_id
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
         rate = await self._limiter.hit(f"address:{request.remote or ''}")
-        sign(self, self._request_id, rate)
+        sign(self, self._request_id, rate.headers)
         return await super().prepare(request)

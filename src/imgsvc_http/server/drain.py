@@ -1,4 +1,4 @@
-"""Requests that are worked on, and are given up where the service cannot wait for them any longer."""
+"""Requests in flight, which are given up when the service can wait for them no longer."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
+import attrs
 from aiohttp import web
 
-from imgsvc_http.answering.refusals import shutting_down
+from imgsvc_http.answering.errors import Refusal, refusal
 
 
-class Running:
-    """The requests that are worked on, also those whose clients have gone."""
+class InFlight:
+    """The requests that are handled, including those whose clients have gone."""
 
     def __init__(self) -> None:
         self._requests: dict[asyncio.Timeout, web.Request] = {}
@@ -21,11 +22,8 @@ class Running:
         return len(self._requests)
 
     @contextlib.asynccontextmanager
-    async def one(self, request: web.Request) -> AsyncIterator[None]:
-        """Around the work on a request.
-
-        Raises a `Refusal` where it is given up, once the work has ended.
-        """
+    async def track(self, request: web.Request) -> AsyncIterator[None]:
+        """Track a request during the block; raise `Refusal` at its end if the request was given up."""
         end = asyncio.timeout(None)
         try:
             async with end:
@@ -37,12 +35,17 @@ class Running:
         except TimeoutError:
             if not end.expired():
                 raise
-            raise shutting_down() from None
+            raise _shutting_down() from None
 
     def give_up(self) -> None:
-        """Cancel the work on all requests that can still be told so, and read no more of their bodies."""
+        """Cancel all requests that are not being answered yet, and stop reading their bodies."""
         for end, request in self._requests.items():
             if request.writer.output_size == 0:
                 if not request.content.is_eof():
-                    request.content.set_exception(shutting_down())
+                    request.content.set_exception(_shutting_down())
                 end.reschedule(asyncio.get_running_loop().time())
+
+
+def _shutting_down() -> Refusal:
+    refused = refusal("not_ready", reason="it is shutting down")
+    return attrs.evolve(refused, headers={**refused.headers, "Connection": "close"})

@@ -1,4 +1,4 @@
-"""One port for TLS, that also answers those who come without it."""
+"""One port for TLS, which also answers clients that speak plain HTTP."""
 
 from __future__ import annotations
 
@@ -14,28 +14,30 @@ from operator import itemgetter
 from aiohttp import web
 
 from imgsvc_http.server.connection import Connection
-from imgsvc_http.server.drain import Running
+from imgsvc_http.server.drain import InFlight
 
-_HANDSHAKE = 0x16  # the first byte of every TLS connection
-_LOOKING_SECONDS = 0.05
-_LAST_SECONDS = 1.0  # for answers to those who cannot be waited for
+_TLS_HANDSHAKE = 0x16  # the first byte of every TLS connection
+_POLL_SECONDS = 0.05
+_LAST_SECONDS = 1.0  # for the answers to requests that were given up
+_RETRY_SECONDS = 0.1
 _BACKLOG = 1024
-_MANY = 100_000
+_MOST_CONNECTIONS = 100_000
 
 
 class Listener(web.BaseSite):
-    """A site that looks at the first byte of a connection: TLS is spoken with those who speak it.
+    """A site that looks at the first byte of a connection: a TLS handshake, or plain HTTP.
 
-    The others reach the application as plain HTTP, which can tell them what is wrong.
+    Plain HTTP reaches the application too, which refuses it with a reason.
 
     Args:
-        runner: of the application.
-        listening: where connections come in.
+        runner: the runner of the application.
+        listening: the socket.
         tls: certificate and key.
-        connections: makes what handles one connection.
-        running: the requests that come over them.
-        most: how many there may be; one more ends that which waits longest for a request, or is refused.
-        handshake_seconds: how long TLS may take to be agreed on.
+        connect: makes what handles a connection.
+        in_flight: the requests that are handled.
+        most: the most connections. One more closes the one that has been idle for the longest time, or is
+            refused if none is idle.
+        handshake_seconds: how long a TLS handshake may take.
     """
 
     def __init__(
@@ -43,35 +45,35 @@ class Listener(web.BaseSite):
         runner: web.BaseRunner,
         listening: socket.socket,
         tls: ssl.SSLContext,
-        connections: Callable[[web.Server], Connection],
-        running: Running,
+        connect: Callable[[web.Server], Connection],
+        in_flight: InFlight,
         *,
         most: int,
         handshake_seconds: float,
     ) -> None:
         super().__init__(runner)
         self._tls = tls
-        self._connections = connections
-        self._running = running
+        self._connect = connect
+        self._in_flight = in_flight
         self._socket = listening
         self._accepting: asyncio.Task[None] | None = None
         self._most = most
         self._handshake_seconds = handshake_seconds
-        self._opening: dict[asyncio.Task[None], float] = {}  # and when it began
+        self._opening: dict[asyncio.Task[None], float] = {}  # handshakes, and when they began
 
     @property
     def name(self) -> str:
-        """The address that it listens at."""
+        """The address of the socket."""
         host, port = self._socket.getsockname()[:2]
         return f"https://{f'[{host}]' if ':' in host else host}:{port}"
 
     async def start(self) -> None:
-        """Take connections from now on."""
+        """Accept connections from now on."""
         await super().start()
         self._accepting = asyncio.create_task(self._accept())
 
     async def stop(self) -> None:
-        """Take no more connections."""
+        """Accept no more connections."""
         self._runner._unreg_site(self)
         for task in (self._accepting, *self._opening):
             if task is not None:
@@ -80,23 +82,23 @@ class Listener(web.BaseSite):
                     await task
         self._socket.close()
 
-    async def finish(self, seconds: float) -> None:
-        """Take no more connections, and give the requests that run so long; the rest are refused."""
+    async def drain(self, seconds: float) -> None:
+        """Accept no more connections, wait for requests in flight, and refuse those that take longer."""
         await self.stop()
-        if not await self._finished(seconds):
-            self._running.give_up()
-            await self._finished(_LAST_SECONDS)
+        if not await self._finish(seconds):
+            self._in_flight.give_up()
+            await self._finish(_LAST_SECONDS)
 
-    async def _finished(self, seconds: float) -> bool:
-        """Whether everything was answered in time."""
+    async def _finish(self, seconds: float) -> bool:
+        """Wait until all requests are answered and all connections closed. Return False if time is up."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while [item for item in self._open_connections() if not item.finish()] or self._running:
-                    await asyncio.sleep(_LOOKING_SECONDS)
+                while [item for item in self._connections() if not item.finish()] or self._in_flight:
+                    await asyncio.sleep(_POLL_SECONDS)
                 return True
         return False
 
-    def _open_connections(self) -> list[Connection]:
+    def _connections(self) -> list[Connection]:
         server = self._runner.server
         found = [] if server is None else server.connections
         return [connection for connection in found if isinstance(connection, Connection)]
@@ -107,7 +109,7 @@ class Listener(web.BaseSite):
             try:
                 connection, _ = await loop.sock_accept(self._socket)
             except OSError:  # too many open files, or a client that has gone
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(_RETRY_SECONDS)
                 continue
             if not self._make_room():
                 connection.close()
@@ -117,21 +119,21 @@ class Listener(web.BaseSite):
             task.add_done_callback(lambda done: self._opening.pop(done, None))
 
     def _make_room(self) -> bool:
-        """Whether there is room for one more connection, for which the one that waits longest may end.
+        """Close an idle connection if there are too many. Return False if none is idle.
 
-        Those that never asked for anything end before those that did.
+        Connections without any request are closed first, then the one that has been idle for longest.
         """
-        connections = self._open_connections()
+        connections = self._connections()
         if len(connections) + len(self._opening) < self._most:
             return True
-        waiting: list[tuple[bool, float, Callable[[], object]]] = [
-            *((item.asked, item.since, item.drop) for item in connections if item.idle),
+        idle: list[tuple[bool, float, Callable[[], object]]] = [
+            *((item.used, item.since, item.drop) for item in connections if item.idle),
             *((False, since, partial(self._cancel, task)) for task, since in self._opening.items()),
         ]
-        if not waiting:
+        if not idle:
             return False
-        _, _, end = min(waiting, key=itemgetter(0, 1))
-        end()
+        _, _, close = min(idle, key=itemgetter(0, 1))
+        close()
         return True
 
     def _cancel(self, task: asyncio.Task[None]) -> None:
@@ -143,14 +145,14 @@ class Listener(web.BaseSite):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             async with asyncio.timeout(self._handshake_seconds):
-                first = await _first_byte(connection)
+                first = await _peek(connection)
             server = self._runner.server
             if not first or server is None:
                 connection.close()
                 return
-            secure = first[0] == _HANDSHAKE
+            secure = first[0] == _TLS_HANDSHAKE
             await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: self._connections(server),
+                lambda: self._connect(server),
                 connection,
                 ssl=self._tls if secure else None,
                 ssl_handshake_timeout=self._handshake_seconds if secure else None,
@@ -163,7 +165,7 @@ class Listener(web.BaseSite):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 takes a free one."""
+    """Return a listening socket. Port 0 is any free port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     listening.setblocking(False)
@@ -171,13 +173,13 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def most_connections() -> int:
-    """Half of the files that the process may open; the other half is for sources, stores and databases."""
+    """Return half of the files that the process may open: sources, stores and databases need the rest."""
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MANY if most == resource.RLIM_INFINITY else max(1, min(_MANY, most // 2))
+    return _MOST_CONNECTIONS if most == resource.RLIM_INFINITY else max(1, min(_MOST_CONNECTIONS, most // 2))
 
 
-async def _first_byte(connection: socket.socket) -> bytes:
-    """The first byte, left where it is; nothing where the client has gone."""
+async def _peek(connection: socket.socket) -> bytes:
+    """Return the first byte without taking it; nothing if the client has gone."""
     loop = asyncio.get_running_loop()
     readable: asyncio.Future[None] = loop.create_future()
 

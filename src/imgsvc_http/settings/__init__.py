@@ -1,5 +1,6 @@
-"""The settings of the service: `sections` declares them, `together` reads and writes them all."""
+"""The settings of the service: `sections` declares them, `all_settings` reads and writes them."""
 
+from imgsvc_http.settings.all_settings import SECTIONS, SETTINGS, Settings, render
 from imgsvc_http.settings.sections import (
     MOST_RETRIES,
     QUOTA,
@@ -9,7 +10,6 @@ from imgsvc_http.settings.sections import (
     Social,
     Workers,
 )
-from imgsvc_http.settings.together import SECTIONS, SETTINGS, Settings, render
 
 __all__ = [
     "MOST_RETRIES",

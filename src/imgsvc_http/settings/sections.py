@@ -1,4 +1,4 @@
-"""The sections of the settings; each setting is declared here and nowhere else."""
+"""The sections of the settings. Each setting is declared here and nowhere else."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import attrs
 from imgsvc_core.limits import Limits
 from imgsvc_core.spec.kinds import Integer, Number, Text
 from imgsvc_core.stores.declarations import ENDPOINTS
-from imgsvc_http.settings.declaring import FilePath, Host, Many, Matching, Network, Replacement, Url, setting
-from imgsvc_http.settings.url_host import callable_at
+from imgsvc_http.settings.declaring import setting
+from imgsvc_http.settings.kinds import FilePath, Host, Many, Matching, Network, Replacement, Url
+from imgsvc_http.settings.url_host import url_host
 
 Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
 
@@ -27,7 +28,7 @@ MOST_RETRIES = 19
 
 
 def default_state_folder(environ: Mapping[str, str]) -> Path:
-    """Where a program of this user keeps what must survive it, by the XDG base directory specification."""
+    """Return the folder for the state of a user's programs, by the XDG base directory specification."""
     base = environ.get("XDG_STATE_HOME", "")
     home = Path(environ["HOME"]) if "HOME" in environ else Path.home()
     return (Path(base) if base.startswith("/") else home / ".local/state") / "imgsvc"
@@ -46,8 +47,8 @@ class Server:
     port: int = setting(Integer(0, 65535), "Port to listen at; 0 takes a free one.", default=8443)
     base_url: str = setting(
         Url(("https",), optional=True, bare=True),
-        "Public address of the service, also behind a proxy; that of the host and the port when empty, with "
-        "localhost for 127.0.0.1 and for all addresses.",
+        "Public address of the service or of a proxy in front; that of the host and the port when empty, "
+        "with localhost for 127.0.0.1 and for all addresses.",
         default="",
     )
     certificate: Path | None = setting(
@@ -60,59 +61,60 @@ class Server:
     )
     trusted_proxies: Networks = setting(
         Many(Network()),
-        "Addresses of proxies that end TLS, whose X-Forwarded-Proto and X-Forwarded-For are believed.",
+        "Addresses of proxies that terminate TLS, whose X-Forwarded-Proto and X-Forwarded-For are trusted.",
         default=(),
     )
-    header_prefix: str = setting(_HEADER, "How the service's own headers begin.", default="X-Svc")
+    header_prefix: str = setting(_HEADER, "Prefix of the service's own headers.", default="X-Svc")
     header_seconds: float = setting(
         Number(0.1, 3600),
-        "How long a new connection may take to agree on TLS, and again for the head of its first request.",
+        "How long a new connection may take for its TLS handshake, and again for the headers of its first "
+        "request.",
         unit="s",
         default=10,
     )
     idle_seconds: float = setting(
         Number(0.1, 86_400),
-        "How long a connection stays open for its next request; longer than a proxy in front keeps it.",
+        "How long a connection stays open for its next request; make it longer than in a proxy in front.",
         unit="s",
         default=75,
     )
     connections: int = setting(
         Integer(0, 10**6),
-        "Open connections; one more ends that which waits longest for a request, or is refused. "
+        "Open connections; one more closes the one that has been idle for longest, or is refused. "
         "Half of the files that the process may open when 0.",
         default=0,
     )
     body_seconds: float = setting(
         Number(0.1, 3600),
-        "How long the body of a request may take to arrive, and a client may take nothing of an answer.",
+        "How long a request body may take to arrive, and how long a client may read nothing of a response.",
         unit="s",
         default=60,
     )
     upload_memory_bytes: int = setting(
         Integer(0, 2**46),
-        "Memory for sources while they are worked on; one that finds no room there lies in the state folder.",
+        "Memory for sources while they are processed; those that do not fit are kept in the state folder.",
         unit="bytes",
         default=2**27,
     )
     drain_seconds: float = setting(
         Number(0, 3600),
-        "How long requests are still taken at the end, while /readyz tells balancers to send no more.",
+        "How long to accept requests after a signal, while /readyz tells balancers to send no more.",
         unit="s",
         default=0,
     )
     shutdown_seconds: float = setting(
-        Number(0, 3600), "How long running requests may take to finish at the end.", unit="s", default=30
+        Number(0, 3600), "How long requests in flight may take to finish after that.", unit="s", default=30
     )
 
     @property
     def public_url(self) -> str:
         """Public address of the service, without a slash at its end."""
-        return (self.base_url or f"https://{callable_at(self.host)}:{self.port}").rstrip("/")
+        return (self.base_url or f"https://{url_host(self.host)}:{self.port}").rstrip("/")
 
 
 @attrs.frozen(kw_only=True)
 class Database:
-    """Where accounts, keys, watermarks and webhooks are kept."""
+    """The database of accounts, keys, watermarks and webhooks."""
 
     url: str = setting(
         Url(("sqlite", "postgresql"), optional=True),
@@ -125,11 +127,11 @@ class Database:
 
 @attrs.frozen(kw_only=True)
 class Cache:
-    """What the nodes of a service share for a short time."""
+    """The cache that the nodes of a service share."""
 
     url: str = setting(
         Url(("redis", "rediss"), optional=True),
-        "redis://host:6379/0 to count request rates over all nodes; in memory, each node alone, when empty.",
+        "redis://host:6379/0 to count requests of all nodes together; each node counts alone when empty.",
         default="",
         secret=True,
     )
@@ -137,7 +139,7 @@ class Cache:
 
 @attrs.frozen(kw_only=True)
 class Temporary:
-    """Where results without an external store are kept for a while."""
+    """Temporary storage of results."""
 
     url: str = setting(
         Url(optional=True),
@@ -147,13 +149,13 @@ class Temporary:
     )
     lifetime_seconds: float = setting(Number(1, 604_800), "How long a result stays.", unit="s", default=3600)
     call_seconds: float = setting(
-        Number(0.1, 3600), "How long one call of the place may take.", unit="s", default=60
+        Number(0.1, 3600), "How long a call of the file system may take.", unit="s", default=60
     )
 
 
 @attrs.frozen(kw_only=True)
 class ServiceLimits(Limits):
-    """What one request may cost; a request can only tighten the limits of pictures."""
+    """What one request may cost. A request can tighten the limits of pictures."""
 
     json_bytes: int = setting(Integer(1, 10**9), "Size of a JSON body.", unit="bytes", default=1_000_000)
     store_seconds: float = setting(
@@ -163,7 +165,7 @@ class ServiceLimits(Limits):
 
 @attrs.frozen(kw_only=True)
 class Rate:
-    """How often a key may call."""
+    """The rate limit of keys."""
 
     requests: int = setting(Integer(1, 10**9), "Requests in a period.", default=100_000)
     period_seconds: int = setting(Integer(1, 86_400), "Length of a period.", unit="s", default=900)
@@ -171,7 +173,7 @@ class Rate:
 
 @attrs.frozen(kw_only=True)
 class Accounts:
-    """What a new account gets."""
+    """The account of the first run, and defaults of new ones."""
 
     plan: str = setting(Text(80), "Name of its subscription.", default="standard")
     period: str = setting(_PERIODS, "Billing period of its subscription.", default="monthly")
@@ -180,14 +182,14 @@ class Accounts:
 
 @attrs.frozen(kw_only=True)
 class Fetch:
-    """How sources are fetched from their URLs."""
+    """Fetching sources from their URLs."""
 
     connect_seconds: float = setting(Number(0.1, 300), "Time to connect.", unit="s", default=5)
     total_seconds: float = setting(Number(0.1, 3600), "Time for everything.", unit="s", default=20)
     redirects: int = setting(Integer(0, 50), "Redirects that are followed.", default=5)
     private_allowed: tuple[str, ...] = setting(
         Many(Host()),
-        "Host names, addresses and networks that may be fetched from although they are private.",
+        "Private host names, addresses and networks that may be fetched from and notified.",
         default=(),
     )
     user_agent: str = setting(
@@ -206,12 +208,12 @@ def _token(platform: str, note: str = "") -> Any:
     return setting(Text(4096, minimum=0), f"Access token of {platform}{note}.", default="", secret=True)
 
 
-_NEEDED = ", which gives no pictures without one"
+_NEEDED = ", which is required there"
 
 
 @attrs.frozen(kw_only=True)
 class Social:
-    """Where profile pictures come from."""
+    """Profile pictures of social platforms."""
 
     facebook_url: str = _template(
         "Facebook", "{user}", "https://graph.facebook.com/v23.0/{user}/picture?type=large"
@@ -235,7 +237,7 @@ class Social:
 
 @attrs.frozen(kw_only=True)
 class Workers:
-    """The processes that work on pictures."""
+    """The worker processes."""
 
     number: int = setting(Integer(0, 1024), "Processes; one for each core when 0.", default=0)
     memory_bytes: int = setting(
@@ -257,7 +259,7 @@ class Workers:
 
 @attrs.frozen(kw_only=True)
 class Security:
-    """Keys that protect what is kept."""
+    """Encryption at rest."""
 
     master_keys: tuple[str, ...] = setting(
         Many(_FERNET_KEY),
@@ -270,7 +272,7 @@ class Security:
 
 @attrs.frozen(kw_only=True)
 class Idempotency:
-    """Answers that are kept for repeated requests."""
+    """Answers to repeated requests."""
 
     hours: float = setting(
         Number(0.01, 8760), "How long an answer is repeated for its Idempotency-Key.", unit="h", default=24
@@ -283,12 +285,14 @@ class Stores:
 
     endpoints: tuple[str, ...] = setting(
         Many(Replacement(ENDPOINTS, Url(_WEB))),
-        "Addresses that replace those of a provider, for stores of your own that speak its protocol, such as "
+        "Addresses that replace a provider's, for other stores that speak its protocol, such as "
         "aws=https://minio.example.org.",
         default=(),
     )
     sessions: int = setting(
-        Integer(1, 10_000), "Connections to stores that are kept open, one for each credentials.", default=64
+        Integer(1, 10_000),
+        "Connections to stores that are kept open, one for each set of credentials.",
+        default=64,
     )
 
 
@@ -299,7 +303,7 @@ class Webhooks:
     seconds: float = setting(Number(0.1, 300), "Time an endpoint has to answer.", unit="s", default=10)
     retries: tuple[int, ...] = setting(
         Many(Integer(0, 604_800), most=MOST_RETRIES),
-        "Waits before each further attempt; 0 or none at all turns repeating off.",
+        "Seconds before each retry; 0 or none at all turns retries off.",
         unit="s",
         default=(5, 30, 300, 1800, 7200),
     )
@@ -307,5 +311,5 @@ class Webhooks:
 
     @property
     def waits(self) -> tuple[int, ...]:
-        """The waits before each further attempt."""
+        """The waits before each retry."""
         return tuple(wait for wait in self.retries if wait)

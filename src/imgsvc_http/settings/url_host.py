@@ -1,4 +1,4 @@
-"""What a host is called in a URL and in a certificate."""
+"""Hosts in URLs and certificates."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import ipaddress
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-LOCAL = "localhost"
+LOCALHOST = "localhost"
 
 
-def address_of(host: str) -> Address | None:
-    """The address that a host is written as; nothing where it is a name."""
+def parse_address(host: str) -> Address | None:
+    """Return the address that a host is written as; None if it is a name."""
     try:
         return ipaddress.ip_address(host.strip("[]"))
     except ValueError:
         return None
 
 
-def callable_at(listening: str) -> str:
-    """The host of a URL for what listens at a host; localhost where that is any address, or the usual one."""
-    address = address_of(listening)
+def url_host(listening: str) -> str:
+    """Return the host in the URL of a service that listens at a host: localhost for 127.0.0.1 and 0.0.0.0."""
+    address = parse_address(listening)
     if address is None:
         return listening
     if address.is_unspecified or address == ipaddress.ip_address("127.0.0.1"):
-        return LOCAL
+        return LOCALHOST
     return f"[{address}]".replace("%", "%25") if address.version == 6 else str(address)

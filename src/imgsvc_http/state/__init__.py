@@ -1,1 +1,1 @@
-"""What the service remembers: accounts, keys, quotas, keyfiles, watermarks and answers, in a database."""
+"""The state of the service in its database: accounts, keys, usage, keyfiles, watermarks and answers."""

@@ -1,195 +1,103 @@
-"""The database: SQLite in a file for one node, PostgreSQL for several."""
+"""The database: SQLite in a file for one node, PostgreSQL for several.
+
+Whatever works with it is a plain function whose first argument is a connection. `reading` and `writing` turn
+such a function into a coroutine function of a `Database`, which runs it in a thread.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager, nullcontext
-from pathlib import Path
-from socket import gaierror
-from sqlite3 import SQLITE_BUSY
-from typing import Any, ParamSpec, Self, TypeVar
+from collections.abc import Callable, Coroutine
+from contextlib import nullcontext
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-import attrs
-from sqlalchemy import URL, Connection, Engine, Executable, Row, event, make_url, text
-from sqlalchemy import create_engine as sync_engine
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import (
-    DataError,
-    DBAPIError,
-    DisconnectionError,
-    IntegrityError,
-    SQLAlchemyError,
-    StatementError,
-)
-from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import (
-    AsyncConnection,
-    AsyncEngine,
-    AsyncSession,
-    async_sessionmaker,
-    create_async_engine,
-)
+from sqlalchemy.exc import TimeoutError as DatabaseTimeout
 
-from imgsvc_core.errors import MissingDependency, Problem, SpecError
-from imgsvc_http.state.keepalive import Lines
+from imgsvc_core.stores.daemon_threads import run_in_daemon_thread
+from imgsvc_http.state.completion import run_to_completion
+from imgsvc_http.state.engine import CONNECTIONS, Connections, open_engine
 from imgsvc_http.state.tables import Base
+from imgsvc_http.storage.bulkhead import Bulkhead, CallTimedOut
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Work = Callable[Concatenate[Connection, P], T]
+Run = Callable[Concatenate["Database", P], Coroutine[Any, Any, T]]
 
-_DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}
-_MIGRATIONS = Path(__file__).parent / "migrations"
-_MIGRATION_LOCK = 0x696D67737663  # "imgsvc": any number that no other program locks
-_BLOCK_LOCK = _MIGRATION_LOCK + 1
-_TURN_LOCK = _MIGRATION_LOCK + 2
-_LOCK = text("SELECT pg_advisory_xact_lock(:lock)")
-_TURN = text(
-    "SELECT pg_try_advisory_xact_lock(:lock) "
-    "FROM set_config('idle_in_transaction_session_timeout', '10s', true)"
-)
-_BUSY_MS = 20_000
-_CONNECT_SECONDS = 10
-_CLOSING_SECONDS = 5
-_OF_VALUES = ("22", "23", "54")  # classes of SQLSTATE: data exceptions, constraints, limits
-_OF_SERVERS = ("08", "53", "57P")  # connections, resources, servers that start or end
-_OF_CONNECTING = (ConnectionError, TimeoutError, gaierror, DisconnectionError, PoolTimeout)
+_CALL_SECONDS = 60
+_CLOSE_SECONDS = 5
 
 
-def whole(function: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Let a function that writes end although its caller is cancelled, who waits for that.
-
-    A transaction that is torn down half way may leave its connection, and with it the database, locked.
-    """
-
-    @functools.wraps(function)
-    async def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
-        task = asyncio.ensure_future(function(*args, **kwargs))
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            await asyncio.wait([task])
-            raise
-
-    return wrapped
-
-
-@attrs.frozen(eq=False)
 class Database:
-    """An open database; one for each event loop."""
+    """An open database. Each event loop needs its own."""
 
-    engine: AsyncEngine
-    _lines: Lines | None
-    _sessions: async_sessionmaker[AsyncSession]
-    _writing: asyncio.Lock | nullcontext[None]
-    _direct: Engine | None
-    _looking: Engine | None
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.is_shared = engine.dialect.name == "postgresql"
+        self._reader = engine.execution_options(isolation_level="AUTOCOMMIT") if self.is_shared else engine
+        self._connections = Connections(engine)
+        self._threads = Bulkhead(_CALL_SECONDS, CONNECTIONS)
+        # SQLite has one writer at a time: a queue here is fairer and faster than its polling for the lock.
+        self._writer = nullcontext() if self.is_shared else asyncio.Lock()
 
     @classmethod
     async def open(cls, url: str) -> Self:
-        """Open the database at a URL; `migrate` makes its tables.
+        """Open the database at a URL, whose tables `migrate` has made.
 
         Raises:
-            SpecError: the URL is of no database that is known, or nothing answers there.
+            SpecError: the URL is wrong, or no database answers there.
         """
-        engine, lines = await _reached(url)
-        # SQLite has one writer at a time: queueing here is fairer and faster than its polling for the lock.
-        embedded = engine.dialect.name == "sqlite"
-        writing = asyncio.Lock() if embedded else nullcontext()
-        direct = _direct_engine(engine.url) if embedded else None
-        looking = _looking_engine(engine.url) if embedded else None
-        sessions = async_sessionmaker(engine, expire_on_commit=False)
-        return cls(engine, lines, sessions, writing, direct, looking)
+        return cls(await run_in_daemon_thread(open_engine, url))
 
-    @asynccontextmanager
-    async def session(self) -> AsyncIterator[AsyncSession]:
-        """A session to read in; what it writes is kept only where it commits itself."""
-        async with self._sessions() as session:
-            yield session
+    async def reading(self, work: Callable[[Connection], T]) -> T:
+        """Call a function with a connection whose statements read, each by itself."""
 
-    @asynccontextmanager
-    async def reading(self) -> AsyncIterator[AsyncConnection]:
-        """For single statements that only read: no transaction is begun and ended around them."""
-        async with self.engine.connect() as connection:
-            yield await connection.execution_options(isolation_level="AUTOCOMMIT")
+        def run() -> T:
+            with self._reader.connect() as connection:
+                return work(connection)
 
-    @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[AsyncSession]:
-        """A session to write in: committed at the end, rolled back on an error.
+        return await self._in_thread(run)
 
-        Begin with a statement that writes: SQLite lets none that has read before wait for another writer.
+    async def writing(self, work: Callable[[Connection], T], *, durable: bool = True) -> T:
+        """Call a function in a transaction, which is committed unless the function fails.
+
+        A caller that is cancelled waits until the transaction has ended.
+
+        Args:
+            work: the function.
+            durable: whether SQLite waits for the disk. A transaction that did not wait may be lost when the
+                power fails, unless a later one waits.
         """
-        async with self._writing, self._sessions.begin() as session:
-            yield session
 
-    @asynccontextmanager
-    async def connection(self) -> AsyncIterator[AsyncConnection]:
-        """Like `transaction`, for statements that need no mapping to objects."""
-        async with self._writing, self.engine.begin() as connection:
-            yield connection
+        def run() -> T:
+            with self.engine.connect() as connection:
+                if self.is_shared:
+                    with connection.begin():
+                        return work(connection)
+                return _write_sqlite(connection, work, durable=durable)
 
-    async def takes_turn(self, connection: AsyncConnection) -> bool:
-        """Whether a transaction is the only one of all nodes in its turn now, as it stays to its end.
+        async with self._writer:
+            return await run_to_completion(self._in_thread(run))
 
-        Nobody waits for a node that stands still in its turn: the server ends its transaction soon.
-        """
-        if not self.is_shared:
-            return True
-        return bool((await connection.execute(_TURN, {"lock": _TURN_LOCK})).scalar())
+    async def _in_thread(self, run: Callable[[], T]) -> T:
+        try:
+            return await self._threads.call(run)
+        except CallTimedOut as error:
+            raise DatabaseTimeout(f"The database did not answer: {error}") from error
 
-    async def write(self, statement: Executable, parameters: Mapping[str, Any]) -> Row[Any] | None:
-        """One statement that writes and returns rows, in a transaction of its own; the first of its rows.
-
-        On SQLite that is one visit to another thread, where a session makes one for each of its steps.
-        """
-        async with self._writing:
-            if self._direct is not None:
-                return await asyncio.to_thread(_write, self._direct, statement, parameters)
-            async with self.engine.begin() as connection:
-                return (await connection.execute(statement, parameters)).first()
-
-    async def read(self, statement: Executable, parameters: Mapping[str, Any]) -> Row[Any] | None:
-        """One statement that only reads; the first of its rows. On SQLite it is one visit as well."""
-        if self._looking is not None:
-            return await asyncio.to_thread(_read, self._looking, statement, parameters)
-        async with self.engine.connect() as connection:
-            return (await connection.execute(statement, parameters)).first()
-
-    @asynccontextmanager
-    async def alone(self) -> AsyncIterator[None]:
-        """Keep other nodes out of such a block; SQLite has but one."""
-        if self._direct is not None:
-            yield
-            return
-        async with self.engine.connect() as connection:
-            await connection.execute(_LOCK, {"lock": _BLOCK_LOCK})
-            yield
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether other nodes may work with it, too."""
-        return self._direct is None
-
-    @property
-    def insert(self) -> Callable[[type[Base]], sqlite.Insert | postgresql.Insert]:
-        """Makes an INSERT that can have an ON CONFLICT clause."""
-        return sqlite.insert if self.engine.dialect.name == "sqlite" else postgresql.insert
-
-    def give_up(self) -> None:
-        """End all connections to a server that says nothing: who waits for it learns that it is away."""
-        if self._lines is not None:
-            self._lines.drop()
+    def drop_connections(self) -> None:
+        """Close all connections of a server that hangs, so that everybody who waits for it gets an error."""
+        self._connections.shut_down()
 
     async def close(self) -> None:
         """Close all connections."""
-        closing = asyncio.ensure_future(self.engine.dispose())
-        await asyncio.wait([closing], timeout=_CLOSING_SECONDS)
-        self.give_up()
+        closing = asyncio.ensure_future(run_in_daemon_thread(self.engine.dispose))
+        await asyncio.wait([closing], timeout=_CLOSE_SECONDS)
+        self.drop_connections()
         await closing
-        for beside in (self._direct, self._looking):
-            if beside is not None:
-                beside.dispose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -198,164 +106,59 @@ class Database:
         await self.close()
 
 
-def create_engine(url: str) -> AsyncEngine:
-    """The engine of a ``sqlite:///`` or ``postgresql://`` URL; an SQLite file is made, for its owner only."""
-    parsed = _with_driver(url)
-    if parsed.get_backend_name() == "postgresql":
-        try:
-            engine = create_async_engine(
-                parsed, pool_size=10, max_overflow=10, connect_args={"timeout": _CONNECT_SECONDS}
-            )
-        except ModuleNotFoundError as error:
-            raise MissingDependency(
-                "PostgreSQL needs the optional package asyncpg: pip install 'imgsvc[cluster]'"
-            ) from error
-        event.listen(engine.sync_engine, "checkout", _refuse_closed)
-        return engine
-    if parsed.database in (None, "", ":memory:"):
-        raise _wrong_url("name a file: in memory, each connection would have a database of its own")
-    file = Path(parsed.database or "")
+def reading(work: Work[P, T]) -> Run[P, T]:
+    """Turn a function of a connection that only reads into a coroutine function of a database."""
+
+    @functools.wraps(work)
+    async def run(db: Database, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await db.reading(lambda connection: work(connection, *args, **kwargs))
+
+    return run
+
+
+def writing(work: Work[P, T]) -> Run[P, T]:
+    """Turn a function of a connection into a coroutine function of a database: one transaction."""
+    return _writing(work, durable=True)
+
+
+def counting(work: Work[P, T]) -> Run[P, T]:
+    """Do the same as `writing`, without waiting for the disk on SQLite: for counts that change often."""
+    return _writing(work, durable=False)
+
+
+def _writing(work: Work[P, T], *, durable: bool) -> Run[P, T]:
+    @functools.wraps(work)
+    async def run(db: Database, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await db.writing(lambda connection: work(connection, *args, **kwargs), durable=durable)
+
+    return run
+
+
+def insert(connection: Connection, table: type[Base]) -> sqlite.Insert | postgresql.Insert:
+    """Return an INSERT that can have an ON CONFLICT clause."""
+    if connection.dialect.name == "sqlite":
+        return sqlite.insert(table)
+    return postgresql.insert(table)
+
+
+def lock_for_transaction(connection: Connection, number: int) -> None:
+    """Wait until no other transaction holds the lock of a number; SQLite has one writer at a time anyway."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})
+
+
+def _write_sqlite(connection: Connection, work: Callable[[Connection], T], *, durable: bool) -> T:
+    """Run a transaction that has the lock for writing from its beginning."""
+    if not durable:
+        connection.exec_driver_sql("PRAGMA synchronous = NORMAL")
     try:
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        file.touch(mode=0o600)
-    except OSError as error:
-        raise _wrong_url(f"its file cannot be made ({error})") from error
-    engine = create_async_engine(parsed, connect_args={"timeout": _BUSY_MS / 1000})
-    event.listen(engine.sync_engine, "connect", _prepare_sqlite)
-    return engine
-
-
-def _refuse_closed(connection: Any, _record: object, _proxy: object) -> None:
-    """Let the pool replace a connection that the server has closed, without asking it each time."""
-    if connection.driver_connection.is_closed():
-        raise DisconnectionError
-
-
-def _direct_engine(url: URL) -> Engine:
-    """The engine of an SQLite file without a thread of its own.
-
-    It does not wait for the disk: what it has counted may be lost with the power, unless something else is
-    written after it.
-    """
-    engine = sync_engine(url.set(drivername="sqlite"), connect_args={"timeout": _BUSY_MS / 1000})
-    event.listen(engine, "connect", functools.partial(_prepare_sqlite, synchronous="NORMAL"))
-    return engine
-
-
-def _looking_engine(url: URL) -> Engine:
-    """The engine of an SQLite file for single statements that read: nothing begins and ends around them."""
-    engine = sync_engine(
-        url.set(drivername="sqlite"),
-        connect_args={"timeout": _BUSY_MS / 1000},
-        isolation_level="AUTOCOMMIT",
-        pool_reset_on_return=None,
-    )
-    event.listen(engine, "connect", _prepare_sqlite)
-    return engine
-
-
-def _read(engine: Engine, statement: Executable, parameters: Mapping[str, Any]) -> Row[Any] | None:
-    with engine.connect() as connection:
-        return connection.execute(statement, parameters).first()
-
-
-def _write(engine: Engine, statement: Executable, parameters: Mapping[str, Any]) -> Row[Any] | None:
-    with engine.begin() as connection:
-        return connection.execute(statement, parameters).first()
-
-
-def refuses_values(error: Exception) -> bool:
-    """Whether a database refuses the values of a statement, as it will every time, and is not just away."""
-    cause = error.orig if isinstance(error, StatementError) else error
-    if state := getattr(cause, "sqlstate", None):
-        return str(state).startswith(_OF_VALUES)
-    refused_by_driver = isinstance(cause, ValueError) or isinstance(
-        getattr(cause, "__cause__", 0), ValueError
-    )
-    return refused_by_driver or isinstance(error, (DataError, IntegrityError))
-
-
-def is_away(error: Exception) -> bool:
-    """Whether a database could not be reached, or had no room for one more, as passes by itself."""
-    cause = error.orig if isinstance(error, StatementError) else error
-    if state := getattr(cause, "sqlstate", None):
-        return str(state).startswith(_OF_SERVERS)
-    if getattr(cause, "sqlite_errorcode", None) == SQLITE_BUSY:
-        return True
-    if isinstance(error, DBAPIError) and error.connection_invalidated:
-        return True
-    no_address_answers = type(cause) is OSError and cause.errno is None
-    return no_address_answers or isinstance(cause, _OF_CONNECTING)
-
-
-async def migrate(url: str) -> None:
-    """Bring the tables of a database up to date; safe while other nodes do the same.
-
-    Raises:
-        SpecError: nothing answers at the URL, or a newer version has made the tables.
-    """
-    engine, _ = await _reached(url)
-    try:
-        async with engine.connect() as connection:
-            if engine.dialect.name == "sqlite":
-                await connection.exec_driver_sql("BEGIN IMMEDIATE")
-            else:
-                await connection.execute(_LOCK, {"lock": _MIGRATION_LOCK})
-            await connection.run_sync(_upgrade)
-            await connection.commit()
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        result = work(connection)
+        connection.commit()
+        return result
+    except BaseException:
+        connection.rollback()
+        raise
     finally:
-        await engine.dispose()
-
-
-async def _reached(url: str) -> tuple[AsyncEngine, Lines | None]:
-    engine = create_engine(url)
-    lines = Lines(engine.sync_engine) if engine.dialect.name == "postgresql" else None
-    try:
-        async with engine.connect():
-            return engine, lines
-    except (OSError, OverflowError, SQLAlchemyError) as error:  # an overflow is of the port
-        await engine.dispose()
-        first_line = (str(error).splitlines() or [type(error).__name__])[0]
-        raise _wrong_url(f"it cannot be opened ({first_line})") from error
-
-
-def _upgrade(connection: Connection) -> None:
-    from alembic import command
-    from alembic.config import Config
-    from alembic.util import CommandError
-
-    config = Config()
-    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
-    config.attributes["connection"] = connection
-    try:
-        command.upgrade(config, "head")
-    except CommandError as error:
-        message = f"The tables of the database cannot be brought up to date ({error}): use a newer imgsvc"
-        raise SpecError([Problem("database.url", message)]) from error
-
-
-def _prepare_sqlite(connection: Any, _record: object, *, synchronous: str = "FULL") -> None:
-    cursor = connection.cursor()
-    for pragma in (
-        f"busy_timeout = {_BUSY_MS}",
-        "journal_mode = WAL",
-        f"synchronous = {synchronous}",
-        "foreign_keys = ON",
-    ):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
-
-
-def _with_driver(url: str) -> URL:
-    try:
-        parsed = make_url(url)
-    except Exception as error:
-        raise _wrong_url("give a URL such as sqlite:////var/lib/imgsvc.db") from error
-    backend = parsed.drivername.partition("+")[0]
-    if backend not in _DRIVERS:
-        raise _wrong_url(f"{' and '.join(_DRIVERS)} are supported, not '{backend}'")
-    return parsed.set(drivername=_DRIVERS[backend])
-
-
-def _wrong_url(advice: str) -> SpecError:
-    return SpecError([Problem("database.url", f"The URL of the database is wrong: {advice}")])
+        if not durable:
+            connection.exec_driver_sql("PRAGMA synchronous = FULL")

@@ -1,22 +1,19 @@
-"""API keys: random secrets, of which only digests are kept, and who a secret belongs to."""
+"""API keys: random secrets, of which only digests are kept."""
 
 from __future__ import annotations
 
 import hashlib
-import hmac
 import secrets
-import time
-from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
 import attrs
-from cachetools import TTLCache
-from sqlalchemy import or_, select, update
+from sqlalchemy import Connection, insert, or_, select, update
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_http.state.database import Database, whole
+from imgsvc_http.state.database import reading, writing
 from imgsvc_http.state.scopes import DEFAULT_SCOPES, SCOPES
 from imgsvc_http.state.tables import ApiKeyRow
 from imgsvc_http.state.validation import check_text
@@ -25,7 +22,6 @@ _PREFIX = "isk_"
 _SECRET_BYTES = 32
 _HINT_LENGTH = 4
 _NAME_LENGTH = 200
-_LAST_USED_STEP = timedelta(hours=1)
 
 
 def _as_tuple(scopes: Iterable[str]) -> tuple[str, ...]:
@@ -34,7 +30,7 @@ def _as_tuple(scopes: Iterable[str]) -> tuple[str, ...]:
 
 @attrs.frozen(kw_only=True)
 class ApiKey:
-    """A key as its owner may see it; ``hint`` is how its secret ends."""
+    """A key without its secret. ``hint`` holds the last characters of the secret."""
 
     id: str
     account_id: str
@@ -50,34 +46,32 @@ class ApiKey:
 
 @attrs.frozen
 class NewKey:
-    """A key and its secret, which can be shown only now."""
+    """A key and its secret, which is shown only now."""
 
     key: ApiKey
     secret: str = attrs.field(repr=False)
 
 
-@attrs.frozen
-class Principal:
-    """Who calls: an account, by one of its keys, for some purposes."""
-
-    account_id: str
-    key_id: str
-    scopes: frozenset[str]
-
-
 _COLUMNS = tuple(getattr(ApiKeyRow, field.name) for field in attrs.fields(ApiKey))
 
 
-@whole
-async def create(
-    db: Database,
+@writing
+def create(
+    connection: Connection,
     account_id: str,
     *,
     name: str = "",
     scopes: Iterable[str] = DEFAULT_SCOPES,
     now: datetime,
 ) -> NewKey:
-    """A new key of an account; `SpecError` for unknown scopes or a name that cannot be kept."""
+    """Create a key of an account; `SpecError` for an unknown scope or a name that cannot be kept."""
+    return create_in(connection, account_id, name=name, scopes=scopes, now=now)
+
+
+def create_in(
+    connection: Connection, account_id: str, *, name: str, scopes: Iterable[str], now: datetime
+) -> NewKey:
+    """Create a key of an account within a transaction."""
     check_text("Key", "name", name, minimum=0, maximum=_NAME_LENGTH)
     secret = _new_secret()
     key = ApiKey(
@@ -88,116 +82,63 @@ async def create(
         scopes=_checked(scopes),
         created_at=now,
     )
-    async with db.transaction() as session:
-        values = {**attrs.asdict(key), "scopes": list(key.scopes)}
-        session.add(ApiKeyRow(**values, digest=digest_of(secret)))
+    values = {**attrs.asdict(key), "scopes": list(key.scopes), "digest": digest_of(secret)}
+    connection.execute(insert(ApiKeyRow), values)
     return NewKey(key, secret)
 
 
-async def list_all(db: Database, account_id: str | None = None) -> Sequence[ApiKey]:
-    """The keys of an account, or all, oldest first; revoked ones too."""
+@reading
+def list_all(connection: Connection, account_id: str | None = None) -> list[ApiKey]:
+    """Return the keys of an account or of all accounts, oldest first, with those that are revoked."""
     query = select(*_COLUMNS).order_by(ApiKeyRow.created_at, ApiKeyRow.id)
     if account_id is not None:
         query = query.where(ApiKeyRow.account_id == account_id)
-    async with db.session() as session:
-        return [ApiKey(**row) for row in (await session.execute(query)).mappings()]
+    return [ApiKey(**row) for row in connection.execute(query).mappings()]
 
 
-@whole
-async def rotate(
-    db: Database, key_id: str, *, grace: timedelta, now: datetime, account_id: str | None = None
-) -> NewKey | None:
-    """Give a key a new secret, and let the present one work for a grace; ``None`` without such a key."""
+@writing
+def rotate(connection: Connection, key_id: str, *, grace: timedelta, now: datetime) -> NewKey | None:
+    """Give a key a new secret; the present one works for a grace period. Return None if there is no key."""
     secret = _new_secret()
-    change = _of(update(ApiKeyRow), key_id, account_id).values(
+    change = _unrevoked(update(ApiKeyRow), key_id).values(
         digest=digest_of(secret),
         hint=secret[-_HINT_LENGTH:],
         previous_digest=ApiKeyRow.digest,
         previous_until=now + grace,
         rotated_at=now,
     )
-    async with db.transaction() as session:
-        row = (await session.execute(change.returning(*_COLUMNS))).mappings().first()
-        return NewKey(ApiKey(**row), secret) if row else None
+    row = connection.execute(change.returning(*_COLUMNS)).mappings().first()
+    return NewKey(ApiKey(**row), secret) if row else None
 
 
-@whole
-async def revoke(db: Database, key_id: str, *, now: datetime, account_id: str | None = None) -> bool:
-    """End a key for good; whether there was one that worked."""
-    change = _of(update(ApiKeyRow), key_id, account_id).values(revoked_at=now)
-    async with db.transaction() as session:
-        return (await session.execute(change.returning(ApiKeyRow.id))).first() is not None
+@writing
+def revoke(connection: Connection, key_id: str, *, now: datetime) -> bool:
+    """Revoke a key for ever. Return False if no such key works."""
+    return connection.execute(_unrevoked(update(ApiKeyRow), key_id).values(revoked_at=now)).rowcount > 0
 
 
-class Authenticator:
-    """Finds out who a secret belongs to, and remembers it for a few seconds.
+@reading
+def find(connection: Connection, digest: bytes, now: datetime) -> ApiKey | None:
+    """Return the key whose secret has a digest, if it works at a moment."""
+    query = select(*_COLUMNS).where(
+        or_(
+            ApiKeyRow.digest == digest,
+            (ApiKeyRow.previous_digest == digest) & (ApiKeyRow.previous_until > now),
+        ),
+        ApiKeyRow.revoked_at.is_(None),
+    )
+    row = connection.execute(query).mappings().first()
+    return ApiKey(**row) if row else None
 
-    Args:
-        db: the database.
-        seconds: how long an answer is remembered; so long may a revoked key still work on other nodes.
-        size: how many are remembered, at most.
-        clock: the present moment.
-    """
 
-    def __init__(
-        self,
-        db: Database,
-        *,
-        seconds: float = 3,
-        size: int = 10_000,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        self._db = db
-        self._clock = clock
-        self._known: TTLCache[bytes, Principal] = TTLCache(size, seconds, timer=time.monotonic)
-        # Apart, so that guesses cannot drive out those who are known.
-        self._unknown: TTLCache[bytes, None] = TTLCache(size, seconds, timer=time.monotonic)
-
-    async def principal(self, secret: str) -> Principal | None:
-        """Who a secret belongs to; ``None`` where no working key has it."""
-        digest = digest_of(secret)
-        known = self._known.get(digest)
-        if known is not None or digest in self._unknown:
-            return known
-        found = await self._look_up(digest)
-        if found is None:
-            self._unknown[digest] = None
-        else:
-            self._known[digest] = found
-        return found
-
-    def forget(self) -> None:
-        """Ask the database again from now on, as after a change of keys."""
-        self._known.clear()
-        self._unknown.clear()
-
-    async def _look_up(self, digest: bytes) -> Principal | None:
-        now = self._clock()
-        query = select(ApiKeyRow).where(
-            or_(
-                ApiKeyRow.digest == digest,
-                (ApiKeyRow.previous_digest == digest) & (ApiKeyRow.previous_until > now),
-            ),
-            ApiKeyRow.revoked_at.is_(None),
-        )
-        async with self._db.session() as session:
-            row = (await session.execute(query)).scalars().first()
-        if row is None or not any(
-            hmac.compare_digest(digest, kept) for kept in (row.digest, row.previous_digest) if kept
-        ):
-            return None
-        if row.last_used_at is None or now - row.last_used_at > _LAST_USED_STEP:
-            await self._note_use(row.id, now)
-        return Principal(row.account_id, row.id, frozenset(row.scopes))
-
-    @whole
-    async def _note_use(self, key_id: str, now: datetime) -> None:
-        async with self._db.transaction() as session:
-            await session.execute(update(ApiKeyRow).where(ApiKeyRow.id == key_id).values(last_used_at=now))
+@writing
+def note_use(connection: Connection, key_id: str, now: datetime) -> None:
+    """Keep when a key was used."""
+    connection.execute(update(ApiKeyRow).where(ApiKeyRow.id == key_id).values(last_used_at=now))
 
 
 def digest_of(secret: str) -> bytes:
-    """What is kept of a secret: a plain SHA-256 is enough for 256 random bits."""
+    """Return what is kept of a secret: a plain SHA-256 is enough for 256 random bits."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -213,6 +154,5 @@ def _checked(scopes: Iterable[str]) -> tuple[str, ...]:
     return tuple(scope for scope in SCOPES if scope in wanted)
 
 
-def _of(change: Any, key_id: str, account_id: str | None) -> Any:
-    change = change.where(ApiKeyRow.id == key_id, ApiKeyRow.revoked_at.is_(None))
-    return change if account_id is None else change.where(ApiKeyRow.account_id == account_id)
+def _unrevoked(change: Any, key_id: str) -> Any:
+    return change.where(ApiKeyRow.id == key_id, ApiKeyRow.revoked_at.is_(None))

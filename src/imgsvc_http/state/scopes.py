@@ -1,4 +1,4 @@
-"""What a key may be for."""
+"""Scopes of API keys."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ SCOPES = {
     "account": "the watermarks, keyfiles and webhooks of its account",
     "admin": "all that the other scopes allow",
 }
-"""Scopes of keys and their meaning; what an account is and has left of its quota is told to every key."""
+"""What each scope allows. `GET /1.0/account` is allowed with every key."""
 
 ADMIN = "admin"
 

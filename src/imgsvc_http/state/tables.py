@@ -12,7 +12,6 @@ from sqlalchemy import (
     Dialect,
     ForeignKey,
     Index,
-    Integer,
     LargeBinary,
     MetaData,
     String,
@@ -31,7 +30,7 @@ _NAMES = {
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A moment, always with a time zone in Python and always UTC in the database."""
+    """A moment, with a time zone in Python and in UTC in the database."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -51,7 +50,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 class Id(TypeDecorator[str]):
-    """An id. No row has one with NULs, which not every database can even be asked for."""
+    """An id. One with a NUL, which PostgreSQL cannot even be asked for, is the id of no row."""
 
     impl = String(64)
     cache_ok = True
@@ -94,7 +93,7 @@ class AccountRow(Base):
 
 
 class UsageRow(Base):
-    """Pictures that an account has processed in a month, written ``2026-11``."""
+    """Pictures that an account has processed in a month, which is written ``2026-11``."""
 
     __tablename__ = "usage"
 
@@ -104,7 +103,7 @@ class UsageRow(Base):
 
 
 class ApiKeyRow(Base):
-    """A key by the SHA-256 of its secret; ``previous_digest`` stays valid for a while after a rotation."""
+    """A key, by the SHA-256 of its secret. After a rotation ``previous_digest`` stays valid for a while."""
 
     __tablename__ = "api_keys"
 
@@ -137,14 +136,14 @@ class WatermarkRow(Base):
 
     id: Mapped[str] = _id()
     account_id: Mapped[str] = _account()
-    info: Mapped[dict[str, Any]]  # facts of the picture, as inspection gives them
+    info: Mapped[dict[str, Any]]  # the picture's `ImageInfo`
     sha256: Mapped[str] = mapped_column(String(64))
     data: Mapped[bytes]
     created_at: Mapped[datetime]
 
 
 class AnswerRow(Base):
-    """A request with an idempotency key: under way while ``status`` is empty, and then its answer."""
+    """A request with an idempotency key, and its answer. Without a ``status`` the request is running."""
 
     __tablename__ = "answers"
     __table_args__ = (Index("ix_answers_expires_at", "expires_at"),)
@@ -160,11 +159,11 @@ class AnswerRow(Base):
 
 
 UNSETTLED = ("created", "scheduled", "dispatched")
-"""Statuses of asynchronous requests with work left to do, in the order of their life."""
+"""Statuses of webhooks with work left to do, in their order."""
 
 
 class WebhookRow(Base):
-    """An asynchronous request: accepted, processed, and notified."""
+    """A webhook: an asynchronous request from its acceptance to the delivery of its notification."""
 
     __tablename__ = "webhooks"
     __table_args__ = (
@@ -176,35 +175,10 @@ class WebhookRow(Base):
     id: Mapped[str] = _id()
     account_id: Mapped[str] = mapped_column(ForeignKey("accounts.id", ondelete="CASCADE"))
     status: Mapped[str] = mapped_column(String(16))
-    code: Mapped[int]  # what the endpoint answered at last, 0 before
+    code: Mapped[int]  # the last status of the endpoint, 0 before
     request: Mapped[bytes]  # encrypted with the master key, as it may hold credentials
     payload: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
-    due_at: Mapped[datetime | None]
-    counted: Mapped[bool] = mapped_column(server_default=false())  # in the quota of its account
-    attempt: Mapped[int] = mapped_column(server_default="1")  # the one that is due, or under way
+    counted: Mapped[bool] = mapped_column(server_default=false())  # whether its picture counts
+    attempt: Mapped[int] = mapped_column(server_default="1")  # the attempt that is due or running
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
-
-
-class WebhookChangeRow(Base):
-    """A request that came, went or changed its status, noted by triggers of ``webhooks`` until it counts."""
-
-    __tablename__ = "webhook_changes"
-
-    number: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
-    account_id: Mapped[str] = mapped_column(Id)
-    accepted: Mapped[int]  # seconds since 1970
-    former: Mapped[str | None] = mapped_column(String(16))  # the status before
-    status: Mapped[str | None] = mapped_column(String(16))
-
-
-class WebhookCountRow(Base):
-    """How many requests with a status an account has from a stretch of time, but for what changed since."""
-
-    __tablename__ = "webhook_counts"
-
-    account_id: Mapped[str] = mapped_column(Id, primary_key=True)
-    seconds: Mapped[int] = mapped_column(primary_key=True)  # how long the stretch is
-    begins: Mapped[int] = mapped_column(primary_key=True)  # seconds since 1970
-    status: Mapped[str] = mapped_column(String(16), primary_key=True)
-    requests: Mapped[int]

@@ -8,7 +8,7 @@ from imgsvc_core.spec.kinds import Kind
 
 
 def check(title: str, name: str, kind: Kind, value: object) -> None:
-    """Refuse a value that is not of a kind; raises `SpecError` with the sentence of all parameters."""
+    """Raise `SpecError`, with the sentence that all parameters have, unless a value is of a kind."""
     try:
         kind.parse(value)
     except ValueError:
@@ -17,7 +17,7 @@ def check(title: str, name: str, kind: Kind, value: object) -> None:
 
 
 def check_text(title: str, name: str, value: str, *, maximum: int, minimum: int = 1) -> None:
-    """Refuse a text that no database or header could hold: of a wrong length, or not printable."""
+    """Raise `SpecError` for a text of a wrong length, or with characters that cannot be printed."""
     if not minimum <= len(value) <= maximum or not value.isprintable():
         expected = f"{minimum} to {maximum} printable characters"
         raise SpecError([Problem(name, f"{title} '{name}' parameter must be {expected}, got {shown(value)}")])

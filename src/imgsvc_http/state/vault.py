@@ -1,4 +1,4 @@
-"""What is encrypted at rest, with master keys that can be replaced."""
+"""Encryption at rest, with master keys that can be replaced."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from imgsvc_core.errors import ImgsvcError
 from imgsvc_http.settings import Settings
 
 
-class NoKeyFits(ImgsvcError):
-    """What is kept was encrypted with a key that is none of the master keys, and may be one later."""
+class MissingMasterKey(ImgsvcError):
+    """A value was encrypted with another key than the master keys. It may become one of them later."""
 
 
 @attrs.define
 class Vault:
     """Encrypts with the newest master key, and decrypts with any of them.
 
-    ``read_keys`` gives the keys, newest first. It is asked again before something is encrypted, and when no
-    key fits, because another process may have added one since.
+    ``read_keys`` gives the keys, newest first. It is called again before something is encrypted and when no
+    key fits, because another process may have added one meanwhile.
     """
 
     _read_keys: Callable[[], Sequence[str]] = attrs.field(repr=False)
@@ -37,16 +37,16 @@ class Vault:
         self._load()
 
     def encrypt(self, plain: bytes) -> bytes:
-        """The encrypted form of some bytes."""
+        """Encrypt bytes."""
         self._load()
         return self._fernet.encrypt(plain)
 
     def decrypt(self, encrypted: bytes) -> bytes:
-        """The bytes that were encrypted; `NoKeyFits` where none of the master keys did it."""
+        """Decrypt bytes; raise `MissingMasterKey` if none of the master keys fits."""
         return self._with_keys(encrypted, lambda: self._fernet.decrypt(encrypted))
 
     def reencrypt(self, encrypted: bytes) -> bytes:
-        """The same bytes, encrypted with the newest master key."""
+        """Encrypt encrypted bytes with the newest master key."""
         return self._with_keys(encrypted, lambda: self._fernet.rotate(encrypted))
 
     def _load(self) -> None:
@@ -66,15 +66,15 @@ class Vault:
             return work()
         except InvalidToken as error:
             if not _is_encrypted(encrypted):
-                raise ImgsvcError("What is kept is damaged: it is not encrypted") from error
-            raise NoKeyFits(
-                "None of the master keys fits what is kept: put the key that it was encrypted with back "
-                "behind the newer ones, in the setting security.master_keys or in the state folder"
+                raise ImgsvcError("An encrypted value in the database is damaged.") from error
+            raise MissingMasterKey(
+                "None of the master keys fits an encrypted value: add the key that it was encrypted with "
+                "after the newer ones, in the setting security.master_keys or in the state folder."
             ) from error
 
 
 def _is_encrypted(token: bytes) -> bool:
-    """Whether bytes have the form of a Fernet token, whatever its key."""
+    """Return True if bytes have the form of a Fernet token of any key."""
     try:
         parts = base64.b64decode(token, altchars=b"-_", validate=True)
     except (binascii.Error, TypeError, ValueError):
@@ -83,7 +83,7 @@ def _is_encrypted(token: bytes) -> bool:
 
 
 def open_vault(settings: Settings) -> Vault:
-    """The vault of a service; where settings have no master key, one is made in the state folder."""
+    """Return the vault of a service; make a master key in the state folder if the settings have none."""
     if settings.security.master_keys:
         return Vault(lambda: settings.security.master_keys)
     file = key_file(settings)
@@ -93,7 +93,7 @@ def open_vault(settings: Settings) -> Vault:
 
 
 def present_vault(settings: Settings) -> Vault:
-    """The vault of a service as it is; where there is no master key, nothing fits."""
+    """Return the vault of a service without making a master key; without one, nothing can be decrypted."""
     if settings.security.master_keys or key_file(settings).exists():
         return open_vault(settings)
     passing = new_master_key()
@@ -101,30 +101,30 @@ def present_vault(settings: Settings) -> Vault:
 
 
 def key_file(settings: Settings) -> Path:
-    """Where master keys are kept that no setting gives: one a line, newest first."""
+    """Return the file of master keys in the state folder: one a line, newest first."""
     return settings.server.state_folder / "master.keys"
 
 
 def new_master_key() -> str:
-    """A fresh master key."""
+    """Return a new master key."""
     return Fernet.generate_key().decode("ascii")
 
 
 @contextmanager
-def changing(file: Path) -> Iterator[None]:
-    """Keep other processes from changing master keys until all that is kept is encrypted anew."""
+def locked(file: Path) -> Iterator[None]:
+    """Keep other processes from changing the master keys until the block ends."""
     with open(file.with_suffix(".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def add_master_key(file: Path) -> None:
-    """Put a fresh key before those of the file; what the older ones encrypted stays readable."""
+    """Add a new key to a file. The older keys stay, so that nothing becomes unreadable."""
     _write(file, [new_master_key(), *file.read_text(encoding="ascii").split()], replace=True)
 
 
 def drop_old_master_keys(file: Path) -> int:
-    """Leave only the newest key in the file; how many went."""
+    """Delete all keys of a file but the newest. Return the number of deleted keys."""
     keys = file.read_text(encoding="ascii").split()
     _write(file, keys[:1], replace=True)
     return len(keys) - 1

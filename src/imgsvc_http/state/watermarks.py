@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
 import attrs
-from sqlalchemy import delete as delete_from
-from sqlalchemy import select
+from sqlalchemy import Connection, insert, select
 
-from imgsvc_http.state.database import Database, whole
+from imgsvc_http.state.database import reading, writing
+from imgsvc_http.state.owned import Owned
 from imgsvc_http.state.tables import WatermarkRow
 
 
 @attrs.frozen(kw_only=True)
 class Watermark:
-    """A watermark without its bytes; ``info`` are the facts of the picture as inspection gives them."""
+    """A watermark without its bytes. ``info`` are the facts of the picture, as `ImageInfo` names them."""
 
     id: str
     info: dict[str, Any]
@@ -26,48 +25,25 @@ class Watermark:
     created_at: datetime
 
 
-_COLUMNS = tuple(getattr(WatermarkRow, field.name) for field in attrs.fields(Watermark))
+WATERMARKS = Owned(WatermarkRow, Watermark)
+"""The watermarks of all accounts."""
 
 
-@whole
-async def add(db: Database, account_id: str, data: bytes, info: dict[str, Any], now: datetime) -> Watermark:
-    """Keep a picture that was found good, with its facts."""
+@writing
+def add(
+    connection: Connection, account_id: str, data: bytes, info: dict[str, Any], now: datetime
+) -> Watermark:
+    """Keep a picture, whose facts are known."""
     watermark = Watermark(id=str(uuid4()), info=info, sha256=hashlib.sha256(data).hexdigest(), created_at=now)
-    async with db.transaction() as session:
-        session.add(WatermarkRow(**attrs.asdict(watermark), account_id=account_id, data=data))
+    values = {**attrs.asdict(watermark), "account_id": account_id, "data": data}
+    connection.execute(insert(WatermarkRow), values)
     return watermark
 
 
-async def list_all(db: Database, account_id: str) -> Sequence[Watermark]:
-    """The watermarks of an account, oldest first."""
-    query = select(*_COLUMNS).where(WatermarkRow.account_id == account_id)
-    async with db.session() as session:
-        rows = await session.execute(query.order_by(WatermarkRow.created_at, WatermarkRow.id))
-        return [Watermark(**row) for row in rows.mappings()]
-
-
-async def get(db: Database, account_id: str, watermark_id: str) -> Watermark | None:
-    """A watermark of an account."""
-    query = select(*_COLUMNS).where(WatermarkRow.id == watermark_id, WatermarkRow.account_id == account_id)
-    async with db.session() as session:
-        row = (await session.execute(query)).mappings().first()
-        return Watermark(**row) if row else None
-
-
-async def data(db: Database, account_id: str, watermark_id: str) -> bytes | None:
-    """The bytes of a watermark of an account."""
+@reading
+def data(connection: Connection, account_id: str, watermark_id: str) -> bytes | None:
+    """Return the bytes of a watermark of an account."""
     query = select(WatermarkRow.data).where(
         WatermarkRow.id == watermark_id, WatermarkRow.account_id == account_id
     )
-    async with db.session() as session:
-        return (await session.execute(query)).scalar_one_or_none()
-
-
-@whole
-async def delete(db: Database, account_id: str, watermark_id: str) -> bool:
-    """Forget a watermark of an account; whether there was one."""
-    change = delete_from(WatermarkRow).where(
-        WatermarkRow.id == watermark_id, WatermarkRow.account_id == account_id
-    )
-    async with db.transaction() as session:
-        return (await session.execute(change.returning(WatermarkRow.id))).first() is not None
+    return connection.execute(query).scalar()

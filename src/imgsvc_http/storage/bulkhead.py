@@ -1,4 +1,4 @@
-"""Calls of file systems and buckets, off the event loop, with an end where they do not answer."""
+"""Blocking calls of one resource, in a limited number of threads and with a time limit."""
 
 from __future__ import annotations
 
@@ -9,49 +9,47 @@ from typing import ParamSpec, TypeVar
 
 from imgsvc_core.daemon_threads import submit
 
-_AT_ONCE = 32
+_THREADS = 32
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-class Silent(OSError):
-    """A place did not answer in time."""
+class CallTimedOut(OSError):
+    """A call took longer than its time limit."""
 
 
-class Patience:
-    """Calls of one place, of which few are under way at a time.
+class Bulkhead:
+    """Run blocking calls of one resource in threads of its own, so that its failure does not affect others.
 
-    One that is given up keeps its room until it ends, so that a place which answers nothing takes no more
-    threads than one that does, and none of those of others.
+    A call that was abandoned keeps its thread until it returns. A resource that hangs therefore never takes
+    more than its share of threads.
 
     Args:
-        seconds: how long a call may take, the time that it waits for room included.
+        seconds: the time limit of a call, including the wait for a free thread.
+        threads: the most calls that run at a time.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, threads: int = _THREADS) -> None:
         self._seconds = seconds
-        self._room = asyncio.Semaphore(_AT_ONCE)
+        self._free = asyncio.Semaphore(threads)
 
     async def call(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        """The outcome of work in a thread.
-
-        Raises `Silent` where it takes too long.
-        """
+        """Run a function in a thread and return its result; raise `CallTimedOut` after the time limit."""
         loop = asyncio.get_running_loop()
-        late = asyncio.timeout(self._seconds)
+        limit = asyncio.timeout(self._seconds)
         try:
-            async with late:
-                await self._room.acquire()
+            async with limit:
+                await self._free.acquire()
                 outcome = submit(work, *args, **kwargs)
 
-                def leave(_: object) -> None:
+                def release(_: object) -> None:
                     with contextlib.suppress(RuntimeError):  # the loop may be closed by then
-                        loop.call_soon_threadsafe(self._room.release)
+                        loop.call_soon_threadsafe(self._free.release)
 
-                outcome.add_done_callback(leave)
+                outcome.add_done_callback(release)
                 return await asyncio.wrap_future(outcome)
         except TimeoutError as error:
-            if not late.expired():
+            if not limit.expired():
                 raise
-            raise Silent(f"nothing was answered within {self._seconds:g} seconds") from error
+            raise CallTimedOut(f"no answer within {self._seconds:g} seconds") from error

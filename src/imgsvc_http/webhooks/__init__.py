@@ -1,5 +1,5 @@
-"""Asynchronous requests: accepted durably, processed by any node, and notified until it is settled.
+"""Asynchronous requests: accepted durably, processed by any node, and notified until they are settled.
 
-`records` keeps what is true of each request, `engine` sees to it that work is done although processes die,
-`runner` is that work, `delivery` posts the notification, `sources` holds uploads until they are processed.
+`records` holds the record of each, `engine` runs jobs although processes die, `takeover` puts back those of
+dead nodes, `jobs` are the jobs, `delivery` posts notifications, and `startup` opens all of them.
 """

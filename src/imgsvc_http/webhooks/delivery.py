@@ -1,4 +1,4 @@
-"""Posting a notification, signed by the Standard Webhooks convention."""
+"""Posting notifications, signed by the Standard Webhooks convention."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ from typing import Any
 import aiohttp
 import attrs
 
-from imgsvc_http.fetching.address_guard import Guard
+from imgsvc_http.fetching.address_guard import AddressGuard, PrivateAddress, cause_of
 from imgsvc_http.fetching.urls import as_written, authorization, bare
 
-_AGAIN = frozenset({408, 425, 429})
+_RETRIED = frozenset({408, 425, 429})
 
 
 @attrs.frozen
 class Outcome:
-    """What became of an attempt; ``code`` is 0 where there was no answer."""
+    """What became of an attempt. ``code`` is 0 if the endpoint did not answer."""
 
     code: int
     allowed: bool = True
 
     @property
     def delivered(self) -> bool:
-        """Whether the endpoint took it."""
+        """Whether the endpoint accepted the notification."""
         return 200 <= self.code < 300
 
     @property
-    def worth_repeating(self) -> bool:
-        """Whether another attempt may end better."""
-        return self.allowed and (self.code == 0 or self.code in _AGAIN or self.code >= 500)
+    def worth_retrying(self) -> bool:
+        """Whether another attempt may succeed."""
+        return self.allowed and (self.code == 0 or self.code in _RETRIED or self.code >= 500)
 
 
 class Deliverer:
-    """Posts notifications over one session; redirects are answers like any other.
+    """Posts notifications over one session. Redirects are not followed.
 
     Args:
         guard: decides which addresses may be notified.
         seconds: how long an endpoint may take.
-        user_agent: what the service calls itself.
+        user_agent: the service's ``User-Agent``.
     """
 
-    def __init__(self, guard: Guard, seconds: float, user_agent: str) -> None:
+    def __init__(self, guard: AddressGuard, seconds: float, user_agent: str) -> None:
         self._guard = guard
         self._seconds = seconds
         self._session = aiohttp.ClientSession(
@@ -61,7 +61,7 @@ class Deliverer:
         await self._session.close()
 
     async def post(self, url: str, id_: str, payload: Mapping[str, Any], secret: str) -> Outcome:
-        """Post a payload; never raises for what the endpoint does."""
+        """Post a payload. Whatever the endpoint does is an outcome, not an error."""
         body = json.dumps(payload, separators=(",", ":")).encode()
         try:
             location = as_written(url)
@@ -70,19 +70,16 @@ class Deliverer:
             async with (
                 asyncio.timeout(self._seconds),
                 self._session.post(
-                    bare(location),
-                    data=body,
-                    headers=headers,
-                    allow_redirects=False,
+                    bare(location), data=body, headers=headers, allow_redirects=False
                 ) as response,
             ):
                 return Outcome(response.status)
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return Outcome(0, allowed=not _is_private(error))
+            return Outcome(0, allowed=cause_of(error, PrivateAddress) is None)
 
 
 def signature(id_: str, timestamp: int, body: bytes, secret: str) -> dict[str, str]:
-    """The headers that sign a notification (standardwebhooks.com, version 1: HMAC-SHA256)."""
+    """Return the headers that sign a notification (standardwebhooks.com, version 1: HMAC-SHA256)."""
     key = base64.b64decode(secret.removeprefix("whsec_"))
     signed = hmac.new(key, f"{id_}.{timestamp}.".encode() + body, hashlib.sha256).digest()
     return {
@@ -90,14 +87,3 @@ def signature(id_: str, timestamp: int, body: bytes, secret: str) -> dict[str, s
         "webhook-timestamp": str(timestamp),
         "webhook-signature": f"v1,{base64.b64encode(signed).decode('ascii')}",
     }
-
-
-def _is_private(error: BaseException) -> bool:
-    from imgsvc_http.fetching.address_guard import PrivateAddress
-
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, PrivateAddress):
-            return True
-        seen = seen.__cause__ or seen.__context__
-    return False

@@ -1,7 +1,7 @@
-"""The durable engine: work that was put into it is done, although processes die.
+"""The durable engine: jobs in its queues are run, although processes die.
 
-It is DBOS, which keeps its queues in the service's own database, so that a record and the work on it are
-committed together. Work may be done more than once; `runner` is written for that.
+It is DBOS, which keeps its queues in the service's own database, so that a record and its job are committed
+together. Jobs may run more than once; those of `runner` are written for that.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import uuid
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
 from typing import Any
 
 import attrs
@@ -21,35 +20,35 @@ from dbos import DBOS, DBOSClient, DBOSConfig
 from sqlalchemy import Connection
 
 from imgsvc_core.stores.daemon_threads import run_in_daemon_thread
-from imgsvc_http.state.keepalive import with_probes
-from imgsvc_http.state.vault import NoKeyFits
-from imgsvc_http.webhooks.transient import passes
+from imgsvc_http.state.engine import with_keepalive
+from imgsvc_http.state.vault import MissingMasterKey
+from imgsvc_http.webhooks.transient import is_transient
 
 _log = logging.getLogger(__name__)
 
 Job = Callable[[str, int], Awaitable[None]]
-"""Work on the request of an id; the number counts attempts."""
+"""Works on the webhook with an id; the number counts attempts."""
 
-# The version stays as long as queued work means the same to every version of the service.
+# The version stays as long as queued jobs mean the same to every version of the service.
 _VERSION = "1"
 _SCHEMA = "imgsvc_engine"
-_POLL_SECONDS = 0.25  # looking takes time that pictures could have, also where nothing waits
-_NOTICE_SECONDS = 5.0  # of messages between jobs, of which there are none
-_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 10.0
-_MOST_STRANGE = 5
+_POLL_SECONDS = 0.25  # polling takes time that pictures could have, also when the queues are empty
+_MESSAGE_POLL_SECONDS = 5.0  # for messages between workflows, which are not used
+_FIRST_BACKOFF_SECONDS, _LONGEST_BACKOFF_SECONDS = 0.25, 10.0
+_MOST_FAILURES = 5
 _THREADS = 32
-_MOST_RESTING, _REST_SECONDS = 100_000, 10
-_LAST_SECONDS = 10  # for work to end that is interrupted
+_MOST_PARKED, _PARKED_SECONDS = 100_000, 10
+_INTERRUPT_SECONDS = 10
 _DELETED_AT_ONCE = 5000
 
 
-class _Unfinished(BaseException):
-    """Ends the run of work that somebody has to do later; nothing is kept of how it went."""
+class _Interrupted(BaseException):
+    """Ends a run of a job such that the engine does not take the job for done."""
 
 
 @attrs.frozen
 class Claim:
-    """Work that a node has taken from a queue, and not ended."""
+    """A job that a node has taken from a queue and not finished."""
 
     id: str
     job: str
@@ -57,70 +56,57 @@ class Claim:
 
 
 class Engine:
-    """Runs jobs by name, on this node's event loop.
+    """Runs jobs by name on this node's event loop.
 
     Args:
         database_url: the service's database.
-        node: the name of this node; one that comes back takes its interrupted work up again.
-        jobs: the work by name, and how much of each may be under way on this node.
-        give_up: ends what is asked for where the work on it fails for reasons that do not pass.
+        node: the name of this node. A node that starts again under its name resumes its interrupted jobs.
     """
 
-    def __init__(
-        self,
-        database_url: str,
-        node: str,
-        jobs: Mapping[str, tuple[Job, int]],
-        give_up: Job,
-    ) -> None:
-        self._url = with_probes(database_url)
-        self._node = node
-        self._jobs = jobs
-        self._give_up = give_up
+    def __init__(self, database_url: str, node: str) -> None:
+        self.node = node
+        self.ending = False
+        self._url = with_keepalive(database_url)
+        self._jobs: Mapping[str, tuple[Job, int]] = {}
         self._client: DBOSClient | None = None
         self._running: set[str] = set()
-        self._resting: TTLCache[str, None] = TTLCache(_MOST_RESTING, _REST_SECONDS)
+        self._parked: TTLCache[str, None] = TTLCache(_MOST_PARKED, _PARKED_SECONDS)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._started = asyncio.Event()
-        self._ending = False
-
-    @property
-    def node(self) -> str:
-        """The name of this node."""
-        return self._node
 
     @property
     def running(self) -> frozenset[str]:
-        """The work that is under way here, or rests before anybody tries it again."""
-        return frozenset(self._running).union(self._resting)
+        """The ids of the jobs that run here, or wait here for a master key."""
+        return frozenset(self._running).union(self._parked)
 
-    @property
-    def ending(self) -> bool:
-        """Whether no more work is taken."""
-        return self._ending
+    async def start(self, jobs: Mapping[str, tuple[Job, int]], give_up: Job) -> None:
+        """Run jobs from now on.
 
-    async def start(self) -> None:
-        """Take work from now on."""
+        Args:
+            jobs: the jobs by name, and how many of each may run on this node.
+            give_up: settles a webhook whose job fails for reasons that do not pass.
+        """
+        self._jobs = jobs
         logging.getLogger("dbos").setLevel(logging.WARNING)
         config: DBOSConfig = {
             "name": "imgsvc",
             "system_database_url": self._url,
             "application_version": _VERSION,
-            "executor_id": self._node,
+            "executor_id": self.node,
             "dbos_system_schema": _SCHEMA,
             "log_level": "WARNING",
             "max_executor_threads": _THREADS,
-            "notification_coalesce_sec": _NOTICE_SECONDS,
+            "notification_coalesce_sec": _MESSAGE_POLL_SECONDS,
             "run_migrations": False,
         }
-        # Its indexes wait for all open transactions, among which may be some of this very loop.
+        # Its indexes wait for all open transactions, which may include some of this event loop.
         await run_in_daemon_thread(DBOS.migrate, self._url, schema=_SCHEMA)
         DBOS(config=config)
-        for name, (job, _) in self._jobs.items():
-            # However often its process dies: that is no reason to give work up.
-            DBOS.workflow(name=name, max_recovery_attempts=None)(self._as_workflow(job))
+        for name, (job, _) in jobs.items():
+            # A job is not given up because its process died, however often.
+            DBOS.workflow(name=name, max_recovery_attempts=None)(self._workflow(job, give_up))
         DBOS.launch()
-        for name, (_, most) in self._jobs.items():
+        for name, (_, most) in jobs.items():
             await DBOS.register_queue_async(name, worker_concurrency=most, polling_interval_sec=_POLL_SECONDS)
         self._client = await asyncio.to_thread(
             DBOSClient,
@@ -131,22 +117,22 @@ class Engine:
         self._started.set()
 
     async def stop(self, seconds: float) -> None:
-        """Take no more work, and let what runs finish for a while; then interrupt it, to be done again.
+        """Start no more jobs, let running ones finish for a while, and interrupt the rest.
 
-        Whoever comes first does the rest: this node when it comes back, or another. Nothing that work uses
-        is closed before it has ended: its failure for that would be kept as if the request were to blame.
+        Interrupted jobs run again when this node comes back, or on another node. Whatever jobs use has to
+        stay open until this returns: a failure for that would be taken for the outcome of the request.
         """
-        self._ending = True
-        logging.getLogger("dbos").setLevel(logging.ERROR)  # it warns of all that is interrupted
-        waiting = int(seconds) + _LAST_SECONDS
+        self.ending = True
+        logging.getLogger("dbos").setLevel(logging.ERROR)  # it warns of every interrupted job
+        timeout = int(seconds) + _INTERRUPT_SECONDS
         closing = asyncio.create_task(
-            asyncio.to_thread(DBOS.destroy, destroy_registry=True, workflow_completion_timeout_sec=waiting)
+            asyncio.to_thread(DBOS.destroy, destroy_registry=True, workflow_completion_timeout_sec=timeout)
         )
         await asyncio.wait([closing], timeout=seconds)
         for task in self._tasks:
             task.cancel()
         await closing
-        # The engine has put its own threads behind the loop, and they are gone now.
+        # The engine has replaced the executor of the event loop by its own, which is shut down now.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
         if self._client is not None:
             await asyncio.to_thread(self._client.destroy)
@@ -154,7 +140,7 @@ class Engine:
     def enqueue(
         self, name: str, id_: str, *, attempt: int = 1, delay: float = 0
     ) -> Callable[[Connection], None]:
-        """Puts a job into the queue, within the transaction of a connection."""
+        """Return a function that puts a job into its queue, within the transaction of a connection."""
         client = self._client
         assert client is not None
 
@@ -172,12 +158,12 @@ class Engine:
         return put
 
     async def claims(self) -> list[Claim]:
-        """What all nodes have taken from the queues, and not ended."""
+        """Return the claims of all nodes."""
         pending = await DBOS.list_workflows_async(status="PENDING", load_input=False, load_output=False)
         return [Claim(item.workflow_id, item.name, item.executor_id or "") for item in pending]
 
     async def put_back(self, claims: Iterable[Claim]) -> None:
-        """Put work back into its queue, from which any node takes it."""
+        """Put claimed jobs back into their queues, from which any node takes them."""
         queues: defaultdict[str, list[str]] = defaultdict(list)
         for claim in claims:
             queues[claim.job].append(claim.id)
@@ -185,69 +171,64 @@ class Engine:
             await DBOS.resume_workflows_async(ids, queue_name=queue)
 
     async def forget(self, ids: Iterable[str], attempts: int) -> None:
-        """Delete what is kept of the ended work on requests, of which none was tried more often."""
-        work = [f"{id_}:{name}:{n}" for id_ in ids for name in self._jobs for n in range(1, attempts + 1)]
-        for start in range(0, len(work), _DELETED_AT_ONCE):
-            await DBOS.delete_workflows_async(work[start : start + _DELETED_AT_ONCE])
+        """Delete the rows of finished jobs of webhooks, none of which had more attempts."""
+        jobs = [f"{id_}:{name}:{n}" for id_ in ids for name in self._jobs for n in range(1, attempts + 1)]
+        for start in range(0, len(jobs), _DELETED_AT_ONCE):
+            await DBOS.delete_workflows_async(jobs[start : start + _DELETED_AT_ONCE])
 
-    def _as_workflow(self, job: Job) -> Callable[[str, int], Awaitable[None]]:
-        """A workflow that is tried until it succeeds, as an error would end it for good.
+    def _workflow(self, job: Job, give_up: Job) -> Callable[[str, int], Awaitable[None]]:
+        """Return a workflow that retries a job until it succeeds, since DBOS ends a workflow that fails.
 
-        What is wrong with a request is no error here: it is the result that is notified. Work that fails
-        again and again with a database that answers would take room from all other work, and is given up.
+        A wrong request is no failure of its job: the job succeeds with that result. A job that fails again
+        and again although the database answers is given up, so that it does not keep others waiting.
         """
 
         async def workflow(id_: str, attempt: int) -> None:
-            pause, strange = _FIRST_PAUSE_SECONDS, 0
+            backoff, failures = _FIRST_BACKOFF_SECONDS, 0
             own = DBOS.workflow_id or ""
             self._follow(asyncio.current_task())
             self._running.add(own)
             try:
-                await self._started.wait()  # interrupted work goes on before the engine is quite there
-                if self._ending:
-                    raise _Unfinished
+                await self._started.wait()  # interrupted jobs are resumed before the engine is ready
+                if self.ending:
+                    raise _Interrupted
                 while True:
                     try:
-                        if strange < _MOST_STRANGE:
+                        if failures < _MOST_FAILURES:
                             return await job(id_, attempt)
-                        _log.error("The work on %s is given up.", id_)
-                        return await self._give_up(id_, attempt)
+                        _log.error("The job of %s is given up.", id_)
+                        return await give_up(id_, attempt)
                     except Exception as error:
-                        if self._ending:
-                            raise _Unfinished from error
-                        if isinstance(error, NoKeyFits):
-                            self._rest(own, error)
-                            raise _Unfinished from error
-                        trace = None if passes(error) else error
-                        strange += trace is not None
+                        if self.ending:
+                            raise _Interrupted from error
+                        if isinstance(error, MissingMasterKey):
+                            self._park(own, error)
+                            raise _Interrupted from error
+                        transient = is_transient(error)
+                        failures += not transient
                         _log.warning(
-                            "The work on %s is tried again in %g seconds: %s",
+                            "The job of %s is retried in %g seconds: %s",
                             id_,
-                            pause,
+                            backoff,
                             error,
-                            exc_info=trace,
+                            exc_info=None if transient else error,
                         )
-                        await asyncio.sleep(pause)
-                        pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+                        await asyncio.sleep(backoff)
+                        backoff = min(2 * backoff, _LONGEST_BACKOFF_SECONDS)
             finally:
                 self._running.discard(own)
 
         workflow.__qualname__ = f"workflow_{uuid.uuid4().hex}"
         return workflow
 
-    def _rest(self, own: str, error: Exception) -> None:
-        """Let work rest that another node may be able to read now, and this one when it has the key."""
-        if not self._resting:
-            _log.warning("Asynchronous work waits for its master key: %s", error)
-        self._resting[own] = None
+    def _park(self, own: str, error: Exception) -> None:
+        """Leave a job that this node has no master key for: another node may have it, or this one later."""
+        if not self._parked:
+            _log.warning("Webhooks wait for their master key: %s", error)
+        self._parked[own] = None
 
     def _follow(self, task: asyncio.Task[Any] | None) -> None:
-        """Know a task until all of it is over, also what the engine does after the work."""
+        """Keep a task until it has ended, including what the engine does after the job."""
         if task is not None:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-
-
-def node_name(configured: str, started: datetime) -> str:
-    """The name of a node that has none: one for each start, so that no two nodes share it."""
-    return configured or f"node-{started:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"

@@ -1,4 +1,4 @@
-"""What is true of each asynchronous request: one row, changed in step with the work that is due on it.
+"""The record of each webhook: one row, which is changed together with the job that is due.
 
 ::
 
@@ -11,34 +11,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, cast
 
 import attrs
 from sqlalchemy import Connection, Select, Table, bindparam, delete, insert, select, union_all, update
 
 from imgsvc_http.state import accounts
-from imgsvc_http.state.database import Database, whole
+from imgsvc_http.state.database import Database, reading, writing
 from imgsvc_http.state.tables import UNSETTLED, WebhookRow
 from imgsvc_http.state.vault import Vault
-from imgsvc_http.webhooks import counts
 
-FINAL = ("delivered", "failed")
+SETTLED = ("delivered", "failed")
 """Statuses without work left to do."""
 
-STATUSES = (*UNSETTLED, *FINAL)
-"""In the order of a request's life."""
-
-LONG_WAY = 2000
-"""Up to so many requests are skipped faster one by one than by counts."""
+STATUSES = (*UNSETTLED, *SETTLED)
+"""All statuses in their order."""
 
 Enqueue = Callable[[Connection], None]
-"""Puts the work that is due into the engine, in the same transaction."""
+"""Puts the job that is due into its queue, in the same transaction."""
 
 
 @attrs.frozen(kw_only=True)
 class Record:
-    """A request as its account sees it; ``code`` is the endpoint's last answer, 0 until then."""
+    """A webhook as its account sees it. ``code`` is the last status of the endpoint, 0 before."""
 
     id: str
     status: str
@@ -49,8 +45,8 @@ class Record:
 
 
 @attrs.frozen(kw_only=True)
-class Asked:
-    """What was asked for: the body of the request, and the source where it was uploaded."""
+class AsyncRequest:
+    """The body of an asynchronous request, and the name of its upload in the storage of pending uploads."""
 
     document: dict[str, Any] = attrs.field(repr=False)
     source: str | None = None
@@ -59,68 +55,71 @@ class Asked:
 
 @attrs.frozen(kw_only=True)
 class Work:
-    """A request as the work on it sees it."""
+    """A webhook as its jobs see it."""
 
     id: str
     account_id: str
     status: str
-    asked: Asked
+    request: AsyncRequest
     attempt: int
     payload: dict[str, Any] | None
     created_at: datetime
 
 
-_COLUMNS = tuple(getattr(WebhookRow, field.name) for field in attrs.fields(Record))
-
-
-# Without the mapping to objects, which costs more than the database itself takes.
+# Without the mapping to objects, which costs more than the database itself.
 _TABLE = cast(Table, WebhookRow.__table__)
-_CREATE = insert(_TABLE)
+_COLUMNS = tuple(_TABLE.c[field.name] for field in attrs.fields(Record))
 _WORK = select(_TABLE).where(_TABLE.c.id == bindparam("wanted"), _TABLE.c.status.in_(UNSETTLED))
-_OPEN = update(_TABLE).where(_TABLE.c.id == bindparam("wanted"), _TABLE.c.status == "created")
-_COUNT = _OPEN.where(_TABLE.c.counted.is_(False)).values(counted=True).returning(_TABLE.c.id)
-_UNCOUNT = _OPEN.where(_TABLE.c.counted).values(counted=False).returning(_TABLE.c.id)
+_UNPROCESSED = update(_TABLE).where(_TABLE.c.id == bindparam("wanted"), _TABLE.c.status == "created")
+_MARK_COUNTED = _UNPROCESSED.where(_TABLE.c.counted.is_(False)).values(counted=True)
+_MARK_UNCOUNTED = _UNPROCESSED.where(_TABLE.c.counted).values(counted=False)
 
 
-@whole
-async def create(
-    db: Database, vault: Vault, id_: str, account_id: str, asked: Asked, now: datetime, enqueue: Enqueue
+@writing
+def create(
+    connection: Connection,
+    vault: Vault,
+    id_: str,
+    account_id: str,
+    request: AsyncRequest,
+    now: datetime,
+    enqueue: Enqueue,
 ) -> None:
-    """Accept a request, together with the work on it."""
+    """Accept a request, and enqueue its processing."""
     row = {
         "id": id_,
         "account_id": account_id,
         "status": "created",
         "code": 0,
-        "request": vault.encrypt(json.dumps(attrs.asdict(asked)).encode()),
+        "request": vault.encrypt(json.dumps(attrs.asdict(request)).encode()),
         "created_at": now,
         "updated_at": now,
     }
-    async with db.connection() as connection:
-        await connection.execute(_CREATE, row)
-        await connection.run_sync(enqueue)
+    connection.execute(insert(_TABLE), row)
+    enqueue(connection)
 
 
-async def work_of(db: Database, vault: Vault, id_: str) -> Work | None:
-    """A request, where there is work left to do on it."""
-    async with db.reading() as connection:
-        row = (await connection.execute(_WORK, {"wanted": id_})).first()
+@reading
+def work_of(connection: Connection, vault: Vault, id_: str) -> Work | None:
+    """Return a webhook that has work left to do."""
+    row = connection.execute(_WORK, {"wanted": id_}).first()
     if row is None:
         return None
     return Work(
         id=row.id,
         account_id=row.account_id,
         status=row.status,
-        asked=Asked(**json.loads(vault.decrypt(row.request))),
+        request=AsyncRequest(**json.loads(vault.decrypt(row.request))),
         attempt=row.attempt,
         payload=row.payload,
         created_at=row.created_at,
     )
 
 
-@whole
-async def change(
-    db: Database,
+@writing
+def change(
+    connection: Connection,
+    /,
     id_: str,
     now: datetime,
     *,
@@ -129,61 +128,52 @@ async def change(
     enqueue: Enqueue | None = None,
     **values: Any,
 ) -> bool:
-    """Change a request that is in one of some statuses, and put the work that follows into the engine.
+    """Change a webhook that is in one of some statuses, and enqueue the job that follows.
 
-    With ``during``, only while that attempt is the one that is due. Whether there was such a request: another
-    process may have taken it further.
+    With ``during``, change it only while that attempt is due. Return False if another process has changed it
+    before.
     """
     changed = update(_TABLE).where(_TABLE.c.id == id_, _TABLE.c.status.in_(since))
     if during is not None:
         changed = changed.where(_TABLE.c.attempt == during)
-    changed = changed.values(updated_at=now, **values).returning(_TABLE.c.id)
-    async with db.connection() as connection:
-        found = (await connection.execute(changed)).first() is not None
-        if found and enqueue is not None:
-            await connection.run_sync(enqueue)
-        return found
+    found = connection.execute(changed.values(updated_at=now, **values)).rowcount > 0
+    if found and enqueue is not None:
+        enqueue(connection)
+    return found
 
 
-@attrs.frozen
-class CountedOnce:
-    """Counts the picture of a request once in the month of its acceptance, however often it is worked on."""
+@writing
+def spend(connection: Connection, work: Work) -> bool:
+    """Count the picture of a webhook in the month of its acceptance, unless it is counted already.
 
-    db: Database
-    work: Work
-
-    @whole
-    async def spend(self) -> bool:
-        """Count it, unless it is counted; whether the quota left room for it."""
-        work = self.work
-        async with self.db.connection() as connection:
-            if (await connection.execute(_COUNT, {"wanted": work.id})).first() is None:
-                return True
-            spending = accounts.spending(self.db, work.account_id, work.created_at)
-            if (await connection.execute(*spending)).first() is not None:
-                return True
-            await connection.execute(_UNCOUNT, {"wanted": work.id})
-            return False
-
-    @whole
-    async def refund(self) -> None:
-        """Take it back, unless the request was settled meanwhile."""
-        work = self.work
-        async with self.db.connection() as connection:
-            if (await connection.execute(_UNCOUNT, {"wanted": work.id})).first() is not None:
-                await connection.execute(*accounts.refunding(work.account_id, work.created_at))
+    Return False if the quota is used up.
+    """
+    if connection.execute(_MARK_COUNTED, {"wanted": work.id}).rowcount == 0:
+        return True
+    if accounts.count_picture(connection, work.account_id, work.created_at):
+        return True
+    connection.execute(_MARK_UNCOUNTED, {"wanted": work.id})
+    return False
 
 
-async def get(db: Database, account_id: str, id_: str) -> Record | None:
-    """A request of an account."""
-    query = select(*_COLUMNS).where(WebhookRow.id == id_, WebhookRow.account_id == account_id)
-    async with db.reading() as connection:
-        row = (await connection.execute(query)).mappings().first()
-        return Record(**row) if row else None
+@writing
+def refund(connection: Connection, work: Work) -> None:
+    """Take back the picture of a webhook that is not processed yet."""
+    if connection.execute(_MARK_UNCOUNTED, {"wanted": work.id}).rowcount > 0:
+        accounts.uncount_picture(connection, work.account_id, work.created_at)
 
 
-async def list_some(
-    db: Database,
+@reading
+def get(connection: Connection, account_id: str, id_: str) -> Record | None:
+    """Return a webhook of an account."""
+    query = select(*_COLUMNS).where(_TABLE.c.id == id_, _TABLE.c.account_id == account_id)
+    row = connection.execute(query).mappings().first()
+    return Record(**row) if row else None
+
+
+@reading
+def list_some(
+    connection: Connection,
     account_id: str,
     *,
     statuses: Sequence[str] = (),
@@ -191,29 +181,24 @@ async def list_some(
     end: datetime | None = None,
     offset: int = 0,
     limit: int = 50,
-) -> Sequence[Record]:
-    """Requests of an account, newest first; of some statuses, accepted from ``start`` up to ``end``.
+) -> list[Record]:
+    """Return webhooks of an account, newest first: of some statuses, accepted from ``start`` to ``end``.
 
-    A long way is skipped by counts. The rest is walked in an index, by one run for each status; only rows
-    that are shown are read.
+    The offset is walked in an index, one for each status. Only the rows of the page are read.
     """
     found = select(_TABLE.c.id, _TABLE.c.created_at).where(_TABLE.c.account_id == account_id)
     if start is not None:
         found = found.where(_TABLE.c.created_at >= start)
-    if offset > LONG_WAY and (place := await counts.place(db, account_id, statuses or STATUSES, end, offset)):
-        found, offset = found.where(_TABLE.c.created_at < place.before), place.offset
-    elif end is not None:
+    if end is not None:
         found = found.where(_TABLE.c.created_at <= end)
-    runs = [found.where(_TABLE.c.status == status) for status in sorted(set(statuses))] or [found]
-    if len(runs) > 1:
-        runs = [select(_newest(run, offset + limit).subquery()) for run in runs]
-        runs = [select(union_all(*runs).subquery())]
-    (found,) = runs
-    page = _newest(found, limit, offset).subquery()
+    walks = [found.where(_TABLE.c.status == status) for status in sorted(set(statuses))] or [found]
+    if len(walks) > 1:
+        walks = [select(_newest(walk, offset + limit).subquery()) for walk in walks]
+        walks = [select(union_all(*walks).subquery())]
+    page = _newest(walks[0], limit, offset).subquery()
     query = select(*_COLUMNS).join(page, page.c.id == _TABLE.c.id)
     query = query.order_by(_TABLE.c.created_at.desc(), _TABLE.c.id.desc())
-    async with db.reading() as connection:
-        return [Record(**row) for row in (await connection.execute(query)).mappings()]
+    return [Record(**row) for row in connection.execute(query).mappings()]
 
 
 def _newest(query: Select[Any], limit: int, offset: int = 0) -> Select[Any]:
@@ -221,32 +206,47 @@ def _newest(query: Select[Any], limit: int, offset: int = 0) -> Select[Any]:
     return query.order_by(columns.created_at.desc(), columns.id.desc()).offset(offset).limit(limit)
 
 
-async def settled_before(db: Database, moment: datetime, *, most: int = 500) -> list[str]:
-    """The ids of settled requests that were accepted before a moment, some at a time."""
+@reading
+def settled_before(connection: Connection, moment: datetime, *, most: int = 500) -> list[str]:
+    """Return the ids of settled webhooks that were accepted before a moment, the oldest ones first."""
     old = (
         select(_TABLE.c.id)
-        .where(_TABLE.c.created_at < moment, _TABLE.c.status.in_(FINAL))
+        .where(_TABLE.c.created_at < moment, _TABLE.c.status.in_(SETTLED))
         .order_by(_TABLE.c.created_at)
         .limit(most)
     )
-    async with db.reading() as connection:
-        return list((await connection.execute(old)).scalars())
+    return list(connection.execute(old).scalars())
 
 
-@whole
-async def forget(db: Database, ids: Collection[str]) -> None:
-    """Delete requests."""
-    async with db.connection() as connection:
-        await connection.execute(delete(_TABLE).where(_TABLE.c.id.in_(ids)))
+@writing
+def delete_all(connection: Connection, ids: Collection[str]) -> None:
+    """Delete webhooks."""
+    connection.execute(delete(_TABLE).where(_TABLE.c.id.in_(ids)))
 
 
-async def waiting(db: Database, ids: Collection[str]) -> set[str]:
-    """Those of the requests that are still to be processed."""
+@reading
+def unprocessed(connection: Connection, ids: Collection[str]) -> set[str]:
+    """Return those ids whose webhooks are still to be processed."""
     query = select(_TABLE.c.id).where(_TABLE.c.id.in_(ids), _TABLE.c.status == "created")
-    async with db.reading() as connection:
-        return set((await connection.execute(query)).scalars())
+    return set(connection.execute(query).scalars())
 
 
-def due(now: datetime, delay: float) -> datetime:
-    """When a notification is to be sent that waits for some seconds."""
-    return now + timedelta(seconds=delay)
+@attrs.frozen
+class CountedOnce:
+    """Counts the picture of a webhook once, however often it is processed."""
+
+    db: Database
+    work: Work
+
+    @property
+    def account_id(self) -> str:
+        """Whose picture it is."""
+        return self.work.account_id
+
+    async def spend(self) -> bool:
+        """Count the picture. Return False if the quota is used up."""
+        return await spend(self.db, self.work)
+
+    async def refund(self) -> None:
+        """Take the picture back."""
+        await refund(self.db, self.work)

@@ -1,83 +1,82 @@
-"""Webhooks of a running service."""
+"""Webhooks of a running service: the engine, its jobs and the tasks beside it."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
+import uuid
 from collections.abc import AsyncIterator
 
-from imgsvc_http.fetching.address_guard import Guard
-from imgsvc_http.services import Services, now
-from imgsvc_http.storage.pending_uploads import PendingSources
-from imgsvc_http.webhooks import counts
+from imgsvc_http.fetching.address_guard import AddressGuard
+from imgsvc_http.services import Services
+from imgsvc_http.state.clock import now
+from imgsvc_http.storage.pending_uploads import PendingUploads
 from imgsvc_http.webhooks.delivery import Deliverer
-from imgsvc_http.webhooks.engine import Engine, node_name
-from imgsvc_http.webhooks.runner import DELIVER, PROCESS, Webhooks
-from imgsvc_http.webhooks.takeover import keep_watch, keep_watch_together
+from imgsvc_http.webhooks.engine import Engine
+from imgsvc_http.webhooks.jobs import DELIVER, PROCESS, Webhooks
+from imgsvc_http.webhooks.takeover import watch, watch_cluster
 
 _log = logging.getLogger(__name__)
 
-_AT_ONCE = 500  # of each kind of job on a node: most of them wait for an endpoint
-_FORGET_SECONDS = 600
+_JOBS_AT_ONCE = 500  # of each kind on a node: most of them wait for an endpoint
+_CLEANUP_SECONDS = 600
 _SINGLE_NODE = "imgsvc"
 
 
 @contextlib.asynccontextmanager
 async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
-    """Take up what was left, and work until the block ends."""
+    """Resume the jobs that an earlier run left, and run jobs until the block ends."""
     settings = services.settings
-    several = services.db.engine.dialect.name == "postgresql"
-    node = node_name("" if several else _SINGLE_NODE, now())
+    engine = Engine(settings.database_url, _node_name() if services.db.is_shared else _SINGLE_NODE)
     deliverer = Deliverer(
-        Guard.allowing(settings.fetch.private_allowed), settings.webhooks.seconds, settings.fetch.user_agent
+        AddressGuard.allowing(settings.fetch.private_allowed),
+        settings.webhooks.seconds,
+        settings.fetch.user_agent,
+    )
+    uploads = PendingUploads(
+        f"{settings.temporary_url.rstrip('/')}-pending", seconds=settings.temporary.call_seconds
     )
     webhooks = Webhooks(
-        services,
-        deliverer,
-        PendingSources(
-            f"{settings.temporary_url.rstrip('/')}-pending", seconds=settings.temporary.call_seconds
-        ),
-        asyncio.Semaphore(2 * services.workers.workers),
+        services, engine, deliverer, uploads, asyncio.Semaphore(2 * services.pipeline.workers.workers)
     )
-    jobs = {PROCESS: (webhooks.process, _AT_ONCE), DELIVER: (webhooks.deliver, _AT_ONCE)}
-    engine = Engine(settings.database_url, node, jobs, webhooks.give_up)
+    locked, working = asyncio.Event(), asyncio.Event()
     watching: list[asyncio.Task[None]] = []
-    chores: list[asyncio.Task[None]] = []
+    cleaning: list[asyncio.Task[None]] = []
     try:
-        if several:
-            held, working = asyncio.Event(), asyncio.Event()
-            watching.append(asyncio.create_task(keep_watch_together(services.db, engine, held, working)))
-            await held.wait()  # or others would take the first work of this node over
-        webhooks.use(engine)
-        await engine.start()
-        if several:
-            working.set()
-        else:
-            watching.append(asyncio.create_task(keep_watch(engine)))
-        chores += [
-            asyncio.create_task(_forget(webhooks)),
-            asyncio.create_task(counts.keep_adding_up(services.db)),
-        ]
+        if services.db.is_shared:
+            watching.append(asyncio.create_task(watch_cluster(services.db, engine, locked, working)))
+            await locked.wait()  # or others would take over the first jobs of this node
+        jobs = {PROCESS: (webhooks.process, _JOBS_AT_ONCE), DELIVER: (webhooks.deliver, _JOBS_AT_ONCE)}
+        await engine.start(jobs, webhooks.give_up)
+        working.set()
+        if not services.db.is_shared:
+            watching.append(asyncio.create_task(watch(engine)))
+        cleaning.append(asyncio.create_task(_clean_up(webhooks)))
         yield webhooks
     finally:
-        await _end(chores)
+        await _cancel(cleaning)
         await engine.stop(settings.server.shutdown_seconds)
-        await _end(watching)  # only now may others take over what this node had
+        await _cancel(watching)  # from now on other nodes may take over the jobs of this one
         await deliverer.close()
 
 
-async def _end(tasks: list[asyncio.Task[None]]) -> None:
+def _node_name() -> str:
+    """Return another name at each start, so that no two nodes share one."""
+    return f"node-{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
+
+
+async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _forget(webhooks: Webhooks) -> None:
+async def _clean_up(webhooks: Webhooks) -> None:
     while True:
         try:
-            await webhooks.forget_old()
-            await webhooks.forget_orphans()
+            await webhooks.delete_old()
+            await webhooks.delete_orphans()
         except Exception:
-            _log.exception("Old webhooks and uploads are not deleted; that is tried again later.")
-        await asyncio.sleep(_FORGET_SECONDS)
+            _log.exception("Old webhooks and uploads were not deleted; trying again later.")
+        await asyncio.sleep(_CLEANUP_SECONDS)

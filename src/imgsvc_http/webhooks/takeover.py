@@ -1,10 +1,9 @@
-"""Work that nobody does is put back into its queue: that of dead nodes, and what a node lost hold of.
+"""Jobs that nobody runs are put back into their queues: those of dead nodes, and those that a node lost.
 
-Of several nodes on one PostgreSQL, each holds an advisory lock in its own name, which the server drops with
-the node's connection. Whoever can take the lock of a node that has work knows that it is dead. A node that
-only lost its connection takes its lock again; until then its work may be done twice, which is allowed, but
-none is lost. So that this is rare, work is put back only after two looks, and between them a node notices
-the loss.
+Each of several nodes on one PostgreSQL holds an advisory lock in its own name, which the server releases with
+the node's connection. A node that can take the lock of another one knows that the other one is dead. A node
+that only lost its connection takes its lock again; until then its jobs may run twice, but none is lost. To
+make that rare, a job is put back only if two looks in a row have found it lost.
 """
 
 from __future__ import annotations
@@ -12,107 +11,133 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Awaitable, Collection
-from typing import TypeVar
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Connection, text
 
+from imgsvc_core.stores.daemon_threads import run_in_daemon_thread
 from imgsvc_http.state.database import Database
-from imgsvc_http.state.keepalive import OF_SERVER
+from imgsvc_http.state.engine import SERVER_KEEPALIVE
 from imgsvc_http.webhooks.engine import Claim, Engine
 
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
-_EVERY_SECONDS = 4
-_PATIENCE_SECONDS = 10
-_TAKE = text("SELECT pg_try_advisory_lock(:number)")
-_GIVE = text("SELECT pg_advisory_unlock(:number)")
-# By these the server notices that the machine of a node is gone.
-_NOTICE = text(
-    "SELECT " + ", ".join(f"set_config('{name}', '{value}', false)" for name, value in OF_SERVER.items())
+_LOOK_SECONDS = 4
+_RETRY_SECONDS = 1
+_ANSWER_SECONDS = 10
+_LOCK = text("SELECT pg_try_advisory_lock(:number)")
+_UNLOCK = text("SELECT pg_advisory_unlock(:number)")
+_SET_KEEPALIVE = text(
+    "SELECT "
+    + ", ".join(f"set_config('{name}', '{value}', false)" for name, value in SERVER_KEEPALIVE.items())
 )
 
 
-async def keep_watch(engine: Engine) -> None:
-    """Put back what this node lost hold of; for as long as it lives, where it is the only one."""
+async def watch(engine: Engine) -> None:
+    """Put back the jobs that the only node lost, until this is cancelled."""
     lost: frozenset[Claim] = frozenset()
     while not engine.ending:
         try:
             lost = await _put_back(engine, lost, await engine.claims(), dead=())
         except Exception as error:
-            _log.warning("Lost work is not looked for, that is tried again: %s", error)
-        await asyncio.sleep(_EVERY_SECONDS)
+            _log.warning("The search for lost jobs failed; trying again: %s", error)
+        await asyncio.sleep(_LOOK_SECONDS)
 
 
-async def keep_watch_together(
-    db: Database, engine: Engine, held: asyncio.Event, working: asyncio.Event
-) -> None:
-    """Hold this node's lock, and put back what it and dead nodes lost hold of; for as long as it lives.
+async def watch_cluster(db: Database, engine: Engine, locked: asyncio.Event, working: asyncio.Event) -> None:
+    """Hold the lock of this node, and put back the jobs that it and dead nodes lost, until this is cancelled.
 
-    A node that is about to end only holds its lock, so that others leave it what it is about to finish.
+    A node that ends only holds its lock, so that others leave it the jobs that it still finishes.
 
     Args:
         db: the database of all nodes.
-        engine: the one of this node.
-        held: set here when this node has its lock.
-        working: set when the engine works.
+        engine: the engine of this node.
+        locked: set here when this node has its lock.
+        working: set by the caller when the engine runs jobs.
     """
     while True:
         try:
-            async with db.engine.connect() as connection:
-                try:
-                    await _answered(db, connection.execute(_NOTICE))
-                    while not await _answered(db, _take(connection, engine.node)):
-                        await asyncio.sleep(1)  # its own former connection has not been given up yet
-                    held.set()
-                    await working.wait()
-                    await _look(db, connection, engine)
-                finally:
-                    await connection.invalidate()  # in the pool, it would go on holding the lock
+            async with _node_lock(db, engine.node) as lock:
+                locked.set()
+                await working.wait()
+                lost: frozenset[Claim] = frozenset()
+                while True:
+                    if not engine.ending:
+                        lost = await _put_back_in_cluster(lock, engine, lost)
+                    for _ in range(_LOOK_SECONDS):
+                        await asyncio.sleep(1)
+                        await lock.ask(lambda connection: connection.execute(text("SELECT 1")))
         except Exception as error:  # whatever the engine or a driver makes of a lost connection
-            _log.warning("The lock of this node is lost, it is taken again: %s", error)
-            await asyncio.sleep(1)
+            _log.warning("The lock of this node is lost; taking it again: %s", error)
+            await asyncio.sleep(_RETRY_SECONDS)
 
 
-async def _look(db: Database, connection: AsyncConnection, engine: Engine) -> None:
-    """Look for lost work, until the connection is lost that holds this node's lock."""
-    lost: frozenset[Claim] = frozenset()
-    while True:
-        if not engine.ending:
-            lost = await _put_back_together(connection, engine, lost)
-        for _ in range(_EVERY_SECONDS):
-            await asyncio.sleep(1)
-            await _answered(db, connection.execute(text("SELECT 1")))
-            await _answered(db, connection.commit())
+class _NodeLock:
+    """A connection of its own that holds the lock of this node."""
+
+    def __init__(self, db: Database, connection: Connection) -> None:
+        self._db = db
+        self._connection = connection
+        self._call: asyncio.Future[Any] | None = None
+
+    async def ask(self, work: Callable[[Connection], T]) -> T:
+        """Call a function with the connection. If the server hangs, drop everybody's connections to it."""
+        call: asyncio.Future[T] = asyncio.ensure_future(run_in_daemon_thread(work, self._connection))
+        self._call = call
+        await asyncio.wait([call], timeout=_ANSWER_SECONDS)
+        if not call.done():
+            self._db.drop_connections()
+            await asyncio.wait([call], timeout=_ANSWER_SECONDS)
+            raise TimeoutError("the database does not answer")
+        return call.result()
+
+    async def take(self, node: str) -> bool:
+        """Take the lock of a node. Return False if somebody holds it."""
+        number = {"number": _number(node)}
+        return await self.ask(lambda connection: bool(connection.execute(_LOCK, number).scalar()))
+
+    async def is_free(self, node: str) -> bool:
+        """Return True if nobody holds the lock of a node."""
+        if not await self.take(node):
+            return False
+        await self.ask(lambda connection: connection.execute(_UNLOCK, {"number": _number(node)}))
+        return True
+
+    async def close(self) -> None:
+        """Close the connection: in the pool, it would go on holding the lock."""
+        if self._call is not None:
+            await asyncio.wait([self._call], timeout=_ANSWER_SECONDS)
+        await run_in_daemon_thread(self._connection.invalidate)
 
 
-async def _answered(db: Database, question: Awaitable[T]) -> T:
-    """What a server answers; where it says nothing for long, nobody waits for it any longer."""
+@asynccontextmanager
+async def _node_lock(db: Database, node: str) -> AsyncIterator[_NodeLock]:
+    engine = db.engine.execution_options(isolation_level="AUTOCOMMIT")
+    lock = _NodeLock(db, await run_in_daemon_thread(engine.connect))
     try:
-        async with asyncio.timeout(_PATIENCE_SECONDS):
-            return await question
-    except TimeoutError:
-        db.give_up()
-        raise
+        await lock.ask(lambda connection: connection.execute(_SET_KEEPALIVE))
+        while not await lock.take(node):
+            await asyncio.sleep(_RETRY_SECONDS)  # the server has not given up its former connection yet
+        yield lock
+    finally:
+        await lock.close()
 
 
-async def _put_back_together(
-    connection: AsyncConnection, engine: Engine, before: frozenset[Claim]
-) -> frozenset[Claim]:
-    """Put back what this node and dead nodes lost before and still have; all that is lost now."""
-    async with asyncio.timeout(_PATIENCE_SECONDS):
+async def _put_back_in_cluster(lock: _NodeLock, engine: Engine, before: frozenset[Claim]) -> frozenset[Claim]:
+    async with asyncio.timeout(_ANSWER_SECONDS):
         claims = await engine.claims()
-        others = {claim.node for claim in claims if claim.node} - {engine.node}
-        dead = {other for other in others if await _is_free(connection, other)}
+    others = {claim.node for claim in claims if claim.node} - {engine.node}
+    dead = {other for other in others if await lock.is_free(other)}
     return await _put_back(engine, before, claims, dead)
 
 
 async def _put_back(
     engine: Engine, before: frozenset[Claim], claims: Collection[Claim], dead: Collection[str]
 ) -> frozenset[Claim]:
-    """Put back what was lost before and still is; all that is lost now."""
+    """Put back the jobs that were lost before and still are. Return all that are lost now."""
     running = engine.running
     lost = frozenset(
         claim
@@ -121,24 +146,9 @@ async def _put_back(
     )
     if found := lost & before:
         nodes = ", ".join(sorted({claim.node for claim in found}))
-        _log.warning("Nobody does the work on %d requests that %s had: it is put back.", len(found), nodes)
+        _log.warning("%d jobs that %s had claimed are not running: put back.", len(found), nodes)
         await engine.put_back(found)
     return lost
-
-
-async def _is_free(connection: AsyncConnection, node: str) -> bool:
-    """Whether nobody holds the lock of a node."""
-    if not await _take(connection, node):
-        return False
-    await connection.execute(_GIVE, {"number": _number(node)})
-    await connection.commit()
-    return True
-
-
-async def _take(connection: AsyncConnection, node: str) -> bool:
-    taken = bool((await connection.execute(_TAKE, {"number": _number(node)})).scalar())
-    await connection.commit()
-    return taken
 
 
 def _number(node: str) -> int:

@@ -1,4 +1,4 @@
-"""What keeps work from being done, and passes by itself."""
+"""Failures of jobs that pass by themselves."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import ssl
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from imgsvc_http.state.database import refuses_values
-from imgsvc_http.state.vault import NoKeyFits
+from imgsvc_http.state.failures import refuses_values
+from imgsvc_http.state.vault import MissingMasterKey
 
-_OF_THE_NETWORK = (ConnectionError, TimeoutError, socket.gaierror, ssl.SSLError)
-_PASSING = (
-    None,  # several addresses that could not be connected to
+_OF_NETWORKS = (ConnectionError, TimeoutError, socket.gaierror, ssl.SSLError)
+_ERRNO = (
+    None,  # several addresses, none of which could be connected to
     errno.ENETDOWN,
     errno.ENETUNREACH,
     errno.EHOSTDOWN,
@@ -26,14 +26,14 @@ _PASSING = (
 )
 
 
-def passes(error: Exception) -> bool:
-    """Whether the same work may succeed later: it lacked the database, the network or a master key.
+def is_transient(error: Exception) -> bool:
+    """Return True if a job may succeed later: the database, the network or a master key was missing.
 
-    Files and buckets that fail are none of these: that is a result of the work.
+    Failures of files and buckets are results of a request.
     """
-    by = type(error).__module__.partition(".")[0]
-    if isinstance(error, SQLAlchemyError) or by in ("asyncpg", "psycopg"):
+    package = type(error).__module__.partition(".")[0]
+    if isinstance(error, SQLAlchemyError) or package == "psycopg":
         return not refuses_values(error)
     if type(error) is OSError:
-        return error.errno in _PASSING
-    return isinstance(error, (*_OF_THE_NETWORK, NoKeyFits)) or by == "dbos"
+        return error.errno in _ERRNO
+    return isinstance(error, (*_OF_NETWORKS, MissingMasterKey)) or package == "dbos"

@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from imgsvc_core.errors import SpecError
 from imgsvc_http.state import accounts
-from imgsvc_http.state.accounts import Account, Quota
+from imgsvc_http.state.accounts import Account, Usage
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.tables import AccountRow
 from imgsvc_http.state.vault import Vault
@@ -55,23 +55,21 @@ async def test_what_cannot_be_kept_is_refused(db: Database, change: dict[str, An
 
 
 async def test_a_fresh_account_has_used_nothing(db: Database, account: Account) -> None:
-    assert await accounts.usage(db, account.id, NOW) == Quota(1000, 0)
-    assert await accounts.standing(db, account.id, NOW) == (account, Quota(1000, 0))
+    assert await accounts.usage(db, account.id, NOW) == Usage(1000, 0)
     assert await accounts.usage(db, "nobody", NOW) is None
-    assert await accounts.standing(db, "nobody", NOW) is None
 
 
 async def test_spending_stops_at_the_quota(db: Database, account: Account) -> None:
     await accounts.set_quota(db, account.id, 3)
     assert [await accounts.spend(db, account.id, NOW) for _ in range(5)] == [True] * 3 + [False] * 2
-    assert await accounts.usage(db, account.id, NOW) == Quota(3, 3)
+    assert await accounts.usage(db, account.id, NOW) == Usage(3, 3)
     assert not await accounts.spend(db, "nobody", NOW)
 
 
 async def test_many_tasks_never_spend_more_than_the_quota(db: Database, account: Account) -> None:
     await accounts.set_quota(db, account.id, 70)
     assert await _spend(db, account, 100) == 70
-    assert await accounts.usage(db, account.id, NOW) == Quota(70, 70)
+    assert await accounts.usage(db, account.id, NOW) == Usage(70, 70)
 
 
 async def test_many_processes_never_spend_more_than_the_quota(
@@ -80,13 +78,13 @@ async def test_many_processes_never_spend_more_than_the_quota(
     await accounts.set_quota(db, account.id, 100)
     counted = await asyncio.to_thread(at_once, 3, spend_often, url, account.id, NOW, 50)
     assert sum(counted) == 100
-    assert await accounts.usage(db, account.id, NOW) == Quota(100, 100)
+    assert await accounts.usage(db, account.id, NOW) == Usage(100, 100)
 
 
 async def test_every_picture_counts_while_the_quota_lasts(url: str, db: Database, account: Account) -> None:
     counted = await asyncio.to_thread(at_once, 3, spend_often, url, account.id, NOW, 50)
     assert sum(counted) == 150
-    assert await accounts.usage(db, account.id, NOW) == Quota(1000, 150)
+    assert await accounts.usage(db, account.id, NOW) == Usage(1000, 150)
 
 
 async def test_cancelled_requests_leave_the_database_as_it_should_be(db: Database, account: Account) -> None:
@@ -100,14 +98,14 @@ async def test_cancelled_requests_leave_the_database_as_it_should_be(db: Databas
     assert found is not None
     assert counted <= found.used <= 60
     assert await _spend(db, account, 30) == 30
-    assert await accounts.usage(db, account.id, NOW) == Quota(1000, found.used + 30)
+    assert await accounts.usage(db, account.id, NOW) == Usage(1000, found.used + 30)
 
 
 async def test_accounts_spend_apart(db: Database, account: Account) -> None:
     other = await accounts.create(db, company="B", plan="p", period="monthly", quota=5, now=NOW)
     assert await _spend(db, account, 4) == 4
     assert await _spend(db, other, 9) == 5
-    assert await accounts.usage(db, account.id, NOW) == Quota(1000, 4)
+    assert await accounts.usage(db, account.id, NOW) == Usage(1000, 4)
 
 
 async def test_months_are_those_of_utc(db: Database, account: Account) -> None:
@@ -115,11 +113,10 @@ async def test_months_are_those_of_utc(db: Database, account: Account) -> None:
     first = datetime(2026, 12, 1, tzinfo=UTC)
     assert await _spend(db, account, 3, last) == 3
     assert await _spend(db, account, 2, first) == 2
-    assert await accounts.usage(db, account.id, last) == Quota(1000, 3)
-    assert await accounts.usage(db, account.id, first) == Quota(1000, 2)
-    assert await accounts.standing(db, account.id, first) == (account, Quota(1000, 2))
+    assert await accounts.usage(db, account.id, last) == Usage(1000, 3)
+    assert await accounts.usage(db, account.id, first) == Usage(1000, 2)
     east = timezone(timedelta(hours=9))
-    assert await accounts.usage(db, account.id, datetime(2026, 12, 1, 8, 59, tzinfo=east)) == Quota(1000, 3)
+    assert await accounts.usage(db, account.id, datetime(2026, 12, 1, 8, 59, tzinfo=east)) == Usage(1000, 3)
 
 
 async def test_a_quota_can_change_within_the_month(db: Database, account: Account) -> None:
@@ -139,18 +136,18 @@ async def test_a_quota_can_change_within_the_month(db: Database, account: Accoun
 async def test_a_quota_of_nothing(db: Database, account: Account) -> None:
     await accounts.set_quota(db, account.id, 0)
     assert not await accounts.spend(db, account.id, NOW)
-    assert await accounts.usage(db, account.id, NOW) == Quota(0, 0)
+    assert await accounts.usage(db, account.id, NOW) == Usage(0, 0)
 
 
 async def test_refunds_give_back_what_was_counted_and_no_more(db: Database, account: Account) -> None:
     await accounts.set_quota(db, account.id, 2)
     assert await _spend(db, account, 2) == 2
     await accounts.refund(db, account.id, NOW)
-    assert await accounts.usage(db, account.id, NOW) == Quota(2, 1)
+    assert await accounts.usage(db, account.id, NOW) == Usage(2, 1)
     assert await accounts.spend(db, account.id, NOW)
     for _ in range(4):
         await accounts.refund(db, account.id, NOW)
-    assert await accounts.usage(db, account.id, NOW) == Quota(2, 0)
+    assert await accounts.usage(db, account.id, NOW) == Usage(2, 0)
 
 
 async def test_webhook_secrets_are_made_once_and_kept_encrypted(
@@ -161,8 +158,9 @@ async def test_webhook_secrets_are_made_once_and_kept_encrypted(
     assert others == [first] * 4
     assert first is not None
     assert first.startswith("whsec_")
-    async with db.session() as session:
-        kept = (await session.execute(select(AccountRow.webhook_secret))).scalar_one()
+    kept = await db.reading(
+        lambda connection: connection.execute(select(AccountRow.webhook_secret)).scalar_one()
+    )
     assert kept is not None
     assert first.encode()[6:] not in kept
     assert vault.decrypt(kept).decode() == first

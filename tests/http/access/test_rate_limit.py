@@ -28,7 +28,7 @@ async def make(request: pytest.FixtureRequest) -> AsyncIterator[Make]:
     made: list[RateLimiter] = []
 
     def new(requests: int, period_seconds: int, clock: Callable[[], float]) -> RateLimiter:
-        made.append(RateLimiter(requests, period_seconds, cache_url=url, patience_seconds=30, clock=clock))
+        made.append(RateLimiter(requests, period_seconds, cache_url=url, timeout_seconds=30, clock=clock))
         return made[-1]
 
     yield new
@@ -89,7 +89,7 @@ async def test_many_at_once_get_no_more_than_the_limit(make: Make, key: str) -> 
 
 async def test_nodes_count_together_in_redis(redis_url: str, key: str) -> None:
     clock = Clock()
-    nodes = [RateLimiter(10, 60, cache_url=redis_url, patience_seconds=30, clock=clock) for _ in range(2)]
+    nodes = [RateLimiter(10, 60, cache_url=redis_url, timeout_seconds=30, clock=clock) for _ in range(2)]
     states = [await nodes[index % 2].hit(key) for index in range(12)]
     assert [state.allowed for state in states] == [True] * 10 + [False] * 2
     for node in nodes:
@@ -116,7 +116,7 @@ async def test_the_usual_port_need_not_be_named(
         raise ConnectionRefusedError
 
     monkeypatch.setattr(Connection, "_connect", connect)
-    limiter = RateLimiter(5, 60, cache_url=url, patience_seconds=30)
+    limiter = RateLimiter(5, 60, cache_url=url, timeout_seconds=30)
     assert (await limiter.hit("key")).allowed
     assert set(reached) == {(host, port)}
     await limiter.close()

@@ -20,13 +20,15 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from imgsvc_http.answering import schemas
+from imgsvc_http.answering.answers import Result
+from imgsvc_http.answering.headers import OwnHeaders
+from imgsvc_http.answering.json_schema import body_schema, failure_schema
 from imgsvc_http.endpoints import openapi
 from imgsvc_http.routes import ROUTES
 from tests.http.service_process import Service, running
 from tests.support import encoded
 
-DOCUMENT: dict[str, Any] = openapi.document(ROUTES, "https://localhost", "X-Svc")
+DOCUMENT: dict[str, Any] = openapi.document(ROUTES, "https://localhost", OwnHeaders("X-Svc"))
 SCHEMA = schemathesis.openapi.from_dict(json.loads(json.dumps(DOCUMENT)))
 SCHEMA.config.phases.coverage.enabled = False  # it cannot make files within forms that have rules
 
@@ -132,7 +134,7 @@ def test_the_running_service_answers_as_described(case: Any, service: Service, t
     checks = [not_a_server_error, status_code_conformance]
     metadata = {name.lower(): value for name, value in response.headers.items()}.get("x-svc-metadata")
     if metadata is not None:  # a binary answer, whose failures have no body
-        schema = schemas.FAILURE if response.status_code >= 400 else schemas.RESULT
+        schema = failure_schema() if response.status_code >= 400 else body_schema(Result)
         Draft202012Validator(schema).validate(json.loads(metadata[0]))
     else:
         checks += [content_type_conformance, response_schema_conformance]

@@ -13,7 +13,7 @@ from aiohttp import web
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from imgsvc_http.fetching.address_guard import Guard, PrivateAddress, is_public
+from imgsvc_http.fetching.address_guard import AddressGuard, PrivateAddress, is_public
 from tests.http.sources import serving
 
 PRIVATE = [
@@ -55,7 +55,7 @@ def test_addresses_within_others_are_refused(way: str, inner: ipaddress.IPv4Addr
 
 
 def test_networks_that_translate_addresses_can_be_allowed() -> None:
-    guard = Guard.allowing(["64:ff9b::/96"])
+    guard = AddressGuard.allowing(["64:ff9b::/96"])
     guard.check("translated.example", ["64:ff9b::1.1.1.1"])
     with pytest.raises(PrivateAddress):
         guard.check("translated.example", ["2002:101:101::1"])
@@ -70,7 +70,7 @@ def test_nothing_public_is_private_by_the_registry(
 
 
 def test_the_allow_list_lets_in_names_addresses_and_networks() -> None:
-    guard = Guard.allowing(["intranet.example", "10.1.0.0/16", "192.168.7.7"])
+    guard = AddressGuard.allowing(["intranet.example", "10.1.0.0/16", "192.168.7.7"])
     guard.check("Intranet.Example.", ["172.16.0.9"])
     guard.check("other.example", ["10.1.255.255"])
     guard.check("other.example", ["192.168.7.7", "1.1.1.1"])
@@ -86,7 +86,7 @@ async def test_an_allowed_name_opens_its_address_to_no_other_host() -> None:
 
     async with (
         serving({"/": answer}) as url,
-        aiohttp.ClientSession(connector=Guard.allowing(["localhost"]).connector()) as session,
+        aiohttp.ClientSession(connector=AddressGuard.allowing(["localhost"]).connector()) as session,
     ):
         named = url.replace("127.0.0.1", "localhost")
         for _ in range(2):
@@ -124,7 +124,7 @@ async def port() -> AsyncIterator[int]:
      "[::ffff:127.0.0.1]", "0.0.0.0", "LOCALHOST"],
 )  # fmt: skip
 async def test_loopback_is_not_reached_however_it_is_written(host: str, port: int) -> None:
-    guard = Guard()
+    guard = AddressGuard()
     async with aiohttp.ClientSession(connector=guard.connector()) as session:
         with pytest.raises((PrivateAddress, OSError, aiohttp.ClientError)) as caught:
             await session.get(f"http://{host}:{port}/")
@@ -138,7 +138,7 @@ async def test_the_connection_goes_to_what_was_checked(monkeypatch: pytest.Monke
     def resolve(host: str, port: int, *_: object, **__: object) -> list[object]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in next(answers)]
 
-    guard = Guard()
+    guard = AddressGuard()
     connector = guard.connector()
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     resolver = connector._resolver

@@ -58,11 +58,7 @@ async def test_a_picture_lies_in_the_file(fetcher: Fetcher, tmp_path: Path) -> N
     async with serving({"/a/{name}": answering(Content_Type="image/jpeg")}) as url:
         fetched = await get(fetcher, f"{url}/a/photo%20one.jpg?size=1#part", tmp_path)
     assert fetched.path.read_bytes() == PICTURE
-    assert (fetched.name, fetched.bytes, fetched.content_type) == (
-        "photo one.jpg",
-        len(PICTURE),
-        "image/jpeg",
-    )
+    assert fetched.name == "photo one.jpg"
     assert fetched.seconds > 0
 
 

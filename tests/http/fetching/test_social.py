@@ -128,7 +128,7 @@ async def test_wrong_users_and_platforms_are_wrong_parameters(source: str, tmp_p
 
 @pytest.mark.parametrize("source", ["github:missing", "twitter:nobody", "gravatar:x@y.z"])
 async def test_unknown_users_are_told_so(source: str, tmp_path: Path) -> None:
-    with pytest.raises(SourceUnreachable, match="is the user right"):
+    with pytest.raises(SourceUnreachable, match="check the user"):
         await fetch(source, tmp_path)
 
 

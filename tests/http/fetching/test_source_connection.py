@@ -18,7 +18,7 @@ import pytest
 import uvloop
 
 from imgsvc_core.errors import SourceUnreachable
-from imgsvc_http.fetching.address_guard import Guard
+from imgsvc_http.fetching.address_guard import AddressGuard
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.server.certificate import certificate_files
 from imgsvc_http.settings import Fetch, Server, Social
@@ -149,7 +149,7 @@ def test_bodies_come_whole_and_in_order(name: str, over_tls: bool, new_loop: New
         options["ssl"] = ssl.create_default_context(cafile=certificate)
 
     async def read(url: str) -> bytes:
-        connector = Guard.allowing(["127.0.0.1", "localhost"]).connector(**options)
+        connector = AddressGuard.allowing(["127.0.0.1", "localhost"]).connector(**options)
         async with aiohttp.ClientSession(connector=connector) as session, session.get(url) as response:
             pieces = []
             async for piece in response.content.iter_any():

@@ -25,8 +25,10 @@ ADJUSTMENTS: dict[str, tuple[float, float]] = {
 
 IMAGE_FIELDS: dict[str, tuple[type, ...]] = {
     "name": (str,), "format": (str,), "width": (int,), "height": (int,), "colorspace": (str,),
-    "interlaced": (bool,), "subsample": (str, type(None)), "depth": (int,), "quality": (int, type(None)),
-    "bytes": (int,), "frames": (int,), "alpha": (bool,), "orientation": (int,), "sha256": (str,),
+    "interlaced": (bool,), "depth": (int,), "bytes": (int,), "frames": (int,), "alpha": (bool,),
+    "orientation": (int,), "sha256": (str,),
 }  # fmt: skip
+JPEG_FIELDS: dict[str, tuple[type, ...]] = {"subsample": (str,), "quality": (int,)}
+"""Fields of formats that have them; they are left out for others."""
 STORED_FIELDS = {**IMAGE_FIELDS, "url": (str,)}
 TEMPORARY_FIELDS = {**STORED_FIELDS, "expires_at": (str,)}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 
 import aiohttp
 import pytest
@@ -43,12 +42,19 @@ async def test_empty_bodies_are_refused_however_often_they_come(
         assert_failure(reply, 400, slug)
 
 
-async def chunked(service: Service, pieces: Sequence[bytes], headers: str = "") -> int:
+@pytest.mark.asyncio
+async def test_parts_with_other_names_are_ignored(client: aiohttp.ClientSession) -> None:
+    """Frameworks add parts of their own, such as `_charset_` or a token against forged requests."""
+    reply = await call(client, "POST", "/1.0/upload", data=form(OTHER, FILE, OTHER), headers=FORM)
+    assert reply.status == 200, reply.json
+
+
+async def chunked(service: Service, pieces: Sequence[bytes]) -> int:
     """The status of an upload in chunks, whose ends come a little after their bytes."""
     reading, writing = await asyncio.open_connection("localhost", service.port, ssl=service.tls)
     head = (
         f"POST /1.0/upload HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {service.key}\r\n"
-        f"Content-Type: {FORM['Content-Type']}\r\nTransfer-Encoding: chunked\r\n{headers}\r\n"
+        f"Content-Type: {FORM['Content-Type']}\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
     writing.write(head.encode())
     for piece in pieces:
@@ -65,26 +71,10 @@ async def chunked(service: Service, pieces: Sequence[bytes], headers: str = "") 
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("cuts", [(1,), (20, 21, 60), (len(PHOTO) // 2,)])
-@pytest.mark.parametrize("compressed", [False, True])
-async def test_chunks_may_end_anywhere(compressed: bool, cuts: tuple[int, ...], service: Service) -> None:
-    body = gzip.compress(form(FILE)) if compressed else form(FILE)
+async def test_chunks_may_end_anywhere(cuts: tuple[int, ...], service: Service) -> None:
+    body = form(FILE)
     pieces = [body[start:end] for start, end in zip((0, *cuts), (*cuts, len(body)), strict=True)]
-    assert await chunked(service, pieces, "Content-Encoding: gzip\r\n" if compressed else "") == 200
-
-
-@pytest.mark.asyncio
-async def test_unpacked_bodies_may_stop_within_the_header_of_their_encoding(
-    client: aiohttp.ClientSession,
-) -> None:
-    body = gzip.compress(form(FILE))
-
-    async def halting() -> AsyncIterator[bytes]:
-        yield body[:10]
-        await asyncio.sleep(0.05)
-        yield body[10:]
-
-    headers = {**FORM, "Content-Encoding": "gzip", "Content-Length": str(len(body))}
-    assert (await call(client, "POST", "/1.0/upload", data=halting(), headers=headers)).status == 200
+    assert await chunked(service, pieces) == 200
 
 
 @pytest.mark.asyncio
@@ -104,7 +94,7 @@ async def test_parts_of_other_multiparts_are_told_by_their_names(
     [
         (form(BINARY), 422, "invalid_parameter"),
         (form(BINARY, FILE, FILE), 400, "invalid_multipart"),
-        (form(BINARY, OTHER), 400, "invalid_multipart"),
+        (form(BINARY, OTHER), 422, "invalid_parameter"),
         (form(BINARY, FILE, end=b""), 400, "invalid_multipart"),
     ],
 )

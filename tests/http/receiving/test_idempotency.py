@@ -9,37 +9,45 @@ import pytest
 from sqlalchemy import select
 
 from imgsvc_core.errors import SpecError
-from imgsvc_http.state import accounts, idempotency
+from imgsvc_http.answering.errors import Refusal
+from imgsvc_http.answering.responses import Response
+from imgsvc_http.receiving import idempotency
+from imgsvc_http.receiving.idempotency import Claim, fingerprint
+from imgsvc_http.state import accounts
 from imgsvc_http.state.accounts import Account
 from imgsvc_http.state.database import Database
-from imgsvc_http.state.idempotency import Answer, Conflict, Fresh, Replay, Running, fingerprint
 from imgsvc_http.state.tables import AnswerRow
 from tests.http.conftest import NOW
 
 pytestmark = pytest.mark.asyncio
 
 ONE, OTHER = fingerprint(b"POST", b"one"), fingerprint(b"POST", b"other")
-ANSWER = Answer(200, (("Content-Type", "image/png"), ("X-A", "1"), ("X-A", "2")), bytes(range(256)))
+ANSWER = Response(200, {"Content-Type": "image/png", "X-A": "1"}, bytes(range(256)))
 DAY = timedelta(hours=24)
+CONFLICT, RUNNING = "idempotency_conflict", "request_in_progress"
 
 
-async def _claim(db: Database, account: Account, **changes: object) -> idempotency.Claim:
+async def _claim(db: Database, account: Account, **changes: object) -> Claim | Response | str:
+    """What claiming gives: a claim, an answer, or the slug of a refusal."""
     arguments = {"key": "key", "fingerprint": ONE, "now": NOW, **changes}
-    return await idempotency.claim(db, account.id, **arguments)  # type: ignore[arg-type]
+    try:
+        return await idempotency.claim(db, account.id, **arguments)  # type: ignore[arg-type]
+    except Refusal as refusal:
+        return refusal.slug
 
 
-async def _fresh(db: Database, account: Account, **changes: object) -> Fresh:
+async def _fresh(db: Database, account: Account, **changes: object) -> Claim:
     claimed = await _claim(db, account, **changes)
-    assert isinstance(claimed, Fresh)
+    assert isinstance(claimed, Claim)
     return claimed
 
 
 async def test_the_same_request_gets_the_same_answer(db: Database, account: Account) -> None:
     fresh = await _fresh(db, account)
-    assert await _claim(db, account) == Running()
+    assert await _claim(db, account) == RUNNING
     await idempotency.finish(db, fresh, ANSWER, NOW)
-    assert await _claim(db, account) == Replay(ANSWER)
-    assert await _claim(db, account, now=NOW + DAY - timedelta(seconds=1)) == Replay(ANSWER)
+    assert await _claim(db, account) == ANSWER
+    assert await _claim(db, account, now=NOW + DAY - timedelta(seconds=1)) == ANSWER
 
 
 @pytest.mark.parametrize("finished", [False, True])
@@ -47,7 +55,7 @@ async def test_another_request_with_the_key_conflicts(db: Database, account: Acc
     fresh = await _fresh(db, account)
     if finished:
         await idempotency.finish(db, fresh, ANSWER, NOW)
-    assert await _claim(db, account, fingerprint=OTHER) == Conflict()
+    assert await _claim(db, account, fingerprint=OTHER) == CONFLICT
 
 
 async def test_keys_of_accounts_are_apart(db: Database, account: Account) -> None:
@@ -58,8 +66,8 @@ async def test_keys_of_accounts_are_apart(db: Database, account: Account) -> Non
 
 async def test_one_of_many_at_once_works(db: Database, account: Account) -> None:
     claims = await asyncio.gather(*(_claim(db, account) for _ in range(20)))
-    assert sum(isinstance(claimed, Fresh) for claimed in claims) == 1
-    assert claims.count(Running()) == 19
+    assert sum(isinstance(claimed, Claim) for claimed in claims) == 1
+    assert claims.count(RUNNING) == 19
 
 
 async def test_abandoned_claims_can_be_taken_again(db: Database, account: Account) -> None:
@@ -67,27 +75,27 @@ async def test_abandoned_claims_can_be_taken_again(db: Database, account: Accoun
     second = await _fresh(db, account, fingerprint=OTHER)
     await idempotency.finish(db, second, ANSWER, NOW)
     await idempotency.abandon(db, second)
-    assert await _claim(db, account, fingerprint=OTHER) == Replay(ANSWER)
+    assert await _claim(db, account, fingerprint=OTHER) == ANSWER
 
 
 async def test_answers_end_with_their_lifetime(db: Database, account: Account) -> None:
     await idempotency.finish(db, await _fresh(db, account), ANSWER, NOW)
     again = await _fresh(db, account, fingerprint=OTHER, now=NOW + DAY)
-    await idempotency.finish(db, again, Answer(201, (), b""), NOW + DAY, lifetime=timedelta(hours=1))
+    await idempotency.finish(db, again, Response(201, {}, b""), NOW + DAY, lifetime=timedelta(hours=1))
     later = NOW + DAY + timedelta(minutes=59)
-    assert await _claim(db, account, fingerprint=OTHER, now=later) == Replay(Answer(201, (), b""))
+    assert await _claim(db, account, fingerprint=OTHER, now=later) == Response(201, {}, b"")
     assert await _fresh(db, account, now=later + timedelta(minutes=1))
 
 
 async def test_claims_of_dead_processes_lapse(db: Database, account: Account) -> None:
     dead = await _fresh(db, account, lease=timedelta(seconds=30))
-    assert await _claim(db, account, now=NOW + timedelta(seconds=29)) == Running()
+    assert await _claim(db, account, now=NOW + timedelta(seconds=29)) == RUNNING
     alive = await _fresh(db, account, now=NOW + timedelta(seconds=30))
-    await idempotency.finish(db, dead, Answer(500, (), b"late"), NOW)
+    await idempotency.finish(db, dead, Response(500, {}, b"late"), NOW)
     await idempotency.abandon(db, dead)
-    assert await _claim(db, account, now=NOW + timedelta(seconds=31)) == Running()
+    assert await _claim(db, account, now=NOW + timedelta(seconds=31)) == RUNNING
     await idempotency.finish(db, alive, ANSWER, NOW)
-    assert await _claim(db, account) == Replay(ANSWER)
+    assert await _claim(db, account) == ANSWER
 
 
 async def test_claims_do_not_lapse_while_their_requests_are_worked_on(db: Database, account: Account) -> None:
@@ -98,16 +106,15 @@ async def test_claims_do_not_lapse_while_their_requests_are_worked_on(db: Databa
             clock[0] += timedelta(hours=1)
             while await _end(db) != clock[0] + lease:
                 await asyncio.sleep(0.01)
-            assert await _claim(db, account, now=clock[0]) == Running()
+            assert await _claim(db, account, now=clock[0]) == RUNNING
             assert await idempotency.purge(db, clock[0]) == 0
     await idempotency.finish(db, fresh, ANSWER, clock[0])
-    assert await _claim(db, account, now=clock[0]) == Replay(ANSWER)
+    assert await _claim(db, account, now=clock[0]) == ANSWER
 
 
 async def _end(db: Database) -> datetime:
     """When what is kept of the only key lapses."""
-    async with db.session() as session:
-        return (await session.execute(select(AnswerRow.expires_at))).scalar_one()
+    return await db.reading(lambda connection: connection.execute(select(AnswerRow.expires_at)).scalar_one())
 
 
 async def test_purging_forgets_what_is_over_only(db: Database, account: Account) -> None:
@@ -116,8 +123,8 @@ async def test_purging_forgets_what_is_over_only(db: Database, account: Account)
     await _fresh(db, account, key="running")
     assert await idempotency.purge(db, NOW) == 1
     assert await idempotency.purge(db, NOW) == 0
-    assert await _claim(db, account, key="new") == Replay(ANSWER)
-    assert await _claim(db, account, key="running") == Running()
+    assert await _claim(db, account, key="new") == ANSWER
+    assert await _claim(db, account, key="running") == RUNNING
 
 
 @pytest.mark.parametrize("key", ["", "k" * 256, "\x00", "\udcff", "a\nb"])

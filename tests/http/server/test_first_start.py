@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from imgsvc_http import Settings, create_app
 from imgsvc_http.settings import Database, Server, Workers
-from imgsvc_http.state.database import create_engine
+from imgsvc_http.state.engine import create_engine
 
 _MAKING_INDEXES = text(
     "SELECT count(*) FROM pg_stat_activity"
@@ -33,15 +33,15 @@ async def test_making_tables_waits_for_transactions_and_holds_nobody_up(
     )
     runner = web.AppRunner(create_app(settings))
     engine = create_engine(empty_url)
-    async with engine.connect() as reader, engine.connect() as watcher:
-        await watcher.execution_options(isolation_level="AUTOCOMMIT")
-        await reader.execution_options(isolation_level="REPEATABLE READ")
-        await reader.execute(text("SELECT 1"))
+    with engine.connect() as reader, engine.connect() as watcher:
+        watcher.execution_options(isolation_level="AUTOCOMMIT")
+        reader.execution_options(isolation_level="REPEATABLE READ")
+        reader.execute(text("SELECT 1"))
         starting = asyncio.create_task(runner.setup())
-        while not (await watcher.execute(_MAKING_INDEXES)).scalar_one():
+        while not watcher.execute(_MAKING_INDEXES).scalar_one():
             assert not starting.done()
             await asyncio.sleep(0.05)
-        await reader.rollback()
+        reader.rollback()
         await starting
         await runner.cleanup()
-    await engine.dispose()
+    engine.dispose()

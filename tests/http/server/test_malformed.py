@@ -97,7 +97,7 @@ def test_unknown_methods_are_not_allowed(
     [(b"/1.0/fetch", b"application/json"), (b"/1.0/upload", b"multipart/form-data; boundary=x")],
 )
 def test_mistakes_of_clients_are_no_errors_of_the_service(path: bytes, kind: bytes, tmp_path: Path) -> None:
-    """A body that is not what its encoding says is answered, and leaves no word in the log."""
+    """A compressed body is refused, and leaves no word in the log."""
     with running(tmp_path / "state") as service:
         head = (
             b"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: %s\r\n"
@@ -106,7 +106,7 @@ def test_mistakes_of_clients_are_no_errors_of_the_service(path: bytes, kind: byt
         for body in (b"xxxx", b"xxxx" * 50_000, b"\x1f\x8b\0\0"):
             raw = head % (path, service.key.encode(), kind, len(body)) + body
             status, _, answer = ask(service, raw)
-            assert (status, json.loads(answer)["error"]) == (400, "broken_body")
+            assert (status, json.loads(answer)["error"]) == (415, "unsupported_encoding")
     assert (tmp_path / "state.log").read_text() == ""
 
 

@@ -21,7 +21,7 @@ from imgsvc_core.stores import PROVIDERS, providers
 from imgsvc_core.stores.declarations import ENDPOINTS
 from imgsvc_http.settings import SECTIONS, SETTINGS, Server, Settings, render
 from imgsvc_http.settings.declaring import MASK, from_text
-from imgsvc_http.state.database import create_engine
+from imgsvc_http.state.engine import create_engine
 from imgsvc_http.storage.temporary import TemporaryStorage
 
 KEY = "A" * 43 + "="

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -13,14 +14,17 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Connection, Dialect, Executable, insert, inspect, select, text
+from sqlalchemy import Connection, Dialect, Executable, insert, inspect, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import StatementError
+from sqlalchemy.exc import OperationalError, StatementError
 
 from imgsvc_core.errors import SpecError
 from imgsvc_http.state import accounts, database
 from imgsvc_http.state.accounts import Account
-from imgsvc_http.state.database import Database, create_engine, migrate, refuses_values
+from imgsvc_http.state.database import Database
+from imgsvc_http.state.engine import create_engine
+from imgsvc_http.state.failures import is_unavailable, refuses_values
+from imgsvc_http.state.migrating import migrate
 from imgsvc_http.state.tables import AccountRow, Base, UtcDateTime
 from tests.http.conftest import NOW
 from tests.http.processes import at_once, migrate_database
@@ -37,8 +41,7 @@ def _differences(connection: Connection) -> list[object]:
 
 @pytest.mark.asyncio
 async def test_migrations_make_the_declared_tables(db: Database) -> None:
-    async with db.engine.connect() as connection:
-        assert await connection.run_sync(_differences) == []
+    assert await db.reading(_differences) == []
 
 
 def test_migrating_again_keeps_what_is_there(url: str) -> None:
@@ -56,8 +59,8 @@ def test_nodes_that_start_together_migrate_once(empty_url: str) -> None:
     at_once(4, migrate_database, empty_url)
 
     async def check() -> None:
-        async with await Database.open(empty_url) as db, db.engine.connect() as connection:
-            assert await connection.run_sync(_differences) == []
+        async with await Database.open(empty_url) as db:
+            assert await db.reading(_differences) == []
 
     asyncio.run(check())
 
@@ -71,20 +74,16 @@ async def test_migrations_can_be_taken_back(db: Database) -> None:
         command.downgrade(config, "base")
         return inspect(connection).get_table_names()
 
-    async with db.engine.begin() as connection:
-        assert await connection.run_sync(downgrade) == ["imgsvc_schema"]
+    assert await db.writing(downgrade) == ["imgsvc_schema"]
 
 
 def test_tables_of_a_newer_version_are_refused(url: str) -> None:
-    async def check() -> None:
-        engine = create_engine(url)
-        async with engine.begin() as connection:
-            await connection.exec_driver_sql("UPDATE imgsvc_schema SET version_num = '9999'")
-        await engine.dispose()
-        await migrate(url)
-
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE imgsvc_schema SET version_num = '9999'")
+    engine.dispose()
     with pytest.raises(SpecError, match="use a newer imgsvc"):
-        asyncio.run(check())
+        asyncio.run(migrate(url))
 
 
 @pytest.mark.asyncio
@@ -118,36 +117,70 @@ def test_any_moment_round_trips(moment: datetime, dialect: Dialect) -> None:
 
 @pytest.mark.asyncio
 async def test_transactions_are_all_or_nothing(db: Database) -> None:
-    async def fail() -> None:
-        async with db.transaction() as session:
-            session.add(AccountRow(id="a", company="A", plan="p", period="monthly", quota=1, created_at=NOW))
-            await session.flush()
-            raise ZeroDivisionError
+    def fail(connection: Connection) -> None:
+        accounts.create_in(connection, company="A", plan="p", period="monthly", quota=1, now=NOW)
+        raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError):
-        await fail()
+    for durable in (True, False):
+        with pytest.raises(ZeroDivisionError):
+            await db.writing(fail, durable=durable)
     assert await accounts.list_all(db) == []
 
 
 @pytest.mark.asyncio
-async def test_sessions_read_while_another_writes(db: Database, account: accounts.Account) -> None:
-    async with db.transaction() as writing:
-        row = await writing.get_one(AccountRow, account.id)
-        row.company = "Changed"
-        await writing.flush()
-        async with db.session() as reading:
-            assert (await reading.execute(select(AccountRow.company))).scalar_one() == "Acme"
-    async with db.session() as reading:
-        assert (await reading.execute(select(AccountRow.company))).scalar_one() == "Changed"
+async def test_others_read_while_somebody_writes(db: Database, account: Account) -> None:
+    changed, read = threading.Event(), threading.Event()
+
+    def change(connection: Connection) -> None:
+        connection.execute(update(AccountRow).values(company="Changed"))
+        changed.set()
+        assert read.wait(30)
+
+    async def company() -> str:
+        return (await accounts.list_all(db))[0].company
+
+    writing = asyncio.create_task(db.writing(change))
+    await asyncio.to_thread(changed.wait, 30)
+    assert await company() == "Acme"
+    read.set()
+    await writing
+    assert await company() == "Changed"
+
+
+@pytest.mark.asyncio
+async def test_a_cancelled_transaction_has_ended_when_its_caller_goes_on(
+    db: Database, account: Account
+) -> None:
+    began, go_on = threading.Event(), threading.Event()
+
+    def change(connection: Connection) -> None:
+        connection.execute(update(AccountRow).values(company="Changed"))
+        began.set()
+        assert go_on.wait(30)
+
+    writing = asyncio.create_task(db.writing(change))
+    await asyncio.to_thread(began.wait, 30)
+    writing.cancel()
+    await asyncio.sleep(0)
+    assert not writing.done()
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await writing
+    assert (await accounts.list_all(db))[0].company == "Changed"
 
 
 def test_sqlite_is_set_for_many_processes_and_one_owner(tmp_path: Path) -> None:
     file = tmp_path / "made" / "state.db"
 
     async def pragmas() -> dict[str, object]:
-        async with await Database.open(f"sqlite:///{file}") as db, db.engine.connect() as connection:
-            names = ("journal_mode", "foreign_keys", "busy_timeout", "synchronous")
-            return {name: (await connection.exec_driver_sql(f"PRAGMA {name}")).scalar_one() for name in names}
+        names = ("journal_mode", "foreign_keys", "busy_timeout", "synchronous")
+        async with await Database.open(f"sqlite:///{file}") as db:
+            await db.writing(lambda _: None, durable=False)
+            return await db.reading(
+                lambda connection: {
+                    name: connection.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in names
+                }
+            )
 
     assert asyncio.run(pragmas()) == {
         "journal_mode": "wal",
@@ -190,8 +223,7 @@ async def test_values_that_are_refused_are_told_from_a_database_that_is_away(
 ) -> None:
     async def failure(statement: Executable, **values: object) -> Exception:
         with pytest.raises(Exception) as caught:  # noqa: PT011
-            async with db.connection() as connection:
-                await connection.execute(statement, values)
+            await db.writing(lambda connection: connection.execute(statement, values))
         assert isinstance(caught.value, Exception)
         return caught.value
 
@@ -202,13 +234,14 @@ async def test_values_that_are_refused_are_told_from_a_database_that_is_away(
     )
     if kind == "postgresql":
         assert refuses_values(await failure(text("SELECT CAST(:value AS TEXT)"), value="a\0b"))
-        assert refuses_values(await failure(text("SELECT CAST(:value AS TEXT)"), value=5))
         ended = text("SELECT pg_terminate_backend(pg_backend_pid())")
-        assert not refuses_values(await failure(ended))
-        nowhere = str(db.engine.url).replace(f":{db.engine.url.port}/", ":9/")
-        absent = create_engine(db.engine.url.set(database="absent").render_as_string(hide_password=False))
-        for engine in (create_engine(nowhere), absent):
-            with pytest.raises(Exception) as caught:  # noqa: PT011
-                await engine.connect()
-            assert isinstance(caught.value, Exception)
+        away = await failure(ended)
+        assert is_unavailable(away)
+        assert not refuses_values(away)
+        await accounts.list_all(db)  # over a new connection
+        url = db.engine.url.set(drivername="postgresql")
+        for gone in (url.set(port=9), url.set(database="absent")):
+            with pytest.raises(OperationalError) as caught:
+                create_engine(gone.render_as_string(hide_password=False)).connect()
             assert not refuses_values(caught.value)
+            assert is_unavailable(caught.value)

@@ -42,7 +42,7 @@ async def test_calls_are_told_to_come_again(url: str, tmp_path: Path) -> None:
         line.cut()
         for caller in (client, stranger, client):
             reply = await call(caller, "GET", "/1.0/account")
-            assert_failure(reply, 503, "not_ready", "The database does not answer")
+            assert_failure(reply, 503, "not_ready", "its database does not answer")
             assert int(reply.headers["Retry-After"]) > 0
         reply = await upload(client, encoded.png().data, headers={"Idempotency-Key": "once"})
         assert_failure(reply, 503, "not_ready")

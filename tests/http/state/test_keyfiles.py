@@ -21,9 +21,10 @@ from imgsvc_http.settings import Settings
 from imgsvc_http.state import accounts, keyfiles
 from imgsvc_http.state.accounts import Account
 from imgsvc_http.state.database import Database
+from imgsvc_http.state.reencryption import reencrypt_all
 from imgsvc_http.state.tables import KeyfileRow
 from imgsvc_http.state.vault import (
-    NoKeyFits,
+    MissingMasterKey,
     Vault,
     add_master_key,
     drop_old_master_keys,
@@ -32,7 +33,7 @@ from imgsvc_http.state.vault import (
     open_vault,
 )
 from imgsvc_http.webhooks import records
-from imgsvc_http.webhooks.records import Asked
+from imgsvc_http.webhooks.records import AsyncRequest
 from tests.http.conftest import NOW
 
 
@@ -61,18 +62,18 @@ async def test_keyfiles_come_back_to_their_account_only(db: Database, account: A
     other = await accounts.create(db, company="B", plan="p", period="monthly", quota=5, now=NOW)
     first = await keyfiles.add(db, vault, account.id, KEYFILE, NOW)
     second = await keyfiles.add(db, vault, account.id, KEYFILE, NOW + timedelta(seconds=1))
-    assert await keyfiles.list_all(db, account.id) == [first, second]
-    assert await keyfiles.get(db, account.id, first.id) == first
+    assert await keyfiles.KEYFILES.list_all(db, account.id) == [first, second]
+    assert await keyfiles.KEYFILES.get(db, account.id, first.id) == first
     found = await keyfiles.credentials(db, vault, account.id, first.id)
     assert found is not None
     assert found.document == KEYFILE
     for account_id, keyfile_id in ((other.id, first.id), (account.id, "nothing")):
-        assert await keyfiles.get(db, account_id, keyfile_id) is None
+        assert await keyfiles.KEYFILES.get(db, account_id, keyfile_id) is None
         assert await keyfiles.credentials(db, vault, account_id, keyfile_id) is None
-        assert not await keyfiles.delete(db, account_id, keyfile_id)
-    assert await keyfiles.list_all(db, other.id) == []
-    assert await keyfiles.delete(db, account.id, first.id)
-    assert await keyfiles.list_all(db, account.id) == [second]
+        assert not await keyfiles.KEYFILES.delete(db, account_id, keyfile_id)
+    assert await keyfiles.KEYFILES.list_all(db, other.id) == []
+    assert await keyfiles.KEYFILES.delete(db, account.id, first.id)
+    assert await keyfiles.KEYFILES.list_all(db, account.id) == [second]
 
 
 @pytest.mark.asyncio
@@ -82,8 +83,7 @@ async def test_nothing_shows_or_stores_the_key(
     caplog.set_level(logging.DEBUG)
     keyfile = await keyfiles.add(db, vault, account.id, KEYFILE, NOW)
     found = await keyfiles.credentials(db, vault, account.id, keyfile.id)
-    async with db.session() as session:
-        kept = (await session.execute(select(KeyfileRow.encrypted))).scalar_one()
+    kept = await db.reading(lambda connection: connection.execute(select(KeyfileRow.encrypted)).scalar_one())
     secret = PRIVATE_KEY.splitlines()[1]
     assert secret.encode() not in kept
     assert secret not in f"{keyfile!r} {found!r} {vault!r} {caplog.text}"
@@ -139,12 +139,12 @@ async def test_everything_is_encrypted_anew_with_a_new_master_key(db: Database, 
     keyfile = await keyfiles.add(db, vault, account.id, KEYFILE, NOW)
     secret = await accounts.webhook_secret(db, vault, account.id)
     other = await accounts.create(db, company="B", plan="p", period="monthly", quota=5, now=NOW)
-    asked = Asked(document={"webhook": {"url": "https://user:password@example.org/"}})
+    asked = AsyncRequest(document={"webhook": {"url": "https://user:password@example.org/"}})
     for id_ in ("waiting", "settled"):
         await records.create(db, vault, id_, account.id, asked, NOW, lambda _: None)
     await records.change(db, "settled", NOW, status="delivered")
     master_keys.insert(0, new_master_key())
-    assert await keyfiles.reencrypt_all(db, Vault(lambda: list(master_keys))) == 3
+    assert await reencrypt_all(db, Vault(lambda: list(master_keys))) == 3
     newest_only = Vault(lambda: master_keys[:1])
     found = await keyfiles.credentials(db, newest_only, account.id, keyfile.id)
     assert found is not None
@@ -153,7 +153,7 @@ async def test_everything_is_encrypted_anew_with_a_new_master_key(db: Database, 
     assert await accounts.webhook_secret(db, newest_only, other.id) is not None
     work = await records.work_of(db, newest_only, "waiting")
     assert work is not None
-    assert work.asked == asked
+    assert work.request == asked
     assert await records.work_of(db, newest_only, "settled") is None
 
 
@@ -167,12 +167,12 @@ async def test_a_lost_master_key_is_told(db: Database, account: Account, vault: 
 
 
 def test_what_is_damaged_is_told_from_a_lost_master_key(vault: Vault) -> None:
-    with pytest.raises(NoKeyFits):
+    with pytest.raises(MissingMasterKey):
         vault.decrypt(Fernet(new_master_key()).encrypt(b""))
     for damaged in (b"damaged", b"", vault.encrypt(b"plain")[:-4], "\u00fc".encode()):
         with pytest.raises(ImgsvcError, match="damaged") as caught:
             vault.decrypt(damaged)
-        assert not isinstance(caught.value, NoKeyFits)
+        assert not isinstance(caught.value, MissingMasterKey)
 
 
 def test_a_running_service_learns_of_new_master_keys(tmp_path: Path) -> None:

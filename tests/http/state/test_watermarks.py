@@ -26,16 +26,16 @@ async def test_watermarks_come_back_to_their_account_only(db: Database, account:
     ]
     assert [item.info["format"] for item in added] == ["png", "webp"]
     assert [item.sha256 for item in added] == [hashlib.sha256(data).hexdigest() for data in pictures]
-    assert await watermarks.list_all(db, account.id) == added
-    assert await watermarks.get(db, account.id, added[0].id) == added[0]
+    assert await watermarks.WATERMARKS.list_all(db, account.id) == added
+    assert await watermarks.WATERMARKS.get(db, account.id, added[0].id) == added[0]
     assert [await watermarks.data(db, account.id, item.id) for item in added] == pictures
     for account_id, watermark_id in ((other.id, added[0].id), (account.id, "nothing")):
-        assert await watermarks.get(db, account_id, watermark_id) is None
+        assert await watermarks.WATERMARKS.get(db, account_id, watermark_id) is None
         assert await watermarks.data(db, account_id, watermark_id) is None
-        assert not await watermarks.delete(db, account_id, watermark_id)
-    assert await watermarks.list_all(db, other.id) == []
-    assert await watermarks.delete(db, account.id, added[0].id)
-    assert await watermarks.list_all(db, account.id) == added[1:]
+        assert not await watermarks.WATERMARKS.delete(db, account_id, watermark_id)
+    assert await watermarks.WATERMARKS.list_all(db, other.id) == []
+    assert await watermarks.WATERMARKS.delete(db, account.id, added[0].id)
+    assert await watermarks.WATERMARKS.list_all(db, account.id) == added[1:]
 
 
 async def test_any_bytes_are_kept_as_they_are(db: Database, account: Account) -> None:
@@ -45,6 +45,6 @@ async def test_any_bytes_are_kept_as_they_are(db: Database, account: Account) ->
     )
     added = await watermarks.add(db, account.id, data, info, NOW)
     assert await watermarks.data(db, account.id, added.id) == data
-    found = await watermarks.get(db, account.id, added.id)
+    found = await watermarks.WATERMARKS.get(db, account.id, added.id)
     assert found is not None
     assert found.info == info.to_dict()

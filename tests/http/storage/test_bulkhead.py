@@ -1,4 +1,4 @@
-"""Places that answer nothing: they end with the time, and take nothing from others."""
+"""Calls of a resource that hangs: they time out, and do not affect others."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import threading
 
 import pytest
 
-from imgsvc_http.storage.bulkhead import Patience, Silent
+from imgsvc_http.storage.bulkhead import Bulkhead, CallTimedOut
 
 pytestmark = pytest.mark.asyncio
 
 
 async def test_a_silent_place_takes_few_threads_and_none_of_others() -> None:
-    patience, answer = Patience(0.5), threading.Event()
+    calls, answer = Bulkhead(0.5), threading.Event()
     before = threading.active_count()
-    calls = [asyncio.create_task(patience.call(answer.wait)) for _ in range(100)]
+    running = [asyncio.create_task(calls.call(answer.wait)) for _ in range(100)]
     await asyncio.sleep(0.1)
     assert 2 <= threading.active_count() - before <= 40
     assert await asyncio.to_thread(lambda: "others go on") == "others go on"
-    outcomes = await asyncio.gather(*calls, return_exceptions=True)
-    assert {type(outcome) for outcome in outcomes} == {Silent}
-    with pytest.raises(Silent, match=r"within 0\.5 seconds"):
-        await patience.call(lambda: "there is no room yet")
+    outcomes = await asyncio.gather(*running, return_exceptions=True)
+    assert {type(outcome) for outcome in outcomes} == {CallTimedOut}
+    with pytest.raises(CallTimedOut, match=r"within 0\.5 seconds"):
+        await calls.call(lambda: "there is no room yet")
     answer.set()
-    assert await Patience.call(patience, lambda: "room again") == "room again"
+    assert await calls.call(lambda: "room again") == "room again"
 
 
 async def test_what_a_call_raises_is_raised() -> None:
@@ -34,16 +34,16 @@ async def test_what_a_call_raises_is_raised() -> None:
         raise TimeoutError("of the place's own")
 
     with pytest.raises(TimeoutError, match="of the place's own"):
-        await Patience(5).call(fail)
+        await Bulkhead(5).call(fail)
 
 
 async def test_a_call_that_never_ends_keeps_no_process() -> None:
     script = """
 import asyncio, threading
-from imgsvc_http.storage.bulkhead import Patience, Silent
+from imgsvc_http.storage.bulkhead import Bulkhead, CallTimedOut
 try:
-    asyncio.run(Patience(0.1).call(threading.Event().wait))
-except Silent:
+    asyncio.run(Bulkhead(0.1).call(threading.Event().wait))
+except CallTimedOut:
     print("given up")
 """
     done = await asyncio.to_thread(

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from imgsvc_core.codecs.table import FORMATS
-from imgsvc_http.answering.refusals import Refusal
-from imgsvc_http.storage.pending_uploads import PendingSources
-from imgsvc_http.storage.temporary import TemporaryStorage, expiry_of, serve
+from imgsvc_http.answering.errors import Refusal
+from imgsvc_http.endpoints.images import serve
+from imgsvc_http.storage.pending_uploads import PendingUploads
+from imgsvc_http.storage.temporary import TemporaryStorage, stored_of
 from tests.http.calls import upload
 from tests.http.service_process import running
 from tests.stores.s3_server import BUCKET, s3_server
@@ -276,14 +277,14 @@ async def test_a_download_that_cannot_be_finished_ends_without_another_word(
 
 @given(st.text())
 async def test_no_text_breaks_the_reading_of_names(name: str) -> None:
-    found = expiry_of(name)
-    assert found is None or found.tzinfo is not None
+    found = stored_of(name)
+    assert found is None or found.expires_at.tzinfo is not None
 
 
 async def test_a_folder_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
     """Buckets have no empty ones."""
     folder = tmp_path / "folder"
-    storage, sources = TemporaryStorage(folder.as_uri(), 3600), PendingSources(folder.as_uri())
+    storage, sources = TemporaryStorage(folder.as_uri(), 3600), PendingUploads(folder.as_uri())
     assert (await storage.sweep(NOW), await sources.kept_before(NOW)) == (0, {})
     folder.rmdir()
     assert (await storage.sweep(NOW), await sources.kept_before(NOW)) == (0, {})

@@ -19,7 +19,7 @@ import pytest
 from aiohttp import web
 from sqlalchemy import text
 
-from imgsvc_http.state.database import create_engine
+from imgsvc_http.state.engine import create_engine
 from imgsvc_http.state.vault import new_master_key
 from tests.http.calls import call, upload
 from tests.http.receivers import Receiver, receiving
@@ -43,12 +43,15 @@ class Cluster:
     key: str = ""
 
     async def sql(self, statement: str, **values: object) -> list[Any]:
-        engine = create_engine(self.server).execution_options(isolation_level="AUTOCOMMIT")
-        async with engine.connect() as connection:
-            result = await connection.execute(text(statement), values)
-            rows = list(result.all()) if result.returns_rows else []
-        await engine.dispose()
-        return rows
+        def run() -> list[Any]:
+            engine = create_engine(self.server).execution_options(isolation_level="AUTOCOMMIT")
+            with engine.connect() as connection:
+                result = connection.execute(text(statement), values)
+                rows = list(result.all()) if result.returns_rows else []
+            engine.dispose()
+            return rows
+
+        return await asyncio.to_thread(run)
 
     async def start(self, count: int) -> list[Service]:
         """More nodes, started together."""

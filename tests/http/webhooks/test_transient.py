@@ -10,8 +10,8 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 
 from imgsvc_core.errors import ImgsvcError
-from imgsvc_http.state.vault import NoKeyFits
-from imgsvc_http.webhooks.transient import passes
+from imgsvc_http.state.vault import MissingMasterKey
+from imgsvc_http.webhooks.transient import is_transient
 
 
 @pytest.mark.parametrize(
@@ -24,12 +24,12 @@ from imgsvc_http.webhooks.transient import passes
         OSError("Multiple exceptions: [Errno 111], [Errno 101]"),
         OperationalError("SELECT 1", {}, Exception("database is locked")),
         NoConnectionLeft(),
-        NoKeyFits("another key"),
+        MissingMasterKey("another key"),
     ],
     ids=repr,
 )
-def test_what_passes(error: Exception) -> None:
-    assert passes(error)
+def test_what_is_transient(error: Exception) -> None:
+    assert is_transient(error)
 
 
 @pytest.mark.parametrize(
@@ -44,4 +44,4 @@ def test_what_passes(error: Exception) -> None:
     ids=repr,
 )
 def test_what_stays(error: Exception) -> None:
-    assert not passes(error)
+    assert not is_transient(error)

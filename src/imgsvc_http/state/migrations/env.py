@@ -1,4 +1,4 @@
-"""How alembic runs the migrations: on the connection it is given, on our tables only."""
+"""Run by alembic: the migrations of the service's own tables, on the connection that it is given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""First tables: accounts, keys, usage, keyfiles, watermarks, answers."""
+"""The tables of version 1.0.0."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def upgrade() -> None:
     )
     op.create_table(
         "usage",
-        _of_account(primary_key=True),
+        _account_id(primary_key=True),
         sa.Column("month", sa.String(7), primary_key=True),
         sa.Column("used", sa.BigInteger, nullable=False),
     )
     op.create_table(
         "api_keys",
         sa.Column("id", sa.String(64), primary_key=True),
-        _of_account(index=True),
+        _account_id(index=True),
         sa.Column("name", sa.Text, nullable=False),
         sa.Column("hint", sa.Text, nullable=False),
         sa.Column("scopes", sa.JSON, nullable=False),
@@ -48,7 +48,7 @@ def upgrade() -> None:
     op.create_table(
         "keyfiles",
         sa.Column("id", sa.String(64), primary_key=True),
-        _of_account(index=True),
+        _account_id(index=True),
         sa.Column("client_email", sa.Text, nullable=False),
         sa.Column("encrypted", sa.LargeBinary, nullable=False),
         sa.Column("created_at", UtcDateTime, nullable=False),
@@ -56,7 +56,7 @@ def upgrade() -> None:
     op.create_table(
         "watermarks",
         sa.Column("id", sa.String(64), primary_key=True),
-        _of_account(index=True),
+        _account_id(index=True),
         sa.Column("info", sa.JSON, nullable=False),
         sa.Column("sha256", sa.String(64), nullable=False),
         sa.Column("data", sa.LargeBinary, nullable=False),
@@ -64,7 +64,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "answers",
-        _of_account(primary_key=True),
+        _account_id(primary_key=True),
         sa.Column("key", sa.String(255), primary_key=True),
         sa.Column("fingerprint", sa.String(64), nullable=False),
         sa.Column("claim", sa.String(64), nullable=False),
@@ -73,14 +73,32 @@ def upgrade() -> None:
         sa.Column("headers", sa.JSON),
         sa.Column("body", sa.LargeBinary),
     )
+    op.create_table(
+        "webhooks",
+        sa.Column("id", sa.String(64), primary_key=True),
+        _account_id(),
+        sa.Column("status", sa.String(16), nullable=False),
+        sa.Column("code", sa.BigInteger, nullable=False),
+        sa.Column("request", sa.LargeBinary, nullable=False),
+        sa.Column("payload", sa.JSON),
+        sa.Column("counted", sa.Boolean, nullable=False, server_default=sa.false()),
+        sa.Column("attempt", sa.BigInteger, nullable=False, server_default="1"),
+        sa.Column("created_at", UtcDateTime, nullable=False),
+        sa.Column("updated_at", UtcDateTime, nullable=False),
+    )
+    op.create_index("ix_webhooks_account_id_created_at", "webhooks", ["account_id", "created_at", "id"])
+    op.create_index(
+        "ix_webhooks_account_id_status_created_at", "webhooks", ["account_id", "status", "created_at", "id"]
+    )
+    op.create_index("ix_webhooks_created_at", "webhooks", ["created_at"])
 
 
 def downgrade() -> None:
-    for table in ("answers", "watermarks", "keyfiles", "api_keys", "usage", "accounts"):
+    for table in ("webhooks", "answers", "watermarks", "keyfiles", "api_keys", "usage", "accounts"):
         op.drop_table(table)
 
 
-def _of_account(*, primary_key: bool = False, index: bool = False) -> sa.Column[str]:
+def _account_id(*, primary_key: bool = False, index: bool = False) -> sa.Column[str]:
     return sa.Column(
         "account_id",
         sa.String(64),

@@ -1,4 +1,4 @@
-"""Where uploads lie while they are worked on, and that nothing of them stays."""
+"""Files of sources: where they are while they are processed, and that none of them stays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from imgsvc_http.receiving.source_files import Incoming
+from imgsvc_http.storage.source_files import SourceFiles
 from tests.http.calls import call
 from tests.http.service_process import running
 from tests.http.sources import serving
@@ -21,13 +21,13 @@ ROOM = 1000
 
 
 @pytest.fixture
-def incoming(tmp_path: Path) -> Incoming:
-    return Incoming(tmp_path, ROOM)
+def files(tmp_path: Path) -> SourceFiles:
+    return SourceFiles(tmp_path, ROOM)
 
 
 @needs_memory_files
-def test_small_sources_lie_in_memory(incoming: Incoming, tmp_path: Path) -> None:
-    with incoming.path_for(ROOM) as path:
+def test_small_sources_lie_in_memory(files: SourceFiles, tmp_path: Path) -> None:
+    with files.file(ROOM) as path:
         path.write_bytes(b"source")
         assert list(tmp_path.iterdir()) == []
         assert path.read_bytes() == b"source"
@@ -37,26 +37,26 @@ def test_small_sources_lie_in_memory(incoming: Incoming, tmp_path: Path) -> None
 @needs_memory_files
 @pytest.mark.parametrize("size", [ROOM + 1, None])
 def test_sources_that_may_be_too_large_lie_in_the_folder(
-    size: int | None, incoming: Incoming, tmp_path: Path
+    size: int | None, files: SourceFiles, tmp_path: Path
 ) -> None:
-    with incoming.path_for(size) as path:
+    with files.file(size) as path:
         path.write_bytes(b"source")
         assert list(tmp_path.iterdir()) == [path]
     assert list(tmp_path.iterdir()) == []
 
 
 @needs_memory_files
-def test_room_is_shared_and_given_back(incoming: Incoming, tmp_path: Path) -> None:
+def test_room_is_shared_and_given_back(files: SourceFiles, tmp_path: Path) -> None:
     for _ in range(3):
-        with incoming.path_for(ROOM - 1) as first, incoming.path_for(2) as second:
+        with files.file(ROOM - 1) as first, files.file(2) as second:
             assert (first.parent == tmp_path, second.parent == tmp_path) == (False, True)
-        with pytest.raises(OSError, match="full"), incoming.path_for(ROOM):
+        with pytest.raises(OSError, match="full"), files.file(ROOM):
             raise OSError("full")
 
 
 def test_what_a_killed_process_left_is_cleared_away(tmp_path: Path) -> None:
     (tmp_path / "left").write_bytes(b"source")
-    Incoming(tmp_path, ROOM)
+    SourceFiles(tmp_path, ROOM)
     assert list(tmp_path.iterdir()) == []
 
 

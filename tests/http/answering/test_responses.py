@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from imgsvc_http.answering.answers import Answer
+from imgsvc_http.answering.responses import Response
 
 pytestmark = pytest.mark.asyncio
 
@@ -19,10 +19,10 @@ pytestmark = pytest.mark.asyncio
 async def test_bodies_of_any_size_come_whole(method: str, size: int) -> None:
     body = random.Random(size).randbytes(size)
     headers = {"Content-Type": "image/png", "X-Content-Type-Options": "nosniff"}
-    answer = Answer(HTTPStatus.OK, headers, body)
+    answer = Response(HTTPStatus.OK, headers, body)
 
     async def handle(_: web.Request) -> web.StreamResponse:
-        return answer.response()
+        return answer.to_aiohttp()
 
     app = web.Application()
     app.router.add_route("*", "/", handle)

@@ -1,7 +1,7 @@
-"""All settings together.
+"""All settings of the service.
 
-They come from a TOML file, then from environment variables (``IMGSVC_SECTION_NAME``), then from flags; what
-comes later wins. `render` writes them as the TOML file that would give them.
+They come from a TOML file, environment variables (``IMGSVC_SECTION_NAME``) and flags, and the later ones win.
+`render` writes them as a TOML file.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from imgsvc_http.settings.sections import (
 FILE_VARIABLE = "IMGSVC_CONFIG"
 """The environment variable that names the settings file."""
 
-# Kubernetes tells every container the addresses of services in such variables.
+# Kubernetes sets such variables to the addresses of services named imgsvc.
 _OF_KUBERNETES = re.compile(r"IMGSVC_(.+_)?(SERVICE_(HOST|PORT.*)|PORT(_\d+_(TCP|UDP).*)?)")
 
 
@@ -71,18 +71,18 @@ class Settings:
 
     @property
     def base_url(self) -> str:
-        """Public address of the service, without a slash at its end."""
+        """The public address of the service, without a slash at its end."""
         return self.server.public_url
 
     @property
     def database_url(self) -> str:
-        """URL of the database."""
+        """The URL of the database."""
         file = (self.server.state_folder / "imgsvc.db").absolute()
         return self.database.url or f"sqlite:///{quote(str(file))}"
 
     @property
     def temporary_url(self) -> str:
-        """fsspec URL of temporary storage."""
+        """The fsspec URL of temporary storage."""
         folder = (self.server.state_folder / "temporary").absolute()
         return self.temporary.url or f"file://{folder}"  # fsspec takes percent signs as they are
 
@@ -93,15 +93,15 @@ class Settings:
         environ: Mapping[str, str] | None = None,
         flags: Mapping[str, object] | None = None,
     ) -> Settings:
-        """Settings from a TOML file, environment variables and flags, all optional.
+        """Read settings from a TOML file, environment variables and flags, all of them optional.
 
         Args:
-            file: the TOML file; the one that ``IMGSVC_CONFIG`` names where it is not given.
+            file: the TOML file; by default the one that ``IMGSVC_CONFIG`` names.
             environ: environment variables, such as ``os.environ``.
-            flags: values by path, such as ``{"server.port": 443}``; texts are read as those of variables.
+            flags: values by path, such as ``{"server.port": 443}``; texts are read like variables.
 
         Raises:
-            SpecError: with everything that is wrong, and where it stands.
+            SpecError: lists everything that is wrong, and where.
         """
         environ = {} if environ is None else environ
         named = environ.get(FILE_VARIABLE)
@@ -146,7 +146,7 @@ _BY_VARIABLE = {item.variable: item for item in SETTINGS.values()}
 
 
 def render(settings: Settings) -> str:
-    """The TOML file of settings, with their documentation; secrets are masked."""
+    """Return settings as a TOML file with their documentation and with masked secrets."""
     blocks = []
     for name, section in SECTIONS.items():
         lines = [f"# {(section.__doc__ or '').splitlines()[0]}", f"[{name}]"]

@@ -1,0 +1,187 @@
+"""Everything that is answered as an error: the service's own kinds in one table, and the library's errors."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+
+import attrs
+
+from imgsvc_core import errors
+from imgsvc_core.errors import ImgsvcError, Problem, SpecError
+from imgsvc_http.state.failures import is_unavailable
+
+_log = logging.getLogger(__name__)
+_CLOSE = {"Connection": "close"}
+
+
+@attrs.frozen
+class Kind:
+    """A kind of error. Its sentence and its headers may hold values in braces."""
+
+    status: HTTPStatus
+    sentence: str
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+
+
+KINDS: Mapping[str, Kind] = {
+    "broken_body": Kind(
+        HTTPStatus.BAD_REQUEST,
+        "The body must be complete, and encoded as Transfer-Encoding says.",
+        _CLOSE,
+    ),
+    "invalid_http": Kind(
+        HTTPStatus.BAD_REQUEST,
+        "The request must be valid HTTP/1.1: its first line, a header or its body cannot be read.",
+        _CLOSE,
+    ),
+    "invalid_json": Kind(HTTPStatus.BAD_REQUEST, "The body must be valid JSON: {reason}."),
+    "invalid_multipart": Kind(HTTPStatus.BAD_REQUEST, "The body must be a valid multipart form: {reason}."),
+    "unauthorized": Kind(
+        HTTPStatus.UNAUTHORIZED,
+        "The request needs a valid API key: send it as the user name of HTTP Basic with an empty password, "
+        "or as Authorization: Bearer.",
+        {"WWW-Authenticate": 'Basic realm="imgsvc", charset="UTF-8", Bearer realm="imgsvc"'},
+    ),
+    "quota_exceeded": Kind(
+        HTTPStatus.PAYMENT_REQUIRED,
+        "The monthly quota of {total:,} images is used up: raise it, or wait for the next month (UTC).",
+    ),
+    # Not redirected, as its key has crossed the network already.
+    "https_required": Kind(
+        HTTPStatus.FORBIDDEN,
+        "Plain HTTP is refused: use https://, and replace the API key if this request carried it.",
+        _CLOSE,
+    ),
+    "insufficient_scope": Kind(
+        HTTPStatus.FORBIDDEN,
+        "The API key lacks the scope '{scope}' that this call needs: use another key.",
+    ),
+    "not_found": Kind(HTTPStatus.NOT_FOUND, "There is no such {what}."),
+    "method_not_allowed": Kind(
+        HTTPStatus.METHOD_NOT_ALLOWED,
+        "The method {method} is not allowed here: use {allowed}.",
+        {"Allow": "{allowed}"},
+    ),
+    "body_too_slow": Kind(
+        HTTPStatus.REQUEST_TIMEOUT,
+        "The body did not arrive within {seconds:g} seconds: send it faster.",
+        _CLOSE,
+    ),
+    "idempotency_conflict": Kind(
+        HTTPStatus.CONFLICT, "The Idempotency-Key was used for another request: send a new key."
+    ),
+    "request_in_progress": Kind(
+        HTTPStatus.CONFLICT,
+        "The request of this Idempotency-Key is still being processed. Retry in 1 seconds.",
+        {"Retry-After": "1"},
+    ),
+    "expired": Kind(HTTPStatus.GONE, "The {what} has expired: process its source again."),
+    "precondition_failed": Kind(
+        HTTPStatus.PRECONDITION_FAILED,
+        "The If-Match header must name the ETag of the image, {etag}, got '{got:.80}': leave it out, or send "
+        "that one.",
+        {"ETag": "{etag}"},
+    ),
+    "body_too_large": Kind(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "{what} may have at most {limit:,} bytes: send less.", _CLOSE
+    ),
+    "unsupported_encoding": Kind(
+        HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+        "The Content-Encoding header must be left out, got '{got:.80}': send the body as it is.",
+        {"Accept-Encoding": "identity", **_CLOSE},
+    ),
+    "unsupported_media_type": Kind(
+        HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "The Content-Type header must be {expected}, got '{got:.80}'."
+    ),
+    "range_not_satisfiable": Kind(
+        HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
+        "The range lies outside of the {size:,} bytes of the image.",
+        {"Content-Range": "bytes */{size}"},
+    ),
+    "rate_limit_exceeded": Kind(
+        HTTPStatus.TOO_MANY_REQUESTS,
+        "Rate limit exceeded. Retry in {seconds} seconds.",
+        {"Retry-After": "{seconds}"},
+    ),
+    "internal_error": Kind(
+        HTTPStatus.INTERNAL_SERVER_ERROR, "An unexpected error occurred. Report it with the id {id}."
+    ),
+    "overloaded": Kind(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "The service is busy. Retry in {seconds} seconds.",
+        {"Retry-After": "{seconds}"},
+    ),
+    "not_ready": Kind(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "The service is not ready, because {reason}: try again, or use another node.",
+        {"Retry-After": "5"},
+    ),
+}
+"""The service's own kinds of errors by their slugs, which never change."""
+
+STATUSES: tuple[tuple[type[ImgsvcError], HTTPStatus], ...] = (
+    (errors.SpecError, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (errors.SourceTooLarge, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+    (errors.SourceError, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (errors.LimitExceeded, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (errors.UnsupportedOperation, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (errors.TargetError, HTTPStatus.FAILED_DEPENDENCY),
+    (errors.ImgsvcError, HTTPStatus.INTERNAL_SERVER_ERROR),
+)
+"""The statuses of the library's errors, by the first class that fits."""
+
+
+@attrs.frozen(eq=False)
+class Refusal(Exception):
+    """A request that is answered with an error."""
+
+    slug: str
+    status: HTTPStatus
+    message: str
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+
+def refusal(slug: str, **values: object) -> Refusal:
+    """Return an error of a kind in `KINDS`, with the values that its texts hold in braces."""
+    kind = KINDS[slug]
+    headers = {name: text.format(**values) for name, text in kind.headers.items()}
+    return Refusal(slug, kind.status, kind.sentence.format(**values), headers)
+
+
+def refusal_of(error: ImgsvcError) -> Refusal:
+    """Return an error of the library as it is answered."""
+    problems = error.problems if isinstance(error, SpecError) else ()
+    return Refusal(error.slug, status_of(type(error)), error.message, problems=problems)
+
+
+def status_of(kind: type[ImgsvcError]) -> HTTPStatus:
+    """Return the status of a class of the library's errors."""
+    return next(status for base, status in STATUSES if issubclass(kind, base))
+
+
+def invalid(path: str, message: str) -> SpecError:
+    """Return the error of one wrong parameter."""
+    return SpecError([Problem(path, message)])
+
+
+def method_not_allowed(method: str, allowed: Iterable[str]) -> Refusal:
+    """Return the error of a method that a path does not have."""
+    return refusal("method_not_allowed", method=method[:40], allowed=", ".join(sorted(allowed)))
+
+
+def as_refusal(error: Exception, request_id: str) -> Refusal:
+    """Return any failure of a request as it is answered. Log it if the client is not to blame."""
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, ImgsvcError) and error.slug != ImgsvcError.slug:
+        if status_of(type(error)) >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            _log.error("%s failed: %s", request_id, error, exc_info=error)
+        return refusal_of(error)
+    if is_unavailable(error):
+        _log.error("%s failed, as the database does not answer: %s", request_id, error)
+        return refusal("not_ready", reason="its database does not answer")
+    _log.error("%s failed.", request_id, exc_info=error)
+    return refusal("internal_error", id=request_id)

@@ -1,0 +1,142 @@
+"""Answers as HTTP responses: JSON bodies, and pictures with their metadata in a header."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+import attrs
+from aiohttp import Payload, web
+from aiohttp.abc import AbstractStreamWriter
+
+from imgsvc_core.errors import Problem
+from imgsvc_http.answering.answers import Failure, Result, unstructured
+from imgsvc_http.answering.errors import Refusal
+from imgsvc_http.answering.headers import OwnHeaders
+
+_CHUNK_BYTES = 1 << 18
+_MOST_HEADER_BYTES = 7_000  # servers and clients often have a limit of 8 kB for all headers
+_MOST_LETTERS = 500
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@attrs.frozen
+class Response:
+    """An HTTP response that can be kept and sent again."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = attrs.field(repr=False)
+
+    def to_aiohttp(self) -> web.Response:
+        """Return what aiohttp sends."""
+        body = _Chunked(self.body) if len(self.body) > _CHUNK_BYTES else self.body
+        return web.Response(status=self.status, headers=dict(self.headers), body=body)
+
+
+class _Chunked(Payload):
+    """Bytes that are written without a copy, in chunks between which the event loop does other work.
+
+    Encrypting a large body at once would hold it up.
+    """
+
+    _value: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self._value)
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        return self._value.decode(encoding, errors)
+
+    async def write(self, writer: AbstractStreamWriter) -> None:
+        view = memoryview(self._value)
+        for start in range(0, len(view), _CHUNK_BYTES):
+            await writer.write(view[start : start + _CHUNK_BYTES])
+            await asyncio.sleep(0)
+
+
+def success(answer: attrs.AttrsInstance | None = None, status: int = HTTPStatus.OK) -> Response:
+    """Return an answer as JSON."""
+    return _json(status, success_body(answer, status))
+
+
+def success_body(answer: attrs.AttrsInstance | None, status: int = HTTPStatus.OK) -> dict[str, Any]:
+    """Return the JSON of an answer with ``success`` and ``code``."""
+    return {"success": True, "code": int(status), **(unstructured(answer) if answer else {})}
+
+
+def picture(result: Result, data: bytes, media_type: str, own: OwnHeaders) -> Response:
+    """Return a picture, with the JSON of its result in a header."""
+    headers = {
+        "Content-Type": media_type,
+        "X-Content-Type-Options": "nosniff",
+        **_metadata(success_body(result), own),
+    }
+    return Response(HTTPStatus.OK, headers, data)
+
+
+def failure(refusal: Refusal, request_id: str, binary: OwnHeaders | None = None) -> Response:
+    """Return an error as JSON, or in binary mode without a body and with its JSON in a header."""
+    document = failure_body(refusal, request_id)
+    if binary is None:
+        return _json(refusal.status, document, refusal.headers)
+    return Response(refusal.status, {**refusal.headers, **_metadata(document, binary)}, b"")
+
+
+def failure_body(refusal: Refusal, request_id: str) -> dict[str, Any]:
+    """Return the JSON of an error."""
+    answer = Failure(
+        id=request_id,
+        error=refusal.slug,
+        message=_readable(refusal.message),
+        errors=tuple(Problem(_readable(item.path), _readable(item.message)) for item in refusal.problems),
+    )
+    return {"success": False, "code": refusal.status.value, **unstructured(answer)}
+
+
+def _readable(text: str) -> str:
+    """Replace the surrogates that stand for bytes of a header which are not UTF-8."""
+    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _json(status: int, document: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
+    body = _ascii(document).encode("ascii")
+    return Response(status, {"Content-Type": "application/json; charset=utf-8", **(headers or {})}, body)
+
+
+def _metadata(document: Mapping[str, Any], own: OwnHeaders) -> dict[str, str]:
+    """Return the header of the metadata under both of its names, short enough for proxies."""
+    text = _ascii(document)
+    if len(text) > _MOST_HEADER_BYTES:
+        text = _ascii(_shortened(document))
+    return {own.metadata: text, own.meta: text}
+
+
+def _shortened(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Cut a long message, and leave out as many wrong parameters or faces as have no room."""
+    if len(message := document.get("message", "")) > _MOST_LETTERS:
+        document = {**document, "message": message[:_MOST_LETTERS] + "..."}
+    excess = len(_ascii(document)) - _MOST_HEADER_BYTES
+    if "errors" in document:
+        return {**document, "errors": _fewer(document["errors"], excess)}
+    output = document.get("output", {})
+    if "faces" in output:
+        return {**document, "output": {**output, "faces": _fewer(output["faces"], excess)}}
+    return document
+
+
+def _fewer(items: Sequence[Any], excess: int) -> list[Any]:
+    """Leave out the last items, until so many bytes are saved."""
+    kept = list(items)
+    while kept and excess > 0:
+        excess -= len(_ascii(kept.pop())) + 1
+    return kept
+
+
+def _ascii(document: object) -> str:
+    return json.dumps(document, separators=(",", ":"))

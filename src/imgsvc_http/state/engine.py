@@ -1,0 +1,140 @@
+"""Engines of SQLAlchemy: from a URL to connections that are set up as the service needs them."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+from sqlalchemy import URL, Engine, event, make_url
+from sqlalchemy import create_engine as engine_of
+from sqlalchemy.exc import DisconnectionError, SQLAlchemyError
+
+from imgsvc_core.errors import Problem, SpecError
+
+CONNECTIONS = 20
+"""The most connections that a process has to its database."""
+
+_DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
+_BUSY_MS = 20_000
+_CONNECT_SECONDS = 10
+_IDLE_SECONDS, _INTERVAL_SECONDS, _PROBES = 4, 2, 3
+# With these either side notices within ten seconds that the other one's machine is gone.
+_CLIENT_KEEPALIVE = {
+    "keepalives_idle": _IDLE_SECONDS,
+    "keepalives_interval": _INTERVAL_SECONDS,
+    "keepalives_count": _PROBES,
+    "tcp_user_timeout": 10_000,
+}
+SERVER_KEEPALIVE = {
+    "tcp_keepalives_idle": _IDLE_SECONDS,
+    "tcp_keepalives_interval": _INTERVAL_SECONDS,
+    "tcp_keepalives_count": _PROBES,
+}
+"""Settings of PostgreSQL for the probes that the server sends."""
+
+
+def open_engine(url: str) -> Engine:
+    """Return the engine of a database that answers; `SpecError` if the URL is wrong or nothing answers."""
+    engine = create_engine(url)
+    try:
+        with engine.connect():
+            return engine
+    except (OSError, OverflowError, SQLAlchemyError) as error:  # an overflow is of the port
+        engine.dispose()
+        first_line = (str(error).splitlines() or [type(error).__name__])[0]
+        raise _wrong_url(f"it cannot be opened ({first_line})") from error
+
+
+def create_engine(url: str) -> Engine:
+    """Return the engine of a ``sqlite:///`` or ``postgresql://`` URL. Make an SQLite file that is missing."""
+    try:
+        parsed = _with_keepalive(make_url(url))
+    except Exception as error:  # make_url fails in many ways
+        raise _wrong_url("give a URL such as sqlite:////var/lib/imgsvc.db") from error
+    backend = parsed.get_backend_name()
+    if backend not in _DRIVERS:
+        raise _wrong_url(f"{' and '.join(_DRIVERS)} are supported, not '{backend}'")
+    parsed = parsed.set(drivername=_DRIVERS[backend])
+    return _postgresql(parsed) if backend == "postgresql" else _sqlite(parsed)
+
+
+def with_keepalive(url: str) -> str:
+    """Return the URL of a database such that libpq probes its connections."""
+    return _with_keepalive(make_url(url)).render_as_string(hide_password=False)
+
+
+class Connections:
+    """The open connections of an engine to a server."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._open: WeakSet[Any] = WeakSet()
+        if engine.dialect.name == "postgresql":
+            event.listen(engine, "connect", lambda connection, _: self._open.add(connection))
+
+    def shut_down(self) -> None:
+        """End all connections, also those that threads wait at: their calls fail."""
+        for connection in tuple(self._open):
+            if not connection.closed:
+                with (
+                    contextlib.suppress(OSError),
+                    socket.fromfd(connection.fileno(), socket.AF_UNSPEC, socket.SOCK_STREAM) as duplicate,
+                ):
+                    duplicate.shutdown(socket.SHUT_RDWR)
+
+
+def _with_keepalive(url: URL) -> URL:
+    """Add the settings of probes to those of the URL, which win."""
+    if url.get_backend_name() != "postgresql":
+        return url
+    return url.set(query={**{name: str(value) for name, value in _CLIENT_KEEPALIVE.items()}, **url.query})
+
+
+def _postgresql(url: URL) -> Engine:
+    connect = {"connect_timeout": _CONNECT_SECONDS}
+    engine = engine_of(url, pool_size=CONNECTIONS // 2, max_overflow=CONNECTIONS // 2, connect_args=connect)
+    event.listen(engine, "checkout", _refuse_closed)
+    return engine
+
+
+def _sqlite(url: URL) -> Engine:
+    if url.database in (None, "", ":memory:"):
+        raise _wrong_url("name a file: in memory, each connection would have a database of its own")
+    file = Path(url.database or "")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file.touch(mode=0o600)
+    except OSError as error:
+        raise _wrong_url(f"its file cannot be made ({error})") from error
+    # Without an isolation level the driver begins no transactions by itself.
+    connect = {"timeout": _BUSY_MS / 1000, "isolation_level": None}
+    engine = engine_of(url, pool_size=CONNECTIONS, max_overflow=0, connect_args=connect)
+    event.listen(engine, "connect", _set_up_sqlite)
+    return engine
+
+
+def _refuse_closed(connection: Any, _record: object, _proxy: object) -> None:
+    """Let the pool replace a connection that the server has closed: nothing else arrives on an idle one."""
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    if poll.poll(0):
+        raise DisconnectionError
+
+
+def _set_up_sqlite(connection: Any, _record: object) -> None:
+    cursor = connection.cursor()
+    for pragma in (
+        f"busy_timeout = {_BUSY_MS}",
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "foreign_keys = ON",
+    ):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _wrong_url(advice: str) -> SpecError:
+    return SpecError([Problem("database.url", f"The URL of the database is wrong: {advice}")])

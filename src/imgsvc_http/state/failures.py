@@ -1,0 +1,39 @@
+"""Failures of databases: which pass by themselves, and which the values of a statement cause."""
+
+from __future__ import annotations
+
+from sqlite3 import SQLITE_BUSY
+
+from sqlalchemy.exc import (
+    DataError,
+    DBAPIError,
+    DisconnectionError,
+    IntegrityError,
+    OperationalError,
+    StatementError,
+)
+from sqlalchemy.exc import TimeoutError as DatabaseTimeout
+
+# Classes of SQLSTATE.
+_OF_VALUES = ("22", "23", "54")  # data exceptions, constraints, limits
+_OF_SERVERS = ("08", "53", "57P")  # connections, resources, servers that start or end
+
+
+def refuses_values(error: Exception) -> bool:
+    """Return True if a database refuses the values of a statement, as it will every time."""
+    cause = error.orig if isinstance(error, StatementError) else error
+    if state := getattr(cause, "sqlstate", None):
+        return str(state).startswith(_OF_VALUES)
+    return isinstance(cause, ValueError) or isinstance(error, DataError | IntegrityError)
+
+
+def is_unavailable(error: Exception) -> bool:
+    """Return True if a database could not be reached, or had no room for one more connection or writer."""
+    cause = error.orig if isinstance(error, StatementError) else error
+    if state := getattr(cause, "sqlstate", None):
+        return str(state).startswith(_OF_SERVERS)
+    if (code := getattr(cause, "sqlite_errorcode", None)) is not None:
+        return bool(code == SQLITE_BUSY)
+    if isinstance(error, DBAPIError) and error.connection_invalidated:
+        return True
+    return isinstance(error, OperationalError | DisconnectionError | DatabaseTimeout)

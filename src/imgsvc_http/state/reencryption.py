@@ -1,0 +1,56 @@
+"""Encrypting everything that is kept with the newest master key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, select, update
+
+from imgsvc_http.state.database import Database, reading, writing
+from imgsvc_http.state.tables import UNSETTLED, AccountRow, KeyfileRow, WebhookRow
+from imgsvc_http.state.vault import Vault
+
+# Requests of webhooks that are settled are not needed any more.
+_ENCRYPTED: tuple[tuple[Any, ColumnElement[bool]], ...] = (
+    (KeyfileRow.encrypted, KeyfileRow.encrypted.is_not(None)),
+    (AccountRow.webhook_secret, AccountRow.webhook_secret.is_not(None)),
+    (WebhookRow.request, WebhookRow.status.in_(UNSETTLED)),
+)
+
+
+async def check_all(db: Database, vault: Vault) -> None:
+    """Decrypt everything, to see whether that is possible; raise `MissingMasterKey` if it is not."""
+    for column, needed in _ENCRYPTED:
+        for id_ in await _ids(db, column, needed):
+            encrypted = await _value(db, column, id_)
+            if encrypted is not None:
+                vault.decrypt(encrypted)
+
+
+async def reencrypt_all(db: Database, vault: Vault) -> int:
+    """Encrypt everything with the newest master key. Return the number of values."""
+    count = 0
+    for column, needed in _ENCRYPTED:
+        for id_ in await _ids(db, column, needed):
+            await _reencrypt(db, vault, column, id_)
+            count += 1
+    return count
+
+
+@reading
+def _ids(connection: Connection, column: Any, needed: ColumnElement[bool]) -> list[str]:
+    return list(connection.execute(select(column.class_.id).where(needed)).scalars())
+
+
+@reading
+def _value(connection: Connection, column: Any, id_: str) -> bytes | None:
+    found: bytes | None = connection.execute(select(column).where(column.class_.id == id_)).scalar()
+    return found
+
+
+@writing
+def _reencrypt(connection: Connection, vault: Vault, column: Any, id_: str) -> None:
+    row = column.class_.id == id_
+    encrypted = connection.execute(select(column).where(row).with_for_update()).scalar()
+    if encrypted is not None:
+        connection.execute(update(column.class_).where(row).values({column: vault.reencrypt(encrypted)}))

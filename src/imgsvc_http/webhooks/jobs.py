@@ -1,0 +1,241 @@
+"""The jobs of webhooks: process, and deliver.
+
+Each job reads the record first, so that running it again does no harm.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import timedelta
+from typing import Any
+
+import attrs
+from aiohttp import web
+from cachetools import TTLCache
+
+from imgsvc_core.errors import SourceUnreachable
+from imgsvc_http.answering.errors import as_refusal, refusal
+from imgsvc_http.answering.responses import failure_body, success_body
+from imgsvc_http.processing.pipeline import Source
+from imgsvc_http.receiving.processing_request import parse_request
+from imgsvc_http.services import Services
+from imgsvc_http.settings import MOST_RETRIES
+from imgsvc_http.state import accounts
+from imgsvc_http.state.clock import now
+from imgsvc_http.storage.pending_uploads import PendingUploads
+from imgsvc_http.storage.source_files import Allocate
+from imgsvc_http.webhooks import records
+from imgsvc_http.webhooks.delivery import Deliverer
+from imgsvc_http.webhooks.engine import Engine
+from imgsvc_http.webhooks.records import AsyncRequest, CountedOnce, Work
+from imgsvc_http.webhooks.transient import is_transient
+
+PROCESS, DELIVER = "webhook-process", "webhook-deliver"
+"""The names of the jobs."""
+
+_SECRET_SECONDS = 3
+_ORPHAN_AGE = timedelta(hours=1)  # longer than any upload takes to be accepted
+_ORPHANS_AT_ONCE = 500
+
+_log = logging.getLogger(__name__)
+
+
+@attrs.define
+class Webhooks:
+    """Accepts asynchronous requests, and works on them.
+
+    ``pictures`` limits how many are processed at a time. Far more notifications run: endpoints may be slow.
+    """
+
+    services: Services
+    engine: Engine
+    deliverer: Deliverer
+    uploads: PendingUploads
+    pictures: asyncio.Semaphore
+    _secrets: TTLCache[str, str] = attrs.field(factory=lambda: TTLCache(1000, _SECRET_SECONDS))
+
+    async def accept(self, id_: str, account_id: str, request: AsyncRequest) -> None:
+        """Keep a request durably. From then on it is not lost."""
+        db, vault = self.services.db, self.services.vault
+        # Answers give moments in milliseconds, and a list from such a moment has to include its webhook.
+        moment = now()
+        moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+        enqueue = self.engine.enqueue(PROCESS, id_)
+        await records.create(db, vault, id_, account_id, request, moment, enqueue)
+
+    async def process(self, id_: str, attempt: int) -> None:
+        """Process the picture of a webhook, and notify at once unless there is a delay."""
+        work = await self._work(id_)
+        if work is not None and work.status == "created":
+            async with self.pictures:
+                payload = await self._payload(work)
+            work = await self._keep_result(work, payload)
+        if work is not None:
+            await asyncio.gather(self._delete_upload(work), self._notify_unless_delayed(work))
+
+    async def deliver(self, id_: str, attempt: int) -> None:
+        """Post the notification of a processed webhook whose time has come."""
+        work = await self._work(id_)
+        if work is not None:
+            await self._notify(work, attempt)
+
+    async def give_up(self, id_: str, attempt: int) -> None:
+        """Settle a webhook whose job cannot succeed. Its endpoint is notified if that is possible."""
+        try:
+            work = await self._work(id_)
+            if work is not None and work.status == "created":
+                await records.refund(self.services.db, work)
+                work = await self._keep_result(work, failure_body(refusal("internal_error", id=id_), id_))
+                if work is not None:
+                    await self._notify_unless_delayed(work)
+            elif work is not None:
+                await self._notify(work, attempt)
+        except Exception as error:
+            if is_transient(error):
+                raise
+            _log.exception("The endpoint of %s cannot be notified.", id_)
+            await records.change(self.services.db, id_, now(), status="failed")
+
+    async def delete_old(self) -> None:
+        """Delete records that are older than the history, with the engine's rows of them."""
+        age = timedelta(days=self.services.settings.webhooks.history_days)
+        while ids := await records.settled_before(self.services.db, now() - age):
+            await self.engine.forget(ids, MOST_RETRIES + 1)
+            await records.delete_all(self.services.db, ids)
+
+    async def delete_orphans(self) -> None:
+        """Delete uploads that no webhook needs: their node died before it had accepted or deleted them.
+
+        Raises:
+            ExceptionGroup: some cannot be deleted; all others are.
+        """
+        failures = []
+        kept = await self.uploads.kept_before(now() - _ORPHAN_AGE)
+        ids = list(kept)
+        for start in range(0, len(ids), _ORPHANS_AT_ONCE):
+            some = ids[start : start + _ORPHANS_AT_ONCE]
+            needed = await records.unprocessed(self.services.db, some)
+            for id_ in some:
+                if id_ not in needed:
+                    try:
+                        await self.uploads.delete(kept[id_])
+                    except Exception as error:
+                        failures.append(error)
+        if failures:
+            raise ExceptionGroup("some uploads cannot be deleted", failures)
+
+    async def _work(self, id_: str) -> Work | None:
+        return await records.work_of(self.services.db, self.services.vault, id_)
+
+    async def _payload(self, work: Work) -> dict[str, Any]:
+        """Process the picture. Return what a synchronous call would have answered."""
+        services, request = self.services, work.request
+        try:
+            asked = parse_request(request.document, services.settings.limits, fetching=request.source is None)
+            with services.source_files.allocator() as allocate:
+                upload = await self._upload(request, allocate)
+                counter = CountedOnce(services.db, work)
+                done = await services.pipeline.process(
+                    work.id, asked, counter, upload, allocate, patient=True
+                )
+        except Exception as error:
+            if is_transient(error) or _is_cancelling():
+                raise
+            return failure_body(as_refusal(error, work.id), work.id)
+        return success_body(done.result)
+
+    async def _upload(self, request: AsyncRequest, allocate: Allocate) -> Source | None:
+        if request.source is None:
+            return None
+        path = allocate(None)
+        try:
+            await self.uploads.fetch(request.source, path)
+        except FileNotFoundError as error:
+            raise SourceUnreachable("The uploaded image is no longer there: send it again.") from error
+        return Source(path, request.source_name)
+
+    async def _keep_result(self, work: Work, payload: dict[str, Any]) -> Work | None:
+        """Keep the result, and enqueue its notification if there is a delay.
+
+        If another node was first, which happens when it was taken for dead, its result counts.
+        """
+        delay = _delay(work)
+        status = "scheduled" if delay else "dispatched"
+        changed = await records.change(
+            self.services.db,
+            work.id,
+            now(),
+            since=("created",),
+            enqueue=self.engine.enqueue(DELIVER, work.id, delay=delay) if delay else None,
+            status=status,
+            payload=payload,
+        )
+        return attrs.evolve(work, status=status, payload=payload) if changed else await self._work(work.id)
+
+    async def _delete_upload(self, work: Work) -> None:
+        """Delete the upload of a processed webhook. If that fails, it is an orphan."""
+        if work.request.source is not None:
+            try:
+                await self.uploads.delete(work.request.source)
+            except Exception as error:
+                _log.warning("The upload of %s was not deleted; trying again later: %s", work.id, error)
+
+    async def _notify_unless_delayed(self, work: Work) -> None:
+        if not _delay(work):
+            await self._notify(work, 1)
+
+    async def _notify(self, work: Work, attempt: int) -> None:
+        """Post the notification, and enqueue a further attempt if it fails.
+
+        Two nodes may make the same attempt. Only the attempt that is due is made, and only its outcome
+        changes the record, but a delivery counts whenever it is known.
+        """
+        if work.payload is None or work.status in records.SETTLED or work.attempt != attempt:
+            return
+        services, id_ = self.services, work.id
+        secret = await self._secret(work.account_id)
+        if secret is None:
+            return  # the account was deleted, and its webhooks with it
+        scheduled = work.status == "scheduled"
+        if scheduled and not await self._settle(work, since="scheduled", status="dispatched"):
+            return
+        outcome = await self.deliverer.post(
+            work.request.document["webhook"]["url"], id_, work.payload, secret
+        )
+        waits = services.settings.webhooks.waits
+        if outcome.delivered:
+            await records.change(services.db, id_, now(), status="delivered", code=outcome.code)
+        elif outcome.worth_retrying and attempt <= len(waits):
+            retry = self.engine.enqueue(DELIVER, id_, attempt=attempt + 1, delay=waits[attempt - 1])
+            await self._settle(
+                work, since="dispatched", enqueue=retry, status="scheduled", attempt=attempt + 1
+            )
+        else:
+            await self._settle(work, since="dispatched", status="failed", code=outcome.code)
+
+    async def _settle(self, work: Work, *, since: str, **values: Any) -> bool:
+        """Change the record after an attempt. Return False if another process was first."""
+        db = self.services.db
+        return await records.change(db, work.id, now(), since=(since,), during=work.attempt, **values)
+
+    async def _secret(self, account_id: str) -> str | None:
+        """Return the secret of an account, which is cached for a few seconds."""
+        found = self._secrets.get(account_id)
+        if found is None:
+            found = await accounts.webhook_secret(self.services.db, self.services.vault, account_id)
+            if found is not None:
+                self._secrets[account_id] = found
+        return found
+
+
+WEBHOOKS = web.AppKey("webhooks", Webhooks)
+
+
+def _delay(work: Work) -> int:
+    return int(work.request.document["webhook"].get("delay") or 0)
+
+
+def _is_cancelling() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -1,0 +1,120 @@
+"""Lists of webhooks: filtered, sorted and paged as a plain sort would do it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import attrs
+import pytest
+from sqlalchemy import insert
+
+from imgsvc_http.state import accounts
+from imgsvc_http.state.accounts import Account
+from imgsvc_http.state.database import Database
+from imgsvc_http.state.tables import WebhookRow
+from imgsvc_http.webhooks import records
+from imgsvc_http.webhooks.records import STATUSES
+from tests.http.conftest import NOW
+
+pytestmark = pytest.mark.asyncio
+
+
+@attrs.frozen
+class Row:
+    """What a list is made of."""
+
+    id: str
+    status: str
+    created_at: datetime
+
+
+def row_of(account: Account, row: Row) -> dict[str, object]:
+    shown = attrs.asdict(row)
+    return {**shown, "account_id": account.id, "code": 0, "request": b"", "updated_at": row.created_at}
+
+
+def some_rows(count: int, chance: random.Random) -> list[Row]:
+    """Requests of some days, many in one minute or one hour, and some at the very beginning of a stretch."""
+    rows = []
+    for number in range(count):
+        seconds = chance.choice(
+            [
+                chance.uniform(0, 300_000),
+                chance.uniform(93_600, 97_200),
+                chance.uniform(93_660, 93_720),
+                chance.randrange(4) * 86_400 + chance.randrange(3) * 3600 + chance.randrange(3) * 60,
+            ]
+        )
+        moment = NOW.replace(hour=0, minute=0) + timedelta(milliseconds=int(1000 * seconds))
+        rows.append(Row(f"{chance.randrange(10**6):06}-{number}", chance.choice(STATUSES), moment))
+    return rows
+
+
+async def write(db: Database, account: Account, rows: Sequence[Row]) -> None:
+    values = [row_of(account, row) for row in rows]
+    await db.writing(lambda connection: connection.execute(insert(WebhookRow), values))
+
+
+def expected(
+    rows: Sequence[Row],
+    *,
+    statuses: Sequence[str] = (),
+    start: datetime | None = None,
+    end: datetime | None = None,
+    offset: int = 0,
+    limit: int = 50,
+) -> list[str]:
+    """The ids of a list, made in the plainest way."""
+    found = [
+        row
+        for row in sorted(rows, key=lambda row: (row.created_at, row.id), reverse=True)
+        if (not statuses or row.status in statuses)
+        and (start is None or row.created_at >= start)
+        and (end is None or row.created_at <= end)
+    ]
+    return [row.id for row in found[offset : offset + limit]]
+
+
+def some_query(rows: Sequence[Row], chance: random.Random) -> dict[str, Any]:
+    query: dict[str, Any] = {
+        "offset": chance.randrange(len(rows) + 10),
+        "limit": chance.choice([1, 7, 100]),
+        "statuses": chance.sample(STATUSES, chance.randrange(len(STATUSES))),
+    }
+    for name in ("start", "end"):
+        if chance.random() < 0.4:
+            query[name] = chance.choice(rows).created_at + timedelta(milliseconds=chance.choice([-1, 0, 1]))
+    return query
+
+
+async def test_lists_are_what_sorting_all_rows_gives(db: Database, account: Account) -> None:
+    chance = random.Random(5)
+    rows = [
+        *some_rows(400, chance),
+        *(
+            Row(f"odd-{year}", "failed", datetime(year, 12, 31, 23, 59, 59, 999_999, UTC))
+            for year in (1969, 9998)
+        ),
+    ]
+    await write(db, account, rows)
+    for _ in range(300):
+        query = some_query(rows, chance)
+        found = await records.list_some(db, account.id, **query)
+        assert [record.id for record in found] == expected(rows, **query), query
+
+
+async def test_lists_hold_nothing_of_other_accounts(db: Database, account: Account) -> None:
+    other = await accounts.create(db, company="B", plan="p", period="monthly", quota=5, now=NOW)
+    chance = random.Random(6)
+    mine, theirs = (
+        some_rows(50, chance),
+        [attrs.evolve(row, id=f"x{row.id}") for row in some_rows(50, chance)],
+    )
+    await write(db, account, mine)
+    await write(db, other, theirs)
+    for owner, rows in ((account, mine), (other, theirs)):
+        found = await records.list_some(db, owner.id, offset=40, limit=100)
+        assert [record.id for record in found] == expected(rows, offset=40, limit=100)
