@@ -16,6 +16,7 @@ import pytest
 import imgsvc_core as imgsvc
 from imgsvc_core.limits import Limits
 from imgsvc_core.stores import PROVIDERS
+from imgsvc_http.answering.errors import KINDS
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
@@ -63,6 +64,13 @@ def test_reference_has_every_format_error_limit_and_fact() -> None:
     )
     assert all(f"| `{field.name}` |" in tables.limits() for field in attrs.fields(Limits))
     assert all(f"| `{field.name}` |" in tables.image_info() for field in attrs.fields(imgsvc.ImageInfo))
+
+
+def test_reference_has_every_error_that_the_service_answers() -> None:
+    library = {item.slug for item in tables.error_classes()} - {imgsvc.ImgsvcError.slug}
+    listed = re.findall(r"^\| `(\w+)` \| \d{3} \| \S", tables.service_errors(), re.MULTILINE)
+    assert sorted(listed) == sorted({*KINDS, *library})
+    assert "<!-- table: service_errors -->" in (DOCS / "reference/service.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
