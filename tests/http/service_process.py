@@ -16,7 +16,7 @@ from pathlib import Path
 import aiohttp
 import attrs
 
-_START_SECONDS = 60
+_START_SECONDS = 200
 
 
 @attrs.frozen
