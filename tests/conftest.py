@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -25,6 +26,14 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default")
 # pytest keeps errors, and the pictures in their frames. Were these to end while libvips logs, which may be in
 # any of its threads, they would log as well, and GLib would end the process.
 logging.getLogger("pyvips").disabled = True
+
+# Commands that tests start inherit ignored signals, as below ``nohup pytest &``, but no handlers.
+for _number, _handler in {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGHUP: lambda *_: None,
+}.items():
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, _handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
