@@ -1,4 +1,4 @@
-"""Many pictures: from folders and buckets to folders and buckets, in any number of variants.
+"""Process many pictures, from folders and buckets to folders and buckets, in any number of variants.
 
 ::
 
@@ -7,18 +7,33 @@
     summary = imgsvc_batch.run("photos/", "small/", {"thumb": {"resize": {"width": 200}}})
     print(summary.done, summary.failed)
 
-`planning` checks what is to be done, by `arguments` for each of its parts, and `places` knows paths and URLs;
-`inputs` finds the pictures, in `listing` ahead of the work; `naming` names the results; `manifest` tells what
-became of each, which a run writes by its `journal`, in a `manifest_file`. `work` is what a worker does with
-one, `writing` how the results get to their places, `reasons` why not. `running` runs a batch after `starting`
-it, with the `hands` of `local`, `inside` or `cluster` (at whose far end stands `cluster_worker`) to do the
-work; `preview` tells what it would do, and `report` shows the outcome to people.
+The way of a batch through the modules: `arguments` checks what is asked, `inputs` finds the pictures and
+`listing` does so ahead of the work, `selection` leaves what the `manifest` knows as done. `runner` hands the
+rest to one of the `executors` or to a `cluster`, whose workers do the `work` and write `results`. `placing`
+decides which results may have their names, and moves them there. `preview` is the dry run, `report` shows the
+outcome.
 """
 
-from imgsvc_batch.events import Event, Progress, Summary
-from imgsvc_batch.manifest import Manifest
+from imgsvc_batch.arguments import Batch, default_manifest
+from imgsvc_batch.events import Event, Output, Progress, Summary
+from imgsvc_batch.manifest import Manifest, files_of
 from imgsvc_batch.naming import Template
-from imgsvc_batch.planning import Batch
-from imgsvc_batch.running import run
+from imgsvc_batch.preview import preview
+from imgsvc_batch.report import write_report
+from imgsvc_batch.runner import run, run_batch
 
-__all__ = ["Batch", "Event", "Manifest", "Progress", "Summary", "Template", "run"]
+__all__ = [
+    "Batch",
+    "Event",
+    "Manifest",
+    "Output",
+    "Progress",
+    "Summary",
+    "Template",
+    "default_manifest",
+    "files_of",
+    "preview",
+    "run",
+    "run_batch",
+    "write_report",
+]

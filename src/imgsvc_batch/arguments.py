@@ -1,115 +1,241 @@
-"""What the arguments of a batch have to be; `SpecError` tells what is wrong with one."""
+"""What a batch is asked to do, checked before it begins."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import attrs
+
+from imgsvc_batch.manifest import files_of
 from imgsvc_batch.naming import Template
-from imgsvc_batch.places import can_be_named, place_of, problem_of_target, readable
-from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.limits import Limits
-from imgsvc_core.spec import Spec, parse
+from imgsvc_batch.places import absolute, expected_target, is_in_memory, is_storable, relative, split_pattern
+from imgsvc_batch.work import Job
+from imgsvc_core import LimitExceeded, Limits, Problem, SourceError, Spec, SpecError, parse
+from imgsvc_core.codecs.table import by_name
+from imgsvc_core.sources import is_url, open_bytes
+
+_MANIFEST = "imgsvc-batch"
+_SMALL = {"resize": {"width": 64, "height": 64, "upscale": False}}
 
 
-def as_source(value: str | Path) -> str:
-    """The absolute path or URL of a source."""
-    return _place("source", value)
+def default_manifest(target: str) -> Path:
+    """Return where the manifest of a target is by default: in the target; for a URL in the current folder."""
+    target = absolute(target)
+    if is_url(target):
+        return Path(f"{_MANIFEST}-{hashlib.sha256(target.rstrip('/').encode()).hexdigest()[:8]}.sqlite")
+    return Path(target) / f".{_MANIFEST}.sqlite"
 
 
-def as_target(value: str | Path) -> str:
-    """The absolute path or URL of a target."""
-    place = _place("target", value)
-    if expected := problem_of_target(place):
+def _refusal(name: str, expected: str, got: object) -> SpecError:
+    return SpecError([Problem(name, f"Batch '{name}' parameter must be {expected}, got {got!r}")])
+
+
+def _as_source(value: str | Path) -> str:
+    return _as_place("source", value)
+
+
+def _as_target(value: str | Path) -> str:
+    place = _as_place("target", value)
+    if expected := expected_target(place):
         raise _refusal("target", expected, place)
     return place
 
 
-def as_manifest(value: str | Path | None) -> Path | None:
-    """The path of a manifest."""
-    if value is not None and not _is_path(value):
+def _as_place(name: str, value: object) -> str:
+    if not isinstance(value, str | Path) or str(value) in ("", "file://", "local://"):
+        raise _refusal(name, "a path or a URL", value)
+    place = absolute(value)
+    if not is_storable(place):
+        raise _refusal(name, "UTF-8, without NUL", place)
+    return place
+
+
+def _as_manifest(value: object) -> Path | None:
+    if value is not None and (not isinstance(value, str | Path) or str(value) == ""):
         raise _refusal("manifest", "the path of a file", value)
     return None if value is None else Path(value)
 
 
-def as_template(value: Template | str | None) -> Template | None:
-    """The template of this text."""
+def _as_template(value: object) -> Template | None:
     if value is not None and not isinstance(value, str | Template):
         raise _refusal("name", "a template", value)
     return Template(value) if isinstance(value, str) else value
 
 
-def check_workers(batch: object, field: object, value: int | None) -> None:
-    """Raise where it is no number of processes."""
-    if value is not None and not _is_count(value):
-        raise _refusal("workers", "a number of processes from 1 up", value)
-
-
-def check_limits(batch: object, field: object, value: object) -> None:
-    """Raise where it is anything else."""
-    if not isinstance(value, Limits):
-        raise _refusal("limits", "imgsvc_core.Limits", value)
-
-
-def check_watermarks(batch: object, field: object, value: object) -> None:
-    """Raise where it names no pictures."""
-    if not isinstance(value, Mapping) or not all(_is_name(id) for id in value):
-        raise _refusal("watermarks", "pictures by their ids", value)
-
-
-def of_variant(name: str, message: str) -> str:
-    """A message about one of several variants."""
-    return f"Variant '{name}': {message}" if name else message
-
-
-def as_variants(value: Mapping[str, Any]) -> dict[str, Spec]:
-    """The specs by their names; all their problems are told at once."""
-    if not isinstance(value, Mapping):
-        raise _refusal("variants", "specs by their names", value)
+def _as_variants(value: object) -> dict[str, Spec]:
+    """Parse the specs, and report the problems of all of them at once."""
+    if not isinstance(value, Mapping) or not value:
+        raise _refusal("variants", "one or more specs by their names", value)
     problems: list[Problem] = []
     parsed: dict[str, Spec] = {}
     for name, spec in value.items():
-        if not _is_name(name):
+        if not (isinstance(name, str) and is_storable(name)):
             raise _refusal("variants", "specs by names that are UTF-8, without NUL", name)
         if "/" in name or name.startswith("."):
-            message = f"Batch 'variants' parameter must have names without '/' or '.' in front, got '{name}'"
-            problems.append(Problem("variants", message))
+            raise _refusal("variants", "specs by names without '/' and without '.' in front", name)
         try:
             parsed[name] = parse(spec)
         except SpecError as error:
             problems += [
-                Problem(f"{name}.{problem.path}".strip("."), of_variant(name, problem.message))
+                Problem(f"{name}.{problem.path}".strip("."), _of_variant(name, problem.message))
                 for problem in error.problems
             ]
-    if not value:
-        problems.append(Problem("variants", "Batch 'variants' parameter must name one spec or more"))
     if problems:
         raise SpecError(problems)
     return parsed
 
 
-def _refusal(name: str, expected: str, value: object) -> SpecError:
-    got = readable(f"'{value}'" if isinstance(value, str) else repr(value))
-    return SpecError([Problem(name, f"Batch '{name}' parameter must be {expected}, got {got}")])
+def _of_variant(name: str, message: str) -> str:
+    return f"Variant '{name}': {message}" if name else message
 
 
-def _is_path(value: object) -> bool:
-    return isinstance(value, str | Path) and str(value) not in ("", "file://", "local://")
+def _check_workers(_: object, __: object, value: Any) -> None:
+    if value is not None and (type(value) is not int or value < 1):
+        raise _refusal("workers", "a number of processes from 1 up", value)
 
 
-def _place(name: str, value: str | Path) -> str:
-    if not _is_path(value):
-        raise _refusal(name, "a path or a URL", value)
-    place = place_of(value)
-    if not can_be_named(place):
-        raise _refusal(name, "UTF-8, without NUL", place)
-    return place
+def _check_limits(_: object, __: object, value: Any) -> None:
+    if not isinstance(value, Limits):
+        raise _refusal("limits", "imgsvc_core.Limits", value)
 
 
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and can_be_named(value)
+def _check_watermarks(_: object, __: object, value: Any) -> None:
+    named = isinstance(value, Mapping) and all(isinstance(id, str) and is_storable(id) for id in value)
+    if not named:
+        raise _refusal("watermarks", "pictures by their ids", value)
 
 
-def _is_count(value: object) -> bool:
-    return type(value) is int and value > 0
+@attrs.frozen(kw_only=True)
+class Batch:
+    """What a batch is asked to do. `SpecError` if an argument is wrong.
+
+    Attributes:
+        source: a folder, a pattern with wildcards, a file, or an fsspec URL of one.
+        target: a folder or an fsspec URL of one.
+        variants: specs by name; each input gives one result for each.
+        template: how results are named.
+        manifest: the file of the manifest; `default_manifest` by default.
+        workers: the number of processes on this machine; one for each core by default.
+        cluster: the address of a Dask scheduler; the batch runs on this machine by default.
+        limits: how much work one picture may cause.
+        watermarks: pictures by the ids that specs use.
+        overwrite: replace files in the target that are not results of the same input.
+        force: process unchanged inputs again.
+    """
+
+    source: str = attrs.field(converter=_as_source)
+    target: str = attrs.field(converter=_as_target)
+    variants: Mapping[str, Spec] = attrs.field(converter=_as_variants)
+    template: Template | None = attrs.field(default=None, converter=_as_template)
+    manifest: Path | None = attrs.field(default=None, converter=_as_manifest)
+    workers: int | None = attrs.field(default=None, validator=_check_workers)
+    cluster: str | None = None
+    limits: Limits = attrs.field(factory=Limits, validator=_check_limits)
+    watermarks: Mapping[str, str] = attrs.field(factory=dict, validator=_check_watermarks)
+    overwrite: bool = False
+    force: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        self.naming.check(self.variants)
+        problems = [
+            Problem(f"{name}.watermark.id".strip("."), _of_variant(name, _unknown_watermark(spec)))
+            for name, spec in self.variants.items()
+            if spec.watermark is not None and spec.watermark.id not in self.watermarks
+        ]
+        if relative(split_pattern(self.source)[0], self.target) == "":
+            message = f"Batch 'target' parameter must be another folder than the source, got '{self.target}'"
+            problems.append(Problem("target", message))
+        if self.cluster is not None and self.in_memory:
+            message = "Batch 'cluster' parameter must not be given with places in 'memory://'"
+            problems.append(Problem("cluster", message))
+        if problems:
+            raise SpecError(problems)
+
+    @property
+    def in_memory(self) -> bool:
+        """True if only this process can reach the source or the target."""
+        return is_in_memory(self.source) or is_in_memory(self.target)
+
+    @property
+    def naming(self) -> Template:
+        """The template, or the default one."""
+        return self.template or Template.default(len(self.variants))
+
+    @property
+    def manifest_path(self) -> Path:
+        """The file of the manifest."""
+        return self.manifest or default_manifest(self.target)
+
+    @property
+    def unfinished(self) -> str:
+        """The folder of results that are not in place yet; empty if the target is a URL."""
+        if is_url(self.target):
+            return ""
+        # Batches with other manifests may run at the same time, and clear their own folder.
+        token = hashlib.sha256(os.fsencode(self.manifest_path.absolute())).hexdigest()[:8]
+        return os.path.join(self.target, f".{_MANIFEST}-{token}")
+
+    def job(self) -> Job:
+        """Return what workers need to know. `SourceError` or `LimitExceeded` if a watermark is no picture."""
+        return Job(
+            variants=self.variants,
+            target=self.target,
+            template=self.naming,
+            limits=self.limits,
+            watermarks={id: _read_watermark(id, place, self.limits) for id, place in self.watermarks.items()},
+            overwrite=self.overwrite,
+            unfinished=self.unfinished,
+            remote=is_url(self.source) or is_url(self.target),
+        )
+
+    def work(self, job: Job) -> str:
+        """Return a digest of what is done to each input: the specs, watermarks, names and target."""
+        parts = [f"{name}={spec.digest}" for name, spec in sorted(self.variants.items())]
+        parts += [f"{id}={hashlib.sha256(data).hexdigest()}" for id, data in sorted(job.watermarks.items())]
+        # A folder that was moved together with its manifest is the same target.
+        parts += [self.naming.text, "" if self.manifest is None and not is_url(self.target) else self.target]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+    def reserved(self) -> frozenset[str]:
+        """Return the paths of the manifest, where no result may be."""
+        return files_of(self.manifest_path)
+
+    def foreseen(self, key: str) -> tuple[str, ...]:
+        """Return the paths of an input's results that are known before it is read."""
+        fields = self.naming.fields
+        if not fields <= {"stem", "variant", "format"}:
+            return ()
+        suffixes = {name: _suffix_of(spec) for name, spec in self.variants.items()}
+        return tuple(
+            self.naming.path(key, variant=name, width=1, height=1, suffix=suffix, digest="")
+            for name, suffix in suffixes.items()
+            if suffix or "format" not in fields
+        )
+
+
+def _unknown_watermark(spec: Spec) -> str:
+    assert spec.watermark is not None
+    return f"Watermark 'id' parameter must be one of the given watermarks, got '{spec.watermark.id}'"
+
+
+def _suffix_of(spec: Spec) -> str:
+    """Return the suffix of results; nothing if it depends on the input."""
+    row = by_name(spec.output.format) if spec.output is not None and spec.output.format is not None else None
+    return row.suffix if row is not None else ""
+
+
+def _read_watermark(id: str, place: str, limits: Limits) -> bytes:
+    """Return the encoded picture of a watermark, after decoding it once."""
+    from imgsvc_core import process
+
+    try:
+        data = open_bytes(place, limits).read()
+        process(data, _SMALL, limits=limits)
+    except (SourceError, LimitExceeded) as error:
+        error.begin_with(f"Watermark '{id}'")
+        raise
+    return data

@@ -1,143 +1,141 @@
-"""The work on a Dask cluster, whose workers share nothing with this machine but the source and the target."""
+"""Work on a Dask cluster, whose workers share nothing with this machine but the source and the target."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import multiprocessing
 import struct
 import threading
 import time
+from collections.abc import Mapping
 from concurrent.futures import CancelledError, Future, InvalidStateError
 from typing import Any
 
-from imgsvc_batch.cluster_worker import difference, facts, run_alike
-from imgsvc_batch.events import Event
-from imgsvc_batch.places import readable
-from imgsvc_batch.work import Job, Task, inputs_per_task
-from imgsvc_core.errors import MissingDependency, SourceUnreachable, UnsupportedOperation, WorkerDied
+from imgsvc_batch.executors import MEMORY_BYTES, TASKS_PER_WORKER, submit
+from imgsvc_batch.work import Job, Outcome, Task
+from imgsvc_core import MissingDependency, SourceUnreachable, UnsupportedOperation, WorkerDied
 from imgsvc_core.urls import reason_of
+from imgsvc_core.workers import WorkerPool
 
-_TASKS_AT_FIRST, _TASKS_IN_FLIGHT = 4, 200
-_TASK_SECONDS = 2.0
-_MOST_INPUTS = 100
-_PATIENCE_SECONDS = 10
-_GONE = "its scheduler is gone"
+_CONNECT_SECONDS = 10.0
 _TICK_SECONDS = 5.0
+_SCHEDULER_LOST = "its scheduler is gone"
 
 WITHOUT_WORKERS_SECONDS = 300.0
-"""How long all workers may be away."""
+"""How long a batch waits for workers when all of them are gone."""
 
 
-class ClusterHands:
-    """Tasks of a hundred inputs, or as many as take seconds; Dask gives those of a lost worker to another.
+class ClusterExecutor:
+    """Dask workers, each of which processes pictures in a process of its own.
+
+    A picture that crashes or hangs costs that process and no worker. Tasks of a lost worker are given to
+    another one by Dask.
 
     Raises:
         MissingDependency: Dask is not installed.
         SourceUnreachable: no scheduler answers.
-        UnsupportedOperation: a worker has another version, lacks formats, or has nothing of this library.
+        UnsupportedOperation: there is no worker, or one has another version or other formats.
     """
 
-    culprit = False  # Dask blames all tasks of a worker that died
+    queued = 200
+    task_seconds = 2.0
+    task_inputs = 100
 
     def __init__(self, job: Job, address: str) -> None:
-        try:
-            from distributed import Client
-        except ImportError as error:
-            raise MissingDependency(
-                f"A batch on a cluster needs Dask ({error}): pip install 'imgsvc[dask]'"
-            ) from error
         self._job = job
-        try:
-            _greet(address)
-            self._client: Any = Client(address, timeout=_PATIENCE_SECONDS)
-        except Exception as error:  # each kind of address has errors of its own
-            reason = reason_of(error)
-            raise SourceUnreachable(f"No scheduler answers at '{readable(address)}': {reason}.") from error
+        self._client = _connect(address)
         try:
             _check_workers(self._client)
+            self.parallel = 2 * sum(self._client.nthreads().values())  # one waits while one runs
         except BaseException:
             self._client.close()
             raise
-        self._unanswered: set[Future[list[Event]]] = set()
-        self._closing = threading.Event()
-        threading.Thread(target=self._await_workers, name="imgsvc-cluster", daemon=True).start()
-        self.chunk, self._chunk_is_known = 2 * job.at_once, False
-        self.parallel = 2 * sum(self._client.nthreads().values())  # one waits while one is done
+        self._unanswered: set[Future[list[Outcome]]] = set()
+        self._closed = threading.Event()
+        threading.Thread(target=self._watch_workers, name="imgsvc-cluster", daemon=True).start()
 
-    @property
-    def in_flight(self) -> int:
-        """Enough tasks for many workers, as soon as it is known how many inputs make one."""
-        tasks = _TASKS_IN_FLIGHT if self._chunk_is_known else _TASKS_AT_FIRST * self.parallel
-        return tasks * self.chunk
-
-    def submit(self, tasks: tuple[Task, ...]) -> Future[list[Event]]:
-        """Work on some inputs."""
-        answer: Future[list[Event]] = Future()
+    def submit(self, tasks: tuple[Task, ...]) -> Future[list[Outcome]]:
+        answer: Future[list[Outcome]] = Future()
         self._unanswered.add(answer)
-        answer.add_done_callback(self._settle)
-        running = self._client.submit(run_alike, self._job, tasks, facts(), pure=False)
+        answer.add_done_callback(self._unanswered.discard)
+        running = self._client.submit(_run, self._job, tasks, facts(), pure=False)
         self._client.loop.add_callback(_pass_on, running, answer, self._client)
         return answer
 
     def close(self) -> None:
-        """Let go of the cluster."""
-        self._closing.set()
+        self._closed.set()
         self._client.close()
 
     def stop(self) -> None:
-        """The same, now; what is under way is given up."""
-        self._closing.set()
+        self._closed.set()
         with contextlib.suppress(TimeoutError):
             self._client.close(timeout=1)
 
-    def _settle(self, answer: Future[list[Event]]) -> None:
-        self._unanswered.discard(answer)
-        if answer.cancelled() or answer.exception() is not None or not (events := answer.result()):
-            return
-        self.chunk = inputs_per_task(self._job, events, seconds=_TASK_SECONDS, most=_MOST_INPUTS)
-        self._chunk_is_known = True
-
-    def _await_workers(self) -> None:
-        """Give up where all workers went, and none has come for long."""
+    def _watch_workers(self) -> None:
+        """Fail all tasks if there was no worker for a long time."""
         since = time.monotonic()
-        while not self._closing.wait(_TICK_SECONDS):
-            try:
+        while not self._closed.wait(_TICK_SECONDS):
+            with contextlib.suppress(Exception):  # a lost scheduler is reported by each task
                 if self._client.nthreads():
                     since = time.monotonic()
-            except Exception:  # what is wrong with the scheduler, each task tells
-                continue
             if time.monotonic() - since > WITHOUT_WORKERS_SECONDS:
-                error = f"it has had no worker for {WITHOUT_WORKERS_SECONDS:g} seconds"
+                lost = ConnectionError(f"it has had no worker for {WITHOUT_WORKERS_SECONDS:g} seconds")
                 for answer in tuple(self._unanswered):
-                    _fail(answer, ConnectionError(error))
+                    _fail(answer, lost)
 
 
-def _greet(address: str) -> None:
-    """Raise where nobody at an address speaks as Dask does: its client would wait for that forever."""
-    from distributed import Security
-    from distributed.comm.core import connect
+def _connect(address: str) -> Any:
+    """Connect to a scheduler. Dask's client would wait forever for a peer that accepts and says nothing."""
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise MissingDependency(
+            f"A batch on a cluster needs Dask ({error}): pip install 'imgsvc[dask]'"
+        ) from error
+    connected: Future[Any] = Future()
 
-    async def greet() -> None:
-        arguments = Security().get_connection_args("client")
+    def connect() -> None:
         try:
-            comm = await asyncio.wait_for(connect(address, _PATIENCE_SECONDS, **arguments), _PATIENCE_SECONDS)
-        except TimeoutError as error:
-            raise TimeoutError(f"it said nothing for {_PATIENCE_SECONDS} seconds") from error
-        except (MemoryError, struct.error) as error:  # the length of a message, if it were one
-            raise ConnectionError("something else does") from error
-        comm.abort()
-
-    answer: Future[None] = Future()
-
-    def run() -> None:
-        try:
-            answer.set_result(asyncio.run(greet()))
+            connected.set_result(Client(address, timeout=_CONNECT_SECONDS))
         except BaseException as error:
-            answer.set_exception(error)
+            connected.set_exception(error)
 
-    # A thread, as the caller's may have a loop that runs.
-    threading.Thread(target=run, name="imgsvc-cluster-greeting", daemon=True).start()
-    answer.result()
+    threading.Thread(target=connect, name="imgsvc-cluster-connect", daemon=True).start()
+    try:
+        return connected.result(2 * _CONNECT_SECONDS)
+    except Exception as error:  # each kind of address has errors of its own
+        if isinstance(error, TimeoutError) and not connected.done():
+            reason = f"it said nothing for {2 * _CONNECT_SECONDS:g} seconds"
+        elif isinstance(error, MemoryError | struct.error):  # the length of a message, if it were one
+            reason = "something else does"
+        else:
+            reason = reason_of(error)
+        raise SourceUnreachable(f"No scheduler answers at {address!r}: {reason}.") from error
+
+
+def facts() -> Mapping[str, str]:
+    """Return what has to be the same on every worker: the version, and the formats to read and to write."""
+    import imgsvc_core
+    from imgsvc_core.codecs import availability
+
+    return {
+        "version": imgsvc_core.__version__,
+        "formats to read": ", ".join(filter(availability.readable, imgsvc_core.FORMATS)),
+        "formats to write": ", ".join(filter(availability.writable, imgsvc_core.FORMATS)),
+    }
+
+
+def _difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+    """Return the first fact in which a worker differs from this machine."""
+    return next(
+        (
+            f"{name} {theirs[name]}, and this machine {value}: install the same."
+            for name, value in ours.items()
+            if theirs[name] != value
+        ),
+        "",
+    )
 
 
 def _check_workers(client: Any) -> None:
@@ -147,36 +145,64 @@ def _check_workers(client: Any) -> None:
     for worker, theirs in answers.items():
         if isinstance(theirs, BaseException):
             raise UnsupportedOperation(f"Worker {worker} cannot work on pictures: {theirs!r}.") from theirs
-        found = difference(facts(), theirs)
+        found = _difference(facts(), theirs)
         if found:
             raise UnsupportedOperation(f"Worker {worker} has {found}")
 
 
-async def _pass_on(running: Any, answer: Future[list[Event]], client: Any) -> None:
-    """On the client's loop, as Dask calls back in one thread, which a client that closes blocks for all."""
+def _run(job: Job, tasks: tuple[Task, ...], expected: Mapping[str, str]) -> list[Outcome]:
+    """Process inputs on a worker, which may have joined after the others were checked."""
+    from distributed import get_worker
+
+    found = _difference(expected, facts())
+    if found:
+        raise UnsupportedOperation(f"A worker has {found} Then go on with --resume.")
+    worker: Any = get_worker()
+    pool = _pool_of(worker.address, worker.state.nthreads)
+    return submit(pool, job, tasks).result()
+
+
+_pools: dict[str, WorkerPool] = {}
+_starting = threading.Lock()
+
+
+def _pool_of(worker: str, processes: int) -> WorkerPool:
+    """Return the processes of a worker, which are kept for later batches and end with the worker."""
+    with _starting:
+        if worker not in _pools:
+            # Dask's nanny makes workers daemons, which multiprocessing does not let have children.
+            multiprocessing.current_process().daemon = False
+            _pools[worker] = WorkerPool(
+                processes, memory_bytes=MEMORY_BYTES, tasks_per_worker=TASKS_PER_WORKER
+            )
+        return _pools[worker]
+
+
+async def _pass_on(running: Any, answer: Future[list[Outcome]], client: Any) -> None:
+    """Pass on an answer on the client's loop: Dask's callbacks share a thread that closing blocks."""
     from distributed import KilledWorker
     from distributed.comm.core import CommClosedError
 
     try:
-        events = await client.gather(running, asynchronous=True)
+        outcomes = await client.gather(running, asynchronous=True)
     except KilledWorker:
         _fail(answer, _died())
     except (CancelledError, asyncio.CancelledError):
         alive = client.status == "running"
-        _fail(answer, _died() if alive else ConnectionError(_GONE))
-    except CommClosedError:  # while it was asked
-        _fail(answer, ConnectionError(_GONE))
-    except OSError as error:  # the connection's: those of pictures come as events
+        _fail(answer, _died() if alive else ConnectionError(_SCHEDULER_LOST))
+    except CommClosedError:
+        _fail(answer, ConnectionError(_SCHEDULER_LOST))
+    except OSError as error:  # of the connection: those of pictures come as events
         _fail(answer, ConnectionError(reason_of(error)))
     except Exception as error:
         _fail(answer, error)
     else:
         with contextlib.suppress(InvalidStateError):
-            answer.set_result(events)
+            answer.set_result(outcomes)
 
 
-def _fail(answer: Future[list[Event]], error: Exception) -> None:
-    with contextlib.suppress(InvalidStateError):  # given up, and answered after all
+def _fail(answer: Future[list[Outcome]], error: Exception) -> None:
+    with contextlib.suppress(InvalidStateError):  # it was given up, and answered after all
         answer.set_exception(error)
 
 

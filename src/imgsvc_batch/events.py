@@ -1,8 +1,10 @@
-"""What a batch tells while it runs, and in the end."""
+"""What a batch reports while it runs and when it ends."""
 
 from __future__ import annotations
 
 import attrs
+
+from imgsvc_core.errors import ImgsvcError
 
 DONE, FAILED, UNCHANGED = "done", "failed", "unchanged"
 
@@ -21,9 +23,9 @@ class Output:
 
 @attrs.frozen(kw_only=True)
 class Event:
-    """What became of one input: ``done`` with its outputs, ``failed`` with the error, or ``unchanged``.
+    """The outcome of one input: ``done`` with its outputs, ``failed`` with an error, or ``unchanged``.
 
-    ``digest`` is the SHA-256 of the input, as far as it could be read.
+    ``digest`` is the SHA-256 of the input, empty if the input could not be read.
     """
 
     key: str
@@ -35,15 +37,23 @@ class Event:
     message: str = ""
     seconds: float = 0.0
 
-
-def failure(key: str, size: int, error: str, message: str) -> Event:
-    """What is told of an input of so many bytes that nothing came of."""
-    return Event(key=key, outcome=FAILED, bytes=size, error=error, message=message)
+    def failed(self, error: Exception) -> Event:
+        """Return this event as a failure. A batch goes on, whatever a codec or a store raises."""
+        if isinstance(error, ImgsvcError):
+            slug, message = error.slug, error.message
+        elif isinstance(error, MemoryError):
+            slug, message = "worker_died", "There is not enough memory for this picture."
+        else:
+            slug, message = "internal_error", f"An unexpected error occurred: {error!r}."
+        return attrs.evolve(self, outcome=FAILED, outputs=(), error=slug, message=message)
 
 
 @attrs.frozen(kw_only=True)
 class Progress:
-    """Where a batch stands. ``total`` is what was found so far, all of it once ``listed``."""
+    """The state of a running batch. ``total`` is final once the source is ``listed``.
+
+    ``skipped`` inputs are left as they are: unchanged, or not to be tried again.
+    """
 
     total: int
     listed: bool
@@ -61,18 +71,13 @@ class Progress:
 
     @property
     def remaining_seconds(self) -> float | None:
-        """How long it will take, as far as that is known."""
+        """The estimated time to the end; None until the source is listed."""
         left = self.total - self.done - self.failed - self.skipped
         return left / self.rate if self.listed and self.rate else None
 
 
 @attrs.frozen(kw_only=True)
 class Summary(Progress):
-    """How a batch ended.
-
-    It was ``interrupted`` where it was told to stop before its end. What became of ``forgotten`` inputs could
-    not be written into the manifest: a run with neither ``resume`` nor ``retry`` does them.
-    """
+    """How a batch ended: complete, or ``interrupted`` before its end."""
 
     interrupted: bool = False
-    forgotten: int = 0

@@ -1,19 +1,18 @@
-"""Finding the pictures of a batch, one after the other, however many there are."""
+"""Find the pictures of a source, one after the other, however many there are."""
 
 from __future__ import annotations
 
 import fnmatch
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import attrs
 
-from imgsvc_batch.places import base_of, path_from, real_path, within
-from imgsvc_core.codecs.table import FORMATS
-from imgsvc_core.errors import ImgsvcError, SourceUnreachable
+from imgsvc_batch.places import join, printable, relative, split_pattern
+from imgsvc_core import FORMATS, ImgsvcError, SourceUnreachable
 from imgsvc_core.sources import is_url
 from imgsvc_core.urls import reason_of, shown_url
 
@@ -22,9 +21,14 @@ _SUFFIXES = frozenset(suffix for row in FORMATS.values() for suffix in row.suffi
 
 @attrs.frozen(kw_only=True)
 class Input:
-    """A picture: its path below the source, where it is, its size in bytes, and what changes when it does.
+    """A picture of a source.
 
-    ``problem`` says why it cannot be worked on, where that is known already.
+    Attributes:
+        key: the path below the source.
+        location: the absolute path or URL.
+        size: in bytes.
+        stamp: changes with the content; empty if the store gives nothing that does.
+        problem: why it cannot be processed, if that is known already.
     """
 
     key: str
@@ -33,146 +37,115 @@ class Input:
     stamp: str = ""
     problem: str = ""
 
+    @property
+    def is_folder(self) -> bool:
+        """Return True for a folder that cannot be listed."""
+        return self.key.endswith("/")
 
-def find(source: str, *, beside: str = "") -> Iterator[Input]:
-    """The pictures of a folder and the folders below, of a pattern with wildcards, or a single one.
+
+def find(source: str, *, target: str = "") -> Iterator[Input]:
+    """Find the pictures in a folder and its subfolders, those that match a pattern, or a single one.
 
     Args:
-        source: a path or fsspec URL. In folders, files count whose names end like those of pictures, and
-            none that are hidden; a pattern takes whatever it matches. Links to folders are not followed.
-        beside: a folder to leave out, as the results go there.
+        source: a path or fsspec URL. In folders, files count whose suffix is that of a format and that are
+            not hidden; a pattern takes whatever it matches. Links to folders are not followed.
+        target: the folder of the results, which is left out.
 
     Raises:
-        SourceUnreachable: there is nothing at the source.
+        SourceUnreachable: the source does not exist or cannot be listed.
     """
     try:
-        yield from _remote(source, beside) if is_url(source) else _local(source, beside)
+        yield from _find_objects(source, target) if is_url(source) else _find_files(source, target)
     except ImgsvcError:
         raise
     except Exception as error:  # every store has errors of its own
-        raise _not_listed(source, error) from error
+        reason = reason_of(error, source)
+        raise SourceUnreachable(f"Source '{shown_url(source)}' cannot be listed: {reason}.") from error
 
 
-def check(source: str) -> None:
-    """Raise `SourceUnreachable` where there is nothing at a source that could hold pictures."""
-    try:
-        if is_url(source):
-            _check_remote(source)
-        else:
-            _check_local(source, base_of(source)[0])
-    except ImgsvcError:
-        raise
-    except Exception as error:  # every store has errors of its own
-        raise _not_listed(source, error) from error
+def belongs(source: str, key: str, location: str) -> bool:
+    """Return True if an input that was found earlier is one of this source."""
+    folder, pattern = split_pattern(source)
+    if key.endswith("/"):
+        return location in (folder, join(folder, key.rstrip("/")))
+    if not pattern and location == folder:
+        return True
+    return location == join(folder, key) and _is_wanted(key, pattern)
 
 
-def _not_listed(source: str, error: Exception) -> SourceUnreachable:
-    return SourceUnreachable(f"Source '{shown_url(source)}' cannot be listed: {reason_of(error, source)}.")
-
-
-def find_again(source: str, folders: Iterable[str], *, beside: str = "") -> Iterator[Input]:
-    """The pictures in folders of a local source that could not be listed before, and below; see `find`."""
-    base, pattern = base_of(source)
-    for key in folders:
-        prefix = "" if key == "./" else key
-        folder = os.path.join(base, prefix).rstrip("/") or "/"
-        if os.path.lexists(folder):
-            yield from _below(folder, prefix, pattern, real_path(beside))
-
-
-def _local(source: str, beside: str) -> Iterator[Input]:
-    base, pattern = base_of(source)
-    if Path(base).is_file():
-        yield _of_file(base, Path(base).name)
-        return
-    _check_local(source, base)
-    yield from _below(base, "", pattern, real_path(beside))
-
-
-def _check_local(source: str, base: str) -> None:
-    if not Path(base).is_file() and not Path(base).is_dir():
+def _find_files(source: str, target: str) -> Iterator[Input]:
+    folder, pattern = split_pattern(source)
+    if Path(folder).is_file():
+        yield _of_file(folder, Path(folder).name)
+    elif Path(folder).is_dir():
+        yield from _walk(folder, "", pattern, "" if is_url(target) else os.path.realpath(target))
+    else:
         raise SourceUnreachable(f"Source '{source}' is neither a folder, a file nor a pattern of files.")
 
 
-def _check_remote(source: str) -> None:
-    import fsspec
-
-    base, pattern = base_of(source)
-    fs, root = fsspec.core.url_to_fs(base)
-    if pattern or not fs.isfile(root):
-        next(iter(_objects(fs, root.rstrip("/"))), None)
-
-
-def _below(folder: str, prefix: str, pattern: str, left_out: str | None) -> Iterator[Input]:
-    """The pictures in a folder and below, without a list of them."""
+def _walk(folder: str, prefix: str, pattern: str, left_out: str) -> Iterator[Input]:
     folders = []
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
-                if _is_folder(entry, follow_links=False):
+                if _is_folder(entry, follow_symlinks=False):
                     if not entry.name.startswith(".") and os.path.realpath(entry.path) != left_out:
                         folders.append(entry)
-                elif _wanted(prefix + entry.name, pattern) and not _is_folder(entry):
+                elif _is_wanted(prefix + entry.name, pattern) and not _is_folder(entry):
                     yield _of_file(entry.path, prefix + entry.name)
     except OSError as error:
         yield Input(
-            key=_readable(prefix or "./"),
-            location=_readable(folder),
-            problem=f"Folder '{_readable(folder)}' cannot be listed: {error.strerror}.",
+            key=printable(prefix or "./"),
+            location=printable(folder),
+            problem=f"Folder '{printable(folder)}' cannot be listed: {error.strerror}.",
         )
     for entry in folders:
-        yield from _below(entry.path, f"{prefix}{entry.name}/", pattern, left_out)
+        yield from _walk(entry.path, f"{prefix}{entry.name}/", pattern, left_out)
 
 
-def _is_folder(entry: os.DirEntry[str], *, follow_links: bool = True) -> bool:
-    """Whether it is one; what cannot be told is met again as the problem of an input."""
+def _is_folder(entry: os.DirEntry[str], *, follow_symlinks: bool = True) -> bool:
     try:
-        return entry.is_dir(follow_symlinks=follow_links)
-    except OSError:
+        return entry.is_dir(follow_symlinks=follow_symlinks)
+    except OSError:  # reported when the file is opened
         return False
 
 
 def _of_file(path: str, key: str) -> Input:
-    if _readable(path) != path:
-        return Input(
-            key=_readable(key),
-            location=_readable(path),
-            problem=f"The name of '{_readable(path)}' is not UTF-8: give it another one.",
-        )
+    if printable(path) != path:
+        problem = f"The name of '{printable(path)}' is not UTF-8: rename the file."
+        return Input(key=printable(key), location=printable(path), problem=problem)
     try:
         status = os.stat(path)
     except OSError as error:
         return Input(key=key, location=path, problem=f"Source '{path}' cannot be read: {error.strerror}.")
     if not stat.S_ISREG(status.st_mode):
         return Input(key=key, location=path, problem=f"Source '{path}' is no file.")
-    size = status.st_size
-    return Input(key=key, location=path, size=size, stamp=f"{size}-{status.st_mtime_ns}")
+    return Input(key=key, location=path, size=status.st_size, stamp=f"{status.st_size}-{status.st_mtime_ns}")
 
 
-def _readable(name: str) -> str:
-    """A name without the bytes that are no text."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
-
-
-def _remote(source: str, beside: str) -> Iterator[Input]:
+def _find_objects(source: str, target: str) -> Iterator[Input]:
     import fsspec
 
-    base, pattern = base_of(source)
-    fs, root = fsspec.core.url_to_fs(base)
+    folder, pattern = split_pattern(source)
+    fs, root = fsspec.core.url_to_fs(folder)
     if not pattern and fs.isfile(root):
-        yield _of_object(fs.info(root), PurePosixPath(root).name, base)
+        yield _of_object(fs.info(root), PurePosixPath(root).name, folder)
         return
     root = root.rstrip("/")
-    below = path_from(base, beside) if beside else None
-    for info in _objects(fs, root):
+    left_out = relative(folder, target) if target else None
+    for info in _list_objects(fs, root):
         key = info["name"].removeprefix(f"{root}/")
         marks_folder = key.endswith("/") or not key
-        if _wanted(key, pattern) and not marks_folder and not (below and key.startswith(f"{below}/")):
-            yield _of_object(info, key, within(base, key))
+        if (
+            _is_wanted(key, pattern)
+            and not marks_folder
+            and not (left_out and key.startswith(f"{left_out}/"))
+        ):
+            yield _of_object(info, key, join(folder, key))
 
 
-def _objects(fs: Any, root: str) -> Iterator[dict[str, Any]]:
-    """Everything below a folder; in S3, whose folders may hold millions, page by page."""
+def _list_objects(fs: Any, root: str) -> Iterator[dict[str, Any]]:
+    """List everything below a folder; S3 page by page, as a folder there may hold millions of objects."""
     if "s3" not in fs.protocol:
         for _, _, files in fs.walk(root, detail=True, on_error="raise"):
             yield from files.values()
@@ -192,16 +165,15 @@ def _objects(fs: Any, root: str) -> Iterator[dict[str, Any]]:
 
 def _of_object(info: dict[str, Any], key: str, location: str) -> Input:
     if "::" in key:
-        return Input(
-            key=key, location=location, problem=f"The name of '{location}' holds '::': give it another one."
-        )
+        problem = f"The name of '{location}' holds '::': rename the object."
+        return Input(key=key, location=location, problem=problem)
     size = int(info.get("size") or 0)
     marks = (info.get(name) for name in ("ETag", "etag", "md5Hash", "mtime", "LastModified", "created"))
-    stamp = next((str(mark) for mark in marks if mark), "")
-    return Input(key=key, location=location, size=size, stamp=f"{size}-{stamp}" if stamp else "")
+    mark = next((str(mark) for mark in marks if mark), "")
+    return Input(key=key, location=location, size=size, stamp=f"{size}-{mark}" if mark else "")
 
 
-def _wanted(key: str, pattern: str) -> bool:
+def _is_wanted(key: str, pattern: str) -> bool:
     if pattern:
         return _matches(key.split("/"), pattern.split("/"))
     path = PurePosixPath(key)
@@ -209,7 +181,7 @@ def _wanted(key: str, pattern: str) -> bool:
 
 
 def _matches(parts: list[str], patterns: list[str]) -> bool:
-    """Whether a path matches; ``**`` stands for any number of folders."""
+    """Return True if a path matches; ``**`` stands for any number of folders."""
     if not patterns:
         return not parts
     if patterns[0] == "**":

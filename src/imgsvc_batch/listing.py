@@ -1,71 +1,67 @@
-"""A search for inputs that goes on while others are worked on."""
+"""List the source in a thread, while inputs that were found already are processed."""
 
 from __future__ import annotations
 
 import queue
 import threading
-import time
 from collections.abc import Iterator
 
 from imgsvc_batch.inputs import Input
 
-_AT_ONCE = 500
-_PATIENCE_SECONDS = 0.2
-_AHEAD = 8
+_AHEAD = 100_000
+"""Inputs that are held in memory. At some 500 bytes each, this is 50 MB."""
+
+_TICK_SECONDS = 0.2
 
 
 class Listing:
-    """A thread that finds inputs, some ahead of whoever takes them."""
+    """A queue of the inputs of a source. ``found`` is their number so far; it is final once ``listed``."""
 
     def __init__(self, inputs: Iterator[Input]) -> None:
+        self.found = 0
+        self.listed = False
         self.ended = False
-        self._found: queue.Queue[list[Input] | BaseException | None] = queue.Queue(_AHEAD)
+        self._queue: queue.Queue[Input | BaseException | None] = queue.Queue(_AHEAD)
         self._stopped = threading.Event()
-        self._thread = threading.Thread(
-            target=self._search, args=(inputs,), name="imgsvc-listing", daemon=True
-        )
+        self._thread = threading.Thread(target=self._list, args=(inputs,), name="imgsvc-listing", daemon=True)
         self._thread.start()
 
-    def take(self, seconds: float) -> list[Input]:
-        """Some that were found; none where the search is slow, or at its end.
+    def take(self, *, wait: bool) -> Input | None:
+        """Return the next input; None if there is none yet, or at the end, when ``ended`` is set.
 
         Raises:
             SourceUnreachable: the source cannot be listed.
         """
         try:
-            found = self._found.get(timeout=seconds) if seconds else self._found.get_nowait()
+            item = self._queue.get(wait, _TICK_SECONDS)
         except queue.Empty:
-            return []
-        if isinstance(found, BaseException):
-            raise found
-        self.ended = found is None
-        return found or []
+            return None
+        if isinstance(item, BaseException):
+            raise item
+        self.ended = item is None
+        return item
 
     def stop(self) -> None:
-        """Search no more."""
+        """Stop listing."""
         self._stopped.set()
-        self._thread.join(_PATIENCE_SECONDS)
+        self._thread.join(_TICK_SECONDS)
 
-    def _search(self, inputs: Iterator[Input]) -> None:
+    def _list(self, inputs: Iterator[Input]) -> None:
         try:
-            found: list[Input] = []
-            since = time.monotonic()
             for item in inputs:
-                found.append(item)
-                if len(found) == _AT_ONCE or time.monotonic() - since > _PATIENCE_SECONDS:
-                    self._put(found)
-                    found, since = [], time.monotonic()
+                self.found += 1
+                self._put(item)
                 if self._stopped.is_set():
                     return
-            self._put(found)
+            self.listed = True
             self._put(None)
-        except BaseException as error:  # told to whoever waits
+        except BaseException as error:  # raised again by take()
             self._put(error)
 
-    def _put(self, found: list[Input] | BaseException | None) -> None:
+    def _put(self, item: Input | BaseException | None) -> None:
         while not self._stopped.is_set():
             try:
-                self._found.put(found, timeout=_PATIENCE_SECONDS)
+                self._queue.put(item, timeout=_TICK_SECONDS)
                 return
             except queue.Full:
                 continue

@@ -1,40 +1,92 @@
-"""The memory of a batch: every input, what became of it, and its outputs, in an SQLite file.
+"""The memory of a batch: the outcome of each input and the owner of each result, in an SQLite file.
 
-One process writes it. Killed at any point, it is right: what is not marked as done is done again.
+It holds outcomes only. An input without one is processed by the next run, so there is nothing to repair after
+a crash.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+import sqlite3
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Self
 
 import attrs
 
-from imgsvc_batch.events import DONE, FAILED, Output
-from imgsvc_batch.inputs import Input
-from imgsvc_batch.manifest_file import ManifestFile
+from imgsvc_batch.events import Event, Output
+from imgsvc_batch.inputs import Input, belongs
+from imgsvc_core import TargetError
 
-WAITING, STARTED = "waiting", "started"
-GONE = "gone"
-"""Of an input that was deleted, or whose results another one replaced: it counts no more."""
+_VERSION = 1
 
-# What failed, and what an interrupted retry has left of it; or what an interrupted run has left.
-_LEFT = {
-    True: f"(state = '{FAILED}' OR (state IN ('{WAITING}', '{STARTED}') AND error != ''))",
-    False: f"state IN ('{WAITING}', '{STARTED}')",
-}
-NO_FOLDER = "key NOT LIKE '%/'"
-"""Of the keys of inputs, other than those of folders that could not be listed."""
+# Sources may overlap and share a target, so an input is identified by its path below the source and by where
+# it is. An input without work has no outcome, but owns its results. The outputs of earlier work stay the
+# input's own too, without being current.
+_TABLES = f"""
+BEGIN IMMEDIATE;
+CREATE TABLE batches (
+    source TEXT NOT NULL,
+    work TEXT NOT NULL,
+    target TEXT NOT NULL,
+    PRIMARY KEY (source, work)
+);
+CREATE TABLE inputs (
+    id INTEGER PRIMARY KEY,
+    key TEXT NOT NULL,
+    location TEXT NOT NULL,
+    work TEXT NOT NULL DEFAULT '',
+    size INTEGER NOT NULL DEFAULT 0,
+    stamp TEXT NOT NULL DEFAULT '',
+    digest TEXT NOT NULL DEFAULT '',
+    error TEXT NOT NULL DEFAULT '',
+    message TEXT NOT NULL DEFAULT '',
+    UNIQUE (key, location)
+);
+CREATE INDEX failures ON inputs (key) WHERE error != '';
+CREATE TABLE outputs (
+    path TEXT PRIMARY KEY,
+    input INTEGER NOT NULL,
+    variant TEXT NOT NULL,
+    format TEXT NOT NULL,
+    width INTEGER NOT NULL,
+    height INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    current INTEGER NOT NULL DEFAULT TRUE
+) WITHOUT ROWID;
+CREATE INDEX outputs_by_input ON outputs (input);
+PRAGMA user_version = {_VERSION};
+COMMIT
+"""
+_BESIDE = "", "-wal", "-shm", "-journal", ".lock"
+"""The suffixes of the files that SQLite and the lock put beside a manifest."""
 
 _PARTICULARS = re.compile(r"'[^']*'|\([^)]*\)|\d[\d,.]*")
 
 
+@attrs.frozen
+class Known:
+    """What the manifest holds about an input."""
+
+    id: int
+    key: str
+    location: str
+    work: str
+    size: int
+    stamp: str
+    digest: str
+    error: str
+
+
+_KNOWN = "id, key, location, work, size, stamp, digest, error"
+
+
 @attrs.frozen(kw_only=True)
 class Reason:
-    """Why inputs failed, and some of them."""
+    """An error that inputs failed with, and some of those inputs."""
 
     error: str
     message: str
@@ -44,7 +96,7 @@ class Reason:
 
 @attrs.frozen(kw_only=True)
 class Totals:
-    """How many inputs are in each state, and their bytes before and after."""
+    """The number of inputs by outcome, and the bytes of those that are done, before and after."""
 
     inputs: int
     done: int
@@ -54,131 +106,175 @@ class Totals:
 
 
 class Manifest:
-    """The manifest in a file, only to be read if ``reading``: what it tells. A `Journal` writes it.
+    """A manifest in a file. Only one process at a time can open it without ``reading``.
 
-    Raises `TargetError` where it cannot be opened.
+    For reading, a file that does not exist is an empty manifest.
+
+    Raises `TargetError` if the file cannot be opened or is in use.
     """
 
     def __init__(self, path: Path, *, reading: bool = False) -> None:
         self.path = path
-        self.file = ManifestFile(path, reading=reading)
-        self._db = self.file.db
+        self._lock = -1
+        try:
+            self._db = _open_to_read(path) if reading else self._open_to_write()
+            (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        except (OSError, sqlite3.Error) as error:
+            self._unlock()
+            raise TargetError(f"Manifest '{path}' cannot be opened: {_reason(error)}.") from error
+        if version != _VERSION:
+            self.close()
+            raise TargetError(
+                f"Manifest '{path}' is of another version of imgsvc: use that one, or another manifest."
+            )
 
-    def lock(self) -> None:
-        """Keep other batches from writing it; the lock ends with the process.
+    def _open_to_write(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # it ends with the process
+        except BlockingIOError as error:
+            raise OSError("a batch that is running uses it") from error
+        db = sqlite3.connect(self.path, isolation_level=None)
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")
+            if not db.execute("SELECT 1 FROM sqlite_master").fetchone():
+                db.executescript(_TABLES)
+        except BaseException:
+            db.close()
+            raise
+        return db
 
-        Raises `TargetError` where one does.
-        """
-        self.file.lock()
+    def begin(self, source: str, work: str, target: str, *, force: bool) -> None:
+        """Remember that a batch began; with ``force``, that all of its inputs are to be done again."""
+        with self.change():
+            self._db.execute("INSERT OR REPLACE INTO batches VALUES (?, ?, ?)", (source, work, target))
+            if force:
+                rows = self._db.execute("SELECT id, key, location FROM inputs WHERE work = ?", (work,))
+                again = [(id,) for id, key, location in rows if belongs(source, key, location)]
+                self._db.executemany("UPDATE inputs SET stamp = '', digest = '' WHERE id = ?", again)
 
-    def setting(self, name: str) -> str | None:
-        """A setting of the last run."""
-        row = self._db.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
-        return str(row[0]) if row else None
+    @contextlib.contextmanager
+    def change(self) -> Iterator[None]:
+        """Write all changes of the block or none. `TargetError` if they cannot be written."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield
+            self._db.execute("COMMIT")
+        except BaseException as error:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error):
+                raise TargetError(
+                    f"Manifest '{self.path}' cannot be written: {_reason(error)}. "
+                    "Repair that, and run the same command with --resume."
+                ) from error
+            raise
 
-    def knows(self, source: str, work: str) -> bool:
-        """Whether there are inputs of a source on which this work was to be done last."""
-        row = self._db.execute(
-            "SELECT 1 FROM inputs JOIN batches ON batches.id = batch WHERE source = ? AND work = ? LIMIT 1",
-            (source, work),
+    def claim(self, item: Input, event: Event) -> None:
+        """Write that outputs belong to an input, which has no outcome until that is remembered."""
+        (id,) = self._db.execute(
+            "INSERT INTO inputs (key, location, digest) VALUES (?, ?, ?) ON CONFLICT (key, location) "
+            "DO UPDATE SET work = '', error = '', digest = excluded.digest RETURNING id",
+            (item.key, item.location, event.digest),
         ).fetchone()
-        return row is not None
+        self._db.execute("UPDATE outputs SET current = FALSE WHERE input = ?", (id,))
+        self._db.executemany(
+            "INSERT OR REPLACE INTO outputs (path, input, variant, format, width, height, bytes) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                (made.path, id, made.variant, made.format, made.width, made.height, made.bytes)
+                for made in event.outputs
+            ],
+        )
 
-    def is_settled(
-        self,
-        item: Input,
-        work: str,
-        settled: Sequence[str] = (DONE,),
-        *,
-        after: int = 0,
-        folder: Path | None = None,
-    ) -> bool:
-        """Whether the same work brought an input into one of these states, and nothing has changed since.
+    def remember(self, item: Input, work: str, event: Event) -> None:
+        """Write the outcome of an input."""
+        self._db.execute(
+            "INSERT INTO inputs (key, location, work, size, stamp, digest, error, message) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key, location) DO UPDATE SET "
+            "work = excluded.work, size = excluded.size, stamp = excluded.stamp, digest = excluded.digest, "
+            "error = excluded.error, message = excluded.message",
+            (
+                item.key, item.location, work, event.bytes, item.stamp, event.digest,
+                event.error, event.message,
+            ),
+        )  # fmt: skip
 
-        That must have been in a run ``after`` the one of this number, and its results must still be in the
-        ``folder``, if one is given.
-        """
+    def disown(self, paths: Iterable[str]) -> None:
+        """Forget who owns the results at some paths."""
+        self._db.executemany("DELETE FROM outputs WHERE path = ?", [(path,) for path in paths])
+
+    def forget(self, ids: Iterable[int]) -> None:
+        """Forget the outcome of inputs. They still own their results."""
+        self._db.executemany("UPDATE inputs SET work = '', error = '' WHERE id = ?", [(id,) for id in ids])
+
+    def remove(self, ids: Iterable[int]) -> None:
+        """Remove inputs. Their results belong to nobody."""
+        rows = [(id,) for id in ids]
+        self._db.executemany("DELETE FROM outputs WHERE input = ?", rows)
+        self._db.executemany("DELETE FROM inputs WHERE id = ?", rows)
+
+    def begun(self, source: str, work: str) -> bool:
+        """Return True if this work on this source was begun, or if no batch was."""
         row = self._db.execute(
-            "SELECT inputs.id, state FROM inputs JOIN batches ON batches.id = batch "
-            "WHERE key = ? AND location = ? AND stamp = ? AND work = ? AND run > ?",
-            (item.key, item.location, item.stamp, work, after),
+            "SELECT count(*), coalesce(sum(source = ? AND work = ?), 0) FROM batches", (source, work)
         ).fetchone()
-        if row is None or not item.stamp or row[1] not in settled:
-            return False
-        return row[1] != DONE or self._are_there(row[0], folder)
+        return bool(row[0] == 0 or row[1])
 
-    def has_results(self, item: Input, folder: Path | None) -> bool:
-        """Whether the results of an input are there, as far as that can be told in no time."""
+    def known(self, item: Input) -> Known | None:
+        """Return what is known of an input."""
         row = self._db.execute(
-            "SELECT id FROM inputs WHERE key = ? AND location = ?", (item.key, item.location)
+            f"SELECT {_KNOWN} FROM inputs WHERE key = ? AND location = ?",
+            (item.key, item.location),
         ).fetchone()
-        return row is not None and self._are_there(row[0], folder)
+        return None if row is None else Known(*row)
+
+    def owner(self, path: str) -> Known | None:
+        """Return the input that a result belongs to."""
+        row = self._db.execute(
+            f"SELECT {_KNOWN} FROM inputs WHERE id = (SELECT input FROM outputs WHERE path = ?)",
+            (path,),
+        ).fetchone()
+        return None if row is None else Known(*row)
 
     def owned(self, item: Input) -> frozenset[str]:
-        """The outputs that an input had before, which may be replaced."""
+        """Return the paths of an input's results, those of earlier work among them."""
         rows = self._db.execute(
-            "SELECT path FROM outputs JOIN inputs ON inputs.id = input WHERE key = ? AND location = ?",
+            "SELECT path FROM outputs JOIN inputs ON id = input WHERE key = ? AND location = ?",
             (item.key, item.location),
         )
-        return frozenset(row[0] for row in rows)
+        return frozenset(path for (path,) in rows)
 
-    def taken(self, source: str, key: str, paths: Iterable[str]) -> frozenset[str]:
-        """Which of some paths are those of results of other inputs of a source."""
-        query = (
-            "SELECT 1 FROM outputs JOIN inputs ON inputs.id = input JOIN batches ON batches.id = batch "
-            "WHERE path = ? AND NOT stale AND source = ? AND key != ? LIMIT 1"
-        )
-        return frozenset(path for path in paths if self._db.execute(query, (path, source, key)).fetchone())
+    def current_paths(self, id: int) -> list[str]:
+        """Return the paths of an input's results of its last work."""
+        return [output.path for output in self._outputs(id)]
 
-    def may_be_alike(self, item: Input, work: str, path: str) -> bool:
-        """Whether a result is of the same work on an input that is as large, and perhaps the same picture."""
-        row = self._db.execute(
-            "SELECT 1 FROM outputs JOIN inputs ON inputs.id = input JOIN batches ON batches.id = batch "
-            "WHERE path = ? AND NOT stale AND size = ? AND work = ? LIMIT 1",
-            (path, item.size, work),
-        ).fetchone()
-        return row is not None
+    def failures_of(self, source: str) -> dict[str, Known]:
+        """Return the inputs of a source that failed, by key."""
+        rows = self._db.execute(f"SELECT {_KNOWN} FROM inputs WHERE error != ''")
+        return {known.key: known for known in (Known(*row) for row in rows) if _is_of(source, known)}
 
-    def left(self, source: str, work: str, *, failed: bool) -> Iterator[Input]:
-        """What an earlier run of the same work has left, or the files that failed."""
-        for row in self._db.execute(
-            "SELECT key, location, size, stamp FROM inputs JOIN batches ON batches.id = batch "
-            f"WHERE {_LEFT[failed]} AND source = ? AND work = ? AND {NO_FOLDER}",
-            (source, work),
-        ):
-            yield Input(key=row[0], location=row[1], size=row[2], stamp=row[3])
-
-    def unlisted(self, source: str) -> list[str]:
-        """The keys of the folders of a source that could not be listed."""
-        rows = self._db.execute(
-            "SELECT DISTINCT key FROM inputs WHERE state = ? AND batch IN "
-            f"(SELECT id FROM batches WHERE source = ?) AND NOT ({NO_FOLDER}) ORDER BY key",
-            (FAILED, source),
-        )
-        return [row[0] for row in rows]
-
-    def digest(self, key: str) -> str | None:
-        """The SHA-256 of an input when it was worked on last."""
-        row = self._db.execute(
-            "SELECT digest FROM inputs WHERE key = ? ORDER BY run DESC LIMIT 1", (key,)
-        ).fetchone()
+    def target(self) -> str | None:
+        """Return the target of the last batch."""
+        row = self._db.execute("SELECT target FROM batches ORDER BY rowid DESC LIMIT 1").fetchone()
         return str(row[0]) if row else None
 
     def totals(self) -> Totals:
-        """Numbers over all runs."""
-        inputs, done, failed, size = self._db.execute(
-            "SELECT count(*), count(*) FILTER (WHERE state = 'done'), "
-            "count(*) FILTER (WHERE state = 'failed'), "
-            "coalesce(sum(size) FILTER (WHERE state = 'done'), 0) FROM inputs WHERE state != ?",
-            (GONE,),
+        """Return the numbers over all batches."""
+        inputs, done, failed, bytes_in = self._db.execute(
+            "SELECT count(*), count(*) FILTER (WHERE error = ''), count(*) FILTER (WHERE error != ''), "
+            "coalesce(sum(size) FILTER (WHERE error = ''), 0) FROM inputs WHERE work != ''"
         ).fetchone()
-        (written,) = self._db.execute(
-            "SELECT coalesce(sum(bytes), 0) FROM (SELECT DISTINCT path, bytes FROM outputs WHERE NOT stale)"
+        (bytes_out,) = self._db.execute(
+            "SELECT coalesce(sum(bytes), 0) FROM outputs JOIN inputs ON id = input "
+            "WHERE current AND error = '' AND work != ''"
         ).fetchone()
-        return Totals(inputs=inputs, done=done, failed=failed, bytes_in=size, bytes_out=written)
+        return Totals(inputs=inputs, done=done, failed=failed, bytes_in=bytes_in, bytes_out=bytes_out)
 
     def reasons(self, *, keys: int = 5) -> list[Reason]:
-        """Why inputs failed, the most frequent first; names and numbers do not make reasons differ."""
+        """Return why inputs failed, most frequent first. Messages differ by more than names and numbers."""
         found: dict[tuple[str, str], Reason] = {}
         for key, error, message in self.failures():
             without_name = message.replace(f"{PurePosixPath(key).name}'", "'")  # it may hold quotes
@@ -189,24 +285,28 @@ class Manifest:
         return sorted(found.values(), key=lambda reason: -reason.count)
 
     def failures(self) -> Iterator[tuple[str, str, str]]:
-        """Key, kind of error and message of every input that failed."""
-        rows = self._db.execute(
-            "SELECT key, error, message FROM inputs WHERE state = ? ORDER BY key", (FAILED,)
-        )
-        yield from rows
+        """Return key, slug of the error and message of every input that failed."""
+        yield from self._db.execute("SELECT key, error, message FROM inputs WHERE error != '' ORDER BY key")
 
     def done(self, *, most: int) -> list[tuple[str, str, int, list[Output]]]:
-        """Key, location, size and outputs of inputs that are done; those that saved most come first."""
+        """Return key, location, size and outputs of the done inputs that saved most."""
         rows = self._db.execute(
-            "SELECT inputs.id, key, location, size FROM inputs JOIN outputs ON input = inputs.id "
-            "WHERE state = ? AND NOT stale GROUP BY inputs.id ORDER BY size - max(bytes) DESC LIMIT ?",
-            (DONE, most),
+            "SELECT id, key, location, size FROM inputs JOIN outputs ON input = id "
+            "WHERE work != '' AND error = '' AND current "
+            "GROUP BY id ORDER BY size - max(bytes) DESC LIMIT ?",
+            (most,),
         ).fetchall()
-        return [(key, location, size, self._outputs(number)) for number, key, location, size in rows]
+        return [(key, location, size, self._outputs(id)) for id, key, location, size in rows]
 
     def close(self) -> None:
-        """Close the file, and give up the lock."""
-        self.file.close()
+        """Close the file, and let other processes open it."""
+        self._db.close()
+        self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
     def __enter__(self) -> Self:
         return self
@@ -214,18 +314,55 @@ class Manifest:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _are_there(self, number: int, folder: Path | None) -> bool:
-        return folder is None or all((folder / output.path).exists() for output in self._outputs(number))
+    def _outputs(self, id: int) -> list[Output]:
+        rows = self._db.execute(
+            "SELECT path, variant, format, width, height, bytes FROM outputs "
+            "WHERE input = ? AND current ORDER BY path",
+            (id,),
+        )
+        return [
+            Output(path=path, variant=variant, format=format, width=width, height=height, bytes=size)
+            for path, variant, format, width, height, size in rows
+        ]
 
-    def _outputs(self, number: int) -> list[Output]:
-        with closing(
-            self._db.execute(
-                "SELECT variant, path, format, width, height, bytes FROM outputs "
-                "WHERE input = ? AND NOT stale ORDER BY path",
-                (number,),
-            )
-        ) as rows:
-            return [
-                Output(variant=variant, path=path, format=format_, width=width, height=height, bytes=size)
-                for variant, path, format_, width, height, size in rows
-            ]
+
+def files_of(manifest: Path) -> frozenset[str]:
+    """Return the paths of all files of a manifest, also of the one that a link leads to.
+
+    The folders in these paths are no links.
+    """
+    return frozenset(
+        os.path.join(os.path.realpath(path.parent), path.name + suffix)
+        for path in (manifest, Path(os.path.realpath(manifest)))
+        for suffix in _BESIDE
+    )
+
+
+def _is_of(source: str, known: Known) -> bool:
+    return belongs(source, known.key, known.location)
+
+
+def _open_to_read(path: Path) -> sqlite3.Connection:
+    if not path.exists():
+        db = sqlite3.connect(":memory:", isolation_level=None)
+        db.executescript(_TABLES)
+        return db
+    place = path.absolute().as_uri()
+    try:
+        return _try_to_read(f"{place}?mode=ro")
+    except sqlite3.OperationalError:  # readers share a file beside it, which a read-only disk does not take
+        return _try_to_read(f"{place}?immutable=1")
+
+
+def _try_to_read(uri: str) -> sqlite3.Connection:
+    db = sqlite3.connect(uri, uri=True, isolation_level=None)
+    try:
+        db.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)

@@ -1,4 +1,4 @@
-"""Where pictures are: paths and fsspec URLs, of which one may lead to another, as ``zip://a.png::photos.zip``."""
+"""Paths and fsspec URLs, including chained ones such as ``zip://a.png::photos.zip``."""
 
 from __future__ import annotations
 
@@ -10,70 +10,51 @@ from imgsvc_core.sources import is_url
 
 _WILDCARDS = frozenset("*?[")
 _WITH_QUERIES = "http://", "https://"
-_CACHES = frozenset({"blockcache", "cached", "filecache", "simplecache"})  # name nothing, but what is behind
+_CACHES = frozenset({"blockcache", "cached", "filecache", "simplecache"})
+"""Protocols without places of their own: they cache those of the next link."""
 
 
-def place_of(value: str | Path) -> str:
-    """An absolute path, or a URL, that means the same to every process."""
-    text = str(value).removeprefix("file://")
+def absolute(place: str | Path) -> str:
+    """Return the absolute path or the URL, which means the same to every process."""
+    text = str(place).removeprefix("file://").removeprefix("local://")
     return text if is_url(text) else os.path.abspath(text)
 
 
-def can_be_named(text: str) -> bool:
-    """Whether files, objects and the manifest can hold a name."""
+def is_storable(text: str) -> bool:
+    """Return True if files, objects and the manifest can hold this name: UTF-8 without NUL."""
     try:
         return b"\0" not in text.encode()
-    except UnicodeEncodeError:  # as of arguments that are not UTF-8
+    except UnicodeEncodeError:  # an argument that is not UTF-8
         return False
 
 
-def readable(text: str) -> str:
-    """A name with the bytes that are no text written out."""
-    return text.encode("utf-8", "backslashreplace").decode()
+def printable(name: str) -> str:
+    """Return a name of a file with the bytes that are not UTF-8 as escapes."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def base_of(source: str) -> tuple[str, str]:
-    """The folder that paths are told from, and the pattern below it; an empty one takes every picture."""
-    if not is_url(source) and os.path.exists(source):  # whatever its name looks like
+def split_pattern(source: str) -> tuple[str, str]:
+    """Split a source into its folder and the pattern below it, which is empty if there is no wildcard."""
+    if not is_url(source) and os.path.exists(source):  # its name may hold wildcards
         return source, ""
-    ahead, path, behind = _around(source)
-    wildcards = _WILDCARDS - {"?"} if ahead.endswith(_WITH_QUERIES) else _WILDCARDS
+    before, path, after = _split_chain(source)
+    wildcards = _WILDCARDS - {"?"} if before.endswith(_WITH_QUERIES) else _WILDCARDS
     parts = path.split("/")
-    place = next((i for i, part in enumerate(parts) if wildcards & set(part)), None)
-    if place is None:
+    first = next((number for number, part in enumerate(parts) if wildcards & set(part)), None)
+    if first is None:
         return source, ""
-    folder = "/".join(parts[:place]) or ("/" if path.startswith("/") else "")
-    return ahead + folder + behind or ".", "/".join(parts[place:])
+    folder = "/".join(parts[:first]) or ("/" if path.startswith("/") else "")
+    return before + folder + after or ".", "/".join(parts[first:])
 
 
-def within(base: str, key: str) -> str:
-    """The place of what is ``key`` below a folder."""
-    ahead, path, behind = _around(base)
-    return ahead + (f"{path.rstrip('/')}/{key}" if path else key) + behind
+def join(folder: str, key: str) -> str:
+    """Return the place of ``key`` below a folder."""
+    before, path, after = _split_chain(folder)
+    return before + (f"{path.rstrip('/')}/{key}" if path else key) + after
 
 
-def problem_of_target(target: str) -> str:
-    """What a target that nothing could be written below should have been; nothing where it may be one."""
-    if not is_url(target):
-        return ""
-    if "::" in target or "?" in target:
-        return "a folder or a plain URL, without '::' and '?'"
-    return "" if _around(target)[1].strip("/") else "the URL of a bucket or of a folder"
-
-
-def is_of_this_process(place: str) -> bool:
-    """Whether no other process can reach it."""
-    return any(_scheme(link) == "memory" for link in place.split("::")) and is_url(place)
-
-
-def real_path(place: str) -> str | None:
-    """The path of a place on this machine, without links; nothing where it is elsewhere."""
-    path = place.removeprefix("local://")
-    return os.path.realpath(path) if path and not is_url(path) else None
-
-
-def path_from(outer: str, inner: str) -> str | None:
-    """The path of a place below another: empty where both are one, nothing where it is elsewhere."""
+def relative(outer: str, inner: str) -> str | None:
+    """Return the path of ``inner`` below ``outer``: empty if they are the same, None if it is elsewhere."""
     (store, folder), (other, path) = _address(outer), _address(inner)
     if store != other:
         return None
@@ -82,15 +63,29 @@ def path_from(outer: str, inner: str) -> str | None:
     return path.removeprefix(f"{folder}/") if path.startswith(f"{folder}/") else None
 
 
-def _around(place: str) -> tuple[str, str, str]:
-    """The path that a place has in its store, and what stands ahead of it and behind it."""
+def expected_target(target: str) -> str:
+    """Return what a target should have been; nothing if results can be written below it."""
+    if not is_url(target):
+        return ""
+    if "::" in target or "?" in target:
+        return "a folder or a plain URL, without '::' and '?'"
+    return "" if _split_chain(target)[1].strip("/") else "the URL of a bucket or of a folder"
+
+
+def is_in_memory(place: str) -> bool:
+    """Return True for ``memory://``, which no other process can reach."""
+    return is_url(place) and any(_scheme(link) == "memory" for link in place.split("::"))
+
+
+def _split_chain(place: str) -> tuple[str, str, str]:
+    """Return the path that a place has in its own store, between what comes before and after it."""
     if not is_url(place):
         return "", place, ""
     links = place.split("::")
-    number = next((i for i, link in enumerate(links) if "://" in link and _scheme(link) not in _CACHES), 0)
-    scheme, mark, path = links[number].partition("://")
-    ahead = "".join(f"{link}::" for link in links[:number]) + scheme + mark
-    return ahead, path, "".join(f"::{link}" for link in links[number + 1 :])
+    own = next((i for i, link in enumerate(links) if "://" in link and _scheme(link) not in _CACHES), 0)
+    scheme, mark, path = links[own].partition("://")
+    before = "".join(f"{link}::" for link in links[:own]) + scheme + mark
+    return before, path, "".join(f"::{link}" for link in links[own + 1 :])
 
 
 def _scheme(link: str) -> str:
@@ -98,16 +93,15 @@ def _scheme(link: str) -> str:
 
 
 def _address(place: str) -> tuple[Any, str]:
-    """What tells one store from another, and a path in it; all names of a place have the same address."""
-    local = real_path(place)
-    if local is not None:
-        return None, local.rstrip("/")
+    """Return a store and a path in it, the same for all names of a place."""
+    if not is_url(place):
+        return None, os.path.realpath(place).rstrip("/")
     import fsspec
 
-    ahead, path, behind = _around(place)
-    link = f"{ahead.rpartition('::')[2]}{path}"
+    before, path, after = _split_chain(place)
+    link = f"{before.rpartition('::')[2]}{path}"
     try:
         store = fsspec.get_filesystem_class(_scheme(link))
-        return (store, store._get_kwargs_from_urls(link), behind), store._strip_protocol(link).rstrip("/")
-    except Exception:  # of the store's own, and told where it is opened
-        return (_scheme(link), behind), path.rstrip("/")
+        return (store, store._get_kwargs_from_urls(link), after), store._strip_protocol(link).rstrip("/")
+    except Exception:  # of the store's package; it is reported when the place is opened
+        return (_scheme(link), after), path.rstrip("/")

@@ -1,121 +1,87 @@
-"""What a batch would do, without doing it."""
+"""Show what a batch would do, without doing it."""
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
+import stat
 from collections.abc import Iterator
-from pathlib import Path
 
 import attrs
 
-from imgsvc_batch.inputs import Input, check, find, find_again
+from imgsvc_batch.arguments import Batch
+from imgsvc_batch.checks import check_asked, check_begun, check_manifest, check_target
+from imgsvc_batch.inputs import Input, find
 from imgsvc_batch.manifest import Manifest
-from imgsvc_batch.planning import Batch
-from imgsvc_batch.running import folder_of, settled_states
-from imgsvc_batch.starting import (
-    check_asked,
-    check_manifest,
-    check_same,
-    check_target,
-    is_listed,
-    run_before,
-)
-from imgsvc_batch.work import Job
-from imgsvc_batch.writing import check_path, is_claimed, named_alike
-from imgsvc_core.errors import TargetError
-
-_LONGEST_NAME_BYTES = 255
+from imgsvc_batch.placing import check_reserved, is_rival, named_alike
+from imgsvc_batch.results import check_path, taken, unwritable
+from imgsvc_batch.selection import Selection
+from imgsvc_core import TargetError
+from imgsvc_core.sources import is_url
 
 
 def preview(batch: Batch, *, resume: bool = False, retry: bool = False) -> Iterator[tuple[Input, bool]]:
-    """Every input, and whether it would be worked on; nothing is written.
+    """Return every input, and whether it would be processed. Nothing is written.
 
-    Inputs whose results could not have their names bear the ``problem``, as far as names are known before the
-    pictures are read. Raises what `run` raises.
+    Inputs whose results could not have their names come with the ``problem``, if the names are known before
+    the pictures are read. Raises what `run` raises.
     """
     check_asked(resume=resume, retry=retry)
-    job = batch.job()
-    known = batch.manifest_path.exists()
-    if not known:
-        check(batch.source)
+    work = batch.work(batch.job())
     check_target(batch.target)
     check_manifest(batch.manifest_path)
-    with contextlib.ExitStack() as stack:
-        manifest = stack.enter_context(Manifest(batch.manifest_path, reading=True)) if known else None
-        taken: set[int] = set()
-        for item, wanted in _found(batch, job, manifest, resume=resume, retry=retry):
-            problem = item.problem or _problem(batch, job, manifest, item, taken, wanted=wanted)
-            yield attrs.evolve(item, problem=problem), wanted
+    with Manifest(batch.manifest_path, reading=True) as manifest:
+        check_begun(manifest, batch, work, resume=resume, retry=retry)
+        selection = Selection(batch, work, manifest, resume=resume, retry=retry)
+        names = _Names(batch, work, manifest)
+        for item in find(batch.source, target=batch.target):
+            is_chosen = selection.choose(item) is not None
+            problem = item.problem or names.problem(item)
+            yield attrs.evolve(item, problem=problem if is_chosen else ""), is_chosen
 
 
-def _found(
-    batch: Batch, job: Job, manifest: Manifest | None, *, resume: bool, retry: bool
-) -> Iterator[tuple[Input, bool]]:
-    work, states = batch.work_of(job), settled_states(batch, resume=resume)
-    if manifest is not None and (resume or retry):
-        check_same(manifest, batch, job, asked="retry" if retry else "resume")
-        if retry or is_listed(manifest, batch, job):
-            for item in manifest.left(batch.source, work, failed=retry):
-                yield item, True
-            if retry:
-                for item in find_again(batch.source, manifest.unlisted(batch.source), beside=batch.target):
-                    yield item, not manifest.is_settled(item, work)
-            return
-    after = 0
-    if manifest is not None and batch.force:
-        after = run_before(manifest, batch, job, goes_on=resume)
-    for item in find(batch.source, beside=batch.target):
-        settled = manifest is not None and manifest.is_settled(
-            item, work, states, after=after, folder=folder_of(batch)
-        )
-        yield item, not settled and not retry
+class _Names:
+    """The names of results that are known before their inputs are read."""
 
+    def __init__(self, batch: Batch, work: str, manifest: Manifest) -> None:
+        self._batch = batch
+        self._work = work
+        self._manifest = manifest
+        self._reserved = batch.reserved()
+        self._keys: dict[int, str] = {}  # of the first input with a name, by the hash of that
 
-def _problem(
-    batch: Batch, job: Job, manifest: Manifest | None, item: Input, taken: set[int], *, wanted: bool
-) -> str:
-    """Why a result cannot have its name, which is ``taken`` from here on."""
-    paths = batch.foreseen(item.key)
-    marks = {hash(path) for path in paths}
-    collides = not marks.isdisjoint(taken)
-    if batch.overwrite and manifest is not None:
-        collides |= bool(manifest.taken(batch.source, item.key, paths))
-    taken |= marks
-    if not wanted:
-        return ""
-    folder, owned = folder_of(batch), manifest.owned(item) if manifest is not None else frozenset()
-    for path in paths:
-        if collides:
-            return named_alike(path).message
+    def problem(self, item: Input) -> str:
+        """Return why a result cannot have its name. From here on, the input has its names."""
         try:
-            check_path(batch.target, path, job.reserved)
+            for path in self._batch.foreseen(item.key):
+                first = self._keys.setdefault(hash(path), item.key)
+                if first != item.key:
+                    raise named_alike(path, first)
+                self._check(item, path)
         except TargetError as error:
             return error.message
-        if folder is None:
-            continue
-        place = folder / path
-        replaces = (
-            batch.overwrite
-            or path in owned
-            or is_claimed(batch.target, path, location=item.location, token=job.token)
-        )
-        hindrance = _hindrance(place, replaces=replaces)
-        if hindrance is not None:
-            return f"Target '{place}' cannot be written: {os.strerror(hindrance)}."
-        if not replaces and os.path.lexists(place):
-            known = manifest is not None and manifest.may_be_alike(item, batch.work_of(job), path)
-            if known and place.is_file():
-                continue  # only a run finds out
-            return f"Target '{place}' exists already, and is not from this input."
-    return ""
+        return ""
 
-
-def _hindrance(place: Path, *, replaces: bool) -> int | None:
-    """The error of the system where no file can be put into a place, or ``replace`` what is there."""
-    if any(len(os.fsencode(part)) > _LONGEST_NAME_BYTES for part in place.parts):
-        return errno.ENAMETOOLONG
-    if not next(folder for folder in place.parents if os.path.lexists(folder)).is_dir():
-        return errno.ENOTDIR
-    return errno.EISDIR if replaces and place.is_dir() and not place.is_symlink() else None
+    def _check(self, item: Input, path: str) -> None:
+        check_path(path)
+        owner = self._manifest.owner(path)
+        is_own = owner is not None and (owner.key, owner.location) == (item.key, item.location)
+        if owner is not None and not is_own and is_rival(self._batch, owner):
+            raise named_alike(path, owner.key)
+        if is_url(self._batch.target):
+            return
+        place = os.path.join(self._batch.target, path)
+        check_reserved(place, self._reserved)
+        try:
+            found = os.lstat(place)
+        except FileNotFoundError:
+            return
+        except OSError as error:  # its name is too long, or its folder is a file
+            raise unwritable(place, error) from error
+        if is_own or self._batch.overwrite:
+            if stat.S_ISDIR(found.st_mode):
+                raise unwritable(place, IsADirectoryError(errno.EISDIR, ""))
+            return
+        may_be_alike = owner is not None and (owner.work, owner.size) == (self._work, item.size)
+        if not (may_be_alike and stat.S_ISREG(found.st_mode)):
+            raise taken(place)

@@ -1,18 +1,16 @@
-"""The outcome of a batch as one HTML page that needs no server: numbers, reasons, pictures side by side."""
+"""Write the outcome of a batch as one HTML page that needs no server: numbers, reasons, pictures."""
 
 from __future__ import annotations
 
 import base64
 import contextlib
 import html
-import os
-from collections.abc import Callable
 from pathlib import Path
 
 from imgsvc_batch.events import Output
 from imgsvc_batch.manifest import Manifest, Reason, Totals
-from imgsvc_core.errors import ImgsvcError
-from imgsvc_core.sources import is_url
+from imgsvc_batch.places import join
+from imgsvc_core import ImgsvcError
 from imgsvc_core.targets import writing
 
 _PICTURES = 60
@@ -40,46 +38,31 @@ figcaption { margin-top: .6rem; overflow-wrap: anywhere; }
 """
 
 
-def write_report(
-    manifest: Manifest,
-    target: str,
-    path: Path,
-    *,
-    pictures: int = _PICTURES,
-    stopped: Callable[[], bool] = lambda: False,
-) -> bool:
-    """Write the page, whole or not at all; whether it was written.
+def write_report(manifest: Manifest, target: str, path: Path, *, pictures: int = _PICTURES) -> None:
+    """Write the page, whole or not at all.
 
     Args:
-        manifest: what became of the inputs.
+        manifest: the outcomes of the inputs.
         target: where the results are.
         path: the page's file.
-        pictures: of how many inputs to show before and after: those that saved most.
-        stopped: asked now and then whether to leave it.
+        pictures: the number of inputs that are shown before and after: those that saved most.
 
-    Raises `TargetError` where that fails.
+    Raises `TargetError` if the page cannot be written.
     """
-    totals = manifest.totals()
-    parts = [
+    head = [
         "<!doctype html><html lang=en><meta charset=utf-8>",
         "<meta name=viewport content='width=device-width'><title>Batch report</title>",
         f"<style>{_STYLE}</style><body><h1>Batch report</h1>",
-        _numbers(totals),
+        _numbers(manifest.totals()),
         _reasons(manifest.reasons(keys=_FAILURES_SHOWN)),
         "<h2>Before and after</h2><div class=pictures>",
     ]
-    for key, location, size, outputs in manifest.done(most=pictures):
-        if stopped():
-            return False
-        parts.append(_figure(key, location, size, outputs, target, stopped))
-    parts.append("</div></body></html>\n")
-    if stopped():
-        return False
-    with contextlib.suppress(OSError):  # whatever is wrong, writing tells
+    figures = [_figure(*done, target) for done in manifest.done(most=pictures)]
+    page = "\n".join([*head, *figures, "</div></body></html>\n"])
+    with contextlib.suppress(OSError):  # reported when the page is written
         path.parent.mkdir(parents=True, exist_ok=True)
-    with writing(path) as page:
-        page.write("\n".join(parts).encode())
-    return True
+    with writing(path) as file:
+        file.write(page.encode())
 
 
 def _numbers(totals: Totals) -> str:
@@ -111,25 +94,20 @@ def _reasons(reasons: list[Reason]) -> str:
     return f"<h2>Failures</h2><table>{head}{rows}</table>"
 
 
-def _figure(
-    key: str, location: str, size: int, outputs: list[Output], target: str, stopped: Callable[[], bool]
-) -> str:
+def _figure(key: str, location: str, size: int, outputs: list[Output], target: str) -> str:
     shown = [f"<div><span>before<br>{_size(size)}</span>{_thumbnail(location)}</div>"]
     for output in outputs:
-        if stopped():
-            break
-        place = f"{target.rstrip('/')}/{output.path}" if is_url(target) else os.path.join(target, output.path)
         saving = f" ({output.bytes / size - 1:+.0%})" if size else ""
         label = (
             f"{html.escape(output.variant)} {output.width} x {output.height}<br>{_size(output.bytes)}{saving}"
         )
-        shown.append(f"<div><span>{label}</span>{_thumbnail(place)}</div>")
+        shown.append(f"<div><span>{label}</span>{_thumbnail(join(target, output.path))}</div>")
     return f"<figure><div>{''.join(shown)}</div><figcaption>{html.escape(key)}</figcaption></figure>\n"
 
 
 def _thumbnail(location: str) -> str:
-    """A small copy within the page; nothing where the picture is no longer there."""
-    from imgsvc_core.processing import process
+    """Return a small copy for the page; the reason if the picture is not there any more."""
+    from imgsvc_core import process
 
     request = {
         "resize": {"width": _SIDE, "height": _SIDE, "upscale": False},

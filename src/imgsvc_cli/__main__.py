@@ -9,6 +9,8 @@ import sys
 
 from imgsvc_cli import INTERRUPTED
 
+_ENDED_BY_SIGNAL = 128  # exit codes above are of signals
+
 
 def main() -> None:
     """Run the command and exit with its code."""
@@ -22,7 +24,7 @@ def main() -> None:
     except KeyboardInterrupt:  # during imports
         print("imgsvc: interrupted", file=sys.stderr)
         code = INTERRUPTED
-    if code == INTERRUPTED:  # without waiting for threads that still compute
+    if code > _ENDED_BY_SIGNAL:  # do not wait for threads that still compute
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 stream.flush()

@@ -21,6 +21,9 @@ EXIT_CODES: tuple[tuple[type[BaseException], int, str], ...] = (
 )
 """Error classes, exit codes and their meaning; the first row that fits counts. 0 is success."""
 
+SOME_FAILED = 7
+"""The exit code of a batch that came to its end, and in which some inputs failed."""
+
 
 def exit_code(error: BaseException) -> int:
     """Return the exit code of an error."""
@@ -29,5 +32,6 @@ def exit_code(error: BaseException) -> int:
 
 def exit_code_help() -> str:
     """Return the table of exit codes for the help."""
-    meanings = {0: "success", **{code: text for _, code, text in EXIT_CODES}}
+    meanings = {0: "success", SOME_FAILED: "some pictures of a batch failed"}
+    meanings |= {code: text for _, code, text in EXIT_CODES}
     return "\n".join(f"  {code:>3}  {text}" for code, text in sorted(meanings.items()))

@@ -58,27 +58,54 @@ def exit_on_signals() -> Iterator[None]:
         receiver.close()
 
 
-@contextlib.contextmanager
-def taking_signals_for_interrupts() -> Iterator[Callable[[], int]]:
-    """In the block, which is the main thread's, whatever ends a process is an interrupt; gives the exit code.
+class Interrupts:
+    """The signals that end a process, for work that asks a few times a second whether it is to stop.
 
-    Schedulers send SIGTERM, and the first process of a container would not even notice it.
+    They raise ``KeyboardInterrupt`` until the work asks for the first time, and from the second signal on.
     """
-    received: int = signal.SIGINT
 
-    def interrupt(number: int, _: object) -> None:
-        nonlocal received
-        received = number
-        signal.raise_signal(signal.SIGINT)
+    def __init__(self) -> None:
+        self._received = 0
+        self._asked = False
 
-    ours = [number for number in _SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
+    @property
+    def exit_code(self) -> int:
+        """The exit code after the last signal."""
+        return 128 + (self._received or signal.SIGINT)
+
+    def stop(self) -> bool:
+        """Return True after a signal."""
+        self._asked = True
+        return self._received != 0
+
+    def handle(self, number: int, _: object) -> None:
+        """Handle a signal."""
+        is_first, self._received = self._received == 0, number
+        if not (is_first and self._asked):
+            raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def interrupts_by_signals() -> Iterator[Interrupts]:
+    """In the block, which is the main thread's, handle signals as interrupts.
+
+    An interrupt that leaves the block ends the command with the exit code of the signal. Signals that are
+    ignored stay so, as SIGINT for commands that a script starts with ``&``.
+    """
+    interrupts = Interrupts()
+    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    ours = {number: handler for number, handler in handlers.items() if handler in _UNHANDLED}
     for number in ours:
-        signal.signal(number, interrupt)
+        signal.signal(number, interrupts.handle)
     try:
-        yield lambda: 128 + received
+        yield interrupts
+    except KeyboardInterrupt:
+        told = _SIGNALS[signal.Signals(interrupts.exit_code - 128)]
+        click.echo(f"imgsvc: {told}", err=True)
+        raise click.exceptions.Exit(interrupts.exit_code) from None
     finally:
-        for number in ours:
-            signal.signal(number, signal.SIG_DFL)
+        for number, handler in ours.items():
+            signal.signal(number, handler)
 
 
 def _wait(receiver: socket.socket) -> None:

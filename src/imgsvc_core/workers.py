@@ -106,7 +106,7 @@ class WorkerPool:
         The future fails with what the function raised, with `TimeLimitExceeded`, or with `WorkerDied`.
         """
         work = _Work(function=function, args=args, seconds=seconds, grace=grace)
-        with _without_interrupts(), self._changing:
+        with _interrupts_blocked(), self._changing:
             self._start(work)
         work.answer.add_done_callback(lambda _: self._forget(work))
         return work.answer
@@ -136,7 +136,8 @@ class WorkerPool:
             thread.join()
 
     def _new_processes(self) -> ProcessPool:
-        resource_tracker.ensure_running()  # or it starts with the first process, and lets interrupts in again
+        with _interrupts_blocked():
+            resource_tracker.ensure_running()  # or it starts with the first process, and unblocks interrupts
         return ProcessPool(
             max_workers=self.workers,
             max_tasks=self._tasks_per_worker or 0,
@@ -168,7 +169,7 @@ class WorkerPool:
         if running.cancelled() or not isinstance(running.exception(), BrokenProcessPool):
             _pass_on(running, work.answer, work.seconds)
             return
-        with _without_interrupts(), self._changing:
+        with _interrupts_blocked(), self._changing:
             if work.running is running and not self._ended:
                 self._replace(work.processes)
 
@@ -208,9 +209,9 @@ class WorkerPool:
 
 
 @contextlib.contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Let threads and processes that are started here be deaf to interrupts, which are their parent's."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+def _interrupts_blocked() -> Iterator[None]:
+    """In the block, start threads and processes that leave interrupts and hangups to their parent."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:
         yield
     finally:

@@ -10,19 +10,20 @@ from typing import Any
 import fsspec
 
 
-def kill(source: str, target: Path, spec: dict[str, Any], **options: Any) -> None:
-    """Run a batch of the picture ``a.png`` in memory that is killed when it has written the result.
+def kill(source: str, target: Path, spec: dict[str, Any], *, placed: bool = True, **options: Any) -> None:
+    """Run a batch of the picture ``a.png`` in memory that is killed right after its result is in place.
 
-    It remembers nothing of that.
+    Or, if it is not to be ``placed``, right before.
     """
     script = target.parent / "killed.py"
     script.write_text(
         "import os, sys, fsspec\n"
         "import imgsvc_batch\n"
-        "from imgsvc_batch import running\n"
-        "running._Run._remember = lambda run, events, *_: os._exit(9) if events else None\n"
+        "from imgsvc_batch import placing\n"
+        "def die(*_):\n    os._exit(9)\n"
+        f"if not {placed}:\n    placing.move = die\n"
         f"fsspec.filesystem('memory').pipe_file('{source}/a.png', sys.stdin.buffer.read())\n"
-        f"imgsvc_batch.run('{source}', '{target}', {{'': {spec}}}, workers=1, **{options})\n"
+        f"imgsvc_batch.run('{source}', '{target}', {{'': {spec}}}, workers=1, on_event=die, **{options})\n"
     )
     picture = fsspec.filesystem("memory").cat_file(f"{source}/a.png")
     ended = subprocess.run([sys.executable, script], input=picture, timeout=60, check=False)

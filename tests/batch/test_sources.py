@@ -120,7 +120,7 @@ def test_leave_to_replace_lets_no_input_take_the_name_of_another(first: str, tar
         assert counts(run(on_event=told.append)) == (0, 1, 1)
         ((key, message),) = [(event.key, event.message) for event in told]
         assert (foretold, problem) == (key, message)
-        assert "the name of another input's" in message
+        assert "the name of the result of" in message
     assert identity(target / "a.png") == written
 
 
@@ -170,3 +170,13 @@ def test_what_a_killed_batch_wrote_is_its_sources(first: str, second: str, targe
     assert color_of((target / "a.png").read_bytes()) == RED
     assert counts(go(first, target, SMALL)) == (1, 0, 0)  # other work, whose result replaces it
     assert pyvips.Image.new_from_file(str(target / "a.png")).width == 4
+
+
+def test_what_a_killed_batch_did_not_put_in_place_is_made_again(first: str, target: Path) -> None:
+    for color in (RED, GREEN):  # a new result, and one that was there
+        paint(first, color)
+        kill(first, target, SPEC, placed=False)
+        assert list(target.glob(".imgsvc-batch-*/*"))
+        assert counts(go(first, target, resume=True)) == (1, 0, 0)
+        assert color_of((target / "a.png").read_bytes()) == color
+        assert not list(target.glob(".imgsvc-batch-*"))

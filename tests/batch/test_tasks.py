@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from imgsvc_batch import Batch, Event
-from imgsvc_batch.work import Task, inputs_per_task, run_tasks
+from imgsvc_batch.cluster import ClusterExecutor
+from imgsvc_batch.runner import inputs_per_task
+from imgsvc_batch.work import Outcome, Task, run_tasks
 from tests.batch.pictures import SPEC, fill
 
 
@@ -25,8 +27,8 @@ from tests.batch.pictures import SPEC, fill
 )
 def test_a_task_takes_about_as_long_as_it_should(source: str, seconds_each: float, expected: int) -> None:
     job = Batch(source=source, target="out", variants={"": SPEC}).job()
-    events = [Event(key=str(number), outcome="done", bytes=1, seconds=seconds_each) for number in range(10)]
-    assert inputs_per_task(job, events, seconds=2.0, most=100) == expected
+    event = Event(key="a", outcome="done", bytes=1, seconds=seconds_each)
+    assert inputs_per_task(job, [Outcome(event)] * 10, ClusterExecutor) == expected
 
 
 def test_a_task_of_many_inputs_tells_of_each_in_order_whatever_they_have_become(tmp_path: Path) -> None:
@@ -38,9 +40,12 @@ def test_a_task_of_many_inputs_tells_of_each_in_order_whatever_they_have_become(
     threading.Thread(target=(source / names[20]).write_bytes, args=[b"no picture"], daemon=True).start()
     job = Batch(source=source, target=target, variants={"": SPEC}).job()
     tasks = tuple(Task(key=name, location=str(source / name), size=1) for name in names)
-    events = run_tasks(job, tasks)
+    Path(job.unfinished).mkdir(parents=True)
+    outcomes = run_tasks(job, tasks)
+    events = [outcome.event for outcome in outcomes]
     assert [event.key for event in events] == names
     assert [event.key for event in events if event.outcome != "done"] == [names[3], names[20]]
-    written = {output.path: output.bytes for event in events for output in event.outputs}
-    assert written == {path: (target / path).stat().st_size for path in written}
-    assert len(written) == 38
+    for outcome in outcomes:
+        made = [output.bytes for output in outcome.event.outputs]
+        assert made == [Path(file).stat().st_size for file in outcome.unfinished]
+    assert len(list(Path(job.unfinished).iterdir())) == 38

@@ -70,7 +70,7 @@ def test_a_batch_that_tells_nobody_does_its_work(redirected: str, arguments: lis
     (folder / "in" / "broken.jpg").write_text("no picture")
     (folder / "spec.json").write_text('{"resize": {"width": 50}}')
     done = _run("batch", "in", "out", "--spec", "spec.json", *arguments, redirected=redirected, folder=folder)
-    assert done.returncode == 1  # as one of the two is broken
+    assert done.returncode == 7  # as one of the two is broken
     assert "Traceback" not in done.stderr
     assert sorted(path.name for path in (folder / "out").iterdir() if path.suffix == ".jpg") == ["photo.jpg"]
     assert (folder / "page.html").exists() == ("--report" in arguments)

@@ -15,16 +15,16 @@ import attrs
 import click
 from click.shell_completion import CompletionItem
 
-from imgsvc_cli import INTERRUPTED, printing
+from imgsvc_cli import exit_codes, printing
 from imgsvc_cli.completion import FileOrUrl
 from imgsvc_cli.json_files import read_json
 from imgsvc_core.errors import Problem, SpecError
 
 if TYPE_CHECKING:
-    from imgsvc_batch import Event, Manifest, Progress, Summary
+    from imgsvc_batch import Event, Progress, Summary
 
 _LINE_SECONDS = 5.0
-_GO_ON = "Interrupted: the same command with --resume goes on where it stopped."
+_GO_ON = "Interrupted: run the same command with --resume to go on where it stopped."
 _MANIFEST = click.option(
     "--manifest", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
     help="Where the batch remembers. [default: .imgsvc-batch.sqlite in the target; for a URL, a file here]",
@@ -83,7 +83,6 @@ def run(
     target: str,
     spec: str | None,
     variants: tuple[str, ...],
-    template: str | None,
     manifest: Path | None,
     report: Path | None,
     watermarks: tuple[str, ...],
@@ -94,41 +93,33 @@ def run(
     **options: Any,
 ) -> int:
     """Process every picture of SOURCE into TARGET: folders, patterns or URLs."""
-    from imgsvc_batch import Batch, Manifest, Template
-    from imgsvc_batch.preview import preview
-    from imgsvc_batch.running import run as run_batch
-    from imgsvc_cli.signals import taking_signals_for_interrupts
+    from imgsvc_batch import Batch, Manifest, preview, run_batch, write_report
+    from imgsvc_cli.signals import exit_on_signals, interrupts_by_signals
 
-    _quieten(cluster=options["cluster"] is not None)
-    settings = {
+    _silence_libraries(cluster=options["cluster"] is not None)
+    batch = Batch(
+        source=source,
+        target=target,
+        variants=_specs(spec, variants),
+        watermarks=_named("--watermark", watermarks),
+        manifest=manifest,
         **options,
-        "template": None if template is None else Template(template),
-        "manifest": manifest,
-        "watermarks": _named("--watermark", watermarks),
-    }
-    specs = _specs(spec, variants)
-    planned = Batch(source=source, target=target, variants=specs, **settings)
+    )
+    how = {"resume": resume, "retry": retry}
     if dry_run:
-        _show_plan(preview(planned, resume=resume, retry=retry), as_json)
+        _show_plan(preview(batch, **how), as_json)
         return 0
     if report is not None:
-        _check_writable(report, planned.target, planned.manifest_path)
-    with taking_signals_for_interrupts() as code, _display(as_json) as (on_event, on_progress):
-        summary = run_batch(
-            source,
-            target,
-            specs,
-            resume=resume,
-            retry=retry,
-            on_event=on_event,
-            on_progress=on_progress,
-            **settings,
-        )
-    _conclude(summary, planned.manifest_path, as_json)
-    if report is not None and not summary.interrupted:
-        with Manifest(planned.manifest_path, reading=True) as kept:
-            _write_page(kept, planned.target, report)
-    return code() if summary.interrupted else 1 if summary.failed else 0
+        _check_writable(report, batch.target, batch.manifest_path)
+    with interrupts_by_signals() as interrupts, _display(as_json) as (on_event, on_progress):
+        summary = run_batch(batch, on_event=on_event, on_progress=on_progress, stop=interrupts.stop, **how)
+    _conclude(summary, batch.manifest_path, as_json)
+    if summary.interrupted:
+        return interrupts.exit_code
+    if report is not None:
+        with exit_on_signals(), Manifest(batch.manifest_path, reading=True) as kept:
+            write_report(kept, batch.target, report)
+    return exit_codes.SOME_FAILED if summary.failed else 0
 
 
 @batch.command("report")
@@ -145,11 +136,10 @@ def run(
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(target: str | None, manifest: Path | None, page: Path | None, failures: bool, as_json: bool) -> int:
     """Show what became of a batch: numbers, and the reasons of failures."""
-    from imgsvc_batch import Manifest
-    from imgsvc_batch.places import place_of
-    from imgsvc_batch.planning import usual_manifest
+    from imgsvc_batch import Manifest, default_manifest, write_report
+    from imgsvc_cli.signals import exit_on_signals
 
-    path = manifest or usual_manifest(place_of(target or "."))
+    path = manifest or default_manifest(target or ".")
     if not path.exists():
         message = (
             f"Batch 'manifest' parameter must be the manifest of a batch, got '{path}' that is not there"
@@ -159,7 +149,8 @@ def show(target: str | None, manifest: Path | None, page: Path | None, failures:
         _check_is_no_manifest("html", page, path)
     with Manifest(path, reading=True) as kept:
         if page is not None:
-            _write_page(kept, kept.setting("target") or target or ".", page)
+            with exit_on_signals():
+                write_report(kept, kept.target() or target or ".", page)
         totals, reasons = kept.totals(), kept.reasons()
         if as_json:
             found = {"totals": attrs.asdict(totals), "reasons": [attrs.asdict(item) for item in reasons]}
@@ -183,22 +174,8 @@ def show(target: str | None, manifest: Path | None, page: Path | None, failures:
     return 0
 
 
-def _write_page(kept: Manifest, target: str, page: Path) -> None:
-    """Write the page; an interrupt leaves what was there before."""
-    from imgsvc_batch.report import write_report
-    from imgsvc_batch.running import interrupts
-
-    with interrupts() as stop:
-        written = write_report(kept, target, page, stopped=stop.is_set)
-    if not written:
-        click.echo(
-            f"Interrupted: report '{page}' was not written; imgsvc batch report --html writes it.", err=True
-        )
-        raise click.exceptions.Exit(INTERRUPTED)
-
-
-def _quieten(*, cluster: bool) -> None:
-    """Let libraries not write what they also raise: it is told in our words."""
+def _silence_libraries(*, cluster: bool) -> None:
+    """Keep libraries from logging what they also raise, which the command reports in its own words."""
     from imgsvc_core.logs import silence
 
     silence()
@@ -231,7 +208,7 @@ def _named(option: str, given: tuple[str, ...]) -> dict[str, str]:
 
 
 def _check_writable(report: Path, target: str, manifest: Path) -> None:
-    """Refuse at once what could not be written hours later; the target's folder need not be there yet."""
+    """Refuse a page at once that could not be written in the end. The target may not exist yet."""
     _check_is_no_manifest("report", report, manifest)
     folder = Path(os.path.realpath(report)).parent
     if not folder.exists() and folder.is_relative_to(os.path.realpath(target)):
@@ -248,10 +225,10 @@ def _check_writable(report: Path, target: str, manifest: Path) -> None:
 
 
 def _check_is_no_manifest(name: str, page: Path, manifest: Path) -> None:
-    """Refuse to write a page over the manifest, or over a file that belongs to it."""
-    from imgsvc_batch.manifest_file import places_of
+    """Refuse to write a page over a file of the manifest."""
+    from imgsvc_batch import files_of
 
-    if os.path.realpath(page) in places_of(manifest):
+    if os.path.realpath(page) in files_of(manifest):
         raise _not_writable(name, page, "it is a file of the batch's manifest")
 
 
@@ -273,7 +250,7 @@ def _show_plan(planned: Iterator[tuple[Any, bool]], as_json: bool) -> None:
             if item.problem:
                 click.echo(f"{item.key}: {item.problem}", err=True)
     if not as_json:
-        click.echo(f"{counts[True]:,} would be processed, {counts[False]:,} are done already.", err=True)
+        click.echo(f"{counts[True]:,} would be processed, {counts[False]:,} skipped.", err=True)
         if problems:
             click.echo(f"{problems:,} of them would fail.", err=True)
 
@@ -282,7 +259,7 @@ def _show_plan(planned: Iterator[tuple[Any, bool]], as_json: bool) -> None:
 def _display(
     as_json: bool,
 ) -> Iterator[tuple[Callable[[Event], None], Callable[[Progress], None]]]:
-    """How events and progress are shown: as JSON, live on a terminal, as lines in a log."""
+    """Show events and progress: as JSON, live on a terminal, or as lines of a log."""
     if as_json:
         yield lambda event: click.echo(json.dumps(attrs.asdict(event))), lambda _: None
     elif printing.on_terminal():
@@ -343,24 +320,17 @@ def _conclude(summary: Summary, manifest: Path, as_json: bool) -> None:
         click.echo(json.dumps({"summary": attrs.asdict(summary)}))
     else:
         click.echo(
-            f"{summary.done:,} done, {summary.failed:,} failed, {summary.skipped:,} unchanged in "
+            f"{summary.done:,} done, {summary.failed:,} failed, {summary.skipped:,} skipped in "
             f"{_time(summary.seconds)} ({summary.rate:.1f} per second); "
             f"{printing.size(summary.bytes_in)} became {printing.size(summary.bytes_out)}.",
             err=True,
         )
     if summary.interrupted:
         click.echo(_GO_ON, err=True)
-    elif not as_json and (summary.failed or summary.forgotten):
-        click.echo(f"Why: imgsvc batch report --manifest {manifest}; again: {_again(summary)}.", err=True)
-
-
-def _again(summary: Summary) -> str:
-    if not summary.forgotten:
-        return "the same command with --retry"
-    return (
-        "the same command with neither --retry nor --resume, once there is room for its manifest, as what "
-        f"became of {summary.forgotten:,} could not be remembered"
-    )
+    elif not as_json and summary.failed:
+        click.echo(
+            f"Why: imgsvc batch report --manifest {manifest}; again: the same command with --retry.", err=True
+        )
 
 
 def _time(seconds: float) -> str:

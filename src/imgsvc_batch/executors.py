@@ -1,0 +1,101 @@
+"""Who does the work: processes of this machine, or threads for places that only this process can reach."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Protocol
+
+from imgsvc_batch.work import Job, Outcome, Task, run_tasks
+from imgsvc_core.logs import silence
+from imgsvc_core.workers import WorkerPool
+
+MEMORY_BYTES = 4 * 2**30
+"""The most data that one process may hold."""
+
+TASKS_PER_WORKER = 500
+"""A process is replaced after this many tasks, against slow leaks."""
+
+
+class Executor(Protocol):
+    """The interface that a batch expects of an executor.
+
+    Attributes:
+        parallel: the number of tasks that run at the same time.
+        queued: the number of tasks that are submitted ahead.
+        task_seconds: how long a task should take. Longer tasks cost less to hand out, and are reported later.
+        task_inputs: the most inputs of a task.
+    """
+
+    parallel: int
+    queued: int
+    task_seconds: float
+    task_inputs: int
+
+    def submit(self, tasks: tuple[Task, ...]) -> Future[list[Outcome]]:
+        """Process some inputs.
+
+        The future fails with `WorkerDied` or `TimeLimitExceeded` if an input ended or stopped the worker; if
+        there are several inputs, the batch then submits each on its own.
+        """
+
+    def close(self) -> None:
+        """Finish what was submitted, and end."""
+
+    def stop(self) -> None:
+        """End at once."""
+
+
+class ProcessExecutor:
+    """Worker processes on this machine: a picture that crashes or hangs one costs nothing else."""
+
+    task_seconds = 0.1
+    task_inputs = 16
+
+    def __init__(self, job: Job, workers: int | None) -> None:
+        self._job = job
+        self._pool = WorkerPool(workers, memory_bytes=MEMORY_BYTES, tasks_per_worker=TASKS_PER_WORKER)
+        self.parallel = self._pool.workers
+        self.queued = 4 * self.parallel
+
+    def submit(self, tasks: tuple[Task, ...]) -> Future[list[Outcome]]:
+        return submit(self._pool, self._job, tasks)
+
+    def close(self) -> None:
+        self._pool.close()
+
+    def stop(self) -> None:
+        self._pool.stop()
+
+
+def submit(pool: WorkerPool, job: Job, tasks: tuple[Task, ...]) -> Future[list[Outcome]]:
+    """Process inputs in a process of a pool."""
+    return pool.submit(_run, job, tasks, seconds=job.limits.seconds, grace=job.grace(len(tasks)))
+
+
+def _run(job: Job, tasks: Sequence[Task]) -> list[Outcome]:
+    silence()
+    return run_tasks(job, tasks)
+
+
+class ThreadExecutor:
+    """Threads of this process, for ``memory://``. Nothing stops a picture that is being processed."""
+
+    task_seconds = 0.1
+    task_inputs = 1
+
+    def __init__(self, job: Job, workers: int | None) -> None:
+        self._job = job
+        self.parallel = workers or len(os.sched_getaffinity(0))
+        self.queued = 4 * self.parallel
+        self._threads = ThreadPoolExecutor(self.parallel, thread_name_prefix="imgsvc-batch")
+
+    def submit(self, tasks: tuple[Task, ...]) -> Future[list[Outcome]]:
+        return self._threads.submit(run_tasks, self._job, tasks)
+
+    def close(self) -> None:
+        self._threads.shutdown()
+
+    def stop(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)

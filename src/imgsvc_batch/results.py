@@ -1,0 +1,117 @@
+"""Write results: into a folder beside the target's files, or as objects of a store."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from imgsvc_core import NameCollision, TargetError
+from imgsvc_core.urls import reason_of, shown_url
+
+# Stores in which objects appear whole, and how they take a media type.
+_OBJECT_STORES: dict[str, Callable[[str], dict[str, Any]]] = {
+    "s3": lambda media_type: {"ContentType": media_type},
+    "gs": lambda media_type: {"content_type": media_type},
+    "az": lambda media_type: {"content_settings": {"content_type": media_type}},
+    "oss": lambda media_type: {},
+    "memory": lambda media_type: {},
+}
+
+
+def check_path(path: str) -> None:
+    """Raise `TargetError` if a result would leave the target."""
+    if ".." in path.split("/"):
+        raise TargetError(f"Target '{path}' cannot be written: it is not below the folder of the results.")
+
+
+def write_unfinished(folder: str, data: bytes) -> str:
+    """Write a result that is not in place yet, and return its path."""
+    path = f"{folder}/{secrets.token_hex(8)}"
+    try:
+        with open(path, "wb") as file:
+            file.write(data)
+    except OSError as error:
+        remove(path)
+        raise unwritable(path, error) from error
+    return path
+
+
+def write_object(target: str, path: str, data: bytes, media_type: str, *, replace: bool) -> bool:
+    """Write a result to a store. Return False if an object with the same content is there already.
+
+    Raises:
+        NameCollision: there is another object, and it must not be replaced.
+        TargetError: the store refuses it.
+    """
+    url = f"{target.rstrip('/')}/{path}"
+    try:
+        import fsspec
+
+        fs, place = fsspec.core.url_to_fs(url)
+        if not replace and fs.exists(place):
+            if fs.size(place) == len(data) and fs.cat_file(place) == data:
+                return False
+            raise taken(shown_url(url))
+        protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
+        store = next(iter(protocols & _OBJECT_STORES.keys()), None)
+        if store is not None:
+            fs.pipe_file(place, data, **_OBJECT_STORES[store](media_type))  # never makes a bucket
+            return True
+        folder = place.rpartition("/")[0]
+        fs.makedirs(folder, exist_ok=True)
+        unfinished = f"{folder}/.imgsvc-batch-{secrets.token_hex(8)}"
+        fs.pipe_file(unfinished, data)
+        fs.mv(unfinished, place)
+    except NameCollision:
+        raise
+    except ImportError as error:
+        raise TargetError(
+            f"Target '{shown_url(url)}' needs a package that is not installed: {error}."
+        ) from error
+    except Exception as error:  # every store has errors of its own
+        raise TargetError(f"Target '{shown_url(url)}' cannot be written: {reason_of(error, url)}.") from error
+    return True
+
+
+def remove_object(target: str, path: str) -> None:
+    """Remove an object, if the store lets us."""
+    with contextlib.suppress(Exception):
+        import fsspec
+
+        fs, place = fsspec.core.url_to_fs(f"{target.rstrip('/')}/{path}")
+        fs.rm_file(place)
+
+
+def move(unfinished: str, path: str) -> None:
+    """Move a result to its place, in one step."""
+    try:
+        try:
+            os.replace(unfinished, path)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            os.replace(unfinished, path)
+    except OSError as error:
+        raise unwritable(path, error) from error
+
+
+def remove(path: str) -> None:
+    """Remove a file. One that cannot be removed, as on a disk that became read-only, stays."""
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+
+
+def unwritable(path: str, error: OSError) -> TargetError:
+    """Return the error for a path that the system does not let us write."""
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    return TargetError(f"Target '{path}' cannot be written: {reason}.")
+
+
+def taken(place: str) -> NameCollision:
+    """Return the error for a place that holds something else."""
+    return NameCollision(
+        f"Target '{place}' exists already, and is not from this input: use another target, a template that "
+        "tells results apart, or --overwrite."
+    )

@@ -1,0 +1,340 @@
+"""Run a batch: list the source, hand inputs to workers, settle what comes back."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import queue
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from imgsvc_batch.arguments import Batch
+from imgsvc_batch.checks import check_asked, check_begun, check_manifest, check_target
+from imgsvc_batch.events import DONE, FAILED, UNCHANGED, Event, Progress, Summary
+from imgsvc_batch.executors import Executor, ProcessExecutor, ThreadExecutor
+from imgsvc_batch.inputs import Input, find
+from imgsvc_batch.listing import Listing
+from imgsvc_batch.manifest import Known, Manifest
+from imgsvc_batch.placing import Placing
+from imgsvc_batch.results import unwritable
+from imgsvc_batch.selection import Selection
+from imgsvc_batch.work import Job, Outcome, Task
+from imgsvc_core import ImgsvcError, SourceUnreachable, Spec, TargetError, UnsupportedOperation
+
+_TICK_SECONDS, _LISTING_TICK_SECONDS = 0.2, 0.02
+_FINISHING_SECONDS = 1.0
+_CHOSEN_AT_ONCE = 1000  # between two reports of the progress
+
+OnEvent = Callable[[Event], None]
+OnProgress = Callable[[Progress], None]
+
+
+def run(
+    source: str | Path,
+    target: str | Path,
+    variants: Mapping[str, Spec | Mapping[str, Any]],
+    *,
+    resume: bool = False,
+    retry: bool = False,
+    on_event: OnEvent | None = None,
+    on_progress: OnProgress | None = None,
+    stop: Callable[[], bool] | None = None,
+    **options: Any,
+) -> Summary:
+    """Process many pictures.
+
+    Args:
+        source: a folder, a pattern with wildcards, a file, or an fsspec URL of one.
+        target: a folder or an fsspec URL of one.
+        variants: specs by name.
+        resume: continue an interrupted run: leave inputs that failed.
+        retry: process only inputs that failed.
+        on_event: called with the outcome of each input.
+        on_progress: called with the state of the batch a few times a second.
+        stop: called as often; return True to interrupt the batch.
+        options: see `Batch`.
+
+    A ``KeyboardInterrupt`` interrupts the batch too. The next run does what was left.
+
+    Raises:
+        SpecError: an argument is wrong, or the batch to resume is another one.
+        SourceError: the source cannot be listed, or a watermark cannot be read.
+        LimitExceeded: a watermark is too large.
+        TargetError: the target or the manifest cannot be written, or the cluster is lost.
+        ImgsvcError: the cluster cannot be used.
+    """
+    batch = Batch(source=source, target=target, variants=variants, **options)
+    return run_batch(batch, resume=resume, retry=retry, on_event=on_event, on_progress=on_progress, stop=stop)
+
+
+def run_batch(
+    batch: Batch,
+    *,
+    resume: bool = False,
+    retry: bool = False,
+    on_event: OnEvent | None = None,
+    on_progress: OnProgress | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Summary:
+    """Do what a batch asks for; see `run`."""
+    check_asked(resume=resume, retry=retry)
+    job = batch.job()
+    work = batch.work(job)
+    inputs = _begun(find(batch.source, target=batch.target))
+    check_target(batch.target)
+    check_manifest(batch.manifest_path)
+    with Manifest(batch.manifest_path) as manifest:
+        check_begun(manifest, batch, work, resume=resume, retry=retry)
+        manifest.begin(batch.source, work, batch.target, force=batch.force and not resume)
+        run = _Run(
+            batch,
+            job,
+            manifest,
+            Selection(batch, work, manifest, resume=resume, retry=retry),
+            Placing(batch, work, manifest),
+            on_event or (lambda _: None),
+        )
+        return run.go(inputs, on_progress or (lambda _: None), stop or (lambda: False))
+
+
+def _begun(inputs: Iterator[Input]) -> Iterator[Input]:
+    """Find the first input, so that a source which cannot be listed is refused before anything is made."""
+    first = next(inputs, None)
+    return inputs if first is None else itertools.chain((first,), inputs)
+
+
+@contextlib.contextmanager
+def _unfinished_results(folder: str) -> Iterator[None]:
+    """Make the folder of results that are not in place yet, without what a killed run left there."""
+    if not folder:
+        yield
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    try:
+        yield
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _executor(batch: Batch, job: Job) -> Executor:
+    if batch.in_memory:
+        return ThreadExecutor(job, batch.workers)
+    if batch.cluster is not None:
+        from imgsvc_batch.cluster import ClusterExecutor
+
+        return ClusterExecutor(job, batch.cluster)
+    return ProcessExecutor(job, batch.workers)
+
+
+@attrs.define
+class _Counts:
+    done: int = 0
+    failed: int = 0
+    skipped: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+
+    def add(self, event: Event) -> None:
+        if event.outcome == DONE:
+            self.done += 1
+            self.bytes_in += event.bytes
+            self.bytes_out += sum(output.bytes for output in event.outputs)
+        elif event.outcome == UNCHANGED:
+            self.skipped += 1
+        else:
+            self.failed += 1
+
+
+Submitted = tuple[tuple[Input, Task], ...]
+
+
+@attrs.define
+class _Run:
+    """The state of one run."""
+
+    _batch: Batch
+    _job: Job
+    _manifest: Manifest
+    _selection: Selection
+    _placing: Placing
+    _on_event: OnEvent
+    _listing: Listing = attrs.field(init=False)
+    _executor: Executor = attrs.field(init=False)
+    _counts: _Counts = attrs.field(init=False, factory=_Counts)
+    _started: float = attrs.field(init=False, factory=time.monotonic)
+    _under_way: dict[Future[list[Outcome]], Submitted] = attrs.field(init=False, factory=dict)
+    _finished: queue.SimpleQueue[Future[list[Outcome]]] = attrs.field(init=False, factory=queue.SimpleQueue)
+    _chunk: int = attrs.field(init=False)  # inputs of a task
+    _missing: dict[str, Known] = attrs.field(init=False)  # failed before, and not found yet
+    _unlisted: list[str] = attrs.field(init=False, factory=list)  # folders that cannot be listed
+
+    def go(self, inputs: Iterator[Input], on_progress: OnProgress, stop: Callable[[], bool]) -> Summary:
+        self._missing = dict(self._selection.failed)
+        self._listing = Listing(inputs)
+        interrupted = False
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._listing.stop)
+            try:
+                self._executor = _executor(self._batch, self._job)
+                stack.callback(self._executor.stop)
+                self._chunk = min(2 * self._job.at_once, self._executor.task_inputs)
+                stack.enter_context(_unfinished_results(self._batch.unfinished))
+                while not (interrupted := stop()) and self._step():
+                    on_progress(self._progress())
+            except KeyboardInterrupt:
+                interrupted = True
+            if interrupted:
+                self._finish_some()
+            else:
+                self._executor.close()
+        on_progress(self._progress())
+        return Summary(**attrs.asdict(self._progress()), interrupted=interrupted)
+
+    def _step(self) -> bool:
+        """Choose, hand out and settle some inputs. Return False at the end."""
+        self._refill()
+        if not self._under_way:
+            return not self._listing.ended
+        seconds = _TICK_SECONDS if self._listing.ended else _LISTING_TICK_SECONDS
+        self._collect(self._take_finished(seconds))
+        return True
+
+    def _take_finished(self, seconds: float) -> list[Future[list[Outcome]]]:
+        """Return the tasks that finished, at least one of them if it does within some seconds.
+
+        ``concurrent.futures.wait`` takes locks that a ``KeyboardInterrupt`` would leave locked.
+        """
+        finished = []
+        with contextlib.suppress(queue.Empty):
+            finished.append(self._finished.get(timeout=seconds))
+            while True:
+                finished.append(self._finished.get_nowait())
+        return finished
+
+    def _refill(self) -> None:
+        """Hand out inputs until workers have enough of them."""
+        room = self._executor.queued * self._chunk - self._inputs_under_way
+        if room < self._chunk or self._listing.ended:
+            return
+        chosen: list[tuple[Input, Task]] = []
+        broken: list[tuple[Input, Outcome]] = []
+        for _ in range(_CHOSEN_AT_ONCE):
+            item = self._listing.take(wait=not (chosen or broken or self._under_way))
+            if item is None:
+                break
+            self._missing.pop(item.key, None)
+            task = self._selection.choose(item)
+            if task is None:
+                self._counts.skipped += 1
+            elif item.problem:
+                event = Event(key=item.key, outcome=FAILED, bytes=item.size)
+                broken.append((item, Outcome(event.failed(SourceUnreachable(item.problem)))))
+                self._unlisted += [item.key] if item.is_folder else []
+            else:
+                chosen.append((item, task))
+            if len(chosen) == room:
+                break
+        self._settle(broken)
+        self._hand_out(chosen)
+        if self._listing.ended:
+            self._forget_gone()
+
+    def _hand_out(self, chosen: list[tuple[Input, Task]]) -> None:
+        while chosen:
+            size = self._chunk
+            if self._listing.listed:  # smaller tasks at the end, so that all workers end at the same time
+                size = max(1, min(size, self._left // (2 * self._executor.parallel)))
+            self._submit(tuple(chosen[:size]))
+            del chosen[:size]
+
+    def _submit(self, chosen: Submitted) -> None:
+        future = self._executor.submit(tuple(task for _, task in chosen))
+        self._under_way[future] = chosen
+        future.add_done_callback(self._finished.put)
+
+    @property
+    def _inputs_under_way(self) -> int:
+        return sum(map(len, self._under_way.values()))
+
+    @property
+    def _left(self) -> int:
+        """The number of inputs that were not handed out yet."""
+        counts = self._counts
+        settled = counts.done + counts.failed + counts.skipped
+        return self._listing.found - settled - self._inputs_under_way
+
+    def _collect(self, finished: Iterable[Future[list[Outcome]]]) -> None:
+        settled: list[tuple[Input, Outcome]] = []
+        for future in finished:
+            submitted = self._under_way.pop(future)
+            items = [item for item, _ in submitted]
+            try:
+                outcomes = future.result()
+            except ConnectionError as error:
+                raise TargetError(
+                    f"The cluster is lost ({error}): start it again, and go on with --resume."
+                ) from error
+            except UnsupportedOperation:  # a worker is not like this machine
+                raise
+            except ImgsvcError as error:
+                if len(submitted) > 1:  # one of them ended the worker
+                    for one in submitted:
+                        self._submit((one,))
+                else:
+                    event = Event(key=items[0].key, outcome=FAILED, bytes=items[0].size)
+                    settled.append((items[0], Outcome(event.failed(error))))
+            else:
+                settled += zip(items, outcomes, strict=True)
+                self._chunk = inputs_per_task(self._job, outcomes, self._executor)
+        self._settle(settled)
+
+    def _settle(self, settled: list[tuple[Input, Outcome]]) -> None:
+        for event in self._placing.settle(settled) if settled else ():
+            self._counts.add(event)
+            self._on_event(event)
+
+    def _finish_some(self) -> None:
+        """Settle what is nearly done."""
+        end = time.monotonic() + _FINISHING_SECONDS
+        while self._under_way and (left := end - time.monotonic()) > 0:
+            finished = self._take_finished(left)
+            self._collect([future for future in finished if future.exception() is None])
+
+    def _forget_gone(self) -> None:
+        """Forget inputs that failed and are gone. Those below folders that cannot be listed may be there."""
+        unlisted = tuple(key.removeprefix("./") for key in self._unlisted)
+        gone = [known.id for key, known in self._missing.items() if not key.startswith(unlisted)]
+        if gone:
+            with self._manifest.change():
+                self._manifest.remove(gone)
+
+    def _progress(self) -> Progress:
+        counts = self._counts
+        return Progress(
+            total=self._listing.found,
+            listed=self._listing.listed,
+            done=counts.done,
+            failed=counts.failed,
+            skipped=counts.skipped,
+            bytes_in=counts.bytes_in,
+            bytes_out=counts.bytes_out,
+            seconds=time.monotonic() - self._started,
+        )
+
+
+def inputs_per_task(job: Job, outcomes: list[Outcome], executor: Executor) -> int:
+    """Return how many inputs a worker that did some does in the time that a task should take."""
+    needed = sum(outcome.event.seconds for outcome in outcomes) / job.at_once
+    wanted = int(executor.task_seconds * len(outcomes) / needed) if needed else executor.task_inputs
+    return min(executor.task_inputs, max(2 * job.at_once, wanted))
