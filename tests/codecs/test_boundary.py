@@ -9,10 +9,16 @@ import pytest
 import imgsvc_core as imgsvc
 from imgsvc_core.codecs import readers, writers
 from imgsvc_core.codecs.boundary import decoder, encoder, encoding, translate_errors
-from imgsvc_core.codecs.table import FORMATS
+from imgsvc_core.codecs.table import FORMATS, load_function
 from tests.support import photos
 from tests.support.encoded import encoded
 from tests.support.handmade import vips
+
+
+def forget_codecs() -> None:
+    """Make codecs be looked up again."""
+    for cached in (load_function, readers._reader, writers._writer):
+        cached.cache_clear()
 
 
 def more_than_there_is() -> Any:
@@ -42,12 +48,10 @@ def test_mistakes_of_our_own_are_not_told_as_those_of_the_image(
     for module, function in (("readers.png", "read"), ("writers.png", "write")):
         with monkeypatch.context() as patched:
             patched.setattr(f"imgsvc_core.codecs.{module}.{function}", mistaken)
-            readers._reader.cache_clear()
-            writers._writer.cache_clear()
+            forget_codecs()
             with pytest.raises(mistake, match="ours"):
                 imgsvc.process(encoded("png").data, {"output": {"format": "png"}})
-    readers._reader.cache_clear()
-    writers._writer.cache_clear()
+    forget_codecs()
 
 
 def test_what_packages_raise_is_told_as_damage_or_failure() -> None:

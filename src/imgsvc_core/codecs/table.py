@@ -7,6 +7,7 @@ that are installed, is asked of `imgsvc_core.codecs.availability`.
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
@@ -109,6 +110,7 @@ class Format:
         return self.writer is not None
 
 
+@functools.cache
 def load_function(name: str) -> Any:
     """Import a function that a row names as ``module:function``."""
     module, function = name.split(":")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import attrs
 
@@ -83,7 +83,8 @@ class Animation:
 def read_info(reader: HeaderReader) -> ImageInfo:
     """Read the facts of a PNG, or of an animated PNG if a chunk before the data announces frames."""
     head = read_head(reader)
-    before = {chunk.kind: chunk for chunk in chunks_before_data(reader)}
+    chunks = list(chunks_before_data(reader))
+    before = {chunk.kind: chunk for chunk in chunks}
     if head.color == _PALETTE and b"PLTE" not in before:
         raise reader.corrupt("its palette is missing")
     exif = before.get(b"eXIf")
@@ -100,9 +101,9 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         profile=b"iCCP" in before,
         rgb_space=_read_rgb_space(reader, before),
     )
-    if not is_animated(reader):
+    if not _announces_frames(chunks):
         return info
-    animation = read_animation(reader)
+    animation = read_animation(reader, head)
     info = attrs.evolve(info, format="apng")
     if len(animation.frames) == 1:
         return info
@@ -143,9 +144,13 @@ def is_animated(reader: HeaderReader) -> bool:
     A damaged file is not animated.
     """
     try:
-        return [chunk.kind for chunk in chunks_before_data(reader)].count(b"acTL") == 1
+        return _announces_frames(chunks_before_data(reader))
     except CorruptImage:
         return False
+
+
+def _announces_frames(chunks: Iterable[Chunk]) -> bool:
+    return [chunk.kind for chunk in chunks].count(b"acTL") == 1
 
 
 def is_still(reader: HeaderReader) -> bool:
@@ -193,9 +198,8 @@ def chunks_before_data(reader: HeaderReader) -> Iterator[Chunk]:
     raise reader.corrupt("it has no data")
 
 
-def read_animation(reader: HeaderReader) -> Animation:
+def read_animation(reader: HeaderReader, head: Head) -> Animation:
     """Read where the frames of an animation are; a default image outside of it is none of them."""
-    head = read_head(reader)
     announced = plays = sequence = 0
     frames: list[Frame] = []
     for chunk in read_chunks(reader):

@@ -28,7 +28,7 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
     reader = HeaderReader(source, "Animated PNG")
     head = png.read_head(reader)
     check_stored(head.width, head.height, info)
-    animation = png.read_animation(reader)
+    animation = png.read_animation(reader, head)
     shared = [
         make_chunk(chunk.kind, png.read_content(reader, chunk))
         for chunk in png.chunks_before_data(reader)
