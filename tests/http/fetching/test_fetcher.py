@@ -152,7 +152,7 @@ async def test_redirects_are_followed_five_times(fetcher: Fetcher, tmp_path: Pat
         return web.Response(body=PICTURE)
 
     async with serving({"/hop/{left}": hop}) as url:
-        assert (await get(fetcher, f"{url}/hop/5", tmp_path)).bytes == len(PICTURE)
+        assert (await get(fetcher, f"{url}/hop/5", tmp_path)).path.read_bytes() == PICTURE
         with pytest.raises(SourceUnreachable, match="redirects more than 5 times"):
             await get(fetcher, f"{url}/hop/6", tmp_path)
 

@@ -53,7 +53,7 @@ async def fetch(fetcher, url):
     try:
         with tempfile.TemporaryDirectory() as folder:
             fetched = await fetcher.fetch(url, {}, lambda _: Path(folder) / "source", 10**6)
-        outcome = "fetched" if fetched.path.read_bytes() == PICTURE else "broken"
+            outcome = "fetched" if fetched.path.read_bytes() == PICTURE else "broken"
     except ImgsvcError as error:
         outcome = str(error)
     return outcome, time.monotonic() - began

@@ -21,7 +21,9 @@ async def test_watermarks_come_back_to_their_account_only(db: Database, account:
     other = await accounts.create(db, company="B", plan="p", period="monthly", quota=5, now=NOW)
     pictures = [encoded.png().data, encoded.webp().data]
     added = [
-        await watermarks.add(db, account.id, data, imgsvc.inspect(data), NOW + timedelta(seconds=index))
+        await watermarks.add(
+            db, account.id, data, imgsvc.inspect(data).to_dict(), NOW + timedelta(seconds=index)
+        )
         for index, data in enumerate(pictures)
     ]
     assert [item.info["format"] for item in added] == ["png", "webp"]
@@ -43,7 +45,7 @@ async def test_any_bytes_are_kept_as_they_are(db: Database, account: Account) ->
     info = imgsvc.ImageInfo(
         name="naïve \x00 \udcff.png", format="png", width=1, height=1, colorspace="srgb", bytes=1
     )
-    added = await watermarks.add(db, account.id, data, info, NOW)
+    added = await watermarks.add(db, account.id, data, info.to_dict(), NOW)
     assert await watermarks.data(db, account.id, added.id) == data
     found = await watermarks.WATERMARKS.get(db, account.id, added.id)
     assert found is not None
