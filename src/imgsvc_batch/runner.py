@@ -195,7 +195,8 @@ class _Run:
             except KeyboardInterrupt:
                 interrupted = True
             if interrupted:
-                self._finish_some()
+                with contextlib.suppress(KeyboardInterrupt):  # a second one does not wait for this
+                    self._finish_some()
             else:
                 self._executor.close()
         on_progress(self._progress())
