@@ -157,7 +157,7 @@ async def test_a_body_that_comes_too_late_is_told_so(tmp_path: Path) -> None:
         service.process.send_signal(signal.SIGTERM)
         status, head, document = await answer(reader)
         assert (status, document["error"]) == (503, "not_ready")
-        assert "send the request again" in document["message"]
+        assert "it is shutting down: try again" in document["message"]
         assert "Connection: close" in head
         assert 1.9 < time.monotonic() - told < 4
         assert await asyncio.to_thread(service.process.wait, 10) == 0
@@ -170,7 +170,7 @@ def assert_cut_off(reply: Reply) -> None:
     """The refusal of a request that was not done in time, as a body or in the metadata."""
     document = reply.json if reply.body else reply.metadata
     assert (reply.status, document["code"], document["error"]) == (503, 503, "not_ready")
-    assert "send the request again" in document["message"]
+    assert "it is shutting down: try again" in document["message"]
     assert reply.headers["Connection"] == "close"
     assert int(reply.headers["Retry-After"]) > 0
 
