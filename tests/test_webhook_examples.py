@@ -52,7 +52,6 @@ def _cases() -> dict[str, Notification]:
     }
 
 
-CASES = _cases()
 PYTHON = """
 import json, sys
 from verify import is_genuine
@@ -119,13 +118,13 @@ def test_only_signed_notifications_are_genuine(language: Language, tmp_path: Pat
     shutil.copy(EXAMPLES / language.example, place)
     for name, text in language.files.items():
         (tmp_path / name).write_text(text)
-    cases = CASES.values()
+    cases = _cases()
     printed = subprocess.check_output(
         [requires.program(language.program), *language.arguments],
         cwd=tmp_path,
         env=os.environ | {"GOTOOLCHAIN": "local"},
-        input=json.dumps([{"headers": dict(c.headers), "body": c.body, "secret": c.secret} for c in cases]),
+        input=json.dumps([{"headers": dict(c.headers), "body": c.body, "secret": c.secret} for c in cases.values()]),
         text=True,
     )
-    verdicts = dict(zip(CASES, map(bool, map(int, re.findall("[01]", printed))), strict=True))
-    assert verdicts == {name: case.genuine for name, case in CASES.items()}
+    verdicts = dict(zip(cases, map(bool, map(int, re.findall("[01]", printed))), strict=True))
+    assert verdicts == {name: case.genuine for name, case in cases.items()}

@@ -33,4 +33,5 @@ def stored_with_orientation(upright: Pixels, orientation: int) -> bytes:
 
 def pixels_of(data: bytes) -> Pixels:
     """The pixels of an encoded picture."""
-    return np.asarray(Image.open(io.BytesIO(data)))
+    picture = Image.open(io.BytesIO(data))
+    return np.asarray(picture.convert(picture.palette.mode if picture.palette else picture.mode))

@@ -60,7 +60,7 @@ async def test_a_master_key_that_is_gone_may_come_back(tmp_path: Path) -> None:
         await end(service)
         service = await started(older, service.key)
         async with asyncio.timeout(60):
-            while "waits for its master key" not in log.read_text():
+            while "wait for their master key" not in log.read_text():
                 await asyncio.sleep(0.1)
         await end(service)
         assert receiver.posts == []
@@ -86,6 +86,6 @@ async def test_nodes_get_a_new_master_key_one_after_the_other(tmp_path: Path) ->
             found = await settled(ahead, 120)
             assert found == await records(behind)
             log = (tmp_path / "node0.log").read_text()
-    assert "waits for its master key" in log
+    assert "wait for their master key" in log
     assert set(found) == {reply.json["id"] for reply in replies}
     assert {record["status"] for record in found.values()} == {"delivered"}
