@@ -123,7 +123,9 @@ def test_only_signed_notifications_are_genuine(language: Language, tmp_path: Pat
         [requires.program(language.program), *language.arguments],
         cwd=tmp_path,
         env=os.environ | {"GOTOOLCHAIN": "local"},
-        input=json.dumps([{"headers": dict(c.headers), "body": c.body, "secret": c.secret} for c in cases.values()]),
+        input=json.dumps(
+            [{"headers": dict(c.headers), "body": c.body, "secret": c.secret} for c in cases.values()]
+        ),
         text=True,
     )
     verdicts = dict(zip(cases, map(bool, map(int, re.findall("[01]", printed))), strict=True))

@@ -67,7 +67,7 @@ def encode(x: Floats) -> Floats:
 
 
 def hue_degrees(x: Floats) -> Floats:
-    """HSV hue, 0 to 360; 0 for greys."""
+    """HSV hue, 0 to 360; 0 for grays."""
     red, green, blue = x[..., 0], x[..., 1], x[..., 2]
     top, spread = x.max(axis=-1), np.ptp(x, axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):

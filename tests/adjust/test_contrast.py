@@ -1,4 +1,4 @@
-"""``contrast``: the slope about mid grey."""
+"""``contrast``: the slope about mid gray."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_0_is_neutral() -> None:
     assert (run(COLORS, contrast=0) == COLORS).all()
 
 
-def test_minus_100_is_flat_mid_grey() -> None:
+def test_minus_100_is_flat_mid_gray() -> None:
     assert (run(COLORS, contrast=-100) == 128).all()
     assert (run(deep(COLORS), contrast=-100) == 32768).all()
 

@@ -49,7 +49,7 @@ def difference(a: Pixels, b: Pixels) -> float:
 
 
 def softened(pixels: Pixels) -> Pixels:
-    """Half the contrast, about mid grey."""
+    """Half the contrast, about mid gray."""
     result: Pixels = np.rint(pixels * 0.5 + 255 / 4).astype(np.uint8)
     return result
 
@@ -61,7 +61,7 @@ def before_and_after(name: str, gain: float | tuple[float, ...]) -> tuple[float,
 
 
 @pytest.mark.parametrize("depth", [8, 16])
-def test_a_grey_ramp_is_unchanged(depth: int) -> None:
+def test_a_gray_ramp_is_unchanged(depth: int) -> None:
     tones = ramp(256, 8, depth=depth)
     assert measure(as_vips(tones)) == ()
     assert measure(as_vips(np.dstack([tones] * 3))) == ()
@@ -115,7 +115,7 @@ def test_low_contrast_comes_much_nearer(name: str) -> None:
     assert difference(enhanced(bad), SET[name]) < 0.65 * difference(bad, SET[name])
 
 
-def test_a_soft_ramp_is_stretched_about_mid_grey() -> None:
+def test_a_soft_ramp_is_stretched_about_mid_gray() -> None:
     soft = enhanced(np.rint(64 + ramp(256, 8) * (128 / 255)).astype(np.uint8))
     assert (soft.min(), soft.max()) == (0, 255)
     assert np.abs(np.sort(soft[0]) - ramp(256, 8)[0].astype(int)).max() <= 2
@@ -145,7 +145,7 @@ def test_a_good_photograph_is_hardly_changed() -> None:
     assert difference(enhanced(original), original) < 1.5
 
 
-def test_grey_photographs_stay_grey() -> None:
+def test_gray_photographs_stay_gray() -> None:
     dark = spoiled(photo("camera"), 0.4)
     result = enhanced(dark)
     assert result.shape == dark.shape

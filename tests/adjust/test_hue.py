@@ -15,9 +15,9 @@ def test_0_is_neutral() -> None:
 
 
 @pytest.mark.parametrize("value", [-179, -90, 45, 180])
-def test_greys_stay(value: int) -> None:
-    greys = np.dstack([GRAYS] * 3)
-    assert (run(greys, hue=value) == greys).all()
+def test_grays_stay(value: int) -> None:
+    grays = np.dstack([GRAYS] * 3)
+    assert (run(grays, hue=value) == grays).all()
 
 
 def test_half_a_turn_is_the_same_in_both_directions() -> None:

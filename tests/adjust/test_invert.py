@@ -10,7 +10,7 @@ from tests.adjust.exact import COLORS, GRAYS, run, signed
 from tests.support.photos import Pixels, deep
 
 
-@pytest.mark.parametrize("pixels", [COLORS, GRAYS, deep(COLORS)], ids=["color", "grey", "16 bit"])
+@pytest.mark.parametrize("pixels", [COLORS, GRAYS, deep(COLORS)], ids=["color", "gray", "16 bit"])
 def test_is_exact_and_an_involution(pixels: Pixels) -> None:
     inverted = run(pixels, invert=True)
     assert (inverted == np.iinfo(pixels.dtype).max - pixels).all()

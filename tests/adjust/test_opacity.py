@@ -28,7 +28,7 @@ def test_scales_alpha_and_leaves_color(opacity: float, kind: type[Pixels]) -> No
     assert np.abs(result[..., 3] - pixels[..., 3] * opacity).max() <= 0.5
 
 
-@pytest.mark.parametrize("pixels", [COLORS, GRAYS, deep(COLORS)], ids=["color", "grey", "16 bit"])
+@pytest.mark.parametrize("pixels", [COLORS, GRAYS, deep(COLORS)], ids=["color", "gray", "16 bit"])
 def test_adds_alpha_where_there_is_none(pixels: Pixels) -> None:
     image = set_opacity(as_vips(pixels), 0.4)
     assert image.hasalpha()
@@ -47,7 +47,7 @@ def test_color_operations_leave_alpha(kind: type[Pixels]) -> None:
     assert (result[..., :3] != pixels[..., :3]).any()
 
 
-def test_grey_with_alpha_becomes_rgb_with_alpha_when_color_comes_in() -> None:
+def test_gray_with_alpha_becomes_rgb_with_alpha_when_color_comes_in() -> None:
     pixels = np.dstack([GRAYS, GRAYS[::-1]])
     sepia = steps.filtering(Sepia(value=80))
     assert sepia is not None

@@ -51,7 +51,7 @@ def test_depth_and_interpretation_stay(name: str) -> None:
         assert (result.format, result.interpretation) == (image.format, image.interpretation)
 
 
-def test_grey_becomes_rgb_of_the_same_depth() -> None:
+def test_gray_becomes_rgb_of_the_same_depth() -> None:
     for pixels, interpretation in ((camera(), "srgb"), (deep(camera()), "rgb16")):
         assert apply_blocks(as_vips(pixels), blocks_of("all", gray=True)).interpretation == interpretation
 

@@ -1,4 +1,4 @@
-"""``saturation``: distance from grey."""
+"""``saturation``: distance from gray."""
 
 from __future__ import annotations
 

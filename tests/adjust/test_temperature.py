@@ -34,7 +34,7 @@ def test_black_stays_black() -> None:
     assert (run(COLORS, temperature=100)[(COLORS == 0)] == 0).all()
 
 
-def test_warms_grey_pictures_too() -> None:
+def test_warms_gray_pictures_too() -> None:
     warm = run(GRAYS, temperature=50)
     assert (warm == run(np.dstack([GRAYS] * 3), temperature=50)).all()
     red, _, blue = warm[8, 0].astype(int)

@@ -18,11 +18,11 @@ def test_0_is_neutral() -> None:
 
 
 @pytest.mark.parametrize("value", [-100, 40, 100])
-def test_greys_and_pure_colors_stay(value: int) -> None:
-    greys = np.dstack([GRAYS] * 3)
-    assert (run(greys, vibrance=value) == greys).all()
+def test_grays_and_pure_colors_stay(value: int) -> None:
+    grays = np.dstack([GRAYS] * 3)
+    assert (run(grays, vibrance=value) == grays).all()
     assert (run(PURE, vibrance=value) == PURE).all()
-    assert (run(deep(greys), vibrance=value) == deep(greys)).all()
+    assert (run(deep(grays), vibrance=value) == deep(grays)).all()
 
 
 @pytest.mark.parametrize("value", [-60, 60])

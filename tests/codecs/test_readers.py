@@ -205,7 +205,7 @@ def _jpeg_segment(marker: int, body: bytes) -> bytes:
 
 
 def _many_scans(count: int) -> bytes:
-    """A legal progressive JPEG of 64 x 64 grey pixels, refined one bit of one coefficient at a time."""
+    """A legal progressive JPEG of 64 x 64 gray pixels, refined one bit of one coefficient at a time."""
     parts = [b"\xff\xd8", _jpeg_segment(0xDB, bytes(1) + b"\1" * 64)]
     parts.append(_jpeg_segment(0xC2, struct.pack(">BHHB", 8, 64, 64, 1) + b"\1\x11\0"))
     one_symbol = b"\1" + bytes(15)

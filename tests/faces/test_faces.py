@@ -41,7 +41,7 @@ def test_a_face_anywhere(left: int, top: int) -> None:
     assert _is_the_head(face, left, top)
 
 
-def test_grey_deep_and_transparent_pictures() -> None:
+def test_gray_deep_and_transparent_pictures() -> None:
     pictures = [astronaut().mean(axis=2).astype(np.uint8), deep(astronaut()), cut_out("astronaut")]
     for picture in pictures:
         assert len(detect(as_vips(picture))) == 1

@@ -23,7 +23,7 @@ from tests.support.spatial import (
 
 
 def mean_of_magnifications(pixels: np.ndarray, depth: float, count: int = 200) -> np.ndarray:
-    """Of a grey picture, by scipy: log-spaced magnifications 1 to 1 / (1 - depth) about the centre."""
+    """Of a gray picture, by scipy: log-spaced magnifications 1 to 1 / (1 - depth) about the center."""
     center = (np.array(pixels.shape) - 1) / 2
     scales = (1 - depth) ** ((np.arange(count) + 0.5) / count)
     return np.mean(
@@ -58,8 +58,8 @@ def test_smooth_pictures_show_no_steps(depth: float) -> None:
 
 
 @pytest.mark.parametrize("size", [(301, 201), (300, 200)])
-def test_the_centre_is_fixed(size: tuple[int, int]) -> None:
-    """Its mirror images stay mirror images, and what was in the centre is still the brightest there."""
+def test_the_center_is_fixed(size: tuple[int, int]) -> None:
+    """Its mirror images stay mirror images, and what was in the center is still the brightest there."""
     width, height = size
     pixels = np.zeros((height, width), np.uint8)
     pixels[(height - 1) // 2 : height // 2 + 1, (width - 1) // 2 : width // 2 + 1] = 255
@@ -70,7 +70,7 @@ def test_the_centre_is_fixed(size: tuple[int, int]) -> None:
     assert not result[: height // 2 - 3].any()
 
 
-def test_streaks_run_away_from_the_centre() -> None:
+def test_streaks_run_away_from_the_center() -> None:
     """A dot to the right becomes a horizontal streak, one above a vertical streak, outwards only."""
     pixels = np.zeros((401, 401), np.uint8)
     pixels[199:202, 330:333] = pixels[70:73, 199:202] = 255

@@ -26,7 +26,7 @@ def test_output_lies_on_the_segment_at_luma() -> None:
     assert levels_off(run(COLORS, DUOTONE), expected) <= 0.51
 
 
-def test_grey_pictures() -> None:
+def test_gray_pictures() -> None:
     assert (run(GRAYS, DUOTONE) == run(np.dstack([GRAYS] * 3), DUOTONE)).all()
     assert run(GRAYS, Duotone(light=Color.parse("ddd"), dark=Color.parse("222"))).shape == GRAYS.shape
 

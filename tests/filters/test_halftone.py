@@ -21,7 +21,7 @@ from tests.support.spatial import (
 
 @pytest.mark.parametrize("pitch", [2.0, 3.3, 8.0, 20.0, 51.0])
 @pytest.mark.parametrize("level", [3, 20, 64, 100, 128, 190, 240, 253])
-def test_grey_keeps_its_tone(pitch: float, level: int) -> None:
+def test_gray_keeps_its_tone(pitch: float, level: int) -> None:
     flat = np.full((500, 600), level, np.uint8)
     assert halftone(as_vips(flat), pitch).avg() == pytest.approx(level, abs=1.5)
     assert halftone(as_vips(deep(flat)), pitch).avg() / 257 == pytest.approx(level, abs=1.5)
@@ -53,9 +53,9 @@ def test_black_and_white_are_exact(pitch: float) -> None:
                 assert result.min() == result.max() == level
 
 
-def test_grey_stays_grey() -> None:
-    grey = np.dstack([camera()] * 3)
-    for pixels in (grey, deep(grey)):
+def test_gray_stays_gray() -> None:
+    gray = np.dstack([camera()] * 3)
+    for pixels in (gray, deep(gray)):
         result = halftone(as_vips(pixels), 7.0).numpy()
         assert (result.max(axis=2) == result.min(axis=2)).all()
 

@@ -1,4 +1,4 @@
-"""``isolate``: one color among greys."""
+"""``isolate``: one color among grays."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def test_threshold_1_is_neutral() -> None:
     assert (run(COLORS, Isolate(color=Color.parse(ORANGE), threshold=1)) == COLORS).all()
 
 
-def test_threshold_0_is_grey() -> None:
+def test_threshold_0_is_gray() -> None:
     result = run(COLORS, Isolate(color=Color.parse(ORANGE), threshold=0))
     assert np.ptp(result, axis=-1).max() == 0
     assert levels_off(result, np.repeat(luma(unit(COLORS)), 3, axis=-1)) <= 0.51
 
 
 @pytest.mark.parametrize("color", [ORANGE, "808080", "0040ff"])
-def test_greys_stay(color: str) -> None:
-    greys = np.dstack([GRAYS] * 3)
-    assert (run(greys, Isolate(color=Color.parse(color), threshold=0.3)) == greys).all()
+def test_grays_stay(color: str) -> None:
+    grays = np.dstack([GRAYS] * 3)
+    assert (run(grays, Isolate(color=Color.parse(color), threshold=0.3)) == grays).all()
     assert (run(GRAYS, Isolate(color=Color.parse(color), threshold=0.3)) == GRAYS).all()
 
 
@@ -63,7 +63,7 @@ def test_keeps_its_color_and_drops_the_opposite_one_all_around_the_circle(degree
     assert np.ptp(result[0, 2]) == 0
 
 
-def test_a_grey_target_keeps_dull_colors() -> None:
+def test_a_gray_target_keeps_dull_colors() -> None:
     pixels = np.array([[[120, 124, 128], [250, 20, 40]]], np.uint8)
     result = run(pixels, Isolate(color=Color.parse("808080"), threshold=0.2))
     assert result[0, 0].tolist() == [120, 124, 128]

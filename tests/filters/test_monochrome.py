@@ -38,7 +38,7 @@ def test_value_and_alpha_of_the_color_weaken_alike() -> None:
     assert levels_off(by_value, half) <= 0.51
 
 
-def test_grey_pictures_get_color_only_from_a_color() -> None:
+def test_gray_pictures_get_color_only_from_a_color() -> None:
     assert run(GRAYS, Monochrome(value=50, color=Color.parse("f80"))).shape == (16, 16, 3)
     assert run(GRAYS, Monochrome(value=50, color=Color.parse("888"))).shape == (16, 16)
     assert (run(GRAYS, Monochrome(value=50, color=Color.parse("fff"))) == GRAYS).all()

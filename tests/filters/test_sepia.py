@@ -20,7 +20,7 @@ def test_equals_css(value: int) -> None:
     assert np.abs(signed(run(COLORS, Sepia(value=value))) - theirs).max() <= 1
 
 
-def test_colors_grey_pictures() -> None:
+def test_colors_gray_pictures() -> None:
     brown = run(GRAYS, Sepia(value=100))
     assert (brown == run(np.dstack([GRAYS] * 3), Sepia(value=100))).all()
     red, green, blue = brown[8, 0]

@@ -42,7 +42,7 @@ def test_agrees_with_the_formula(strength: float, radius: float) -> None:
 
 
 @given(st.integers(2, 40), st.integers(2, 40), strengths, st.floats(0, 0.99))
-def test_centre_corners_symmetry_and_monotony(
+def test_center_corners_symmetry_and_monotony(
     width: int, height: int, strength: float, radius: float
 ) -> None:
     white = np.full((height, width), 65535, np.uint16)

@@ -11,10 +11,10 @@ from imgsvc_core.pixels.shapes import add_border, add_padding, apply_mask, flatt
 from imgsvc_core.spec import Color
 from tests.support.photos import Pixels, as_vips, camera, coffee, cut_out, deep
 
-RED, GREY, GLASS = Color(200, 30, 20), Color(90, 90, 90), Color(10, 200, 90, 128)
+RED, GRAY, GLASS = Color(200, 30, 20), Color(90, 90, 90), Color(10, 200, 90, 128)
 PICTURES = {
     "rgb": coffee()[100:180, 200:320],
-    "grey": camera()[100:180, 200:320],
+    "gray": camera()[100:180, 200:320],
     "rgba": cut_out("coffee")[100:180, 200:320],
     "16 bit": deep(coffee()[100:180, 200:320]),
 }
@@ -56,7 +56,7 @@ def test_shapes_of_any_size_are_symmetric_and_without_holes(
 def test_a_radius_of_nothing_cuts_nothing() -> None:
     for pixels in PICTURES.values():
         for radius, part in ((0, pixels), (9, pixels[:1]), (9, pixels[:, :1])):
-            found = apply_mask(as_vips(part), "rounded", radius, GREY).numpy()
+            found = apply_mask(as_vips(part), "rounded", radius, GRAY).numpy()
             visible = part[..., 3] > 0 if part.ndim == 3 and part.shape[2] == 4 else ...
             assert np.array_equal(found.reshape(part.shape)[visible], part[visible])
 
@@ -73,7 +73,7 @@ def test_rounded_corners_have_their_radius() -> None:
 
 
 @pytest.mark.parametrize("name", PICTURES)
-@pytest.mark.parametrize("background", [None, RED, GREY, GLASS])
+@pytest.mark.parametrize("background", [None, RED, GRAY, GLASS])
 def test_a_mask_mixes_picture_and_background(name: str, background: Color | None) -> None:
     pixels = PICTURES[name]
     image = as_vips(pixels)
@@ -95,7 +95,7 @@ def test_a_mask_mixes_picture_and_background(name: str, background: Color | None
 
 def test_nothing_of_the_picture_changes_inside() -> None:
     for pixels in PICTURES.values():
-        for background in (None, GREY):
+        for background in (None, GRAY):
             found = apply_mask(as_vips(pixels), "rounded", 10, background).numpy()
             inner = found[20:60, 20:100]
             kept = pixels[20:60, 20:100]
@@ -110,7 +110,7 @@ def test_nothing_of_the_picture_changes_inside() -> None:
     st.integers(0, 30),
     st.integers(0, 30),
     st.integers(0, 30),
-    st.sampled_from([None, RED, GREY, GLASS]),
+    st.sampled_from([None, RED, GRAY, GLASS]),
 )
 def test_padding_adds_its_color_and_keeps_the_picture(
     top: int, right: int, bottom: int, left: int, background: Color | None
@@ -130,10 +130,10 @@ def test_padding_adds_its_color_and_keeps_the_picture(
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_grey_color_leaves_grey_pictures_grey(name: str) -> None:
+def test_a_gray_color_leaves_gray_pictures_gray(name: str) -> None:
     image = as_vips(PICTURES[name])
     bands = image.bands
-    assert add_padding(image, 1, 1, 1, 1, GREY).bands == bands
+    assert add_padding(image, 1, 1, 1, 1, GRAY).bands == bands
     assert add_padding(image, 1, 1, 1, 1, RED).bands == max(3, bands)
     assert add_padding(image, 1, 1, 1, 1, None).bands == (bands if image.hasalpha() else bands + 1)
 

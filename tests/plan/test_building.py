@@ -102,13 +102,13 @@ def test_the_order_comes_from_the_phases_and_nowhere_else(monkeypatch: pytest.Mo
     assert found == list(PHASES[6:-1][::-1])
 
 
-def test_grey_pictures_get_no_step_that_only_concerns_colors() -> None:
+def test_gray_pictures_get_no_step_that_only_concerns_colors() -> None:
     assert texts({"adjust": {"saturation": 50, "vibrance": 20}}, GRAY) == []
     assert texts({"adjust": {"saturation": 50, "contrast": 10}}, GRAY) == ["tone LUT of LUT of contrast 10"]
     assert texts({"adjust": {"saturation": 50}}) == ["matrix of saturation 50"]
 
 
-def test_color_that_comes_into_a_grey_picture_is_planned_for() -> None:
+def test_color_that_comes_into_a_gray_picture_is_planned_for() -> None:
     colored = [
         {"sepia": {"value": 50}},
         {"blur": {"mode": "zoom", "value": 5}},

@@ -122,7 +122,7 @@ def test_invert_joins_following_curves_rather_than_crossing() -> None:
     assert kinds(fold([saturation, invert, gamma])) == [MatrixBlock, LutBlock]
 
 
-def test_grey_pictures_need_one_table_of_one_band() -> None:
+def test_gray_pictures_need_one_table_of_one_band() -> None:
     (block,) = fold(stack(contrast=20, **CHROMATIC, invert=True), gray=True)
     assert isinstance(block, ToneBlock)
     assert not block.color
@@ -130,7 +130,7 @@ def test_grey_pictures_need_one_table_of_one_band() -> None:
 
 
 @pytest.mark.parametrize("skipped", [stack(**CHROMATIC), stack(Isolate(color=Color.parse("f80")))])
-def test_grey_pictures_skip_what_moves_colors_only(skipped: list[ColorStep]) -> None:
+def test_gray_pictures_skip_what_moves_colors_only(skipped: list[ColorStep]) -> None:
     assert fold(skipped, gray=True) == ()
 
 
@@ -144,7 +144,7 @@ def test_grey_pictures_skip_what_moves_colors_only(skipped: list[ColorStep]) -> 
         stack(tint=10),
     ],
 )
-def test_color_comes_into_grey_pictures(bringing: list[ColorStep]) -> None:
+def test_color_comes_into_gray_pictures(bringing: list[ColorStep]) -> None:
     (block,) = fold(bringing, gray=True)
     assert isinstance(block, ToneBlock)
     assert block.color
@@ -157,7 +157,7 @@ def test_color_comes_into_grey_pictures(bringing: list[ColorStep]) -> None:
         stack(Duotone(light=Color.parse("ccc"), dark=Color.parse("111"))),
     ],
 )
-def test_grey_filters_leave_grey_pictures_with_one_band(kept: list[ColorStep]) -> None:
+def test_gray_filters_leave_gray_pictures_with_one_band(kept: list[ColorStep]) -> None:
     (block,) = fold(kept, gray=True)
     assert isinstance(block, ToneBlock)
     assert not block.color
@@ -257,7 +257,7 @@ def test_16_bit_stacks_are_close_to_exact_arithmetic(
 
 
 @given(_adjust, _filters)
-def test_grey_pictures_become_what_the_same_greys_become_in_rgb(
+def test_gray_pictures_become_what_the_same_grays_become_in_rgb(
     adjust: dict[str, Any], filters: tuple[Filter | None, ...]
 ) -> None:
     asked = [operation for operation in filters if operation]

@@ -55,7 +55,7 @@ def test_motion_blur_100_is_a_tenth_of_r_long_and_upright_by_default(pixels: Pix
 
 
 @SHAPES
-def test_zoom_blur_100_travels_a_fifth_of_the_way_to_the_centre(pixels: Pixels) -> None:
+def test_zoom_blur_100_travels_a_fifth_of_the_way_to_the_center(pixels: Pixels) -> None:
     depth, count = 0.2 * 0.5, 120
     smooth = gaussian(pixels, 1.5).round().astype(np.uint8)
     center = (np.array(smooth.shape) - 1) / 2
@@ -78,8 +78,8 @@ def test_pixellate_100_has_cells_of_a_tenth_of_r(pixels: Pixels) -> None:
 
 
 def test_halftone_100_has_dots_a_twenty_fifth_of_r_apart() -> None:
-    grey = np.full((500, 700), 120, np.uint8)
-    found = looks(grey, filter={"halftone": {"value": 50}})
+    gray = np.full((500, 700), 120, np.uint8)
+    found = looks(gray, filter={"halftone": {"value": 50}})
     repeats = [shift for shift in range(1, 60) if np.array_equal(found[:, :-shift], found[:, shift:])]
     assert repeats[0] == round(0.04 * 500 * 0.5 * np.sqrt(2))
 

@@ -24,7 +24,7 @@ LARGE, SMALL = (420, 40), (20, 20)
 
 
 def gathering() -> Pixels:
-    """Two portraits on grey, 940 x 560: a large one at the right, one of half its size at the left."""
+    """Two portraits on gray, 940 x 560: a large one at the right, one of half its size at the left."""
     canvas = np.full((560, 940, 3), 120, np.uint8)
     canvas[LARGE[1] : LARGE[1] + 512, LARGE[0] : LARGE[0] + 512] = astronaut()
     canvas[SMALL[1] : SMALL[1] + 282, SMALL[0] : SMALL[0] + 282] = as_vips(astronaut()).resize(0.55).numpy()
@@ -96,11 +96,11 @@ def test_a_face_whose_middle_is_cut_off_is_gone() -> None:
 def test_gravity_does_not_follow_faces_that_were_cropped_away() -> None:
     between = {"x": 340, "y": 0, "width": 200, "height": 560}
     steered, found = process(gathering(), {"crop": between, "resize": {"width": 50, "height": 280, **FACE}})
-    centred, _ = process(
+    centerd, _ = process(
         gathering(), {"crop": between, "resize": {"width": 50, "height": 280, "mode": "fit"}}
     )
     assert found == ()
-    assert np.array_equal(steered, centred)
+    assert np.array_equal(steered, centerd)
 
 
 def test_a_smart_crop_is_the_attention_of_libvips() -> None:

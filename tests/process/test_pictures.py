@@ -137,7 +137,7 @@ def test_a_profile_of_rgb_says_nothing_about_other_spaces(space: str, profile: A
         assert np.abs(found.numpy().mean(axis=(0, 1)) - coffee().mean(axis=(0, 1))).max() < 2.5
 
 
-def test_grey_stays_grey() -> None:
+def test_gray_stays_gray() -> None:
     found = _process(
         encoded.jpeg_gray().data, {"resize": {"width": 50}, "adjust": {"saturation": 50, "contrast": 10}}
     )
@@ -202,11 +202,11 @@ def test_faces_steer_crops() -> None:
     cropped = imgsvc.process(portrait, {"crop": {"mode": "face", "padding": 0.2}})
     assert 110 < cropped.output.width < 170
     nobody = imgsvc.process(coffee(), {**request, "output": {"format": "png"}})
-    centred = imgsvc.process(
+    centerd = imgsvc.process(
         coffee(), {"resize": {"width": 150, "height": 256, "mode": "fit"}, "output": {"format": "png"}}
     )
     assert nobody.faces == ()
-    assert nobody.data == centred.data
+    assert nobody.data == centerd.data
 
 
 @pytest.mark.parametrize(("width", "height"), [(101, 67), (333, 211), (97, 301), (256, 256)])

@@ -42,7 +42,7 @@ def _pixels(data: bytes) -> Image.Image:
 def _nearest_shift(source: Image.Image, box: tuple[int, ...], found: Image.Image) -> tuple[float, float]:
     """By how much of its pixels the result is shifted against the part of the source in a box.
 
-    Where there is little to see, filters differ by more than a shift: it must explain .1 grey levels.
+    Where there is little to see, filters differ by more than a shift: it must explain .1 gray levels.
     """
     wider = np.pad(np.asarray(source), ((_MARGIN, _MARGIN), (_MARGIN, _MARGIN), (0, 0)), "edge")
     source = Image.fromarray(wider)

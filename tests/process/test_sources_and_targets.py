@@ -63,7 +63,7 @@ def test_every_kind_of_source_gives_the_same_picture(photo: Path) -> None:
         deep(coffee()).astype(">u2"),
         coffee()[::-1, ::2],
     ],
-    ids=["rgb", "grey", "grey and alpha", "rgba", "16 bit", "grey 16 bit", "big-endian", "view"],
+    ids=["rgb", "gray", "gray and alpha", "rgba", "16 bit", "gray 16 bit", "big-endian", "view"],
 )
 def test_arrays_keep_their_channels_and_depth(array: np.ndarray[Any, Any]) -> None:
     data = imgsvc.process(array, PNG).data
@@ -191,7 +191,7 @@ def test_the_result_tells_what_was_done(photo: Path) -> None:
     assert "faces" not in told["output"]
 
 
-def test_a_computed_picture_without_named_channels_is_grey_or_rgb() -> None:
+def test_a_computed_picture_without_named_channels_is_gray_or_rgb() -> None:
     gray = imgsvc.process(pyvips.Image.black(8, 6) + 100)
     assert (gray.output.colorspace, gray.output.width, gray.output.height) == ("gray", 8, 6)
     rgb = imgsvc.process(pyvips.Image.black(8, 6, bands=3).linear(1, [10, 20, 30]).cast("uchar"))

@@ -39,7 +39,7 @@ WIDTH, HEIGHT = 96, 64
 class Encoded:
     """A source file and what it shows.
 
-    ``pixels`` is (height, width[, bands]) of 8 or 16 bits as sRGB or grey, with straight alpha, not
+    ``pixels`` is (height, width[, bands]) of 8 or 16 bits as sRGB or gray, with straight alpha, not
     turned upright; for an animation (frames, height, width, bands), each as a browser shows it.
     ``tolerance`` is the perceptual distance that the coding of the file itself may cost.
     """
@@ -75,7 +75,7 @@ def photo() -> Pixels:
 
 
 def gray() -> Pixels:
-    """The same in grey: 64 x 96."""
+    """The same in gray: 64 x 96."""
     return np.asarray(Image.fromarray(photo()).convert("L")).copy()
 
 

@@ -59,7 +59,7 @@ class GoldenCheck:
 
 
 def side_by_side(expected: pyvips.Image, actual: pyvips.Image) -> pyvips.Image:
-    """Expected, actual and eight times their difference around mid grey, from left to right."""
+    """Expected, actual and eight times their difference around mid gray, from left to right."""
     left, middle = _shown(expected), _shown(actual)
     difference = ((middle - left) * _AMPLIFICATION + 128).cast("uchar").copy(interpretation="srgb")
     return pyvips.Image.arrayjoin([left, middle, difference], shim=_GAP, background=255)

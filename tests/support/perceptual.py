@@ -51,7 +51,7 @@ _LINEAR_TO_XYZ /= _LINEAR_TO_XYZ.sum(axis=1, keepdims=True)
 def distance(a: Pixels | pyvips.Image, b: Pixels | pyvips.Image) -> float:
     """How different two pictures of one size look: 0 for equal ones, about 1 for unrelated ones.
 
-    Takes grey or sRGB, with or without alpha, of 8 or 16 bits, in any combination. ValueError when the
+    Takes gray or sRGB, with or without alpha, of 8 or 16 bits, in any combination. ValueError when the
     sizes differ.
     """
     first, second = _rgba(a), _rgba(b)

@@ -12,11 +12,11 @@ name           size         origin
 ``rocket``     640 x 427    Falcon 9 with DSCOVR, SpaceX, public domain
 ``galaxies``   1000 x 872   Hubble eXtreme Deep Field, NASA, public domain
 ``retina``     1411 x 1411  Mikael Häggström 2014, CC0
-``camera``     512 x 512    grey; Lav Varshney, CC0
-``gravel``     512 x 512    grey; CC0Textures "Gravel04", CC0
+``camera``     512 x 512    gray; Lav Varshney, CC0
+``gravel``     512 x 512    gray; CC0Textures "Gravel04", CC0
 =============  ===========  ==================================================================
 
-All functions give 8-bit sRGB or grey unless told otherwise, and a fresh array that the caller may change.
+All functions give 8-bit sRGB or gray unless told otherwise, and a fresh array that the caller may change.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 Pixels: TypeAlias = NDArray[Any]
 
 COLOR = ("astronaut", "cat", "coffee", "rocket", "galaxies", "retina")
-GREY = ("camera", "gravel")
+GRAY = ("camera", "gravel")
 
 _FILES = {
     "astronaut": "astronaut.png",
@@ -52,7 +52,7 @@ _MOSAIC_PHOTOS = ("astronaut", "coffee", "cat", "rocket", "retina")
 
 
 def photo(name: str) -> Pixels:
-    """The photograph of that name: (height, width, 3), or (height, width) for the grey ones."""
+    """The photograph of that name: (height, width, 3), or (height, width) for the gray ones."""
     return _decoded(name).copy()
 
 
@@ -77,7 +77,7 @@ def rocket() -> Pixels:
 
 
 def camera() -> Pixels:
-    """512 x 512: a grey photograph of a man with a camera."""
+    """512 x 512: a gray photograph of a man with a camera."""
     return photo("camera")
 
 
@@ -116,7 +116,7 @@ def moving_frames(count: int, width: int, height: int) -> list[Pixels]:
 
 
 def ramp(width: int, height: int, *, depth: int = 8) -> Pixels:
-    """Grey from black at the left edge to white at the right: (height, width), of 8 or 16 bits."""
+    """Gray from black at the left edge to white at the right: (height, width), of 8 or 16 bits."""
     kind = np.uint16 if depth == 16 else np.uint8
     row = np.rint(np.linspace(0, np.iinfo(kind).max, width)).astype(kind)
     return np.tile(row, (height, 1))
@@ -148,10 +148,10 @@ def as_vips(pixels: Pixels) -> pyvips.Image:
     """A libvips image of the pixels, with the interpretation of their depth and number of bands."""
     pixels = np.ascontiguousarray(pixels)
     image = pyvips.Image.new_from_array(pixels)
-    grey = pixels.ndim == 2 or pixels.shape[2] < 3
+    gray = pixels.ndim == 2 or pixels.shape[2] < 3
     if pixels.dtype == np.uint16:
-        return image.copy(interpretation="grey16" if grey else "rgb16")
-    return image.copy(interpretation="b-w" if grey else "srgb")
+        return image.copy(interpretation="grey16" if gray else "rgb16")
+    return image.copy(interpretation="b-w" if gray else "srgb")
 
 
 def as_pixels(image: pyvips.Image) -> Pixels:

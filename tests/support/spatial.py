@@ -15,12 +15,12 @@ from tests.support.photos import Pixels, as_pixels, as_vips, astronaut, camera, 
 Operation: TypeAlias = Callable[[pyvips.Image], pyvips.Image]
 
 KINDS = {
-    "grey": camera,
-    "grey with alpha": lambda: np.dstack([camera(), cut_out()[:, :, 3]]),
+    "gray": camera,
+    "gray with alpha": lambda: np.dstack([camera(), cut_out()[:, :, 3]]),
     "color": astronaut,
     "color with alpha": cut_out,
-    "deep grey": lambda: deep(camera()),
-    "deep grey with alpha": lambda: deep(np.dstack([camera(), cut_out()[:, :, 3]])),
+    "deep gray": lambda: deep(camera()),
+    "deep gray with alpha": lambda: deep(np.dstack([camera(), cut_out()[:, :, 3]])),
     "deep color": lambda: deep(astronaut()),
     "deep color with alpha": lambda: deep(cut_out()),
 }

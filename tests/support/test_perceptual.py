@@ -29,18 +29,18 @@ def test_lower_quality_is_further_away(name: str) -> None:
 @pytest.mark.parametrize(
     "same",
     [
-        lambda grey: grey.copy(),
-        lambda grey: np.dstack([grey] * 3),
+        lambda gray: gray.copy(),
+        lambda gray: np.dstack([gray] * 3),
         photos.deep,
         photos.as_vips,
-        lambda grey: np.dstack([grey, np.full_like(grey, 255)]),
+        lambda gray: np.dstack([gray, np.full_like(gray, 255)]),
     ],
     ids=["copy", "as RGB", "as 16 bit", "as vips image", "with opaque alpha"],
 )
 def test_the_way_of_storing_does_not_matter(same: object) -> None:
-    grey = photos.camera()
+    gray = photos.camera()
     assert callable(same)
-    assert distance(grey, same(grey)) == 0
+    assert distance(gray, same(gray)) == 0
 
 
 def test_colors_under_transparency_do_not_matter_but_alpha_does() -> None:

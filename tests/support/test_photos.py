@@ -17,8 +17,8 @@ def test_color_photographs(name: str) -> None:
     assert photo.std() > 20
 
 
-@pytest.mark.parametrize("name", photos.GREY)
-def test_grey_photographs(name: str) -> None:
+@pytest.mark.parametrize("name", photos.GRAY)
+def test_gray_photographs(name: str) -> None:
     assert photos.photo(name).shape == (512, 512)
 
 

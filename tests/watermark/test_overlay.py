@@ -49,10 +49,10 @@ def test_a_transparent_mark_changes_nothing_and_an_opaque_one_replaces() -> None
     assert np.array_equal(found[5:25, 5:35], coffee()[:20, :30])
 
 
-def test_color_comes_into_grey_pictures_only_with_a_colored_mark() -> None:
-    grey = as_vips(camera()[:100, :100])
-    assert lay_over(grey, as_vips(camera()[:20, :20]), 5, 5).bands == 1
-    assert lay_over(grey, as_vips(MARK), 5, 5).bands == 3
+def test_color_comes_into_gray_pictures_only_with_a_colored_mark() -> None:
+    gray = as_vips(camera()[:100, :100])
+    assert lay_over(gray, as_vips(camera()[:20, :20]), 5, 5).bands == 1
+    assert lay_over(gray, as_vips(MARK), 5, 5).bands == 3
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_fitting_takes_no_more_than_it_must() -> None:
     assert watermark_size((80, 90), (100, 100), padded) == (80, 90)
 
 
-def test_exact_positions_and_the_centre() -> None:
+def test_exact_positions_and_the_center() -> None:
     assert watermark_position((10, 10), (100, 50), Watermark(id="a", x=-3, y=7)) == (-3, 7)
     assert watermark_position((10, 10), (100, 50), Watermark(id="a", x=4)) == (4, 0)
     assert watermark_position((10, 10), (100, 50), Watermark(id="a")) == (45, 20)

@@ -44,7 +44,7 @@ ENHANCE_TAIL: Final = 0.5
 """Percent of the tones at each end that ``enhance`` may clip."""
 
 ENHANCE_MARGIN: Final = 0.01
-"""Tones nearer to white than this are clipped, and a median nearer to mid grey needs no correction."""
+"""Tones nearer to white than this are clipped, and a median nearer to mid gray needs no correction."""
 
 ENHANCE_MIN_RANGE: Final = 0.1
 """Range of tones below which a picture counts as flat and keeps its levels."""
@@ -86,7 +86,7 @@ ENHANCE_NEAR_GRAY: Final = 0.3
 """HSV saturation up to which mid tones tell something about the color of the light."""
 
 ENHANCE_MUCH_GRAY: Final = 0.25
-"""Part of the pixels that such mid tones must be, lest a brown cat is taken for a grey one."""
+"""Part of the pixels that such mid tones must be, lest a brown cat is taken for a gray one."""
 
 ENHANCE_COLORED_LIGHT: Final = 0.5
 """Saturation of linear light from which highlights have a color of their own."""

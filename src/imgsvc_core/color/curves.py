@@ -73,7 +73,7 @@ def brightness(x: FloatArray, value: float) -> FloatArray:
 
 
 def contrast(x: FloatArray, value: float) -> FloatArray:
-    """The slope about mid grey, -100 to 100, as CSS contrast(1 + v)."""
+    """The slope about mid gray, -100 to 100, as CSS contrast(1 + v)."""
     return (x - 0.5) * (1 + value / 100) + 0.5
 
 

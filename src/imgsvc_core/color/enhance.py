@@ -106,7 +106,7 @@ def _stretch(x: FloatArray, subject: BoolArray) -> CurveStep | None:
 
 
 def _exposure(x: FloatArray, subject: BoolArray) -> CurveStep | None:
-    """A gain of light that brings the brightest tone to white or the median to mid grey, whatever is less."""
+    """A gain of light that brings the brightest tone to white or the median to mid gray, whatever is less."""
     black, white = _ends(x)
     if white - black < c.ENHANCE_MIN_RANGE:
         return None
@@ -155,7 +155,7 @@ def _median(x: FloatArray) -> float:
 
 
 def _vibrance(x: FloatArray) -> float:
-    """Value of the vibrance adjustment; 0 for grey pictures and for those with color enough."""
+    """Value of the vibrance adjustment; 0 for gray pictures and for those with color enough."""
     mean = float(chroma(x).mean())
     if mean < c.ENHANCE_MIN_CHROMA:
         return 0.0

@@ -57,7 +57,7 @@ def mix(a: Matrix, b: Matrix, amount: float) -> Matrix:
 
 
 CHROMA: Matrix = add(IDENTITY, scale(LUMA, -1))
-"""Takes luma away, so that greys become 0."""
+"""Takes luma away, so that grays become 0."""
 
 
 def saturation(value: float) -> Matrix:
@@ -66,7 +66,7 @@ def saturation(value: float) -> Matrix:
 
 
 def hue(degrees: float) -> Matrix:
-    """``hue`` -180..180, as CSS hue-rotate: a turn about the axis of greys that keeps luma."""
+    """``hue`` -180..180, as CSS hue-rotate: a turn about the axis of grays that keeps luma."""
     # Reduced to (-180, 180] so that half a turn is the same matrix in both directions, to the bit.
     angle = math.radians(180 - (180 - degrees) % 360)
     turned = add(scale(CHROMA, math.cos(angle)), scale(HUE_QUADRATURE, math.sin(angle)))

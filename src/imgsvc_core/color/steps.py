@@ -3,8 +3,8 @@
 A step knows its name for people, and the three facts that folding needs:
 
 - ``neutral``: it changes nothing;
-- ``fixes_gray``: it leaves every grey as it is, so that it can be skipped on grey pictures;
-- ``brings_color``: it makes a color of some grey.
+- ``fixes_gray``: it leaves every gray as it is, so that it can be skipped on gray pictures;
+- ``brings_color``: it makes a color of some gray.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class VibranceStep:
 
 @attrs.frozen
 class IsolateStep:
-    """``isolate``: keep one color, turn the others to grey."""
+    """``isolate``: keep one color, turn the others to gray."""
 
     color: RGB
     threshold: float
@@ -139,7 +139,7 @@ class DuotoneStep:
 
     @property
     def brings_color(self) -> bool:
-        """Whether one of the two colors is not grey."""
+        """Whether one of the two colors is not gray."""
         return len(set(self.light)) > 1 or len(set(self.dark)) > 1
 
 

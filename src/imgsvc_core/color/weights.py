@@ -1,4 +1,4 @@
-"""Per-pixel weights between a grey pixel and its full color: vibrance and isolate.
+"""Per-pixel weights between a gray pixel and its full color: vibrance and isolate.
 
 Both operations are luma + weight * (color - luma). Arrays of colors have the shape (n, 3).
 """
@@ -26,7 +26,7 @@ def vibrance(x: FloatArray, value: float) -> FloatArray:
 
 
 def hue(x: FloatArray) -> FloatArray:
-    """HSV hue in sextants from -1 (magenta) over 0 (red) to 5; 0 for greys."""
+    """HSV hue in sextants from -1 (magenta) over 0 (red) to 5; 0 for grays."""
     red, green, blue = x.T
     top, spread = x.max(axis=1), chroma(x)
     safe = np.where(spread == 0, 1, spread)
@@ -48,7 +48,7 @@ def _target(color: RGB) -> FloatArray:
 
 
 def wants_gray(color: RGB) -> bool:
-    """Whether a color to isolate is so near to grey that saturation decides, not hue."""
+    """Whether a color to isolate is so near to gray that saturation decides, not hue."""
     return bool(saturation(_target(color))[0] < ISOLATE_NEAR_GRAY)
 
 
@@ -66,7 +66,7 @@ def isolate_of_hue(hues: FloatArray, color: RGB, threshold: float) -> FloatArray
 
 
 def isolate(x: FloatArray, color: RGB, threshold: float) -> FloatArray:
-    """Weight of ``isolate``, threshold 0..1: by hue, or by saturation where the color is nearly grey."""
+    """Weight of ``isolate``, threshold 0..1: by hue, or by saturation where the color is nearly gray."""
     if wants_gray(color):
         return isolate_of_distance(saturation(x), threshold)
     return isolate_of_hue(hue(x), color, threshold)

@@ -1,7 +1,7 @@
 """Gains of temperature and tint on linear red, green and blue.
 
 The white of a black body at some temperature is divided by the white at 6504 K, so that neutral settings
-give gains of 1. A division of the luma-weighted sum keeps the brightness of greys.
+give gains of 1. A division of the luma-weighted sum keeps the brightness of grays.
 """
 
 from __future__ import annotations

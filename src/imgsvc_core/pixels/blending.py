@@ -10,7 +10,7 @@ from imgsvc_core.spec.color import TRANSPARENT
 
 
 def fit_for(image: pyvips.Image, color: Color | None) -> pyvips.Image:
-    """The picture with the bands that a color needs: RGB unless it is grey, alpha unless it is opaque."""
+    """The picture with the bands that a color needs: RGB unless it is gray, alpha unless it is opaque."""
     color = color or TRANSPARENT
     if not color.gray:
         image = to_rgb(image)
@@ -18,7 +18,7 @@ def fit_for(image: pyvips.Image, color: Color | None) -> pyvips.Image:
 
 
 def to_rgb(image: pyvips.Image) -> pyvips.Image:
-    """A grey picture as RGB; any other as it is."""
+    """A gray picture as RGB; any other as it is."""
     if split_alpha(image)[0].bands == 3:
         return image
     return image.colourspace("rgb16" if is_deep(image) else "srgb")

@@ -1,4 +1,4 @@
-"""Colour and alpha apart and together again, and the value range of a picture."""
+"""Color and alpha apart and together again, and the value range of a picture."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import pyvips
 
 
 def split_alpha(image: pyvips.Image) -> tuple[pyvips.Image, pyvips.Image | None]:
-    """The colour bands, and the alpha band where there is one."""
+    """The color bands, and the alpha band where there is one."""
     if not image.hasalpha():
         return image, None
     return image.extract_band(0, n=image.bands - 1), image.extract_band(image.bands - 1)
 
 
 def join_alpha(color: pyvips.Image, alpha: pyvips.Image | None) -> pyvips.Image:
-    """Colour bands with the alpha band put back."""
+    """Color bands with the alpha band put back."""
     return color if alpha is None else color.bandjoin(alpha)
 
 
 def on_color(image: pyvips.Image, operation: Callable[[pyvips.Image], pyvips.Image]) -> pyvips.Image:
-    """Apply an operation to the colour bands and leave alpha as it is."""
+    """Apply an operation to the color bands and leave alpha as it is."""
     color, alpha = split_alpha(image)
     return join_alpha(operation(color), alpha)
 

@@ -1,4 +1,4 @@
-"""From any color space to sRGB, or to grey for grey pictures."""
+"""From any color space to sRGB, or to gray for gray pictures."""
 
 from __future__ import annotations
 

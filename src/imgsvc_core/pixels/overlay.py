@@ -14,7 +14,7 @@ def lay_over(
 ) -> pyvips.Image:
     """The picture with a mark at a place; what reaches over its edges is cut off.
 
-    A colored mark makes a grey picture RGB. Pixels that the mark does not touch stay as they are.
+    A colored mark makes a gray picture RGB. Pixels that the mark does not touch stay as they are.
     """
     if split_alpha(mark)[0].bands == 3:
         image = to_rgb(image)

@@ -22,7 +22,7 @@ _FORMATS = {"uchar": 255, "ushort": 65535}
 def apply_blocks(image: pyvips.Image, blocks: Sequence[Block]) -> pyvips.Image:
     """The picture after all blocks: same depth and metadata, alpha as it was.
 
-    ``blocks`` come from `plan.folding.fold`, told whether the picture is grey. A grey picture into which
+    ``blocks`` come from `plan.folding.fold`, told whether the picture is gray. A gray picture into which
     they bring color leaves with three color bands.
 
     Raises:
@@ -105,7 +105,7 @@ def _isolate_weight(
         place = chroma / top
     else:
         # The HSV hue: its sextant follows from the largest channel, the place in it from the other two.
-        # libvips divides by zero to zero, so greys get the hue of red; they have no color to weight.
+        # libvips divides by zero to zero, so grays get the hue of red; they have no color to weight.
         red_top, green_top = top == red, top == green
         numerator = red_top.ifthenelse(green - blue, green_top.ifthenelse(blue - red, red - green))
         start = red_top.ifthenelse(1, green_top.ifthenelse(3, 5))

@@ -1,6 +1,6 @@
 """Masks, padding, borders and flat backgrounds, on one frame.
 
-A background of ``None`` is transparent. Grey pictures become RGB only where a color comes in.
+A background of ``None`` is transparent. Gray pictures become RGB only where a color comes in.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _rounded(width: int, height: int, radius: int) -> pyvips.Image:
 
 
 def _from_middle(width: int, height: int) -> tuple[pyvips.Image, pyvips.Image]:
-    """The distances of the pixels' centres from the middle: across as one row, down as one column."""
+    """The distances of the pixels' centers from the middle: across as one row, down as one column."""
     row, column = pyvips.Image.xyz(width, 1)[0], pyvips.Image.xyz(1, height)[1]
     return row - (width - 1) / 2, column - (height - 1) / 2
 

@@ -10,7 +10,7 @@ The borders of the blocks follow from the kinds of the steps alone:
   per-pixel weight is measured on clamped colors, and the matrices after them join it;
 - duotone needs only luma: the matrices before it shrink to the one row that gives it (clamped), and what
   follows is a function of one number, a `ToneBlock`;
-- on a grey picture everything is a function of one number, hence one `ToneBlock`.
+- on a gray picture everything is a function of one number, hence one `ToneBlock`.
 
 ``invert`` commutes with vibrance and with every matrix whose rows sum to 1, also through the clamping,
 which is symmetric about 1/2. It moves before them, where it joins the curves.
@@ -78,7 +78,7 @@ class DuotoneBlock:
 
 @attrs.frozen
 class ToneBlock:
-    """Any blocks, applied to the grey picture that one band is, by one table.
+    """Any blocks, applied to the gray picture that one band is, by one table.
 
     The result has three bands where ``color`` is set, else one.
     """
@@ -96,7 +96,7 @@ Block = LutBlock | MatrixBlock | DuotoneBlock | ToneBlock
 
 
 def fold(steps: Iterable[ColorStep], *, gray: bool = False) -> tuple[Block, ...]:
-    """The blocks that a picture has to go through, for one with three color channels or a grey one.
+    """The blocks that a picture has to go through, for one with three color channels or a gray one.
 
     Steps that change nothing are left out; no blocks at all means that the pixels stay as they are.
     """
@@ -128,7 +128,7 @@ def _commutes_with_invert(step: ColorStep) -> bool:
 
 
 def _without_gray_fixing(steps: list[ColorStep]) -> list[ColorStep]:
-    """Leave out what does nothing to a grey picture, as long as no step has brought color into it."""
+    """Leave out what does nothing to a gray picture, as long as no step has brought color into it."""
     kept: list[ColorStep] = []
     for index, step in enumerate(steps):
         if step.brings_color:

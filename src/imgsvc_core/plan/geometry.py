@@ -130,7 +130,7 @@ def misplaced(span: tuple[int, int], start: float, length: float) -> float:
 
 
 def around(center: tuple[float, float], inner: Size, outer: Size) -> tuple[int, int]:
-    """Left and top of a part as near as possible to being centred on a point, without leaving the picture."""
+    """Left and top of a part as near as possible to being centerd on a point, without leaving the picture."""
     left, top = (
         min(max(round(middle - part / 2), 0), whole - part)
         for middle, part, whole in zip(center, inner, outer, strict=True)
@@ -188,7 +188,7 @@ def scaled_box(box: Box, across: float, down: float) -> Box:
 
 
 def rotated_box(box: Box, size: Size, frame: Size, angle: float) -> Box:
-    """A rectangle that goes round with its picture: its centre turns, its size stays."""
+    """A rectangle that goes round with its picture: its center turns, its size stays."""
     cosine, sine = math.cos(math.radians(angle)), math.sin(math.radians(angle))
     across = box.left + box.width / 2 - size.width / 2
     down = box.top + box.height / 2 - size.height / 2

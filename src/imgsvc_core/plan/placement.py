@@ -14,7 +14,7 @@ _RIGHT = frozenset({"top-right", "right", "bottom-right"})
 def gravity_offset(
     gravity: str, inner: tuple[int, int], outer: tuple[int, int], padding: int = 0
 ) -> tuple[int, int]:
-    """Left and top of a rectangle that gravity pulls to an edge, a corner or the centre of another.
+    """Left and top of a rectangle that gravity pulls to an edge, a corner or the center of another.
 
     ``padding`` is the distance from the edges that gravity names. A larger ``inner`` gets negative offsets.
     """

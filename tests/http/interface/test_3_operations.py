@@ -132,7 +132,7 @@ class TestFiltersAdjustmentsWatermarks:
     async def test_modes_and_colors_of_filters(
         self, key: str, part: dict[str, Any], client: aiohttp.ClientSession, photo: bytes
     ) -> None:
-        """Only known modes, and colours in the ways of each filter."""
+        """Only known modes, and colors in the ways of each filter."""
         reply = await upload(client, photo, {"filter": {key: {**FILTERS[key], **part}}})
         assert_failure(reply, 422, "invalid_parameter", f"'{list(part)[-1]}' parameter must be")
 
@@ -240,14 +240,14 @@ class TestFiltersAdjustmentsWatermarks:
     async def _marked(
         self, client: aiohttp.ClientSession, alpha: NDArray[np.uint8], part: dict[str, Any]
     ) -> NDArray[np.uint8]:
-        """A grey picture of 60 x 40 with a red watermark on it."""
+        """A gray picture of 60 x 40 with a red watermark on it."""
         red = np.zeros((*alpha.shape, 4), np.uint8)
         red[:, :, 0], red[:, :, 3] = 255, alpha
         made = await upload(client, pillow(red, "PNG"), path="/1.0/watermarks")
         id_ = made.json["watermark"]["id"]
-        grey = pillow(np.full((40, 60, 3), 128, np.uint8), "PNG")
+        gray = pillow(np.full((40, 60, 3), 128, np.uint8), "PNG")
         request = {"watermark": {"id": id_, **part}, "response": {"mode": "binary"}}
-        reply = await upload(client, grey, request)
+        reply = await upload(client, gray, request)
         assert reply.status == 200, reply.metadata
         await call(client, "DELETE", f"/1.0/watermarks/{id_}")
         return np.asarray(reply.picture.convert("RGB"))

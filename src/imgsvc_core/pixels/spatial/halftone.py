@@ -40,7 +40,7 @@ def halftone_pitch(value: float, extent: int) -> float:
 
 
 def halftone(image: pyvips.Image, pitch: float) -> pyvips.Image:
-    """Print the picture with dots ``pitch`` pixels apart; local means, white, black and grey are kept.
+    """Print the picture with dots ``pitch`` pixels apart; local means, white, black and gray are kept.
 
     Alpha stays. A pitch below ``LEAST_PITCH`` leaves the picture as it is.
     """

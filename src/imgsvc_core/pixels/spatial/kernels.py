@@ -35,7 +35,7 @@ def gaussian_weights(sigma: float) -> Weights:
 
 
 def line_weights(across: float, down: float) -> Weights:
-    """An antialiased line through the centre, ``across`` and ``down`` pixels from end to end.
+    """An antialiased line through the center, ``across`` and ``down`` pixels from end to end.
 
     Weights that sum to one, with odd width and height. Along its longer axis each pixel gets the part of the
     line inside it, across it the weight is shared between the two nearest pixels. An upright line is thus the

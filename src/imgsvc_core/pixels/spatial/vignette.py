@@ -13,7 +13,7 @@ _STEPS = 65535
 def vignette(image: pyvips.Image, strength: float, radius: float) -> pyvips.Image:
     """Multiply by 1 - ``strength`` * smoothstep(``radius``, 1, r), with r = 1 at the corners.
 
-    ``strength`` and ``radius`` go from 0 to 1; r is the distance to the centre over half the diagonal.
+    ``strength`` and ``radius`` go from 0 to 1; r is the distance to the center over half the diagonal.
     Alpha stays.
     """
     if strength == 0 or radius >= 1 or image.width == image.height == 1:

@@ -1,4 +1,4 @@
-"""Zoom blur: streaks that run away from the centre, as if the lens had zoomed in during the exposure."""
+"""Zoom blur: streaks that run away from the center, as if the lens had zoomed in during the exposure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONG_TRAVEL = 24.0
 """Travel in pixels from which sizes may be rounded to whole pixels between two passes."""
 
 _BLURRING_FACTOR = 1.004
-"""Factor from which `reduce`, which averages what it leaves out, would blur the centre visibly."""
+"""Factor from which `reduce`, which averages what it leaves out, would blur the center visibly."""
 
 
 def zoom_depth(value: float) -> float:
@@ -29,7 +29,7 @@ def zoom_depth(value: float) -> float:
 
 
 def zoom_blur(image: pyvips.Image, depth: float) -> pyvips.Image:
-    """The mean over log-spaced magnifications from 1 to 1 / (1 - ``depth``) about the centre.
+    """The mean over log-spaced magnifications from 1 to 1 / (1 - ``depth``) about the center.
 
     ``depth`` is at least 0 and below 1. No magnification shrinks the picture, so nothing outside is needed.
     """
@@ -75,7 +75,7 @@ def _zoom(image: pyvips.Image, depth: float, travel: float) -> pyvips.Image:
 
 
 def _sizes(final: tuple[int, int], factors: list[float], exact: list[bool]) -> list[tuple[int, int]]:
-    """The size before each pass and after the last; they shrink evenly, so that the centre stays."""
+    """The size before each pass and after the last; they shrink evenly, so that the center stays."""
     sizes = [final]
     for factor, enough in zip(reversed(factors), reversed(exact), strict=True):
         margins = (side * (factor - 1) / 2 for side in sizes[0])
@@ -85,7 +85,7 @@ def _sizes(final: tuple[int, int], factors: list[float], exact: list[bool]) -> l
 
 
 def _magnified(image: pyvips.Image, scale: float, width: int, height: int) -> pyvips.Image:
-    """The middle part of a size, of the picture magnified about its centre."""
+    """The middle part of a size, of the picture magnified about its center."""
     return image.affine(
         [scale, 0, 0, scale],
         idx=-(image.width - 1) / 2,
