@@ -2,32 +2,33 @@
 
 ::
 
-    ImgsvcError
-    ├── SpecError                invalid_parameter       the request is wrong; `problems` lists everything
+    ImgsvcError                  error
+    ├── SpecError                invalid_parameter
     ├── SourceError              source_error
-    │   ├── SourceUnreachable    source_unreachable      the source cannot be opened or read
-    │   ├── EmptySource          empty_source            the source has no bytes
-    │   ├── UnsupportedFormat    unsupported_format      the bytes are no image that we read
-    │   └── CorruptImage         corrupt_image           an image of a known format, but damaged
+    │   ├── SourceUnreachable    source_unreachable
+    │   ├── EmptySource          empty_source
+    │   ├── UnsupportedFormat    unsupported_format
+    │   └── CorruptImage         corrupt_image
     ├── LimitExceeded            limit_exceeded
-    │   ├── SourceTooLarge       source_too_large        more bytes than allowed
-    │   ├── ImageTooLarge        image_too_large         more pixels or frames than allowed in the source
-    │   ├── OutputTooLarge       output_too_large        the result would have too many pixels
-    │   ├── TimeLimitExceeded    time_limit_exceeded     the work took too long
-    │   ├── MemoryLimitExceeded  memory_limit_exceeded   the work would need, or needed, too much memory
-    │   └── BudgetUnreachable    max_bytes_unreachable   no quality fits into `output.max_bytes`
-    ├── UnsupportedOperation     unsupported_operation   the operation cannot work on this picture
-    ├── MissingDependency        missing_dependency      an optional package is needed; says which extra
-    ├── EncodingFailed           encoding_failed         the picture could not be written in the format
-    ├── WorkerDied               worker_died             the process that did the work ended before its answer
-    ├── ForkedProcess            forked_process          libvips does not work in this forked process
-    └── TargetError              target_unwritable       the result could not be put where it was to go
-        ├── NameCollision        name_collision          something else is there already
-        ├── StoreRefused         store_refused           the store refused the write; `code` is its own
-        └── StoreUnavailable     store_unavailable       the store did not answer, or not in time
+    │   ├── SourceTooLarge       source_too_large
+    │   ├── ImageTooLarge        image_too_large
+    │   ├── OutputTooLarge       output_too_large
+    │   ├── TimeLimitExceeded    time_limit_exceeded
+    │   ├── MemoryLimitExceeded  memory_limit_exceeded
+    │   └── BudgetUnreachable    max_bytes_unreachable
+    ├── UnsupportedOperation     unsupported_operation
+    ├── MissingDependency        missing_dependency
+    ├── EncodingFailed           encoding_failed
+    ├── WorkerDied               worker_died
+    ├── ForkedProcess            forked_process
+    └── TargetError              target_unwritable
+        ├── NameCollision        name_collision
+        ├── StoreRefused         store_refused
+        └── StoreUnavailable     store_unavailable
 
-The slug is stable: programs branch on it, people read the message. Errors of pyvips, Pillow and other
-libraries are translated where they are called, and stay reachable as ``__cause__``.
+Slugs are stable: programs branch on them, people read the message. The docstring of each class says what it
+means, also in the documentation. Errors of pyvips, Pillow and other libraries are translated where they are
+called, and stay reachable as ``__cause__``.
 """
 
 from __future__ import annotations
@@ -52,21 +53,21 @@ class ImgsvcError(Exception):
         self.message = message
 
     def begin_with(self, subject: str) -> None:
-        """Put what it is about before the message."""
+        """Put the subject of the error before its message."""
         self.message = f"{subject}: {self.message}"
         self.args = (self.message,)
 
 
 @attrs.frozen
 class Problem:
-    """One thing that is wrong with a request: where, and what to do about it."""
+    """One thing that is wrong with a request: its path, and what was expected there."""
 
     path: str
     message: str
 
 
 class SpecError(ImgsvcError):
-    """The request is wrong. ``problems`` holds all that was found, in the order of the declarations."""
+    """The request is wrong. ``problems`` lists everything, in the order of the declarations."""
 
     slug = "invalid_parameter"
 
@@ -97,13 +98,13 @@ class EmptySource(SourceError):
 
 
 class UnsupportedFormat(SourceError):
-    """The bytes are not an image of a format that can be read."""
+    """The bytes are not an image in a format that can be read."""
 
     slug = "unsupported_format"
 
 
 class CorruptImage(SourceError):
-    """The image is of a known format, but truncated or damaged."""
+    """The image has a known format, but is truncated or damaged."""
 
     slug = "corrupt_image"
 
@@ -145,7 +146,7 @@ class MemoryLimitExceeded(LimitExceeded):
 
 
 class BudgetUnreachable(LimitExceeded):
-    """Not even the lowest quality fits into ``output.max_bytes``. ``smallest`` is how many bytes it takes."""
+    """Even the lowest quality exceeds ``output.max_bytes``; ``smallest`` is the number of bytes it needs."""
 
     slug = "max_bytes_unreachable"
 
@@ -176,7 +177,7 @@ class EncodingFailed(ImgsvcError):
 
 
 class WorkerDied(ImgsvcError):
-    """The process that worked on the picture ended before it had an answer."""
+    """The process that worked on the picture ended before the result was ready."""
 
     slug = "worker_died"
 
@@ -194,13 +195,13 @@ class TargetError(ImgsvcError):
 
 
 class NameCollision(TargetError):
-    """The target is there already, and belongs to something else."""
+    """The target exists already and belongs to something else."""
 
     slug = "name_collision"
 
 
 class StoreRefused(TargetError):
-    """The store refused to take the result. ``code`` is the provider's own code, such as ``NoSuchBucket``."""
+    """The store refused the result. ``code`` is the provider's own code, such as ``NoSuchBucket``."""
 
     slug = "store_refused"
 
@@ -213,6 +214,6 @@ class StoreRefused(TargetError):
 
 
 class StoreUnavailable(TargetError):
-    """The store cannot be reached, fails, or did not take the result in time."""
+    """The store cannot be reached, fails, or did not accept the result in time."""
 
     slug = "store_unavailable"

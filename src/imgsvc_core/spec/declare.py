@@ -120,6 +120,8 @@ def or_null(schema: dict[str, Any]) -> dict[str, Any]:
     """Return a schema that also allows null, which counts as if nothing was given."""
     if "type" not in schema:
         return {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
+    if "oneOf" in schema:
+        return {"anyOf": [schema, {"type": "null"}]}
     words = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
     return {**schema, "type": [schema["type"], "null"], **words}
 

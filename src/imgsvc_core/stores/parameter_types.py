@@ -15,7 +15,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 _PRINTABLE = re.compile(r"[\x20-\x7e]+")
 _DATE = {
-    "type": "string",
+    "type": ["string", "null"],
     "pattern": r"^[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT$",
 }
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -107,7 +107,7 @@ class Strings:
             "type": "object",
             "maxProperties": self.maximum,
             "propertyNames": {"pattern": f"^(?:{self.names})$"},
-            "additionalProperties": {"type": "string", "pattern": f"^(?:{self.values})$"},
+            "additionalProperties": {"type": ["string", "null"], "pattern": f"^(?:{self.values})$"},
         }
 
 
@@ -139,7 +139,7 @@ class Headers:
         return dict(value)
 
     def schema(self) -> dict[str, Any]:
-        text = {"type": "string", "pattern": "^[\\x20-\\x7e]{1,1024}$"}
+        text = {"type": ["string", "null"], "pattern": "^[\\x20-\\x7e]{1,1024}$"}
         return {
             "type": "object",
             "properties": {name: _DATE if name == "Expires" else text for name in self.allowed},
@@ -156,7 +156,9 @@ def _is_date(text: str) -> bool:
 
 
 def _pairs(value: object) -> Pairs:
-    pairs = tuple(value.items()) if isinstance(value, Mapping) else value
+    if isinstance(value, Mapping):
+        value = tuple((name, text) for name, text in value.items() if text is not None)
+    pairs = value
     if not isinstance(pairs, tuple):
         raise ValueError(value)
     for pair in pairs:

@@ -11,7 +11,7 @@ from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.jsontext import shown
 from imgsvc_core.limits import Limits, tighten
 from imgsvc_core.spec import Spec, parse
-from imgsvc_core.spec.declare import Operation, declared, doc, param, params
+from imgsvc_core.spec.declare import Operation, declared, doc, or_null, param, params
 from imgsvc_core.spec.kinds import Integer, Text
 from imgsvc_core.spec.parsing import parse_operation, unknown_keys
 from imgsvc_core.spec.request import request_object
@@ -108,9 +108,9 @@ class ProcessingRequest:
 
 
 _HEADERS_SCHEMA = {
-    "type": "object",
+    "type": ["object", "null"],
     "description": "Headers that are sent along with the fetch.",
-    "additionalProperties": {"type": "string"},
+    "additionalProperties": {"type": ["string", "null"]},
     "maxProperties": _MOST_HEADERS,
 }
 
@@ -190,10 +190,10 @@ def request_body_schema(*, fetching: bool) -> dict[str, Any]:
     properties = {
         **({"url": params(FetchOptions)["url"].schema(), "headers": _HEADERS_SCHEMA} if fetching else {}),
         **core["properties"],
-        "limits": limits_schema(),
-        "response": operation_schema(ResponseOptions),
-        "webhook": operation_schema(WebhookOptions),
-        "store": store_schema(),
+        "limits": or_null(limits_schema()),
+        "response": or_null(operation_schema(ResponseOptions)),
+        "webhook": or_null(operation_schema(WebhookOptions)),
+        "store": or_null(store_schema()),
     }
     schema = {**core, "properties": properties}
     return {**schema, "required": ["url"]} if fetching else schema
@@ -206,7 +206,7 @@ def limits_schema() -> dict[str, Any]:
         "description": f"{doc(Limits).partition(';')[0]}; larger values than the service's change nothing.",
         "properties": {
             field.name: {
-                "type": "number" if field.metadata["unit"] == "s" else "integer",
+                "type": ["number" if field.metadata["unit"] == "s" else "integer", "null"],
                 "exclusiveMinimum": 0,
                 "description": f"{field.metadata['doc']} ({field.metadata['unit']})",
             }
@@ -254,8 +254,8 @@ def _headers(value: object) -> dict[str, str]:
     if (
         not isinstance(value, Mapping)
         or len(value) > _MOST_HEADERS
-        or not all(isinstance(name, str) and isinstance(item, str) for name, item in value.items())
+        or not all(isinstance(name, str) and isinstance(item, str | None) for name, item in value.items())
     ):
         expected = f"must be object of at most {_MOST_HEADERS} strings"
         raise SpecError([Problem("headers", f"Fetch 'headers' parameter {expected}, got {shown(value)}")])
-    return dict(value)
+    return {name: item for name, item in value.items() if item is not None}
