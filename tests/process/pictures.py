@@ -32,6 +32,8 @@ def stored_with_orientation(upright: Pixels, orientation: int) -> bytes:
 
 
 def pixels_of(data: bytes) -> Pixels:
-    """The pixels of an encoded picture."""
-    picture = Image.open(io.BytesIO(data))
-    return np.asarray(picture.convert(picture.palette.mode if picture.palette else picture.mode))
+    """Return the pixels of an encoded picture, in RGB or RGBA if it has a palette."""
+    with Image.open(io.BytesIO(data)) as picture:
+        if picture.mode == "P":
+            return np.asarray(picture.convert("RGBA" if "transparency" in picture.info else "RGB"))
+        return np.asarray(picture)

@@ -201,7 +201,7 @@ _ROWS = (
              "veryslow"), default=2,
         ),
         metadata=("exif", "xmp", "profile"),
-        depth=10, quality=50, lossless=False, subsamplings=_SUBSAMPLINGS, max_side=16_384, becomes="heic",
+        depth=10, quality=45, lossless=False, subsamplings=_SUBSAMPLINGS, max_side=16_384, becomes="heic",
         extra="heic",
     ),
     Format(

@@ -16,6 +16,7 @@ _BITS = {2: 1, 4: 2, 16: 4, 256: 8}  # numbers of colors that libvips chooses by
 _FEW_GRAYS = 16  # more of them need as many bits as without a palette
 _FLAT, _VARIED = 2 / 3, 1 / 3
 _FAST, _THOROUGH = 2, 7
+_SMALL = 64 * 64  # pixels; trying all filters takes less time than examining the picture
 
 
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
@@ -55,6 +56,8 @@ def choose_filter(image: pyvips.Image, format: str, settings: SaveSettings) -> t
     Differences between neighbors make photographs a third smaller, but flat drawings up to a fifth larger. If
     a picture has both, the best filter is chosen for each line.
     """
+    if image.width * image.height <= _SMALL:
+        return image, "all"
     image, content = examine(image, settings)
     effort = codec_effort(format, settings.effort)
     assert isinstance(effort, int)
