@@ -246,6 +246,9 @@ def test_what_the_named_format_cannot_heed_is_refused() -> None:
             ("encoding", "baseline", format.interlaces),
             ("lossless", True, format.lossless),
             ("lossless", False, True),
+            ("subsampling", "auto", bool(format.subsamplings)),
+            ("subsampling", "420", bool(format.subsamplings)),
+            ("colors", 64, format.palette),
         ):
             message = f"Output '{name}' parameter must be left out when 'format' is {format.name}"
             expected = [] if heeded else [(f"output.{name}", message)]
@@ -255,8 +258,23 @@ def test_what_the_named_format_cannot_heed_is_refused() -> None:
 
 @pytest.mark.parametrize("named", [{}, {"format": "auto"}])
 def test_what_a_format_cannot_heed_is_no_problem_where_it_turns_out_later(named: dict[str, Any]) -> None:
-    everything = {"quality": 80, "encoding": "baseline", "lossless": True, "effort": 1}
+    everything = {"quality": 80, "encoding": "baseline", "effort": 1, "subsampling": "444", "colors": 9}
     assert not _problems({"output": {**named, **everything}})
+    assert not _problems({"output": {**named, "lossless": True}})
+
+
+def test_color_at_full_resolution_is_refused_for_webp() -> None:
+    message = "Output 'subsampling' parameter must not be 444 when 'format' is webp"
+    assert _problems({"output": {"format": "webp", "subsampling": "444"}}) == [
+        ("output.subsampling", message)
+    ]
+
+
+@pytest.mark.parametrize(("name", "value"), [("subsampling", "420"), ("colors", 16)])
+def test_what_loses_pixels_is_refused_with_lossless(name: str, value: Any) -> None:
+    message = f"Output '{name}' parameter must be left out when 'lossless' is true"
+    assert _problems({"output": {"lossless": True, name: value}}) == [(f"output.{name}", message)]
+    assert not _problems({"output": {"lossless": False, name: value}})
 
 
 def _nested(depth: int) -> Any:
