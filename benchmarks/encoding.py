@@ -238,6 +238,7 @@ def _bounds(rows: Mapping[tuple[str, str], Mapping[str, Found]]) -> list[Bound]:
     heic, jpeg = (rows[format, "photographs"]["imgsvc"] for format in ("heic", "jpg"))
     return [
         *(size_over("png", kind, other, 1.02) for kind in KINDS for other in ("sharp", "libvips")),
+        size_over("png", "screenshots", "sharp", 0.95),
         *(size_over("gif", kind, "sharp", 1.02) for kind in KINDS),
         size_over("webp", "animations", "sharp", 1.05),
         *(quality_less(format, kind, "sharp") for format in ("avif", "gif") for kind in KINDS),

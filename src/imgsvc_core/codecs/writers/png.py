@@ -14,7 +14,7 @@ from imgsvc_core.codecs.writers.sink import Sink
 
 _BITS = {2: 1, 4: 2, 16: 4, 256: 8}  # numbers of colors that libvips chooses by itself
 _FEW_GRAYS = 16  # more of them need as many bits as without a palette
-_FLAT, _VARIED = 2 / 3, 1 / 3
+_FLAT, _VARIED = 0.8, 1 / 3
 _FAST, _THOROUGH = 2, 7
 _SMALL = 64 * 64  # pixels; trying all filters takes less time than examining the picture
 
