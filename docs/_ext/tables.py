@@ -24,6 +24,7 @@ from imgsvc_core.spec.rules import AtLeastOne, Needs, NotTogether, NotWhen, Requ
 from imgsvc_core.stores import PROVIDERS, StoreSpec
 from imgsvc_core.stores.declarations import OneKind
 from imgsvc_http.answering.errors import KINDS, status_of
+from imgsvc_http.monitoring.metrics import METRICS
 from imgsvc_http.routes import ROUTES
 from imgsvc_http.settings import SETTINGS, Settings
 from imgsvc_http.settings.declaring import toml_value
@@ -92,6 +93,15 @@ def settings() -> str:
         shown = NOTHING if item.path == "server.state_folder" else f"`{toml_value(default)}`"
         rows.append((f"`{item.path}`", item.doc + (f" ({item.unit})" if item.unit else ""), shown))
     return _table(("setting", "meaning", "default"), rows)
+
+
+def metrics() -> str:
+    """Every metric of the service."""
+    rows = (
+        (f"`{item.name}`", item.kind, ", ".join(f"`{name}`" for name in item.labels) or NOTHING, item.doc)
+        for item in METRICS
+    )
+    return _table(("metric", "kind", "labels", "meaning"), rows)
 
 
 def endpoints() -> str:
@@ -199,6 +209,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
         command,
         benchmarks,
         settings,
+        metrics,
         endpoints,
         service_errors,
     )

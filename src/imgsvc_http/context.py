@@ -17,6 +17,12 @@ REQUEST_ID = web.RequestKey("request_id", str)
 PRINCIPAL = web.RequestKey("principal", Principal)
 RATE = web.RequestKey("rate", RateState)
 OWN_HEADERS = web.RequestKey("own_headers", OwnHeaders)
+PHASES = web.RequestKey("phases", dict)
+"""Seconds by phase."""
+ENDPOINT = web.RequestKey("endpoint", str)
+"""The path of the route, without values."""
+ERROR = web.RequestKey("error", str)
+"""The name of the error that is answered."""
 DOCUMENT = web.RequestKey("document", dict)
 """The JSON document of a processing request, as soon as it was read."""
 
@@ -38,4 +44,5 @@ def wants_picture(request: web.Request) -> bool:
 
 def failure_response(request: web.Request, refusal: Refusal) -> Response:
     """Return an error in the mode of the request."""
+    request[ERROR] = refusal.slug
     return failure(refusal, request[REQUEST_ID], request[OWN_HEADERS] if wants_picture(request) else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import uuid
 from collections.abc import Awaitable, Callable
@@ -12,7 +13,8 @@ from imgsvc_http.access.authentication import secret_in
 from imgsvc_http.access.proxies import client_address, is_secure
 from imgsvc_http.answering.errors import Refusal, as_refusal, method_not_allowed, refusal
 from imgsvc_http.answering.headers import OwnHeaders, sign
-from imgsvc_http.context import OWN_HEADERS, PRINCIPAL, RATE, REQUEST_ID, failure_response
+from imgsvc_http.context import ENDPOINT, OWN_HEADERS, PHASES, PRINCIPAL, RATE, REQUEST_ID, failure_response
+from imgsvc_http.monitoring.phases import begin_phases
 from imgsvc_http.receiving.body import awaits_continue
 from imgsvc_http.routing import route_of
 from imgsvc_http.services import services_of
@@ -21,6 +23,20 @@ from imgsvc_http.state.scopes import ADMIN
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _log = logging.getLogger(__name__)
+
+
+@web.middleware
+async def note_time(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Note the endpoint and the time, and log a request whose client leaves before it is answered."""
+    started = asyncio.get_running_loop().time()
+    request[PHASES] = begin_phases()
+    if (route := route_of(request)) is not None:
+        request[ENDPOINT] = route.path
+    try:
+        return await handler(request)
+    except (asyncio.CancelledError, ConnectionError):
+        services_of(request).access_log.client_left(request, started)
+        raise
 
 
 @web.middleware
@@ -87,7 +103,7 @@ async def require_key(request: web.Request, handler: Handler) -> web.StreamRespo
     return await handler(request)
 
 
-MIDDLEWARES = (answer_errors, end_in_time, limit_rate, require_tls, require_key)
+MIDDLEWARES = (note_time, answer_errors, end_in_time, limit_rate, require_tls, require_key)
 """From the outside in."""
 
 

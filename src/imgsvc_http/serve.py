@@ -22,6 +22,7 @@ from aiohttp import web
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.answering.headers import OwnHeaders
 from imgsvc_http.app import create_app
+from imgsvc_http.endpoints.metrics import serving_metrics
 from imgsvc_http.routing import methods_at
 from imgsvc_http.server.certificate import certificate_to_trust, tls_context
 from imgsvc_http.server.connection import Connection
@@ -75,6 +76,7 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
     # The work of a client that has gone is given up: its handler is cancelled.
     runner = web.AppRunner(app, shutdown_timeout=_CLOSE_SECONDS, handler_cancellation=True)
     signals = _signals()
+    ending = contextlib.AsyncExitStack()
     try:
         if not await _unless_signaled(runner.setup(), signals):
             return
@@ -87,6 +89,7 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
                 Connection,
                 limiter=app[SERVICES].limiter,
                 methods_at=partial(methods_at, app),
+                access_log=app[SERVICES].access_log,
                 header_seconds=server.header_seconds,
                 idle_seconds=server.idle_seconds,
                 unread_seconds=server.body_seconds,
@@ -95,6 +98,8 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
             most=server.connections or most_connections(),
             handshake_seconds=server.header_seconds,
         )
+        metrics = serving_metrics(app[SERVICES])
+        await ending.enter_async_context(metrics)
         gc.collect()
         gc.freeze()  # objects that live as long as the process would make every collection slow
         await listener.start()
@@ -106,6 +111,7 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
         _log.info("Finishing requests in flight.")
         await listener.drain(server.shutdown_seconds)
     finally:
+        await ending.aclose()
         await runner.cleanup()
         listening.close()
 

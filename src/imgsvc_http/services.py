@@ -15,9 +15,11 @@ from imgsvc_core.stores import StorePool
 from imgsvc_http.access.authentication import Authenticator
 from imgsvc_http.access.rate_limit import RateLimiter
 from imgsvc_http.fetching.fetcher import Fetcher
+from imgsvc_http.monitoring.metrics import Metrics
 from imgsvc_http.processing.pipeline import Pipeline
 from imgsvc_http.processing.pool import open_pool
 from imgsvc_http.receiving.idempotency import Idempotency
+from imgsvc_http.server.access_log import AccessLog
 from imgsvc_http.server.drain import InFlight
 from imgsvc_http.settings import Settings
 from imgsvc_http.state.clock import now
@@ -44,6 +46,8 @@ class Services:
     idempotency: Idempotency
     source_files: SourceFiles
     pipeline: Pipeline
+    metrics: Metrics
+    access_log: AccessLog
     in_flight: InFlight = attrs.field(factory=InFlight)
     stopping: asyncio.Event = attrs.field(factory=asyncio.Event)
 
@@ -93,7 +97,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             base_url=settings.base_url,
             store_seconds=settings.limits.store_seconds,
         )
-        server = settings.server
+        server, metrics = settings.server, Metrics()
         services = Services(
             settings=settings,
             db=db,
@@ -103,6 +107,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             idempotency=Idempotency(db, timedelta(hours=settings.idempotency.hours)),
             source_files=SourceFiles(server.state_folder / "incoming", server.upload_memory_bytes),
             pipeline=pipeline,
+            metrics=metrics,
+            access_log=AccessLog(settings.monitoring.access_log, server.trusted_proxies, metrics),
         )
         if not db.is_shared:
             await services.idempotency.release_all()

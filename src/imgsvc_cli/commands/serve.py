@@ -21,7 +21,7 @@ from imgsvc_cli.service_settings import config_option, load_settings, service_pa
 @click.option("--cache", metavar="URL", help="redis:// URL, to count request rates over several nodes.")
 @click.option("--temporary", metavar="URL", help="fsspec URL of temporary storage, for several nodes.")
 @click.option("--print-config", is_flag=True, help="Print all settings as TOML and exit.")
-@click.option("--verbose", is_flag=True, help="Log every request.")
+@click.option("--verbose", is_flag=True, help="Log what the service does.")
 def serve(
     config: Path | None,
     assignments: tuple[str, ...],
@@ -48,6 +48,7 @@ def serve(
 
         from imgsvc_http.serve import Greeting, event_loop
         from imgsvc_http.serve import serve as run
+        from imgsvc_http.server.access_log import LOGGER
         from imgsvc_http.settings import render
     settings = load_settings(config, assignments, flags)
     if print_config:
@@ -57,6 +58,10 @@ def serve(
         level=logging.INFO if verbose else logging.WARNING,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
+    access_log = logging.getLogger(LOGGER)
+    access_log.setLevel(logging.INFO)
+    access_log.propagate = False  # its lines are whole
+    access_log.addHandler(logging.StreamHandler())
 
     def greet(greeting: Greeting) -> None:
         click.echo(f"Serving at {greeting.address} until you press Ctrl-C.")

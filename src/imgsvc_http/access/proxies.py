@@ -9,13 +9,13 @@ from aiohttp import web
 from imgsvc_http.settings.sections import Networks
 
 
-def is_secure(request: web.Request, proxies: Networks) -> bool:
+def is_secure(request: web.BaseRequest, proxies: Networks) -> bool:
     """Return True if the client's own connection is encrypted."""
     forwarded = request.headers.get("X-Forwarded-Proto") if _is_trusted(request, proxies) else None
     return request.secure if forwarded is None else forwarded.strip().lower() == "https"
 
 
-def client_address(request: web.Request, proxies: Networks) -> str:
+def client_address(request: web.BaseRequest, proxies: Networks) -> str:
     """Return the address that the client calls from, as far as it can be trusted."""
     if _is_trusted(request, proxies):
         for hop in reversed(",".join(request.headers.getall("X-Forwarded-For", ())).split(",")):
@@ -28,7 +28,7 @@ def client_address(request: web.Request, proxies: Networks) -> str:
     return request.remote or ""
 
 
-def _is_trusted(request: web.Request, proxies: Networks) -> bool:
+def _is_trusted(request: web.BaseRequest, proxies: Networks) -> bool:
     if not proxies:
         return False
     try:

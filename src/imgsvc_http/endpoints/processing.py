@@ -17,6 +17,7 @@ from imgsvc_http.answering.answers import Accepted, Result
 from imgsvc_http.answering.json_schema import body_schema, form_schema
 from imgsvc_http.answering.responses import Response, picture, success
 from imgsvc_http.context import DOCUMENT, OWN_HEADERS, PRINCIPAL, REQUEST_ID, wants_picture
+from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.processing.pipeline import Source
 from imgsvc_http.receiving.body import read_json
 from imgsvc_http.receiving.form import read_form
@@ -70,7 +71,8 @@ async def _process(request: web.Request, read: Read) -> Response:
     services, account_id = services_of(request), request[PRINCIPAL].account_id
     services.pipeline.workers.check_room(account_id)
     with services.source_files.allocator() as allocate:
-        source = await read(request, allocate)
+        with phase("receive"):
+            source = await read(request, allocate)
 
         async def parts() -> tuple[bytes, ...]:
             return await _parts(request, source)

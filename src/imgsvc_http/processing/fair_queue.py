@@ -75,12 +75,20 @@ class FairQueue:
     @property
     def waiting(self) -> int:
         """The number of requests that wait for a slot, without the patient ones."""
-        return sum(len(account.waiting) for account in self._impatient())
+        return self.waiting_of(patient=False)
+
+    def waiting_of(self, *, patient: bool) -> int:
+        """Return the number of requests that wait for a slot, either patient or not."""
+        return sum(len(account.waiting) for account in self._of(patient))
 
     @property
     def oldest_seconds(self) -> float:
         """How long the oldest waiting request has waited, patient ones aside."""
-        heads = [account.waiting[0].since for account in self._impatient() if account.waiting]
+        return self.oldest_of(patient=False)
+
+    def oldest_of(self, *, patient: bool) -> float:
+        """Return how long the oldest waiting request, either patient or not, has waited in seconds."""
+        heads = [account.waiting[0].since for account in self._of(patient) if account.waiting]
         return self._clock() - min(heads) if heads else 0.0
 
     @property
@@ -93,7 +101,9 @@ class FairQueue:
         """Raise `QueueFull` if another request of the account would be turned away at once."""
         if self.waiting >= self._room:
             mine = self._accounts.get((name, False))
-            if mine is not None and len(mine.waiting) >= max(len(item.waiting) for item in self._impatient()):
+            if mine is not None and len(mine.waiting) >= max(
+                len(item.waiting) for item in self._of(patient=False)
+            ):
                 raise QueueFull
 
     @contextlib.asynccontextmanager
@@ -158,12 +168,12 @@ class FairQueue:
             del self._accounts[key]
         self._start_next()
 
-    def _impatient(self) -> list[_Account]:
-        return [account for account in self._accounts.values() if not account.patient]
+    def _of(self, patient: bool) -> list[_Account]:
+        return [account for account in self._accounts.values() if account.patient == patient]
 
     def _drop_newest_of_longest(self) -> None:
         if self.waiting > self._room:
-            longest = max(self._impatient(), key=lambda account: len(account.waiting))
+            longest = max(self._of(patient=False), key=lambda account: len(account.waiting))
             dropped = longest.waiting.pop()
             if not dropped.slot.done():
                 dropped.slot.set_exception(QueueFull())

@@ -14,6 +14,7 @@ from imgsvc_http.access.quota import Counter, charged
 from imgsvc_http.answering.answers import Image, Output, Result, Timing
 from imgsvc_http.answering.errors import invalid
 from imgsvc_http.fetching.fetcher import Fetcher
+from imgsvc_http.monitoring.phases import note_phase, phase
 from imgsvc_http.processing.pool import WorkerPool
 from imgsvc_http.processing.tasks import Outcome, Process
 from imgsvc_http.receiving.processing_request import ProcessingRequest
@@ -102,8 +103,11 @@ class Pipeline:
         )
         async with charged(counter):
             outcome = await self.workers.run(task, source.path, account=account_id, patient=patient)
+            for name, taken in outcome.facts["timing"].items():
+                note_phase(name, taken / 1000)
             started = time.perf_counter()
-            url, expires_at = await self._store(request.store, credentials, outcome)
+            with phase("store"):
+                url, expires_at = await self._store(request.store, credentials, outcome)
             store_ms = 1000 * (time.perf_counter() - started)
         facts = outcome.facts
         faces = facts["output"].pop("faces", None)
@@ -122,9 +126,10 @@ class Pipeline:
 
     async def _fetch(self, request: ProcessingRequest, allocate: Allocate) -> Source:
         assert request.url is not None
-        fetched = await self.fetcher.fetch(
-            request.url, request.headers, allocate, request.limits.source_bytes
-        )
+        with phase("fetch"):
+            fetched = await self.fetcher.fetch(
+                request.url, request.headers, allocate, request.limits.source_bytes
+            )
         return Source(fetched.path, fetched.name, 1000 * fetched.seconds)
 
     async def _store(

@@ -22,6 +22,7 @@ import attrs
 from imgsvc_core.errors import ImgsvcError, Problem, SpecError, WorkerDied
 from imgsvc_core.limits import too_long
 from imgsvc_http.answering.errors import refusal
+from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.processing.fair_queue import FairQueue, QueueFull, WaitedTooLong
 from imgsvc_http.processing.tasks import Outcome, Task
 from imgsvc_http.processing.worker_process import FORK, READY, REPLY, REQUEST
@@ -89,7 +90,8 @@ class WorkerPool:
         """
         async with contextlib.AsyncExitStack() as stack:
             try:
-                await stack.enter_async_context(self.queue.slot(account, patient=patient))
+                with phase("queue"):
+                    await stack.enter_async_context(self.queue.slot(account, patient=patient))
             except (QueueFull, WaitedTooLong):
                 raise refusal("overloaded", seconds=_RETRY_SECONDS) from None
             threads = max(1, self.workers // self.queue.running)

@@ -22,6 +22,8 @@ from imgsvc_http.access.rate_limit import RateLimiter
 from imgsvc_http.answering.errors import Refusal, as_refusal, method_not_allowed, refusal
 from imgsvc_http.answering.headers import sign
 from imgsvc_http.answering.responses import Response, failure
+from imgsvc_http.context import ERROR, REQUEST_ID
+from imgsvc_http.server.access_log import AccessLog
 
 _log = logging.getLogger(__name__)
 _DISCARD_SECONDS = 0.05
@@ -35,6 +37,7 @@ class Connection(web.RequestHandler):
         server: handles its requests.
         limiter: counts what is no valid request.
         methods_at: gives the methods at a path.
+        access_log: logs and counts requests.
         header_seconds: how long the first request may take to arrive, up to its body.
         idle_seconds: how long to wait for each further request.
         unread_seconds: how long a client may read nothing of a response.
@@ -50,16 +53,18 @@ class Connection(web.RequestHandler):
         server: web.Server,
         limiter: RateLimiter,
         methods_at: Callable[[str], frozenset[str]],
+        access_log: AccessLog,
         *,
         header_seconds: float,
         idle_seconds: float,
         unread_seconds: float,
     ) -> None:
         loop = asyncio.get_running_loop()
+        given: Any = lambda *_: access_log  # noqa: E731
         super().__init__(
             server,
             loop=loop,
-            access_log=_log,
+            access_log_class=given,
             keepalive_timeout=idle_seconds,
             auto_decompress=False,  # compressed bodies are refused
         )
@@ -149,7 +154,12 @@ class Connection(web.RequestHandler):
         """Send a response, which is the last one while the service ends."""
         if self._ending:
             resp.force_close()
-        sent = await super().finish_response(request, resp, start_time)
+        try:
+            sent = await super().finish_response(request, resp, start_time)
+        except asyncio.CancelledError:
+            if start_time is not None and isinstance(self.access_logger, AccessLog):
+                self.access_logger.client_left(request, start_time)
+            raise
         body = request.content
         if body.exception() is None and request.content_length is None and not body.is_eof():
             await self._discard(body)
@@ -192,6 +202,7 @@ class Connection(web.RequestHandler):
             _log.debug("%s is no valid HTTP: %s", request_id, exc)
             refused = self._unknown_method(exc) or refusal("invalid_http")
             request._version = HttpVersion11  # nobody knows which version the client speaks
+        request[REQUEST_ID], request[ERROR] = request_id, refused.slug
         response = _CountedResponse(self._limiter, request_id, failure(refused, request_id))
         response.headers["Connection"] = "close"
         response.force_close()

@@ -25,6 +25,7 @@ from imgsvc_http.settings.sections import (
     Database,
     Fetch,
     Idempotency,
+    Monitoring,
     Rate,
     Security,
     Server,
@@ -62,6 +63,7 @@ class Settings:
     idempotency: Idempotency = attrs.field(factory=Idempotency)
     stores: Stores = attrs.field(factory=Stores)
     webhooks: Webhooks = attrs.field(factory=Webhooks)
+    monitoring: Monitoring = attrs.field(factory=Monitoring)
 
     def __attrs_post_init__(self) -> None:
         if (self.server.certificate is None) != (self.server.private_key is None):

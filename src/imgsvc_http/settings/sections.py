@@ -6,7 +6,7 @@ import ipaddress
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
@@ -293,6 +293,23 @@ class Stores:
         Integer(1, 10_000),
         "Connections to stores that are kept open, one for each set of credentials.",
         default=64,
+    )
+
+
+@attrs.frozen(kw_only=True)
+class Monitoring:
+    """What the service tells of itself."""
+
+    access_log: Literal["text", "json", "off"] = setting(
+        Matching("text|json|off", "text, json or off"),
+        "How each request is logged to standard error: as text or JSON in a line, or not at all.",
+        default="text",
+    )
+    metrics_host: str = setting(
+        Text(255), "Name or address at which Prometheus reads metrics, at /metrics.", default="127.0.0.1"
+    )
+    metrics_port: int = setting(
+        Integer(0, 65535), "Port of the metrics, over plain HTTP and without a key; none when 0.", default=0
     )
 
 

@@ -17,6 +17,7 @@ from cachetools import TTLCache
 from imgsvc_core.errors import SourceUnreachable
 from imgsvc_http.answering.errors import as_refusal, refusal
 from imgsvc_http.answering.responses import failure_body, success_body
+from imgsvc_http.monitoring.phases import begin_phases
 from imgsvc_http.processing.pipeline import Source
 from imgsvc_http.receiving.processing_request import parse_request
 from imgsvc_http.services import Services
@@ -131,6 +132,7 @@ class Webhooks:
     async def _payload(self, work: Work) -> dict[str, Any]:
         """Process the picture. Return what a synchronous call would have answered."""
         services, request = self.services, work.request
+        phases = begin_phases()
         try:
             asked = parse_request(request.document, services.settings.limits, fetching=request.source is None)
             with services.source_files.allocator() as allocate:
@@ -142,7 +144,10 @@ class Webhooks:
         except Exception as error:
             if is_transient(error) or _is_cancelling():
                 raise
-            return failure_body(as_refusal(error, work.id), work.id)
+            refused = as_refusal(error, work.id)
+            services.metrics.count_error(refused.slug)
+            return failure_body(refused, work.id)
+        services.metrics.count_phases(phases)
         return success_body(done.result)
 
     async def _upload(self, request: AsyncRequest, allocate: Allocate) -> Source | None:

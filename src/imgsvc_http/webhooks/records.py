@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any, cast
 
 import attrs
-from sqlalchemy import Connection, Select, Table, bindparam, delete, insert, select, union_all, update
+from sqlalchemy import Connection, Select, Table, bindparam, delete, func, insert, select, union_all, update
 
 from imgsvc_http.state import accounts
 from imgsvc_http.state.database import Database, reading, writing
@@ -199,6 +199,13 @@ def list_some(
     query = select(*_COLUMNS).join(page, page.c.id == _TABLE.c.id)
     query = query.order_by(_TABLE.c.created_at.desc(), _TABLE.c.id.desc())
     return [Record(**row) for row in connection.execute(query).mappings()]
+
+
+@reading
+def statistics(connection: Connection) -> dict[str, tuple[int, datetime]]:
+    """Return how many webhooks there are of each status, and when the oldest of them was accepted."""
+    count = select(_TABLE.c.status, func.count(), func.min(_TABLE.c.created_at)).group_by(_TABLE.c.status)
+    return {status: (number, oldest) for status, number, oldest in connection.execute(count)}
 
 
 def _newest(query: Select[Any], limit: int, offset: int = 0) -> Select[Any]:

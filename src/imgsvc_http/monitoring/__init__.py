@@ -1,0 +1,1 @@
+"""What the service measures of itself: the metrics in one table, and the phases of a request."""

@@ -1,0 +1,148 @@
+"""The metrics of the service: `METRICS` declares each, `Metrics` counts them for one process.
+
+Each process counts in a registry of its own, under no global name. Several processes of a node are therefore
+several targets of Prometheus, whose values add up, except for metrics of the ``node``: those are the same
+from every process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, TypeVar
+
+import attrs
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.metrics import MetricWrapperBase
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric as Family
+
+from imgsvc_http.monitoring.phases import PHASES, Phases
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+# From a cached answer to the time limit of a picture, in steps of about two.
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+@attrs.frozen
+class Metric:
+    """The declaration of a metric. One of the ``node`` must not be added up over the node's processes."""
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    doc: str
+    labels: tuple[str, ...] = ()
+    node: bool = False
+
+
+REQUESTS = Metric(
+    "imgsvc_requests_total",
+    "counter",
+    "Requests that were answered, or whose client left before (status 499).",
+    ("endpoint", "status"),
+)
+ERRORS = Metric(
+    "imgsvc_errors_total",
+    "counter",
+    "Errors that were answered, such as rate_limit_exceeded, quota_exceeded and overloaded.",
+    ("error",),
+)
+SECONDS = Metric("imgsvc_request_seconds", "histogram", "Time from a request to its answer.", ("endpoint",))
+PHASE_SECONDS = Metric(
+    "imgsvc_phase_seconds", "histogram", f"Time in each phase of a picture: {', '.join(PHASES)}.", ("phase",)
+)
+RECEIVED = Metric("imgsvc_received_bytes_total", "counter", "Bytes of the bodies of requests.")
+SENT = Metric("imgsvc_sent_bytes_total", "counter", "Bytes of answers, with their headers.")
+QUEUE = Metric(
+    "imgsvc_queue_requests",
+    "gauge",
+    "Requests that wait for a worker, by class: calls whose client waits, and webhooks.",
+    ("class",),
+)
+QUEUE_OLDEST = Metric(
+    "imgsvc_queue_oldest_seconds", "gauge", "How long the oldest of them has waited.", ("class",)
+)
+RUNNING = Metric("imgsvc_workers_busy", "gauge", "Workers that work on a picture.")
+WORKER_ENDS = Metric(
+    "imgsvc_worker_ends_total",
+    "counter",
+    "Worker processes that ended, by reason: crashed, timeout, cancelled, replaced.",
+    ("reason",),
+)
+WEBHOOKS = Metric("imgsvc_webhooks", "gauge", "Webhooks in the database, by status.", ("status",), node=True)
+WEBHOOK_OLDEST = Metric(
+    "imgsvc_webhook_oldest_seconds",
+    "gauge",
+    "How long ago the oldest webhook that is not settled was accepted, by status.",
+    ("status",),
+    node=True,
+)
+DISK_FREE = Metric("imgsvc_state_disk_free_bytes", "gauge", "Free disk of the state folder.", node=True)
+DISK = Metric("imgsvc_state_disk_bytes", "gauge", "Size of the disk of the state folder.", node=True)
+
+METRICS = (
+    REQUESTS, ERRORS, SECONDS, PHASE_SECONDS, RECEIVED, SENT, QUEUE, QUEUE_OLDEST, RUNNING, WORKER_ENDS,
+    WEBHOOKS, WEBHOOK_OLDEST, DISK_FREE, DISK,
+)  # fmt: skip
+"""All metrics, in the order of documentation."""
+
+Snapshot = Mapping[Metric, Mapping[tuple[str, ...], float]]
+"""Values that are read when they are asked for, by the values of the labels."""
+
+_Instrument = TypeVar("_Instrument", bound=MetricWrapperBase)
+
+
+class Metrics:
+    """What one process has counted."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = self._made(Counter, REQUESTS)
+        self._errors = self._made(Counter, ERRORS)
+        self._seconds = self._made(Histogram, SECONDS, buckets=_BUCKETS)
+        self._phases = self._made(Histogram, PHASE_SECONDS, buckets=_BUCKETS)
+        self._received = self._made(Counter, RECEIVED)
+        self._sent = self._made(Counter, SENT)
+
+    def count_request(self, endpoint: str, status: int, seconds: float, received: int, sent: int) -> None:
+        """Count a request that has ended."""
+        self._requests.labels(endpoint, status).inc()
+        self._seconds.labels(endpoint).observe(seconds)
+        self._received.inc(received)
+        self._sent.inc(sent)
+
+    def count_error(self, slug: str) -> None:
+        """Count an error, of a request or of a webhook."""
+        self._errors.labels(slug).inc()
+
+    def count_phases(self, phases: Phases) -> None:
+        """Count the time in the phases of a picture."""
+        for name, seconds in phases.items():
+            self._phases.labels(name).observe(seconds)
+
+    def exposition(self, snapshot: Snapshot) -> bytes:
+        """Return everything in the text format of Prometheus."""
+        collected: Any = _Collected([*self._registry.collect(), *_families(snapshot)])
+        return generate_latest(collected)
+
+    def _made(self, kind: type[_Instrument], declared: Metric, **more: Any) -> _Instrument:
+        return kind(declared.name, declared.doc, declared.labels, registry=self._registry, **more)
+
+
+@attrs.frozen
+class _Collected:
+    """Families in the shape of a registry."""
+
+    families: list[Family]
+
+    def collect(self) -> list[Family]:
+        return self.families
+
+
+def _families(snapshot: Snapshot) -> Iterator[Family]:
+    for declared, values in snapshot.items():
+        kind = CounterMetricFamily if declared.kind == "counter" else GaugeMetricFamily
+        family = kind(declared.name, declared.doc, labels=declared.labels)
+        for labels, value in values.items():
+            family.add_metric(labels, value)
+        yield family
