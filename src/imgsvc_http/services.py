@@ -105,7 +105,12 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             authenticator=Authenticator(db),
             limiter=limiter,
             idempotency=Idempotency(db, timedelta(hours=settings.idempotency.hours)),
-            source_files=SourceFiles(server.state_folder / "incoming", server.upload_memory_bytes),
+            source_files=SourceFiles(
+                server.state_folder / "incoming",
+                server.upload_memory_bytes,
+                folder_bytes=server.upload_disk_bytes,
+                largest_bytes=settings.limits.source_bytes or server.upload_disk_bytes // 8,
+            ),
             pipeline=pipeline,
             metrics=metrics,
             access_log=AccessLog(settings.monitoring.access_log, server.trusted_proxies, metrics),

@@ -10,7 +10,7 @@ import attrs
 
 from imgsvc_core import errors
 from imgsvc_core.errors import ImgsvcError, Problem, SpecError
-from imgsvc_http.state.failures import is_unavailable
+from imgsvc_http.state.failures import is_disk_full, is_unavailable
 
 _log = logging.getLogger(__name__)
 _CLOSE = {"Connection": "close"}
@@ -108,6 +108,11 @@ KINDS: Mapping[str, Kind] = {
     "internal_error": Kind(
         HTTPStatus.INTERNAL_SERVER_ERROR, "An unexpected error occurred. Report it with the id {id}."
     ),
+    "disk_full": Kind(
+        HTTPStatus.INSUFFICIENT_STORAGE,
+        "The service has no disk space left for this request. Retry in 10 seconds, or use another node.",
+        {"Retry-After": "10", **_CLOSE},
+    ),
     "overloaded": Kind(
         HTTPStatus.SERVICE_UNAVAILABLE,
         "The service is busy. Retry in {seconds} seconds.",
@@ -180,6 +185,9 @@ def as_refusal(error: Exception, request_id: str) -> Refusal:
         if status_of(type(error)) >= HTTPStatus.INTERNAL_SERVER_ERROR:
             _log.error("%s failed: %s", request_id, error, exc_info=error)
         return refusal_of(error)
+    if is_disk_full(error):
+        _log.error("%s failed, as the disk is full: %s", request_id, error)
+        return refusal("disk_full")
     if is_unavailable(error):
         _log.error("%s failed, as the database does not answer: %s", request_id, error)
         return refusal("not_ready", reason="its database does not answer")

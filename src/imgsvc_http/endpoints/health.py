@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 
 from aiohttp import web
 from sqlalchemy import Connection, text
@@ -15,6 +16,7 @@ from imgsvc_http.services import services_of
 from imgsvc_http.state.database import Database, reading
 
 _DATABASE_SECONDS = 2.0
+_LEAST_FREE_BYTES = 1 << 24  # the database needs some to delete what has expired
 
 
 async def alive(request: web.Request) -> Response:
@@ -23,7 +25,7 @@ async def alive(request: web.Request) -> Response:
 
 
 async def ready(request: web.Request) -> Response:
-    """Answer if the database answers, workers accept requests, and the service does not shut down."""
+    """Answer if requests are accepted: the database answers, workers are free, and the disk has room."""
     services = services_of(request)
     if services.stopping.is_set():
         raise refusal("not_ready", reason="it is shutting down")
@@ -31,6 +33,8 @@ async def ready(request: web.Request) -> Response:
         raise refusal("not_ready", reason="its database does not answer")
     if services.pipeline.workers.queue.stands_still:
         raise refusal("not_ready", reason="requests wait and no worker accepts them")
+    if shutil.disk_usage(services.settings.server.state_folder).free < _LEAST_FREE_BYTES:
+        raise refusal("not_ready", reason="its disk is full")
     return success()
 
 

@@ -18,13 +18,13 @@ from imgsvc_http.routing import Parameter, Route
 
 _OF_ALL = (400, 403, 429, 500, 503)
 _OF_KEYS = (401,)
-_OF_BODIES = (408, 413, 415, 422)
+_OF_BODIES = (408, 413, 415, 422, 507)
 _RATE_HEADERS = {
     "X-RateLimit-Limit": "Requests allowed in a period.",
     "X-RateLimit-Remaining": "Requests left in the period.",
     "X-RateLimit-Reset": "Seconds left in the period.",
 }
-_RETRY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+_RETRY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.INSUFFICIENT_STORAGE)
 
 
 def description_of(routes: Sequence[Route], base_url: str, own: OwnHeaders) -> Route:

@@ -96,6 +96,12 @@ class Server:
         unit="bytes",
         default=2**27,
     )
+    upload_disk_bytes: int = setting(
+        Integer(2**20, 2**50),
+        "Disk for those sources; beyond that requests are answered 507.",
+        unit="bytes",
+        default=2**33,
+    )
     drain_seconds: float = setting(
         Number(0, 3600),
         "How long to accept requests after a signal, while /readyz tells balancers to send no more.",

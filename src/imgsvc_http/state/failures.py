@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sqlite3 import SQLITE_BUSY
+import errno
+from sqlite3 import SQLITE_BUSY, SQLITE_FULL, SQLITE_IOERR_WRITE
 
 from sqlalchemy.exc import (
     DataError,
@@ -25,6 +26,14 @@ def refuses_values(error: Exception) -> bool:
     if state := getattr(cause, "sqlstate", None):
         return str(state).startswith(_OF_VALUES)
     return isinstance(cause, ValueError) or isinstance(error, DataError | IntegrityError)
+
+
+def is_disk_full(error: Exception) -> bool:
+    """Return True if a file or SQLite has no room for what was to be written."""
+    cause = error.orig if isinstance(error, StatementError) else error
+    if isinstance(cause, OSError):
+        return cause.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    return getattr(cause, "sqlite_errorcode", None) in (SQLITE_FULL, SQLITE_IOERR_WRITE)
 
 
 def is_unavailable(error: Exception) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 from collections.abc import Callable, Iterator
@@ -18,10 +19,14 @@ class SourceFiles:
     Args:
         folder: for sources that have no room in memory. What a killed process left there is deleted.
         memory_bytes: the most memory of all sources together.
+        folder_bytes: the most bytes in the folder of all sources together.
+        largest_bytes: what a source of unknown size may take.
     """
 
-    def __init__(self, folder: Path, memory_bytes: int) -> None:
+    def __init__(self, folder: Path, memory_bytes: int, *, folder_bytes: int, largest_bytes: int) -> None:
         self._folder = folder
+        self._free_folder_bytes = folder_bytes
+        self._largest_bytes = largest_bytes
         self._free_bytes = memory_bytes if hasattr(os, "memfd_create") else 0
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for left in folder.iterdir():
@@ -40,7 +45,7 @@ class SourceFiles:
         No thread may open a path in memory after the block: it may be that of another source then.
         """
         if size is None or size > self._free_bytes:
-            with self.file_in_folder() as path:
+            with self.file_in_folder(size) as path:
                 yield path
             return
         self._free_bytes -= size
@@ -54,10 +59,19 @@ class SourceFiles:
             self._free_bytes += size
 
     @contextlib.contextmanager
-    def file_in_folder(self) -> Iterator[Path]:
-        """Give a file of any size, which threads may still open after the block."""
+    def file_in_folder(self, size: int | None) -> Iterator[Path]:
+        """Give a file for at most ``size`` bytes, which threads may still open after the block.
+
+        Raises:
+            OSError: the folder has no room for so many bytes.
+        """
+        taken = self._largest_bytes if size is None else min(size, self._largest_bytes)
+        if taken > self._free_folder_bytes:
+            raise OSError(errno.ENOSPC, "The sources that are processed leave no room for another one")
+        self._free_folder_bytes -= taken
         path = self._folder / secrets.token_hex(16)
         try:
             yield path
         finally:
             path.unlink(missing_ok=True)
+            self._free_folder_bytes += taken

@@ -8,7 +8,7 @@ import ssl
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from imgsvc_http.state.failures import refuses_values
+from imgsvc_http.state.failures import is_disk_full, refuses_values
 from imgsvc_http.state.vault import MissingMasterKey
 
 _OF_NETWORKS = (ConnectionError, TimeoutError, socket.gaierror, ssl.SSLError)
@@ -27,10 +27,12 @@ _ERRNO = (
 
 
 def is_transient(error: Exception) -> bool:
-    """Return True if a job may succeed later: the database, the network or a master key was missing.
+    """Return True if a job may succeed later: the database, the network, disk or a master key was missing.
 
     Failures of files and buckets are results of a request.
     """
+    if is_disk_full(error):
+        return True
     package = type(error).__module__.partition(".")[0]
     if isinstance(error, SQLAlchemyError) or package == "psycopg":
         return not refuses_values(error)

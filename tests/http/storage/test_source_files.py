@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -20,9 +21,13 @@ needs_memory_files = pytest.mark.skipif(sys.platform != "linux", reason="files i
 ROOM = 1000
 
 
+def opened(folder: Path) -> SourceFiles:
+    return SourceFiles(folder, ROOM, folder_bytes=10 * ROOM, largest_bytes=4 * ROOM)
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> SourceFiles:
-    return SourceFiles(tmp_path, ROOM)
+    return opened(tmp_path)
 
 
 @needs_memory_files
@@ -54,9 +59,28 @@ def test_room_is_shared_and_given_back(files: SourceFiles, tmp_path: Path) -> No
             raise OSError("full")
 
 
+@pytest.mark.parametrize(("sizes", "fit"), [((8, 2), True), ((4, 4, 2), True), ((4, 4, 3), False)])
+def test_the_folder_has_a_limit_for_all_together(
+    sizes: tuple[int, ...], fit: bool, files: SourceFiles
+) -> None:
+    expected = contextlib.nullcontext() if fit else pytest.raises(OSError, match="no room")
+    for _ in range(2):
+        with expected, contextlib.ExitStack() as stack:
+            for size in sizes:
+                stack.enter_context(files.file_in_folder(size * ROOM))
+
+
+def test_sources_of_unknown_size_count_as_the_largest(files: SourceFiles) -> None:
+    with files.file_in_folder(None), files.file_in_folder(None):
+        with pytest.raises(OSError, match="no room"), files.file_in_folder(None):
+            pass
+        with files.file_in_folder(2 * ROOM):
+            pass
+
+
 def test_what_a_killed_process_left_is_cleared_away(tmp_path: Path) -> None:
     (tmp_path / "left").write_bytes(b"source")
-    SourceFiles(tmp_path, ROOM)
+    opened(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
