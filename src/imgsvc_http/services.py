@@ -104,7 +104,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             vault=vault,
             authenticator=Authenticator(db),
             limiter=limiter,
-            idempotency=Idempotency(db, timedelta(hours=settings.idempotency.hours)),
+            idempotency=Idempotency(db, vault, timedelta(hours=settings.idempotency.hours)),
             source_files=SourceFiles(
                 server.state_folder / "incoming",
                 server.upload_memory_bytes,

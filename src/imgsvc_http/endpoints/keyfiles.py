@@ -15,6 +15,7 @@ from imgsvc_http.context import PRINCIPAL
 from imgsvc_http.endpoints.collections import collection_routes
 from imgsvc_http.receiving.body import parse_json, read_json, unsupported_media_type
 from imgsvc_http.receiving.form import read_form
+from imgsvc_http.receiving.idempotency import Keep
 from imgsvc_http.services import services_of
 from imgsvc_http.state import keyfiles
 from imgsvc_http.state.clock import now
@@ -45,11 +46,22 @@ async def create(request: web.Request) -> Response:
     async def parts() -> tuple[bytes, ...]:
         return (json.dumps(document, sort_keys=True).encode(),)
 
-    async def work() -> Response:
-        made = await keyfiles.add(services.db, services.vault, account_id, document, now())
-        return success(KeyfileAnswer(keyfile=made), HTTPStatus.CREATED)
+    async def work(keep: Keep) -> Response:
+        made = await keyfiles.add(
+            services.db,
+            services.vault,
+            account_id,
+            document,
+            now(),
+            then=lambda connection, made: keep(connection, _created(made)),
+        )
+        return _created(made)
 
     return await services.idempotency.once(request, parts, work)
+
+
+def _created(keyfile: Keyfile) -> Response:
+    return success(KeyfileAnswer(keyfile=keyfile), HTTPStatus.CREATED)
 
 
 async def _document(request: web.Request) -> Any:

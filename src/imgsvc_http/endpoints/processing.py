@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import web
+from sqlalchemy import Connection
 
 from imgsvc_http.access import quota
 from imgsvc_http.answering.answers import Accepted, Result
@@ -21,6 +22,7 @@ from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.processing.pipeline import Source
 from imgsvc_http.receiving.body import read_json
 from imgsvc_http.receiving.form import read_form
+from imgsvc_http.receiving.idempotency import Keep
 from imgsvc_http.receiving.processing_request import ProcessingRequest, parse_request, request_body_schema
 from imgsvc_http.routing import Route
 from imgsvc_http.services import services_of
@@ -77,12 +79,13 @@ async def _process(request: web.Request, read: Read) -> Response:
         async def parts() -> tuple[bytes, ...]:
             return await _parts(request, source)
 
-        async def work() -> Response:
+        async def work(keep: Keep) -> Response:
             limits, binary = services.settings.limits, wants_picture(request)
             asked = parse_request(request[DOCUMENT], limits, fetching=source is None, binary=binary)
             if asked.webhook is not None:
-                await run_to_completion(_accept(request, source))
-                return success(Accepted(id=request[REQUEST_ID]), HTTPStatus.ACCEPTED)
+                accepted = success(Accepted(id=request[REQUEST_ID]), HTTPStatus.ACCEPTED)
+                await run_to_completion(_accept(request, source, lambda c: keep(c, accepted)))
+                return accepted
             return await _answer(request, asked, source, allocate)
 
         return await services.idempotency.once(request, parts, work)
@@ -105,8 +108,8 @@ async def _answer(
     return success(done.result)
 
 
-async def _accept(request: web.Request, source: Source | None) -> None:
-    """Keep an asynchronous request durably."""
+async def _accept(request: web.Request, source: Source | None, keep: Callable[[Connection], None]) -> None:
+    """Keep an asynchronous request durably, with its answer."""
     webhooks, account_id, id_ = (
         request.config_dict[WEBHOOKS],
         request[PRINCIPAL].account_id,
@@ -114,12 +117,12 @@ async def _accept(request: web.Request, source: Source | None) -> None:
     )
     await quota.check(services_of(request).db, account_id, now())
     if source is None:
-        await webhooks.accept(id_, account_id, AsyncRequest(document=request[DOCUMENT]))
+        await webhooks.accept(id_, account_id, AsyncRequest(document=request[DOCUMENT]), keep)
         return
     kept = await webhooks.uploads.keep(source.path, id_, now())
     asked = AsyncRequest(document=request[DOCUMENT], source=kept, source_name=source.name)
     try:
-        await webhooks.accept(id_, account_id, asked)
+        await webhooks.accept(id_, account_id, asked, keep)
     except BaseException:
         await webhooks.uploads.delete(kept)
         raise

@@ -15,6 +15,7 @@ from imgsvc_http.context import PRINCIPAL
 from imgsvc_http.endpoints.collections import collection_routes
 from imgsvc_http.processing.tasks import Inspect
 from imgsvc_http.receiving.form import read_form
+from imgsvc_http.receiving.idempotency import Keep
 from imgsvc_http.services import services_of
 from imgsvc_http.state import watermarks
 from imgsvc_http.state.clock import now
@@ -73,13 +74,24 @@ async def create(request: web.Request) -> Response:
         async def parts() -> tuple[bytes, ...]:
             return (data, name.encode("utf-8", "replace"))
 
-        async def work() -> Response:
+        async def work(keep: Keep) -> Response:
             task = Inspect(name=name, limits=limits)
             info = (await services.pipeline.workers.run(task, path, account=account_id)).facts
-            made = await watermarks.add(services.db, account_id, data, info, now())
-            return success(WatermarkAnswer(watermark=Watermark.of(made)), HTTPStatus.CREATED)
+            made = await watermarks.add(
+                services.db,
+                account_id,
+                data,
+                info,
+                now(),
+                then=lambda connection, made: keep(connection, _created(made)),
+            )
+            return _created(made)
 
         return await services.idempotency.once(request, parts, work)
+
+
+def _created(kept: watermarks.Watermark) -> Response:
+    return success(WatermarkAnswer(watermark=Watermark.of(kept)), HTTPStatus.CREATED)
 
 
 ROUTES = collection_routes(

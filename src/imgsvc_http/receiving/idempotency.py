@@ -1,13 +1,16 @@
 """Requests with an ``Idempotency-Key`` are processed once, however often they are sent.
 
-A request claims its key, renews the lease of its claim while it is processed, and then keeps its answer. The
-claim of a process that died ends with its lease, or when the only process of the service starts again.
+A request claims its key, renews the lease of its claim while it is processed, and then keeps its answer. A
+request that makes a record keeps its answer in the same transaction, so that no death of the process comes
+between them. The claim of a process that died ends with its lease, or when the only process of the service
+starts again. Answers are encrypted, as they may repeat what the request held.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -28,15 +31,22 @@ from imgsvc_http.state.clock import now
 from imgsvc_http.state.database import Database, insert, writing
 from imgsvc_http.state.tables import AnswerRow
 from imgsvc_http.state.validation import check_text
+from imgsvc_http.state.vault import Vault
 
 _log = logging.getLogger(__name__)
 
 _KEY_LENGTH = 255
-_LEASE = timedelta(minutes=5)
+_LEASE = timedelta(minutes=1)  # as long as a request has to wait whose node died
 _RENEWALS_IN_LEASE = 3
 _LIFETIME = timedelta(hours=24)
 # A repeated request may have another outcome then.
 _NOT_FINAL = (HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
+
+Keep = Callable[[Connection, Response], None]
+"""Keeps the answer of a request in the transaction of a connection, which does the work of the request.
+
+It fails, and the transaction with it, if another process works on the request meanwhile.
+"""
 
 PARAMETER = Parameter(
     name="Idempotency-Key",
@@ -69,18 +79,20 @@ class Idempotency:
 
     Args:
         db: the database.
+        vault: encrypts the answers.
         lifetime: how long an answer is kept.
     """
 
-    def __init__(self, db: Database, lifetime: timedelta) -> None:
+    def __init__(self, db: Database, vault: Vault, lifetime: timedelta) -> None:
         self._db = db
+        self._vault = vault
         self._lifetime = lifetime
 
     async def once(
         self,
         request: web.Request,
         parts: Callable[[], Awaitable[tuple[bytes, ...]]],
-        work: Callable[[], Awaitable[Response]],
+        work: Callable[[Keep], Awaitable[Response]],
     ) -> Response:
         """Return the answer of the work, or the answer that the key of the request got before.
 
@@ -88,18 +100,26 @@ class Idempotency:
             request: the request, which may have a key in its header.
             parts: gives what distinguishes this request from others with the same key.
             work: gives the answer, or fails. A failure that repeating the request cannot change is kept
-                as well.
+                as well. Work that makes a record keeps its answer in the same transaction.
         """
         key = request.headers.get(PARAMETER.name)
         if key is None:
-            return await work()
+            return await work(_keep_nothing)
         digest = fingerprint(request.method.encode(), request.path.encode(), *await parts())
-        claimed = await claim(self._db, request[PRINCIPAL].account_id, key, digest, now())
+        claimed = await claim(self._db, self._vault, request[PRINCIPAL].account_id, key, digest, now())
         if isinstance(claimed, Response):
             return attrs.evolve(claimed, headers={**claimed.headers, "Idempotent-Replayed": "true"})
+        kept = False
+
+        def keep(connection: Connection, answer: Response) -> None:
+            nonlocal kept
+            kept = _put(connection, claimed, _sealed(self._vault, answer), now() + self._lifetime)
+            if not kept:
+                raise refusal("request_in_progress")
+
         try:
             async with held(self._db, claimed, now):
-                answer = await work()
+                answer = await work(keep)
         except (Refusal, ImgsvcError) as error:
             refused = error if isinstance(error, Refusal) else refusal_of(error)
             if refused.status >= HTTPStatus.INTERNAL_SERVER_ERROR or refused.status in _NOT_FINAL:
@@ -109,7 +129,8 @@ class Idempotency:
         except BaseException:
             await abandon(self._db, claimed)
             raise
-        await finish(self._db, claimed, answer, now(), lifetime=self._lifetime)
+        if not kept:
+            await finish(self._db, self._vault, claimed, answer, now(), lifetime=self._lifetime)
         return answer
 
     async def release_all(self) -> None:
@@ -132,6 +153,7 @@ def fingerprint(*parts: bytes) -> str:
 @writing
 def claim(
     connection: Connection,
+    vault: Vault,
     account_id: str,
     key: str,
     fingerprint: str,
@@ -164,9 +186,11 @@ def claim(
     row = connection.execute(query).one()
     if row.fingerprint != fingerprint:
         raise refusal("idempotency_conflict")
-    if row.status is None:
+    if row.body is None:
         raise refusal("request_in_progress")
-    return Response(row.status, dict(row.headers), row.body)
+    if row.status is not None:  # kept by an earlier version
+        return Response(row.status, dict(row.headers), row.body)
+    return _opened(vault, row.body)
 
 
 @asynccontextmanager
@@ -193,38 +217,55 @@ async def _renew(db: Database, claim: Claim, clock: Callable[[], datetime], leas
 
 @writing
 def _extend(connection: Connection, claim: Claim, until: datetime) -> None:
-    change = update(AnswerRow).where(claim.row, AnswerRow.status.is_(None))
+    change = update(AnswerRow).where(claim.row, AnswerRow.body.is_(None))
     connection.execute(change.values(expires_at=until))
 
 
-@writing
-def finish(
-    connection: Connection, claim: Claim, answer: Response, now: datetime, *, lifetime: timedelta = _LIFETIME
+async def finish(
+    db: Database,
+    vault: Vault,
+    claim: Claim,
+    answer: Response,
+    now: datetime,
+    *,
+    lifetime: timedelta = _LIFETIME,
 ) -> None:
     """Keep the answer to a request for a time, unless its claim was lost meanwhile."""
-    change = (
-        update(AnswerRow)
-        .where(claim.row)
-        .values(
-            status=answer.status,
-            headers=list(answer.headers.items()),
-            body=answer.body,
-            expires_at=now + lifetime,
-        )
-    )
-    connection.execute(change)
+    sealed = await asyncio.to_thread(_sealed, vault, answer)
+    await writing(_put)(db, claim, sealed, now + lifetime)
+
+
+def _put(connection: Connection, claim: Claim, sealed: bytes, until: datetime) -> bool:
+    """Keep an answer. Return False if the claim was lost."""
+    change = update(AnswerRow).where(claim.row).values(body=sealed, expires_at=until)
+    return connection.execute(change).rowcount > 0
+
+
+def _keep_nothing(connection: Connection, answer: Response) -> None:
+    """Keep the answer of a request without a key, which nobody asks for again."""
+
+
+def _sealed(vault: Vault, answer: Response) -> bytes:
+    head = json.dumps([answer.status, list(answer.headers.items())]).encode()
+    return vault.encrypt(head + b"\n" + answer.body)
+
+
+def _opened(vault: Vault, sealed: bytes) -> Response:
+    head, _, body = vault.decrypt(sealed).partition(b"\n")
+    status, headers = json.loads(head)
+    return Response(status, dict(headers), body)
 
 
 @writing
 def abandon(connection: Connection, claim: Claim) -> None:
     """Give up a claim, so that the request may be tried again."""
-    connection.execute(delete(AnswerRow).where(claim.row, AnswerRow.status.is_(None)))
+    connection.execute(delete(AnswerRow).where(claim.row, AnswerRow.body.is_(None)))
 
 
 @writing
 def release_all(connection: Connection) -> None:
     """Delete all claims, after the only process that worked on them died."""
-    connection.execute(delete(AnswerRow).where(AnswerRow.status.is_(None)))
+    connection.execute(delete(AnswerRow).where(AnswerRow.body.is_(None)))
 
 
 @writing

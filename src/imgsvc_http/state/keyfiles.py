@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
@@ -49,8 +49,16 @@ KEYFILES = Owned(KeyfileRow, Keyfile)
 
 
 @writing
-def add(connection: Connection, vault: Vault, account_id: str, document: object, now: datetime) -> Keyfile:
-    """Keep a keyfile, given as its JSON value.
+def add(
+    connection: Connection,
+    vault: Vault,
+    account_id: str,
+    document: object,
+    now: datetime,
+    *,
+    then: Callable[[Connection, Keyfile], None] = lambda connection, keyfile: None,
+) -> Keyfile:
+    """Keep a keyfile, given as its JSON value. ``then`` is called in the same transaction.
 
     Raises:
         SpecError: it is not the keyfile of a service account. The message repeats none of its values.
@@ -60,6 +68,7 @@ def add(connection: Connection, vault: Vault, account_id: str, document: object,
     encrypted = vault.encrypt(json.dumps(checked).encode())
     values = {**attrs.asdict(keyfile), "account_id": account_id, "encrypted": encrypted}
     connection.execute(insert(KeyfileRow), values)
+    then(connection, keyfile)
     return keyfile
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, select, update
+from sqlalchemy import ColumnElement, Connection, and_, select, update
 
 from imgsvc_http.state.database import Database, reading, writing
-from imgsvc_http.state.tables import UNSETTLED, AccountRow, KeyfileRow, WebhookRow
+from imgsvc_http.state.tables import UNSETTLED, AccountRow, AnswerRow, KeyfileRow, WebhookRow
 from imgsvc_http.state.vault import Vault
 
 # Requests of webhooks that are settled are not needed any more.
@@ -15,6 +15,7 @@ _ENCRYPTED: tuple[tuple[Any, ColumnElement[bool]], ...] = (
     (KeyfileRow.encrypted, KeyfileRow.encrypted.is_not(None)),
     (AccountRow.webhook_secret, AccountRow.webhook_secret.is_not(None)),
     (WebhookRow.request, WebhookRow.status.in_(UNSETTLED)),
+    (AnswerRow.body, AnswerRow.body.is_not(None) & AnswerRow.status.is_(None)),
 )
 
 
@@ -38,19 +39,28 @@ async def reencrypt_all(db: Database, vault: Vault) -> int:
 
 
 @reading
-def _ids(connection: Connection, column: Any, needed: ColumnElement[bool]) -> list[str]:
-    return list(connection.execute(select(column.class_.id).where(needed)).scalars())
+def _ids(connection: Connection, column: Any, needed: ColumnElement[bool]) -> list[Any]:
+    return list(connection.execute(select(*_primary_key(column)).where(needed)))
 
 
 @reading
-def _value(connection: Connection, column: Any, id_: str) -> bytes | None:
-    found: bytes | None = connection.execute(select(column).where(column.class_.id == id_)).scalar()
+def _value(connection: Connection, column: Any, id_: Any) -> bytes | None:
+    found: bytes | None = connection.execute(select(column).where(_has(column, id_))).scalar()
     return found
 
 
 @writing
-def _reencrypt(connection: Connection, vault: Vault, column: Any, id_: str) -> None:
-    row = column.class_.id == id_
+def _reencrypt(connection: Connection, vault: Vault, column: Any, id_: Any) -> None:
+    row = _has(column, id_)
     encrypted = connection.execute(select(column).where(row).with_for_update()).scalar()
     if encrypted is not None:
         connection.execute(update(column.class_).where(row).values({column: vault.reencrypt(encrypted)}))
+
+
+def _primary_key(column: Any) -> Any:
+    return column.class_.__table__.primary_key.columns
+
+
+def _has(column: Any, id_: Any) -> ColumnElement[bool]:
+    """Return the condition for the row of a table with a primary key."""
+    return and_(*(part == value for part, value in zip(_primary_key(column), id_, strict=True)))

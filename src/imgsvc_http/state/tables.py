@@ -143,7 +143,11 @@ class WatermarkRow(Base):
 
 
 class AnswerRow(Base):
-    """A request with an idempotency key, and its answer. Without a ``status`` the request is running."""
+    """A request with an idempotency key, and its encrypted answer. Without a ``body`` the request is running.
+
+    Only answers that an earlier version kept have ``status`` and ``headers``. Nodes of that version take the
+    other ones for running requests.
+    """
 
     __tablename__ = "answers"
     __table_args__ = (Index("ix_answers_expires_at", "expires_at"),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
@@ -31,12 +32,19 @@ WATERMARKS = Owned(WatermarkRow, Watermark)
 
 @writing
 def add(
-    connection: Connection, account_id: str, data: bytes, info: dict[str, Any], now: datetime
+    connection: Connection,
+    account_id: str,
+    data: bytes,
+    info: dict[str, Any],
+    now: datetime,
+    *,
+    then: Callable[[Connection, Watermark], None] = lambda connection, watermark: None,
 ) -> Watermark:
-    """Keep a picture, whose facts are known."""
+    """Keep a picture, whose facts are known. ``then`` is called in the same transaction."""
     watermark = Watermark(id=str(uuid4()), info=info, sha256=hashlib.sha256(data).hexdigest(), created_at=now)
     values = {**attrs.asdict(watermark), "account_id": account_id, "data": data}
     connection.execute(insert(WatermarkRow), values)
+    then(connection, watermark)
     return watermark
 
 

@@ -29,7 +29,7 @@ from imgsvc_http.storage.source_files import Allocate
 from imgsvc_http.webhooks import records
 from imgsvc_http.webhooks.delivery import Deliverer
 from imgsvc_http.webhooks.engine import Engine
-from imgsvc_http.webhooks.records import AsyncRequest, CountedOnce, Work
+from imgsvc_http.webhooks.records import AsyncRequest, CountedOnce, Enqueue, Work
 from imgsvc_http.webhooks.transient import is_transient
 
 PROCESS, DELIVER = "webhook-process", "webhook-deliver"
@@ -56,14 +56,14 @@ class Webhooks:
     pictures: asyncio.Semaphore
     _secrets: TTLCache[str, str] = attrs.field(factory=lambda: TTLCache(1000, _SECRET_SECONDS))
 
-    async def accept(self, id_: str, account_id: str, request: AsyncRequest) -> None:
-        """Keep a request durably. From then on it is not lost."""
+    async def accept(self, id_: str, account_id: str, request: AsyncRequest, keep: Enqueue) -> None:
+        """Keep a request durably. From then on it is not lost. ``keep`` is called in the same transaction."""
         db, vault = self.services.db, self.services.vault
         # Answers give moments in milliseconds, and a list from such a moment has to include its webhook.
         moment = now()
         moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
-        enqueue = self.engine.enqueue(PROCESS, id_)
-        await records.create(db, vault, id_, account_id, request, moment, enqueue)
+        then = (self.engine.enqueue(PROCESS, id_), keep)
+        await records.create(db, vault, id_, account_id, request, moment, then)
 
     async def process(self, id_: str, attempt: int) -> None:
         """Process the picture of a webhook, and notify at once unless there is a delay."""

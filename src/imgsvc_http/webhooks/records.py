@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any, cast
 
@@ -83,9 +83,9 @@ def create(
     account_id: str,
     request: AsyncRequest,
     now: datetime,
-    enqueue: Enqueue,
+    then: Iterable[Enqueue],
 ) -> None:
-    """Accept a request, and enqueue its processing."""
+    """Accept a request, and do what follows in the same transaction: enqueue its processing."""
     row = {
         "id": id_,
         "account_id": account_id,
@@ -96,7 +96,8 @@ def create(
         "updated_at": now,
     }
     connection.execute(insert(_TABLE), row)
-    enqueue(connection)
+    for step in then:
+        step(connection)
 
 
 @reading

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime, timedelta
+import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import select
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
+from sqlalchemy import select, update
 
 from imgsvc_core.errors import SpecError
+from imgsvc_http.access.authentication import Principal
 from imgsvc_http.answering.errors import Refusal
+from imgsvc_http.answering.headers import OwnHeaders
 from imgsvc_http.answering.responses import Response
+from imgsvc_http.context import OWN_HEADERS, PRINCIPAL, REQUEST_ID
 from imgsvc_http.receiving import idempotency
-from imgsvc_http.receiving.idempotency import Claim, fingerprint
-from imgsvc_http.state import accounts
+from imgsvc_http.receiving.idempotency import Claim, Idempotency, Keep, fingerprint
+from imgsvc_http.state import accounts, keyfiles
 from imgsvc_http.state.accounts import Account
 from imgsvc_http.state.database import Database
+from imgsvc_http.state.reencryption import reencrypt_all
 from imgsvc_http.state.tables import AnswerRow
+from imgsvc_http.state.vault import Vault, new_master_key
 from tests.http.conftest import NOW
+from tests.http.state.test_keyfiles import KEYFILE
 
 pytestmark = pytest.mark.asyncio
 
+MASTER_KEY = new_master_key()
+VAULT = Vault(lambda: [MASTER_KEY])
 ONE, OTHER = fingerprint(b"POST", b"one"), fingerprint(b"POST", b"other")
 ANSWER = Response(200, {"Content-Type": "image/png", "X-A": "1"}, bytes(range(256)))
 DAY = timedelta(hours=24)
@@ -31,7 +42,7 @@ async def _claim(db: Database, account: Account, **changes: object) -> Claim | R
     """What claiming gives: a claim, an answer, or the slug of a refusal."""
     arguments = {"key": "key", "fingerprint": ONE, "now": NOW, **changes}
     try:
-        return await idempotency.claim(db, account.id, **arguments)  # type: ignore[arg-type]
+        return await idempotency.claim(db, VAULT, account.id, **arguments)  # type: ignore[arg-type]
     except Refusal as refusal:
         return refusal.slug
 
@@ -45,7 +56,7 @@ async def _fresh(db: Database, account: Account, **changes: object) -> Claim:
 async def test_the_same_request_gets_the_same_answer(db: Database, account: Account) -> None:
     fresh = await _fresh(db, account)
     assert await _claim(db, account) == RUNNING
-    await idempotency.finish(db, fresh, ANSWER, NOW)
+    await idempotency.finish(db, VAULT, fresh, ANSWER, NOW)
     assert await _claim(db, account) == ANSWER
     assert await _claim(db, account, now=NOW + DAY - timedelta(seconds=1)) == ANSWER
 
@@ -54,7 +65,7 @@ async def test_the_same_request_gets_the_same_answer(db: Database, account: Acco
 async def test_another_request_with_the_key_conflicts(db: Database, account: Account, finished: bool) -> None:
     fresh = await _fresh(db, account)
     if finished:
-        await idempotency.finish(db, fresh, ANSWER, NOW)
+        await idempotency.finish(db, VAULT, fresh, ANSWER, NOW)
     assert await _claim(db, account, fingerprint=OTHER) == CONFLICT
 
 
@@ -73,15 +84,15 @@ async def test_one_of_many_at_once_works(db: Database, account: Account) -> None
 async def test_abandoned_claims_can_be_taken_again(db: Database, account: Account) -> None:
     await idempotency.abandon(db, await _fresh(db, account))
     second = await _fresh(db, account, fingerprint=OTHER)
-    await idempotency.finish(db, second, ANSWER, NOW)
+    await idempotency.finish(db, VAULT, second, ANSWER, NOW)
     await idempotency.abandon(db, second)
     assert await _claim(db, account, fingerprint=OTHER) == ANSWER
 
 
 async def test_answers_end_with_their_lifetime(db: Database, account: Account) -> None:
-    await idempotency.finish(db, await _fresh(db, account), ANSWER, NOW)
+    await idempotency.finish(db, VAULT, await _fresh(db, account), ANSWER, NOW)
     again = await _fresh(db, account, fingerprint=OTHER, now=NOW + DAY)
-    await idempotency.finish(db, again, Response(201, {}, b""), NOW + DAY, lifetime=timedelta(hours=1))
+    await idempotency.finish(db, VAULT, again, Response(201, {}, b""), NOW + DAY, lifetime=timedelta(hours=1))
     later = NOW + DAY + timedelta(minutes=59)
     assert await _claim(db, account, fingerprint=OTHER, now=later) == Response(201, {}, b"")
     assert await _fresh(db, account, now=later + timedelta(minutes=1))
@@ -91,10 +102,10 @@ async def test_claims_of_dead_processes_lapse(db: Database, account: Account) ->
     dead = await _fresh(db, account, lease=timedelta(seconds=30))
     assert await _claim(db, account, now=NOW + timedelta(seconds=29)) == RUNNING
     alive = await _fresh(db, account, now=NOW + timedelta(seconds=30))
-    await idempotency.finish(db, dead, Response(500, {}, b"late"), NOW)
+    await idempotency.finish(db, VAULT, dead, Response(500, {}, b"late"), NOW)
     await idempotency.abandon(db, dead)
     assert await _claim(db, account, now=NOW + timedelta(seconds=31)) == RUNNING
-    await idempotency.finish(db, alive, ANSWER, NOW)
+    await idempotency.finish(db, VAULT, alive, ANSWER, NOW)
     assert await _claim(db, account) == ANSWER
 
 
@@ -108,7 +119,7 @@ async def test_claims_do_not_lapse_while_their_requests_are_worked_on(db: Databa
                 await asyncio.sleep(0.01)
             assert await _claim(db, account, now=clock[0]) == RUNNING
             assert await idempotency.purge(db, clock[0]) == 0
-    await idempotency.finish(db, fresh, ANSWER, clock[0])
+    await idempotency.finish(db, VAULT, fresh, ANSWER, clock[0])
     assert await _claim(db, account, now=clock[0]) == ANSWER
 
 
@@ -118,8 +129,8 @@ async def _end(db: Database) -> datetime:
 
 
 async def test_purging_forgets_what_is_over_only(db: Database, account: Account) -> None:
-    await idempotency.finish(db, await _fresh(db, account, key="old"), ANSWER, NOW - DAY)
-    await idempotency.finish(db, await _fresh(db, account, key="new"), ANSWER, NOW)
+    await idempotency.finish(db, VAULT, await _fresh(db, account, key="old"), ANSWER, NOW - DAY)
+    await idempotency.finish(db, VAULT, await _fresh(db, account, key="new"), ANSWER, NOW)
     await _fresh(db, account, key="running")
     assert await idempotency.purge(db, NOW) == 1
     assert await idempotency.purge(db, NOW) == 0
@@ -132,6 +143,77 @@ async def test_keys_have_a_length_and_can_be_printed(db: Database, account: Acco
     with pytest.raises(SpecError, match="1 to 255 printable characters"):
         await _claim(db, account, key=key)
     assert await _fresh(db, account, key="ü" * 255)
+
+
+def _request(account: Account) -> web.Request:
+    request = make_mocked_request("POST", "/1.0/keyfiles", headers={"Idempotency-Key": "key"})
+    request[PRINCIPAL] = Principal(account.id, "id of a key", frozenset())
+    request[REQUEST_ID] = "id"
+    request[OWN_HEADERS] = OwnHeaders("X-Svc")
+    return request
+
+
+async def _parts() -> tuple[bytes, ...]:
+    return (b"body",)
+
+
+async def test_an_answer_that_is_kept_with_its_record_outlives_the_end_of_its_request(
+    db: Database, account: Account
+) -> None:
+    """The client goes, or the process dies, when the record is made and before the answer is sent."""
+    once = Idempotency(db, VAULT, DAY).once
+
+    async def work(keep: Keep) -> Response:
+        await keyfiles.add(db, VAULT, account.id, KEYFILE, NOW, then=lambda c, _: keep(c, ANSWER))
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await once(_request(account), _parts, work)
+    again = await once(_request(account), _parts, work)
+    assert (again.status, again.body) == (ANSWER.status, ANSWER.body)
+    assert again.headers == {**ANSWER.headers, "Idempotent-Replayed": "true"}
+    assert len(await keyfiles.KEYFILES.list_all(db, account.id)) == 1
+
+
+async def test_a_record_is_not_made_when_the_claim_was_lost(db: Database, account: Account) -> None:
+    """A node that hung for longer than its lease finds that another one works on the request."""
+
+    async def work(keep: Keep) -> Response:
+        now = datetime.now(UTC) + timedelta(hours=1)
+        assert isinstance(
+            await idempotency.claim(db, VAULT, account.id, "key", fingerprint(b"x"), now), Claim
+        )
+        await keyfiles.add(db, VAULT, account.id, KEYFILE, NOW, then=lambda c, _: keep(c, ANSWER))
+        return ANSWER
+
+    answer = await Idempotency(db, VAULT, DAY).once(_request(account), _parts, work)
+    assert (answer.status, json.loads(answer.body)["error"]) == (409, RUNNING)
+    assert await keyfiles.KEYFILES.list_all(db, account.id) == []
+
+
+async def test_answers_are_encrypted(db: Database, account: Account) -> None:
+    secret = Response(422, {"X-Svc-Metadata": "a-secret"}, b"another-secret")
+    await idempotency.finish(db, VAULT, await _fresh(db, account), secret, NOW)
+    rows = await db.reading(lambda connection: connection.execute(select(AnswerRow.__table__)).all())
+    assert len(rows) == 1
+    assert "secret" not in repr(rows)
+    assert await _claim(db, account) == secret
+
+
+async def test_answers_are_encrypted_anew_with_a_new_master_key(db: Database, account: Account) -> None:
+    await idempotency.finish(db, VAULT, await _fresh(db, account), ANSWER, NOW)
+    await _fresh(db, account, key="running")
+    newest = new_master_key()
+    assert await reencrypt_all(db, Vault(lambda: [newest, MASTER_KEY])) == 1
+    claimed = await idempotency.claim(db, Vault(lambda: [newest]), account.id, "key", ONE, NOW)
+    assert claimed == ANSWER
+
+
+async def test_answers_that_an_earlier_version_kept_are_given(db: Database, account: Account) -> None:
+    claimed = await _fresh(db, account)
+    kept = {"status": ANSWER.status, "headers": list(ANSWER.headers.items()), "body": ANSWER.body}
+    await db.writing(lambda c: c.execute(update(AnswerRow).where(claimed.row).values(**kept)))
+    assert await _claim(db, account) == ANSWER
 
 
 async def test_fingerprints_know_where_parts_end() -> None:

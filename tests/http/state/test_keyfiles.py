@@ -141,7 +141,7 @@ async def test_everything_is_encrypted_anew_with_a_new_master_key(db: Database, 
     other = await accounts.create(db, company="B", plan="p", period="monthly", quota=5, now=NOW)
     asked = AsyncRequest(document={"webhook": {"url": "https://user:password@example.org/"}})
     for id_ in ("waiting", "settled"):
-        await records.create(db, vault, id_, account.id, asked, NOW, lambda _: None)
+        await records.create(db, vault, id_, account.id, asked, NOW, ())
     await records.change(db, "settled", NOW, status="delivered")
     master_keys.insert(0, new_master_key())
     assert await reencrypt_all(db, Vault(lambda: list(master_keys))) == 3

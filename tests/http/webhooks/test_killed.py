@@ -18,14 +18,15 @@ import attrs
 import pytest
 from aiohttp import web
 
-from tests.http.calls import call, upload, used
+from tests.http.calls import assert_failure, call, upload, used
 from tests.http.receivers import Post, Receiver, receiving
 from tests.http.service_process import Service, await_start, start
-from tests.support import encoded
+from tests.support import encoded, servers
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow, pytest.mark.timeout(600)]
 
 REQUESTS, KILLS = 200, 20
+KEYED_KILLS, KEYED_AT_ONCE = 6, 24
 SETTINGS = {"fetch.private_allowed": "127.0.0.1", "webhooks.retries": "1,2,3,5,8"}
 _ENDS = {"/good": ("delivered", 200), "/slow": ("delivered", 200), "/flaky": ("delivered", 200)}
 
@@ -164,6 +165,57 @@ async def test_no_webhook_is_lost_when_the_service_is_killed_twenty_times(tmp_pa
             first = repeat
     given_up = KILLS + asked - len(accepted)  # uploads that were never accepted, or just not forgotten yet
     assert len(list((state / "temporary-pending").iterdir())) <= given_up
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+async def test_a_keyed_webhook_is_made_once_however_often_the_service_is_killed(
+    kind: str, tmp_path: Path
+) -> None:
+    """Clients repeat what was not answered, with the same key. The kill comes at random, under load."""
+    chance, state, key, settings = random.Random(7), tmp_path / "state", "", dict(SETTINGS)
+    answered: dict[str, str] = {}
+    waiting: set[str] = set()
+
+    async def ask(client: aiohttp.ClientSession, receiver: Receiver, name: str) -> None:
+        document = {"url": "http://127.0.0.1:1/", "webhook": {"url": f"{receiver.url}/"}}
+        headers = {"Idempotency-Key": name}
+        while True:
+            try:
+                reply = await call(client, "POST", "/1.0/fetch", json=document, headers=headers)
+            except (aiohttp.ClientError, OSError):
+                return
+            if reply.status == 202:
+                break
+            assert_failure(reply, 409, "request_in_progress")
+            await asyncio.sleep(0.5)
+        waiting.discard(name)
+        assert answered.setdefault(name, reply.json["id"]) == reply.json["id"]
+
+    with contextlib.ExitStack() as stack:
+        if kind == "postgresql":
+            settings["database.url"] = stack.enter_context(servers.postgresql(fsync=True))
+        async with receiving() as receiver:
+            for _ in range(KEYED_KILLS):
+                service = await running(state, key, settings)
+                key = service.key
+                waiting |= {f"{random.getrandbits(64)}" for _ in range(KEYED_AT_ONCE)}
+                async with service.client() as client:
+                    repeated = [*answered][-3:]
+                    asking = asyncio.gather(*(ask(client, receiver, name) for name in (*waiting, *repeated)))
+                    before = len(answered)
+                    while len(answered) < before + chance.randrange(1, KEYED_AT_ONCE // 2):
+                        await asyncio.sleep(0.001)
+                    await kill(service)
+                    await asking
+            service = await running(state, key, settings)
+            try:
+                async with service.client() as client, asyncio.timeout(150):
+                    await asyncio.gather(*(ask(client, receiver, name) for name in [*waiting]))
+                    found = await records(client)
+            finally:
+                await kill(service)
+    assert len(answered) == KEYED_KILLS * KEYED_AT_ONCE
+    assert sorted(found) == sorted(answered.values())
 
 
 async def test_work_that_is_done_again_after_it_has_led_further_does_nothing(tmp_path: Path) -> None:
