@@ -61,7 +61,7 @@ def load_settings(
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
         if not equals:
-            message = f"Option '--set' must be NAME=VALUE such as server.port=443, got '{assignment}'"
+            message = "Option '--set' must be NAME=VALUE such as server.port=443, got one without ="
             raise SpecError([Problem("--set", message)])
         flags[name.strip()] = value
     given = {name: value for name, value in (values or {}).items() if value is not None}

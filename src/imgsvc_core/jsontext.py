@@ -8,6 +8,9 @@ import reprlib
 from collections import Counter
 from typing import Any
 
+SOMETHING = "something else"
+"""Stands in messages for a value that may be or hold a secret."""
+
 _MAX_LEVELS = 100
 _MAX_SHOWN = 60  # characters of a value in a message
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?')  # possessive: each character is read once

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from imgsvc_core.errors import MissingDependency
 
-_CREDENTIALS = re.compile(r"(?<=://)[^/\s'\"?#]*@")
+_CREDENTIALS = re.compile(r"(?<=://)[^/'\"?#]*@")
 _EXTRAS = {
     **dict.fromkeys(("s3", "s3a"), "s3"),
     **dict.fromkeys(("gs", "gcs"), "google"),

@@ -24,7 +24,7 @@ import attrs
 
 from imgsvc_core.docstrings import with_args
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.jsontext import shown
+from imgsvc_core.jsontext import SOMETHING, shown
 from imgsvc_core.spec.kinds import Boolean, Choice, Kind
 from imgsvc_core.spec.rules import Rule
 
@@ -58,7 +58,8 @@ class Param:
     """What is known about one parameter.
 
     ``name`` is its name in requests, ``attribute`` its name in Python. ``neutral`` is the value that changes
-    nothing. The value of a ``secret`` parameter never appears in a message.
+    nothing. The value of a ``secret`` parameter never appears in a message, and of a ``confidential`` one
+    only a number does: a text may be a misplaced secret.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Param:
     default: Any
     neutral: Any
     secret: bool
+    confidential: bool = False
 
     @property
     def required(self) -> bool:
@@ -100,7 +102,8 @@ class Param:
         except SpecError as error:
             raise SpecError(below(self.name, error.problems)) from None
         except ValueError:
-            got = "something else" if self.secret else shown(value)
+            hidden = self.secret or (self.confidential and not isinstance(value, int | float))
+            got = SOMETHING if hidden else shown(value)
             message = f"{title} '{self.name}' parameter must be {self.kind.expectation}, got {got}"
             raise SpecError([Problem(self.name, message)]) from None
 
@@ -153,18 +156,24 @@ def param(
 
 def _completed(cls: type, fields: "list[attrs.Attribute[Any]]") -> "list[attrs.Attribute[Any]]":
     """Complete what `param` knows about each field by its name, default and annotation."""
-    return [_complete(field) if _METADATA_KEY in field.metadata else field for field in fields]
+    hidden = getattr(cls, "confidential", False)
+    return [_complete(field, hidden) if _METADATA_KEY in field.metadata else field for field in fields]
 
 
-def _complete(field: "attrs.Attribute[Any]") -> "attrs.Attribute[Any]":
+def _complete(field: "attrs.Attribute[Any]", confidential: bool) -> "attrs.Attribute[Any]":
     known = field.metadata[_METADATA_KEY]
     if isinstance(known, Param):  # of a base class
         return field
     kind = known["kind"] or _kind_of(field.type)
     name = known["name"] or field.name
-    param = Param(**{**known, "kind": kind, "name": name}, attribute=field.name, default=field.default)
+    param = Param(
+        **{**known, "kind": kind, "name": name, "confidential": confidential},
+        attribute=field.name,
+        default=field.default,
+    )
     given = get_args(field.type)[1] if get_origin(field.type) is Accepts else field.type
-    return field.evolve(type=given, metadata={_METADATA_KEY: param})
+    shown = field.repr if not confidential else False
+    return field.evolve(type=given, metadata={_METADATA_KEY: param}, repr=shown)
 
 
 def _kind_of(annotation: Any) -> Kind:
@@ -192,11 +201,15 @@ def declared(cls: type[_T]) -> type[_T]:
 
 
 class Parameters:
-    """Base of all classes with declared parameters: immutable, compared and hashed by value."""
+    """Base of all classes with declared parameters: immutable, compared and hashed by value.
+
+    ``confidential`` is True if texts in its place may be or hold secrets.
+    """
 
     __slots__ = ()
     __attrs_attrs__: ClassVar[Any]
     title: ClassVar[str]
+    confidential: ClassVar[bool] = False
     rules: ClassVar[tuple[Rule, ...]] = ()
     _params: ClassVar[Mapping[str, Param]] = {}
     _defaults: ClassVar[Mapping[str, Any]] = {}

@@ -10,7 +10,7 @@ from cattrs import Converter, ForbiddenExtraKeysError
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.jsontext import shown
+from imgsvc_core.jsontext import SOMETHING, shown
 from imgsvc_core.spec.declare import REQUIRED, Param, Parameters, below, check, params
 
 _P = TypeVar("_P", bound=Parameters)
@@ -37,7 +37,8 @@ def parse_operation(
     if isinstance(value, operation):
         return value
     if not isinstance(value, Mapping):
-        message = f"{operation.title} must be an object of parameters, got {shown(value)}"
+        got = SOMETHING if operation.confidential else shown(value)
+        message = f"{operation.title} must be an object of parameters, got {got}"
         raise SpecError([Problem(path, message)])
     document = {key if isinstance(key, str) else shown(key): item for key, item in value.items()}
     try:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.jsontext import shown
+from imgsvc_core.jsontext import SOMETHING, shown
 from imgsvc_core.spec.declare import params
 from imgsvc_core.spec.kinds import Choice, Kind
 from imgsvc_core.spec.parsing import parse_operation, unparse_operation
@@ -28,7 +28,7 @@ def parse_store(value: object, *, path: str = "store") -> StoreSpec:
     if isinstance(value, StoreSpec):
         return value
     if not isinstance(value, Mapping):  # not shown: it may hold a secret
-        raise SpecError([Problem(path, "Store must be an object of parameters, got something else")])
+        raise SpecError([Problem(path, f"Store must be an object of parameters, got {SOMETHING}")])
     if "provider" not in value:
         message = f"Store 'provider' parameter is required and must be {_PROVIDER.expectation}"
         raise SpecError([Problem(f"{path}.provider", message)])
@@ -49,7 +49,7 @@ def parse_store(value: object, *, path: str = "store") -> StoreSpec:
 
 class _Masked:
     def __repr__(self) -> str:
-        return "something else"
+        return SOMETHING
 
 
 def displayable(value: str) -> object:

@@ -15,10 +15,11 @@ import attrs
 from yarl import URL
 
 from imgsvc_core.errors import EmptySource, Problem, SourceTooLarge, SourceUnreachable, SpecError
+from imgsvc_core.jsontext import SOMETHING
 from imgsvc_http.fetching.address_guard import AddressGuard, PrivateAddress, cause_of
 from imgsvc_http.fetching.content_encoding import PLAIN, InvalidEncoding, decompressed
 from imgsvc_http.fetching.resolver import TooManyLookups
-from imgsvc_http.fetching.social import FRESH, Profile, is_social, profile_of
+from imgsvc_http.fetching.social import FRESH, PLATFORMS, Profile, is_social, profile_of
 from imgsvc_http.fetching.source_connection import TooManyInformational
 from imgsvc_http.fetching.urls import as_written, authorization, bare
 from imgsvc_http.settings import Fetch, Social
@@ -253,11 +254,12 @@ def _shown(url: str) -> str:
     """Return a URL for messages, without credentials and query, which may hold secrets."""
     try:
         parsed = URL(url)
-        if parsed.host is None:
-            return url.partition("?")[0][:200] if "@" not in url or is_social(url) else parsed.scheme
-        return str(bare(parsed).with_query(None))[:200]
     except ValueError:
-        return url.partition("://")[0][:20]
+        return SOMETHING
+    if parsed.host is not None:
+        return str(bare(parsed).with_query(None))[:200]
+    is_profile = url.partition(":")[0].lower() in PLATFORMS and "/" not in url
+    return url.partition("?")[0][:200] if is_profile or "@" not in url else SOMETHING
 
 
 def _unreachable(error: BaseException, shown: str) -> SourceUnreachable:

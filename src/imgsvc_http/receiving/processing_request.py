@@ -8,7 +8,7 @@ import attrs
 from yarl import URL
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.jsontext import shown
+from imgsvc_core.jsontext import SOMETHING, shown
 from imgsvc_core.limits import Limits, tighten
 from imgsvc_core.spec import Spec, parse
 from imgsvc_core.spec.declare import Operation, declared, doc, or_null, param, params
@@ -61,6 +61,7 @@ class FetchOptions(Operation):
 
     key: ClassVar[str] = "source"
     title: ClassVar[str] = "Fetch"
+    confidential: ClassVar[bool] = True  # URLs may hold passwords
 
     url: str = param("Public URL of an image, or <platform>:<user> for a social profile picture.", Text(8192))
 
@@ -83,6 +84,7 @@ class WebhookOptions(Operation):
 
     key: ClassVar[str] = "webhook"
     title: ClassVar[str] = "Webhook"
+    confidential: ClassVar[bool] = True
 
     url: str = param(
         "Endpoint that is notified; it may carry Basic credentials and a query string.", WebAddress()
@@ -130,8 +132,7 @@ def parse_request(
         SpecError: lists all problems, each with its path.
     """
     if not isinstance(document, Mapping):
-        got = "an array" if isinstance(document, list) else shown(document)
-        raise SpecError([Problem("", f"The request must be a JSON object, got {got}")])
+        raise SpecError([Problem("", f"The request must be a JSON object, got {SOMETHING}")])
     if _has_more_values(document, _MOST_VALUES):
         raise SpecError([Problem("", f"The request must hold at most {_MOST_VALUES} values, got more")])
     problems: list[Problem] = []
@@ -257,5 +258,5 @@ def _headers(value: object) -> dict[str, str]:
         or not all(isinstance(name, str) and isinstance(item, str | None) for name, item in value.items())
     ):
         expected = f"must be object of at most {_MOST_HEADERS} strings"
-        raise SpecError([Problem("headers", f"Fetch 'headers' parameter {expected}, got {shown(value)}")])
+        raise SpecError([Problem("headers", f"Fetch 'headers' parameter {expected}, got {SOMETHING}")])
     return {name: item for name, item in value.items() if item is not None}

@@ -50,7 +50,7 @@ class Setting:
         try:
             return self.kind.parse(value)
         except ValueError:
-            came = "another value" if self.secret else shown(value)
+            came = "another value" if self.secret else _without_secrets(shown(value))
             raise self._wrong(f"must be {self.kind.expectation}, got {came} in {origin}") from None
 
     def masked(self, value: Any) -> Any:
@@ -129,6 +129,7 @@ def unknown(what: str, key: str, known: Iterable[str], origin: str) -> Problem:
     """Return the problem of an unknown section, key or variable, with the most similar known one."""
     near = difflib.get_close_matches(key, list(known), n=1)
     advice = f"did you mean '{near[0]}'?" if near else "see imgsvc serve --print-config for all"
+    key, origin = _without_secrets(key), _without_secrets(origin)
     return Problem(key, f"There is no {what} '{key[:80]}', found in {origin}; {advice}")
 
 

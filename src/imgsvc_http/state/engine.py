@@ -95,7 +95,8 @@ def _with_keepalive(url: URL) -> URL:
 
 def _postgresql(url: URL) -> Engine:
     connect = {"connect_timeout": _CONNECT_SECONDS}
-    engine = engine_of(url, pool_size=CONNECTIONS // 2, max_overflow=CONNECTIONS // 2, connect_args=connect)
+    half = CONNECTIONS // 2
+    engine = engine_of(url, pool_size=half, max_overflow=half, connect_args=connect, hide_parameters=True)
     event.listen(engine, "checkout", _refuse_closed)
     return engine
 
@@ -111,7 +112,7 @@ def _sqlite(url: URL) -> Engine:
         raise _wrong_url(f"its file cannot be made ({error})") from error
     # Without an isolation level the driver begins no transactions by itself.
     connect = {"timeout": _BUSY_MS / 1000, "isolation_level": None}
-    engine = engine_of(url, pool_size=CONNECTIONS, max_overflow=0, connect_args=connect)
+    engine = engine_of(url, pool_size=CONNECTIONS, max_overflow=0, connect_args=connect, hide_parameters=True)
     event.listen(engine, "connect", _set_up_sqlite)
     return engine
 
