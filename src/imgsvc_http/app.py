@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from aiohttp import web
 
 from imgsvc_core.errors import ImgsvcError
-from imgsvc_http.answering.headers import OwnHeaders
+from imgsvc_http.answering.headers import HeaderNames
 from imgsvc_http.endpoints import openapi
 from imgsvc_http.middleware import MIDDLEWARES, add_headers
 from imgsvc_http.routes import ROUTES
@@ -33,7 +33,9 @@ def create_app(settings: Settings | None = None) -> web.Application:
     """
     settings = settings or Settings()
     app = web.Application(middlewares=MIDDLEWARES, client_max_size=settings.limits.json_bytes)
-    description = openapi.description_of(ROUTES, settings.base_url, OwnHeaders(settings.server.header_prefix))
+    description = openapi.description_of(
+        ROUTES, settings.base_url, HeaderNames(settings.server.header_prefix)
+    )
     add_routes(app, (*ROUTES, description))
     app.on_response_prepare.append(add_headers)
 

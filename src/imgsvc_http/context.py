@@ -9,14 +9,14 @@ from aiohttp import web
 from imgsvc_http.access.authentication import Principal
 from imgsvc_http.access.rate_limit import RateState
 from imgsvc_http.answering.errors import Refusal
-from imgsvc_http.answering.headers import OwnHeaders
+from imgsvc_http.answering.headers import HeaderNames
 from imgsvc_http.answering.responses import Response, failure
 from imgsvc_http.routing import route_of
 
 REQUEST_ID = web.RequestKey("request_id", str)
 PRINCIPAL = web.RequestKey("principal", Principal)
 RATE = web.RequestKey("rate", RateState)
-OWN_HEADERS = web.RequestKey("own_headers", OwnHeaders)
+HEADER_NAMES = web.RequestKey("header_names", HeaderNames)
 PHASES = web.RequestKey("phases", dict)
 """Seconds by phase."""
 ENDPOINT = web.RequestKey("endpoint", str)
@@ -35,7 +35,7 @@ def wants_picture(request: web.Request) -> bool:
     route = route_of(request)
     if route is None or not route.binary:
         return False
-    if request.headers.get(request[OWN_HEADERS].binary, "").strip().lower() in ("1", "true"):
+    if request.headers.get(request[HEADER_NAMES].binary, "").strip().lower() in ("1", "true"):
         return True
     document = request.get(DOCUMENT)
     response = document.get("response") if isinstance(document, Mapping) else None
@@ -45,4 +45,4 @@ def wants_picture(request: web.Request) -> bool:
 def failure_response(request: web.Request, refusal: Refusal) -> Response:
     """Return an error in the mode of the request."""
     request[ERROR] = refusal.slug
-    return failure(refusal, request[REQUEST_ID], request[OWN_HEADERS] if wants_picture(request) else None)
+    return failure(refusal, request[REQUEST_ID], request[HEADER_NAMES] if wants_picture(request) else None)

@@ -12,8 +12,8 @@ from aiohttp import web
 from imgsvc_http.access.authentication import secret_in
 from imgsvc_http.access.proxies import client_address, is_secure
 from imgsvc_http.answering.errors import Refusal, as_refusal, method_not_allowed, refusal
-from imgsvc_http.answering.headers import OwnHeaders, sign
-from imgsvc_http.context import ENDPOINT, OWN_HEADERS, PHASES, PRINCIPAL, RATE, REQUEST_ID, failure_response
+from imgsvc_http.answering.headers import HeaderNames, set_common_headers
+from imgsvc_http.context import ENDPOINT, HEADER_NAMES, PHASES, PRINCIPAL, RATE, REQUEST_ID, failure_response
 from imgsvc_http.monitoring.phases import begin_phases
 from imgsvc_http.receiving.body import awaits_continue
 from imgsvc_http.routing import route_of
@@ -43,7 +43,7 @@ async def note_time(request: web.Request, handler: Handler) -> web.StreamRespons
 async def answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Give the request its id, and answer whatever goes wrong in the shape of errors."""
     request[REQUEST_ID] = str(uuid.uuid4())
-    request[OWN_HEADERS] = OwnHeaders(services_of(request).settings.server.header_prefix)
+    request[HEADER_NAMES] = HeaderNames(services_of(request).settings.server.header_prefix)
     try:
         return await handler(request)
     except Exception as error:
@@ -114,7 +114,7 @@ async def add_headers(request: web.Request, response: web.StreamResponse) -> Non
     if response.headers.get("Connection") == "close":
         response.force_close()
     rate = request.get(RATE)
-    sign(response, request.get(REQUEST_ID), rate.headers if rate else {})
+    set_common_headers(response, request.get(REQUEST_ID), rate.headers if rate else {})
 
 
 def _of_router(error: Exception, request: web.Request) -> Refusal | None:

@@ -20,7 +20,7 @@ import attrs
 from aiohttp import web
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_http.answering.headers import OwnHeaders
+from imgsvc_http.answering.headers import HeaderNames
 from imgsvc_http.app import create_app
 from imgsvc_http.endpoints.metrics import serving_metrics
 from imgsvc_http.routing import methods_at
@@ -141,7 +141,7 @@ def sample_command(settings: Settings, key: str | None) -> str:
     trusted = certificate_to_trust(settings.server)
     trust = f" --cacert {quote(str(trusted.absolute()))}" if trusted else ""
     request = '{"resize":{"width":480},"filter":{"sepia":{"value":70}},"output":{"format":"webp"}}'
-    binary = OwnHeaders(settings.server.header_prefix).binary
+    binary = HeaderNames(settings.server.header_prefix).binary
     return (
         f"curl --fail{trust} -H 'Authorization: Bearer {key or '<your key>'}' "
         f"-H '{binary}: 1' -F {quote(f'file=@{_form_path(sample)}')} -F 'data={request}' "

@@ -96,11 +96,11 @@ def test_a_face_whose_middle_is_cut_off_is_gone() -> None:
 def test_gravity_does_not_follow_faces_that_were_cropped_away() -> None:
     between = {"x": 340, "y": 0, "width": 200, "height": 560}
     steered, found = process(gathering(), {"crop": between, "resize": {"width": 50, "height": 280, **FACE}})
-    centerd, _ = process(
+    centered, _ = process(
         gathering(), {"crop": between, "resize": {"width": 50, "height": 280, "mode": "fit"}}
     )
     assert found == ()
-    assert np.array_equal(steered, centerd)
+    assert np.array_equal(steered, centered)
 
 
 def test_a_smart_crop_is_the_attention_of_libvips() -> None:

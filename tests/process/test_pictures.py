@@ -202,11 +202,11 @@ def test_faces_steer_crops() -> None:
     cropped = imgsvc.process(portrait, {"crop": {"mode": "face", "padding": 0.2}})
     assert 110 < cropped.output.width < 170
     nobody = imgsvc.process(coffee(), {**request, "output": {"format": "png"}})
-    centerd = imgsvc.process(
+    centered = imgsvc.process(
         coffee(), {"resize": {"width": 150, "height": 256, "mode": "fit"}, "output": {"format": "png"}}
     )
     assert nobody.faces == ()
-    assert nobody.data == centerd.data
+    assert nobody.data == centered.data
 
 
 @pytest.mark.parametrize(("width", "height"), [(101, 67), (333, 211), (97, 301), (256, 256)])

@@ -130,7 +130,7 @@ def misplaced(span: tuple[int, int], start: float, length: float) -> float:
 
 
 def around(center: tuple[float, float], inner: Size, outer: Size) -> tuple[int, int]:
-    """Left and top of a part as near as possible to being centerd on a point, without leaving the picture."""
+    """Return left and top of a part that is centered on a point as far as it stays within the picture."""
     left, top = (
         min(max(round(middle - part / 2), 0), whole - part)
         for middle, part, whole in zip(center, inner, outer, strict=True)

@@ -197,8 +197,8 @@ def parse(value: object, *, also_known: Iterable[str] = ()) -> Spec:
         plain = marshal.dumps(cast("Any", value), _WITHOUT_REFERENCES)
         if len(plain) <= _MAX_CACHED:
             return _parse_cached(plain, also_known)
-    except (SpecError, ValueError):  # wrong, or with values that are not JSON's
-        pass
+    except (SpecError, ValueError):
+        pass  # marshal writes NumPy's numbers as bytes: what fails is parsed again as it was given
     return _parse(value, also_known)
 
 

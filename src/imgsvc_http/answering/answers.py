@@ -5,8 +5,9 @@ A field with a default is left out while it has that default. Every body also ha
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Self
 
 import attrs
 import cattrs
@@ -51,9 +52,11 @@ class Image:
     orientation: int = _fact("orientation")
     sha256: str = _fact("sha256")
 
-
-IMAGE_FACTS = tuple(attrs.fields_dict(Image))
-"""The facts that answers tell of a picture."""
+    @classmethod
+    def of(cls, facts: Mapping[str, Any], **more: Any) -> Self:
+        """Return what answers tell of a picture, from all its facts and what else is known."""
+        names = attrs.fields_dict(cls)
+        return cls(**{name: value for name, value in {**facts, **more}.items() if name in names})
 
 
 @attrs.frozen(kw_only=True)

@@ -74,7 +74,7 @@ KINDS: Mapping[str, Kind] = {
     ),
     "request_in_progress": Kind(
         HTTPStatus.CONFLICT,
-        "The request of this Idempotency-Key is still being processed. Retry in 1 seconds.",
+        "The request of this Idempotency-Key is still being processed. Retry in 1 second.",
         {"Retry-After": "1"},
     ),
     "expired": Kind(HTTPStatus.GONE, "The {what} has expired: process its source again."),

@@ -9,7 +9,7 @@ from aiohttp import web
 
 
 @attrs.frozen
-class OwnHeaders:
+class HeaderNames:
     """The names of the service's own headers, which begin with the setting ``server.header_prefix``."""
 
     prefix: str
@@ -30,7 +30,7 @@ class OwnHeaders:
         return f"{self.prefix}-Meta"
 
 
-def sign(response: web.StreamResponse, request_id: str | None, rate: Mapping[str, str]) -> None:
+def set_common_headers(response: web.StreamResponse, request_id: str | None, rate: Mapping[str, str]) -> None:
     """Set the headers that every response has."""
     response.headers["Server"] = "imgsvc"
     if request_id is not None:

@@ -16,7 +16,7 @@ from aiohttp.abc import AbstractStreamWriter
 from imgsvc_core.errors import Problem
 from imgsvc_http.answering.answers import Failure, Result, unstructured
 from imgsvc_http.answering.errors import Refusal
-from imgsvc_http.answering.headers import OwnHeaders
+from imgsvc_http.answering.headers import HeaderNames
 
 _CHUNK_BYTES = 1 << 18
 _MOST_HEADER_BYTES = 7_000  # servers and clients often have a limit of 8 kB for all headers
@@ -70,17 +70,17 @@ def success_body(answer: attrs.AttrsInstance | None, status: int = HTTPStatus.OK
     return {"success": True, "code": int(status), **(unstructured(answer) if answer else {})}
 
 
-def picture(result: Result, data: bytes, media_type: str, own: OwnHeaders) -> Response:
+def picture(result: Result, data: bytes, media_type: str, names: HeaderNames) -> Response:
     """Return a picture, with the JSON of its result in a header."""
     headers = {
         "Content-Type": media_type,
         "X-Content-Type-Options": "nosniff",
-        **_metadata(success_body(result), own),
+        **_metadata(success_body(result), names),
     }
     return Response(HTTPStatus.OK, headers, data)
 
 
-def failure(refusal: Refusal, request_id: str, binary: OwnHeaders | None = None) -> Response:
+def failure(refusal: Refusal, request_id: str, binary: HeaderNames | None = None) -> Response:
     """Return an error as JSON, or in binary mode without a body and with its JSON in a header."""
     document = failure_body(refusal, request_id)
     if binary is None:
@@ -109,12 +109,12 @@ def _json(status: int, document: Mapping[str, Any], headers: Mapping[str, str] |
     return Response(status, {"Content-Type": "application/json; charset=utf-8", **(headers or {})}, body)
 
 
-def _metadata(document: Mapping[str, Any], own: OwnHeaders) -> dict[str, str]:
+def _metadata(document: Mapping[str, Any], names: HeaderNames) -> dict[str, str]:
     """Return the header of the metadata under both of its names, short enough for proxies."""
     text = _ascii(document)
     if len(text) > _MOST_HEADER_BYTES:
         text = _ascii(_shortened(document))
-    return {own.metadata: text, own.meta: text}
+    return {names.metadata: text, names.meta: text}
 
 
 def _shortened(document: Mapping[str, Any]) -> Mapping[str, Any]:

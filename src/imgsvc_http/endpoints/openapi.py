@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import web
 
 import imgsvc_core
-from imgsvc_http.answering.headers import OwnHeaders
+from imgsvc_http.answering.headers import HeaderNames
 from imgsvc_http.answering.json_schema import FILE, body_schema, failure_schema
 from imgsvc_http.receiving import idempotency
 from imgsvc_http.routing import Parameter, Route
@@ -27,12 +27,12 @@ _RATE_HEADERS = {
 _RETRY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.INSUFFICIENT_STORAGE)
 
 
-def description_of(routes: Sequence[Route], base_url: str, own: OwnHeaders) -> Route:
+def description_of(routes: Sequence[Route], base_url: str, names: HeaderNames) -> Route:
     """Return the route that describes the others."""
 
     @cache
     def body() -> bytes:
-        return json.dumps(document(routes, base_url, own)).encode()
+        return json.dumps(document(routes, base_url, names)).encode()
 
     async def openapi(request: web.Request) -> web.StreamResponse:
         """Describe the service for programs."""
@@ -41,11 +41,11 @@ def description_of(routes: Sequence[Route], base_url: str, own: OwnHeaders) -> R
     return Route("GET", "/1.0/openapi.json", openapi, "This description", "Health", public=True)
 
 
-def document(routes: Sequence[Route], base_url: str, own: OwnHeaders) -> dict[str, Any]:
+def document(routes: Sequence[Route], base_url: str, names: HeaderNames) -> dict[str, Any]:
     """Return the description of the routes of a service at an address."""
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, own)
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, names)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -71,15 +71,15 @@ def document(routes: Sequence[Route], base_url: str, own: OwnHeaders) -> dict[st
     }
 
 
-def _operation(route: Route, own: OwnHeaders) -> dict[str, Any]:
+def _operation(route: Route, names: HeaderNames) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "summary": route.summary,
         "description": (route.handler.__doc__ or "").strip(),
         "operationId": f"{route.tag}_{route.handler.__name__}".lower(),
         "tags": [route.tag],
-        "responses": dict(_responses(route, own)),
+        "responses": dict(_responses(route, names)),
     }
-    if parameters := list(_parameters(route, own)):
+    if parameters := list(_parameters(route, names)):
         operation["parameters"] = parameters
     if route.bodies:
         contents = {media_type: _body(schema) for media_type, schema in route.bodies.items()}
@@ -89,11 +89,11 @@ def _operation(route: Route, own: OwnHeaders) -> dict[str, Any]:
     return operation
 
 
-def _responses(route: Route, own: OwnHeaders) -> Iterator[tuple[str, dict[str, Any]]]:
+def _responses(route: Route, names: HeaderNames) -> Iterator[tuple[str, dict[str, Any]]]:
     headers = dict(_RATE_HEADERS)
     if route.binary:
-        headers[own.metadata] = "In binary mode: the result as JSON in ASCII."
-        headers[own.meta] = f"The same as {own.metadata}."
+        headers[names.metadata] = "In binary mode: the result as JSON in ASCII."
+        headers[names.meta] = f"The same as {names.metadata}."
     if route.status not in route.replies:
         doc = (route.answer.__doc__ or "").partition("\n")[0] if route.answer else "Success."
         contents: dict[str, Any] = {"application/json": body_schema(route.answer)}
@@ -133,14 +133,14 @@ def _headers(docs: Mapping[str, str]) -> dict[str, Any]:
     return {name: {"description": text, "schema": {"type": "string"}} for name, text in docs.items()}
 
 
-def _parameters(route: Route, own: OwnHeaders) -> Iterator[dict[str, Any]]:
+def _parameters(route: Route, names: HeaderNames) -> Iterator[dict[str, Any]]:
     parameters = list(route.parameters)
     if route.idempotent:
         parameters.append(idempotency.PARAMETER)
     if route.binary:
         parameters.append(
             Parameter(
-                name=own.binary,
+                name=names.binary,
                 where="header",
                 schema={"type": "string", "enum": ["1", "true"]},
                 doc="Answer with the picture itself, as response.mode binary does.",

@@ -17,7 +17,7 @@ from imgsvc_http.access import quota
 from imgsvc_http.answering.answers import Accepted, Result
 from imgsvc_http.answering.json_schema import body_schema, form_schema
 from imgsvc_http.answering.responses import Response, picture, success
-from imgsvc_http.context import DOCUMENT, OWN_HEADERS, PRINCIPAL, REQUEST_ID, wants_picture
+from imgsvc_http.context import DOCUMENT, HEADER_NAMES, PRINCIPAL, REQUEST_ID, wants_picture
 from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.processing.pipeline import Source
 from imgsvc_http.receiving.body import read_json
@@ -104,7 +104,7 @@ async def _answer(
         accept=request.headers.get("Accept") if binary else None,
     )
     if binary:
-        return picture(done.result, done.data, done.media_type, request[OWN_HEADERS])
+        return picture(done.result, done.data, done.media_type, request[HEADER_NAMES])
     return success(done.result)
 
 

@@ -110,12 +110,12 @@ class Pipeline:
                 url, expires_at = await self._store(request.store, credentials, outcome)
             store_ms = 1000 * (time.perf_counter() - started)
         facts = outcome.facts
-        faces = facts["output"].pop("faces", None)
+        faces = facts["output"].get("faces")
         result = Result(
             id=id_,
-            input=Image(**facts["input"]),
-            output=Output(
-                **facts["output"],
+            input=Image.of(facts["input"]),
+            output=Output.of(
+                facts["output"],
                 url=url,
                 expires_at=expires_at,
                 faces=None if faces is None else tuple(Face(**face) for face in faces),

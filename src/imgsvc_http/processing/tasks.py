@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import attrs
 
 import imgsvc_core as imgsvc
+from imgsvc_core.codecs.table import FORMATS
 from imgsvc_core.limits import Limits
 from imgsvc_core.spec import Spec
-from imgsvc_http.answering.answers import IMAGE_FACTS
 
 
 @attrs.frozen
@@ -50,8 +49,6 @@ class Process:
 
     def run(self, source: bytes, threads: int) -> Outcome:
         """Return the result with its ``input``, ``output``, ``timing`` and ``media_type``."""
-        from imgsvc_core.codecs.table import FORMATS
-
         watermark = self.watermark
         result = imgsvc.process(
             source,
@@ -66,13 +63,7 @@ class Process:
         row = FORMATS[result.output.format]
         described = result.to_dict()
         described["output"]["name"] = f"{Path(self.name).stem or 'image'}{row.suffix}"
-        facts = {
-            "input": _chosen(described["input"], IMAGE_FACTS),
-            "output": _chosen(described["output"], (*IMAGE_FACTS, "faces")),
-            "timing": described["timing"],
-            "media_type": row.media_type,
-        }
-        return Outcome(facts, result.data)
+        return Outcome(described | {"media_type": row.media_type}, result.data)
 
 
 @attrs.frozen(kw_only=True)
@@ -99,7 +90,3 @@ def prepare() -> None:
 
     guard()
     wait_to_be_killed()
-
-
-def _chosen(facts: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    return {name: facts[name] for name in names if name in facts}

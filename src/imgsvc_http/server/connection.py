@@ -20,7 +20,7 @@ from aiohttp.http_exceptions import BadHttpMethod
 
 from imgsvc_http.access.rate_limit import RateLimiter
 from imgsvc_http.answering.errors import Refusal, as_refusal, method_not_allowed, refusal
-from imgsvc_http.answering.headers import sign
+from imgsvc_http.answering.headers import set_common_headers
 from imgsvc_http.answering.responses import Response, failure
 from imgsvc_http.context import ERROR, REQUEST_ID
 from imgsvc_http.server.access_log import AccessLog
@@ -233,5 +233,5 @@ class _CountedResponse(web.Response):
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
         rate = await self._limiter.hit(f"address:{request.remote or ''}")
-        sign(self, self._request_id, rate.headers)
+        set_common_headers(self, self._request_id, rate.headers)
         return await super().prepare(request)

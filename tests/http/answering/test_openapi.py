@@ -21,14 +21,14 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from imgsvc_http.answering.answers import Result
-from imgsvc_http.answering.headers import OwnHeaders
+from imgsvc_http.answering.headers import HeaderNames
 from imgsvc_http.answering.json_schema import body_schema, failure_schema
 from imgsvc_http.endpoints import openapi
 from imgsvc_http.routes import ROUTES
 from tests.http.service_process import Service, running
 from tests.support import encoded
 
-DOCUMENT: dict[str, Any] = openapi.document(ROUTES, "https://localhost", OwnHeaders("X-Svc"))
+DOCUMENT: dict[str, Any] = openapi.document(ROUTES, "https://localhost", HeaderNames("X-Svc"))
 SCHEMA = schemathesis.openapi.from_dict(json.loads(json.dumps(DOCUMENT)))
 SCHEMA.config.phases.coverage.enabled = False  # it cannot make files within forms that have rules
 

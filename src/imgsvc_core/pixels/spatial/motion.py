@@ -27,7 +27,7 @@ def motion_length(value: float, extent: int) -> float:
 
 
 def motion_blur(image: pyvips.Image, length: float, angle: float) -> pyvips.Image:
-    """The mean of the pixels on a centerd line of ``length`` pixels; edges repeated outwards.
+    """The mean of the pixels on a centered line of ``length`` pixels; edges repeated outwards.
 
     ``angle`` is in degrees, counter-clockwise from the right: 90 spreads vertically. A line within one pixel
     changes nothing.
