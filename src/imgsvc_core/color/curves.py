@@ -2,7 +2,7 @@
 
 Every curve is defined on all real numbers, because curves that are folded into one table are clamped only
 at its end: what exposure pushes above white, a lower brightness brings back. Beyond [0, 1] the power laws go
-on as odd functions, and shadow and highlight leave values as they are. All curves are monotone there.
+on as odd functions, and shadow and highlight leave values as they are. All curves are monotone there, too.
 
 Arrays have the shape (n, 1) or (n, 3). A curve that differs between the channels gives (n, 3).
 """
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from . import white_balance
 from .constants import EXPOSURE_STOPS, SHADOW_LIFT
+from .steps import CURVES
 
 FloatArray = npt.NDArray[np.float64]
 Gain = float | white_balance.Triple | FloatArray
@@ -92,15 +93,11 @@ def levels(x: FloatArray, black: float, white: float) -> FloatArray:
     return (x - black) / (white - black)
 
 
-GAINS: Mapping[str, Callable[..., Gain]] = {
+FORMULAS: Mapping[str, Callable[..., Any]] = {
     "linear_gain": stated_gain,
     "temperature": white_balance.temperature_gains,
     "tint": white_balance.tint_gains,
     "exposure": exposure_gain,
-}
-"""Curves that are gains on linear light, which commute."""
-
-CURVES: Mapping[str, Callable[..., FloatArray]] = {
     "shadow": shadow,
     "highlight": highlight,
     "brightness": brightness,
@@ -109,16 +106,16 @@ CURVES: Mapping[str, Callable[..., FloatArray]] = {
     "invert": invert,
     "levels": levels,
 }
-"""All other curves."""
+"""The formulas of `steps.CURVES`: of a gain, its factor on linear light; of others, the curve itself."""
 
 
 def apply_curves(x: FloatArray, curves: Iterable[tuple[str, tuple[Any, ...]]]) -> FloatArray:
-    """Values after curves given by name and values. Adjacent gains go to linear light and back once."""
-    for are_gains, group in groupby(curves, key=lambda curve: curve[0] in GAINS):
+    """Return values after some curves. Adjacent gains go to linear light and back once."""
+    for are_gains, group in groupby(curves, key=lambda curve: CURVES[curve[0]].is_gain):
         if are_gains:
-            gains = [np.asarray(GAINS[name](*values)) for name, values in group]
+            gains = [np.asarray(FORMULAS[name](*values)) for name, values in group]
             x = linear_gain(x, np.prod(np.broadcast_arrays(*gains), axis=0))
         else:
             for name, values in group:
-                x = CURVES[name](x, *values)
+                x = FORMULAS[name](x, *values)
     return x

@@ -1,6 +1,6 @@
 """Pointwise color operations as data: what `plan.folding` folds and `pixels.pointwise` runs.
 
-A step knows its name for people, and the three facts that folding needs:
+A step knows its label, and the three facts that folding needs:
 
 - ``neutral``: it changes nothing;
 - ``fixes_gray``: it leaves every gray as it is, so that it can be skipped on gray pictures;
@@ -9,6 +9,7 @@ A step knows its name for people, and the three facts that folding needs:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -19,12 +20,42 @@ from . import matrices
 from .matrices import RGB, Matrix
 
 _TOLERANCE = 1e-9
-_COLOR_CASTS = frozenset({"temperature", "tint"})
+
+
+@attrs.frozen
+class Curve:
+    """What folding needs to know of a curve, whose formula is in `curves.FORMULAS`.
+
+    Attributes:
+        neutral: the values at which it is the identity; None if there are none.
+        is_gain: it multiplies linear light, so adjacent gains are multiplied first.
+        casts_color: one value changes the channels differently.
+    """
+
+    neutral: tuple[float, ...] | None = (0,)
+    is_gain: bool = False
+    casts_color: bool = False
+
+
+CURVES: Mapping[str, Curve] = {
+    "linear_gain": Curve(neutral=(1,), is_gain=True),
+    "temperature": Curve(is_gain=True, casts_color=True),
+    "tint": Curve(is_gain=True, casts_color=True),
+    "exposure": Curve(is_gain=True),
+    "shadow": Curve(),
+    "highlight": Curve(),
+    "brightness": Curve(),
+    "contrast": Curve(),
+    "gamma": Curve(),
+    "invert": Curve(neutral=None),
+    "levels": Curve(neutral=(0, 1)),
+}
+"""The per-channel curves. One with the name of a parameter of `Adjust` is its step."""
 
 
 @attrs.frozen
 class CurveStep:
-    """A per-channel curve: a name in `curves.GAINS` or `curves.CURVES` and its values.
+    """A per-channel curve: a name in `CURVES` and its values.
 
     Each value is a number for all channels, or a triple for red, green and blue.
     """
@@ -36,23 +67,21 @@ class CurveStep:
 
     @property
     def label(self) -> str:
-        """Name and values, for people."""
+        """Return name and values, for people."""
         return " ".join([self.name.replace("_", " "), *map(_shown, self.values)])
 
     @property
     def neutral(self) -> bool:
-        """Whether the curve is the identity."""
-        if self.name == "linear_gain":
-            return set(_numbers(self.values)) == {1}
-        if self.name == "levels":
-            black, white = self.values
-            return set(_numbers((black,))) == {0} and set(_numbers((white,))) == {1}
-        return bool(self.values) and not any(_numbers(self.values))
+        """Return True if the curve is the identity."""
+        neutral = CURVES[self.name].neutral
+        return neutral is not None and all(
+            set(_numbers((value,))) == {same} for value, same in zip(self.values, neutral, strict=True)
+        )
 
     @property
     def brings_color(self) -> bool:
-        """Whether the curve differs between the channels."""
-        return self.name in _COLOR_CASTS or any(
+        """Return True if the curve differs between the channels."""
+        return CURVES[self.name].casts_color or any(
             isinstance(value, tuple) and len(set(value)) > 1 for value in self.values
         )
 
@@ -66,17 +95,17 @@ class MatrixStep:
 
     @property
     def neutral(self) -> bool:
-        """Whether the matrix is the identity."""
+        """Return True if the matrix is the identity."""
         return matrices.distance(self.matrix, matrices.IDENTITY) < _TOLERANCE
 
     @property
     def fixes_gray(self) -> bool:
-        """Whether all rows sum to 1."""
+        """Return True if all rows sum to 1."""
         return all(abs(total - 1) < _TOLERANCE for total in matrices.row_sums(self.matrix))
 
     @property
     def brings_color(self) -> bool:
-        """Whether the sums of the rows differ."""
+        """Return True if the sums of the rows differ."""
         sums = matrices.row_sums(self.matrix)
         return max(sums) - min(sums) > _TOLERANCE
 
@@ -92,12 +121,12 @@ class VibranceStep:
 
     @property
     def label(self) -> str:
-        """Name and value, for people."""
+        """Return name and value, for people."""
         return f"vibrance {self.value:g}"
 
     @property
     def neutral(self) -> bool:
-        """Whether the value is 0."""
+        """Return True if the value is 0."""
         return self.value == 0
 
 
@@ -113,12 +142,12 @@ class IsolateStep:
 
     @property
     def label(self) -> str:
-        """Name, color and threshold, for people."""
+        """Return name, color and threshold, for people."""
         return f"isolate {_hex(self.color)} {self.threshold:g}"
 
     @property
     def neutral(self) -> bool:
-        """Whether the threshold keeps every color."""
+        """Return True if the threshold keeps every color."""
         return self.threshold == 1
 
 
@@ -134,26 +163,20 @@ class DuotoneStep:
 
     @property
     def label(self) -> str:
-        """Name and colors, for people."""
+        """Return name and colors, for people."""
         return f"duotone {_hex(self.dark)} to {_hex(self.light)}"
 
     @property
     def brings_color(self) -> bool:
-        """Whether one of the two colors is not gray."""
+        """Return True if one of the two colors is not gray."""
         return len(set(self.light)) > 1 or len(set(self.dark)) > 1
 
 
 ColorStep = CurveStep | MatrixStep | VibranceStep | IsolateStep | DuotoneStep
 
-_CURVES = frozenset(
-    {"temperature", "tint", "exposure", "shadow", "highlight", "brightness", "contrast", "gamma"}
-)
-
 
 def adjustment(name: str, value: Any) -> ColorStep | None:
-    """The step of a parameter of `Adjust`; ``None`` where it is not a pointwise color operation."""
-    if name in _CURVES:
-        return CurveStep(name, (value,))
+    """Return the step of a parameter of `Adjust`; None if it is not a pointwise color operation."""
     match name:
         case "vibrance":
             return VibranceStep(value)
@@ -161,19 +184,21 @@ def adjustment(name: str, value: Any) -> ColorStep | None:
             return MatrixStep(f"saturation {value:g}", matrices.saturation(value))
         case "hue":
             return MatrixStep(f"hue {value:g}", matrices.hue(value))
-        case "invert" if value:
-            return CurveStep("invert")
+        case "invert":
+            return CurveStep("invert") if value else None
+        case _ if name in CURVES:
+            return CurveStep(name, (value,))
     return None
 
 
 def adjustments(adjust: Adjust) -> tuple[ColorStep, ...]:
-    """The pointwise steps of all adjustments, in the order of application."""
+    """Return the pointwise steps of all adjustments, in the order of application."""
     steps = (adjustment(name, value) for name, value in adjust.active())
     return tuple(step for step in steps if step is not None)
 
 
 def filtering(operation: Filter) -> ColorStep | None:
-    """The step of a filter; ``None`` where it is not a pointwise color operation."""
+    """Return the step of a filter; None if it is not a pointwise color operation."""
     match operation:
         case Isolate(color=color, threshold=threshold):
             return IsolateStep(color.rgb, threshold)
