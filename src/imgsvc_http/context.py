@@ -35,11 +35,17 @@ def wants_picture(request: web.Request) -> bool:
     route = route_of(request)
     if route is None or not route.binary:
         return False
-    if request.headers.get(request[HEADER_NAMES].binary, "").strip().lower() in ("1", "true"):
+    if binary_header(request):
         return True
     document = request.get(DOCUMENT)
     response = document.get("response") if isinstance(document, Mapping) else None
     return isinstance(response, Mapping) and response.get("mode") == "binary"
+
+
+def binary_header(request: web.Request) -> str:
+    """Return the name of the header that asks for a picture, if it does."""
+    name = request[HEADER_NAMES].binary
+    return name if request.headers.get(name, "").strip().lower() in ("1", "true") else ""
 
 
 def failure_response(request: web.Request, refusal: Refusal) -> Response:

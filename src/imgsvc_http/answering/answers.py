@@ -13,6 +13,7 @@ import attrs
 import cattrs
 from cattrs.gen import make_dict_unstructure_fn
 
+from imgsvc_core.codecs.table import FORMATS
 from imgsvc_core.errors import Problem
 from imgsvc_core.faces import Face
 from imgsvc_core.info import ImageInfo
@@ -23,9 +24,10 @@ def documented(doc: str, *, schema: dict[str, Any] | None = None, default: Any =
     return attrs.field(default=default, metadata={"doc": doc, "schema": schema or {}})
 
 
-def _fact(name: str, default: Any = attrs.NOTHING) -> Any:
+def _fact(name: str, default: Any = attrs.NOTHING, *, schema: dict[str, Any] | None = None) -> Any:
     """Declare a fact of a picture, documented as the library does."""
-    return documented(attrs.fields_dict(ImageInfo)[name].metadata["doc"], default=default)
+    doc = attrs.fields_dict(ImageInfo)[name].metadata["doc"]
+    return documented(doc, default=default, schema=schema)
 
 
 _ID = {"format": "uuid"}
@@ -33,9 +35,18 @@ _AT_LEAST_0 = {"minimum": 0}
 _URI = {"format": "uri"}
 
 
+_LOSSY_HAVE_QUALITY: dict[str, Any] = {
+    "if": {
+        "properties": {"format": {"enum": [row.name for row in FORMATS.values() if row.quality is not None]}}
+    },
+    "then": {"required": ["quality", "subsample"]},
+    "else": {"properties": {"quality": False, "subsample": False}},
+}
+
+
 @attrs.frozen(kw_only=True)
 class Image:
-    """The facts of a picture. ``subsample`` and ``quality`` are there for formats that have them."""
+    """The facts of a picture. Of a source, ``subsample`` and ``quality`` are there if its file tells them."""
 
     name: str = _fact("name")
     format: str = _fact("format")
@@ -43,9 +54,9 @@ class Image:
     height: int = _fact("height")
     colorspace: str = _fact("colorspace")
     interlaced: bool = _fact("interlaced")
-    subsample: str | None = _fact("subsample", None)
+    subsample: str | None = _fact("subsample", None, schema={"pattern": "^4:[0-4]:[0-4]$"})
     depth: int = _fact("depth")
-    quality: int | None = _fact("quality", None)
+    quality: int | None = _fact("quality", None, schema={"minimum": 1, "maximum": 100})
     bytes: int = _fact("bytes")
     frames: int = _fact("frames")
     alpha: bool = _fact("alpha")
@@ -61,7 +72,7 @@ class Image:
 
 @attrs.frozen(kw_only=True)
 class Output(Image):
-    """The facts of a result, and where it is."""
+    """The facts of a result, and where it is; with ``quality`` and ``subsample`` if its format has them."""
 
     url: str = documented("Where the result is.", schema=_URI)
     expires_at: datetime | None = documented("When it is deleted from temporary storage.", default=None)
@@ -85,7 +96,7 @@ class Result:
 
     id: str = documented("Id of the request.", schema=_ID)
     input: Image
-    output: Output
+    output: Output = documented("The result.", schema=_LOSSY_HAVE_QUALITY)
     timing: Timing
 
 

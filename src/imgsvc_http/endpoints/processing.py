@@ -17,7 +17,7 @@ from imgsvc_http.access import quota
 from imgsvc_http.answering.answers import Accepted, Result
 from imgsvc_http.answering.json_schema import body_schema, form_schema
 from imgsvc_http.answering.responses import Response, picture, success
-from imgsvc_http.context import DOCUMENT, HEADER_NAMES, PRINCIPAL, REQUEST_ID, wants_picture
+from imgsvc_http.context import DOCUMENT, HEADER_NAMES, PRINCIPAL, REQUEST_ID, binary_header, wants_picture
 from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.processing.pipeline import Source
 from imgsvc_http.receiving.body import read_json
@@ -80,9 +80,10 @@ async def _process(request: web.Request, read: Read) -> Response:
             return await _parts(request, source)
 
         async def work(keep: Keep) -> Response:
-            limits, binary = services.settings.limits, wants_picture(request)
-            asked = parse_request(request[DOCUMENT], limits, fetching=source is None, binary=binary)
+            limits, header = services.settings.limits, binary_header(request)
+            asked = parse_request(request[DOCUMENT], limits, fetching=source is None, binary_header=header)
             if asked.webhook is not None:
+                await services.pipeline.check_ids(account_id, asked)
                 accepted = success(Accepted(id=request[REQUEST_ID]), HTTPStatus.ACCEPTED)
                 await run_to_completion(_accept(request, source, lambda c: keep(c, accepted)))
                 return accepted

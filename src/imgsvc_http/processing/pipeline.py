@@ -124,6 +124,11 @@ class Pipeline:
         )
         return Processed(result=result, data=outcome.data, media_type=facts["media_type"])
 
+    async def check_ids(self, account_id: str, request: ProcessingRequest) -> None:
+        """Raise `SpecError` if the request names a keyfile or watermark that the account does not have."""
+        await self._credentials(account_id, request.store)
+        await self._watermark(account_id, request)
+
     async def _fetch(self, request: ProcessingRequest, allocate: Allocate) -> Source:
         assert request.url is not None
         with phase("fetch"):

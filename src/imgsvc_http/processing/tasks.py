@@ -8,7 +8,8 @@ from typing import Any, Protocol
 import attrs
 
 import imgsvc_core as imgsvc
-from imgsvc_core.codecs.table import FORMATS
+from imgsvc_core.codecs.table import FORMATS, Format
+from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits
 from imgsvc_core.spec import Spec
 
@@ -62,6 +63,7 @@ class Process:
         )
         row = FORMATS[result.output.format]
         described = result.to_dict()
+        described["output"] |= _encoding(row, result.output)
         described["output"]["name"] = f"{Path(self.name).stem or 'image'}{row.suffix}"
         return Outcome(described | {"media_type": row.media_type}, result.data)
 
@@ -90,3 +92,13 @@ def prepare() -> None:
 
     guard()
     wait_to_be_killed()
+
+
+def _encoding(row: Format, output: ImageInfo) -> dict[str, Any]:
+    """Return quality and subsampling in the terms of the formats that have them, also without any loss."""
+    if row.quality is None:
+        return {"quality": None, "subsample": None}
+    return {
+        "quality": output.quality or 100,
+        "subsample": output.subsample or ("4:0:0" if output.colorspace == "gray" else "4:4:4"),
+    }

@@ -1,7 +1,7 @@
 """The body of a processing request: the library's request, and what the service adds to it."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
 import attrs
@@ -118,7 +118,7 @@ _HEADERS_SCHEMA = {
 
 
 def parse_request(
-    document: object, limits: Limits, *, fetching: bool, binary: bool = False
+    document: object, limits: Limits, *, fetching: bool, binary_header: str = ""
 ) -> ProcessingRequest:
     """Parse the JSON document of a processing request.
 
@@ -126,7 +126,8 @@ def parse_request(
         document: JSON values.
         limits: the limits of the service, which the request can tighten.
         fetching: whether the picture is fetched from ``url``; otherwise it was uploaded.
-        binary: whether the answer is to be the picture, which excludes a webhook and a store.
+        binary_header: the name of the header that asks for the picture itself, if it was sent. The picture
+            excludes a webhook and a store.
 
     Raises:
         SpecError: lists all problems, each with its path.
@@ -166,13 +167,10 @@ def parse_request(
     except SpecError as error:
         problems.extend(error.problems)
     tighter = part("limits", lambda value: tighten(limits, _limits(value)), limits)
-    part("response", lambda value: parse_operation(ResponseOptions, value, path="response"), None)
+    response = part("response", lambda value: parse_operation(ResponseOptions, value, path="response"), None)
     webhook = part("webhook", lambda value: parse_operation(WebhookOptions, value, path="webhook"), None)
     store = part("store", parse_store, None)
-    conflicts = [key for key in ("webhook", "store") if binary and document.get(key) is not None]
-    if conflicts:
-        message = "Response 'mode' parameter must not be binary together with " + " or ".join(conflicts)
-        problems.append(Problem("response.mode", message))
+    problems += _mode_problems(document, response, binary_header)
     if problems:
         raise SpecError(problems)
     return ProcessingRequest(
@@ -183,6 +181,22 @@ def parse_request(
         webhook=webhook,
         store=store,
     )
+
+
+def _mode_problems(
+    document: Mapping[str, Any], response: ResponseOptions | None, header: str
+) -> Iterator[Problem]:
+    """Yield what contradicts the mode of the response, which the document or a header gives."""
+    explicit = response is not None and document["response"].get("mode") is not None
+    if header and explicit and response is not None and response.mode != "binary":
+        message = f"Response 'mode' parameter must not be {response.mode} together with the header {header}"
+        yield Problem("response.mode", f"{message}; leave one of them out")
+    conflicts = [key for key in ("webhook", "store") if document.get(key) is not None]
+    if conflicts and explicit and response is not None and response.mode == "binary":
+        message = "Response 'mode' parameter must not be binary together with " + " or ".join(conflicts)
+        yield Problem("response.mode", message)
+    elif conflicts and header:
+        yield Problem(header, f"Header '{header}' must be left out together with " + " or ".join(conflicts))
 
 
 def request_body_schema(*, fetching: bool) -> dict[str, Any]:
