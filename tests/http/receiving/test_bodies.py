@@ -49,6 +49,27 @@ async def test_parts_with_other_names_are_ignored(client: aiohttp.ClientSession)
     assert reply.status == 200, reply.json
 
 
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("label", "name"),
+    [
+        (b'filename="caf\xe9.png"', "caf\N{REPLACEMENT CHARACTER}.png"),
+        (b'filename="\xff\xfe"', "\N{REPLACEMENT CHARACTER}" * 2),
+        (b"filename*=utf-8''%ff%fe.png", ""),
+        (b"filename*=nonsense''%ff.png", ""),
+        (b"filename*=iso-8859-1''caf%e9.png", "caf\N{LATIN SMALL LETTER E WITH ACUTE}.png"),
+    ],
+)
+async def test_names_of_files_are_labels_whatever_their_bytes(
+    label: bytes, name: str, client: aiohttp.ClientSession
+) -> None:
+    file = b'Content-Disposition: form-data; name="file"; ' + label + b"\r\n\r\n" + PHOTO
+    strange = b'Content-Disposition: form-data; name="\xff"\r\n\r\n\xff'
+    reply = await call(client, "POST", "/1.0/upload", data=form(strange, file), headers=FORM)
+    assert reply.status == 200, reply.json
+    assert reply.json["input"]["name"] == name
+
+
 async def chunked(service: Service, pieces: Sequence[bytes]) -> int:
     """The status of an upload in chunks, whose ends come a little after their bytes."""
     reading, writing = await asyncio.open_connection("localhost", service.port, ssl=service.tls)
