@@ -10,13 +10,20 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(tempfile.gettempdir()) / "imgsvc-benchmark-pictures"
 
 _SIZES = {"6mp": (2725, 2225), "2mp": (1632, 1224), "12mp": (4000, 3000), "100mp": (11547, 8660)}
-NAMES = (*(f"{size}.jpg" for size in _SIZES), "100mp.png", "60frames.gif")
-
-_FRAMES = (60, 480, 360)
+_FRAMES = {"60frames": (60, 480, 360), "20frames": (20, 480, 392)}
+_FADED = {"alpha": (2048, 1536), "mark": (200, 150)}
+NAMES = (
+    *(f"{size}.jpg" for size in _SIZES),
+    "100mp.png",
+    "small.png",
+    *(f"{name}.png" for name in _FADED),
+    *(f"{name}.gif" for name in _FRAMES),
+)
 
 
 def picture(name: str) -> Path:
@@ -35,18 +42,32 @@ def make(name: str) -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     size, kind = name.split(".")
     if kind == "gif":
-        count, width, height = _FRAMES
+        count, width, height = _FRAMES[size]
         frames = [photos.as_vips(frame) for frame in photos.moving_frames(count, width, height)]
         strip = pyvips.Image.arrayjoin(frames, across=1).copy()
         strip.set_type(pyvips.GValue.gint_type, "page-height", height)
         strip.set_type(pyvips.GValue.array_int_type, "delay", [40] * count)
         data = strip.gifsave_buffer()
+    elif size in _FADED:
+        data = _faded(photos.as_vips(photos.mosaic(*_FADED[size]))).pngsave_buffer()
+    elif size == "small":
+        data = photos.as_vips(photos.coffee()).thumbnail_image(64, height=64, size="force").pngsave_buffer()
     else:
         image = photos.as_vips(photos.mosaic(*_SIZES[size]))
         data = image.pngsave_buffer(compression=3) if kind == "png" else _as_camera_jpeg(image)
     unfinished = FOLDER / f"{name}.unfinished"
     unfinished.write_bytes(data)
     unfinished.rename(FOLDER / name)
+
+
+def _faded(image: Any) -> Any:
+    """Add alpha: an opaque ellipse that fades out towards the corners, which are transparent."""
+    import pyvips
+
+    place = (pyvips.Image.xyz(image.width, image.height) / [image.width, image.height]) * 2 - 1
+    distance = (place[0] ** 2 + place[1] ** 2) ** 0.5
+    alpha = ((1.2 - distance) * 640).cast("uchar")
+    return image.bandjoin(alpha).copy(interpretation="srgb")
 
 
 def _as_camera_jpeg(image: object) -> bytes:

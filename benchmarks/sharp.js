@@ -8,11 +8,18 @@ sharp.cache(false);
 
 const buffers = new Map();
 
-function pipeline({ input, buffered, options, resize, format, save }) {
-  if (buffered && !buffers.has(input)) buffers.set(input, fs.readFileSync(input));
-  return sharp(buffered ? buffers.get(input) : input, options)
-    .resize(resize.width, resize.height, { fit: "fill" })
-    .toFormat(format, save);
+function buffer(path) {
+  if (!buffers.has(path)) buffers.set(path, fs.readFileSync(path));
+  return buffers.get(path);
+}
+
+function pipeline({ input, buffered, options, resize, crop, blur, mark, format, save }) {
+  let image = sharp(buffered ? buffer(input) : input, options);
+  if (crop) image = image.rotate(90).extract(crop);
+  if (resize) image = image.resize(resize.width, resize.height, { fit: "fill" });
+  if (blur) image = image.blur(blur);
+  if (mark) image = image.composite([{ input: buffer(mark), gravity: "southeast" }]);
+  return image.toFormat(format, save);
 }
 
 async function run(request) {

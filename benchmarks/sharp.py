@@ -28,9 +28,10 @@ class Sharp:
     def run(self, repeats: int = 1, **request: Any) -> dict[str, float]:
         """Wall and CPU seconds per operation, and the peak memory of the process in MB.
 
-        ``input`` path, ``buffered`` to read it only once, sharp's ``options``, ``resize`` with width and
-        height, ``format`` and its ``save`` options, ``output`` path or nothing for a buffer, ``keep`` a path
-        to write the buffer to.
+        ``input`` path, ``buffered`` to read it only once, sharp's ``options``, ``crop`` after a turn by 90
+        degrees, ``resize`` with width and height, ``blur`` as a standard deviation, ``mark`` a path,
+        ``format`` and its ``save`` options, ``output`` path or nothing for a buffer, ``keep`` a path to write
+        the buffer to.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
