@@ -349,7 +349,9 @@ def _open_to_read(path: Path) -> sqlite3.Connection:
         return db
     place = path.absolute().as_uri()
     try:
-        return _try_to_read(f"{place}?mode=ro")
+        db = _try_to_read(f"{place}?mode=rw")  # one that may write removes the files beside it at the end
+        db.execute("PRAGMA query_only = ON")
+        return db
     except sqlite3.OperationalError:  # readers share a file beside it, which a read-only disk does not take
         return _try_to_read(f"{place}?immutable=1")
 

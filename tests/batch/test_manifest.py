@@ -61,3 +61,12 @@ try:
 except TargetError as error:
     print(error.message)
 """
+
+
+def test_reading_leaves_no_files(tmp_path: Path) -> None:
+    path = tmp_path / "manifest.sqlite"
+    Manifest(path).close()
+    before = sorted(os.listdir(tmp_path))
+    with Manifest(path, reading=True) as manifest:
+        assert manifest.totals().inputs == 0
+    assert sorted(os.listdir(tmp_path)) == before
