@@ -16,7 +16,7 @@ outcome.
 
 from imgsvc_batch.arguments import Batch, default_manifest
 from imgsvc_batch.events import Event, Output, Progress, Summary
-from imgsvc_batch.manifest import Manifest, files_of
+from imgsvc_batch.manifest import Manifest
 from imgsvc_batch.naming import Template
 from imgsvc_batch.preview import preview
 from imgsvc_batch.report import write_report
@@ -31,7 +31,6 @@ __all__ = [
     "Summary",
     "Template",
     "default_manifest",
-    "files_of",
     "preview",
     "run",
     "run_batch",

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import html
+import os
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from imgsvc_batch.events import Output
-from imgsvc_batch.manifest import Manifest, Reason, Totals
-from imgsvc_batch.places import join
-from imgsvc_core import ImgsvcError
+from imgsvc_batch.executors import MEMORY_BYTES
+from imgsvc_batch.manifest import Manifest, Reason, Totals, files_of
+from imgsvc_batch.places import is_in_memory, join
+from imgsvc_batch.work import TRANSFER_SECONDS
+from imgsvc_core import ImgsvcError, Limits, Problem, SpecError
+from imgsvc_core.sources import is_url
 from imgsvc_core.targets import writing
+from imgsvc_core.workers import WorkerPool
 
 _PICTURES = 60
 _SIDE = 240
@@ -38,7 +45,15 @@ figcaption { margin-top: .6rem; overflow-wrap: anywhere; }
 """
 
 
-def write_report(manifest: Manifest, target: str, path: Path, *, pictures: int = _PICTURES) -> None:
+def write_report(
+    manifest: Manifest,
+    target: str,
+    path: Path,
+    *,
+    pictures: int = _PICTURES,
+    limits: Limits | None = None,
+    workers: int | None = None,
+) -> None:
     """Write the page, whole or not at all.
 
     Args:
@@ -46,9 +61,14 @@ def write_report(manifest: Manifest, target: str, path: Path, *, pictures: int =
         target: where the results are.
         path: the page's file.
         pictures: the number of inputs that are shown before and after: those that saved most.
+        limits: how much work one picture may cause, as in the batch.
+        workers: the number of processes that make the small copies; one for each core by default.
 
-    Raises `TargetError` if the page cannot be written.
+    Raises:
+        SpecError: the file is one of the manifest's.
+        TargetError: the page cannot be written.
     """
+    _check_is_no_manifest(path, manifest.path)
     head = [
         "<!doctype html><html lang=en><meta charset=utf-8>",
         "<meta name=viewport content='width=device-width'><title>Batch report</title>",
@@ -57,12 +77,39 @@ def write_report(manifest: Manifest, target: str, path: Path, *, pictures: int =
         _reasons(manifest.reasons(keys=_FAILURES_SHOWN)),
         "<h2>Before and after</h2><div class=pictures>",
     ]
-    figures = [_figure(*done, target) for done in manifest.done(most=pictures)]
+    figures = _figures(manifest.done(most=pictures), target, limits or Limits(), workers)
     page = "\n".join([*head, *figures, "</div></body></html>\n"])
     with contextlib.suppress(OSError):  # reported when the page is written
         path.parent.mkdir(parents=True, exist_ok=True)
     with writing(path) as file:
         file.write(page.encode())
+
+
+def check_report(path: Path, target: str, manifest: Path) -> None:
+    """Raise `SpecError` if the page could not be written in the end. The target may not exist yet."""
+    _check_is_no_manifest(path, manifest)
+    folder = Path(os.path.realpath(path)).parent
+    if not folder.exists() and folder.is_relative_to(os.path.realpath(target)):
+        return
+    number = 0
+    if path.is_dir():
+        number = errno.EISDIR
+    elif not folder.is_dir():
+        number = errno.ENOENT
+    elif not os.access(path if path.exists() and not path.is_file() else folder, os.W_OK):
+        number = errno.EACCES
+    if number:
+        raise _not_writable(path, os.strerror(number))
+
+
+def _check_is_no_manifest(path: Path, manifest: Path) -> None:
+    if os.path.realpath(path) in files_of(manifest):
+        raise _not_writable(path, "it is a file of the batch's manifest")
+
+
+def _not_writable(path: Path, reason: str) -> SpecError:
+    message = f"Report 'path' parameter must be a file that can be written, got '{path}': {reason}"
+    return SpecError([Problem("path", message)])
 
 
 def _numbers(totals: Totals) -> str:
@@ -94,30 +141,58 @@ def _reasons(reasons: list[Reason]) -> str:
     return f"<h2>Failures</h2><table>{head}{rows}</table>"
 
 
-def _figure(key: str, location: str, size: int, outputs: list[Output], target: str) -> str:
-    shown = [f"<div><span>before<br>{_size(size)}</span>{_thumbnail(location)}</div>"]
-    for output in outputs:
+def _figures(
+    inputs: list[tuple[str, str, int, list[Output]]], target: str, limits: Limits, workers: int | None
+) -> list[str]:
+    """Return inputs beside their results. Worker processes decode the pictures, which may be hostile."""
+    if not inputs:
+        return []
+    with WorkerPool(workers, memory_bytes=MEMORY_BYTES) as pool, ThreadPoolExecutor(1) as thread:
+
+        def submit(place: str) -> Future[bytes]:
+            if is_in_memory(place):
+                return thread.submit(_thumbnail, place, limits)
+            grace = TRANSFER_SECONDS if is_url(place) else 1.0
+            return pool.submit(_thumbnail, place, limits, seconds=limits.seconds, grace=grace)
+
+        submitted = [
+            [submit(location), *(submit(join(target, output.path)) for output in outputs)]
+            for _, location, _, outputs in inputs
+        ]
+        return [
+            _figure(key, size, outputs, [_image(future) for future in futures])
+            for (key, _, size, outputs), futures in zip(inputs, submitted, strict=True)
+        ]
+
+
+def _figure(key: str, size: int, outputs: list[Output], images: list[str]) -> str:
+    shown = [f"<div><span>before<br>{_size(size)}</span>{images[0]}</div>"]
+    for output, image in zip(outputs, images[1:], strict=True):
         saving = f" ({output.bytes / size - 1:+.0%})" if size else ""
         label = (
             f"{html.escape(output.variant)} {output.width} x {output.height}<br>{_size(output.bytes)}{saving}"
         )
-        shown.append(f"<div><span>{label}</span>{_thumbnail(join(target, output.path))}</div>")
+        shown.append(f"<div><span>{label}</span>{image}</div>")
     return f"<figure><div>{''.join(shown)}</div><figcaption>{html.escape(key)}</figcaption></figure>\n"
 
 
-def _thumbnail(location: str) -> str:
-    """Return a small copy for the page; the reason if the picture is not there any more."""
+def _thumbnail(place: str, limits: Limits) -> bytes:
+    """Return a small copy of a picture."""
     from imgsvc_core import process
 
     request = {
         "resize": {"width": _SIDE, "height": _SIDE, "upscale": False},
         "output": {"format": "webp", "quality": 70},
     }
+    return process(place, request, limits=limits, threads=1).data
+
+
+def _image(thumbnail: Future[bytes]) -> str:
+    """Return the element of a picture, or why there is none: it may be gone."""
     try:
-        data = process(location, request).data
+        data = thumbnail.result()
     except ImgsvcError as error:
         return f"<span>{html.escape(error.message)}</span>"
-    assert data is not None
     return f"<img alt='' src='data:image/webp;base64,{base64.b64encode(data).decode('ascii')}'>"
 
 

@@ -20,7 +20,7 @@ from imgsvc_core.sources import open_bytes
 _IN_MEMORY_BYTES = 2**25  # larger files are read as libvips decodes them
 _REMOTE_AT_ONCE = 16
 _GRACE_SECONDS = 2.0
-_TRANSFER_SECONDS = 60.0
+TRANSFER_SECONDS = 60.0
 
 
 @attrs.frozen(kw_only=True)
@@ -57,7 +57,7 @@ class Job:
 
         One of them may take all of its time. If several do, the task is split.
         """
-        return _GRACE_SECONDS * inputs + (_TRANSFER_SECONDS if self.remote else 0.0)
+        return _GRACE_SECONDS * inputs + (TRANSFER_SECONDS if self.remote else 0.0)
 
 
 @attrs.frozen(kw_only=True)

@@ -7,14 +7,16 @@ import re
 import resource
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
 
 import imgsvc_batch
+import imgsvc_core
 from imgsvc_batch import Manifest
 from imgsvc_batch.report import write_report
-from imgsvc_core.errors import TargetError
+from imgsvc_core import Limits, SpecError, TargetError
 from tests.batch.pictures import VARIANTS, fill
 from tests.support import encoded, photos, requires
 
@@ -115,3 +117,36 @@ def test_a_page_without_room_leaves_the_one_before(long_names: Path, tmp_path: P
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert page.read_text() == "the one before"
     assert os.listdir(tmp_path) == ["kept.html"]
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The folder of a batch of one picture."""
+    fill(tmp_path / "in", 1)
+    imgsvc_batch.run(tmp_path / "in", tmp_path / "out", {"": VARIANTS["thumb"]}, workers=1)
+    return tmp_path
+
+
+def written(folder: Path, page: Path, **options: Any) -> str:
+    with Manifest(folder / "out" / ".imgsvc-batch.sqlite", reading=True) as manifest:
+        write_report(manifest, str(folder / "out"), page, workers=1, **options)
+    return page.read_text()
+
+
+def test_pictures_are_decoded_by_the_limits_of_the_batch(small: Path) -> None:
+    tight = written(small, small / "page.html", limits=Limits(source_pixels=1))
+    assert tight.count("at most 1 are allowed") == 2
+    assert written(small, small / "page.html").count("<img") == 2
+
+
+def test_no_picture_is_decoded_in_this_process(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(imgsvc_core, "process", None)
+    assert written(small, small / "page.html").count("<img") == 2
+
+
+def test_the_manifest_is_never_replaced_by_the_page(small: Path) -> None:
+    manifest = small / "out" / ".imgsvc-batch.sqlite"
+    before = manifest.read_bytes()
+    with pytest.raises(SpecError, match="it is a file of the batch's manifest"):
+        written(small, manifest)
+    assert manifest.read_bytes() == before

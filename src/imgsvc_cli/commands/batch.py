@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
-import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -94,8 +92,11 @@ def run(
 ) -> int:
     """Process every picture of SOURCE into TARGET: folders, patterns or URLs."""
     from imgsvc_batch import Batch, Manifest, preview, run_batch, write_report
+    from imgsvc_batch.report import check_report
     from imgsvc_cli.signals import exit_on_signals, interrupts_by_signals
+    from imgsvc_core.libvips import guard
 
+    guard()  # watermarks are decoded in this process
     _silence_libraries(cluster=options["cluster"] is not None)
     batch = Batch(
         source=source,
@@ -110,7 +111,7 @@ def run(
         _show_plan(preview(batch, **how), as_json)
         return 0
     if report is not None:
-        _check_writable(report, batch.target, batch.manifest_path)
+        check_report(report, batch.target, batch.manifest_path)
     with interrupts_by_signals() as interrupts, _display(as_json) as (on_event, on_progress):
         summary = run_batch(batch, on_event=on_event, on_progress=on_progress, stop=interrupts.stop, **how)
     _conclude(summary, batch.manifest_path, as_json)
@@ -118,7 +119,7 @@ def run(
         return interrupts.exit_code
     if report is not None:
         with exit_on_signals(), Manifest(batch.manifest_path, reading=True) as kept:
-            write_report(kept, batch.target, report)
+            write_report(kept, batch.target, report, workers=batch.workers)
     return exit_codes.SOME_FAILED if summary.failed else 0
 
 
@@ -141,12 +142,8 @@ def show(target: str | None, manifest: Path | None, page: Path | None, failures:
 
     path = manifest or default_manifest(target or ".")
     if not path.exists():
-        message = (
-            f"Batch 'manifest' parameter must be the manifest of a batch, got '{path}' that is not there"
-        )
+        message = f"Manifest '{path}' does not exist: give the target of a batch, or its manifest."
         raise SpecError([Problem("manifest", message)])
-    if page is not None:
-        _check_is_no_manifest("html", page, path)
     with Manifest(path, reading=True) as kept:
         if page is not None:
             with exit_on_signals():
@@ -205,36 +202,6 @@ def _named(option: str, given: tuple[str, ...]) -> dict[str, str]:
     if twice is not None:
         raise click.UsageError(f"Option '{option}' must give each name once, got '{twice}' twice.")
     return {name: value for name, _, value in pairs}
-
-
-def _check_writable(report: Path, target: str, manifest: Path) -> None:
-    """Refuse a page at once that could not be written in the end. The target may not exist yet."""
-    _check_is_no_manifest("report", report, manifest)
-    folder = Path(os.path.realpath(report)).parent
-    if not folder.exists() and folder.is_relative_to(os.path.realpath(target)):
-        return
-    reason = None
-    if report.is_dir():
-        reason = os.strerror(errno.EISDIR)
-    elif not folder.is_dir():
-        reason = os.strerror(errno.ENOENT)
-    elif not os.access(report if report.exists() and not report.is_file() else folder, os.W_OK):
-        reason = os.strerror(errno.EACCES)
-    if reason is not None:
-        raise _not_writable("report", report, reason)
-
-
-def _check_is_no_manifest(name: str, page: Path, manifest: Path) -> None:
-    """Refuse to write a page over a file of the manifest."""
-    from imgsvc_batch import files_of
-
-    if os.path.realpath(page) in files_of(manifest):
-        raise _not_writable(name, page, "it is a file of the batch's manifest")
-
-
-def _not_writable(name: str, page: Path, reason: str) -> SpecError:
-    message = f"Batch '{name}' parameter must be a file that can be written, got '{page}': {reason}"
-    return SpecError([Problem(name, message)])
 
 
 def _show_plan(planned: Iterator[tuple[Any, bool]], as_json: bool) -> None:
