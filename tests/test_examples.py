@@ -90,6 +90,7 @@ def test_the_service_in_an_aiohttp_application(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     state = tmp_path / "state"
     environment = {"IMGSVC_SERVER_STATE_FOLDER": str(state)}
+    imgsvc_command(environment, "db", "upgrade")
     account = imgsvc_command(environment, "accounts", "create", "Acme")["id"]
     key = imgsvc_command(environment, "keys", "create", account)["secret"]
     url = f"https://localhost:{port}"

@@ -10,13 +10,15 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import attrs
 import pytest
+import standardwebhooks
 
 from imgsvc_http.webhooks.delivery import signature
+from tests.stores.servers import cache
 from tests.support import requires
 
 EXAMPLES = Path(__file__).parent.parent / "examples" / "webhooks"
@@ -36,19 +38,27 @@ class Notification:
 
 def _cases() -> dict[str, Notification]:
     now = int(time.time())
-    good = signature("21fca4f8", now, BODY.encode(), SECRET)
+    good = signature("21fca4f8", now, BODY.encode(), [SECRET])
     other = "whsec_" + base64.b64encode(b"another secret of thirty-two bytes").decode()
     return {
         "signed": Notification(good, BODY, True),
-        "signed by two secrets": Notification(
-            {**good, "webhook-signature": f"v1,AAAA {good['webhook-signature']}"}, BODY, True
+        "signed by a newer secret as well": Notification(
+            signature("21fca4f8", now, BODY.encode(), [other, SECRET]), BODY, True
+        ),
+        "signed by an older secret as well": Notification(
+            signature("21fca4f8", now, BODY.encode(), [SECRET, other]), BODY, True
+        ),
+        "signed by other secrets": Notification(
+            signature("21fca4f8", now, BODY.encode(), [other, other]), BODY, False
         ),
         "another body": Notification(good, BODY.replace("true", "false"), False),
         "another id": Notification({**good, "webhook-id": "other"}, BODY, False),
         "another secret": Notification(good, BODY, False, other),
         "no signature": Notification({**good, "webhook-signature": "v1,"}, BODY, False),
-        "old": Notification(signature("21fca4f8", now - 600, BODY.encode(), SECRET), BODY, False),
+        "old": Notification(signature("21fca4f8", now - 600, BODY.encode(), [SECRET]), BODY, False),
+        "in the future": Notification(signature("21fca4f8", now + 600, BODY.encode(), [SECRET]), BODY, False),
         "no time": Notification({**good, "webhook-timestamp": "today"}, BODY, False),
+        "no headers": Notification({"content-type": "application/json"}, BODY, False),
     }
 
 
@@ -63,6 +73,20 @@ import { readFileSync } from "node:fs";
 import { isGenuine } from "./verify.mjs";
 const cases = JSON.parse(readFileSync(0));
 console.log(cases.map(({ headers, body, secret }) => Number(isGenuine(headers, Buffer.from(body), secret))));
+"""
+REFERENCE = """
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+const { Webhook } = createRequire(process.argv[2] + "/")("standardwebhooks");
+const cases = JSON.parse(readFileSync(0));
+console.log(cases.map(({ headers, body, secret }) => {
+  try {
+    new Webhook(secret).verify(body, headers);
+    return 1;
+  } catch {
+    return 0;
+  }
+}));
 """
 PHP = """<?php
 require './verify.php';
@@ -119,14 +143,41 @@ def test_only_signed_notifications_are_genuine(language: Language, tmp_path: Pat
     for name, text in language.files.items():
         (tmp_path / name).write_text(text)
     cases = _cases()
+    command = [requires.program(language.program), *language.arguments]
+    assert _believed(command, tmp_path, cases) == _genuine(cases)
+
+
+def test_the_reference_in_python_agrees() -> None:
+    def believes(case: Notification) -> bool:
+        try:
+            standardwebhooks.Webhook(case.secret).verify(case.body, dict(case.headers))
+        except standardwebhooks.WebhookVerificationError:
+            return False
+        return True
+
+    cases = _cases()
+    assert {name: believes(case) for name, case in cases.items()} == _genuine(cases)
+
+
+def test_the_reference_in_node_agrees(tmp_path: Path) -> None:
+    cases = _cases()
+    (tmp_path / "run.mjs").write_text(REFERENCE)
+    command = [requires.program("node"), "run.mjs", str(cache.folder("standardwebhooks"))]
+    assert _believed(command, tmp_path, cases) == _genuine(cases)
+
+
+def _genuine(cases: Mapping[str, Notification]) -> dict[str, bool]:
+    return {name: case.genuine for name, case in cases.items()}
+
+
+def _believed(command: Sequence[str], folder: Path, cases: Mapping[str, Notification]) -> dict[str, bool]:
+    """Which cases a program believes that reads them and prints ones and zeros."""
+    given = [{"headers": dict(c.headers), "body": c.body, "secret": c.secret} for c in cases.values()]
     printed = subprocess.check_output(
-        [requires.program(language.program), *language.arguments],
-        cwd=tmp_path,
+        command,
+        cwd=folder,
         env=os.environ | {"GOTOOLCHAIN": "local"},
-        input=json.dumps(
-            [{"headers": dict(c.headers), "body": c.body, "secret": c.secret} for c in cases.values()]
-        ),
+        input=json.dumps(given),
         text=True,
     )
-    verdicts = dict(zip(cases, map(bool, map(int, re.findall("[01]", printed))), strict=True))
-    assert verdicts == {name: case.genuine for name, case in cases.items()}
+    return dict(zip(cases, map(bool, map(int, re.findall("[01]", printed))), strict=True))

@@ -10,7 +10,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
  * secret: "whsec_...", as `imgsvc accounts webhook-secret` shows it
  */
 export function isGenuine(headers, body, secret) {
-  const { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signatures } = headers;
+  const { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signatures = "" } = headers;
   if (!(Math.abs(Date.now() / 1000 - Number(timestamp)) <= 300)) return false;
   const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
   const digest = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body).digest("base64");

@@ -10,7 +10,10 @@
  */
 function is_genuine(array $headers, string $body, string $secret): bool
 {
-    ['webhook-id' => $id, 'webhook-timestamp' => $timestamp, 'webhook-signature' => $signatures] = $headers;
+    [$id, $timestamp, $signatures] = array_map(
+        fn ($name) => $headers["webhook-$name"] ?? '',
+        ['id', 'timestamp', 'signature']
+    );
     if (abs(time() - (int) $timestamp) > 300) {
         return false;
     }

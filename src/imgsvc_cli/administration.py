@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
@@ -19,21 +19,35 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_MAX_GRACE = 10 * 365 * 86_400  # seconds
+
 
 def in_database(settings: Settings, work: Callable[[Database], Awaitable[T]]) -> T:
-    """Return what some work with the database of the settings returns; its schema is upgraded first."""
+    """Return what some work with the database of the settings returns.
+
+    Raises:
+        SpecError: its tables are not those of this version. Commands do not change them.
+    """
     import asyncio
 
     with service_packages():
         from imgsvc_http.state.database import Database
-        from imgsvc_http.state.migrating import migrate
+        from imgsvc_http.state.migrating import check_tables
 
     async def with_database() -> T:
-        await migrate(settings.database_url)
+        await check_tables(settings.database_url)
         async with await Database.open(settings.database_url) as db:
             return await work(db)
 
     return asyncio.run(with_database())
+
+
+def checked_grace(seconds: float) -> timedelta:
+    """Return a grace period; raise `SpecError` if it is negative or too long."""
+    if not 0 <= seconds <= _MAX_GRACE:  # true for NaN as well
+        message = f"Option '--grace' must be seconds within 0 to {_MAX_GRACE} range, got {seconds:g}"
+        raise SpecError([Problem("grace", message)])
+    return timedelta(seconds=seconds)
 
 
 def now() -> datetime:

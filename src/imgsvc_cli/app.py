@@ -15,6 +15,7 @@ from imgsvc_cli import INTERRUPTED, exit_codes, printing
 from imgsvc_cli.commands.accounts import accounts
 from imgsvc_cli.commands.batch import batch
 from imgsvc_cli.commands.completion import completion
+from imgsvc_cli.commands.db import db
 from imgsvc_cli.commands.explain import explain
 from imgsvc_cli.commands.formats import formats, schema
 from imgsvc_cli.commands.inspect import inspect
@@ -22,6 +23,7 @@ from imgsvc_cli.commands.keyfiles import keyfiles
 from imgsvc_cli.commands.keys import keys
 from imgsvc_cli.commands.process import process
 from imgsvc_cli.commands.serve import serve
+from imgsvc_cli.commands.webhooks import webhooks
 from imgsvc_core.errors import ImgsvcError, TargetError
 
 _USAGE = 2
@@ -37,7 +39,8 @@ def cli() -> None:
 
 
 for _command in (
-    process, inspect, explain, formats, schema, batch, serve, accounts, keys, keyfiles, completion,
+    process, inspect, explain, formats, schema, batch, serve, db, accounts, keys, keyfiles, webhooks,
+    completion,
 ):  # fmt: skip
     cli.add_command(_command)
 

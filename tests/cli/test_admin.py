@@ -5,30 +5,42 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from alembic import command as alembic
+from alembic.config import Config
 
 from imgsvc_cli.app import run
 from imgsvc_http.access.authentication import Authenticator
 from imgsvc_http.settings import Settings
-from imgsvc_http.state import accounts, keyfiles
+from imgsvc_http.state import accounts, keyfiles, migrating
 from imgsvc_http.state.database import Database
+from imgsvc_http.state.engine import create_engine
 from imgsvc_http.state.vault import new_master_key, open_vault
 from tests.http.state.test_keyfiles import KEYFILE
 
 T = TypeVar("T")
 
 
+@pytest.fixture(scope="session")
+def empty_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A state folder with a database without accounts."""
+    folder = tmp_path_factory.mktemp("empty") / "state"
+    asyncio.run(migrating.migrate(Settings.load(None, {}, {"server.state_folder": folder}).database_url))
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def state_folder(empty_state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("IMGSVC_SERVER_STATE_FOLDER", str(tmp_path / "state"))
-    return tmp_path / "state"
+    return shutil.copytree(empty_state, tmp_path / "state")
 
 
 @pytest.fixture
@@ -204,6 +216,7 @@ def test_master_keys_stay_as_they_are_where_none_fits(
 
 
 def test_new_master_keys_can_be_printed(capsys: pytest.CaptureFixture[str], state_folder: Path) -> None:
+    shutil.rmtree(state_folder)
     assert run(["keyfiles", "key"]) == 0
     printed = capsys.readouterr().out.strip()
     assert Settings.load(None, {}, {"security.master_keys": printed}).security.master_keys == (printed,)
@@ -213,6 +226,7 @@ def test_new_master_keys_can_be_printed(capsys: pytest.CaptureFixture[str], stat
 def test_a_settings_file_is_used(imgsvc: Callable[..., Any], tmp_path: Path) -> None:
     file = tmp_path / "imgsvc.toml"
     file.write_text(f'[database]\nurl = "sqlite:///{tmp_path}/other.db"\n[accounts]\nplan = "file"\n')
+    imgsvc("db", "upgrade", "--config", str(file))
     assert imgsvc("accounts", "create", "Acme", "--config", str(file))["plan"] == "file"
     assert (tmp_path / "other.db").exists()
     assert imgsvc("accounts", "list") == []
@@ -251,7 +265,7 @@ def test_a_settings_file_is_used(imgsvc: Callable[..., Any], tmp_path: Path) -> 
         (["accounts", "list", "--set", "server.port"], "must be NAME=VALUE"),
         (["accounts", "list", "--set", "server.prot=1"], "did you mean 'server.port'?"),
         (["accounts", "list", "--config", "missing.toml"], "must be readable TOML"),
-        (["accounts", "list", "--set", "database.url=sqlite:////dev/null/x"], "cannot be made"),
+        (["db", "upgrade", "--set", "database.url=sqlite:////dev/null/x"], "cannot be made"),
         (["accounts", "list", "--set", "database.url=postgresql://127.0.0.1:1/x"], "cannot be opened"),
         (["accounts", "list", "--set", "database.url=postgresql://127.0.0.1:99999/x"], "cannot be opened"),
     ],
@@ -297,12 +311,92 @@ def test_groups_are_listed_with_their_commands() -> None:
     assert all(f"\n  {name}" in done.stdout for name in ("create", "list", "rotate", "revoke"))
 
 
-def test_credentials_of_stores_in_the_environment_are_no_settings(tmp_path: Path) -> None:
+def test_credentials_of_stores_in_the_environment_are_no_settings() -> None:
     environment = os.environ | {
-        "IMGSVC_SERVER_STATE_FOLDER": str(tmp_path),
         "IMGSVC_STORE_KEY": "key",
         "IMGSVC_STORE_SECRET": "secret",
     }
     command = [sys.executable, "-m", "imgsvc_cli", "accounts", "list"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("command", ["accounts list", "keys list", "webhooks list", "db status"])
+def test_reading_commands_make_no_database(
+    command: str, state_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(state_folder)
+    shows_status = command == "db status"
+    assert run(command.split()) == (0 if shows_status else 2)
+    printed = capsys.readouterr()
+    assert ("missing" in printed.out) if shows_status else ("imgsvc db upgrade" in printed.err)
+    assert not state_folder.exists()
+
+
+def test_only_an_upgrade_changes_tables_of_an_older_version(
+    imgsvc: Callable[..., Any],
+    settings: Settings,
+    state_folder: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    account = imgsvc("accounts", "create", "Acme")
+    current = imgsvc("db", "status")
+    assert current["state"] == "current"
+    assert current["present"] == current["newest"]
+    _downgrade(settings)
+    before = _files(state_folder)
+    assert imgsvc("db", "status") == {"present": "0001", "newest": current["newest"], "state": "outdated"}
+    for command in (["accounts", "list"], ["accounts", "create", "Another"], ["webhooks", "show", "x"]):
+        assert run(command) == 2
+        message = f"has tables of version 0001, and {current['newest']} is needed: run imgsvc db upgrade"
+        assert message in capsys.readouterr().err
+    assert _files(state_folder) == before
+    assert imgsvc("db", "upgrade") == current
+    assert [row["id"] for row in imgsvc("accounts", "list")] == [account["id"]]
+
+
+def _downgrade(settings: Settings) -> None:
+    """Take the tables back to their first version."""
+    engine = create_engine(settings.database_url)
+    with engine.begin() as connection:
+        config = Config()
+        config.set_main_option("script_location", str(Path(migrating.__file__).parent / "migrations"))
+        config.attributes["connection"] = connection
+        alembic.downgrade(config, "0001")
+    engine.dispose()
+
+
+def test_a_renewed_webhook_secret_leaves_the_one_before_a_grace(
+    imgsvc: Callable[..., Any], settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    account = imgsvc("accounts", "create", "Acme")["id"]
+    first = imgsvc("accounts", "webhook-secret", account)["webhook_secret"]
+
+    def previous(after: timedelta) -> str | None:
+        moment = datetime.now(UTC) + after
+        vault = open_vault(settings)
+        return _in_database(settings, lambda db: accounts.previous_webhook_secret(db, vault, account, moment))
+
+    second = imgsvc("accounts", "webhook-secret", account, "--renew")["webhook_secret"]
+    assert previous(timedelta(hours=23)) == first
+    assert previous(timedelta(hours=25)) is None
+    imgsvc("accounts", "webhook-secret", account, "--renew", "--grace", "600")
+    assert previous(timedelta(seconds=590)) == second
+    assert previous(timedelta(seconds=601)) is None
+    imgsvc("accounts", "webhook-secret", account, "--renew", "--grace", "0")
+    assert previous(timedelta()) is None
+    for grace in ("-1", "nan", "1e12"):
+        assert run(["accounts", "webhook-secret", account, "--renew", "--grace", grace]) == 2
+        assert "'--grace' must be seconds within 0 to" in capsys.readouterr().err
+
+
+def test_the_grace_of_a_rotated_key_is_in_seconds(imgsvc: Callable[..., Any]) -> None:
+    account = imgsvc("accounts", "create", "Acme")["id"]
+    key = imgsvc("keys", "create", account)
+    rotated = imgsvc("keys", "rotate", key["id"], "--grace", "600")
+    moments = [datetime.fromisoformat(rotated[name]) for name in ("rotated_at", "previous_until")]
+    assert moments[1] - moments[0] == timedelta(seconds=600)

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from imgsvc_cli import printing
-from imgsvc_cli.administration import echo_object, echo_rows, in_database, json_object, now, unknown
+from imgsvc_cli.administration import (
+    checked_grace,
+    echo_object,
+    echo_rows,
+    in_database,
+    json_object,
+    now,
+    unknown,
+)
 from imgsvc_cli.options import as_json_option
 from imgsvc_cli.service_settings import with_settings
 
@@ -93,17 +101,29 @@ def quota(account_id: str, quota: int | None, settings: Settings, as_json: bool)
 @accounts.command()
 @click.argument("account_id", metavar="ACCOUNT")
 @click.option("--renew", is_flag=True, help="Replace it by a new one, which signs from now on.")
+@click.option(
+    "--grace",
+    type=float,
+    default=86_400,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --renew: how long the current secret signs as well; the secret before it stops at once.",
+)
 @with_settings
 @as_json_option
-def webhook_secret(account_id: str, renew: bool, settings: Settings, as_json: bool) -> None:
+def webhook_secret(account_id: str, renew: bool, grace: float, settings: Settings, as_json: bool) -> None:
     """Show the secret that signs an account's webhooks."""
+    period = checked_grace(grace)
 
     async def work(db: Database) -> str:
         from imgsvc_http.state import accounts
         from imgsvc_http.state.vault import open_vault
 
-        get = accounts.renew_webhook_secret if renew else accounts.webhook_secret
-        secret = await get(db, open_vault(settings), account_id)
+        vault = open_vault(settings)
+        if renew:
+            secret = await accounts.renew_webhook_secret(db, vault, account_id, grace=period, now=now())
+        else:
+            secret = await accounts.webhook_secret(db, vault, account_id)
         if secret is None:
             raise unknown("account", account_id)
         return secret

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from imgsvc_cli.administration import echo_object, echo_rows, in_database, json_object, now, unknown
+from imgsvc_cli.administration import (
+    checked_grace,
+    echo_object,
+    echo_rows,
+    in_database,
+    json_object,
+    now,
+    unknown,
+)
 from imgsvc_cli.options import as_json_option
 from imgsvc_cli.service_settings import with_settings
-from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.state.scopes import DEFAULT_SCOPES, SCOPES
 
 if TYPE_CHECKING:
     from imgsvc_http.settings import Settings
     from imgsvc_http.state.database import Database
 
-_MAX_GRACE = 10 * 365 * 86_400  # seconds
 _NOTE = "Keep the secret: it is not shown again."
 
 
@@ -85,14 +90,12 @@ def list_keys(account_id: str | None, settings: Settings, as_json: bool) -> None
 @as_json_option
 def rotate(key_id: str, grace: float, settings: Settings, as_json: bool) -> None:
     """Give a key a new secret. It is shown only now."""
-    if not 0 <= grace <= _MAX_GRACE:  # true for NaN as well
-        message = f"Option '--grace' must be seconds within 0 to {_MAX_GRACE} range, got {grace:g}"
-        raise SpecError([Problem("grace", message)])
+    period = checked_grace(grace)
 
     async def work(db: Database) -> dict[str, Any]:
         from imgsvc_http.state import keys
 
-        rotated = await keys.rotate(db, key_id, grace=timedelta(seconds=grace), now=now())
+        rotated = await keys.rotate(db, key_id, grace=period, now=now())
         if rotated is None:
             raise unknown("working key", key_id)
         return {"secret": rotated.secret, **json_object(rotated.key)}

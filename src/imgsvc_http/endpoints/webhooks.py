@@ -18,7 +18,7 @@ from imgsvc_http.context import PRINCIPAL
 from imgsvc_http.routing import Parameter, Route, path_parameter
 from imgsvc_http.services import services_of
 from imgsvc_http.webhooks import records
-from imgsvc_http.webhooks.records import STATUSES, Record
+from imgsvc_http.webhooks.records import STATUSES, Attempt, Record
 
 _USUAL, _MOST = 50, 100
 _MOST_OFFSET = 10**9
@@ -34,6 +34,7 @@ class Webhook:
     created_at: datetime
     updated_at: datetime
     code: int = documented("The last status of the endpoint; 0 before.", schema={"minimum": 0})
+    attempts: tuple[Attempt, ...] = documented("Attempts to notify the endpoint, oldest first.")
     payload: dict[str, Any] | None = documented(
         "What was or will be posted; null until the picture is processed.",
         schema={"anyOf": [body_schema(Result), failure_schema(), {"type": "null"}]},

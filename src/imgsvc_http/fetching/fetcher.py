@@ -266,11 +266,12 @@ def _unreachable(error: BaseException, shown: str) -> SourceUnreachable:
     if (private := cause_of(error, PrivateAddress)) is not None:
         reason = f"'{private.host[:80]}' is not a public address; use a public URL, or upload the image"
     else:
-        reason = _reason(error)
+        reason = reason_of(error)
     return SourceUnreachable(f"Source '{shown}' cannot be fetched: {reason}.")
 
 
-def _reason(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
+    """Return why a server cannot be reached or understood."""
     if cause_of(error, TooManyLookups) is not None:
         return "the service is looking up too many host names already; try again, or upload the image"
     if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientConnectorSSLError):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import secrets
-from collections.abc import Callable
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import uuid4
 
 import attrs
@@ -168,16 +169,39 @@ def webhook_secret(connection: Connection, vault: Vault, account_id: str) -> str
 
 
 @writing
-def renew_webhook_secret(connection: Connection, vault: Vault, account_id: str) -> str | None:
-    """Replace the secret of an account; return None if there is no such account."""
-    return _new_webhook_secret(connection, vault, account_id)
+def renew_webhook_secret(
+    connection: Connection, vault: Vault, account_id: str, *, grace: timedelta, now: datetime
+) -> str | None:
+    """Replace the secret of an account; return None if there is no such account.
+
+    The present one signs as well for a grace period.
+    """
+    previous = {
+        "previous_webhook_secret": AccountRow.webhook_secret,
+        "previous_webhook_until": now + grace,
+    }
+    return _new_webhook_secret(connection, vault, account_id, previous)
 
 
-def _new_webhook_secret(connection: Connection, vault: Vault, account_id: str) -> str | None:
+@reading
+def previous_webhook_secret(
+    connection: Connection, vault: Vault, account_id: str, now: datetime
+) -> str | None:
+    """Return the secret that signs beside the present one of an account at a moment."""
+    query = select(AccountRow.previous_webhook_secret).where(
+        AccountRow.id == account_id, AccountRow.previous_webhook_until > now
+    )
+    encrypted = connection.execute(query).scalar()
+    return None if encrypted is None else vault.decrypt(encrypted).decode("ascii")
+
+
+def _new_webhook_secret(
+    connection: Connection, vault: Vault, account_id: str, previous: Mapping[str, Any] | None = None
+) -> str | None:
     secret = "whsec_" + base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode("ascii")
     change = update(AccountRow).where(AccountRow.id == account_id)
-    found = connection.execute(change.values(webhook_secret=vault.encrypt(secret.encode("ascii"))))
-    return secret if found.rowcount else None
+    values = {**(previous or {}), "webhook_secret": vault.encrypt(secret.encode("ascii"))}
+    return secret if connection.execute(change.values(values)).rowcount else None
 
 
 def _month(now: datetime) -> str:

@@ -62,6 +62,15 @@ def create_engine(url: str) -> Engine:
     return _postgresql(parsed) if backend == "postgresql" else _sqlite(parsed)
 
 
+def is_missing(url: str) -> bool:
+    """Return True if a URL names an SQLite file that does not exist."""
+    try:
+        parsed = make_url(url)
+    except Exception:  # opening it tells what is wrong
+        return False
+    return parsed.get_backend_name() == "sqlite" and not Path(parsed.database or "").exists()
+
+
 def with_keepalive(url: str) -> str:
     """Return the URL of a database such that libpq probes its connections."""
     return _with_keepalive(make_url(url)).render_as_string(hide_password=False)

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
+import attrs
 from sqlalchemy import Connection
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.stores.daemon_threads import run_in_daemon_thread
 from imgsvc_http.state.database import lock_for_transaction
-from imgsvc_http.state.engine import open_engine
+from imgsvc_http.state.engine import is_missing, open_engine
 
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+State = Literal["current", "outdated", "newer", "missing"]
 MIGRATION_LOCK = 0x696D67737663  # "imgsvc": any number that no other program locks
 _MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+@attrs.frozen
+class Versions:
+    """The version that the tables of a database have, the newest one that is known here, and what follows."""
+
+    present: str | None
+    newest: str
+    state: State
 
 
 async def migrate(url: str) -> None:
@@ -22,6 +37,52 @@ async def migrate(url: str) -> None:
         SpecError: nothing answers at the URL, or a newer version has made the tables.
     """
     await run_in_daemon_thread(_migrate, url)
+
+
+async def versions(url: str) -> Versions:
+    """Return the version of the tables of a database. Nothing is made or changed.
+
+    Raises:
+        SpecError: nothing answers at the URL.
+    """
+    return await run_in_daemon_thread(_versions, url)
+
+
+async def check_tables(url: str) -> None:
+    """Raise `SpecError` unless the tables of a database are those of this version of imgsvc."""
+    found = await versions(url)
+    if found.state == "missing":
+        raise _wrong_tables("does not exist: make it with imgsvc db upgrade, or start imgsvc serve")
+    if found.state == "newer":
+        raise _wrong_tables(f"has tables of version {found.present}: use a newer imgsvc")
+    if found.state == "outdated":
+        versions_ = f"has tables of version {found.present}, and {found.newest} is needed"
+        raise _wrong_tables(f"{versions_}: run imgsvc db upgrade, or start imgsvc serve")
+
+
+def _wrong_tables(how: str) -> SpecError:
+    return SpecError([Problem("database.url", f"The database {how}.")])
+
+
+def _versions(url: str) -> Versions:
+    from alembic.migration import MigrationContext
+    from alembic.script import ScriptDirectory
+
+    scripts = ScriptDirectory.from_config(_config())
+    known = [script.revision for script in scripts.walk_revisions()]
+    if is_missing(url):
+        return Versions(None, known[0], "missing")
+    engine = open_engine(url)
+    try:
+        with engine.connect() as connection:
+            context = MigrationContext.configure(connection, opts={"version_table": "imgsvc_schema"})
+            present = context.get_current_revision()
+    finally:
+        engine.dispose()
+    if present is None:
+        return Versions(None, known[0], "missing")
+    state: State = "current" if present == known[0] else "outdated" if present in known else "newer"
+    return Versions(present, known[0], state)
 
 
 def _migrate(url: str) -> None:
@@ -39,14 +100,20 @@ def _migrate(url: str) -> None:
 
 def _upgrade(connection: Connection) -> None:
     from alembic import command
-    from alembic.config import Config
     from alembic.util import CommandError
 
-    config = Config()
-    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config = _config()
     config.attributes["connection"] = connection
     try:
         command.upgrade(config, "head")
     except CommandError as error:
         message = f"The tables of the database cannot be brought up to date ({error}): use a newer imgsvc"
         raise SpecError([Problem("database.url", message)]) from error
+
+
+def _config() -> Config:
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    return config

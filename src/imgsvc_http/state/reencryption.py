@@ -14,6 +14,7 @@ from imgsvc_http.state.vault import Vault
 _ENCRYPTED: tuple[tuple[Any, ColumnElement[bool]], ...] = (
     (KeyfileRow.encrypted, KeyfileRow.encrypted.is_not(None)),
     (AccountRow.webhook_secret, AccountRow.webhook_secret.is_not(None)),
+    (AccountRow.previous_webhook_secret, AccountRow.previous_webhook_secret.is_not(None)),
     (WebhookRow.request, WebhookRow.status.in_(UNSETTLED)),
     (AnswerRow.body, AnswerRow.body.is_not(None) & AnswerRow.status.is_(None)),
 )

@@ -89,6 +89,8 @@ class AccountRow(Base):
     period: Mapped[str] = mapped_column(Text)
     quota: Mapped[int]
     webhook_secret: Mapped[bytes | None]  # encrypted with the master key
+    previous_webhook_secret: Mapped[bytes | None]  # signs as well until a moment
+    previous_webhook_until: Mapped[datetime | None]
     created_at: Mapped[datetime]
 
 
@@ -184,5 +186,6 @@ class WebhookRow(Base):
     payload: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     counted: Mapped[bool] = mapped_column(server_default=false())  # whether its picture counts
     attempt: Mapped[int] = mapped_column(server_default="1")  # the attempt that is due or running
+    attempts: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))  # what became of each
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]

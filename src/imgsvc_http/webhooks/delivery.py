@@ -8,13 +8,14 @@ import hashlib
 import hmac
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import aiohttp
 import attrs
 
 from imgsvc_http.fetching.address_guard import AddressGuard, PrivateAddress, cause_of
+from imgsvc_http.fetching.fetcher import reason_of
 from imgsvc_http.fetching.urls import as_written, authorization, bare
 
 _RETRIED = frozenset({408, 425, 429})
@@ -22,9 +23,10 @@ _RETRIED = frozenset({408, 425, 429})
 
 @attrs.frozen
 class Outcome:
-    """What became of an attempt. ``code`` is 0 if the endpoint did not answer."""
+    """What became of an attempt, in a few words. ``code`` is 0 if the endpoint did not answer."""
 
     code: int
+    reason: str
     allowed: bool = True
 
     @property
@@ -60,12 +62,12 @@ class Deliverer:
         """Close the session."""
         await self._session.close()
 
-    async def post(self, url: str, id_: str, payload: Mapping[str, Any], secret: str) -> Outcome:
+    async def post(self, url: str, id_: str, payload: Mapping[str, Any], secrets: Sequence[str]) -> Outcome:
         """Post a payload. Whatever the endpoint does is an outcome, not an error."""
         body = json.dumps(payload, separators=(",", ":")).encode()
         try:
             location = as_written(url)
-            headers = {**signature(id_, int(time.time()), body, secret), **authorization(location)}
+            headers = {**signature(id_, int(time.time()), body, secrets), **authorization(location)}
             self._guard.check_literal(location.raw_host or "")
             async with (
                 asyncio.timeout(self._seconds),
@@ -73,17 +75,28 @@ class Deliverer:
                     bare(location), data=body, headers=headers, allow_redirects=False
                 ) as response,
             ):
-                return Outcome(response.status)
+                return Outcome(response.status, f"it answered {response.status}")
+        except TimeoutError:
+            return Outcome(0, f"it did not answer within {self._seconds:g} seconds")
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return Outcome(0, allowed=cause_of(error, PrivateAddress) is None)
+            if cause_of(error, PrivateAddress) is not None:
+                return Outcome(0, "its address is not public", allowed=False)
+            return Outcome(0, reason_of(error))
 
 
-def signature(id_: str, timestamp: int, body: bytes, secret: str) -> dict[str, str]:
-    """Return the headers that sign a notification (standardwebhooks.com, version 1: HMAC-SHA256)."""
-    key = base64.b64decode(secret.removeprefix("whsec_"))
-    signed = hmac.new(key, f"{id_}.{timestamp}.".encode() + body, hashlib.sha256).digest()
+def signature(id_: str, timestamp: int, body: bytes, secrets: Sequence[str]) -> dict[str, str]:
+    """Return the headers that sign a notification with each secret.
+
+    This is version 1 of standardwebhooks.com: HMAC-SHA256.
+    """
+    signed = f"{id_}.{timestamp}.".encode() + body
     return {
         "webhook-id": id_,
         "webhook-timestamp": str(timestamp),
-        "webhook-signature": f"v1,{base64.b64encode(signed).decode('ascii')}",
+        "webhook-signature": " ".join(f"v1,{_signed(signed, secret)}" for secret in secrets),
     }
+
+
+def _signed(message: bytes, secret: str) -> str:
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    return base64.b64encode(hmac.digest(key, message, hashlib.sha256)).decode("ascii")

@@ -39,7 +39,7 @@ _MOST_FAILURES = 5
 _THREADS = 32
 _MOST_PARKED, _PARKED_SECONDS = 100_000, 10
 _INTERRUPT_SECONDS = 10
-_DELETED_AT_ONCE = 5000
+_DELETED_AT_ONCE = 1000
 
 
 class _Interrupted(BaseException):
@@ -55,6 +55,43 @@ class Claim:
     node: str
 
 
+class Queues:
+    """Puts jobs into their queues, from any process. The tables of the engine have to exist.
+
+    Args:
+        database_url: the service's database.
+    """
+
+    def __init__(self, database_url: str) -> None:
+        self._client = DBOSClient(
+            system_database_url=with_keepalive(database_url),
+            dbos_system_schema=_SCHEMA,
+            application_name="imgsvc",
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.destroy()
+
+    def enqueue(
+        self, name: str, id_: str, *, attempt: int = 1, delay: float = 0
+    ) -> Callable[[Connection], None]:
+        """Return a function that puts a job into its queue, within the transaction of a connection."""
+
+        def put(connection: Connection) -> None:
+            options: Any = {
+                "workflow_name": name,
+                "queue_name": name,
+                "workflow_id": f"{id_}:{name}:{attempt}",
+                "app_version": _VERSION,
+            }
+            if delay > 0:
+                options["delay_seconds"] = delay
+            self._client.enqueue_in_transaction(connection, options, id_, attempt)
+
+        return put
+
+
 class Engine:
     """Runs jobs by name on this node's event loop.
 
@@ -67,8 +104,7 @@ class Engine:
         self.node = node
         self.ending = False
         self._url = with_keepalive(database_url)
-        self._jobs: Mapping[str, tuple[Job, int]] = {}
-        self._client: DBOSClient | None = None
+        self._queues: Queues | None = None
         self._running: set[str] = set()
         self._parked: TTLCache[str, None] = TTLCache(_MOST_PARKED, _PARKED_SECONDS)
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -86,7 +122,6 @@ class Engine:
             jobs: the jobs by name, and how many of each may run on this node.
             give_up: settles a webhook whose job fails for reasons that do not pass.
         """
-        self._jobs = jobs
         logging.getLogger("dbos").setLevel(logging.WARNING)
         config: DBOSConfig = {
             "name": "imgsvc",
@@ -102,18 +137,14 @@ class Engine:
         # Its indexes wait for all open transactions, which may include some of this event loop.
         await run_in_daemon_thread(DBOS.migrate, self._url, schema=_SCHEMA)
         DBOS(config=config)
+        DBOS.listen_queues(list(jobs))  # in an upgrade, newer nodes have queues of jobs unknown here
         for name, (job, _) in jobs.items():
             # A job is not given up because its process died, however often.
             DBOS.workflow(name=name, max_recovery_attempts=None)(self._workflow(job, give_up))
         DBOS.launch()
         for name, (_, most) in jobs.items():
             await DBOS.register_queue_async(name, worker_concurrency=most, polling_interval_sec=_POLL_SECONDS)
-        self._client = await asyncio.to_thread(
-            DBOSClient,
-            system_database_url=self._url,
-            dbos_system_schema=_SCHEMA,
-            application_name="imgsvc",
-        )
+        self._queues = await asyncio.to_thread(Queues, self._url)
         self._started.set()
 
     async def stop(self, seconds: float) -> None:
@@ -134,28 +165,14 @@ class Engine:
         await closing
         # The engine has replaced the executor of the event loop by its own, which is shut down now.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
-        if self._client is not None:
-            await asyncio.to_thread(self._client.destroy)
+        if self._queues is not None:
+            await asyncio.to_thread(self._queues.close)
 
-    def enqueue(
-        self, name: str, id_: str, *, attempt: int = 1, delay: float = 0
-    ) -> Callable[[Connection], None]:
-        """Return a function that puts a job into its queue, within the transaction of a connection."""
-        client = self._client
-        assert client is not None
-
-        def put(connection: Connection) -> None:
-            options: Any = {
-                "workflow_name": name,
-                "queue_name": name,
-                "workflow_id": f"{id_}:{name}:{attempt}",
-                "app_version": _VERSION,
-            }
-            if delay > 0:
-                options["delay_seconds"] = delay
-            client.enqueue_in_transaction(connection, options, id_, attempt)
-
-        return put
+    @property
+    def queues(self) -> Queues:
+        """The queues, once the engine has started."""
+        assert self._queues is not None
+        return self._queues
 
     async def claims(self) -> list[Claim]:
         """Return the claims of all nodes."""
@@ -170,11 +187,15 @@ class Engine:
         for queue, ids in queues.items():
             await DBOS.resume_workflows_async(ids, queue_name=queue)
 
-    async def forget(self, ids: Iterable[str], attempts: int) -> None:
-        """Delete the rows of finished jobs of webhooks, none of which had more attempts."""
-        jobs = [f"{id_}:{name}:{n}" for id_ in ids for name in self._jobs for n in range(1, attempts + 1)]
-        for start in range(0, len(jobs), _DELETED_AT_ONCE):
-            await DBOS.delete_workflows_async(jobs[start : start + _DELETED_AT_ONCE])
+    async def delete_finished(self) -> None:
+        """Delete the rows of finished jobs, whose outcome the records of their webhooks have."""
+        while finished := await DBOS.list_workflows_async(
+            status=["SUCCESS", "ERROR", "CANCELLED"],
+            limit=_DELETED_AT_ONCE,
+            load_input=False,
+            load_output=False,
+        ):
+            await DBOS.delete_workflows_async([item.workflow_id for item in finished])
 
     def _workflow(self, job: Job, give_up: Job) -> Callable[[str, int], Awaitable[None]]:
         """Return a workflow that retries a job until it succeeds, since DBOS ends a workflow that fails.

@@ -15,13 +15,13 @@ from aiohttp import web
 from cachetools import TTLCache
 
 from imgsvc_core.errors import SourceUnreachable
+from imgsvc_http.answering.answers import unstructured
 from imgsvc_http.answering.errors import as_refusal, refusal
 from imgsvc_http.answering.responses import failure_body, success_body
 from imgsvc_http.monitoring.phases import begin_phases
 from imgsvc_http.processing.pipeline import Source
 from imgsvc_http.receiving.processing_request import parse_request
 from imgsvc_http.services import Services
-from imgsvc_http.settings import MOST_RETRIES
 from imgsvc_http.state import accounts
 from imgsvc_http.state.clock import now
 from imgsvc_http.storage.pending_uploads import PendingUploads
@@ -29,7 +29,7 @@ from imgsvc_http.storage.source_files import Allocate
 from imgsvc_http.webhooks import records
 from imgsvc_http.webhooks.delivery import Deliverer
 from imgsvc_http.webhooks.engine import Engine
-from imgsvc_http.webhooks.records import AsyncRequest, CountedOnce, Enqueue, Work
+from imgsvc_http.webhooks.records import AsyncRequest, Attempt, CountedOnce, Enqueue, Work
 from imgsvc_http.webhooks.transient import is_transient
 
 PROCESS, DELIVER = "webhook-process", "webhook-deliver"
@@ -54,7 +54,7 @@ class Webhooks:
     deliverer: Deliverer
     uploads: PendingUploads
     pictures: asyncio.Semaphore
-    _secrets: TTLCache[str, str] = attrs.field(factory=lambda: TTLCache(1000, _SECRET_SECONDS))
+    _secrets: TTLCache[str, tuple[str, ...]] = attrs.field(factory=lambda: TTLCache(1000, _SECRET_SECONDS))
 
     async def accept(self, id_: str, account_id: str, request: AsyncRequest, keep: Enqueue) -> None:
         """Keep a request durably. From then on it is not lost. ``keep`` is called in the same transaction."""
@@ -62,7 +62,7 @@ class Webhooks:
         # Answers give moments in milliseconds, and a list from such a moment has to include its webhook.
         moment = now()
         moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
-        then = (self.engine.enqueue(PROCESS, id_), keep)
+        then = (self.engine.queues.enqueue(PROCESS, id_), keep)
         await records.create(db, vault, id_, account_id, request, moment, then)
 
     async def process(self, id_: str, attempt: int) -> None:
@@ -99,10 +99,9 @@ class Webhooks:
             await records.change(self.services.db, id_, now(), status="failed")
 
     async def delete_old(self) -> None:
-        """Delete records that are older than the history, with the engine's rows of them."""
+        """Delete records that are older than the history."""
         age = timedelta(days=self.services.settings.webhooks.history_days)
         while ids := await records.settled_before(self.services.db, now() - age):
-            await self.engine.forget(ids, MOST_RETRIES + 1)
             await records.delete_all(self.services.db, ids)
 
     async def delete_orphans(self) -> None:
@@ -172,7 +171,7 @@ class Webhooks:
             work.id,
             now(),
             since=("created",),
-            enqueue=self.engine.enqueue(DELIVER, work.id, delay=delay) if delay else None,
+            enqueue=self.engine.queues.enqueue(DELIVER, work.id, delay=delay) if delay else None,
             status=status,
             payload=payload,
         )
@@ -199,38 +198,51 @@ class Webhooks:
         if work.payload is None or work.status in records.SETTLED or work.attempt != attempt:
             return
         services, id_ = self.services, work.id
-        secret = await self._secret(work.account_id)
-        if secret is None:
+        secrets = await self._signing_secrets(work.account_id)
+        if not secrets:
             return  # the account was deleted, and its webhooks with it
         scheduled = work.status == "scheduled"
         if scheduled and not await self._settle(work, since="scheduled", status="dispatched"):
             return
-        outcome = await self.deliverer.post(
-            work.request.document["webhook"]["url"], id_, work.payload, secret
-        )
+        url = work.request.document["webhook"]["url"]
+        outcome = await self.deliverer.post(url, id_, work.payload, secrets)
+        level = logging.INFO if outcome.delivered else logging.WARNING
+        _log.log(level, "Attempt %d to notify the endpoint of %s: %s.", attempt, id_, outcome.reason)
+        made = Attempt(at=now(), code=outcome.code, reason=outcome.reason)
+        attempts = [*work.attempts, unstructured(made)]
         waits = services.settings.webhooks.waits
         if outcome.delivered:
-            await records.change(services.db, id_, now(), status="delivered", code=outcome.code)
+            await records.change(
+                services.db, id_, now(), status="delivered", code=outcome.code, attempts=attempts
+            )
         elif outcome.worth_retrying and attempt <= len(waits):
-            retry = self.engine.enqueue(DELIVER, id_, attempt=attempt + 1, delay=waits[attempt - 1])
+            retry = self.engine.queues.enqueue(DELIVER, id_, attempt=attempt + 1, delay=waits[attempt - 1])
             await self._settle(
-                work, since="dispatched", enqueue=retry, status="scheduled", attempt=attempt + 1
+                work,
+                since="dispatched",
+                enqueue=retry,
+                status="scheduled",
+                attempt=attempt + 1,
+                attempts=attempts,
             )
         else:
-            await self._settle(work, since="dispatched", status="failed", code=outcome.code)
+            await self._settle(
+                work, since="dispatched", status="failed", code=outcome.code, attempts=attempts
+            )
 
     async def _settle(self, work: Work, *, since: str, **values: Any) -> bool:
         """Change the record after an attempt. Return False if another process was first."""
         db = self.services.db
         return await records.change(db, work.id, now(), since=(since,), during=work.attempt, **values)
 
-    async def _secret(self, account_id: str) -> str | None:
-        """Return the secret of an account, which is cached for a few seconds."""
-        found = self._secrets.get(account_id)
-        if found is None:
-            found = await accounts.webhook_secret(self.services.db, self.services.vault, account_id)
-            if found is not None:
-                self._secrets[account_id] = found
+    async def _signing_secrets(self, account_id: str) -> tuple[str, ...]:
+        """Return the secrets of an account, which are cached for a few seconds."""
+        found = self._secrets.get(account_id, ())
+        if not found:
+            db, vault = self.services.db, self.services.vault
+            newest = await accounts.webhook_secret(db, vault, account_id)
+            previous = await accounts.previous_webhook_secret(db, vault, account_id, now())
+            found = self._secrets[account_id] = tuple(filter(None, (newest, previous)))
         return found
 
 

@@ -17,6 +17,7 @@ from typing import Any, cast
 import attrs
 from sqlalchemy import Connection, Select, Table, bindparam, delete, func, insert, select, union_all, update
 
+from imgsvc_http.answering.answers import documented
 from imgsvc_http.state import accounts
 from imgsvc_http.state.database import Database, reading, writing
 from imgsvc_http.state.tables import UNSETTLED, WebhookRow
@@ -33,6 +34,19 @@ Enqueue = Callable[[Connection], None]
 
 
 @attrs.frozen(kw_only=True)
+class Attempt:
+    """What became of an attempt to notify the endpoint."""
+
+    at: datetime
+    code: int = documented("The status of the endpoint; 0 if there was none.", schema={"minimum": 0})
+    reason: str = documented("What became of it, in words.")
+
+
+def _attempts(kept: list[dict[str, Any]] | None) -> tuple[Attempt, ...]:
+    return tuple(Attempt(**{**item, "at": datetime.fromisoformat(item["at"])}) for item in kept or ())
+
+
+@attrs.frozen(kw_only=True)
 class Record:
     """A webhook as its account sees it. ``code`` is the last status of the endpoint, 0 before."""
 
@@ -40,6 +54,7 @@ class Record:
     status: str
     code: int
     payload: dict[str, Any] | None
+    attempts: tuple[Attempt, ...] = attrs.field(converter=_attempts)
     created_at: datetime
     updated_at: datetime
 
@@ -62,6 +77,7 @@ class Work:
     status: str
     request: AsyncRequest
     attempt: int
+    attempts: list[dict[str, Any]]
     payload: dict[str, Any] | None
     created_at: datetime
 
@@ -112,6 +128,7 @@ def work_of(connection: Connection, vault: Vault, id_: str) -> Work | None:
         status=row.status,
         request=AsyncRequest(**json.loads(vault.decrypt(row.request))),
         attempt=row.attempt,
+        attempts=row.attempts or [],
         payload=row.payload,
         created_at=row.created_at,
     )
@@ -164,10 +181,32 @@ def refund(connection: Connection, work: Work) -> None:
         accounts.uncount_picture(connection, work.account_id, work.created_at)
 
 
+@writing
+def retry(
+    connection: Connection, vault: Vault, id_: str, now: datetime, enqueue: Callable[[int], Enqueue]
+) -> bool:
+    """Notify the endpoint of a failed or scheduled webhook at once, in an attempt of a number.
+
+    Return False if there is no such webhook. Raise `MissingMasterKey` if its request cannot be decrypted.
+    """
+    waiting = _TABLE.c.status.in_(("scheduled", "failed")) & _TABLE.c.payload.is_not(None)
+    query = select(_TABLE.c.attempt, _TABLE.c.request).where(_TABLE.c.id == id_, waiting).with_for_update()
+    row = connection.execute(query).first()
+    if row is None:
+        return False
+    vault.decrypt(row.request)
+    values = {"status": "scheduled", "attempt": row.attempt + 1, "updated_at": now}
+    connection.execute(update(_TABLE).where(_TABLE.c.id == id_).values(values))
+    enqueue(row.attempt + 1)(connection)
+    return True
+
+
 @reading
-def get(connection: Connection, account_id: str, id_: str) -> Record | None:
-    """Return a webhook of an account."""
-    query = select(*_COLUMNS).where(_TABLE.c.id == id_, _TABLE.c.account_id == account_id)
+def get(connection: Connection, account_id: str | None, id_: str) -> Record | None:
+    """Return a webhook of an account, or of any account."""
+    query = select(*_COLUMNS).where(_TABLE.c.id == id_)
+    if account_id is not None:
+        query = query.where(_TABLE.c.account_id == account_id)
     row = connection.execute(query).mappings().first()
     return Record(**row) if row else None
 
@@ -175,7 +214,7 @@ def get(connection: Connection, account_id: str, id_: str) -> Record | None:
 @reading
 def list_some(
     connection: Connection,
-    account_id: str,
+    account_id: str | None,
     *,
     statuses: Sequence[str] = (),
     start: datetime | None = None,
@@ -183,11 +222,14 @@ def list_some(
     offset: int = 0,
     limit: int = 50,
 ) -> list[Record]:
-    """Return webhooks of an account, newest first: of some statuses, accepted from ``start`` to ``end``.
+    """Return webhooks of one or all accounts, newest first.
 
-    The offset is walked in an index, one for each status. Only the rows of the page are read.
+    They have some statuses, and were accepted from ``start`` to ``end``. The offset is walked
+    in an index, one for each status. Only the rows of the page are read.
     """
-    found = select(_TABLE.c.id, _TABLE.c.created_at).where(_TABLE.c.account_id == account_id)
+    found = select(_TABLE.c.id, _TABLE.c.created_at)
+    if account_id is not None:
+        found = found.where(_TABLE.c.account_id == account_id)
     if start is not None:
         found = found.where(_TABLE.c.created_at >= start)
     if end is not None:

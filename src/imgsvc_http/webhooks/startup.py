@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from imgsvc_http.fetching.address_guard import AddressGuard
 from imgsvc_http.services import Services
@@ -21,6 +21,7 @@ _log = logging.getLogger(__name__)
 
 _JOBS_AT_ONCE = 500  # of each kind on a node: most of them wait for an endpoint
 _CLEANUP_SECONDS = 600
+_FINISHED_SECONDS = 30
 _SINGLE_NODE = "imgsvc"
 
 
@@ -52,7 +53,9 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
         working.set()
         if not services.db.is_shared:
             watching.append(asyncio.create_task(watch(engine)))
-        cleaning.append(asyncio.create_task(_clean_up(webhooks)))
+        cleaning.append(asyncio.create_task(_repeat(_CLEANUP_SECONDS, webhooks.delete_old)))
+        cleaning.append(asyncio.create_task(_repeat(_CLEANUP_SECONDS, webhooks.delete_orphans)))
+        cleaning.append(asyncio.create_task(_repeat(_FINISHED_SECONDS, engine.delete_finished)))
         yield webhooks
     finally:
         await _cancel(cleaning)
@@ -72,11 +75,10 @@ async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _clean_up(webhooks: Webhooks) -> None:
+async def _repeat(seconds: float, clean_up: Callable[[], Awaitable[None]]) -> None:
     while True:
         try:
-            await webhooks.delete_old()
-            await webhooks.delete_orphans()
+            await clean_up()
         except Exception:
-            _log.exception("Old webhooks and uploads were not deleted; trying again later.")
-        await asyncio.sleep(_CLEANUP_SECONDS)
+            _log.exception("What webhooks left was not deleted; trying again in %g seconds.", seconds)
+        await asyncio.sleep(seconds)

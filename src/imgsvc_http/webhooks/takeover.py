@@ -3,7 +3,8 @@
 Each of several nodes on one PostgreSQL holds an advisory lock in its own name, which the server releases with
 the node's connection. A node that can take the lock of another one knows that the other one is dead. A node
 that only lost its connection takes its lock again; until then its jobs may run twice, but none is lost. To
-make that rare, a job is put back only if two looks in a row have found it lost.
+make that rare, a job is put back only if two looks in a row have found it lost. One node at a time looks, so
+that no two of them put back the same job.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _log = logging.getLogger(__name__)
 _LOOK_SECONDS = 4
 _RETRY_SECONDS = 1
 _ANSWER_SECONDS = 10
+_TURN = "the turn to look for lost jobs"  # a name that no node has
 _LOCK = text("SELECT pg_try_advisory_lock(:number)")
 _UNLOCK = text("SELECT pg_advisory_unlock(:number)")
 _SET_KEEPALIVE = text(
@@ -66,7 +68,7 @@ async def watch_cluster(db: Database, engine: Engine, locked: asyncio.Event, wor
                 lost: frozenset[Claim] = frozenset()
                 while True:
                     if not engine.ending:
-                        lost = await _put_back_in_cluster(lock, engine, lost)
+                        lost = await _look(lock, engine, lost)
                     for _ in range(_LOOK_SECONDS):
                         await asyncio.sleep(1)
                         await lock.ask(lambda connection: connection.execute(text("SELECT 1")))
@@ -99,11 +101,15 @@ class _NodeLock:
         number = {"number": _number(node)}
         return await self.ask(lambda connection: bool(connection.execute(_LOCK, number).scalar()))
 
+    async def release(self, node: str) -> None:
+        """Release a lock that was taken."""
+        await self.ask(lambda connection: connection.execute(_UNLOCK, {"number": _number(node)}))
+
     async def is_free(self, node: str) -> bool:
         """Return True if nobody holds the lock of a node."""
         if not await self.take(node):
             return False
-        await self.ask(lambda connection: connection.execute(_UNLOCK, {"number": _number(node)}))
+        await self.release(node)
         return True
 
     async def close(self) -> None:
@@ -126,12 +132,25 @@ async def _node_lock(db: Database, node: str) -> AsyncIterator[_NodeLock]:
         await lock.close()
 
 
-async def _put_back_in_cluster(lock: _NodeLock, engine: Engine, before: frozenset[Claim]) -> frozenset[Claim]:
-    async with asyncio.timeout(_ANSWER_SECONDS):
-        claims = await engine.claims()
-    others = {claim.node for claim in claims if claim.node} - {engine.node}
-    dead = {other for other in others if await lock.is_free(other)}
-    return await _put_back(engine, before, claims, dead)
+async def _look(lock: _NodeLock, engine: Engine, before: frozenset[Claim]) -> frozenset[Claim]:
+    """Put back lost jobs unless another node does so now. Return all that are lost.
+
+    A look that fails does not release the lock of this node: only the loss of its connection does.
+    """
+    try:
+        if not await lock.take(_TURN):
+            return before
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                claims = await engine.claims()
+            others = {claim.node for claim in claims if claim.node} - {engine.node}
+            dead = {other for other in others if await lock.is_free(other)}
+            return await _put_back(engine, before, claims, dead)
+        finally:
+            await lock.release(_TURN)
+    except Exception as error:
+        _log.warning("The search for lost jobs failed; trying again: %s", error)
+        return frozenset()
 
 
 async def _put_back(

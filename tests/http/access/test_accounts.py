@@ -164,11 +164,15 @@ async def test_webhook_secrets_are_made_once_and_kept_encrypted(
     assert kept is not None
     assert first.encode()[6:] not in kept
     assert vault.decrypt(kept).decode() == first
-    renewed = await accounts.renew_webhook_secret(db, vault, account.id)
+    day = timedelta(days=1)
+    assert await accounts.previous_webhook_secret(db, vault, account.id, NOW) is None
+    renewed = await accounts.renew_webhook_secret(db, vault, account.id, grace=day, now=NOW)
     assert renewed != first
+    assert await accounts.previous_webhook_secret(db, vault, account.id, NOW + 0.99 * day) == first
+    assert await accounts.previous_webhook_secret(db, vault, account.id, NOW + day) is None
     assert await accounts.webhook_secret(db, vault, account.id) == renewed
     assert await accounts.webhook_secret(db, vault, "nobody") is None
-    assert await accounts.renew_webhook_secret(db, vault, "nobody") is None
+    assert await accounts.renew_webhook_secret(db, vault, "nobody", grace=day, now=NOW) is None
 
 
 async def test_accounts_are_values(account: Account) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from datetime import UTC, datetime, timedelta
 
@@ -11,9 +12,9 @@ from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 from sqlalchemy import select, update
 
-from imgsvc_core.errors import SpecError
+from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.access.authentication import Principal
-from imgsvc_http.answering.errors import Refusal
+from imgsvc_http.answering.errors import Refusal, refusal
 from imgsvc_http.answering.headers import OwnHeaders
 from imgsvc_http.answering.responses import Response
 from imgsvc_http.context import OWN_HEADERS, PRINCIPAL, REQUEST_ID
@@ -189,6 +190,36 @@ async def test_a_record_is_not_made_when_the_claim_was_lost(db: Database, accoun
     answer = await Idempotency(db, VAULT, DAY).once(_request(account), _parts, work)
     assert (answer.status, json.loads(answer.body)["error"]) == (409, RUNNING)
     assert await keyfiles.KEYFILES.list_all(db, account.id) == []
+
+
+@pytest.mark.parametrize(
+    ("failure", "kept"),
+    [
+        (refusal("quota_exceeded", total=5), False),
+        (refusal("body_too_slow", seconds=5), False),
+        (refusal("rate_limit_exceeded", seconds=5), False),
+        (refusal("internal_error", id="id"), False),
+        (refusal("not_found", what="watermark"), True),
+        (SpecError([Problem("resize", "wrong")]), True),
+    ],
+    ids=lambda value: getattr(value, "slug", value),
+)
+async def test_failures_that_pass_are_not_kept(
+    failure: Exception, kept: bool, db: Database, account: Account
+) -> None:
+    outcomes: list[Exception | Response] = [failure, ANSWER]
+
+    async def work(keep: Keep) -> Response:
+        outcome = outcomes.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    once = Idempotency(db, VAULT, DAY).once
+    with contextlib.suppress(Refusal):
+        assert (await once(_request(account), _parts, work)).status in (404, 422)
+    again = await once(_request(account), _parts, work)
+    assert (again.status == ANSWER.status, "Idempotent-Replayed" in again.headers) == (not kept, kept)
 
 
 async def test_answers_are_encrypted(db: Database, account: Account) -> None:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import attrs
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import Connection, insert
 
 from imgsvc_http.state import accounts
 from imgsvc_http.state.accounts import Account
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.tables import WebhookRow
+from imgsvc_http.state.vault import MissingMasterKey, Vault, new_master_key
 from imgsvc_http.webhooks import records
-from imgsvc_http.webhooks.records import STATUSES
+from imgsvc_http.webhooks.records import STATUSES, AsyncRequest
 from tests.http.conftest import NOW
 
 pytestmark = pytest.mark.asyncio
@@ -118,3 +119,47 @@ async def test_lists_hold_nothing_of_other_accounts(db: Database, account: Accou
     for owner, rows in ((account, mine), (other, theirs)):
         found = await records.list_some(db, owner.id, offset=40, limit=100)
         assert [record.id for record in found] == expected(rows, offset=40, limit=100)
+
+
+async def test_a_picture_counts_once_in_the_month_in_which_it_was_accepted(
+    db: Database, account: Account, vault: Vault
+) -> None:
+    """It may be processed in the next month, and more than once."""
+    accepted = datetime(2024, 2, 29, 23, 59, 59, tzinfo=UTC)
+    await records.create(db, vault, "id", account.id, AsyncRequest(document={}), accepted, ())
+    work = await records.work_of(db, vault, "id")
+    assert work is not None
+
+    async def used() -> list[int | None]:
+        moments = (accepted, accepted + timedelta(seconds=1), datetime.now(UTC))
+        found = [await accounts.usage(db, account.id, moment) for moment in moments]
+        return [usage and usage.used for usage in found]
+
+    assert await records.spend(db, work)
+    assert await records.spend(db, work)
+    assert await used() == [1, 0, 0]
+    await records.refund(db, work)
+    await records.refund(db, work)
+    assert await used() == [0, 0, 0]
+
+
+async def test_failed_and_scheduled_webhooks_can_be_retried(
+    db: Database, account: Account, vault: Vault
+) -> None:
+    put: list[int] = []
+
+    def enqueue(attempt: int) -> Callable[[Connection], None]:
+        return lambda connection: put.append(attempt)
+
+    for status in STATUSES:
+        await records.create(db, vault, status, account.id, AsyncRequest(document={}), NOW, ())
+        values: dict[str, Any] = {"status": status, "payload": {}, "attempt": 3}
+        await records.change(db, status, NOW, **values)
+        allowed = status in ("scheduled", "failed")
+        assert await records.retry(db, vault, status, NOW, enqueue) is allowed
+        assert put == ([4] if allowed else [])
+        put.clear()
+    assert not await records.retry(db, vault, "unknown", NOW, enqueue)
+    stranger = new_master_key()
+    with pytest.raises(MissingMasterKey):
+        await records.retry(db, Vault(lambda: [stranger]), "failed", NOW, enqueue)

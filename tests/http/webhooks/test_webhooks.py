@@ -10,6 +10,7 @@ import hmac
 import json
 import re
 import sqlite3
+import subprocess
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
@@ -20,6 +21,7 @@ from typing import Any
 import aiohttp
 import pytest
 import pytest_asyncio
+import standardwebhooks
 from aiohttp import web
 
 from tests.http.calls import Reply, assert_failure, call, fetch, upload, used
@@ -35,7 +37,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service whose attempts follow each other fast."""
     settings = {
         "fetch.private_allowed": "127.0.0.1",
-        "webhooks.retries": "1,1",
+        "webhooks.retries": "1,3",
         "webhooks.seconds": 1,
     }
     with running(tmp_path_factory.mktemp("webhooks") / "state", settings) as service:
@@ -73,7 +75,7 @@ async def shown(client: aiohttp.ClientSession, id_: str) -> dict[str, Any]:
     reply = await call(client, "GET", f"/1.0/webhooks/{id_}")
     assert reply.status == 200
     record: dict[str, Any] = reply.json["webhook"]
-    assert set(record) == {"id", "status", "created_at", "updated_at", "code", "payload"}
+    assert set(record) == {"id", "status", "created_at", "updated_at", "code", "attempts", "payload"}
     for name in ("created_at", "updated_at"):
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", record[name])
     return record
@@ -150,6 +152,68 @@ async def test_the_signature_verifies(
     assert post.headers["webhook-signature"] == "v1," + base64.b64encode(digest).decode()
 
 
+async def test_a_used_up_quota_is_told_before_anything_is_accepted(
+    receiver: Receiver, photo: bytes, service: Service
+) -> None:
+    account = json.loads(service.imgsvc("accounts", "create", "Acme", "--quota", "0", "--json"))["id"]
+    key = service.imgsvc("keys", "create", account, "--scope", "process", "--scope", "account", "--json")
+    async with service.client(key=json.loads(key)["secret"]) as client:
+        reply = await upload(client, photo, {"webhook": {"url": f"{receiver.url}/"}})
+        assert_failure(reply, 402, "quota_exceeded")
+        assert (await call(client, "GET", "/1.0/webhooks")).json["webhooks"] == []
+
+
+async def test_a_renewed_secret_and_the_one_before_sign(
+    client: aiohttp.ClientSession, receiver: Receiver, photo: bytes, service: Service
+) -> None:
+    account = json.loads(service.imgsvc("accounts", "list", "--json"))[0]["id"]
+    renew = ("accounts", "webhook-secret", account, "--json", "--renew")
+    before, _, after = [
+        json.loads(service.imgsvc(*command))["webhook_secret"]
+        for command in ((*renew, "--grace", "0"), (*renew[:-1],), (*renew, "--grace", "3600"))
+    ]
+    await asyncio.sleep(3.5)  # secrets are cached for 3 seconds
+    accepted(await upload(client, photo, {"webhook": {"url": f"{receiver.url}/"}}))
+    (post,) = await receiver.arrived(1)
+    assert len(post.headers["webhook-signature"].split()) == 2
+    for secret in (before, after):
+        assert standardwebhooks.Webhook(secret).verify(post.body, post.headers) == post.json
+    stranger = "whsec_" + base64.b64encode(bytes(32)).decode()
+    with pytest.raises(standardwebhooks.WebhookVerificationError):
+        standardwebhooks.Webhook(stranger).verify(post.body, post.headers)
+
+
+async def test_attempts_are_told_and_a_failed_webhook_can_be_retried(
+    client: aiohttp.ClientSession, receiver: Receiver, photo: bytes, service: Service
+) -> None:
+    receiver.answers["/hook"] = [503, 404, 200]
+    id_ = accepted(await upload(client, photo, {"webhook": {"url": f"{receiver.url}/hook?token=canary7"}}))
+    record = await settled(client, id_)
+    reasons = ["it answered 503", "it answered 404"]
+    assert record["status"] == "failed"
+    assert [item["reason"] for item in record["attempts"]] == reasons
+    assert [item["code"] for item in record["attempts"]] == [503, 404]
+    assert record["attempts"][0]["at"] < record["attempts"][1]["at"] <= record["updated_at"]
+    told = json.loads(service.imgsvc("webhooks", "show", id_, "--json"))
+    assert [item["reason"] for item in told["attempts"]] == reasons
+    listed = json.loads(service.imgsvc("webhooks", "list", "--status", "failed", "--json"))
+    assert {row["id"]: (row["attempts"], row["last"]) for row in listed}[id_] == (2, "it answered 404")
+    log = (service.state.parent / f"{service.state.name}.log").read_text()
+    for number, reason in enumerate(reasons, 1):
+        assert f"Attempt {number} to notify the endpoint of {id_}: {reason}." in log
+    assert "canary7" not in log
+    assert json.loads(service.imgsvc("webhooks", "retry", id_, "--json")) == {
+        "id": id_,
+        "status": "scheduled",
+    }
+    async with asyncio.timeout(30):
+        while (record := await shown(client, id_))["status"] != "delivered":
+            await asyncio.sleep(0.1)
+    assert [item["reason"] for item in record["attempts"]] == [*reasons, "it answered 200"]
+    with pytest.raises(subprocess.CalledProcessError):
+        service.imgsvc("webhooks", "retry", id_)
+
+
 async def test_basic_credentials_of_the_url_are_sent(
     client: aiohttp.ClientSession, receiver: Receiver, photo: bytes, service: Service
 ) -> None:
@@ -209,6 +273,9 @@ async def test_attempts_come_to_an_end(
     id_ = accepted(await upload(client, photo, {"webhook": {"url": f"{receiver.url}/hook"}}))
     record = await settled(client, id_)
     assert (record["status"], record["code"], len(receiver.posts)) == ("failed", 500, 3)
+    first, second, third = [post.at for post in receiver.posts]
+    assert second - first > 0.9
+    assert third - second > 2.9, "each attempt has a wait of its own"
 
 
 async def test_nothing_is_tried_again_with_zero_retries(tmp_path: Path, photo: bytes) -> None:
