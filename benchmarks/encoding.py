@@ -26,7 +26,16 @@ from tests.support import photos
 from tests.support.decoded import decode
 from tests.support.photos import Pixels
 
-from benchmarks.harness import Bound, Timing, compare, print_table, stay_on_one_cpu, timed, verdict
+from benchmarks.harness import (
+    Bound,
+    Timing,
+    compare,
+    print_table,
+    stay_on_one_cpu,
+    timed,
+    verdict,
+    write_table,
+)
 from benchmarks.kinds import KINDS, poster
 from benchmarks.sharp import Sharp, sharp_process
 from imgsvc_core import process
@@ -85,9 +94,10 @@ def main(page: str | None = None) -> int:
         for kind in (*KINDS, "animations")
         if (format, kind) in rows
     ]
-    print_table(("format", "pictures", *CONTENDERS), table)
+    columns = ("format", "pictures", *CONTENDERS)
+    print_table(columns, table)
     if page is not None:
-        _write(Path(page), table)
+        write_table(Path(page), MARKS, columns, table)
     return verdict(_bounds(rows))
 
 
@@ -212,16 +222,6 @@ def _summed(results: Sequence[Mapping[str, Found]]) -> dict[str, Found]:
         )
         for name in results[0]
     }
-
-
-def _write(page: Path, table: Sequence[Sequence[str]]) -> None:
-    """Replace what stands between the marks in a Markdown page."""
-    begin, end = MARKS
-    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
-    _, _, after = rest.partition(end)
-    head = [["format", "pictures", *CONTENDERS], ["---", "---", *["---:"] * len(CONTENDERS)]]
-    lines = "\n".join(f"| {' | '.join(line)} |" for line in [*head, *table])
-    page.write_text(f"{before}{begin}\n\n{lines}\n\n{end}{after}", encoding="utf-8")
 
 
 def _bounds(rows: Mapping[tuple[str, str], Mapping[str, Found]]) -> list[Bound]:

@@ -168,6 +168,19 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
     print()
 
 
+def write_table(
+    page: Path, marks: tuple[str, str], columns: Sequence[str], rows: Sequence[Sequence[str]]
+) -> None:
+    """Replace what stands between the marks in a Markdown page; numbers and the like go to the right."""
+    begin, end = marks
+    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    _, _, after = rest.partition(end)
+    lines = "\n".join(
+        f"| {' | '.join(line)} |" for line in [columns, ["---", "---", *["---:"] * len(columns[2:])], *rows]
+    )
+    page.write_text(f"{before}{begin}\n\n{lines}\n\n{end}{after}", encoding="utf-8")
+
+
 def print_series(series: Mapping[str, Series], extra: Mapping[str, str] | None = None) -> None:
     """Median wall and CPU time of each contender, and its spread."""
     rows = [

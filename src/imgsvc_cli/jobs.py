@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,20 +118,21 @@ def plan_jobs(
     return jobs
 
 
-def run_job(job: Job, request: imgsvc.Spec) -> Done:
+def run_job(job: Job, request: imgsvc.Spec, limits: imgsvc.Limits) -> Done:
     """Process one source. An existing file is replaced only if it was named, or with ``--force``."""
+    process = partial(imgsvc.process, limits=limits, watermarks=_watermark)
     target: Any = standard_streams.output() if job.piped else job.target
     source = standard_streams.opened(job.source)
     if job.store is not None:
-        result = imgsvc.process(source, request, watermarks=_watermark)
+        result = process(source, request)
         return Done(result, url=job.store.write(result, job.stem))
     if target is not None:
-        return Done(imgsvc.process(source, request, target, watermarks=_watermark), job.target)
-    formats, _ = choose_formats(request.output or Output(), imgsvc.inspect(source))
+        return Done(process(source, request, target), job.target)
+    formats, _ = choose_formats(request.output or Output(), imgsvc.inspect(source, limits=limits))
     if len(formats) == 1:
         path = _free_place(job, formats[0])
-        return Done(imgsvc.process(source, request, path, watermarks=_watermark), path)
-    result = imgsvc.process(source, request, watermarks=_watermark)
+        return Done(process(source, request, path), path)
+    result = process(source, request)
     path = _free_place(job, imgsvc.FORMATS[result.output.format])
     result.save(path)
     return Done(attrs.evolve(result, output=attrs.evolve(result.output, name=name_of(path))), path)

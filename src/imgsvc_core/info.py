@@ -31,6 +31,9 @@ class ImageInfo:
         default=None,
         metadata={"doc": "Pixels that a decoder computes, if they are more than it shows."},
     )
+    channels: int | None = attrs.field(
+        default=None, metadata={"doc": "Stored channels, if they may be more than color and alpha."}
+    )
     interlaced: bool = attrs.field(
         default=False, metadata={"doc": "Whether the image is progressive or interlaced."}
     )

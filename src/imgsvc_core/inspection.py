@@ -52,5 +52,6 @@ def explain(
     Raises:
         SpecError: the request is wrong, or the limits are none.
         OutputTooLarge: the result would have too many pixels.
+        MemoryLimitExceeded: the plan could need too much memory.
     """
     return compile_plan(parse(spec), info, limits=limits_or(limits, Limits()), suffix=suffix)

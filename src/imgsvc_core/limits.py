@@ -9,6 +9,7 @@ import attrs
 from imgsvc_core.docstrings import documented
 from imgsvc_core.errors import (
     ImageTooLarge,
+    MemoryLimitExceeded,
     OutputTooLarge,
     Problem,
     SourceTooLarge,
@@ -46,6 +47,10 @@ class Limits:
     output_side: int | None = _limit(16_384, "pixels", "Longest side of the result.")
     frames: int | None = _limit(500, "frames", "Frames of an animation.")
     frame_pixels: int | None = _limit(300_000_000, "pixels", "Pixels of all frames of an animation together.")
+    channels: int | None = _limit(64, "channels", "Stored channels of the source.")
+    memory_bytes: int | None = _limit(
+        1_800_000_000, "bytes", "Memory that a request may need, as estimated from header and plan."
+    )
     seconds: float | None = _limit(30, "s", "Time to process one picture.")
 
     @classmethod
@@ -108,6 +113,11 @@ def check_source(info: ImageInfo, limits: Limits) -> None:
             f"The source image of {info.width} x {info.height} pixels is made of {info.decoded_pixels:,}; "
             f"at most {limits.source_pixels:,} are allowed: send a smaller image."
         )
+    if _exceeds(info.channels or 0, limits.channels):
+        raise ImageTooLarge(
+            f"The source image has {info.channels:,} channels; at most {limits.channels:,} are allowed: "
+            "send an image of gray or RGB, with or without alpha."
+        )
     if _exceeds(info.frames, limits.frames):
         raise ImageTooLarge(
             f"The source image has {info.frames:,} frames; at most {limits.frames:,} are allowed: "
@@ -117,6 +127,16 @@ def check_source(info: ImageInfo, limits: Limits) -> None:
         raise ImageTooLarge(
             f"The {info.frames:,} frames of the source image have {pixels * info.frames:,} pixels together; "
             f"at most {limits.frame_pixels:,} are allowed: send a smaller or shorter animation."
+        )
+
+
+def check_memory(needed: int, limits: Limits) -> None:
+    """Raise `MemoryLimitExceeded` if a plan could need more bytes than allowed."""
+    if _exceeds(needed, limits.memory_bytes):
+        raise MemoryLimitExceeded(
+            f"The request could need {needed / 1e6:,.0f} MB of memory for this image; at most "
+            f"{(limits.memory_bytes or 0) / 1e6:,.0f} MB are allowed: send a smaller image, or ask for a "
+            "smaller size or another format."
         )
 
 

@@ -32,13 +32,14 @@ from imgsvc_core.errors import (
 from imgsvc_core.faces import Face
 from imgsvc_core.failing import without_pictures
 from imgsvc_core.info import ImageInfo
-from imgsvc_core.limits import Limits, check_threads, limits_or
+from imgsvc_core.limits import Limits, check_memory, check_threads, limits_or
 from imgsvc_core.opening import Opened, open_source
 from imgsvc_core.pixels import colorspace, geometry
 from imgsvc_core.pixels.render import render
 from imgsvc_core.plan import Plan, compile_plan, wants_faces
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.loading import scale_for
+from imgsvc_core.plan.memory import decoded_bound
 from imgsvc_core.plan.placement import watermark_size
 from imgsvc_core.plan.variants import decodings
 from imgsvc_core.result import Result, Timing
@@ -257,7 +258,7 @@ def _make(task: _Task, open_target: Callable[[], BinaryIO]) -> dict[str, _Made]:
         task.source, limits, inlined_pixels=limits.source_pixels, name=task.name, digest=task.digest
     )
     wanted = any(map(wants_faces, task.requests.values()))
-    found = _find_faces(opened, deadline) if wanted else None
+    found = _find_faces(opened, limits, deadline) if wanted else None
     plans = {}
     for key, request in task.requests.items():
         with _naming_variant(key):
@@ -276,13 +277,15 @@ def _make(task: _Task, open_target: Callable[[], BinaryIO]) -> dict[str, _Made]:
         if task.threads is not None:
             image.set_type(pyvips.GValue.gint_type, "concurrency", task.threads)
         if len(served) > 1:
+            shared = decoded_bound(opened.info, settings)
+            check_memory(shared + max(plan.memory for plan in served.values()), limits)
             with translate_errors(opened.info.format):
                 image = in_memory(image)
         for key, plan in served.items():
             loaded = time.perf_counter()
             with _naming_variant(key):
                 with translate_errors(opened.info.format):
-                    rendered = render(image, plan, partial(_mark, task))
+                    rendered = render(image, plan, partial(_mark, task, plan.memory))
                 rendered_at = time.perf_counter()
                 encoded = _save(deadline.watch(rendered.image), plan, task.target, open_target)
             finished = time.perf_counter()
@@ -297,12 +300,14 @@ def _make(task: _Task, open_target: Callable[[], BinaryIO]) -> dict[str, _Made]:
     return made
 
 
-def _find_faces(opened: Opened, deadline: Deadline) -> tuple[Face, ...]:
+def _find_faces(opened: Opened, limits: Limits, deadline: Deadline) -> tuple[Face, ...]:
     """Return the faces in the first frame, in pixels of the upright image."""
     info = opened.info
     scale = scale_for(info, max(1.0, max(info.width, info.height) / _FACE_SIDE), all_frames=False)
+    settings = LoadSettings(scale=scale, sequential=True)
+    check_memory(decoded_bound(info, settings), limits)
     with translate_errors(info.format):
-        image = deadline.watch(opened.load(LoadSettings(scale=scale, sequential=True)))
+        image = deadline.watch(opened.load(settings))
         image = image.crop(0, 0, image.width, image.get_page_height())
         upright = geometry.turn(in_memory(colorspace.to_srgb(image, info.rgb_space)), info.orientation)
         found = face_detection.detect(upright)
@@ -311,16 +316,17 @@ def _find_faces(opened: Opened, deadline: Deadline) -> tuple[Face, ...]:
     return tuple(face_detection.scaled(face, across, down) for face in found)
 
 
-def _mark(task: _Task, watermark: Watermark, size: Size) -> pyvips.Image:
-    """Return the picture of a watermark for an image of a size."""
+def _mark(task: _Task, spent: int, watermark: Watermark, size: Size) -> pyvips.Image:
+    """Return the picture of a watermark for an image of a size, whose plan takes some memory already."""
     with naming_mark(watermark.id):
         opened = open_source(task.marks[watermark.id], task.limits, inlined_pixels=task.limits.source_pixels)
         wanted = watermark_size(opened.info.upright_size, size, watermark)
         request = Spec(resize=Resize(width=wanted[0], height=wanted[1], mode="stretch"))
-        plan = compile_plan(request, attrs.evolve(opened.info, frames=1), suffix=".png")
+        plan = compile_plan(request, attrs.evolve(opened.info, frames=1), limits=Limits.none(), suffix=".png")
+        check_memory(spent + plan.memory, task.limits)
         with translate_errors(opened.info.format):
             image = task.deadline.watch(opened.load(plan.load))
-            return in_memory(render(image, plan, partial(_mark, task)).image)
+            return in_memory(render(image, plan, partial(_mark, task, spent)).image)
 
 
 def _save(

@@ -32,6 +32,8 @@ def test_defaults() -> None:
         "output_side": 16_384,
         "frames": 500,
         "frame_pixels": 300_000_000,
+        "channels": 64,
+        "memory_bytes": 1_800_000_000,
         "seconds": 30,
     }
 

@@ -16,6 +16,7 @@ from click.shell_completion import CompletionItem
 from imgsvc_cli import exit_codes, printing
 from imgsvc_cli.completion import FileOrUrl
 from imgsvc_cli.json_files import read_json
+from imgsvc_cli.options import limits_option
 from imgsvc_core.errors import Problem, SpecError
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def batch() -> None:
 @click.option("--workers", type=click.IntRange(1), help="Processes. [default: one for each core]")
 @click.option("--cluster", metavar="ADDRESS", help="Dask scheduler to work at, such as tcp://host:8786.")
 @click.option("--watermark", "watermarks", multiple=True, metavar="ID=FILE", help="Picture of a watermark.")
+@limits_option
 @click.option("--resume", is_flag=True, help="Go on with what an interrupted batch has left.")
 @click.option("--retry", is_flag=True, help="Work on nothing but what failed.")
 @click.option("--force", is_flag=True, help="Do unchanged inputs again too.")

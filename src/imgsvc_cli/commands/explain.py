@@ -11,7 +11,7 @@ import imgsvc_core as imgsvc
 from imgsvc_cli import printing
 from imgsvc_cli.completion import FileOrUrl, offering
 from imgsvc_cli.flags import SectionedCommand, digits, request_document, request_flags
-from imgsvc_cli.options import as_json_option, read_spec, spec_option
+from imgsvc_cli.options import as_json_option, limits_option, read_spec, spec_option
 from imgsvc_cli.standard_streams import opened
 
 
@@ -28,6 +28,7 @@ from imgsvc_cli.standard_streams import opened
 )
 @click.option("--target", metavar="NAME", default="", help="Name of the result; its suffix names the format.")
 @spec_option
+@limits_option
 @as_json_option
 def explain(
     source: str | None,
@@ -35,6 +36,7 @@ def explain(
     source_format: str,
     target: str,
     spec: str | None,
+    limits: imgsvc.Limits,
     as_json: bool,
     **flags: Any,
 ) -> None:
@@ -46,7 +48,7 @@ def explain(
     if (source is None) == (size is None):
         raise click.UsageError("Give either a SOURCE or --size.")
     info = imgsvc.inspect(opened(source)) if source is not None else _imagined(size or "", source_format)
-    plan = imgsvc.explain(request, info, suffix=Path(target).suffix)
+    plan = imgsvc.explain(request, info, limits=limits, suffix=Path(target).suffix)
     if as_json:
         printing.echo_json(plan.to_dict())
     else:

@@ -13,7 +13,7 @@ from imgsvc_cli import exit_codes, printing
 from imgsvc_cli.completion import FileOrUrl
 from imgsvc_cli.flags import SectionedCommand, request_document, request_flags
 from imgsvc_cli.json_files import read_json
-from imgsvc_cli.options import as_json_option, read_spec, spec_option
+from imgsvc_cli.options import as_json_option, limits_option, read_spec, spec_option
 from imgsvc_core.errors import ImgsvcError
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     "taken from IMGSVC_STORE_KEY, IMGSVC_STORE_SECRET and the like.",
 )
 @spec_option
+@limits_option
 @as_json_option
 def process(
     sources: tuple[str, ...],
@@ -49,6 +50,7 @@ def process(
     force: bool,
     store: str | None,
     spec: str | None,
+    limits: imgsvc.Limits,
     as_json: bool,
     **flags: Any,
 ) -> int:
@@ -69,10 +71,10 @@ def process(
     request = imgsvc.parse(request_document(flags, read_spec(spec)))
     jobs = plan_jobs(sources, target, request, force=force, store=store_target)
     guard()
-    return _run_jobs(jobs, request, as_json=as_json)
+    return _run_jobs(jobs, request, limits, as_json=as_json)
 
 
-def _run_jobs(jobs: list[Job], request: imgsvc.Spec, *, as_json: bool) -> int:
+def _run_jobs(jobs: list[Job], request: imgsvc.Spec, limits: imgsvc.Limits, *, as_json: bool) -> int:
     """Run jobs one after the other, and return the exit code of the first that failed."""
     from imgsvc_cli.jobs import run_job
     from imgsvc_cli.progress import progress
@@ -86,7 +88,7 @@ def _run_jobs(jobs: list[Job], request: imgsvc.Spec, *, as_json: bool) -> int:
     for index, job in enumerate(jobs):
         try:
             with progress(job.label, done=index, total=len(jobs)):
-                done = run_job(job, request)
+                done = run_job(job, request, limits)
         except ImgsvcError as error:
             code = code or exit_codes.exit_code(error)
             report(error)

@@ -26,13 +26,38 @@ class LoadScaling(enum.Enum):
 
 
 @attrs.frozen
-class Coder:
-    """A decoder or an encoder: its function, and the packages that may do the work, the preferred one first.
+class Memory:
+    """How many bytes a codec holds for each byte of samples, at most, beyond some lines of the image.
 
-    A package of ``libvips:operation`` is present if libvips has the operation, or the HEIF compression.
+    ``whole`` is for progressive and interlaced images. Of an animation a codec holds all frames, unless they
+    come ``one_by_one``. The numbers are measured by ``benchmarks.memory_bound``.
+    """
+
+    usual: float
+    whole: float = 0
+    alpha: float = 0
+    lossless: float = 0
+    palette: float = 0
+    one_by_one: bool = False
+
+    def copies(
+        self, *, whole: bool = False, alpha: bool = False, lossless: bool = False, palette: bool = False
+    ) -> float:
+        """Return the number for an image with these properties."""
+        special = (whole * self.whole, alpha * self.alpha, lossless * self.lossless, palette * self.palette)
+        return max(self.usual, *special)
+
+
+@attrs.frozen
+class Coder:
+    """A decoder or an encoder: its function, its memory, and the packages that may do the work.
+
+    The preferred package is the first. One of ``libvips:operation`` is present if libvips has the operation,
+    or the HEIF compression.
     """
 
     function: str
+    memory: Memory
     packages: tuple[str, ...]
 
 
@@ -132,8 +157,8 @@ _ROWS = (
         aliases=("jpeg",),
         magic=rb"\xff\xd8\xff",
         header="headers.jpeg:read_info",
-        reader=Coder("readers.jpeg:read", ("libvips:jpegload_source",)),
-        writer=Coder("writers.jpeg:write", ("libvips:jpegsave_target",)),
+        reader=Coder("readers.jpeg:read", Memory(0, whole=2.1), ("libvips:jpegload_source",)),
+        writer=Coder("writers.jpeg:write", Memory(0.8, whole=4.5), ("libvips:jpegsave_target",)),
         effort=Effort((*["plain"] * 3, *["optimized"] * 4, *["trellis"] * 2, "exhaustive"), default=0),
         metadata=("exif", "xmp", "iptc", "profile"),
         alpha=False, quality=80, lossless=False, subsamplings=_SUBSAMPLINGS, interlaces=True,
@@ -144,8 +169,8 @@ _ROWS = (
         aliases=("jpeg2000",),
         magic=rb"\0\0\0\x0cjP  \r\n\x87\n|\xff\x4f\xff\x51",
         header="headers.jp2:read_info",
-        reader=Coder("readers.jp2:read", ("libvips:jp2kload_source", "imagecodecs", "PIL")),
-        writer=Coder("writers.jp2:write", ("libvips:jp2ksave_target", "imagecodecs", "PIL")),
+        reader=Coder("readers.jp2:read", Memory(6.8), ("libvips:jp2kload_source", "imagecodecs", "PIL")),
+        writer=Coder("writers.jp2:write", Memory(13), ("libvips:jp2ksave_target", "imagecodecs", "PIL")),
         metadata=("profile",),
         depth=16, quality=80, load_scaling=LoadScaling.LEVELS, becomes="jp2",
     ),
@@ -153,8 +178,8 @@ _ROWS = (
         name="png", title="PNG", media_type="image/png", suffixes=(".png",),
         magic=_PNG, accept="headers.png:is_still",
         header="headers.png:read_info",
-        reader=Coder("readers.png:read", ("libvips:pngload_source",)),
-        writer=Coder("writers.png:write", ("libvips:pngsave_target",)),
+        reader=Coder("readers.png:read", Memory(0, whole=1.3), ("libvips:pngload_source",)),
+        writer=Coder("writers.png:write", Memory(1.2, whole=2.4, palette=8), ("libvips:pngsave_target",)),
         effort=_DEFLATE,
         metadata=("exif", "xmp", "profile"),
         depth=16, palette=True, interlaces=True, becomes="png",
@@ -163,8 +188,8 @@ _ROWS = (
         name="apng", title="Animated PNG", media_type="image/apng", suffixes=(".apng",),
         magic=_PNG, accept="headers.png:is_animated",
         header="headers.png:read_info",
-        reader=Coder("readers.apng:read", ("libvips:pngload_source",)),
-        writer=Coder("writers.apng:write", ("libvips:pngsave_target",)),
+        reader=Coder("readers.apng:read", Memory(2.3), ("libvips:pngload_source",)),
+        writer=Coder("writers.apng:write", Memory(3.3), ("libvips:pngsave_target",)),
         effort=_DEFLATE,
         metadata=("exif", "xmp", "profile"),
         animation=True, depth=16, becomes="apng",
@@ -173,8 +198,8 @@ _ROWS = (
         name="gif", title="GIF", media_type="image/gif", suffixes=(".gif",),
         magic=rb"GIF8[79]a",
         header="headers.gif:read_info",
-        reader=Coder("readers.gif:read", ("libvips:gifload_source",)),
-        writer=Coder("writers.gif:write", ("libvips:gifsave_target",)),
+        reader=Coder("readers.gif:read", Memory(2.2, one_by_one=True), ("libvips:gifload_source",)),
+        writer=Coder("writers.gif:write", Memory(4.2, one_by_one=True), ("libvips:gifsave_target",)),
         effort=Effort((3, 3, 3, 3, 3, 6, 7, 8, 9, 10), default=5),
         animation=True, lossless=False, palette=True, interlaces=True, becomes="gif",
     ),
@@ -182,8 +207,11 @@ _ROWS = (
         name="webp", title="WebP", media_type="image/webp", suffixes=(".webp",),
         magic=rb"RIFF.{4}WEBP",
         header="headers.webp:read_info",
-        reader=Coder("readers.webp:read", ("libvips:webpload_source",)),
-        writer=Coder("writers.webp:write", ("libvips:webpsave_target",)),
+        reader=Coder("readers.webp:read", Memory(3.3, one_by_one=True), ("libvips:webpload_source",)),
+        writer=Coder(
+            "writers.webp:write", Memory(2.6, alpha=7.6, lossless=9.6, one_by_one=True),
+            ("libvips:webpsave_target",),
+        ),
         effort=Effort((0, 1, 1, 2, 3, 3, 4, 5, 5, 6), default=6),
         metadata=("exif", "xmp", "profile"),
         animation=True, quality=80, subsamplings=("420",), max_side=16_383,
@@ -194,8 +222,8 @@ _ROWS = (
         aliases=("heif",),
         magic=_BOXES, accept="headers.heif:is_heic",
         header="headers.heif:read_info",
-        reader=Coder("readers.heif:read_heic", ("libvips:hevc", "pillow_heif")),
-        writer=Coder("writers.heif:write_heic", ("libvips:hevc", "pillow_heif")),
+        reader=Coder("readers.heif:read_heic", Memory(2.2), ("libvips:hevc", "pillow_heif")),
+        writer=Coder("writers.heif:write_heic", Memory(2.6, alpha=10), ("libvips:hevc", "pillow_heif")),
         effort=Effort(
             ("ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "slower",
              "veryslow"), default=2,
@@ -208,8 +236,8 @@ _ROWS = (
         name="avif", title="AVIF", media_type="image/avif", suffixes=(".avif",),
         magic=_BOXES, accept="headers.heif:is_avif",
         header="headers.heif:read_info",
-        reader=Coder("readers.heif:read_avif", ("libvips:heifload_source",)),
-        writer=Coder("writers.heif:write_avif", ("libvips:av1",)),
+        reader=Coder("readers.heif:read_avif", Memory(5.6), ("libvips:heifload_source",)),
+        writer=Coder("writers.heif:write_avif", Memory(7.5, alpha=10, lossless=12.6), ("libvips:av1",)),
         effort=Effort((0, 1, 2, 3, 3, 4, 4, 5, 5, 6), default=2),
         metadata=("exif", "xmp", "profile"),
         depth=10, quality=60, subsamplings=_SUBSAMPLINGS, max_side=16_384, becomes="avif",
@@ -218,8 +246,8 @@ _ROWS = (
         name="tiff", title="TIFF", media_type="image/tiff", suffixes=(".tiff", ".tif"), aliases=("tif",),
         magic=rb"II[*+]\0|MM\0[*+]",
         header="headers.tiff:read_info",
-        reader=Coder("readers.tiff:read", ("libvips:tiffload_source",)),
-        writer=Coder("writers.tiff:write", ("libvips:tiffsave_target",)),
+        reader=Coder("readers.tiff:read", Memory(2.6), ("libvips:tiffload_source",)),
+        writer=Coder("writers.tiff:write", Memory(1.2), ("libvips:tiffsave_target",)),
         metadata=("exif", "xmp", "iptc", "profile"),
         depth=16, load_scaling=LoadScaling.LEVELS, becomes="jpg",
     ),
@@ -227,28 +255,28 @@ _ROWS = (
         name="bmp", title="BMP", media_type="image/bmp", suffixes=(".bmp", ".dib"),
         magic=rb"BM", accept="headers.bmp:is_bmp",
         header="headers.bmp:read_info",
-        reader=Coder("readers.bmp:read", ("numpy",)),
+        reader=Coder("readers.bmp:read", Memory(2.2), ("numpy",)),
         becomes="jpg",
     ),
     Format(
         name="ico", title="ICO", media_type="image/x-icon", suffixes=(".ico", ".cur"),
         magic=rb"\0\0[\x01\x02]\0(?!\0\0)",
         header="headers.ico:read_info",
-        reader=Coder("readers.ico:read", ("numpy",)),
+        reader=Coder("readers.ico:read", Memory(3), ("numpy",)),
         becomes="png",
     ),
     Format(
         name="psd", title="PSD", media_type="image/vnd.adobe.photoshop", suffixes=(".psd", ".psb"),
         magic=rb"8BPS\0[\x01\x02]",
         header="headers.psd:read_info",
-        reader=Coder("readers.psd:read", ("psd_tools",)),
+        reader=Coder("readers.psd:read", Memory(3.4), ("psd_tools",)),
         depth=16, becomes="jpg",
     ),
     Format(
         name="svg", title="SVG", media_type="image/svg+xml", suffixes=(".svg", ".svgz"),
         magic=rb"", accept="headers.svg:is_svg",
         header="headers.svg:read_info",
-        reader=Coder("readers.svg:read", ("libvips:svgload_buffer",)),
+        reader=Coder("readers.svg:read", Memory(11), ("libvips:svgload_buffer",)),
         load_scaling=LoadScaling.CONTINUOUS, becomes="png",
     ),
 )  # fmt: skip

@@ -9,12 +9,13 @@ from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import OutputTooLarge
 from imgsvc_core.faces import Face
 from imgsvc_core.info import ImageInfo
-from imgsvc_core.limits import Limits, check_output
+from imgsvc_core.limits import Limits, check_memory, check_output
 from imgsvc_core.plan import turns
 from imgsvc_core.plan.building import StepBuilder
 from imgsvc_core.plan.encoding import choose_formats, settings_for
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.loading import load_scale
+from imgsvc_core.plan.memory import memory_bound
 from imgsvc_core.plan.plan import Plan
 from imgsvc_core.plan.steps import CropBox, Flatten, PlannedStep, Resample, Step, ToSrgb, Turn
 from imgsvc_core.spec import Output, Spec
@@ -51,6 +52,7 @@ def compile_plan(
 
     Raises:
         OutputTooLarge: a step would make more pixels than the limits allow.
+        MemoryLimitExceeded: the plan could need more memory than the limits allow.
         UnsupportedOperation: a crop lies outside of the picture.
     """
     request = _simplified(spec)
@@ -66,14 +68,19 @@ def compile_plan(
         steps.append(PlannedStep("output", Flatten(output.background, opaque), size, size))
     _check_sizes(steps, info, frames, limits or Limits())
     scale = load_scale(info, steps, all_frames=frames > 1)
+    load = LoadSettings(scale=scale, all_frames=frames > 1, sequential=_streams(steps))
+    save = tuple(settings_for(row, output, info) for row in formats)
+    memory = memory_bound(info, load, steps, save, frames)
+    check_memory(memory, limits or Limits())
     return Plan(
         info=info,
-        load=LoadSettings(scale=scale, all_frames=frames > 1, sequential=_streams(steps)),
+        load=load,
         steps=tuple(steps),
-        save=tuple(settings_for(row, output, info) for row in formats),
+        save=save,
         why_saved=why,
         frames=frames,
         faces=built.faces,
+        memory=memory,
     )
 
 

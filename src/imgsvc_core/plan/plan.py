@@ -21,7 +21,8 @@ class Plan:
     """The compiled request. ``str(plan)`` explains it.
 
     With several ``save`` settings the best file is taken, and ``why_saved`` says why it is these.
-    ``faces`` lie in the result, or before the first smart crop if there is one.
+    ``memory`` is the most bytes that the plan takes, beyond those of the program itself. ``faces`` lie in the
+    result, or before the first smart crop if there is one.
     """
 
     info: ImageInfo
@@ -31,6 +32,7 @@ class Plan:
     why_saved: str
     frames: int
     faces: tuple[Face, ...] = ()
+    memory: int
 
     @property
     def size(self) -> Size:
@@ -72,6 +74,7 @@ class Plan:
                 "frames": self.frames,
             },
             "load": attrs.asdict(self.load),
+            "memory": self.memory,
             "steps": self.lines(),
         }
 

@@ -80,6 +80,11 @@ class Step(abc.ABC):
         return False
 
     @property
+    def copies(self) -> float:
+        """Return how many copies of the frame the step holds in memory, beyond the one that it rereads."""
+        return 0
+
+    @property
     def backgrounds(self) -> tuple[Color | None, ...]:
         """Return the colors that the step puts beside the picture; None is transparent."""
         return ()
@@ -336,6 +341,10 @@ class _Neighbors(Step):
 
     rereads = True
 
+    @property
+    def copies(self) -> float:
+        return 1.5
+
     def why(self, before: Size) -> str:
         return "in a pass of its own, as it looks beyond single pixels"
 
@@ -367,6 +376,11 @@ class ApplyFilter(_Neighbors):
     """A filter that looks at neighbors or positions."""
 
     filter: Filter
+
+    @property
+    def copies(self) -> float:
+        """Return the copies of the filters that hold most of them: zoom blur, and the others."""
+        return 4 if isinstance(self.filter, Blur) and self.filter.mode == "zoom" else 1.5
 
     @property
     def text(self) -> str:

@@ -87,6 +87,7 @@ def _info(reader: HeaderReader, header: _Header, stream: _Codestream) -> ImageIn
         alpha=alpha,
         profile=header.profile is not None,
         levels=_levels(stream),
+        channels=channels,
     )
 
 

@@ -88,6 +88,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         orientation=valid_orientation(page),
         profile=Tag.PROFILE in page.entries,
         levels=_levels(page, (width, height)),
+        channels=channels,
     )
 
 

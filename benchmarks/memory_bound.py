@@ -1,0 +1,162 @@
+"""What a plan says that it needs of memory at most, against what it takes.
+
+``python -m benchmarks.memory_bound docs/reference/limits.md`` also writes the table there. Each case runs in
+a fresh process. The bound must not lie below the peak by more than a tenth.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyvips
+from PIL import Image
+from tests.support.photos import mosaic
+
+import imgsvc_core as imgsvc
+from benchmarks.harness import Bound, print_table, run_python, verdict, write_table
+
+MEASURE = """
+import json, sys
+import imgsvc_core as imgsvc
+import numpy, PIL.Image, imgsvc_core.processing, imgsvc_core.pixels.spatial
+source, request = sys.argv[1], json.loads(sys.argv[2])
+small = numpy.zeros((64, 64, 3), numpy.uint8)
+imgsvc.process(small, {"output": request.get("output", {})})
+before = peak_memory()
+result = imgsvc.process(source, request, limits=imgsvc.Limits.none(), threads=2)
+print(json.dumps({"bound": result.plan.memory / 1e6, "peak": peak_memory() - before}))
+"""
+TO_JPEG: dict[str, Any] = {"output": {"format": "jpg", "encoding": "baseline"}}
+COLUMNS = ("source", "request", "bound, MB", "peak, MB")
+MARKS = ("<!-- memory -->", "<!-- end of memory -->")
+SIDE, FRAMES = 3000, 16
+OUTPUTS: list[dict[str, Any]] = [
+    {"format": "jpg"},
+    {"format": "jpg", "quality": 95},
+    {"format": "jpg", "max_bytes": 500_000},
+    {"format": "png"},
+    {"format": "png", "colors": 64},
+    {"format": "png", "encoding": "progressive"},
+    {"format": "webp"},
+    {"format": "webp", "lossless": True},
+    {"format": "avif"},
+    {"format": "avif", "lossless": True},
+    *({"format": name} for name in ("gif", "heic", "jp2", "tiff", "apng", "auto")),
+]
+LOOKS: list[dict[str, Any]] = [
+    {"crop": {"mode": "smart", "width": 2900, "height": 2900}},
+    {"rotate": {"angle": 10}},
+    {"auto": {"enhance": True}},
+    {"adjust": {"sharpen": 50, "unsharp": 50}},
+    *(
+        {"filter": {"blur": {"mode": mode, "value": value}}}
+        for mode in ("gaussian", "motion", "zoom")
+        for value in (5, 100)
+    ),
+    {"filter": {"pixellate": {"value": 20}}},
+    {"filter": {"vignette": {"value": 50, "radius": 10}, "halftone": {"value": 30}}},
+    {"mask": {"shape": "ellipse"}, "border": {"size": 30, "radius": 100}},
+    {"resize": {"width": 4500}},
+    {"resize": {"width": 300}},
+]
+
+
+def main(page: str | None = None) -> int:
+    rows, bounds = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        sources = _sources(Path(folder))
+        for source, request in _cases(sources):
+            found = run_python(MEASURE, sources[source], json.dumps(request))
+            ratio = found["bound"] / max(1.0, found["peak"])
+            asked = "" if request == TO_JPEG else json.dumps(request)
+            rows.append((source, asked, f"{found['bound']:.0f}", f"{found['peak']:.0f}"))
+            bounds.append(Bound(f"{source} {asked}", ratio, 0.9, at_least=True))
+    print_table(COLUMNS, rows)
+    if page is not None:
+        write_table(Path(page), MARKS, COLUMNS, rows)
+    return verdict([min(bounds, key=lambda bound: bound.value)])
+
+
+def _cases(sources: Iterable[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Return each reader, writer and step on its own, with the name of a source."""
+    still = ("rgb.png", "rgba.png")
+    yield from ((source, TO_JPEG) for source in sources)
+    yield from ((source, {"rotate": {"angle": 90}, **TO_JPEG}) for source in ("rgb.png", "a.tiff"))
+    yield from ((source, {"output": output}) for output in OUTPUTS for source in still)
+    yield from (("indexed.png", {"output": output}) for output in OUTPUTS if output["format"] == "png")
+    yield from (
+        (source, {"resize": {"width": 900}, "output": {"format": output}})
+        for output in ("gif", "webp", "apng")
+        for source in ("moving.gif", "moving.webp", "moving.png")
+    )
+    yield from ((f"moving.{name}", {}) for name in ("gif", "webp", "png"))
+    yield from ((source, {**look, **TO_JPEG}) for look in LOOKS for source in still)
+
+
+def _sources(folder: Path) -> Mapping[str, Path]:
+    """Write images of nine megapixels in all formats that are read."""
+    image = pyvips.Image.new_from_array(mosaic(SIDE, SIDE)).copy(interpretation="srgb").copy_memory()
+    glass = image.bandjoin((image[0] / 2 + 100).cast("uchar")).copy_memory()
+    deep = (image * 257).cast("ushort").copy(interpretation="rgb16")
+    picture = Image.fromarray(image.numpy())
+    views = [Image.fromarray(np.roll(mosaic(1000, 1000), 37 * shift, axis=1)) for shift in range(FRAMES)]
+    moving = {"save_all": True, "append_images": views[1:], "duration": 50}
+    drawing = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{SIDE}" height="{SIDE}"><filter id="f">'
+        '<feGaussianBlur stdDeviation="10"/></filter>'
+        '<circle cx="1500" cy="1200" r="900" filter="url(#f)"/></svg>'
+    )
+    writers: dict[str, Callable[[str], object]] = {
+        "a.jpg": lambda path: image.jpegsave(path),
+        "progressive.jpg": lambda path: image.jpegsave(path, interlace=True, subsample_mode="off"),
+        "rgb.png": lambda path: image.pngsave(path, compression=1),
+        "rgba.png": lambda path: glass.pngsave(path, compression=1),
+        "deep.png": lambda path: deep.pngsave(path, compression=1),
+        "indexed.png": lambda path: image.pngsave(path, compression=1, palette=True, bitdepth=4),
+        "interlaced.png": lambda path: image.pngsave(path, compression=1, interlace=True),
+        "a.webp": lambda path: image.webpsave(path, effort=0),
+        "rgba.webp": lambda path: glass.webpsave(path, effort=0),
+        "lossless.webp": lambda path: image.webpsave(path, effort=0, lossless=True),
+        "a.gif": lambda path: image.gifsave(path, effort=1),
+        "a.avif": lambda path: image.heifsave(path, compression="av1", effort=0),
+        "rgba.avif": lambda path: glass.heifsave(path, compression="av1", effort=0),
+        "deep.avif": lambda path: deep.heifsave(path, compression="av1", effort=0, bitdepth=10),
+        "a.heic": lambda path: imgsvc.process(image, {"output": {"format": "heic", "effort": 0}}, path),
+        "a.jp2": lambda path: picture.save(path),
+        "deep.jp2": lambda path: imgsvc.process(deep, {"output": {"format": "jp2"}}, path),
+        "a.tiff": lambda path: image.tiffsave(path),
+        "strip.tiff": lambda path: picture.save(path, compression="tiff_deflate", tiffinfo={278: SIDE}),
+        "float.tiff": lambda path: (image / 255).cast("float").tiffsave(path),
+        "a.bmp": lambda path: picture.save(path),
+        "a.psd": lambda path: Path(path).write_bytes(_psd(np.asarray(picture))),
+        "deep.psd": lambda path: Path(path).write_bytes(_psd(np.asarray(picture).astype(">u2") * 257)),
+        "float.psd": lambda path: Path(path).write_bytes(_psd((np.asarray(picture) / 255).astype(">f4"))),
+        "filter.svg": lambda path: Path(path).write_text(drawing),
+        "moving.gif": lambda path: views[0].save(path, **moving),
+        "moving.webp": lambda path: views[0].save(path, quality=60, method=0, **moving),
+        "moving.png": lambda path: views[0].save(path, **moving),
+    }
+    for name, write in writers.items():
+        write(str(folder / name))
+    return {name: folder / name for name in writers}
+
+
+def _psd(pixels: np.ndarray[Any, Any]) -> bytes:
+    """Return an uncompressed RGB document."""
+    height, width, channels = pixels.shape
+    file = io.BytesIO()
+    file.write(b"8BPS\0\1" + bytes(6) + channels.to_bytes(2) + height.to_bytes(4) + width.to_bytes(4))
+    file.write((8 * pixels.itemsize).to_bytes(2) + (3).to_bytes(2) + bytes(12) + bytes(2))
+    file.write(np.moveaxis(pixels, -1, 0).tobytes())
+    return file.getvalue()
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,102 @@
+"""How much memory a plan needs at most, before any pixel is decoded.
+
+The bound adds up what may be in memory at the same time: what the decoder holds, the image wherever a step
+needs it as a whole, what filters hold, and what the encoder holds. Everything else streams in a few lines.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from imgsvc_core.codecs.settings import LoadSettings, SaveSettings
+from imgsvc_core.codecs.table import FORMATS, LoadScaling
+from imgsvc_core.info import ImageInfo
+from imgsvc_core.plan.geometry import Size
+from imgsvc_core.plan.steps import PlannedStep
+
+_BASE = 60_000_000  # threads, small images that are decoded at once, and what allocators keep
+_LINES = 1000  # how many lines of the image are in memory while it streams
+_ENCODED = 0.4  # of the size of a frame is an encoded one
+_COLORS = {"gray": 1, "cmyk": 4}
+
+
+def memory_bound(
+    info: ImageInfo,
+    load: LoadSettings,
+    steps: Sequence[PlannedStep],
+    save: Sequence[SaveSettings],
+    frames: int,
+) -> int:
+    """Return the most bytes that the plan needs, beyond those of the program itself."""
+    loaded = _loaded(info, load)
+    sample, colors, alpha = _sample(info), _COLORS.get(info.colorspace, 3), info.alpha
+    streams, held = load.sequential and frames == 1, 0.0
+    if not streams:
+        held += (2 if frames > 1 and steps else 1) * _area(loaded) * (colors + alpha) * sample * frames
+    for planned in steps:
+        colors, alpha = 3 if planned.step.brings_color else colors, alpha or planned.step.brings_alpha
+        pixel = (colors + alpha) * sample
+        if streams and planned.step.rereads:
+            held, streams = held + _area(planned.before) * pixel, False
+        held += planned.step.copies * _area(planned.after) * pixel * frames
+    size = steps[-1].after if steps else Size(info.width, info.height)
+    pixel = (colors + alpha) * sample
+    lines = min(_LINES * max(loaded.width, size.width), 2 * (_area(loaded) + _area(size))) * pixel
+    encoder = max(_encoder(settings, alpha, sample, frames, several=len(save) > 1) for settings in save)
+    return int(_BASE + _decoder(info, load) + held + lines + encoder * _area(size))
+
+
+def decoded_bound(info: ImageInfo, load: LoadSettings) -> int:
+    """Return the most bytes that an image takes while it is decoded into memory."""
+    frames = info.frames if load.all_frames else 1
+    pixel = (_COLORS.get(info.colorspace, 3) + info.alpha) * _sample(info)
+    return int(_decoder(info, load) + _area(_loaded(info, load)) * pixel * frames)
+
+
+def _loaded(info: ImageInfo, load: LoadSettings) -> Size:
+    return Size(max(1, round(info.width * load.scale)), max(1, round(info.height * load.scale)))
+
+
+def _area(size: Size) -> float:
+    return float(size.width) * size.height
+
+
+def _sample(info: ImageInfo) -> int:
+    """Return the bytes of a sample of the decoded image."""
+    return 2 if info.depth > 8 else 1
+
+
+def _decoder(info: ImageInfo, load: LoadSettings) -> float:
+    """Return what the decoder holds. An image in memory has none."""
+    row = FORMATS.get(info.format)
+    if row is None:
+        return 0
+    scales = row.load_scaling in (LoadScaling.CONTINUOUS, LoadScaling.LEVELS)
+    pixels = _area(_loaded(info, load) if scales else Size(info.width, info.height))
+    memory = row.reader.memory
+    several = load.all_frames and not memory.one_by_one
+    pixels = max(pixels, info.decoded_pixels or 0) * (info.frames if several else 1)
+    pixel = (info.channels or _COLORS.get(info.colorspace, 3) + info.alpha) * math.ceil(info.depth / 8)
+    return info.bytes + memory.copies(whole=info.interlaced) * pixels * pixel
+
+
+def _encoder(settings: SaveSettings, alpha: bool, sample: int, frames: int, *, several: bool) -> float:
+    """Return what an encoder holds for each pixel of a frame.
+
+    The image itself is in memory too if it is encoded several times.
+    """
+    row = FORMATS[settings.format]
+    assert row.writer is not None
+    memory = row.writer.memory
+    usual = row.interlaces and row.name == "jpg"
+    progressive = usual if settings.progressive is None else settings.progressive
+    copies = memory.copies(
+        whole=progressive,
+        alpha=alpha,
+        lossless=settings.lossless,
+        palette=settings.indexed or settings.colors is not None,
+    )
+    kept = several or settings.max_bytes is not None
+    copies = copies + _ENCODED * (frames - 1) if memory.one_by_one else copies * frames
+    return (copies + kept * frames) * (3 + alpha) * (sample if row.depth > 8 else 1)

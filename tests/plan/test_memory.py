@@ -1,0 +1,157 @@
+"""The memory that a plan needs at most is known before anything is decoded, and too much is refused."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import imgsvc_core as imgsvc
+from imgsvc_core.codecs.table import FORMATS
+
+TO_JPEG = {"output": {"format": "jpg"}}
+
+
+def deep_psd() -> bytes:
+    """Return the start of a PSD of 100 megapixels in RGB with 32 bits."""
+    return struct.pack(">4sH6xHIIHH", b"8BPS", 1, 3, 10_000, 10_000, 32, 3) + bytes(12) + bytes(2)
+
+
+def small_jpeg2000() -> bytes:
+    """Return a JPEG 2000 file of some hundred bytes, whose header states 100 megapixels."""
+    file = io.BytesIO()
+    Image.new("RGB", (64, 64)).save(file, "JPEG2000")
+    data = bytearray(file.getvalue())
+    header, size = data.index(b"ihdr") + 4, data.index(b"\xff\x51") + 6
+    struct.pack_into(">II", data, header, 10_000, 10_000)
+    struct.pack_into(">II8xII", data, size, 10_000, 10_000, 10_000, 10_000)
+    return bytes(data)
+
+
+def long_apng() -> bytes:
+    """Return an APNG of 500 frames of 600 x 1000, each of a few bytes."""
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    pixels = zlib.compress(bytes(1000 * (1 + 4 * 600)))
+    data = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 600, 1000, 8, 6, 0, 0, 0))
+    data += chunk(b"acTL", struct.pack(">II", 500, 0))
+    for frame in range(500):
+        number = max(0, 2 * frame - 1)
+        data += chunk(b"fcTL", struct.pack(">IIIIIHHBB", number, 600, 1000, 0, 0, 1, 10, 0, 0))
+        data += chunk(b"fdAT", struct.pack(">I", number + 1) + pixels) if frame else chunk(b"IDAT", pixels)
+    return data + chunk(b"IEND", b"")
+
+
+def many_channels() -> bytes:
+    """Return a TIFF of .9 megapixels with 1,000 channels, in one strip of some bytes."""
+    entries = [
+        (256, 3, 1, 950), (257, 3, 1, 950), (258, 3, 1, 8), (259, 3, 1, 8), (262, 3, 1, 1), (273, 4, 1, 200),
+        (277, 3, 1, 1000), (278, 3, 1, 950), (279, 4, 1, 16), (338, 3, 1, 0),
+    ]  # fmt: skip
+    directory = struct.pack("<H", len(entries))
+    directory += b"".join(struct.pack("<HHII", *entry) for entry in entries) + bytes(4)
+    return (b"II*\0" + struct.pack("<I", 8) + directory).ljust(200, b"\0") + zlib.compress(bytes(999))
+
+
+@pytest.mark.parametrize("make", [deep_psd, small_jpeg2000, long_apng])
+def test_files_within_all_other_limits_are_refused_by_their_memory(make: Any) -> None:
+    with pytest.raises(imgsvc.MemoryLimitExceeded) as caught:
+        imgsvc.process(make(), {"output": {"format": "apng" if make is long_apng else "png"}})
+    assert "MB of memory for this image; at most 1,800 MB are allowed" in caught.value.message
+
+
+def test_channels_are_limited() -> None:
+    with pytest.raises(imgsvc.ImageTooLarge, match="has 1,000 channels; at most 64 are allowed"):
+        imgsvc.process(many_channels(), TO_JPEG)
+
+
+@pytest.mark.parametrize("make", [deep_psd, small_jpeg2000, long_apng, many_channels])
+def test_headers_are_read_without_limits(make: Any) -> None:
+    assert imgsvc.inspect(make()).width in (600, 950, 10_000)
+
+
+def photograph(format: str, megapixels: int, **facts: Any) -> imgsvc.ImageInfo:
+    side = round((megapixels * 1e6) ** 0.5)
+    return imgsvc.ImageInfo(
+        format=format, width=side, height=side, colorspace="srgb", bytes=megapixels * 400_000, **facts
+    )
+
+
+@pytest.mark.parametrize("megapixels", [12, 24, 50])
+@pytest.mark.parametrize("format", ["jpg", "png", "webp", "heic", "tiff"])
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {},
+        {"resize": {"width": 1200}},
+        {"rotate": {"angle": 90}, "auto": {"enhance": True}},
+        {"output": {"format": "webp"}},
+        {"output": {"format": "avif"}},
+        {"adjust": {"sharpen": 20, "contrast": 10}, "resize": {"width": 2000}},
+    ],
+)
+def test_photographs_are_not_refused(format: str, megapixels: int, request_: dict[str, Any]) -> None:
+    if not request_ and format == "heic":
+        request_ = TO_JPEG
+    imgsvc.explain(request_, photograph(format, megapixels, interlaced=format == "jpg"))
+
+
+@pytest.mark.parametrize("target", ["gif", "webp", "apng"])
+def test_animations_of_a_hundred_frames_are_not_refused(target: str) -> None:
+    info = imgsvc.ImageInfo(
+        format="gif", width=1280, height=720, colorspace="palette", bytes=40_000_000, frames=100
+    )
+    imgsvc.explain({"resize": {"width": 480}, "output": {"format": target}}, info)
+
+
+def test_what_the_bound_grows_with() -> None:
+    def bound(request: dict[str, Any] | None = None, **facts: Any) -> int:
+        info = photograph("png", 12, **facts)
+        return imgsvc.explain({"output": {"format": "png"}, **(request or {})}, info).memory
+
+    least = bound()
+    assert bound(alpha=True) > least
+    assert bound(depth=16) > least
+    assert bound(interlaced=True) > least
+    assert bound({"rotate": {"angle": 90}}) > least
+    blurred = {"filter": {"blur": {"mode": "gaussian", "value": 50}}}
+    assert bound(blurred) > bound({"rotate": {"angle": 90}})
+    assert bound({**blurred, "resize": {"width": 300}}) < bound({"rotate": {"angle": 90}})
+    assert bound({"output": {"format": "webp", "lossless": True}}) > bound({"output": {"format": "webp"}})
+
+
+@pytest.mark.parametrize("name", [name for name, row in FORMATS.items() if row.writer is not None])
+def test_every_encoder_counts(name: str) -> None:
+    info = photograph("jpg", 20)
+    large = imgsvc.explain({"output": {"format": name}}, info).memory
+    small = imgsvc.explain({"resize": {"width": 100}, "output": {"format": name}}, info).memory
+    assert large > small + 20_000_000
+
+
+def test_a_limit_of_the_caller() -> None:
+    pixels = np.zeros((1000, 1000, 3), np.uint8)
+    limits = imgsvc.Limits(memory_bytes=10_000_000)
+    with pytest.raises(imgsvc.MemoryLimitExceeded, match="at most 10 MB are allowed: send a smaller image"):
+        imgsvc.process(pixels, {"output": {"format": "png"}}, limits=limits)
+    imgsvc.process(pixels, {"output": {"format": "png"}}, limits=imgsvc.Limits(memory_bytes=None))
+
+
+def test_a_watermark_counts_too() -> None:
+    pixels, mark = np.zeros((1000, 1000, 3), np.uint8), photograph_file(3000)
+    request = {"watermark": {"id": "w"}, "output": {"format": "png"}}
+    needed = imgsvc.process(pixels, request, watermarks={"w": mark}).plan.memory
+    with pytest.raises(imgsvc.MemoryLimitExceeded, match=r"^Watermark 'w': "):
+        imgsvc.process(pixels, request, watermarks={"w": mark}, limits=imgsvc.Limits(memory_bytes=needed + 1))
+
+
+def photograph_file(side: int) -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (side, side)).save(file, "PNG")
+    return file.getvalue()
