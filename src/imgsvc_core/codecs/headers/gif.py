@@ -15,6 +15,7 @@ _EXTENSION, _IMAGE, _TRAILER = 0x21, 0x2C, 0x3B
 _GRAPHIC_CONTROL, _APPLICATION = 0xF9, 0xFF
 _LOOPING = (b"NETSCAPE2.0", b"ANIMEXTS1.0")
 _PROFILE = b"ICCRGBG1012"
+_WINDOW = 1 << 12  # bytes of data blocks that are looked through at once
 _HAS_PALETTE, _INTERLACED, _TRANSPARENT = 0x80, 0x40, 0x01
 
 
@@ -174,8 +175,16 @@ def _palette_length(flags: int) -> int:
 def _after_blocks(reader: HeaderReader, offset: int) -> int:
     """Return the offset after a chain of data blocks: beyond the end of the file if the chain breaks off."""
     while offset < reader.size:
-        length = reader.byte(offset)
-        offset += 1 + length
+        window = reader.read(offset, min(_WINDOW, reader.size - offset))
+        place = blocks = 0
+        while place < len(window):
+            length = window[place]
+            place += 1 + length
+            blocks += 1
+            if length == 0:
+                break
+        reader.count(blocks)
+        offset += place
         if length == 0:
             return offset
     return max(offset, reader.size + 1)

@@ -36,10 +36,14 @@ class HeaderReader:
         if begin < 0 or begin + length > len(self._block):
             self._fill(offset, length)
             begin = 0
-        self._reads_left -= 1
+        self.count(1)
+        return self._block[begin : begin + length]
+
+    def count(self, parts: int) -> None:
+        """Raise `CorruptImage` if there were too many parts so far, with these."""
+        self._reads_left -= parts
         if self._reads_left < 0:
             raise self.corrupt(f"its header has more than {_MOST_READS:,} parts")
-        return self._block[begin : begin + length]
 
     def byte(self, offset: int) -> int:
         """Return the byte at ``offset``."""
