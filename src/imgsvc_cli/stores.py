@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ from imgsvc_core import stores
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.jsontext import shown
 from imgsvc_core.spec.rules import NotTogether
+from imgsvc_core.stores.declarations import ENDPOINTS
+from imgsvc_core.urls import shown_url
 
 _NAME = re.compile(r"[^\x00-\x1f\x7f/\\\ud800-\udfff]+")
 _VARIABLE = "IMGSVC_STORE_"
@@ -26,17 +28,23 @@ class StoreTarget:
 
     spec: stores.StoreSpec
     keyfiles: Mapping[str, Mapping[str, Any]] = attrs.field(repr=False)
+    endpoints: Mapping[str, str]
 
     @classmethod
-    def of(cls, document: Mapping[str, Any], environment: Mapping[str, str]) -> StoreTarget:
+    def of(
+        cls, document: Mapping[str, Any], environment: Mapping[str, str], endpoints: Sequence[str] = ()
+    ) -> StoreTarget:
         """Return the target of a JSON object; credentials that it leaves out come from the environment.
+
+        Each of the ``endpoints`` is ``NAME=URL``.
 
         Raises:
             SpecError: the store or its keyfile is wrong.
         """
         spec = stores.parse_store({**document, **_credentials(document, environment)})
         path = getattr(spec, "keyfile", None)
-        return cls(spec, {} if path is None else {path: _keyfile(path)})
+        keyfiles = {} if path is None else {path: _keyfile(path)}
+        return cls(spec, keyfiles, dict(map(_endpoint, endpoints)))
 
     @property
     def is_folder(self) -> bool:
@@ -59,7 +67,24 @@ class StoreTarget:
                 "give its whole name as 'path' in the store document, or rename the source"
             )
             raise SpecError([Problem("store.path", message)])
-        return stores.write(self.spec, result.data, name, format.media_type, keyfiles=self.keyfiles)
+        return stores.write(
+            self.spec,
+            result.data,
+            name,
+            format.media_type,
+            keyfiles=self.keyfiles,
+            endpoints=self.endpoints,
+        )
+
+
+def _endpoint(text: str) -> tuple[str, str]:
+    """Return the name and the URL of ``NAME=URL``."""
+    name, _, url = text.partition("=")
+    if name not in ENDPOINTS or not re.match("https?://[^/]", url):
+        expected = f"must be NAME=URL with one of the names {', '.join(ENDPOINTS)}"
+        message = f"Option '--store-endpoint' {expected}, got '{shown_url(text)}'"
+        raise SpecError([Problem("--store-endpoint", message)])
+    return name, url
 
 
 def _credentials(document: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, str]:

@@ -82,6 +82,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         stores = StorePool(
             sessions=settings.stores.sessions,
             endpoints=dict(item.split("=", 1) for item in settings.stores.endpoints),
+            public_urls=dict(item.split("=", 1) for item in settings.stores.public_urls),
         )
         await stack.enter_async_context(stores)
         workers = open_pool(settings.workers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from s3fs import S3FileSystem
 
 import imgsvc_core as imgsvc
 from tests.stores.s3_server import BUCKET, S3Server, s3_server
@@ -18,7 +19,10 @@ def server() -> Iterator[S3Server]:
         patch.setenv("AWS_SECRET_ACCESS_KEY", running.secret)
         patch.setenv("AWS_ENDPOINT_URL", running.url)
         patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        # fsspec keeps the connection that an earlier test of this process made with another environment.
+        S3FileSystem.clear_instance_cache()
         yield running
+        S3FileSystem.clear_instance_cache()
 
 
 @pytest.mark.parametrize(("name", "media_type"), [("small.webp", "image/webp"), ("small.jpg", "image/jpeg")])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,12 @@ _AWS = {"provider": "aws", "bucket": BUCKET, "region": "us-east-1"}
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, s3: S3Server) -> Path:
     """A folder with two pictures, where stores lead to the test server."""
-    monkeypatch.setattr(stores, "write", functools.partial(stores.write, endpoints={"aws": s3.url}))
+    write = stores.write
+
+    def write_here(*args: Any, **options: Any) -> str:
+        return write(*args, **{**options, "endpoints": {"aws": s3.url}})
+
+    monkeypatch.setattr(stores, "write", write_here)
     monkeypatch.setattr("imgsvc_core.libvips.guard", lambda: None)  # this process is not the command's own
     monkeypatch.chdir(tmp_path)
     for name in ("one.jpg", "two.png"):

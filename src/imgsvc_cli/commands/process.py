@@ -41,6 +41,13 @@ if TYPE_CHECKING:
     help="Object store that the result goes to instead, as a JSON file; credentials that it leaves out are "
     "taken from IMGSVC_STORE_KEY, IMGSVC_STORE_SECRET and the like.",
 )
+@click.option(
+    "--store-endpoint",
+    "endpoints",
+    multiple=True,
+    metavar="NAME=URL",
+    help="Address that replaces a provider's, such as aws=https://minio.example.org; can be repeated.",
+)
 @spec_option
 @limits_option
 @as_json_option
@@ -49,6 +56,7 @@ def process(
     target: str | None,
     force: bool,
     store: str | None,
+    endpoints: tuple[str, ...],
     spec: str | None,
     limits: imgsvc.Limits,
     as_json: bool,
@@ -67,7 +75,7 @@ def process(
         click.get_current_context().with_resource(setting)
     if store is not None and target is not None:
         raise click.UsageError("Give either --store or -o.")
-    store_target = None if store is None else _store_target(store)
+    store_target = None if store is None else _store_target(store, endpoints)
     request = imgsvc.parse(request_document(flags, read_spec(spec)))
     jobs = plan_jobs(sources, target, request, force=force, store=store_target)
     guard()
@@ -98,7 +106,7 @@ def _run_jobs(jobs: list[Job], request: imgsvc.Spec, limits: imgsvc.Limits, *, a
     return code
 
 
-def _store_target(name: str) -> StoreTarget:
+def _store_target(name: str, endpoints: tuple[str, ...]) -> StoreTarget:
     from imgsvc_cli.stores import StoreTarget
 
-    return StoreTarget.of(read_json("--store", name), os.environ)
+    return StoreTarget.of(read_json("--store", name), os.environ, endpoints)

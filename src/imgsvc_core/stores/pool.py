@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
 from typing import Any
+from urllib.parse import quote
 
 from imgsvc_core.spec.declare import params
 from imgsvc_core.stores.declarations import StoreSpec
@@ -24,10 +25,18 @@ class StorePool:
     """Sessions for stores. At most ``sessions`` idle ones stay open; the least recently used is closed first.
 
     A pool belongs to one event loop. ``endpoints`` replace addresses of providers; see `Access`.
+    ``public_urls`` are the addresses by which the buckets of providers are read, such as that of a CDN.
     """
 
-    def __init__(self, *, sessions: int = 64, endpoints: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        sessions: int = 64,
+        endpoints: Mapping[str, str] | None = None,
+        public_urls: Mapping[str, str] | None = None,
+    ) -> None:
         self._bound = sessions
+        self._public_urls = dict(public_urls or {})
         self._endpoints = dict(endpoints or {})
         self._entries: OrderedDict[tuple[Any, ...], _Entry] = OrderedDict()
         self._gate = asyncio.Lock()
@@ -55,7 +64,9 @@ class StorePool:
                 await self._pace()
                 return await session.write(spec, name, data, item.content_type)
 
-        return await retry(attempt, spec, seconds=seconds)
+        url = await retry(attempt, spec, seconds=seconds)
+        public = self._public_urls.get(spec.provider)
+        return url if public is None else f"{public.rstrip('/')}/{quote(name, safe='/~')}"
 
     @property
     def idle(self) -> int:

@@ -12,7 +12,7 @@ import attrs
 
 from imgsvc_core.limits import Limits
 from imgsvc_core.spec.kinds import Integer, Number, Text
-from imgsvc_core.stores.declarations import ENDPOINTS
+from imgsvc_core.stores.declarations import ENDPOINTS, PROVIDERS
 from imgsvc_http.settings.declaring import setting
 from imgsvc_http.settings.kinds import FilePath, Host, Many, Matching, Network, Replacement, Url
 from imgsvc_http.settings.url_host import url_host
@@ -293,6 +293,12 @@ class Stores:
         Many(Replacement(ENDPOINTS, Url(_WEB))),
         "Addresses that replace a provider's, for other stores that speak its protocol, such as "
         "aws=https://minio.example.org.",
+        default=(),
+    )
+    public_urls: tuple[str, ...] = setting(
+        Many(Replacement(tuple(PROVIDERS), Url(_WEB))),
+        "Addresses where the objects of a provider's bucket are read, such as aws=https://cdn.example.org; "
+        "output.url begins with them, and the object's name follows.",
         default=(),
     )
     sessions: int = setting(
