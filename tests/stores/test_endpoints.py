@@ -53,4 +53,5 @@ def test_credentials_of_stores_in_the_environment_stop_no_command(
     monkeypatch.setenv("IMGSVC_SERVER_STATE_FOLDER", str(tmp_path))
     monkeypatch.setenv("IMGSVC_STORE_KEY", "key")
     monkeypatch.setenv("IMGSVC_STORE_SECRET", "secret")
+    assert app.run(["db", "upgrade"]) == 0
     assert app.run(command) == 0

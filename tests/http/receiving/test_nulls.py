@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import attrs
 import pytest
 from jsonschema import Draft202012Validator
 
 from imgsvc_core import Limits, SpecError
-from imgsvc_http.receiving.processing_request import parse_request, request_body_schema
+from imgsvc_core.spec import params
+from imgsvc_core.stores import PROVIDERS
+from imgsvc_http.receiving.processing_request import (
+    ResponseOptions,
+    WebhookOptions,
+    parse_request,
+    request_body_schema,
+)
 
 URL = {"url": "http://example.org/a.png"}
 AWS = {"provider": "aws", "key": "k", "secret": "s", "bucket": "pictures", "region": "eu-west-1"}
@@ -37,6 +46,41 @@ def test_null_is_as_if_nothing_was_given(with_nulls: dict[str, Any], without: di
     parsed = parse_request({**URL, **with_nulls}, Limits(), fetching=True)
     assert parsed == parse_request({**URL, **without}, Limits(), fetching=True)
     SCHEMA.validate({**URL, **with_nulls})
+
+
+STORES = {
+    **{name: {**AWS, "provider": name} for name in ("aws", "digitalocean", "alibaba", "ibm")},
+    "google": GOOGLE,
+    "rackspace": {"provider": "rackspace", "username": "u", "key": "k", "container": "c", "region": "iad"},
+    "microsoft": {"provider": "microsoft", "account": "accounts", "key": "a2V5", "container": "pictures"},
+}
+STORES["ibm"] = {name: value for name, value in STORES["ibm"].items() if name != "secret"}
+
+
+def optional_fields() -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Every part of the document that the service adds, with what it requires and each optional field."""
+    for provider, store in STORES.items():
+        for name in params(PROVIDERS[provider]):
+            if name not in store:
+                yield "store", store, name
+    for part, cls, needed in (("webhook", WebhookOptions, WEBHOOK), ("response", ResponseOptions, {})):
+        for name in params(cls):
+            if name not in needed:
+                yield part, dict(needed), name
+    for field in attrs.fields(Limits):
+        yield "limits", {"seconds": 5} if field.name != "seconds" else {"frames": 5}, field.name
+
+
+@pytest.mark.parametrize(("part", "needed", "name"), [*optional_fields()])
+@pytest.mark.parametrize("fetching", [True, False])
+def test_every_optional_field_takes_null(
+    part: str, needed: dict[str, Any], name: str, fetching: bool
+) -> None:
+    given = URL if fetching else {}
+    with_null = {**given, part: {**needed, name: None}}
+    parsed = parse_request(with_null, Limits(), fetching=fetching)
+    assert parsed == parse_request({**given, part: needed}, Limits(), fetching=fetching)
+    Draft202012Validator(request_body_schema(fetching=fetching)).validate(with_null)
 
 
 @pytest.mark.parametrize(
