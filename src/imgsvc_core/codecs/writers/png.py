@@ -1,4 +1,4 @@
-"""PNG, by libvips: every pixel exactly, with 8 or 16 bits, unless the number of colors is limited."""
+"""PNG: every pixel exactly, with 8 or 16 bits, unless the number of colors is limited."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pyvips
 from imgsvc_core.codecs.metadata import keep_flags
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.table import codec_effort
-from imgsvc_core.codecs.writers import palette
+from imgsvc_core.codecs.writers import palette, small_png
 from imgsvc_core.codecs.writers.content import MOST_EXAMINED, examine
 from imgsvc_core.codecs.writers.prepare import to_depth
 from imgsvc_core.codecs.writers.sink import Sink
@@ -21,18 +21,22 @@ _SMALL = 64 * 64  # pixels; trying all filters takes less time than examining th
 
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
     """Interlace only if asked to: that costs size and the streaming of rows."""
-    options: dict[str, object] = {
-        "compression": codec_effort("png", settings.effort), "interlace": settings.progressive is True,
-    }  # fmt: skip
+    level = codec_effort("png", settings.effort)
+    assert isinstance(level, int)
+    options: dict[str, object] = {"compression": level, "interlace": settings.progressive is True}
     image, indexed = _index(image, settings)
     if indexed is not None:
         sink.write(palette.encode(indexed, image, **options))
+        return
+    keep = keep_flags(image)
+    if settings.colors is None and keep == "none" and not options["interlace"] and small_png.suits(image):
+        sink.write(small_png.encode(image, level))
         return
     if settings.colors is None:
         image, options["filter"] = choose_filter(image, "png", settings)
     else:
         options |= {"palette": True, "bitdepth": _BITS[settings.colors]}
-    sink.save(image, "png", keep=keep_flags(image), **options)
+    sink.save(image, "png", keep=keep, **options)
 
 
 def _index(image: pyvips.Image, settings: SaveSettings) -> tuple[pyvips.Image, palette.Indexed | None]:
