@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import itertools
 import json
@@ -147,3 +148,13 @@ def test_every_extra_is_listed() -> None:
     rows = [line.split("|")[1] for line in section(START, "Choose parts").splitlines() if "|" in line]
     listed = re.findall(r"`(\w+)`", "".join(rows))
     assert {*listed, "all"} == project["optional-dependencies"].keys()
+
+
+def test_every_test_that_holds_a_promise_of_safety_exists() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (DOCS / "safety.md").read_text(encoding="utf-8"))
+    assert len(named) > 30
+    for file, name in named:
+        tree = ast.parse((DOCS.parent / file).read_text(encoding="utf-8"))
+        kinds = ast.FunctionDef | ast.AsyncFunctionDef
+        functions = {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
+        assert name in functions, f"{file} has no test {name}"
