@@ -62,7 +62,7 @@ def _as_manifest(value: object) -> Path | None:
 
 def _as_template(value: object) -> Template | None:
     if value is not None and not isinstance(value, str | Template):
-        raise _refusal("name", "a template", value)
+        raise _refusal("template", "a template", value)
     return Template(value) if isinstance(value, str) else value
 
 

@@ -10,7 +10,9 @@ from pathlib import Path
 from imgsvc_batch.arguments import Batch
 from imgsvc_batch.manifest import Manifest
 from imgsvc_core import Problem, SpecError, TargetError
+from imgsvc_core.errors import os_reason
 from imgsvc_core.sources import is_url
+from imgsvc_core.urls import missing_package
 
 
 def check_asked(*, resume: bool, retry: bool) -> None:
@@ -25,14 +27,14 @@ def check_begun(manifest: Manifest, batch: Batch, work: str, *, resume: bool, re
     if (resume or retry) and not manifest.begun(batch.source, work):
         asked = "retry" if retry else "resume"
         message = (
-            f"Batch '{asked}' parameter must be given with the source, target, specs and name as before, "
-            f"got others for manifest '{manifest.path}': do all with neither --resume nor --retry"
+            "The source, specs, watermarks, names or target have changed since the last run of manifest "
+            f"'{manifest.path}': run without {asked} to process everything again"
         )
         raise SpecError([Problem(asked, message)])
 
 
 def check_target(target: str) -> None:
-    """Raise `TargetError` if the target cannot be made."""
+    """Raise `TargetError` if the target cannot be made, `MissingDependency` if that needs a package."""
     try:
         if is_url(target):
             import fsspec
@@ -42,9 +44,10 @@ def check_target(target: str) -> None:
             _write_into(Path(target).parent)
         elif not os.path.isdir(target):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-    except (OSError, ValueError, ImportError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise TargetError(f"Target '{target}' cannot be made: {reason}.") from error
+    except ImportError as error:
+        raise missing_package("Target", target, error) from error
+    except (OSError, ValueError) as error:
+        raise TargetError(f"Target '{target}' cannot be made: {os_reason(error)}.") from error
 
 
 def check_manifest(path: Path) -> None:
@@ -52,7 +55,7 @@ def check_manifest(path: Path) -> None:
     try:
         _write_into(path.parent)
     except OSError as error:
-        raise TargetError(f"Manifest '{path}' cannot be opened: {error.strerror}.") from error
+        raise TargetError(f"Manifest '{path}' cannot be opened: {os_reason(error)}.") from error
 
 
 def _write_into(folder: Path) -> None:

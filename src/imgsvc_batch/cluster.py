@@ -156,7 +156,7 @@ def _run(job: Job, tasks: tuple[Task, ...], expected: Mapping[str, str]) -> list
 
     found = _difference(expected, facts())
     if found:
-        raise UnsupportedOperation(f"A worker has {found} Then go on with --resume.")
+        raise UnsupportedOperation(f"A worker has {found} Then run the same batch with resume.")
     worker: Any = get_worker()
     pool = _pool_of(worker.address, worker.state.nthreads)
     return submit(pool, job, tasks).result()

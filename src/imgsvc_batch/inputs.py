@@ -13,6 +13,7 @@ import attrs
 
 from imgsvc_batch.places import join, printable, relative, split_pattern
 from imgsvc_core import FORMATS, ImgsvcError, SourceUnreachable
+from imgsvc_core.errors import os_reason
 from imgsvc_core.sources import is_url
 from imgsvc_core.urls import reason_of, shown_url
 
@@ -97,7 +98,7 @@ def _walk(folder: str, prefix: str, pattern: str, left_out: str) -> Iterator[Inp
         yield Input(
             key=printable(prefix or "./"),
             location=printable(folder),
-            problem=f"Folder '{printable(folder)}' cannot be listed: {error.strerror}.",
+            problem=f"Folder '{printable(folder)}' cannot be listed: {os_reason(error)}.",
         )
     for entry in folders:
         yield from _walk(entry.path, f"{prefix}{entry.name}/", pattern, left_out)
@@ -117,7 +118,7 @@ def _of_file(path: str, key: str) -> Input:
     try:
         status = os.stat(path)
     except OSError as error:
-        return Input(key=key, location=path, problem=f"Source '{path}' cannot be read: {error.strerror}.")
+        return Input(key=key, location=path, problem=f"Source '{path}' cannot be read: {os_reason(error)}.")
     if not stat.S_ISREG(status.st_mode):
         return Input(key=key, location=path, problem=f"Source '{path}' is no file.")
     return Input(key=key, location=path, size=status.st_size, stamp=f"{status.st_size}-{status.st_mtime_ns}")

@@ -20,6 +20,7 @@ import attrs
 from imgsvc_batch.events import Event, Output
 from imgsvc_batch.inputs import Input, belongs
 from imgsvc_core import TargetError
+from imgsvc_core.errors import os_reason
 
 _VERSION = 1
 
@@ -121,7 +122,7 @@ class Manifest:
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
         except (OSError, sqlite3.Error) as error:
             self._unlock()
-            raise TargetError(f"Manifest '{path}' cannot be opened: {_reason(error)}.") from error
+            raise TargetError(f"Manifest '{path}' cannot be opened: {os_reason(error)}.") from error
         if version != _VERSION:
             self.close()
             raise TargetError(
@@ -167,8 +168,8 @@ class Manifest:
                 self._db.execute("ROLLBACK")
             if isinstance(error, sqlite3.Error):
                 raise TargetError(
-                    f"Manifest '{self.path}' cannot be written: {_reason(error)}. "
-                    "Repair that, and run the same command with --resume."
+                    f"Manifest '{self.path}' cannot be written: {os_reason(error)}. "
+                    "Repair that, and run the same batch with resume."
                 ) from error
             raise
 
@@ -364,7 +365,3 @@ def _try_to_read(uri: str) -> sqlite3.Connection:
         db.close()
         raise
     return db
-
-
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)

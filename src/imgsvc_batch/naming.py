@@ -76,5 +76,5 @@ class Template:
 
     def _wrong(self, reason: str) -> SpecError:
         known = ", ".join(f"{{{name}}}" for name in FIELDS)
-        message = f"Batch 'name' parameter must be a template of {known}, got {self.text!r}: {reason}"
-        return SpecError([Problem("name", message)])
+        message = f"Batch 'template' parameter must be a template of {known}, got {self.text!r}: {reason}"
+        return SpecError([Problem("template", message)])

@@ -126,7 +126,7 @@ def check_reserved(place: str, reserved: frozenset[str]) -> None:
     if alike and os.path.join(os.path.realpath(folder), name) in reserved:
         raise NameCollision(
             f"Target '{place}' is a file of the batch's manifest: use a template that gives another name, or "
-            "another --manifest."
+            "another manifest."
         )
 
 

@@ -5,20 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Callable
-from typing import Any
 
 from imgsvc_core import NameCollision, TargetError
-from imgsvc_core.urls import reason_of, shown_url
-
-# Stores in which objects appear whole, and how they take a media type.
-_OBJECT_STORES: dict[str, Callable[[str], dict[str, Any]]] = {
-    "s3": lambda media_type: {"ContentType": media_type},
-    "gs": lambda media_type: {"content_type": media_type},
-    "az": lambda media_type: {"content_settings": {"content_type": media_type}},
-    "oss": lambda media_type: {},
-    "memory": lambda media_type: {},
-}
+from imgsvc_core.errors import os_reason
+from imgsvc_core.targets import put_object
+from imgsvc_core.urls import missing_package, reason_of, shown_url
 
 
 def check_path(path: str) -> None:
@@ -44,6 +35,7 @@ def write_object(target: str, path: str, data: bytes, media_type: str, *, replac
 
     Raises:
         NameCollision: there is another object, and it must not be replaced.
+        MissingDependency: the store needs a package that is not installed.
         TargetError: the store refuses it.
     """
     url = f"{target.rstrip('/')}/{path}"
@@ -55,10 +47,7 @@ def write_object(target: str, path: str, data: bytes, media_type: str, *, replac
             if fs.size(place) == len(data) and fs.cat_file(place) == data:
                 return False
             raise taken(shown_url(url))
-        protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
-        store = next(iter(protocols & _OBJECT_STORES.keys()), None)
-        if store is not None:
-            fs.pipe_file(place, data, **_OBJECT_STORES[store](media_type))  # never makes a bucket
+        if put_object(fs, place, data, media_type):
             return True
         folder = place.rpartition("/")[0]
         fs.makedirs(folder, exist_ok=True)
@@ -68,9 +57,7 @@ def write_object(target: str, path: str, data: bytes, media_type: str, *, replac
     except NameCollision:
         raise
     except ImportError as error:
-        raise TargetError(
-            f"Target '{shown_url(url)}' needs a package that is not installed: {error}."
-        ) from error
+        raise missing_package("Target", url, error) from error
     except Exception as error:  # every store has errors of its own
         raise TargetError(f"Target '{shown_url(url)}' cannot be written: {reason_of(error, url)}.") from error
     return True
@@ -105,13 +92,12 @@ def remove(path: str) -> None:
 
 def unwritable(path: str, error: OSError) -> TargetError:
     """Return the error for a path that the system does not let us write."""
-    reason = os.strerror(error.errno) if error.errno else str(error)
-    return TargetError(f"Target '{path}' cannot be written: {reason}.")
+    return TargetError(f"Target '{path}' cannot be written: {os_reason(error)}.")
 
 
 def taken(place: str) -> NameCollision:
     """Return the error for a place that holds something else."""
     return NameCollision(
         f"Target '{place}' exists already, and is not from this input: use another target, a template that "
-        "tells results apart, or --overwrite."
+        "tells results apart, or overwrite."
     )

@@ -284,7 +284,7 @@ class _Run:
                 outcomes = future.result()
             except ConnectionError as error:
                 raise TargetError(
-                    f"The cluster is lost ({error}): start it again, and go on with --resume."
+                    f"The cluster is lost ({error}): start it again, and run the same batch with resume."
                 ) from error
             except UnsupportedOperation:  # a worker is not like this machine
                 raise

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from imgsvc_cli.standard_streams import read_input
-from imgsvc_core.errors import Problem, SourceError, SpecError
+from imgsvc_core.errors import Problem, SourceError, SpecError, os_reason
 from imgsvc_core.jsontext import check_depth, without_repeats
 
 
@@ -23,7 +23,7 @@ def read_json(option: str, name: str) -> dict[str, Any]:
         found = json.loads(text, object_pairs_hook=without_repeats)
         check_depth(text)
     except (OSError, ValueError, RecursionError, SourceError) as error:
-        reason = getattr(error, "strerror", None) or error
+        reason = os_reason(error)
         message = f"Option '{option}' must name a JSON file, got '{name}': {reason}"
         raise SpecError([Problem("", message)]) from error
     if not isinstance(found, dict):

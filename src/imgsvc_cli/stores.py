@@ -12,7 +12,7 @@ import attrs
 
 import imgsvc_core as imgsvc
 from imgsvc_core import stores
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import Problem, SpecError, os_reason
 from imgsvc_core.jsontext import shown
 from imgsvc_core.spec.rules import NotTogether
 from imgsvc_core.stores.declarations import ENDPOINTS
@@ -116,7 +116,7 @@ def _keyfile(path: str) -> dict[str, Any]:
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
-        reason = getattr(error, "strerror", None) or error
+        reason = os_reason(error)
         message = f"Store 'keyfile' parameter must name a JSON file, got '{path}': {reason}"
         raise SpecError([Problem("store.keyfile", message)]) from error
     if not isinstance(found, dict):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from typing_extensions import Buffer
 
-from imgsvc_core.errors import EmptySource, SourceUnreachable
+from imgsvc_core.errors import EmptySource, SourceUnreachable, os_reason
 
 if TYPE_CHECKING:
     import pyvips
@@ -104,6 +104,4 @@ def _file_size(path: Path) -> int:
 
 
 def _unreachable(path: Path, error: OSError | ValueError) -> SourceUnreachable:
-    number = getattr(error, "errno", None)
-    reason = os.strerror(number) if number else str(error)
-    return SourceUnreachable(f"Source '{path}' cannot be read: {reason}.")
+    return SourceUnreachable(f"Source '{path}' cannot be read: {os_reason(error)}.")

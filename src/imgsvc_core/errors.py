@@ -34,6 +34,7 @@ called, and stay reachable as ``__cause__``.
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
@@ -217,3 +218,9 @@ class StoreUnavailable(TargetError):
     """The store cannot be reached, fails, or did not accept the result in time."""
 
     slug = "store_unavailable"
+
+
+def os_reason(error: BaseException) -> str:
+    """Return the system's words for a failure, such as "No space left on device", without path and number."""
+    number = getattr(error, "errno", None)
+    return getattr(error, "strerror", None) or (os.strerror(number) if number else str(error))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Protocol, TypeAlias, TypeGuard, cast
 
-from imgsvc_core.errors import TargetError
+from imgsvc_core.errors import TargetError, os_reason
 from imgsvc_core.sources import is_url
 from imgsvc_core.urls import missing_package, reason_of, shown_url
 
@@ -66,12 +66,14 @@ def is_file(target: Target | None) -> TypeGuard[str | os.PathLike[str]]:
         return True
 
 
-_MEDIA_TYPE_OPTIONS: Mapping[str, Callable[[str], dict[str, Any]]] = {
+_OBJECT_STORES: Mapping[str, Callable[[str], dict[str, Any]]] = {
     "s3": lambda media_type: {"ContentType": media_type},
     "gs": lambda media_type: {"content_type": media_type},
     "az": lambda media_type: {"content_settings": {"content_type": media_type}},
+    "oss": lambda media_type: {},
+    "memory": lambda media_type: {},
 }
-"""How the object stores of fsspec are told the media type of an object, by their protocols."""
+"""The protocols of fsspec whose objects appear whole, and how each store takes a media type."""
 
 
 @contextlib.contextmanager
@@ -93,7 +95,7 @@ def writing(target: Target, media_type: str = "application/octet-stream") -> Ite
         try:
             yield cast("BinaryIO", target)
         except OSError as error:
-            raise TargetError(f"Target file cannot be written: {error.strerror or error}.") from error
+            raise TargetError(f"Target file cannot be written: {os_reason(error)}.") from error
 
 
 @contextlib.contextmanager
@@ -150,12 +152,7 @@ def _uploading(url: str, media_type: str) -> Iterator[BinaryIO]:
     yield buffer
     try:
         opened = fsspec.open(url, "wb")
-        protocols = {opened.fs.protocol} if isinstance(opened.fs.protocol, str) else {*opened.fs.protocol}
-        store = next(iter(protocols & _MEDIA_TYPE_OPTIONS.keys()), None)
-        if store is not None:
-            options = _MEDIA_TYPE_OPTIONS[store](media_type)
-            opened.fs.pipe_file(opened.path, buffer.getvalue(), **options)
-        else:
+        if not put_object(opened.fs, opened.path, buffer.getvalue(), media_type):
             with opened as file:
                 file.write(buffer.getbuffer())
     except ImportError as error:
@@ -164,7 +161,14 @@ def _uploading(url: str, media_type: str) -> Iterator[BinaryIO]:
         raise TargetError(f"Target '{shown_url(url)}' cannot be written: {reason_of(error, url)}.") from error
 
 
+def put_object(fs: Any, path: str, data: bytes, media_type: str) -> bool:
+    """Write an object of a store. Return False for file systems of fsspec that are no stores."""
+    protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
+    store = next(iter(protocols & _OBJECT_STORES.keys()), None)
+    if store is not None:
+        fs.pipe_file(path, data, **_OBJECT_STORES[store](media_type))
+    return store is not None
+
+
 def _unwritable(path: Path, error: OSError | ValueError) -> TargetError:
-    number = getattr(error, "errno", None)
-    reason = os.strerror(number) if number else str(error)
-    return TargetError(f"Target '{path}' cannot be written: {reason}.")
+    return TargetError(f"Target '{path}' cannot be written: {os_reason(error)}.")

@@ -82,9 +82,9 @@ def test_resuming_is_for_the_same_work(source: Path, target: Path, tmp_path: Pat
     fill(tmp_path / "other", 1)
     ways: list[dict[str, Any]] = [{"resume": True}, {"retry": True}]
     for options in ways:
-        with pytest.raises(SpecError, match="as before"):
+        with pytest.raises(SpecError, match="have changed since the last run"):
             go(source, target, WIDE, **options)
-        with pytest.raises(SpecError, match="as before"):
+        with pytest.raises(SpecError, match="have changed since the last run"):
             go(tmp_path / "other", target, **options)
     assert counts(go(f"{source}/", target, resume=True)) == (0, 0, 6)
 

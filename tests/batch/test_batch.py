@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from itertools import pairwise
@@ -17,7 +18,7 @@ import pyvips
 import imgsvc_batch
 from imgsvc_batch import Event, Manifest, Progress, Summary, Template
 from imgsvc_batch.inputs import Input
-from imgsvc_core.errors import SourceUnreachable, SpecError, TargetError
+from imgsvc_core.errors import MissingDependency, SourceUnreachable, SpecError, TargetError
 from tests.batch.pictures import SPEC, VARIANTS, fill, results
 from tests.support import encoded, folders
 
@@ -209,7 +210,7 @@ def test_names_by_a_template(source: Path, target: Path) -> None:
 
 @pytest.mark.parametrize("text", ["{stem", "{size}", "same.jpg", "/{stem}", "../{stem}", "{stem.x}", "{0}"])
 def test_wrong_templates_are_refused_before_any_work(text: str) -> None:
-    with pytest.raises(SpecError, match="Batch 'name' parameter must be a template"):
+    with pytest.raises(SpecError, match="Batch 'template' parameter must be a template"):
         Template(text)
 
 
@@ -260,6 +261,15 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(TargetError, match="cannot be made"):
         go(tmp_path, tmp_path / "file")
+
+
+def test_a_store_without_its_package_names_the_extra(
+    source: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    monkeypatch.delitem(fsspec.registry._registry, "s3", raising=False)
+    with pytest.raises(MissingDependency, match=r"pip install 'imgsvc\[s3\]'"):
+        go(source, "s3://bucket/results", manifest=target / "manifest.sqlite")
 
 
 def test_one_batch_at_a_time(source: Path, target: Path) -> None:

@@ -136,7 +136,7 @@ def test_workers_that_come_later_must_be_alike_too(running: Cluster, tmp_path: P
                 worker.send_signal(signal.SIGKILL)
             replaced = True
 
-    with pytest.raises(UnsupportedOperation, match=r"version 0\.0\.1, and this machine .*--resume"):
+    with pytest.raises(UnsupportedOperation, match=r"version 0\.0\.1, and this machine .*with resume"):
         go(tmp_path, running.address, on_event=replace)
 
 
@@ -282,7 +282,7 @@ def test_a_cluster_that_all_workers_left_is_given_up(
         for worker in running.processes[1:]:
             worker.kill()
 
-    with pytest.raises(TargetError, match=r"no worker for 2 seconds.*--resume"):
+    with pytest.raises(TargetError, match=r"no worker for 2 seconds.*with resume"):
         go(tmp_path, running.address, on_event=kill)
 
 
@@ -303,7 +303,7 @@ def test_after_a_lost_scheduler_it_goes_on(running: Cluster, tmp_path: Path) -> 
     def kill(event: Event) -> None:
         running.processes[0].send_signal(signal.SIGKILL)
 
-    with pytest.raises(TargetError, match=r"lost \(its scheduler is gone\): .* --resume"):
+    with pytest.raises(TargetError, match=r"lost \(its scheduler is gone\): .* with resume"):
         go(tmp_path, running.address, on_event=kill)
     summary = imgsvc_batch.run(tmp_path / "in", tmp_path / "out", {"": SPEC}, workers=1, resume=True)
     assert summary.failed == 0

@@ -277,7 +277,7 @@ def test_a_full_disk_that_holds_the_manifest_ends_it(pictures: Path, tmp_path: P
         _, err = process.communicate(timeout=120)
         assert process.returncode == 5, err
         assert "Manifest" in err
-        assert "--resume" in err
+        assert "with resume" in err
         assert "Traceback" not in err
         subprocess.run(["mount", "-o", "remount,size=50m", str(target)], check=True)
         assert finish(start(pictures, target)) == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import attrs
 
-from imgsvc_core.errors import Problem, SourceUnreachable, SpecError
+from imgsvc_core.errors import Problem, SourceUnreachable, SpecError, os_reason
 from imgsvc_core.jsontext import shown
 from imgsvc_core.stores.declarations import StoreSpec
 
@@ -49,7 +49,7 @@ class StoredObject:
         try:
             return await asyncio.to_thread(self.data.read_bytes)
         except OSError as error:
-            raise SourceUnreachable(f"Result '{self.data}' cannot be read: {error.strerror}.") from error
+            raise SourceUnreachable(f"Result '{self.data}' cannot be read: {os_reason(error)}.") from error
 
 
 def object_name(spec: StoreSpec, name: str) -> str:

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 import pyvips
 
-from imgsvc_core.errors import TargetError
+from imgsvc_core.errors import TargetError, os_reason
 
 
 def write_all(file: BinaryIO, data: bytes) -> None:
@@ -47,7 +47,7 @@ class Sink:
         try:
             write_all(self._target, data)
         except OSError as error:
-            raise TargetError(f"The result cannot be written: {error.strerror or error}.") from error
+            raise TargetError(f"The result cannot be written: {os_reason(error)}.") from error
 
     def save(self, image: pyvips.Image, saver: str, **options: object) -> None:
         """Encode with the named libvips saver."""
@@ -61,7 +61,7 @@ class Sink:
         except pyvips.Error:
             if self._failure is None:
                 raise
-            message = f"The result cannot be written: {self._failure.strerror or self._failure}."
+            message = f"The result cannot be written: {os_reason(self._failure)}."
             raise TargetError(message) from self._failure
 
     def _take(self, chunk: bytes) -> int:
