@@ -15,7 +15,6 @@ from imgsvc_batch.naming import Template
 from imgsvc_batch.places import absolute, expected_target, is_in_memory, is_storable, relative, split_pattern
 from imgsvc_batch.work import Job
 from imgsvc_core import LimitExceeded, Limits, Problem, SourceError, Spec, SpecError, parse
-from imgsvc_core.codecs.table import by_name
 from imgsvc_core.sources import is_url, open_bytes
 
 _MANIFEST = "imgsvc-batch"
@@ -171,7 +170,7 @@ class Batch:
         return self.manifest or default_manifest(self.target)
 
     @property
-    def unfinished(self) -> str:
+    def staging_folder(self) -> str:
         """The folder of results that are not in place yet; empty if the target is a URL."""
         if is_url(self.target):
             return ""
@@ -179,8 +178,11 @@ class Batch:
         token = hashlib.sha256(os.fsencode(self.manifest_path.absolute())).hexdigest()[:8]
         return os.path.join(self.target, f".{_MANIFEST}-{token}")
 
-    def job(self) -> Job:
-        """Return what workers need to know. `SourceError` or `LimitExceeded` if a watermark is no picture."""
+    def read_job(self) -> Job:
+        """Read the watermarks, and return what workers need to know.
+
+        Raises `SourceError` or `LimitExceeded` if a watermark is no picture.
+        """
         return Job(
             variants=self.variants,
             target=self.target,
@@ -188,11 +190,11 @@ class Batch:
             limits=self.limits,
             watermarks={id: _read_watermark(id, place, self.limits) for id, place in self.watermarks.items()},
             overwrite=self.overwrite,
-            unfinished=self.unfinished,
+            staging_folder=self.staging_folder,
             remote=is_url(self.source) or is_url(self.target),
         )
 
-    def work(self, job: Job) -> str:
+    def fingerprint(self, job: Job) -> str:
         """Return a digest of what is done to each input: the specs, watermarks, names and target."""
         parts = [f"{name}={spec.digest}" for name, spec in sorted(self.variants.items())]
         parts += [f"{id}={hashlib.sha256(data).hexdigest()}" for id, data in sorted(job.watermarks.items())]
@@ -204,28 +206,10 @@ class Batch:
         """Return the paths of the manifest, where no result may be."""
         return files_of(self.manifest_path)
 
-    def foreseen(self, key: str) -> tuple[str, ...]:
-        """Return the paths of an input's results that are known before it is read."""
-        fields = self.naming.fields
-        if not fields <= {"stem", "variant", "format"}:
-            return ()
-        suffixes = {name: _suffix_of(spec) for name, spec in self.variants.items()}
-        return tuple(
-            self.naming.path(key, variant=name, width=1, height=1, suffix=suffix, digest="")
-            for name, suffix in suffixes.items()
-            if suffix or "format" not in fields
-        )
-
 
 def _unknown_watermark(spec: Spec) -> str:
     assert spec.watermark is not None
     return f"Watermark 'id' parameter must be one of the given watermarks, got '{spec.watermark.id}'"
-
-
-def _suffix_of(spec: Spec) -> str:
-    """Return the suffix of results; nothing if it depends on the input."""
-    row = by_name(spec.output.format) if spec.output is not None and spec.output.format is not None else None
-    return row.suffix if row is not None else ""
 
 
 def _read_watermark(id: str, place: str, limits: Limits) -> bytes:

@@ -3,34 +3,60 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 from imgsvc_batch.arguments import Batch
+from imgsvc_batch.inputs import Input, find
 from imgsvc_batch.manifest import Manifest
+from imgsvc_batch.work import Job
 from imgsvc_core import Problem, SpecError, TargetError
 from imgsvc_core.errors import os_reason
 from imgsvc_core.sources import is_url
 from imgsvc_core.urls import missing_package
 
+Mode = Literal["all", "resume", "retry"]
+"""Process what is new, has changed or failed; only what was not tried yet; only what failed."""
 
-def check_asked(*, resume: bool, retry: bool) -> None:
-    """Raise `SpecError` for ``resume`` together with ``retry``."""
+
+def mode_of(*, resume: bool, retry: bool) -> Mode:
+    """Return the mode of a run. `SpecError` for both at once."""
     if resume and retry:
         message = "Batch 'retry' parameter must be given without 'resume', got both: do one after the other"
         raise SpecError([Problem("retry", message)])
+    return "resume" if resume else "retry" if retry else "all"
 
 
-def check_begun(manifest: Manifest, batch: Batch, work: str, *, resume: bool, retry: bool) -> None:
-    """Raise `SpecError` for ``resume`` or ``retry`` of what was not begun, as after a change of the specs."""
-    if (resume or retry) and not manifest.begun(batch.source, work):
-        asked = "retry" if retry else "resume"
+def prepare(batch: Batch) -> tuple[Job, str, Iterator[Input]]:
+    """Return the job, its fingerprint and the inputs, of which the first is found.
+
+    Raises what `run` raises before it opens the manifest.
+    """
+    job = batch.read_job()
+    inputs = _peek(find(batch.source, target=batch.target))
+    check_target(batch.target)
+    check_manifest(batch.manifest_path)
+    return job, batch.fingerprint(job), inputs
+
+
+def check_same_batch(manifest: Manifest, batch: Batch, fingerprint: str, mode: Mode) -> None:
+    """Raise `SpecError` if there is another batch to resume or to retry, as after a change of the specs."""
+    if mode != "all" and not manifest.has_run(batch.source, fingerprint):
         message = (
             "The source, specs, watermarks, names or target have changed since the last run of manifest "
-            f"'{manifest.path}': run without {asked} to process everything again"
+            f"'{manifest.path}': run without {mode} to process everything again"
         )
-        raise SpecError([Problem(asked, message)])
+        raise SpecError([Problem(mode, message)])
+
+
+def _peek(inputs: Iterator[Input]) -> Iterator[Input]:
+    """Find the first input, so that a source which cannot be listed is refused before anything is made."""
+    first = next(inputs, None)
+    return inputs if first is None else itertools.chain((first,), inputs)
 
 
 def check_target(target: str) -> None:

@@ -13,7 +13,7 @@ from concurrent.futures import CancelledError, Future, InvalidStateError
 from typing import Any
 
 from imgsvc_batch.executors import MEMORY_BYTES, TASKS_PER_WORKER, submit
-from imgsvc_batch.work import Job, Outcome, Task
+from imgsvc_batch.work import Job, Task, TaskResult
 from imgsvc_core import MissingDependency, SourceUnreachable, UnsupportedOperation, WorkerDied
 from imgsvc_core.urls import reason_of
 from imgsvc_core.workers import WorkerPool
@@ -38,9 +38,9 @@ class ClusterExecutor:
         UnsupportedOperation: there is no worker, or one has another version or other formats.
     """
 
-    queued = 200
+    max_queued_tasks = 200
     task_seconds = 2.0
-    task_inputs = 100
+    max_task_inputs = 100
 
     def __init__(self, job: Job, address: str) -> None:
         self._job = job
@@ -51,15 +51,15 @@ class ClusterExecutor:
         except BaseException:
             self._client.close()
             raise
-        self._unanswered: set[Future[list[Outcome]]] = set()
+        self._unanswered: set[Future[list[TaskResult]]] = set()
         self._closed = threading.Event()
         threading.Thread(target=self._watch_workers, name="imgsvc-cluster", daemon=True).start()
 
-    def submit(self, tasks: tuple[Task, ...]) -> Future[list[Outcome]]:
-        answer: Future[list[Outcome]] = Future()
+    def submit(self, tasks: tuple[Task, ...]) -> Future[list[TaskResult]]:
+        answer: Future[list[TaskResult]] = Future()
         self._unanswered.add(answer)
         answer.add_done_callback(self._unanswered.discard)
-        running = self._client.submit(_run, self._job, tasks, facts(), pure=False)
+        running = self._client.submit(_run_on_worker, self._job, tasks, facts(), pure=False)
         self._client.loop.add_callback(_pass_on, running, answer, self._client)
         return answer
 
@@ -150,7 +150,7 @@ def _check_workers(client: Any) -> None:
             raise UnsupportedOperation(f"Worker {worker} has {found}")
 
 
-def _run(job: Job, tasks: tuple[Task, ...], expected: Mapping[str, str]) -> list[Outcome]:
+def _run_on_worker(job: Job, tasks: tuple[Task, ...], expected: Mapping[str, str]) -> list[TaskResult]:
     """Process inputs on a worker, which may have joined after the others were checked."""
     from distributed import get_worker
 
@@ -178,7 +178,7 @@ def _pool_of(worker: str, processes: int) -> WorkerPool:
         return _pools[worker]
 
 
-async def _pass_on(running: Any, answer: Future[list[Outcome]], client: Any) -> None:
+async def _pass_on(running: Any, answer: Future[list[TaskResult]], client: Any) -> None:
     """Pass on an answer on the client's loop: Dask's callbacks share a thread that closing blocks."""
     from distributed import KilledWorker
     from distributed.comm.core import CommClosedError
@@ -201,7 +201,7 @@ async def _pass_on(running: Any, answer: Future[list[Outcome]], client: Any) -> 
             answer.set_result(outcomes)
 
 
-def _fail(answer: Future[list[Outcome]], error: Exception) -> None:
+def _fail(answer: Future[list[TaskResult]], error: Exception) -> None:
     with contextlib.suppress(InvalidStateError):  # it was given up, and answered after all
         answer.set_exception(error)
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final, Literal
+
 import attrs
 
 from imgsvc_core.errors import ImgsvcError
 
-DONE, FAILED, UNCHANGED = "done", "failed", "unchanged"
+Status = Literal["done", "failed", "unchanged"]
+DONE: Final = "done"
+FAILED: Final = "failed"
+UNCHANGED: Final = "unchanged"
 
 
 @attrs.frozen(kw_only=True)
@@ -29,7 +34,7 @@ class Event:
     """
 
     key: str
-    outcome: str
+    outcome: Status
     bytes: int
     digest: str = ""
     outputs: tuple[Output, ...] = ()

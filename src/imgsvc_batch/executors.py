@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
-from imgsvc_batch.work import Job, Outcome, Task, run_tasks
+from imgsvc_batch.work import Job, Task, TaskResult, run_tasks
 from imgsvc_core.logs import silence
 from imgsvc_core.workers import WorkerPool
 
 MEMORY_BYTES = 4 * 2**30
-"""The most data that one process may hold."""
+"""The most data that one process may hold: enough for any picture within the usual limits."""
+
+_TASKS_AHEAD = 4  # for each worker, so that none waits while results are settled
 
 TASKS_PER_WORKER = 500
 """A process is replaced after this many tasks, against slow leaks."""
@@ -23,17 +25,17 @@ class Executor(Protocol):
 
     Attributes:
         parallel: the number of tasks that run at the same time.
-        queued: the number of tasks that are submitted ahead.
+        max_queued_tasks: the number of tasks that are submitted ahead.
         task_seconds: how long a task should take. Longer tasks cost less to hand out, and are reported later.
-        task_inputs: the most inputs of a task.
+        max_task_inputs: the most inputs of a task.
     """
 
     parallel: int
-    queued: int
+    max_queued_tasks: int
     task_seconds: float
-    task_inputs: int
+    max_task_inputs: int
 
-    def submit(self, tasks: tuple[Task, ...]) -> Future[list[Outcome]]:
+    def submit(self, tasks: tuple[Task, ...]) -> Future[list[TaskResult]]:
         """Process some inputs.
 
         The future fails with `WorkerDied` or `TimeLimitExceeded` if an input ended or stopped the worker; if
@@ -51,15 +53,15 @@ class ProcessExecutor:
     """Worker processes on this machine: a picture that crashes or hangs one costs nothing else."""
 
     task_seconds = 0.1
-    task_inputs = 16
+    max_task_inputs = 16
 
     def __init__(self, job: Job, workers: int | None) -> None:
         self._job = job
         self._pool = WorkerPool(workers, memory_bytes=MEMORY_BYTES, tasks_per_worker=TASKS_PER_WORKER)
         self.parallel = self._pool.workers
-        self.queued = 4 * self.parallel
+        self.max_queued_tasks = _TASKS_AHEAD * self.parallel
 
-    def submit(self, tasks: tuple[Task, ...]) -> Future[list[Outcome]]:
+    def submit(self, tasks: tuple[Task, ...]) -> Future[list[TaskResult]]:
         return submit(self._pool, self._job, tasks)
 
     def close(self) -> None:
@@ -69,12 +71,12 @@ class ProcessExecutor:
         self._pool.stop()
 
 
-def submit(pool: WorkerPool, job: Job, tasks: tuple[Task, ...]) -> Future[list[Outcome]]:
+def submit(pool: WorkerPool, job: Job, tasks: tuple[Task, ...]) -> Future[list[TaskResult]]:
     """Process inputs in a process of a pool."""
     return pool.submit(_run, job, tasks, seconds=job.limits.seconds, grace=job.grace(len(tasks)))
 
 
-def _run(job: Job, tasks: Sequence[Task]) -> list[Outcome]:
+def _run(job: Job, tasks: Sequence[Task]) -> list[TaskResult]:
     silence()
     return run_tasks(job, tasks)
 
@@ -83,15 +85,15 @@ class ThreadExecutor:
     """Threads of this process, for ``memory://``. Nothing stops a picture that is being processed."""
 
     task_seconds = 0.1
-    task_inputs = 1
+    max_task_inputs = 1
 
     def __init__(self, job: Job, workers: int | None) -> None:
         self._job = job
         self.parallel = workers or len(os.sched_getaffinity(0))
-        self.queued = 4 * self.parallel
+        self.max_queued_tasks = _TASKS_AHEAD * self.parallel
         self._threads = ThreadPoolExecutor(self.parallel, thread_name_prefix="imgsvc-batch")
 
-    def submit(self, tasks: tuple[Task, ...]) -> Future[list[Outcome]]:
+    def submit(self, tasks: tuple[Task, ...]) -> Future[list[TaskResult]]:
         return self._threads.submit(run_tasks, self._job, tasks)
 
     def close(self) -> None:

@@ -39,7 +39,7 @@ class Input:
     problem: str = ""
 
     @property
-    def is_folder(self) -> bool:
+    def is_unlistable(self) -> bool:
         """Return True for a folder that cannot be listed."""
         return self.key.endswith("/")
 

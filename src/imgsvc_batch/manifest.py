@@ -25,21 +25,21 @@ from imgsvc_core.errors import os_reason
 _VERSION = 1
 
 # Sources may overlap and share a target, so an input is identified by its path below the source and by where
-# it is. An input without work has no outcome, but owns its results. The outputs of earlier work stay the
-# input's own too, without being current.
+# it is. An input without a fingerprint has no outcome, but owns its results. The outputs of earlier runs stay
+# the input's own too, without being current.
 _TABLES = f"""
 BEGIN IMMEDIATE;
 CREATE TABLE batches (
     source TEXT NOT NULL,
-    work TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
     target TEXT NOT NULL,
-    PRIMARY KEY (source, work)
+    PRIMARY KEY (source, fingerprint)
 );
 CREATE TABLE inputs (
     id INTEGER PRIMARY KEY,
     key TEXT NOT NULL,
     location TEXT NOT NULL,
-    work TEXT NOT NULL DEFAULT '',
+    fingerprint TEXT NOT NULL DEFAULT '',
     size INTEGER NOT NULL DEFAULT 0,
     stamp TEXT NOT NULL DEFAULT '',
     digest TEXT NOT NULL DEFAULT '',
@@ -75,14 +75,22 @@ class Known:
     id: int
     key: str
     location: str
-    work: str
+    fingerprint: str
     size: int
     stamp: str
     digest: str
     error: str
 
+    def is_input(self, item: Input) -> bool:
+        """Return True for the same input."""
+        return (self.key, self.location) == (item.key, item.location)
 
-_KNOWN = "id, key, location, work, size, stamp, digest, error"
+    def is_of(self, source: str) -> bool:
+        """Return True for an input of a source."""
+        return belongs(source, self.key, self.location)
+
+
+_KNOWN = "id, key, location, fingerprint, size, stamp, digest, error"
 
 
 @attrs.frozen(kw_only=True)
@@ -147,13 +155,13 @@ class Manifest:
             raise
         return db
 
-    def begin(self, source: str, work: str, target: str, *, force: bool) -> None:
+    def begin(self, source: str, fingerprint: str, target: str, *, force: bool) -> None:
         """Remember that a batch began; with ``force``, that all of its inputs are to be done again."""
         with self.change():
-            self._db.execute("INSERT OR REPLACE INTO batches VALUES (?, ?, ?)", (source, work, target))
+            self._db.execute("INSERT OR REPLACE INTO batches VALUES (?, ?, ?)", (source, fingerprint, target))
             if force:
-                rows = self._db.execute("SELECT id, key, location FROM inputs WHERE work = ?", (work,))
-                again = [(id,) for id, key, location in rows if belongs(source, key, location)]
+                rows = self._db.execute(f"SELECT {_KNOWN} FROM inputs WHERE fingerprint = ?", (fingerprint,))
+                again = [(known.id,) for known in (Known(*row) for row in rows) if known.is_of(source)]
                 self._db.executemany("UPDATE inputs SET stamp = '', digest = '' WHERE id = ?", again)
 
     @contextlib.contextmanager
@@ -173,11 +181,11 @@ class Manifest:
                 ) from error
             raise
 
-    def claim(self, item: Input, event: Event) -> None:
-        """Write that outputs belong to an input, which has no outcome until that is remembered."""
+    def record_outputs(self, item: Input, event: Event) -> None:
+        """Write that outputs belong to an input, which has no outcome until that is recorded."""
         (id,) = self._db.execute(
             "INSERT INTO inputs (key, location, digest) VALUES (?, ?, ?) ON CONFLICT (key, location) "
-            "DO UPDATE SET work = '', error = '', digest = excluded.digest RETURNING id",
+            "DO UPDATE SET fingerprint = '', error = '', digest = excluded.digest RETURNING id",
             (item.key, item.location, event.digest),
         ).fetchone()
         self._db.execute("UPDATE outputs SET current = FALSE WHERE input = ?", (id,))
@@ -190,58 +198,61 @@ class Manifest:
             ],
         )
 
-    def remember(self, item: Input, work: str, event: Event) -> None:
+    def record_outcome(self, item: Input, fingerprint: str, event: Event) -> None:
         """Write the outcome of an input."""
         self._db.execute(
-            "INSERT INTO inputs (key, location, work, size, stamp, digest, error, message) "
+            "INSERT INTO inputs (key, location, fingerprint, size, stamp, digest, error, message) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key, location) DO UPDATE SET "
-            "work = excluded.work, size = excluded.size, stamp = excluded.stamp, digest = excluded.digest, "
-            "error = excluded.error, message = excluded.message",
+            "fingerprint = excluded.fingerprint, size = excluded.size, stamp = excluded.stamp, "
+            "digest = excluded.digest, error = excluded.error, message = excluded.message",
             (
-                item.key, item.location, work, event.bytes, item.stamp, event.digest,
+                item.key, item.location, fingerprint, event.bytes, item.stamp, event.digest,
                 event.error, event.message,
             ),
         )  # fmt: skip
 
-    def disown(self, paths: Iterable[str]) -> None:
-        """Forget who owns the results at some paths."""
+    def delete_outputs(self, paths: Iterable[str]) -> None:
+        """Delete outputs by their paths, which belong to nobody then."""
         self._db.executemany("DELETE FROM outputs WHERE path = ?", [(path,) for path in paths])
 
-    def forget(self, ids: Iterable[int]) -> None:
-        """Forget the outcome of inputs. They still own their results."""
-        self._db.executemany("UPDATE inputs SET work = '', error = '' WHERE id = ?", [(id,) for id in ids])
+    def clear_outcome(self, ids: Iterable[int]) -> None:
+        """Delete the outcome of inputs. They still own their outputs."""
+        self._db.executemany(
+            "UPDATE inputs SET fingerprint = '', error = '' WHERE id = ?", [(id,) for id in ids]
+        )
 
-    def remove(self, ids: Iterable[int]) -> None:
-        """Remove inputs. Their results belong to nobody."""
+    def delete_inputs(self, ids: Iterable[int]) -> None:
+        """Delete inputs and their outputs."""
         rows = [(id,) for id in ids]
         self._db.executemany("DELETE FROM outputs WHERE input = ?", rows)
         self._db.executemany("DELETE FROM inputs WHERE id = ?", rows)
 
-    def begun(self, source: str, work: str) -> bool:
-        """Return True if this work on this source was begun, or if no batch was."""
+    def has_run(self, source: str, fingerprint: str) -> bool:
+        """Return True if a batch with this fingerprint was run on this source, or if none was run at all."""
         row = self._db.execute(
-            "SELECT count(*), coalesce(sum(source = ? AND work = ?), 0) FROM batches", (source, work)
+            "SELECT count(*), coalesce(sum(source = ? AND fingerprint = ?), 0) FROM batches",
+            (source, fingerprint),
         ).fetchone()
         return bool(row[0] == 0 or row[1])
 
-    def known(self, item: Input) -> Known | None:
-        """Return what is known of an input."""
+    def find(self, item: Input) -> Known | None:
+        """Return what the manifest holds about an input."""
         row = self._db.execute(
             f"SELECT {_KNOWN} FROM inputs WHERE key = ? AND location = ?",
             (item.key, item.location),
         ).fetchone()
         return None if row is None else Known(*row)
 
-    def owner(self, path: str) -> Known | None:
-        """Return the input that a result belongs to."""
+    def input_of_output(self, path: str) -> Known | None:
+        """Return the input that an output belongs to."""
         row = self._db.execute(
             f"SELECT {_KNOWN} FROM inputs WHERE id = (SELECT input FROM outputs WHERE path = ?)",
             (path,),
         ).fetchone()
         return None if row is None else Known(*row)
 
-    def owned(self, item: Input) -> frozenset[str]:
-        """Return the paths of an input's results, those of earlier work among them."""
+    def output_paths(self, item: Input) -> frozenset[str]:
+        """Return the paths of an input's outputs, those of earlier runs among them."""
         rows = self._db.execute(
             "SELECT path FROM outputs JOIN inputs ON id = input WHERE key = ? AND location = ?",
             (item.key, item.location),
@@ -249,13 +260,13 @@ class Manifest:
         return frozenset(path for (path,) in rows)
 
     def current_paths(self, id: int) -> list[str]:
-        """Return the paths of an input's results of its last work."""
+        """Return the paths of the results of an input's last run."""
         return [output.path for output in self._outputs(id)]
 
     def failures_of(self, source: str) -> dict[str, Known]:
         """Return the inputs of a source that failed, by key."""
         rows = self._db.execute(f"SELECT {_KNOWN} FROM inputs WHERE error != ''")
-        return {known.key: known for known in (Known(*row) for row in rows) if _is_of(source, known)}
+        return {known.key: known for known in (Known(*row) for row in rows) if known.is_of(source)}
 
     def target(self) -> str | None:
         """Return the target of the last batch."""
@@ -266,11 +277,11 @@ class Manifest:
         """Return the numbers over all batches."""
         inputs, done, failed, bytes_in = self._db.execute(
             "SELECT count(*), count(*) FILTER (WHERE error = ''), count(*) FILTER (WHERE error != ''), "
-            "coalesce(sum(size) FILTER (WHERE error = ''), 0) FROM inputs WHERE work != ''"
+            "coalesce(sum(size) FILTER (WHERE error = ''), 0) FROM inputs WHERE fingerprint != ''"
         ).fetchone()
         (bytes_out,) = self._db.execute(
             "SELECT coalesce(sum(bytes), 0) FROM outputs JOIN inputs ON id = input "
-            "WHERE current AND error = '' AND work != ''"
+            "WHERE current AND error = '' AND fingerprint != ''"
         ).fetchone()
         return Totals(inputs=inputs, done=done, failed=failed, bytes_in=bytes_in, bytes_out=bytes_out)
 
@@ -293,7 +304,7 @@ class Manifest:
         """Return key, location, size and outputs of the done inputs that saved most."""
         rows = self._db.execute(
             "SELECT id, key, location, size FROM inputs JOIN outputs ON input = id "
-            "WHERE work != '' AND error = '' AND current "
+            "WHERE fingerprint != '' AND error = '' AND current "
             "GROUP BY id ORDER BY size - max(bytes) DESC LIMIT ?",
             (most,),
         ).fetchall()
@@ -337,10 +348,6 @@ def files_of(manifest: Path) -> frozenset[str]:
         for path in (manifest, Path(os.path.realpath(manifest)))
         for suffix in _BESIDE
     )
-
-
-def _is_of(source: str, known: Known) -> bool:
-    return belongs(source, known.key, known.location)
 
 
 def _open_to_read(path: Path) -> sqlite3.Connection:

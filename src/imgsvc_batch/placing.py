@@ -15,19 +15,19 @@ import attrs
 
 from imgsvc_batch.arguments import Batch
 from imgsvc_batch.events import FAILED, Event, Output
-from imgsvc_batch.inputs import Input, belongs
-from imgsvc_batch.manifest import Known, Manifest
+from imgsvc_batch.inputs import Input
+from imgsvc_batch.manifest import Manifest
 from imgsvc_batch.results import move, remove, taken
-from imgsvc_batch.work import Outcome
+from imgsvc_batch.work import TaskResult
 from imgsvc_core import NameCollision, TargetError
 
 
 @attrs.frozen
 class _Move:
-    """A result on its way from ``unfinished`` to ``place``; ``is_new`` if the input did not own the path."""
+    """A result on its way from a ``staged`` file to its ``place``. The path was not the input's if ``is_new``."""
 
     output: Output
-    unfinished: str
+    staged: str
     place: str
     is_new: bool
 
@@ -42,81 +42,76 @@ class _Admitted:
 class Placing:
     """Puts results into place, and writes outcomes into the manifest."""
 
-    def __init__(self, batch: Batch, work: str, manifest: Manifest) -> None:
+    def __init__(self, batch: Batch, fingerprint: str, manifest: Manifest) -> None:
         self._batch = batch
-        self._work = work
+        self._fingerprint = fingerprint
         self._manifest = manifest
         self._reserved = batch.reserved()
 
-    def settle(self, outcomes: Iterable[tuple[Input, Outcome]]) -> list[Event]:
+    def settle(self, results: Iterable[tuple[Input, TaskResult]]) -> list[Event]:
         """Put the results of inputs into place, and write their outcomes.
 
         Return the events. Inputs whose results cannot have their places have failed.
         """
         with self._manifest.change():
-            admitted = [self._admit(item, outcome) for item, outcome in outcomes]
+            admitted = [self._admit(item, result) for item, result in results]
         placed = [(one, self._place(one)) for one in admitted]
         with self._manifest.change():
             for one, event in placed:
                 if event.outcome == FAILED:
-                    self._manifest.disown(move.output.path for move in one.moves if move.is_new)
-                self._manifest.remember(one.item, self._work, event)
+                    self._manifest.delete_outputs(move.output.path for move in one.moves if move.is_new)
+                self._manifest.record_outcome(one.item, self._fingerprint, event)
         return [event for _, event in placed]
 
-    def _admit(self, item: Input, outcome: Outcome) -> _Admitted:
+    def _admit(self, item: Input, result: TaskResult) -> _Admitted:
         """Write that results belong to an input. It has failed if one of them may not have its place."""
-        event, moves = outcome.event, []
+        event, moves = result.event, []
         try:
-            for number, output in enumerate(event.outputs):
-                unfinished = outcome.unfinished[number] if outcome.unfinished else ""
-                moves.append(self._check(item, event, output, unfinished))
+            for output in event.outputs:
+                staged = result.staged.get(output.path, "")
+                moves.append(self._check(item, event, output, staged))
         except TargetError as error:
-            for path in outcome.unfinished:
+            for path in result.staged.values():
                 remove(path)
             return _Admitted(item, event.failed(error))
         if moves:
-            self._manifest.claim(item, event)
+            self._manifest.record_outputs(item, event)
         return _Admitted(item, event, tuple(moves))
 
-    def _check(self, item: Input, event: Event, output: Output, unfinished: str) -> _Move:
+    def _check(self, item: Input, event: Event, output: Output, staged: str) -> _Move:
         """Return how a result gets to its place; `TargetError` if it may not have it."""
-        place = os.path.join(self._batch.target, output.path) if unfinished else ""
-        owner = self._manifest.owner(output.path)
-        if owner is not None and (owner.key, owner.location) == (item.key, item.location):
-            return _Move(output, unfinished, place, is_new=False)
-        if owner is not None and is_rival(self._batch, owner) and owner.digest != event.digest:
-            if not unfinished:  # the object was written already, perhaps over the owner's
-                self._manifest.forget([owner.id])
+        place = os.path.join(self._batch.target, output.path) if staged else ""
+        owner = self._manifest.input_of_output(output.path)
+        if owner is not None and owner.is_input(item):
+            return _Move(output, staged, place, is_new=False)
+        if owner is not None and owner.is_of(self._batch.source) and owner.digest != event.digest:
+            if not staged:  # the object was written already, perhaps over the owner's
+                self._manifest.clear_outcome([owner.id])
             raise named_alike(output.path, owner.key)
-        if unfinished:
+        if staged:
             check_reserved(place, self._reserved)
-            if os.path.lexists(place) and not self._batch.overwrite and not _is_alike(unfinished, place):
+            if os.path.lexists(place) and not self._batch.overwrite and not _is_alike(staged, place):
                 raise taken(place)
-        if owner is not None and not is_rival(self._batch, owner):
-            self._manifest.forget([owner.id])
-        return _Move(output, unfinished, place, is_new=True)
+        if owner is not None and not owner.is_of(self._batch.source):
+            self._manifest.clear_outcome([owner.id])
+        return _Move(output, staged, place, is_new=True)
 
     def _place(self, admitted: _Admitted) -> Event:
         """Move all results of an input to their places, or none. Return the event."""
         done: list[_Move] = []
         try:
             for one in admitted.moves:
-                if one.unfinished:
-                    move(one.unfinished, one.place)
+                if one.staged:
+                    move(one.staged, one.place)
                     done.append(one)
         except TargetError as error:
             for one in admitted.moves:
                 if one not in done:
-                    remove(one.unfinished)
+                    remove(one.staged)
                 elif one.is_new:
                     remove(one.place)
             return admitted.event.failed(error)
         return admitted.event
-
-
-def is_rival(batch: Batch, owner: Known) -> bool:
-    """Return True for an input of the same source."""
-    return belongs(batch.source, owner.key, owner.location)
 
 
 def check_reserved(place: str, reserved: frozenset[str]) -> None:
@@ -137,9 +132,9 @@ def named_alike(path: str, key: str) -> NameCollision:
     )
 
 
-def _is_alike(unfinished: str, place: str) -> bool:
+def _is_alike(staged: str, place: str) -> bool:
     """Return True if the file in a place has the same content. A link is never the same."""
     try:
-        return not os.path.islink(place) and filecmp.cmp(unfinished, place, shallow=False)
+        return not os.path.islink(place) and filecmp.cmp(staged, place, shallow=False)
     except OSError:
         return False

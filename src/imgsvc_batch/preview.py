@@ -10,13 +10,14 @@ from collections.abc import Iterator
 import attrs
 
 from imgsvc_batch.arguments import Batch
-from imgsvc_batch.checks import check_asked, check_begun, check_manifest, check_target
-from imgsvc_batch.inputs import Input, find
+from imgsvc_batch.checks import check_same_batch, mode_of, prepare
+from imgsvc_batch.inputs import Input
 from imgsvc_batch.manifest import Manifest
-from imgsvc_batch.placing import check_reserved, is_rival, named_alike
+from imgsvc_batch.placing import check_reserved, named_alike
 from imgsvc_batch.results import check_path, taken, unwritable
 from imgsvc_batch.selection import Selection
-from imgsvc_core import TargetError
+from imgsvc_core import Spec, TargetError
+from imgsvc_core.codecs.table import by_name
 from imgsvc_core.sources import is_url
 
 
@@ -26,15 +27,13 @@ def preview(batch: Batch, *, resume: bool = False, retry: bool = False) -> Itera
     Inputs whose results could not have their names come with the ``problem``, if the names are known before
     the pictures are read. Raises what `run` raises.
     """
-    check_asked(resume=resume, retry=retry)
-    work = batch.work(batch.job())
-    check_target(batch.target)
-    check_manifest(batch.manifest_path)
+    mode = mode_of(resume=resume, retry=retry)
+    _, fingerprint, inputs = prepare(batch)
     with Manifest(batch.manifest_path, reading=True) as manifest:
-        check_begun(manifest, batch, work, resume=resume, retry=retry)
-        selection = Selection(batch, work, manifest, resume=resume, retry=retry)
-        names = _Names(batch, work, manifest)
-        for item in find(batch.source, target=batch.target):
+        check_same_batch(manifest, batch, fingerprint, mode)
+        selection = Selection(batch, fingerprint, manifest, mode)
+        names = _Names(batch, fingerprint, manifest)
+        for item in inputs:
             is_chosen = selection.choose(item) is not None
             problem = item.problem or names.problem(item)
             yield attrs.evolve(item, problem=problem if is_chosen else ""), is_chosen
@@ -43,9 +42,9 @@ def preview(batch: Batch, *, resume: bool = False, retry: bool = False) -> Itera
 class _Names:
     """The names of results that are known before their inputs are read."""
 
-    def __init__(self, batch: Batch, work: str, manifest: Manifest) -> None:
+    def __init__(self, batch: Batch, fingerprint: str, manifest: Manifest) -> None:
         self._batch = batch
-        self._work = work
+        self._fingerprint = fingerprint
         self._manifest = manifest
         self._reserved = batch.reserved()
         self._keys: dict[int, str] = {}  # of the first input with a name, by the hash of that
@@ -53,7 +52,7 @@ class _Names:
     def problem(self, item: Input) -> str:
         """Return why a result cannot have its name. From here on, the input has its names."""
         try:
-            for path in self._batch.foreseen(item.key):
+            for path in _foreseen_paths(self._batch, item.key):
                 first = self._keys.setdefault(hash(path), item.key)
                 if first != item.key:
                     raise named_alike(path, first)
@@ -64,9 +63,9 @@ class _Names:
 
     def _check(self, item: Input, path: str) -> None:
         check_path(path)
-        owner = self._manifest.owner(path)
-        is_own = owner is not None and (owner.key, owner.location) == (item.key, item.location)
-        if owner is not None and not is_own and is_rival(self._batch, owner):
+        owner = self._manifest.input_of_output(path)
+        is_own = owner is not None and owner.is_input(item)
+        if owner is not None and not is_own and owner.is_of(self._batch.source):
             raise named_alike(path, owner.key)
         if is_url(self._batch.target):
             return
@@ -82,6 +81,25 @@ class _Names:
             if stat.S_ISDIR(found.st_mode):
                 raise unwritable(place, IsADirectoryError(errno.EISDIR, ""))
             return
-        may_be_alike = owner is not None and (owner.work, owner.size) == (self._work, item.size)
+        may_be_alike = owner is not None and (owner.fingerprint, owner.size) == (self._fingerprint, item.size)
         if not (may_be_alike and stat.S_ISREG(found.st_mode)):
             raise taken(place)
+
+
+def _foreseen_paths(batch: Batch, key: str) -> tuple[str, ...]:
+    """Return the paths of an input's results that are known before it is read."""
+    fields = batch.naming.fields
+    if not fields <= {"stem", "variant", "format"}:
+        return ()
+    suffixes = {name: _suffix_of(spec) for name, spec in batch.variants.items()}
+    return tuple(
+        batch.naming.path(key, variant=name, width=1, height=1, suffix=suffix, digest="")
+        for name, suffix in suffixes.items()
+        if suffix or "format" not in fields
+    )
+
+
+def _suffix_of(spec: Spec) -> str:
+    """Return the suffix of results; nothing if it depends on the input."""
+    row = by_name(spec.output.format) if spec.output is not None and spec.output.format is not None else None
+    return row.suffix if row is not None else ""

@@ -18,7 +18,7 @@ def check_path(path: str) -> None:
         raise TargetError(f"Target '{path}' cannot be written: it is not below the folder of the results.")
 
 
-def write_unfinished(folder: str, data: bytes) -> str:
+def stage(folder: str, data: bytes) -> str:
     """Write a result that is not in place yet, and return its path."""
     path = f"{folder}/{secrets.token_hex(8)}"
     try:
@@ -72,14 +72,14 @@ def remove_object(target: str, path: str) -> None:
         fs.rm_file(place)
 
 
-def move(unfinished: str, path: str) -> None:
+def move(staged: str, path: str) -> None:
     """Move a result to its place, in one step."""
     try:
         try:
-            os.replace(unfinished, path)
+            os.replace(staged, path)
         except FileNotFoundError:
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            os.replace(unfinished, path)
+            os.replace(staged, path)
     except OSError as error:
         raise unwritable(path, error) from error
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import queue
 import shutil
@@ -16,20 +15,20 @@ from typing import Any
 import attrs
 
 from imgsvc_batch.arguments import Batch
-from imgsvc_batch.checks import check_asked, check_begun, check_manifest, check_target
+from imgsvc_batch.checks import check_same_batch, mode_of, prepare
 from imgsvc_batch.events import DONE, FAILED, UNCHANGED, Event, Progress, Summary
 from imgsvc_batch.executors import Executor, ProcessExecutor, ThreadExecutor
-from imgsvc_batch.inputs import Input, find
+from imgsvc_batch.inputs import Input
 from imgsvc_batch.listing import Listing
 from imgsvc_batch.manifest import Known, Manifest
 from imgsvc_batch.placing import Placing
 from imgsvc_batch.results import unwritable
 from imgsvc_batch.selection import Selection
-from imgsvc_batch.work import Job, Outcome, Task
+from imgsvc_batch.work import Job, Task, TaskResult
 from imgsvc_core import ImgsvcError, SourceUnreachable, Spec, TargetError, UnsupportedOperation
 
 _TICK_SECONDS, _LISTING_TICK_SECONDS = 0.2, 0.02
-_FINISHING_SECONDS = 1.0
+_FINISHING_SECONDS = 1.0  # an interrupted batch ends within two seconds
 _CHOSEN_AT_ONCE = 1000  # between two reports of the progress
 
 OnEvent = Callable[[Event], None]
@@ -84,34 +83,24 @@ def run_batch(
     stop: Callable[[], bool] | None = None,
 ) -> Summary:
     """Do what a batch asks for; see `run`."""
-    check_asked(resume=resume, retry=retry)
-    job = batch.job()
-    work = batch.work(job)
-    inputs = _begun(find(batch.source, target=batch.target))
-    check_target(batch.target)
-    check_manifest(batch.manifest_path)
+    mode = mode_of(resume=resume, retry=retry)
+    job, fingerprint, inputs = prepare(batch)
     with Manifest(batch.manifest_path) as manifest:
-        check_begun(manifest, batch, work, resume=resume, retry=retry)
-        manifest.begin(batch.source, work, batch.target, force=batch.force and not resume)
+        check_same_batch(manifest, batch, fingerprint, mode)
+        manifest.begin(batch.source, fingerprint, batch.target, force=batch.force and mode != "resume")
         run = _Run(
             batch,
             job,
             manifest,
-            Selection(batch, work, manifest, resume=resume, retry=retry),
-            Placing(batch, work, manifest),
+            Selection(batch, fingerprint, manifest, mode),
+            Placing(batch, fingerprint, manifest),
             on_event or (lambda _: None),
         )
         return run.go(inputs, on_progress or (lambda _: None), stop or (lambda: False))
 
 
-def _begun(inputs: Iterator[Input]) -> Iterator[Input]:
-    """Find the first input, so that a source which cannot be listed is refused before anything is made."""
-    first = next(inputs, None)
-    return inputs if first is None else itertools.chain((first,), inputs)
-
-
 @contextlib.contextmanager
-def _unfinished_results(folder: str) -> Iterator[None]:
+def _staging(folder: str) -> Iterator[None]:
     """Make the folder of results that are not in place yet, without what a killed run left there."""
     if not folder:
         yield
@@ -157,6 +146,7 @@ class _Counts:
 
 
 Submitted = tuple[tuple[Input, Task], ...]
+Running = Future[list[TaskResult]]
 
 
 @attrs.define
@@ -173,8 +163,10 @@ class _Run:
     _executor: Executor = attrs.field(init=False)
     _counts: _Counts = attrs.field(init=False, factory=_Counts)
     _started: float = attrs.field(init=False, factory=time.monotonic)
-    _under_way: dict[Future[list[Outcome]], Submitted] = attrs.field(init=False, factory=dict)
-    _finished: queue.SimpleQueue[Future[list[Outcome]]] = attrs.field(init=False, factory=queue.SimpleQueue)
+    _under_way: dict[Running, Submitted] = attrs.field(init=False, factory=dict)
+    _finished: queue.SimpleQueue[Future[list[TaskResult]]] = attrs.field(
+        init=False, factory=queue.SimpleQueue
+    )
     _chunk: int = attrs.field(init=False)  # inputs of a task
     _missing: dict[str, Known] = attrs.field(init=False)  # failed before, and not found yet
     _unlisted: list[str] = attrs.field(init=False, factory=list)  # folders that cannot be listed
@@ -188,8 +180,8 @@ class _Run:
             try:
                 self._executor = _executor(self._batch, self._job)
                 stack.callback(self._executor.stop)
-                self._chunk = min(2 * self._job.at_once, self._executor.task_inputs)
-                stack.enter_context(_unfinished_results(self._batch.unfinished))
+                self._chunk = min(2 * self._job.at_once, self._executor.max_task_inputs)
+                stack.enter_context(_staging(self._batch.staging_folder))
                 while not (interrupted := stop()) and self._step():
                     on_progress(self._progress())
             except KeyboardInterrupt:
@@ -211,7 +203,7 @@ class _Run:
         self._collect(self._take_finished(seconds))
         return True
 
-    def _take_finished(self, seconds: float) -> list[Future[list[Outcome]]]:
+    def _take_finished(self, seconds: float) -> list[Running]:
         """Return the tasks that finished, at least one of them if it does within some seconds.
 
         ``concurrent.futures.wait`` takes locks that a ``KeyboardInterrupt`` would leave locked.
@@ -225,11 +217,11 @@ class _Run:
 
     def _refill(self) -> None:
         """Hand out inputs until workers have enough of them."""
-        room = self._executor.queued * self._chunk - self._inputs_under_way
+        room = self._executor.max_queued_tasks * self._chunk - self._inputs_under_way
         if room < self._chunk or self._listing.ended:
             return
         chosen: list[tuple[Input, Task]] = []
-        broken: list[tuple[Input, Outcome]] = []
+        broken: list[tuple[Input, TaskResult]] = []
         for _ in range(_CHOSEN_AT_ONCE):
             item = self._listing.take(wait=not (chosen or broken or self._under_way))
             if item is None:
@@ -240,8 +232,8 @@ class _Run:
                 self._counts.skipped += 1
             elif item.problem:
                 event = Event(key=item.key, outcome=FAILED, bytes=item.size)
-                broken.append((item, Outcome(event.failed(SourceUnreachable(item.problem)))))
-                self._unlisted += [item.key] if item.is_folder else []
+                broken.append((item, TaskResult(event.failed(SourceUnreachable(item.problem)))))
+                self._unlisted += [item.key] if item.is_unlistable else []
             else:
                 chosen.append((item, task))
             if len(chosen) == room:
@@ -275,8 +267,8 @@ class _Run:
         settled = counts.done + counts.failed + counts.skipped
         return self._listing.found - settled - self._inputs_under_way
 
-    def _collect(self, finished: Iterable[Future[list[Outcome]]]) -> None:
-        settled: list[tuple[Input, Outcome]] = []
+    def _collect(self, finished: Iterable[Running]) -> None:
+        settled: list[tuple[Input, TaskResult]] = []
         for future in finished:
             submitted = self._under_way.pop(future)
             items = [item for item, _ in submitted]
@@ -294,13 +286,13 @@ class _Run:
                         self._submit((one,))
                 else:
                     event = Event(key=items[0].key, outcome=FAILED, bytes=items[0].size)
-                    settled.append((items[0], Outcome(event.failed(error))))
+                    settled.append((items[0], TaskResult(event.failed(error))))
             else:
                 settled += zip(items, outcomes, strict=True)
                 self._chunk = inputs_per_task(self._job, outcomes, self._executor)
         self._settle(settled)
 
-    def _settle(self, settled: list[tuple[Input, Outcome]]) -> None:
+    def _settle(self, settled: list[tuple[Input, TaskResult]]) -> None:
         for event in self._placing.settle(settled) if settled else ():
             self._counts.add(event)
             self._on_event(event)
@@ -318,24 +310,19 @@ class _Run:
         gone = [known.id for key, known in self._missing.items() if not key.startswith(unlisted)]
         if gone:
             with self._manifest.change():
-                self._manifest.remove(gone)
+                self._manifest.delete_inputs(gone)
 
     def _progress(self) -> Progress:
-        counts = self._counts
         return Progress(
+            **attrs.asdict(self._counts),
             total=self._listing.found,
             listed=self._listing.listed,
-            done=counts.done,
-            failed=counts.failed,
-            skipped=counts.skipped,
-            bytes_in=counts.bytes_in,
-            bytes_out=counts.bytes_out,
             seconds=time.monotonic() - self._started,
         )
 
 
-def inputs_per_task(job: Job, outcomes: list[Outcome], executor: Executor) -> int:
+def inputs_per_task(job: Job, outcomes: list[TaskResult], executor: Executor) -> int:
     """Return how many inputs a worker that did some does in the time that a task should take."""
     needed = sum(outcome.event.seconds for outcome in outcomes) / job.at_once
-    wanted = int(executor.task_seconds * len(outcomes) / needed) if needed else executor.task_inputs
-    return min(executor.task_inputs, max(2 * job.at_once, wanted))
+    wanted = int(executor.task_seconds * len(outcomes) / needed) if needed else executor.max_task_inputs
+    return min(executor.max_task_inputs, max(2 * job.at_once, wanted))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import attrs
 
 from imgsvc_batch.events import DONE, FAILED, UNCHANGED, Event, Output
 from imgsvc_batch.naming import Template
-from imgsvc_batch.results import check_path, remove, remove_object, write_object, write_unfinished
+from imgsvc_batch.results import check_path, remove, remove_object, stage, write_object
 from imgsvc_core import FORMATS, Limits, NameCollision, Result, Spec
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.sources import open_bytes
@@ -34,7 +34,7 @@ class Job:
         limits: how much work one picture may cause.
         watermarks: encoded pictures by the ids that specs use.
         overwrite: replace objects that are not results of the same input.
-        unfinished: the folder for results that are not in place yet; empty if the target is a URL.
+        staging_folder: the folder for results that are not in place yet; empty if the target is a URL.
         remote: inputs or results cross a network.
     """
 
@@ -44,7 +44,7 @@ class Job:
     limits: Limits
     watermarks: Mapping[str, bytes] = attrs.field(factory=dict)
     overwrite: bool = False
-    unfinished: str = ""
+    staging_folder: str = ""
     remote: bool = False
 
     @property
@@ -53,9 +53,9 @@ class Job:
         return _REMOTE_AT_ONCE if self.remote else 1
 
     def grace(self, inputs: int) -> float:
-        """Return how many seconds after the limit of one picture a task of this many inputs hangs.
+        """Return the extra seconds, beyond one picture's time limit, after which the task counts as hung.
 
-        One of them may take all of its time. If several do, the task is split.
+        A task that hangs is split into its inputs.
         """
         return _GRACE_SECONDS * inputs + (TRANSFER_SECONDS if self.remote else 0.0)
 
@@ -80,30 +80,29 @@ class Task:
 
 
 @attrs.frozen
-class Outcome:
-    """What a worker reports of one input: the event, and for each output the file that is to be moved."""
+class TaskResult:
+    """What a worker reports of one input: the event, and the files to move by the paths of their outputs."""
 
     event: Event
-    unfinished: tuple[str, ...] = ()
+    staged: Mapping[str, str] = attrs.field(factory=dict)
 
 
-Computing = Callable[[], contextlib.AbstractContextManager[object]]
-
-
-def run_tasks(job: Job, tasks: Sequence[Task]) -> list[Outcome]:
+def run_tasks(job: Job, tasks: Sequence[Task]) -> list[TaskResult]:
     """Process several inputs. Across a network, some are read and written while one is computed."""
     if not job.remote or len(tasks) == 1:
         return [run_task(job, task) for task in tasks]
-    computing = threading.Lock()
+    one_at_a_time = threading.Lock()
     with ThreadPoolExecutor(min(job.at_once, len(tasks))) as threads:
-        return list(threads.map(lambda task: run_task(job, task, lambda: computing), tasks))
+        return list(threads.map(lambda task: run_task(job, task, one_at_a_time), tasks))
 
 
-def run_task(job: Job, task: Task, computing: Computing = contextlib.nullcontext) -> Outcome:
+def run_task(
+    job: Job, task: Task, computing: contextlib.AbstractContextManager[object] | None = None
+) -> TaskResult:
     """Process one input. Whatever is wrong with it or the target is reported, and costs nothing else."""
     started = time.perf_counter()
     event = Event(key=task.key, outcome=FAILED, bytes=task.size)
-    unfinished: tuple[str, ...] = ()
+    staged: Mapping[str, str] = {}
     try:
         source = open_bytes(task.location, job.limits)
         if source.size <= _IN_MEMORY_BYTES:
@@ -112,14 +111,14 @@ def run_task(job: Job, task: Task, computing: Computing = contextlib.nullcontext
         if event.digest == task.digest:
             event = attrs.evolve(event, outcome=UNCHANGED)
         else:
-            with computing():
+            with computing or contextlib.nullcontext():
                 results = _process(job, source)
             outputs = _name(job, task, results, event.digest)
-            unfinished = _write(job, task, outputs, results)
+            staged = _write(job, task, outputs, results)
             event = attrs.evolve(event, outcome=DONE, outputs=outputs)
     except Exception as error:
         event = event.failed(error)
-    return Outcome(attrs.evolve(event, seconds=time.perf_counter() - started), unfinished)
+    return TaskResult(attrs.evolve(event, seconds=time.perf_counter() - started), staged)
 
 
 def _process(job: Job, source: ByteSource) -> dict[str, Result[bytes]]:
@@ -153,16 +152,16 @@ def _output(job: Job, task: Task, variant: str, result: Result[bytes], digest: s
 
 def _write(
     job: Job, task: Task, outputs: Sequence[Output], results: Mapping[str, Result[bytes]]
-) -> tuple[str, ...]:
-    """Write all results or none, and return the files that are to be moved to their places."""
+) -> dict[str, str]:
+    """Write all results or none. Return the files that are to be moved to their places, by output path."""
     undo = contextlib.ExitStack()
-    unfinished: list[str] = []
+    staged: dict[str, str] = {}
     with undo:
         for output in outputs:
             data = results[output.variant].data
-            if job.unfinished:
-                unfinished.append(write_unfinished(job.unfinished, data))
-                undo.callback(remove, unfinished[-1])
+            if job.staging_folder:
+                staged[output.path] = stage(job.staging_folder, data)
+                undo.callback(remove, staged[output.path])
                 continue
             owned = output.path in task.owned
             media_type = FORMATS[output.format].media_type
@@ -170,4 +169,4 @@ def _write(
             if is_new and not owned:
                 undo.callback(remove_object, job.target, output.path)
         undo.pop_all()
-    return tuple(unfinished)
+    return staged

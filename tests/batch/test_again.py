@@ -207,7 +207,7 @@ def interrupted_at_once(source: str, target: Path, spec: dict[str, Any]) -> None
 
 def states(target: Path) -> dict[str, str]:
     with sqlite3.connect(target / ".imgsvc-batch.sqlite") as database:
-        return dict(database.execute("SELECT key, error FROM inputs WHERE work != ''"))
+        return dict(database.execute("SELECT key, error FROM inputs WHERE fingerprint != ''"))
 
 
 def test_failures_end_with_their_reason(source: Path, target: Path) -> None:

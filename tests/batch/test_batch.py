@@ -154,7 +154,7 @@ def test_the_manifest_knows_each_input(source: Path, target: Path) -> None:
     go(source, target)
     data = (source / "photo00001.png").read_bytes()
     with Manifest(target / ".imgsvc-batch.sqlite") as manifest:
-        known = manifest.known(Input(key="photo00001.png", location=str(source / "photo00001.png")))
+        known = manifest.find(Input(key="photo00001.png", location=str(source / "photo00001.png")))
         assert known is not None
         assert (known.digest, known.size) == (hashlib.sha256(data).hexdigest(), len(data))
         ((key, location, size, outputs),) = manifest.done(most=1)

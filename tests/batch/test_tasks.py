@@ -11,7 +11,7 @@ import pytest
 from imgsvc_batch import Batch, Event
 from imgsvc_batch.cluster import ClusterExecutor
 from imgsvc_batch.runner import inputs_per_task
-from imgsvc_batch.work import Outcome, Task, run_tasks
+from imgsvc_batch.work import Task, TaskResult, run_tasks
 from tests.batch.pictures import SPEC, fill
 
 
@@ -26,9 +26,9 @@ from tests.batch.pictures import SPEC, fill
     ],
 )
 def test_a_task_takes_about_as_long_as_it_should(source: str, seconds_each: float, expected: int) -> None:
-    job = Batch(source=source, target="out", variants={"": SPEC}).job()
+    job = Batch(source=source, target="out", variants={"": SPEC}).read_job()
     event = Event(key="a", outcome="done", bytes=1, seconds=seconds_each)
-    assert inputs_per_task(job, [Outcome(event)] * 10, ClusterExecutor) == expected
+    assert inputs_per_task(job, [TaskResult(event)] * 10, ClusterExecutor) == expected
 
 
 def test_a_task_of_many_inputs_tells_of_each_in_order_whatever_they_have_become(tmp_path: Path) -> None:
@@ -38,14 +38,14 @@ def test_a_task_of_many_inputs_tells_of_each_in_order_whatever_they_have_become(
     (source / names[20]).unlink()
     os.mkfifo(source / names[20])
     threading.Thread(target=(source / names[20]).write_bytes, args=[b"no picture"], daemon=True).start()
-    job = Batch(source=source, target=target, variants={"": SPEC}).job()
+    job = Batch(source=source, target=target, variants={"": SPEC}).read_job()
     tasks = tuple(Task(key=name, location=str(source / name), size=1) for name in names)
-    Path(job.unfinished).mkdir(parents=True)
+    Path(job.staging_folder).mkdir(parents=True)
     outcomes = run_tasks(job, tasks)
     events = [outcome.event for outcome in outcomes]
     assert [event.key for event in events] == names
     assert [event.key for event in events if event.outcome != "done"] == [names[3], names[20]]
     for outcome in outcomes:
         made = [output.bytes for output in outcome.event.outputs]
-        assert made == [Path(file).stat().st_size for file in outcome.unfinished]
-    assert len(list(Path(job.unfinished).iterdir())) == 38
+        assert made == [Path(file).stat().st_size for file in outcome.staged.values()]
+    assert len(list(Path(job.staging_folder).iterdir())) == 38

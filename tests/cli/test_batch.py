@@ -277,7 +277,7 @@ def test_an_interrupt_before_all_else_says_how_to_go_on(folder: Path, flags: tup
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
         return done.returncode, "--resume" in done.stderr
 
-    nothing_begun, begun = "runner.check_manifest", "runner.ProcessExecutor"
+    nothing_begun, begun = "runner.prepare", "runner.ProcessExecutor"
     assert interrupted(nothing_begun) == (130, False)
     assert interrupted(begun) == (130, True)
     run(folder, "in", "out", "--spec", "spec.json")
