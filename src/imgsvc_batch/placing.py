@@ -24,7 +24,7 @@ from imgsvc_core import NameCollision, TargetError
 
 @attrs.frozen
 class _Move:
-    """A result on its way from a ``staged`` file to its ``place``. The path was not the input's if ``is_new``."""
+    """A result on its way from a ``staged`` file to its ``place``; ``is_new`` if the input did not own it."""
 
     output: Output
     staged: str

@@ -1,4 +1,8 @@
-"""Exit at once at a signal, even while a codec computes and cannot be interrupted."""
+"""What signals do to the command.
+
+`exit_on_signals` exits at once, even while a codec computes and cannot be interrupted. `cancel_on_signals`
+lets a batch stop gently.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
+from types import FrameType
 from typing import NoReturn
 
 import click
@@ -43,15 +48,10 @@ def exit_on_signals() -> Iterator[None]:
     waiting = threading.Thread(target=_wait, args=(receiver,), name="imgsvc-signals", daemon=True)
     waiting.start()
     woken = signal.set_wakeup_fd(sender.fileno())
-    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
-    ours = {number: handler for number, handler in handlers.items() if handler in _UNHANDLED}
-    for number in ours:
-        signal.signal(number, lambda *_: None)
     try:
-        yield
+        with _handling(lambda *_: None):
+            yield
     finally:
-        for number, handler in ours.items():
-            signal.signal(number, handler)
         signal.set_wakeup_fd(woken)
         sender.close()
         waiting.join()
@@ -59,9 +59,9 @@ def exit_on_signals() -> Iterator[None]:
 
 
 class Interrupts:
-    """The signals that end a process, for work that asks a few times a second whether it is to stop.
+    """The signals that a batch received, which calls `stop` a few times a second.
 
-    They raise ``KeyboardInterrupt`` until the work asks for the first time, and from the second signal on.
+    The first signal after the batch has started stops it gently; any other raises ``KeyboardInterrupt``.
     """
 
     def __init__(self) -> None:
@@ -86,26 +86,34 @@ class Interrupts:
 
 
 @contextlib.contextmanager
-def interrupts_by_signals() -> Iterator[Interrupts]:
+def cancel_on_signals() -> Iterator[Interrupts]:
     """In the block, which is the main thread's, handle signals as interrupts.
 
     An interrupt that leaves the block ends the command with the exit code of the signal. Signals that are
     ignored stay so, as SIGINT for commands that a script starts with ``&``.
     """
     interrupts = Interrupts()
-    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
-    ours = {number: handler for number, handler in handlers.items() if handler in _UNHANDLED}
-    for number in ours:
-        signal.signal(number, interrupts.handle)
     try:
-        yield interrupts
+        with _handling(interrupts.handle):
+            yield interrupts
     except KeyboardInterrupt:
         told = _SIGNALS[signal.Signals(interrupts.exit_code - 128)]
         click.echo(f"imgsvc: {told}", err=True)
         raise click.exceptions.Exit(interrupts.exit_code) from None
+
+
+@contextlib.contextmanager
+def _handling(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Handle the signals in the block, except those that are ignored or handled already."""
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    ours = {number: usual for number, usual in before.items() if usual in _UNHANDLED}
+    for number in ours:
+        signal.signal(number, handler)
+    try:
+        yield
     finally:
-        for number, handler in ours.items():
-            signal.signal(number, handler)
+        for number, usual in ours.items():
+            signal.signal(number, usual)
 
 
 def _wait(receiver: socket.socket) -> None:

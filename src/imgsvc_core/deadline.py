@@ -2,7 +2,7 @@
 
 The work runs in a background thread while the caller waits, so the caller is free at once. libvips stops
 between pixels. An encoder or a drawing that cannot be stopped goes on in its thread until it is done, and
-only the end of the process stops it: processes that are killed in time call `wait_to_be_killed`.
+only the end of the process stops it: processes that are killed in time call `expect_kill_by_parent`.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _current = threading.local()
 _is_killed = False
 
 
-def wait_to_be_killed() -> None:
-    """Leave no work behind in this process, because another process kills it in time."""
+def expect_kill_by_parent() -> None:
+    """Wait for work that cannot be stopped: the parent of this process kills it in time."""
     global _is_killed
     _is_killed = True
 

@@ -123,12 +123,8 @@ class WorkerPool:
         with self._changing:
             self._ended = True
             self._processes.stop()
-            self._end_all()
+            self._ending.send_bytes(b"end")  # all at the same time: each may have much memory to give back
         self._join()
-
-    def _end_all(self) -> None:
-        """Let all processes end at the same time: each may have much memory to give back."""
-        self._ending.send_bytes(b"end")
 
     def _join(self) -> None:
         self._processes.join()
@@ -239,27 +235,24 @@ def _fail(answer: Future[Any], message: str) -> None:
         answer.set_exception(WorkerDied(message))
 
 
-def _own_process(memory_bytes: int | None, parent: Connection) -> None:
+def _own_process(memory_bytes: int | None, pipe: Connection) -> None:
     """Make a new process fit for untrusted files, and leave interrupts to its parent."""
-    from imgsvc_core.deadline import wait_to_be_killed
+    from imgsvc_core.deadline import expect_kill_by_parent
     from imgsvc_core.libvips import guard
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(parent, os.getppid()), daemon=True).start()
+    threading.Thread(target=_exit_with_parent, args=(pipe, os.getppid()), daemon=True).start()
     if memory_bytes is not None:
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
         most = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     guard()
-    wait_to_be_killed()
+    expect_kill_by_parent()
 
 
-def _end_with(parent: Connection, number: int) -> None:
-    """End when the parent says so, or is gone: what a killed one had asked for is asked for again.
-
-    What it says stays unread, so that all of its processes hear it.
-    """
-    while not parent.poll(_PARENT_SECONDS) and os.getppid() == number:
+def _exit_with_parent(pipe: Connection, parent_pid: int) -> None:
+    """Exit when the parent closes the pool or dies. The message is not read, so every worker sees it."""
+    while not pipe.poll(_PARENT_SECONDS) and os.getppid() == parent_pid:
         pass
     os._exit(1)

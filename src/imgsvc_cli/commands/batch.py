@@ -26,11 +26,12 @@ _LINE_SECONDS = 5.0
 _GO_ON = "Interrupted: run the same command with --resume to go on where it stopped."
 _MANIFEST = click.option(
     "--manifest", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="Where the batch remembers. [default: .imgsvc-batch.sqlite in the target; for a URL, a file here]",
+    help="SQLite file that records every outcome. "
+    "[default: .imgsvc-batch.sqlite in the target; for a URL, a file here]",
 )  # fmt: skip
 
 
-class _WithUsual(click.Group):
+class _RunByDefault(click.Group):
     """A group that takes arguments which name none of its commands as those of ``run``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -44,7 +45,7 @@ class _WithUsual(click.Group):
         return sources + super().shell_complete(ctx, incomplete)
 
 
-@click.group(cls=_WithUsual)
+@click.group(cls=_RunByDefault)
 def batch() -> None:
     """Process folders and buckets full of pictures.
 
@@ -69,9 +70,13 @@ def batch() -> None:
 @click.option("--cluster", metavar="ADDRESS", help="Dask scheduler to work at, such as tcp://host:8786.")
 @click.option("--watermark", "watermarks", multiple=True, metavar="ID=FILE", help="Picture of a watermark.")
 @limits_option
-@click.option("--resume", is_flag=True, help="Go on with what an interrupted batch has left.")
-@click.option("--retry", is_flag=True, help="Work on nothing but what failed.")
-@click.option("--force", is_flag=True, help="Do unchanged inputs again too.")
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Continue an interrupted batch: inputs that failed and have not changed are skipped.",
+)
+@click.option("--retry", is_flag=True, help="Process only inputs that failed.")
+@click.option("--force", is_flag=True, help="Process unchanged inputs again.")
 @click.option("--overwrite", is_flag=True, help="Replace files in the target that are not from this batch.")
 @click.option("--dry-run", is_flag=True, help="Only show what would happen.")
 @click.option(
@@ -95,7 +100,7 @@ def run(
     """Process every picture of SOURCE into TARGET: folders, patterns or URLs."""
     from imgsvc_batch import Batch, Manifest, preview, run_batch, write_report
     from imgsvc_batch.report import check_report
-    from imgsvc_cli.signals import exit_on_signals, interrupts_by_signals
+    from imgsvc_cli.signals import cancel_on_signals, exit_on_signals
     from imgsvc_core.libvips import guard
 
     guard()  # watermarks are decoded in this process
@@ -114,7 +119,7 @@ def run(
         return 0
     if report is not None:
         check_report(report, batch.target, batch.manifest_path)
-    with interrupts_by_signals() as interrupts, _display(as_json) as (on_event, on_progress):
+    with cancel_on_signals() as interrupts, _display(as_json) as (on_event, on_progress):
         summary = run_batch(batch, on_event=on_event, on_progress=on_progress, stop=interrupts.stop, **how)
     _conclude(summary, batch.manifest_path, as_json)
     if summary.interrupted:

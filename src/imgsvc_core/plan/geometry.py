@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 from imgsvc_core.spec import Resize, Scale
@@ -172,9 +171,6 @@ def _pixels(length: float) -> int:
 
 def _at_most(value: int, bound: int | None) -> int:
     return value if bound is None else min(value, bound)
-
-
-BoxMapping = Callable[[Box], Box]
 
 
 def scaled_box(box: Box, across: float, down: float) -> Box:

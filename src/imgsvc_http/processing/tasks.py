@@ -87,11 +87,11 @@ def prepare() -> None:
     """Load everything that processing needs, and block the decoders that are not for strangers' files."""
     import imgsvc_core.codecs.readers.turbojpeg
     import imgsvc_core.processing  # noqa: F401
-    from imgsvc_core.deadline import wait_to_be_killed
+    from imgsvc_core.deadline import expect_kill_by_parent
     from imgsvc_core.libvips import guard
 
     guard()
-    wait_to_be_killed()
+    expect_kill_by_parent()
 
 
 def _encoding(row: Format, output: ImageInfo) -> dict[str, Any]:
