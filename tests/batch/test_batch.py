@@ -267,7 +267,7 @@ def test_a_store_without_its_package_names_the_extra(
     source: Path, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "s3fs", None)
-    monkeypatch.delitem(fsspec.registry._registry, "s3", raising=False)
+    monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3", raising=False)
     with pytest.raises(MissingDependency, match=r"pip install 'imgsvc\[s3\]'"):
         go(source, "s3://bucket/results", manifest=target / "manifest.sqlite")
 
