@@ -126,7 +126,7 @@ def run(
         return interrupts.exit_code
     if report is not None:
         with exit_on_signals(), Manifest(batch.manifest_path, reading=True) as kept:
-            write_report(kept, batch.target, report, workers=batch.workers)
+            write_report(kept, batch.target, report, limits=batch.limits, workers=batch.workers)
     return exit_codes.SOME_FAILED if summary.failed else 0
 
 
