@@ -14,7 +14,7 @@ import click
 
 from imgsvc_cli.completion import FileOrUrl, offering
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.spec import FILTERS, OPERATIONS, Operation, Param, params
+from imgsvc_core.spec import FILTERS, OPERATIONS, PHASES, Operation, Param, params
 from imgsvc_core.spec.declare import doc
 from imgsvc_core.spec.kinds import Boolean, Choice, Integer, Number
 
@@ -92,9 +92,11 @@ def digits(text: str) -> int | None:
 def _operations() -> list[type[Operation]]:
     """Return all operations and filters in the order of application."""
     found: list[type[Operation]] = []
-    for key, operation in OPERATIONS.items():
-        found += FILTERS if key == "mask" else ()
-        found.append(operation)
+    for phase in PHASES:
+        if phase == "filter":
+            found += FILTERS
+        elif phase in OPERATIONS:
+            found.append(OPERATIONS[phase])
     return found
 
 

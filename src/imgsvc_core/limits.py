@@ -39,7 +39,7 @@ def _limit(default: float, unit: str, doc: str) -> Any:
 @documented
 @attrs.frozen(kw_only=True)
 class Limits:
-    """The most that one picture may cost; ``None`` is no limit, and other than positive a `SpecError`."""
+    """The most that one picture may cost; ``None`` means no limit; any other value must be positive."""
 
     source_bytes: int | None = _limit(50_000_000, "bytes", "Size of the encoded source.")
     source_pixels: int | None = _limit(100_000_000, "pixels", "Pixels of one frame of the source.")
@@ -55,19 +55,19 @@ class Limits:
 
     @classmethod
     def none(cls) -> Limits:
-        """No limits at all, for pictures that can be trusted."""
+        """Return no limits at all, for pictures that can be trusted."""
         return cls(**dict.fromkeys(attrs.fields_dict(cls)))
 
 
 def limits_or(limits: Limits | None, usual: Limits) -> Limits:
-    """The limits that were given, or the usual ones; `SpecError` for what are none and would hold nothing."""
+    """Return the given limits or the defaults. `SpecError` if they are not `Limits`."""
     if not isinstance(limits, Limits | None):
         raise SpecError([Problem("limits", f"Limits must be built from Limits, got {shown(limits)}")])
     return usual if limits is None else limits
 
 
 def check_threads(threads: int | None) -> None:
-    """Raise `SpecError` for what is no number of threads that libvips can start."""
+    """Raise `SpecError` if libvips cannot start this number of threads."""
     whole = isinstance(threads, int) and not isinstance(threads, bool)
     if threads is not None and not (whole and 1 <= threads <= _MOST_THREADS):
         message = f"Threads must be an integer from 1 to {_MOST_THREADS}, or null, got {shown(threads)}"
@@ -75,12 +75,12 @@ def check_threads(threads: int | None) -> None:
 
 
 def tighten(limits: Limits, other: Limits) -> Limits:
-    """The smaller value of each limit, so that a request can lower limits but never raise them."""
+    """Return the smaller value of each limit: a request can lower limits, but never raise them."""
     return Limits(**{name: _smaller(getattr(limits, name), getattr(other, name)) for name in _NAMES})
 
 
 def check_bytes(size: int, limits: Limits) -> None:
-    """Raise `SourceTooLarge` where the encoded source has more bytes than allowed."""
+    """Raise `SourceTooLarge` if the encoded source has more bytes than allowed."""
     if _exceeds(size, limits.source_bytes):
         raise SourceTooLarge(
             f"The source has {size:,} bytes; at most {limits.source_bytes:,} are allowed: "
@@ -89,7 +89,7 @@ def check_bytes(size: int, limits: Limits) -> None:
 
 
 def too_long(seconds: float) -> TimeLimitExceeded:
-    """What to tell where the work takes longer than the seconds allowed."""
+    """Return the error for work that takes longer than the seconds allowed."""
     return TimeLimitExceeded(
         f"Processing took longer than the {seconds:g} seconds that are allowed: ask for less, "
         "or send a smaller image."

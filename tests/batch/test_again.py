@@ -112,7 +112,7 @@ def test_what_was_not_found_yet_is_found_when_it_goes_on(
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("imgsvc_batch.runner.find", slowly)
+        patch.setattr("imgsvc_batch.checks.find", slowly)
         assert go(source, target, on_event=interrupt).interrupted
         interrupted.set()
     assert counts(go(source, target, resume=True)) == (3, 0, 4)

@@ -13,7 +13,7 @@ from imgsvc_core.plan.plan import Plan
 def decodings(plans: Mapping[str, Plan]) -> Iterator[tuple[LoadSettings, dict[str, Plan]]]:
     """Return how to decode the source, each time with the plans that this serves.
 
-    Plans that need it small can do with it larger. A drawing that is enlarged suits only its own plan.
+    Plans share a decoding at the largest scale that any of them needs. An enlarged drawing suits only one.
     """
     groups: dict[tuple[bool, float], dict[str, Plan]] = {}
     for key, plan in plans.items():
