@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 import attrs
 
-from imgsvc_core.errors import ImgsvcError
+from imgsvc_core.errors import ImgsvcError, MemoryLimitExceeded
 
 Status = Literal["done", "failed", "unchanged"]
 DONE: Final = "done"
@@ -47,7 +47,8 @@ class Event:
         if isinstance(error, ImgsvcError):
             slug, message = error.slug, error.message
         elif isinstance(error, MemoryError):
-            slug, message = "worker_died", "There is not enough memory for this picture."
+            slug = MemoryLimitExceeded.slug
+            message = "The memory is not enough for this picture: ask for a smaller size."
         else:
             slug, message = "internal_error", f"An unexpected error occurred: {error!r}."
         return attrs.evolve(self, outcome=FAILED, outputs=(), error=slug, message=message)

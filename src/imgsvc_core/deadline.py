@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from imgsvc_core.daemon_threads import submit
-from imgsvc_core.errors import CorruptImage, EncodingFailed, TimeLimitExceeded
+from imgsvc_core.errors import CorruptImage, EncodingFailed, MemoryLimitExceeded, TimeLimitExceeded
 from imgsvc_core.limits import too_long
 
 if TYPE_CHECKING:
@@ -129,7 +129,9 @@ class Deadline:
 
 def _looks_stopped(error: Exception) -> bool:
     """Return True for what libvips raises when it is stopped, and for what is made of that."""
-    return isinstance(error, CorruptImage | EncodingFailed) or type(error).__module__.startswith("pyvips")
+    return isinstance(error, CorruptImage | EncodingFailed | MemoryLimitExceeded) or type(
+        error
+    ).__module__.startswith("pyvips")
 
 
 def in_memory(image: pyvips.Image) -> pyvips.Image:

@@ -23,7 +23,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 import attrs
 from pebble import ProcessExpired, ProcessFuture, ProcessPool
 
-from imgsvc_core.errors import WorkerDied
+from imgsvc_core.errors import MemoryLimitExceeded, WorkerDied
 from imgsvc_core.limits import too_long
 
 P = ParamSpec("P")
@@ -39,10 +39,13 @@ _NOT_BEGUN = (
     "Worker processes die before they begin: see whether the machine, or the limit of a process, leaves "
     "memory for them, and try again."
 )
-_DIED = (
-    "The process that worked on this picture died, most likely for lack of memory: ask for less, or send a "
-    "smaller image."
+_DIED = "The process that worked on this picture died: ask for less, or send another image."
+NO_MEMORY = (
+    "The process that worked on this picture ran out of memory: ask for a smaller size, or send a smaller "
+    "image."
 )
+# How libraries end a process in which they cannot allocate, and how the kernel ends one.
+OUT_OF_MEMORY_SIGNALS = (signal.SIGABRT, signal.SIGTRAP, signal.SIGKILL)
 
 
 @attrs.define(eq=False)
@@ -103,7 +106,8 @@ class WorkerPool:
             seconds: the time limit, which the function should keep by itself, as `process` does.
             grace: how many seconds after the time limit the worker is killed.
 
-        The future fails with what the function raised, with `TimeLimitExceeded`, or with `WorkerDied`.
+        The future fails with what the function raised, with `TimeLimitExceeded`, `MemoryLimitExceeded` or
+        `WorkerDied`.
         """
         work = _Work(function=function, args=args, seconds=seconds, grace=grace)
         with _interrupts_blocked(), self._changing:
@@ -224,8 +228,11 @@ def _pass_on(running: ProcessFuture[Any], answer: Future[Any], seconds: float | 
         answer.set_result(running.result())
     elif isinstance(error, TimeoutError) and seconds is not None:
         answer.set_exception(too_long(seconds))
-    elif isinstance(error, ProcessExpired | MemoryError):
-        answer.set_exception(WorkerDied(_DIED))
+    elif isinstance(error, MemoryError):
+        answer.set_exception(MemoryLimitExceeded(NO_MEMORY))
+    elif isinstance(error, ProcessExpired):
+        lacked = -(error.exitcode or 0) in OUT_OF_MEMORY_SIGNALS
+        answer.set_exception(MemoryLimitExceeded(NO_MEMORY) if lacked else WorkerDied(_DIED))
     else:
         answer.set_exception(error)
 

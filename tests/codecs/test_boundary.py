@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -27,14 +29,17 @@ def more_than_there_is() -> Any:
 
 @pytest.mark.parametrize("guard", [decoder, translate_errors])
 def test_no_memory_for_a_source(guard: Any) -> None:
-    with pytest.raises(imgsvc.ImageTooLarge, match="JPEG 2000 image: send a smaller") as caught, guard("jp2"):
+    with pytest.raises(imgsvc.MemoryLimitExceeded, match="JPEG 2000 image: send a") as caught, guard("jp2"):
         more_than_there_is()
     assert isinstance(caught.value.__cause__, MemoryError)
 
 
 def test_no_memory_for_a_result() -> None:
     image = vips(photos.astronaut())
-    with pytest.raises(imgsvc.OutputTooLarge, match=f"as {FORMATS['tiff'].title}"), encoding("tiff", image):
+    with (
+        pytest.raises(imgsvc.MemoryLimitExceeded, match=f"as {FORMATS['tiff'].title}"),
+        encoding("tiff", image),
+    ):
         more_than_there_is()
 
 
@@ -62,3 +67,25 @@ def test_what_packages_raise_is_told_as_damage_or_failure() -> None:
         raise TypeError("odd.")
     with pytest.raises(imgsvc.EncodingFailed, match="written as JPEG 2000: odd"), encoder("jp2"):
         raise IndexError("odd.")
+
+
+IN_LITTLE_MEMORY = """
+import resource, sys
+import numpy as np
+import imgsvc_core as imgsvc
+pixels = np.random.default_rng(1).integers(0, 256, (2000, 2000, 4), np.uint8)
+request = {"output": {"format": sys.argv[1]}}
+imgsvc.process(pixels[:64, :64], request, threads=1)
+held = int(open("/proc/self/statm").read().split()[5]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_DATA, (held + 24_000_000,) * 2)
+try:
+    imgsvc.process(pixels, request, limits=imgsvc.Limits.none(), threads=1)
+except imgsvc.ImgsvcError as error:
+    print(error.slug, error.message)
+"""
+
+
+@pytest.mark.parametrize("format", ["webp", "avif", "jp2"])
+def test_an_encoder_without_memory(format: str) -> None:
+    told = subprocess.run([sys.executable, "-c", IN_LITTLE_MEMORY, format], capture_output=True, text=True)
+    assert told.stdout.startswith("memory_limit_exceeded The memory is not enough"), told

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from imgsvc_core.errors import SpecError, TimeLimitExceeded, WorkerDied
+from imgsvc_core.errors import MemoryLimitExceeded, SpecError, TimeLimitExceeded, WorkerDied
 from imgsvc_core.workers import WorkerPool
 from tests.support.processes import kill_worker, workers_of
 from tests.workers import tasks
@@ -48,8 +48,14 @@ def test_a_crash_costs_one_task(pool: WorkerPool) -> None:
 
 def test_memory_has_an_end(pool: WorkerPool) -> None:
     assert pool.submit(tasks.hold, 100_000_000).result() == 100_000_000
-    with pytest.raises(WorkerDied):
+    with pytest.raises(MemoryLimitExceeded, match="ran out of memory: ask for a smaller size"):
         pool.submit(tasks.hold, 2_000_000_000).result()
+    assert alive(pool)
+
+
+def test_a_process_that_cannot_allocate_is_told_as_such(pool: WorkerPool) -> None:
+    with pytest.raises(MemoryLimitExceeded, match="send a smaller image"):
+        pool.submit(tasks.end_like_glib).result()
     assert alive(pool)
 
 

@@ -7,12 +7,19 @@ Only errors of others are translated: those of libvips, and what Python packages
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 
 import pyvips
 
 from imgsvc_core.codecs.table import by_name
-from imgsvc_core.errors import CorruptImage, EncodingFailed, ImageTooLarge, ImgsvcError, OutputTooLarge
+from imgsvc_core.errors import CorruptImage, EncodingFailed, ImgsvcError, MemoryLimitExceeded
+
+# What codecs say if they cannot allocate. libwebp and OpenJPEG do not say why they fail to encode, but
+# everything else is checked before.
+_NO_MEMORY = re.compile(
+    r"memory|allocat|webpsave.*: unable to encode|broken data stream when writing", re.IGNORECASE
+)
 
 
 @contextlib.contextmanager
@@ -23,14 +30,12 @@ def translate_errors(format: str) -> Iterator[None]:
 
     Raises:
         CorruptImage: libvips complains.
-        ImageTooLarge: the memory is not enough.
+        MemoryLimitExceeded: the memory is not enough.
     """
     try:
         yield
-    except MemoryError as error:
-        raise _too_large(format) from error
-    except pyvips.Error as error:
-        raise damaged(format, error) from error
+    except (MemoryError, pyvips.Error) as error:
+        raise (_no_memory_for_source(format) if _lacks_memory(error) else damaged(format, error)) from error
 
 
 @contextlib.contextmanager
@@ -41,16 +46,14 @@ def decoder(format: str) -> Iterator[None]:
 
     Raises:
         CorruptImage: the package complains.
-        ImageTooLarge: the memory is not enough.
+        MemoryLimitExceeded: the memory is not enough.
     """
     try:
         yield
     except ImgsvcError:
         raise
-    except MemoryError as error:
-        raise _too_large(format) from error
     except Exception as error:
-        raise damaged(format, error) from error
+        raise (_no_memory_for_source(format) if _lacks_memory(error) else damaged(format, error)) from error
 
 
 @contextlib.contextmanager
@@ -59,14 +62,14 @@ def encoder(format: str) -> Iterator[None]:
 
     Raises:
         EncodingFailed: the package complains.
-        OutputTooLarge: the memory is not enough.
+        MemoryLimitExceeded: the memory is not enough.
     """
     try:
         yield
-    except MemoryError as error:
-        raise _output_too_large(format) from error
     except Exception as error:
-        raise _not_written(format, error) from error
+        raise (
+            _no_memory_for_result(format) if _lacks_memory(error) else _not_written(format, error)
+        ) from error
 
 
 @contextlib.contextmanager
@@ -79,13 +82,13 @@ def encoding(format: str, image: pyvips.Image) -> Iterator[None]:
     Raises:
         CorruptImage: the pixels cannot be computed.
         EncodingFailed: libvips complains of something else.
-        OutputTooLarge: the memory is not enough.
+        MemoryLimitExceeded: the memory is not enough.
     """
     try:
         yield
-    except MemoryError as error:
-        raise _output_too_large(format) from error
-    except pyvips.Error as error:
+    except (MemoryError, pyvips.Error) as error:
+        if _lacks_memory(error):
+            raise _no_memory_for_result(format) from error
         if not _computable(image):
             raise CorruptImage(f"The source image is damaged: {_reason(error)}.") from error
         raise _not_written(format, error) from error
@@ -104,14 +107,18 @@ def _computable(image: pyvips.Image) -> bool:
     return True
 
 
-def _too_large(format: str) -> ImageTooLarge:
-    return ImageTooLarge(
+def _lacks_memory(error: BaseException) -> bool:
+    return isinstance(error, MemoryError) or _NO_MEMORY.search(str(error)) is not None
+
+
+def _no_memory_for_source(format: str) -> MemoryLimitExceeded:
+    return MemoryLimitExceeded(
         f"The memory is not enough for the pixels of the {_title(format)} image: send a smaller image."
     )
 
 
-def _output_too_large(format: str) -> OutputTooLarge:
-    return OutputTooLarge(
+def _no_memory_for_result(format: str) -> MemoryLimitExceeded:
+    return MemoryLimitExceeded(
         f"The memory is not enough to write the picture as {_title(format)}: ask for a smaller size."
     )
 

@@ -34,10 +34,7 @@ _log = logging.getLogger(__name__)
 _GRACE_SECONDS = 1.0
 _START_SECONDS = 60.0
 _RETRY_SECONDS = 2
-_DIED = (
-    "The process that worked on this picture died, most likely for lack of memory: ask for less, or send a "
-    "smaller image."
-)
+_DIED = "The process that worked on this picture died: ask for less, or send another image."
 
 
 class TaskFault(Exception):
@@ -133,6 +130,7 @@ class WorkerPool:
         except asyncio.CancelledError:
             self.ends["cancelled"] += 1
             raise
+        self.ends["crashed"] += "ended" in reply
         if "fault" in reply:
             raise TaskFault(reply["fault"])
         if "error" in reply:
@@ -277,7 +275,7 @@ class _Worker:
         told, size = REPLY.unpack(await self._receive(REPLY.size))
         reply = json.loads(await self._receive(told))
         data = await self._receive(size)
-        self.busy = False
+        self.busy = "ended" in reply  # the fork server tells so of a worker that is gone
         return reply, bytes(data)
 
     async def _receive(self, size: int) -> bytearray:

@@ -14,6 +14,7 @@ import json
 import os
 import pickle
 import resource
+import select
 import signal
 import socket
 import struct
@@ -21,7 +22,8 @@ import sys
 import traceback
 from typing import Any, NoReturn
 
-from imgsvc_core.errors import ImgsvcError, SpecError
+from imgsvc_core.errors import ImgsvcError, MemoryLimitExceeded, SpecError
+from imgsvc_core.workers import NO_MEMORY, OUT_OF_MEMORY_SIGNALS
 from imgsvc_http.processing import tasks
 from imgsvc_http.processing.tasks import Task
 
@@ -35,6 +37,7 @@ REPLY = struct.Struct("<QQ")
 _LIBC = ctypes.CDLL(None)
 _LEFT_TO_THE_SERVICE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PIECE_BYTES = 1 << 20
+_NO_MEMORY = {"error": MemoryLimitExceeded.slug, "message": NO_MEMORY, "problems": []}
 
 
 def main(control: socket.socket, memory_bytes: int | None) -> NoReturn:
@@ -42,24 +45,44 @@ def main(control: socket.socket, memory_bytes: int | None) -> NoReturn:
     for number in _LEFT_TO_THE_SERVICE:
         # A terminal or systemd sends these to the whole group, but requests under way are to finish.
         signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps the workers
     _limit_memory(memory_bytes)
     tasks.prepare()
     gc.collect()
     gc.freeze()  # keeps the memory that workers share from being written to
     control.send(READY)
+    workers: dict[int, socket.socket] = {}  # by the file descriptor of the process
+    events = select.poll()
+    events.register(control, select.POLLIN)
     while True:
-        message, descriptors, _, _ = socket.recv_fds(control, len(FORK), 1)
-        if not message:
-            os._exit(0)
-        connection = socket.socket(fileno=descriptors[0])
-        if os.fork() == 0:
-            control.close()
-            _die_with_parent()
-            with contextlib.suppress(ConnectionError):  # the service does not wait for the reply any more
-                _work(connection)
-            os._exit(0)
-        connection.close()
+        for descriptor, _ in events.poll():
+            if descriptor in workers:
+                events.unregister(descriptor)
+                _reap(descriptor, workers.pop(descriptor))
+                continue
+            message, descriptors, _, _ = socket.recv_fds(control, len(FORK), 1)
+            if not message:
+                os._exit(0)
+            connection = socket.socket(fileno=descriptors[0])
+            number = os.fork()
+            if number == 0:
+                for inherited in (control, *workers.values()):
+                    inherited.close()
+                _die_with_parent()
+                with contextlib.suppress(ConnectionError):  # the service does not wait for the reply any more
+                    _work(connection)
+                os._exit(0)
+            process = os.pidfd_open(number)
+            workers[process] = connection
+            events.register(process, select.POLLIN)
+
+
+def _reap(process: int, connection: socket.socket) -> None:
+    """Collect a worker that ended, and tell the service if it was for lack of memory."""
+    end = os.waitid(os.P_PIDFD, process, os.WEXITED)
+    os.close(process)
+    with connection, contextlib.suppress(OSError):  # the service may have closed its end
+        if end is not None and end.si_code != os.CLD_EXITED and end.si_status in OUT_OF_MEMORY_SIGNALS:
+            connection.sendall(_framed({**_NO_MEMORY, "ended": True}))
 
 
 def _work(connection: socket.socket) -> None:
@@ -73,10 +96,14 @@ def _work(connection: socket.socket) -> None:
         with open(descriptors[0], "rb") as file:
             source = file.read()
         reply, data = _answer(task, source, threads)
-        told = json.dumps(reply, separators=(",", ":")).encode()
-        connection.sendall(REPLY.pack(len(told), len(data)) + told)
+        connection.sendall(_framed(reply, len(data)))
         connection.sendall(data)
         del source, data
+
+
+def _framed(reply: dict[str, Any], size: int = 0) -> bytes:
+    told = json.dumps(reply, separators=(",", ":")).encode()
+    return REPLY.pack(len(told), size) + told
 
 
 def _answer(task: Task, source: bytes, threads: int) -> tuple[dict[str, Any], bytes]:
@@ -84,7 +111,7 @@ def _answer(task: Task, source: bytes, threads: int) -> tuple[dict[str, Any], by
     try:
         outcome = task.run(source, threads)
     except MemoryError:
-        os._exit(1)
+        return _NO_MEMORY, b""
     except ImgsvcError as error:
         problems = (
             [[item.path, item.message] for item in error.problems] if isinstance(error, SpecError) else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import time
 
 import attrs
@@ -43,6 +44,17 @@ class Crash:
 
     def run(self, source: bytes, threads: int) -> Outcome:
         ctypes.string_at(0)
+        return Outcome({})
+
+
+@attrs.frozen
+class EndLikeGlib:
+    """End as GLib does if it cannot allocate."""
+
+    limits: Limits = Limits()
+
+    def run(self, source: bytes, threads: int) -> Outcome:
+        os.kill(os.getpid(), signal.SIGTRAP)
         return Outcome({})
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from imgsvc_core.errors import CorruptImage, SpecError, TimeLimitExceeded, WorkerDied
+from imgsvc_core.errors import CorruptImage, MemoryLimitExceeded, SpecError, TimeLimitExceeded, WorkerDied
 from imgsvc_core.limits import Limits
 from imgsvc_http.processing.fair_queue import FairQueue
 from imgsvc_http.processing.pool import TaskFault, WorkerPool
@@ -101,7 +101,7 @@ async def test_a_mistake_of_ours_is_no_error_of_the_picture() -> None:
 
 async def test_a_crash_costs_one_task() -> None:
     async with open_pool() as pool:
-        with pytest.raises(WorkerDied, match="lack of memory"):
+        with pytest.raises(WorkerDied, match="died: ask for less"):
             await pool.run(tasks.Crash(), SOURCE, account="a")
         assert await pid_of(pool)
         assert pool.ends["crashed"] == 1
@@ -118,8 +118,16 @@ async def test_a_worker_that_dies_while_idle_costs_no_task() -> None:
 async def test_a_worker_has_only_its_memory() -> None:
     async with open_pool(memory_bytes=512 << 20) as pool:
         assert (await pool.run(tasks.TakeMemory(100 << 20), SOURCE, account="a")).facts["size"] == 100 << 20
-        with pytest.raises(WorkerDied):
+        with pytest.raises(MemoryLimitExceeded, match="ran out of memory: ask for a smaller size"):
             await pool.run(tasks.TakeMemory(600 << 20), SOURCE, account="a")
+        assert await pid_of(pool)
+
+
+async def test_a_worker_that_cannot_allocate_is_told_as_such() -> None:
+    async with open_pool() as pool:
+        for _ in range(2):
+            with pytest.raises(MemoryLimitExceeded, match="send a smaller image"):
+                await pool.run(tasks.EndLikeGlib(), SOURCE, account="a")
         assert await pid_of(pool)
 
 

@@ -32,7 +32,7 @@ def load(source: ByteSource, info: ImageInfo, settings: LoadSettings | None = No
     Raises:
         CorruptImage: it is damaged, or has another size than its header states.
         UnsupportedFormat: the format, or this variant of it, cannot be read.
-        ImageTooLarge: the memory is not enough.
+        MemoryLimitExceeded: the memory is not enough.
         MissingDependency: the package of the codec is not installed.
     """
     reader = _reader(info.format)
