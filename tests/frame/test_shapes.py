@@ -190,3 +190,13 @@ def _mixed(pixels: Pixels, background: Color | None, share: Pixels) -> Pixels:
         + under[:3] * (under[3] * (1 - share))[..., None]
     )
     return np.concatenate([color / np.maximum(alpha, 1e-9)[..., None], alpha[..., None]], axis=2)
+
+
+@pytest.mark.parametrize(("size", "radius", "inner"), [(10, 30, 20), (30, 30, 0), (40, 30, 0)])
+def test_the_inner_edge_of_a_border_has_the_radius_that_its_width_leaves(
+    size: int, radius: int, inner: int
+) -> None:
+    picture = as_vips(np.full((80, 120, 3), 200, np.uint8))
+    bordered = add_border(picture, size, RED, radius, None).numpy()[size:-size, size:-size, :3]
+    cut = apply_mask(picture, "rounded", inner, RED).numpy()[..., :3]
+    assert np.abs(bordered.astype(int) - cut).max() <= 1

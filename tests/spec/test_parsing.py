@@ -471,3 +471,19 @@ def test_requests_that_look_alike_are_not_taken_for_each_other(right: object, wr
         assert parse({"resize": {"width": right}}).resize == Resize(width=right)
         with pytest.raises(SpecError):
             parse({"resize": {"width": wrong}})
+
+
+def test_minus_zero_is_zero() -> None:
+    plain, minus = (parse({"adjust": {"opacity": zero}}) for zero in (0.0, -0.0))
+    assert repr(plain) == repr(minus)
+
+
+@pytest.mark.parametrize(
+    ("part", "valid"), [(99_999, True), (100_000, False), (0.0001, True), (0.00009, False)]
+)
+def test_the_parts_of_a_ratio_have_limits(part: float, valid: bool) -> None:
+    if valid:
+        assert Crop(mode="ratio", ratio=(part, 1)).ratio == (part, 1)
+    else:
+        with pytest.raises(SpecError, match="aspect ratio such as 16:9"):
+            Crop(mode="ratio", ratio=(part, 1))

@@ -21,7 +21,7 @@ PHOTO = coffee()[100:220, 200:380]
 MARK = cut_out("rocket")[100:160, 200:260]
 
 
-@pytest.mark.parametrize("opacity", [1.0, 0.4])
+@pytest.mark.parametrize("opacity", [1.0, 0.8, 0.4])
 @pytest.mark.parametrize(("left", "top"), [(20, 30), (-25, -10), (160, 100), (0, 0)])
 @pytest.mark.parametrize("kind", ["rgb", "rgba", "16 bit"])
 def test_laying_over_is_compositing(kind: str, left: int, top: int, opacity: float) -> None:
