@@ -63,15 +63,15 @@ def main(control: socket.socket, memory_bytes: int | None) -> NoReturn:
             if not message:
                 os._exit(0)
             connection = socket.socket(fileno=descriptors[0])
-            number = os.fork()
-            if number == 0:
+            pid = os.fork()
+            if pid == 0:
                 for inherited in (control, *workers.values()):
                     inherited.close()
                 _die_with_parent()
                 with contextlib.suppress(ConnectionError):  # the service does not wait for the reply any more
                     _work(connection)
                 os._exit(0)
-            process = os.pidfd_open(number)
+            process = os.pidfd_open(pid)
             workers[process] = connection
             events.register(process, select.POLLIN)
 
