@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import time
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -40,16 +43,24 @@ class Task(Protocol):
 
 @attrs.frozen(kw_only=True)
 class Process:
-    """Do what a spec asks for to the source. ``watermark`` is the encoded picture that the spec names."""
+    """Do what a spec asks for to the source.
+
+    ``watermark`` is the encoded picture that the spec names. ``target`` is the file that the result is
+    written to, without its suffix.
+    """
 
     name: str
     spec: Spec
     limits: Limits
     watermark: bytes | None = attrs.field(default=None, repr=False)
     accept: str | None = None
+    target: str | None = None
 
     def run(self, source: bytes, threads: int) -> Outcome:
-        """Return the result with its ``input``, ``output``, ``timing`` and ``media_type``."""
+        """Return the result with its ``input``, ``output``, ``timing`` and ``media_type``.
+
+        If there is a target, ``written`` is 0, or the number of the error of the system.
+        """
         watermark = self.watermark
         result = imgsvc.process(
             source,
@@ -65,7 +76,23 @@ class Process:
         described = result.to_dict()
         described["output"] |= _encoding(row, result.output)
         described["output"]["name"] = f"{Path(self.name).stem or 'image'}{row.suffix}"
-        return Outcome(described | {"media_type": row.media_type}, result.data)
+        described["media_type"] = row.media_type
+        if self.target is not None:
+            started = time.perf_counter()
+            described["written"] = _write(Path(f"{self.target}{row.suffix}"), result.data)
+            described["timing"]["store"] = round(1000 * (time.perf_counter() - started), 3)
+        return Outcome(described, result.data)
+
+
+def _write(path: Path, data: bytes) -> int:
+    """Write a file or none. Return 0, or the number of the error."""
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            path.unlink()
+        return error.errno or errno.EIO
+    return 0
 
 
 @attrs.frozen(kw_only=True)

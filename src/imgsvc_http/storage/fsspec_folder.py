@@ -38,6 +38,11 @@ class FsspecFolder:
         """Delete a file. Return False if there is none."""
         return await self.call(remove, name)
 
+    async def local_path(self) -> str | None:
+        """Return the path of the folder, if it is on this machine."""
+        fs, root = await self.call(_opened) if self._opened is None else self._opened
+        return root if fs.protocol == "file" or "file" in fs.protocol else None
+
     def _open(self) -> tuple[Any, str]:
         if self._opened is None:
             # A cached listing would hide what other nodes have written.
@@ -54,6 +59,10 @@ def remove(fs: Any, root: str, name: str) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def _opened(fs: Any, root: str) -> tuple[Any, str]:
+    return fs, root
 
 
 def _names(fs: Any, root: str) -> list[str]:

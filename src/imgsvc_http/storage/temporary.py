@@ -32,6 +32,19 @@ class Stored:
     media_type: str
 
 
+@attrs.frozen
+class LocalTarget:
+    """Where to write a picture whose type is not known yet: its name and its path without their suffix."""
+
+    stem: str
+    expires_at: datetime
+    path: str
+
+    def stored(self, media_type: str) -> Stored:
+        """Return the picture that was written."""
+        return Stored(f"{self.stem}{_SUFFIXES[media_type]}", self.expires_at, media_type)
+
+
 class TemporaryStorage:
     """Keeps pictures for a while under names that cannot be guessed.
 
@@ -52,12 +65,28 @@ class TemporaryStorage:
         self._folder = FsspecFolder(url, seconds)
         self._lifetime = lifetime_seconds
 
+    async def local_target(self, now: datetime) -> LocalTarget | None:
+        """Return where to write a picture of any type; None if the folder is not on this machine.
+
+        A process that has the picture already writes it there faster than `put` does.
+        """
+        folder = await self._folder.local_path()
+        if folder is None:
+            return None
+        stem, expires = self._new_name(now)
+        return LocalTarget(stem, expires, f"{folder}/{stem}")
+
     async def put(self, data: bytes, media_type: str, now: datetime) -> Stored:
         """Keep a picture."""
-        expires = int(now.timestamp() + self._lifetime) + 1
-        name = f"{_base36(expires)}-{secrets.token_urlsafe(24)}{_SUFFIXES[media_type]}"
+        stem, expires = self._new_name(now)
+        name = f"{stem}{_SUFFIXES[media_type]}"
         await self._folder.call(_write, name, data)
-        return Stored(name, datetime.fromtimestamp(expires, UTC), media_type)
+        return Stored(name, expires, media_type)
+
+    def _new_name(self, now: datetime) -> tuple[str, datetime]:
+        """Return a name without its suffix, and when it expires."""
+        expires = int(now.timestamp() + self._lifetime) + 1
+        return f"{_base36(expires)}-{secrets.token_urlsafe(24)}", datetime.fromtimestamp(expires, UTC)
 
     async def size(self, name: str) -> int:
         """Return the bytes of a picture; `FileNotFoundError` if it is not there."""

@@ -288,3 +288,15 @@ async def test_a_folder_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
     assert (await storage.sweep(NOW), await sources.kept_before(NOW)) == (0, {})
     folder.rmdir()
     assert (await storage.sweep(NOW), await sources.kept_before(NOW)) == (0, {})
+
+
+async def test_whoever_has_a_picture_may_write_it_to_a_local_folder(tmp_path: Path) -> None:
+    storage = TemporaryStorage(tmp_path.as_uri() + "/results", HOUR.total_seconds())
+    target = await storage.local_target(NOW)
+    assert target is not None
+    Path(f"{target.path}.png").write_bytes(DATA)
+    stored = target.stored("image/png")
+    assert NOW + HOUR <= stored.expires_at <= NOW + HOUR + timedelta(seconds=1)
+    assert await storage.size(stored.name) == len(DATA)
+    assert await storage.sweep(stored.expires_at) == 1
+    assert await TemporaryStorage(f"memory://{tmp_path.name}", 3600).local_target(NOW) is None
