@@ -16,9 +16,11 @@ from imgsvc_core.codecs.table import by_name
 from imgsvc_core.errors import CorruptImage, EncodingFailed, ImgsvcError, MemoryLimitExceeded
 
 # What codecs say if they cannot allocate. libwebp and OpenJPEG do not say why they fail to encode, but
-# everything else is checked before.
+# everything else is checked before. libheif also says it of images that are larger than their header states.
 _NO_MEMORY = re.compile(
-    r"memory|allocat|webpsave.*: unable to encode|broken data stream when writing", re.IGNORECASE
+    r"memory(?! allocation error: security limit)|(?<!memory )allocat|webpsave.*: unable to encode|"
+    r"broken data stream when writing",
+    re.IGNORECASE,
 )
 
 
@@ -87,10 +89,11 @@ def encoding(format: str, image: pyvips.Image) -> Iterator[None]:
     try:
         yield
     except (MemoryError, pyvips.Error) as error:
-        if _lacks_memory(error):
+        failure = _failure_of_pixels(image)
+        if failure is not None and not _lacks_memory(failure):
+            raise CorruptImage(f"The source image is damaged: {_reason(failure)}.") from error
+        if failure is not None or _lacks_memory(error):
             raise _no_memory_for_result(format) from error
-        if not _computable(image):
-            raise CorruptImage(f"The source image is damaged: {_reason(error)}.") from error
         raise _not_written(format, error) from error
 
 
@@ -99,12 +102,13 @@ def damaged(format: str, error: BaseException) -> CorruptImage:
     return CorruptImage(f"The {_title(format)} image is damaged or truncated: {_reason(error)}.")
 
 
-def _computable(image: pyvips.Image) -> bool:
+def _failure_of_pixels(image: pyvips.Image) -> BaseException | None:
+    """Return why the pixels of an image cannot be computed."""
     try:
         image.avg()
-    except pyvips.Error:
-        return False
-    return True
+    except (MemoryError, pyvips.Error) as error:
+        return error
+    return None
 
 
 def _lacks_memory(error: BaseException) -> bool:
