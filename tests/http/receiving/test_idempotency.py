@@ -15,9 +15,9 @@ from sqlalchemy import select, update
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.access.authentication import Principal
 from imgsvc_http.answering.errors import Refusal, refusal
-from imgsvc_http.answering.headers import OwnHeaders
+from imgsvc_http.answering.headers import HeaderNames
 from imgsvc_http.answering.responses import Response
-from imgsvc_http.context import OWN_HEADERS, PRINCIPAL, REQUEST_ID
+from imgsvc_http.context import HEADER_NAMES, PRINCIPAL, REQUEST_ID
 from imgsvc_http.receiving import idempotency
 from imgsvc_http.receiving.idempotency import Claim, Idempotency, Keep, fingerprint
 from imgsvc_http.state import accounts, keyfiles
@@ -150,7 +150,7 @@ def _request(account: Account) -> web.Request:
     request = make_mocked_request("POST", "/1.0/keyfiles", headers={"Idempotency-Key": "key"})
     request[PRINCIPAL] = Principal(account.id, "id of a key", frozenset())
     request[REQUEST_ID] = "id"
-    request[OWN_HEADERS] = OwnHeaders("X-Svc")
+    request[HEADER_NAMES] = HeaderNames("X-Svc")
     return request
 
 
