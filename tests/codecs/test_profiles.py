@@ -154,3 +154,10 @@ def test_damaged_profiles_are_no_error(data: st.DataObject) -> None:
     for place in data.draw(st.lists(st.integers(0, min(len(whole), 700) - 1), max_size=5)):
         whole[place] = data.draw(st.integers(0, 255))
     is_srgb(bytes(whole[: data.draw(st.integers(0, len(whole)))]))
+
+
+def test_a_picture_with_a_profile_keeps_its_alpha() -> None:
+    pixels = photos.cut_out("coffee")
+    result = imgsvc.process(pillow(Image.fromarray(pixels), "PNG", icc_profile=OTHERS["wide"]))
+    with Image.open(io.BytesIO(result.data or b"")) as found:
+        assert np.array_equal(found.getchannel("A"), pixels[..., 3])

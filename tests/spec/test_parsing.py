@@ -487,3 +487,12 @@ def test_the_parts_of_a_ratio_have_limits(part: float, valid: bool) -> None:
     else:
         with pytest.raises(SpecError, match="aspect ratio such as 16:9"):
             Crop(mode="ratio", ratio=(part, 1))
+
+
+def test_zero_is_a_value_where_nothing_may_be_given() -> None:
+    message = "Crop 'x' parameter must be left out when 'mode' is face"
+    assert ("crop.x", message) in _problems({"crop": {"mode": "face", "x": 0, "y": 0}})
+
+
+def test_null_stands_for_a_default() -> None:
+    assert parse({"resize": {"width": 9, "mode": None}}) == parse({"resize": {"width": 9}})
