@@ -26,10 +26,7 @@ async def test_ids_with_nuls_are_those_of_nothing(empty_url: str, tmp_path: Path
                 url = URL(f"{service.url}/1.0/{family}s/a%00b", encoded=True)
                 for method in ("GET",) if family == "webhook" else ("GET", "DELETE"):
                     assert_failure(await call(client, method, url), 404, "not_found", family)
-            webhook = {"url": f"{receiver.url}/"}
-            ids = set()
             for asked in ({"watermark": {"id": NUL}}, {"store": _GOOGLE}):
-                assert_failure(await upload(client, photo, asked), 422, "invalid_parameter", "uploaded")
-                ids.add((await upload(client, photo, {**asked, "webhook": webhook})).json["id"])
-            posts = await receiver.arrived(2)
-            assert {(post.json["id"], post.json["code"]) for post in posts} == {(id_, 422) for id_ in ids}
+                for more in ({}, {"webhook": {"url": f"{receiver.url}/"}}):
+                    reply = await upload(client, photo, {**asked, **more})
+                    assert_failure(reply, 422, "invalid_parameter", "uploaded")
