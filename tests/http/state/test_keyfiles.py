@@ -137,19 +137,22 @@ async def test_everything_is_encrypted_anew_with_a_new_master_key(db: Database, 
     master_keys = [new_master_key()]
     vault = Vault(lambda: list(master_keys))
     keyfile = await keyfiles.add(db, vault, account.id, KEYFILE, NOW)
-    secret = await accounts.webhook_secret(db, vault, account.id)
+    before = await accounts.webhook_secret(db, vault, account.id)
+    day = timedelta(days=1)
+    secret = await accounts.renew_webhook_secret(db, vault, account.id, grace=day, now=NOW)
     other = await accounts.create(db, company="B", plan="p", period="monthly", quota=5, now=NOW)
     asked = AsyncRequest(document={"webhook": {"url": "https://user:password@example.org/"}})
     for id_ in ("waiting", "settled"):
         await records.create(db, vault, id_, account.id, asked, NOW, ())
     await records.change(db, "settled", NOW, status="delivered")
     master_keys.insert(0, new_master_key())
-    assert await reencrypt_all(db, Vault(lambda: list(master_keys))) == 3
+    assert await reencrypt_all(db, Vault(lambda: list(master_keys))) == 4
     newest_only = Vault(lambda: master_keys[:1])
     found = await keyfiles.credentials(db, newest_only, account.id, keyfile.id)
     assert found is not None
     assert found.document == KEYFILE
     assert await accounts.webhook_secret(db, newest_only, account.id) == secret
+    assert await accounts.previous_webhook_secret(db, newest_only, account.id, NOW) == before
     assert await accounts.webhook_secret(db, newest_only, other.id) is not None
     work = await records.work_of(db, newest_only, "waiting")
     assert work is not None

@@ -26,6 +26,7 @@ class Jobs:
 
     node: str
     claimed: list[Claim]
+    seconds: float = 0.5
     fails: bool = False
     looks: int = 0
     ending: bool = False
@@ -37,7 +38,7 @@ class Jobs:
         if self.fails:
             raise OSError("the claims cannot be read")
         found = list(self.claimed)
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(self.seconds)
         return found
 
     async def put_back(self, claims: Iterable[Claim]) -> None:
@@ -90,7 +91,7 @@ async def test_a_search_that_fails_does_not_cost_a_node_its_lock(db: Database) -
 
 async def test_a_dead_nodes_job_is_put_back_by_one_of_two_survivors(db: Database) -> None:
     claimed = [LOST]
-    first, second = Jobs("first", claimed), Jobs("second", claimed)
+    first, second = Jobs("first", claimed, seconds=1), Jobs("second", claimed, seconds=1.2)
     async with watching(db, first, second):
         await until(lambda: not claimed)
         looks = first.looks + second.looks

@@ -23,7 +23,10 @@ import pytest
 import pytest_asyncio
 import standardwebhooks
 from aiohttp import web
+from dbos import DBOSClient
 
+from imgsvc_http.state.database import Database
+from imgsvc_http.webhooks.engine import Queues
 from tests.http.calls import Reply, assert_failure, call, fetch, upload, used
 from tests.http.receivers import Receiver, receiving
 from tests.http.service_process import Service, running
@@ -416,3 +419,33 @@ async def test_urls_are_valid_under_rfc_3986(url: str, client: aiohttp.ClientSes
     assert_failure(
         reply, 422, "invalid_parameter", "Webhook 'url' parameter must be URL valid under RFC 3986"
     )
+
+
+async def test_jobs_that_only_a_newer_version_knows_are_left_to_its_nodes(
+    client: aiohttp.ClientSession, receiver: Receiver, photo: bytes, service: Service
+) -> None:
+    """In a rolling upgrade, newer nodes register queues that this one has no jobs for."""
+    (file,) = service.state.glob("*.db")
+    url = f"sqlite:///{file}"
+
+    def register() -> None:
+        newer = DBOSClient(
+            system_database_url=url, dbos_system_schema="imgsvc_engine", application_name="imgsvc"
+        )
+        newer.register_queue("webhook-newer", polling_interval_sec=0.25)
+        newer.destroy()
+
+    def statuses() -> list[str]:
+        with contextlib.closing(sqlite3.connect(file, timeout=30)) as connection:
+            found = connection.execute("SELECT status FROM workflow_status WHERE name = 'webhook-newer'")
+            return [status for (status,) in found]
+
+    await asyncio.to_thread(register)
+    queues = await asyncio.to_thread(Queues, url)
+    async with await Database.open(url) as db:
+        await db.writing(queues.enqueue("webhook-newer", "newer"))
+    await asyncio.to_thread(queues.close)
+    await asyncio.sleep(3)
+    id_ = accepted(await upload(client, photo, {"webhook": {"url": f"{receiver.url}/"}}))
+    assert (await settled(client, id_))["status"] == "delivered"
+    assert await asyncio.to_thread(statuses) == ["ENQUEUED"]
