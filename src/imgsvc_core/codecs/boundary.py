@@ -18,8 +18,8 @@ from imgsvc_core.errors import CorruptImage, EncodingFailed, ImgsvcError, Memory
 # What codecs say if they cannot allocate. libwebp and OpenJPEG do not say why they fail to encode, but
 # everything else is checked before. libheif also says it of images that are larger than their header states.
 _NO_MEMORY = re.compile(
-    r"memory(?! allocation error: security limit)|(?<!memory )allocat|webpsave.*: unable to encode|"
-    r"broken data stream when writing",
+    r"(?:out of|insufficient|not enough) memory|allocat(?!ion error: security limit)|"
+    r"webpsave.*: unable to encode|broken data stream when writing",
     re.IGNORECASE,
 )
 
@@ -112,7 +112,9 @@ def _failure_of_pixels(image: pyvips.Image) -> BaseException | None:
 
 
 def _lacks_memory(error: BaseException) -> bool:
-    return isinstance(error, MemoryError) or _NO_MEMORY.search(str(error)) is not None
+    # The message of an error of pyvips, unlike its detail, only says which call failed.
+    text = error.detail if isinstance(error, pyvips.Error) else str(error)
+    return isinstance(error, MemoryError) or _NO_MEMORY.search(text) is not None
 
 
 def _no_memory_for_source(format: str) -> MemoryLimitExceeded:
