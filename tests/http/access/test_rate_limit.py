@@ -167,12 +167,17 @@ async def test_a_hanging_cache_does_not_hold_requests_up(caplog: pytest.LogCaptu
 async def test_hits_in_memory_take_no_longer_when_there_were_many() -> None:
     limiter = RateLimiter(100_000, 900)
 
-    async def seconds(hits: int) -> float:
-        started = time.perf_counter()
-        for _ in range(hits):
-            await limiter.hit("key")
-        return time.perf_counter() - started
+    async def least_seconds() -> float:
+        """Return the time of 100 hits, the least of ten: a busy machine makes some of them slow."""
+        found = []
+        for _ in range(10):
+            started = time.perf_counter()
+            for _ in range(100):
+                await limiter.hit("key")
+            found.append(time.perf_counter() - started)
+        return min(found)
 
-    first = await seconds(1000)
-    await seconds(10_000)
-    assert await seconds(1000) < 3 * first
+    first = await least_seconds()
+    for _ in range(10_000):
+        await limiter.hit("key")
+    assert await least_seconds() < 3 * first

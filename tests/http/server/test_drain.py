@@ -185,7 +185,11 @@ async def test_requests_that_take_too_long_are_told_so(tmp_path: Path) -> None:
         return web.Response()
 
     state, seconds = tmp_path / "state", 2
-    settings = {"server.shutdown_seconds": seconds, "fetch.private_allowed": "127.0.0.1"}
+    settings = {
+        "server.shutdown_seconds": seconds,
+        "fetch.private_allowed": "127.0.0.1",
+        "monitoring.access_log": "off",
+    }
     large = photos.as_vips(photos.mosaic(4800, 3600)).jpegsave_buffer(Q=90)
     slow = {"filter": {"blur": {"mode": "zoom", "value": 100}}, "output": {"format": "png"}}
     async with (
