@@ -28,7 +28,7 @@ from imgsvc_http.server.certificate import certificate_to_trust, tls_context
 from imgsvc_http.server.connection import Connection
 from imgsvc_http.server.listener import Listener, listen, most_connections
 from imgsvc_http.services import SERVICES, Services
-from imgsvc_http.settings import Server, Settings
+from imgsvc_http.settings import ServerSettings, Settings
 from imgsvc_http.state import first_account
 from imgsvc_http.state.clock import now
 from imgsvc_http.state.folder import make_private
@@ -155,7 +155,7 @@ def _form_path(file: Path) -> str:
     return f'"{escaped}"'
 
 
-def _not_listening(server: Server, error: Exception) -> Problem:
+def _not_listening(server: ServerSettings, error: Exception) -> Problem:
     reason = str(getattr(error, "strerror", None) or error).partition(" (while ")[0]
     if getattr(error, "errno", None) in (errno.EADDRINUSE, errno.EACCES):
         message = f"must be free to listen at, got {server.host}:{server.port}: {reason}"

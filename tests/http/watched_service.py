@@ -21,7 +21,7 @@ import attrs
 
 from imgsvc_http import Settings
 from imgsvc_http.serve import Greeting, event_loop, serve
-from imgsvc_http.settings import Server, Workers
+from imgsvc_http.settings import ServerSettings, WorkersSettings
 
 _TICK_SECONDS = 0.01
 _SLEEP_SECONDS = 0.2
@@ -125,7 +125,9 @@ async def main(state: Path) -> None:
 
     watch = Watch()
     watching = [asyncio.create_task(watch.run()), asyncio.create_task(obey(watch))]
-    await serve(Settings(server=Server(state_folder=state, port=0), workers=Workers(number=1)), greet)
+    await serve(
+        Settings(server=ServerSettings(state_folder=state, port=0), workers=WorkersSettings(number=1)), greet
+    )
     for task in watching:
         task.cancel()
 

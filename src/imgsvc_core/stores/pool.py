@@ -38,7 +38,7 @@ class StorePool:
         self._bound = sessions
         self._public_urls = dict(public_urls or {})
         self._endpoints = dict(endpoints or {})
-        self._entries: OrderedDict[tuple[Any, ...], _Entry] = OrderedDict()
+        self._entries: OrderedDict[tuple[Any, ...], _SharedSession] = OrderedDict()
         self._gate = asyncio.Lock()
 
     async def put(
@@ -76,7 +76,7 @@ class StorePool:
     @contextlib.asynccontextmanager
     async def _session(self, access: Access) -> AsyncIterator[Session]:
         key = _key(access)
-        entry = self._entries.setdefault(key, _Entry())
+        entry = self._entries.setdefault(key, _SharedSession())
         self._entries.move_to_end(key)
         entry.users += 1
         try:
@@ -111,7 +111,7 @@ class StorePool:
         await self.close()
 
 
-class _Entry:
+class _SharedSession:
     """A session, and the number of writes that use it."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ _CLOSE = {"Connection": "close"}
 
 
 @attrs.frozen
-class Kind:
+class RefusalKind:
     """A kind of error. Its sentence and its headers may hold values in braces."""
 
     status: HTTPStatus
@@ -25,100 +25,102 @@ class Kind:
     headers: Mapping[str, str] = attrs.field(factory=dict)
 
 
-KINDS: Mapping[str, Kind] = {
-    "broken_body": Kind(
+KINDS: Mapping[str, RefusalKind] = {
+    "broken_body": RefusalKind(
         HTTPStatus.BAD_REQUEST,
         "The body must be complete, and encoded as Transfer-Encoding says.",
         _CLOSE,
     ),
-    "invalid_http": Kind(
+    "invalid_http": RefusalKind(
         HTTPStatus.BAD_REQUEST,
         "The request must be valid HTTP/1.1: its first line, a header or its body cannot be read.",
         _CLOSE,
     ),
-    "invalid_json": Kind(HTTPStatus.BAD_REQUEST, "The body must be valid JSON: {reason}."),
-    "invalid_multipart": Kind(HTTPStatus.BAD_REQUEST, "The body must be a valid multipart form: {reason}."),
-    "unauthorized": Kind(
+    "invalid_json": RefusalKind(HTTPStatus.BAD_REQUEST, "The body must be valid JSON: {reason}."),
+    "invalid_multipart": RefusalKind(
+        HTTPStatus.BAD_REQUEST, "The body must be a valid multipart form: {reason}."
+    ),
+    "unauthorized": RefusalKind(
         HTTPStatus.UNAUTHORIZED,
         "The request needs a valid API key: send it as the user name of HTTP Basic with an empty password, "
         "or as Authorization: Bearer.",
         {"WWW-Authenticate": 'Basic realm="imgsvc", charset="UTF-8", Bearer realm="imgsvc"'},
     ),
-    "quota_exceeded": Kind(
+    "quota_exceeded": RefusalKind(
         HTTPStatus.PAYMENT_REQUIRED,
         "The monthly quota of {total:,} images is used up: raise it, or wait for the next month (UTC).",
     ),
     # Not redirected, as its key has crossed the network already.
-    "https_required": Kind(
+    "https_required": RefusalKind(
         HTTPStatus.FORBIDDEN,
         "Plain HTTP is refused: use https://, and replace the API key if this request carried it.",
         _CLOSE,
     ),
-    "insufficient_scope": Kind(
+    "insufficient_scope": RefusalKind(
         HTTPStatus.FORBIDDEN,
         "The API key lacks the scope '{scope}' that this call needs: use another key.",
     ),
-    "not_found": Kind(HTTPStatus.NOT_FOUND, "There is no such {what}."),
-    "method_not_allowed": Kind(
+    "not_found": RefusalKind(HTTPStatus.NOT_FOUND, "There is no such {what}."),
+    "method_not_allowed": RefusalKind(
         HTTPStatus.METHOD_NOT_ALLOWED,
         "The method {method} is not allowed here: use {allowed}.",
         {"Allow": "{allowed}"},
     ),
-    "body_too_slow": Kind(
+    "body_too_slow": RefusalKind(
         HTTPStatus.REQUEST_TIMEOUT,
         "The body did not arrive within {seconds:g} seconds: send it faster.",
         _CLOSE,
     ),
-    "idempotency_conflict": Kind(
+    "idempotency_conflict": RefusalKind(
         HTTPStatus.CONFLICT, "The Idempotency-Key was used for another request: send a new key."
     ),
-    "request_in_progress": Kind(
+    "request_in_progress": RefusalKind(
         HTTPStatus.CONFLICT,
         "The request of this Idempotency-Key is still being processed. Retry in 1 second.",
         {"Retry-After": "1"},
     ),
-    "expired": Kind(HTTPStatus.GONE, "The {what} has expired: process its source again."),
-    "precondition_failed": Kind(
+    "expired": RefusalKind(HTTPStatus.GONE, "The {what} has expired: process its source again."),
+    "precondition_failed": RefusalKind(
         HTTPStatus.PRECONDITION_FAILED,
         "The If-Match header must name the ETag of the image, {etag}, got '{got:.80}': leave it out, or send "
         "that one.",
         {"ETag": "{etag}"},
     ),
-    "body_too_large": Kind(
+    "body_too_large": RefusalKind(
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "{what} may have at most {limit:,} bytes: send less.", _CLOSE
     ),
-    "unsupported_encoding": Kind(
+    "unsupported_encoding": RefusalKind(
         HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
         "The Content-Encoding header must be left out, got '{got:.80}': send the body as it is.",
         {"Accept-Encoding": "identity", **_CLOSE},
     ),
-    "unsupported_media_type": Kind(
+    "unsupported_media_type": RefusalKind(
         HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "The Content-Type header must be {expected}, got '{got:.80}'."
     ),
-    "range_not_satisfiable": Kind(
+    "range_not_satisfiable": RefusalKind(
         HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
         "The range lies outside of the {size:,} bytes of the image.",
         {"Content-Range": "bytes */{size}"},
     ),
-    "rate_limit_exceeded": Kind(
+    "rate_limit_exceeded": RefusalKind(
         HTTPStatus.TOO_MANY_REQUESTS,
         "Rate limit exceeded. Retry in {seconds} seconds.",
         {"Retry-After": "{seconds}"},
     ),
-    "internal_error": Kind(
+    "internal_error": RefusalKind(
         HTTPStatus.INTERNAL_SERVER_ERROR, "An unexpected error occurred. Report it with the id {id}."
     ),
-    "disk_full": Kind(
+    "disk_full": RefusalKind(
         HTTPStatus.INSUFFICIENT_STORAGE,
         "The service has no disk space left for this request. Retry in 10 seconds, or use another node.",
         {"Retry-After": "10", **_CLOSE},
     ),
-    "overloaded": Kind(
+    "overloaded": RefusalKind(
         HTTPStatus.SERVICE_UNAVAILABLE,
         "The service is busy. Retry in {seconds} seconds.",
         {"Retry-After": "{seconds}"},
     ),
-    "not_ready": Kind(
+    "not_ready": RefusalKind(
         HTTPStatus.SERVICE_UNAVAILABLE,
         "The service is not ready, because {reason}: try again, or use another node.",
         {"Retry-After": "5"},

@@ -38,7 +38,7 @@ class Watermark:
     created_at: datetime
 
     @classmethod
-    def of(cls, kept: watermarks.Watermark) -> Watermark:
+    def of(cls, kept: watermarks.KeptWatermark) -> Watermark:
         """Return what is shown of a watermark."""
         facts = {name: kept.info[name] for name in attrs.fields_dict(cls) if name in kept.info}
         return cls(id=kept.id, created_at=kept.created_at, **facts)
@@ -90,7 +90,7 @@ async def create(request: web.Request) -> Response:
         return await services.idempotency.once(request, parts, work)
 
 
-def _created(kept: watermarks.Watermark) -> Response:
+def _created(kept: watermarks.KeptWatermark) -> Response:
     return success(WatermarkAnswer(watermark=Watermark.of(kept)), HTTPStatus.CREATED)
 
 

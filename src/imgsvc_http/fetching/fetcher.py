@@ -22,7 +22,7 @@ from imgsvc_http.fetching.resolver import TooManyLookups
 from imgsvc_http.fetching.social import FRESH, PLATFORMS, Profile, is_social, profile_of
 from imgsvc_http.fetching.source_connection import TooManyInformational
 from imgsvc_http.fetching.urls import as_written, authorization, bare
-from imgsvc_http.settings import Fetch, Social
+from imgsvc_http.settings import FetchSettings, SocialSettings
 from imgsvc_http.storage.source_files import Allocate
 
 _BUFFER_BYTES = 1 << 16  # it may be full of small chunks, which are all parsed at once
@@ -51,7 +51,7 @@ class Fetched:
 class Fetcher:
     """Fetches sources over one session."""
 
-    def __init__(self, settings: Fetch, social: Social) -> None:
+    def __init__(self, settings: FetchSettings, social: SocialSettings) -> None:
         self._settings = settings
         self._social = social
         self._guard = AddressGuard.allowing(settings.private_allowed)

@@ -13,7 +13,7 @@ import attrs
 
 from imgsvc_core.errors import Problem, SourceUnreachable, SpecError
 from imgsvc_core.jsontext import SOMETHING
-from imgsvc_http.settings import Social
+from imgsvc_http.settings import SocialSettings
 
 FRESH: Mapping[str, str] = {"Cache-Control": "no-cache", "Pragma": "no-cache"}
 """Headers that bypass caches, since profile pictures are never cached."""
@@ -64,7 +64,7 @@ PLATFORMS: Mapping[str, Platform] = {
 }
 """The platforms by name."""
 
-_OWN_ADDRESSES = {name: attrs.fields_dict(Social)[f"{name}_url"].default for name in PLATFORMS}
+_OWN_ADDRESSES = {name: attrs.fields_dict(SocialSettings)[f"{name}_url"].default for name in PLATFORMS}
 
 
 @attrs.frozen
@@ -113,7 +113,7 @@ def is_social(url: str) -> bool:
     return bool(colon) and not rest.startswith("//") and scheme.isalpha()
 
 
-def profile_of(url: str, settings: Social) -> Profile:
+def profile_of(url: str, settings: SocialSettings) -> Profile:
     """Return the profile that ``<platform>:<user>`` names.
 
     Raises:

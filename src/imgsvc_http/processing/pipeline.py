@@ -19,7 +19,7 @@ from imgsvc_http.answering.errors import invalid
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.monitoring.phases import note_phase, phase
 from imgsvc_http.processing.pool import WorkerPool
-from imgsvc_http.processing.tasks import Outcome, Process
+from imgsvc_http.processing.tasks import Process, TaskResult
 from imgsvc_http.receiving.processing_request import ProcessingRequest
 from imgsvc_http.state import keyfiles, watermarks
 from imgsvc_http.state.clock import now
@@ -153,7 +153,7 @@ class Pipeline:
         return f"{self.base_url}{IMAGES_PATH}{stored.name}", stored.expires_at
 
     async def _store(
-        self, spec: StoreSpec | None, credentials: Credentials | None, outcome: Outcome
+        self, spec: StoreSpec | None, credentials: Credentials | None, outcome: TaskResult
     ) -> tuple[str, datetime | None]:
         """Put the picture into a store or into temporary storage. Return its URL, and when it expires."""
         media_type = outcome.facts["media_type"]

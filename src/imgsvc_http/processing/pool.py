@@ -24,9 +24,9 @@ from imgsvc_core.limits import too_long
 from imgsvc_http.answering.errors import refusal
 from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.processing.fair_queue import FairQueue, QueueFull, WaitedTooLong
-from imgsvc_http.processing.tasks import Outcome, Task
+from imgsvc_http.processing.tasks import Task, TaskResult
 from imgsvc_http.processing.worker_process import FORK, READY, REPLY, REQUEST
-from imgsvc_http.settings.sections import Workers
+from imgsvc_http.settings.sections import WorkersSettings
 
 _log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class WorkerPool:
         """Start the workers, so that the first request does not wait for them."""
         self._idle = [await self._fork() for _ in range(self.workers)]
 
-    async def run(self, task: Task, source: Path, *, account: str, patient: bool = False) -> Outcome:
+    async def run(self, task: Task, source: Path, *, account: str, patient: bool = False) -> TaskResult:
         """Run a task on a source file. Cancelling stops the work.
 
         Args:
@@ -115,7 +115,7 @@ class WorkerPool:
         if self._forkserver is not None:
             self._forkserver.close()
 
-    async def _run(self, worker: _Worker, task: Task, threads: int, source: int) -> Outcome:
+    async def _run(self, worker: _Worker, task: Task, threads: int, source: int) -> TaskResult:
         seconds = task.limits.seconds
         try:
             async with asyncio.timeout(None if seconds is None else seconds + _GRACE_SECONDS):
@@ -135,7 +135,7 @@ class WorkerPool:
             raise TaskFault(reply["fault"])
         if "error" in reply:
             raise _error(reply)
-        return Outcome(reply["facts"], data)
+        return TaskResult(reply["facts"], data)
 
     @contextlib.asynccontextmanager
     async def _worker(self) -> AsyncIterator[_Worker]:
@@ -183,7 +183,7 @@ class WorkerPool:
         raise AssertionError
 
 
-def open_pool(settings: Workers) -> WorkerPool:
+def open_pool(settings: WorkersSettings) -> WorkerPool:
     """Return a pool as the settings have it. `WorkerPool.start` starts its processes."""
     workers = settings.number or len(os.sched_getaffinity(0))
     queue = FairQueue(workers, extra=workers, room=settings.queue, seconds=settings.queue_seconds)

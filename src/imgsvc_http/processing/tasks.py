@@ -18,7 +18,7 @@ from imgsvc_core.spec import Spec
 
 
 @attrs.frozen
-class Outcome:
+class TaskResult:
     """What a task gives back: JSON values, and the picture."""
 
     facts: dict[str, Any]
@@ -32,7 +32,7 @@ class Task(Protocol):
     def limits(self) -> Limits:
         """The limits of the work. Its worker is killed soon after ``seconds``."""
 
-    def run(self, source: bytes, threads: int) -> Outcome:
+    def run(self, source: bytes, threads: int) -> TaskResult:
         """Do the work in a worker process.
 
         Args:
@@ -56,7 +56,7 @@ class Process:
     accept: str | None = None
     target: str | None = None
 
-    def run(self, source: bytes, threads: int) -> Outcome:
+    def run(self, source: bytes, threads: int) -> TaskResult:
         """Return the result with its ``input``, ``output``, ``timing`` and ``media_type``.
 
         If there is a target, ``written`` is 0, or the number of the error of the system.
@@ -81,7 +81,7 @@ class Process:
             started = time.perf_counter()
             described["written"] = _write(Path(f"{self.target}{row.suffix}"), result.data)
             described["timing"]["store"] = round(1000 * (time.perf_counter() - started), 3)
-        return Outcome(described, result.data)
+        return TaskResult(described, result.data)
 
 
 def _write(path: Path, data: bytes) -> int:
@@ -102,12 +102,12 @@ class Inspect:
     name: str
     limits: Limits
 
-    def run(self, source: bytes, threads: int) -> Outcome:
+    def run(self, source: bytes, threads: int) -> TaskResult:
         """Return the facts as `ImageInfo.to_dict` gives them."""
         info = imgsvc.inspect(source, name=self.name, digest=True)
         small = {"resize": {"width": 64, "height": 64, "upscale": False}}
         imgsvc.process(source, small, limits=self.limits, name=self.name, threads=threads)
-        return Outcome(info.to_dict())
+        return TaskResult(info.to_dict())
 
 
 def prepare() -> None:

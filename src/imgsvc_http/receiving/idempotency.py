@@ -57,7 +57,7 @@ PARAMETER = Parameter(
 
 
 @attrs.frozen
-class Claim:
+class KeyClaim:
     """The right to process the request of a key."""
 
     account_id: str
@@ -160,7 +160,7 @@ def claim(
     now: datetime,
     *,
     lease: timedelta = _LEASE,
-) -> Claim | Response:
+) -> KeyClaim | Response:
     """Claim a key of an account for a request, or return the answer that the request got before.
 
     Raises:
@@ -168,7 +168,7 @@ def claim(
         Refusal: the key belongs to another request, or the same one is being processed.
     """
     check_text("Header", "Idempotency-Key", key, maximum=_KEY_LENGTH)
-    mine = Claim(account_id, key, uuid4().hex)
+    mine = KeyClaim(account_id, key, uuid4().hex)
     values = {"fingerprint": fingerprint, "claim": mine.token, "expires_at": now + lease}
     put = (
         insert(connection, AnswerRow)
@@ -195,7 +195,7 @@ def claim(
 
 @asynccontextmanager
 async def held(
-    db: Database, claim: Claim, clock: Callable[[], datetime], *, lease: timedelta = _LEASE
+    db: Database, claim: KeyClaim, clock: Callable[[], datetime], *, lease: timedelta = _LEASE
 ) -> AsyncIterator[None]:
     """Renew the lease of a claim until the block ends."""
     renewing = asyncio.create_task(_renew(db, claim, clock, lease))
@@ -206,7 +206,7 @@ async def held(
         await asyncio.wait([renewing])
 
 
-async def _renew(db: Database, claim: Claim, clock: Callable[[], datetime], lease: timedelta) -> None:
+async def _renew(db: Database, claim: KeyClaim, clock: Callable[[], datetime], lease: timedelta) -> None:
     while True:
         await asyncio.sleep(lease.total_seconds() / _RENEWALS_IN_LEASE)
         try:
@@ -216,7 +216,7 @@ async def _renew(db: Database, claim: Claim, clock: Callable[[], datetime], leas
 
 
 @writing
-def _extend(connection: Connection, claim: Claim, until: datetime) -> None:
+def _extend(connection: Connection, claim: KeyClaim, until: datetime) -> None:
     change = update(AnswerRow).where(claim.row, AnswerRow.body.is_(None))
     connection.execute(change.values(expires_at=until))
 
@@ -224,7 +224,7 @@ def _extend(connection: Connection, claim: Claim, until: datetime) -> None:
 async def finish(
     db: Database,
     vault: Vault,
-    claim: Claim,
+    claim: KeyClaim,
     answer: Response,
     now: datetime,
     *,
@@ -235,7 +235,7 @@ async def finish(
     await writing(_put)(db, claim, sealed, now + lifetime)
 
 
-def _put(connection: Connection, claim: Claim, sealed: bytes, until: datetime) -> bool:
+def _put(connection: Connection, claim: KeyClaim, sealed: bytes, until: datetime) -> bool:
     """Keep an answer. Return False if the claim was lost."""
     change = update(AnswerRow).where(claim.row).values(body=sealed, expires_at=until)
     return connection.execute(change).rowcount > 0
@@ -257,7 +257,7 @@ def _opened(vault: Vault, sealed: bytes) -> Response:
 
 
 @writing
-def abandon(connection: Connection, claim: Claim) -> None:
+def abandon(connection: Connection, claim: KeyClaim) -> None:
     """Give up a claim, so that the request may be tried again."""
     connection.execute(delete(AnswerRow).where(claim.row, AnswerRow.body.is_(None)))
 

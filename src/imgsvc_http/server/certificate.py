@@ -14,14 +14,14 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from yarl import URL
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_http.settings import Server
+from imgsvc_http.settings import ServerSettings
 from imgsvc_http.settings.url_host import LOCALHOST, parse_address
 
 _VALID = timedelta(days=825)
 _RENEW_BEFORE = timedelta(days=30)
 
 
-def tls_context(server: Server) -> ssl.SSLContext:
+def tls_context(server: ServerSettings) -> ssl.SSLContext:
     """Return TLS with the certificate of the settings, or with a self-signed one in the state folder.
 
     Raises:
@@ -42,7 +42,7 @@ def tls_context(server: Server) -> ssl.SSLContext:
     return context
 
 
-def certificate_files(server: Server) -> tuple[Path, Path]:
+def certificate_files(server: ServerSettings) -> tuple[Path, Path]:
     """Return the files of the certificate and its key.
 
     A self-signed certificate is for localhost and the host of the public address. It is made on the first
@@ -58,7 +58,7 @@ def certificate_files(server: Server) -> tuple[Path, Path]:
     return certificate, key
 
 
-def certificate_to_trust(server: Server) -> Path | None:
+def certificate_to_trust(server: ServerSettings) -> Path | None:
     """Return the file of a self-signed certificate, which clients have to trust; None for any other."""
     certificate, _ = certificate_files(server)
     try:
@@ -73,7 +73,7 @@ def _no_passphrase() -> str:
     raise ValueError("its key must have no passphrase")
 
 
-def _names(server: Server) -> list[x509.GeneralName]:
+def _names(server: ServerSettings) -> list[x509.GeneralName]:
     hosts = (LOCALHOST, "127.0.0.1", "::1", URL(server.public_url).raw_host or LOCALHOST)
     addresses = [(host, parse_address(host)) for host in dict.fromkeys(hosts)]
     return [x509.IPAddress(address) if address else x509.DNSName(host) for host, address in addresses]

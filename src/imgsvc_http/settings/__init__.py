@@ -4,11 +4,11 @@ from imgsvc_http.settings.all_settings import SECTIONS, SETTINGS, Settings, rend
 from imgsvc_http.settings.sections import (
     MOST_RETRIES,
     QUOTA,
-    Database,
-    Fetch,
-    Server,
-    Social,
-    Workers,
+    DatabaseSettings,
+    FetchSettings,
+    ServerSettings,
+    SocialSettings,
+    WorkersSettings,
 )
 
 __all__ = [
@@ -16,11 +16,11 @@ __all__ = [
     "QUOTA",
     "SECTIONS",
     "SETTINGS",
-    "Database",
-    "Fetch",
-    "Server",
+    "DatabaseSettings",
+    "FetchSettings",
+    "ServerSettings",
     "Settings",
-    "Social",
-    "Workers",
+    "SocialSettings",
+    "WorkersSettings",
     "render",
 ]

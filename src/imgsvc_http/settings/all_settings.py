@@ -20,21 +20,21 @@ from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.stores.declarations import PROVIDERS
 from imgsvc_http.settings.declaring import Setting, flattened, from_text, settings_of, toml_value, unknown
 from imgsvc_http.settings.sections import (
-    Accounts,
-    Cache,
-    Database,
-    Fetch,
-    Idempotency,
-    Monitoring,
-    Rate,
-    Security,
-    Server,
+    AccountsSettings,
+    CacheSettings,
+    DatabaseSettings,
+    FetchSettings,
+    IdempotencySettings,
+    MonitoringSettings,
+    RateSettings,
+    SecuritySettings,
+    ServerSettings,
     ServiceLimits,
-    Social,
-    Stores,
-    Temporary,
-    Webhooks,
-    Workers,
+    SocialSettings,
+    StoresSettings,
+    TemporarySettings,
+    WebhookSettings,
+    WorkersSettings,
     default_state_folder,
 )
 
@@ -49,21 +49,21 @@ _OF_KUBERNETES = re.compile(r"IMGSVC_(.+_)?(SERVICE_(HOST|PORT.*)|PORT(_\d+_(TCP
 class Settings:
     """All settings; `load` reads them."""
 
-    server: Server = attrs.field(factory=Server)
-    database: Database = attrs.field(factory=Database)
-    cache: Cache = attrs.field(factory=Cache)
-    temporary: Temporary = attrs.field(factory=Temporary)
+    server: ServerSettings = attrs.field(factory=ServerSettings)
+    database: DatabaseSettings = attrs.field(factory=DatabaseSettings)
+    cache: CacheSettings = attrs.field(factory=CacheSettings)
+    temporary: TemporarySettings = attrs.field(factory=TemporarySettings)
     limits: ServiceLimits = attrs.field(factory=ServiceLimits)
-    rate: Rate = attrs.field(factory=Rate)
-    accounts: Accounts = attrs.field(factory=Accounts)
-    fetch: Fetch = attrs.field(factory=Fetch)
-    social: Social = attrs.field(factory=Social)
-    workers: Workers = attrs.field(factory=Workers)
-    security: Security = attrs.field(factory=Security)
-    idempotency: Idempotency = attrs.field(factory=Idempotency)
-    stores: Stores = attrs.field(factory=Stores)
-    webhooks: Webhooks = attrs.field(factory=Webhooks)
-    monitoring: Monitoring = attrs.field(factory=Monitoring)
+    rate: RateSettings = attrs.field(factory=RateSettings)
+    accounts: AccountsSettings = attrs.field(factory=AccountsSettings)
+    fetch: FetchSettings = attrs.field(factory=FetchSettings)
+    social: SocialSettings = attrs.field(factory=SocialSettings)
+    workers: WorkersSettings = attrs.field(factory=WorkersSettings)
+    security: SecuritySettings = attrs.field(factory=SecuritySettings)
+    idempotency: IdempotencySettings = attrs.field(factory=IdempotencySettings)
+    stores: StoresSettings = attrs.field(factory=StoresSettings)
+    webhooks: WebhookSettings = attrs.field(factory=WebhookSettings)
+    monitoring: MonitoringSettings = attrs.field(factory=MonitoringSettings)
 
     def __attrs_post_init__(self) -> None:
         if (self.server.certificate is None) != (self.server.private_key is None):

@@ -35,7 +35,7 @@ def default_state_folder(environ: Mapping[str, str]) -> Path:
 
 
 @attrs.frozen(kw_only=True)
-class Server:
+class ServerSettings:
     """Where and how the service listens."""
 
     state_folder: Path = setting(
@@ -119,7 +119,7 @@ class Server:
 
 
 @attrs.frozen(kw_only=True)
-class Database:
+class DatabaseSettings:
     """The database of accounts, keys, watermarks and webhooks."""
 
     url: str = setting(
@@ -132,7 +132,7 @@ class Database:
 
 
 @attrs.frozen(kw_only=True)
-class Cache:
+class CacheSettings:
     """The cache that the nodes of a service share."""
 
     url: str = setting(
@@ -144,7 +144,7 @@ class Cache:
 
 
 @attrs.frozen(kw_only=True)
-class Temporary:
+class TemporarySettings:
     """Temporary storage of results."""
 
     url: str = setting(
@@ -170,7 +170,7 @@ class ServiceLimits(Limits):
 
 
 @attrs.frozen(kw_only=True)
-class Rate:
+class RateSettings:
     """The rate limit of keys."""
 
     requests: int = setting(Integer(1, 10**9), "Requests in a period.", default=100_000)
@@ -178,7 +178,7 @@ class Rate:
 
 
 @attrs.frozen(kw_only=True)
-class Accounts:
+class AccountsSettings:
     """The account of the first run, and defaults of new ones."""
 
     plan: str = setting(Text(80), "Name of its subscription.", default="standard")
@@ -187,7 +187,7 @@ class Accounts:
 
 
 @attrs.frozen(kw_only=True)
-class Fetch:
+class FetchSettings:
     """Fetching sources from their URLs."""
 
     connect_seconds: float = setting(Number(0.1, 300), "Time to connect.", unit="s", default=5)
@@ -218,7 +218,7 @@ _NEEDED = ", which is required there"
 
 
 @attrs.frozen(kw_only=True)
-class Social:
+class SocialSettings:
     """Profile pictures of social platforms."""
 
     facebook_url: str = _template(
@@ -242,7 +242,7 @@ class Social:
 
 
 @attrs.frozen(kw_only=True)
-class Workers:
+class WorkersSettings:
     """The worker processes."""
 
     number: int = setting(Integer(0, 1024), "Processes; one for each core when 0.", default=0)
@@ -264,7 +264,7 @@ class Workers:
 
 
 @attrs.frozen(kw_only=True)
-class Security:
+class SecuritySettings:
     """Encryption at rest."""
 
     master_keys: tuple[str, ...] = setting(
@@ -277,7 +277,7 @@ class Security:
 
 
 @attrs.frozen(kw_only=True)
-class Idempotency:
+class IdempotencySettings:
     """Answers to repeated requests."""
 
     hours: float = setting(
@@ -286,7 +286,7 @@ class Idempotency:
 
 
 @attrs.frozen(kw_only=True)
-class Stores:
+class StoresSettings:
     """External object stores that requests send results to."""
 
     endpoints: tuple[str, ...] = setting(
@@ -309,7 +309,7 @@ class Stores:
 
 
 @attrs.frozen(kw_only=True)
-class Monitoring:
+class MonitoringSettings:
     """What the service tells of itself."""
 
     access_log: Literal["text", "json", "off"] = setting(
@@ -326,7 +326,7 @@ class Monitoring:
 
 
 @attrs.frozen(kw_only=True)
-class Webhooks:
+class WebhookSettings:
     """Notifications of finished requests."""
 
     seconds: float = setting(Number(0.1, 300), "Time an endpoint has to answer.", unit="s", default=10)

@@ -17,7 +17,7 @@ from imgsvc_http.state.tables import WatermarkRow
 
 
 @attrs.frozen(kw_only=True)
-class Watermark:
+class KeptWatermark:
     """A watermark without its bytes. ``info`` are the facts of the picture, as `ImageInfo` names them."""
 
     id: str
@@ -26,7 +26,7 @@ class Watermark:
     created_at: datetime
 
 
-WATERMARKS = Owned(WatermarkRow, Watermark)
+WATERMARKS = Owned(WatermarkRow, KeptWatermark)
 """The watermarks of all accounts."""
 
 
@@ -38,10 +38,12 @@ def add(
     info: dict[str, Any],
     now: datetime,
     *,
-    then: Callable[[Connection, Watermark], None] = lambda connection, watermark: None,
-) -> Watermark:
+    then: Callable[[Connection, KeptWatermark], None] = lambda connection, watermark: None,
+) -> KeptWatermark:
     """Keep a picture, whose facts are known. ``then`` is called in the same transaction."""
-    watermark = Watermark(id=str(uuid4()), info=info, sha256=hashlib.sha256(data).hexdigest(), created_at=now)
+    watermark = KeptWatermark(
+        id=str(uuid4()), info=info, sha256=hashlib.sha256(data).hexdigest(), created_at=now
+    )
     values = {**attrs.asdict(watermark), "account_id": account_id, "data": data}
     connection.execute(insert(WatermarkRow), values)
     then(connection, watermark)

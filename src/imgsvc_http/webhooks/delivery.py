@@ -22,7 +22,7 @@ _RETRIED = frozenset({408, 425, 429})
 
 
 @attrs.frozen
-class Outcome:
+class Delivery:
     """What became of an attempt, in a few words. ``code`` is 0 if the endpoint did not answer."""
 
     code: int
@@ -62,7 +62,7 @@ class Deliverer:
         """Close the session."""
         await self._session.close()
 
-    async def post(self, url: str, id_: str, payload: Mapping[str, Any], secrets: Sequence[str]) -> Outcome:
+    async def post(self, url: str, id_: str, payload: Mapping[str, Any], secrets: Sequence[str]) -> Delivery:
         """Post a payload. Whatever the endpoint does is an outcome, not an error."""
         body = json.dumps(payload, separators=(",", ":")).encode()
         try:
@@ -75,13 +75,13 @@ class Deliverer:
                     bare(location), data=body, headers=headers, allow_redirects=False
                 ) as response,
             ):
-                return Outcome(response.status, f"it answered {response.status}")
+                return Delivery(response.status, f"it answered {response.status}")
         except TimeoutError:
-            return Outcome(0, f"it did not answer within {self._seconds:g} seconds")
+            return Delivery(0, f"it did not answer within {self._seconds:g} seconds")
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if cause_of(error, PrivateAddress) is not None:
-                return Outcome(0, "its address is not public", allowed=False)
-            return Outcome(0, reason_of(error))
+                return Delivery(0, "its address is not public", allowed=False)
+            return Delivery(0, reason_of(error))
 
 
 def signature(id_: str, timestamp: int, body: bytes, secrets: Sequence[str]) -> dict[str, str]:

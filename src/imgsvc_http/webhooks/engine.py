@@ -47,7 +47,7 @@ class _Interrupted(BaseException):
 
 
 @attrs.frozen
-class Claim:
+class JobClaim:
     """A job that a node has taken from a queue and not finished."""
 
     id: str
@@ -174,12 +174,12 @@ class Engine:
         assert self._queues is not None
         return self._queues
 
-    async def claims(self) -> list[Claim]:
+    async def claims(self) -> list[JobClaim]:
         """Return the claims of all nodes."""
         pending = await DBOS.list_workflows_async(status="PENDING", load_input=False, load_output=False)
-        return [Claim(item.workflow_id, item.name, item.executor_id or "") for item in pending]
+        return [JobClaim(item.workflow_id, item.name, item.executor_id or "") for item in pending]
 
-    async def put_back(self, claims: Iterable[Claim]) -> None:
+    async def put_back(self, claims: Iterable[JobClaim]) -> None:
         """Put claimed jobs back into their queues, from which any node takes them."""
         queues: defaultdict[str, list[str]] = defaultdict(list)
         for claim in claims:

@@ -21,7 +21,7 @@ from sqlalchemy import Connection, text
 from imgsvc_core.stores.daemon_threads import run_in_daemon_thread
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.engine import SERVER_KEEPALIVE
-from imgsvc_http.webhooks.engine import Claim, Engine
+from imgsvc_http.webhooks.engine import Engine, JobClaim
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ _SET_KEEPALIVE = text(
 
 async def watch(engine: Engine) -> None:
     """Put back the jobs that the only node lost, until this is cancelled."""
-    lost: frozenset[Claim] = frozenset()
+    lost: frozenset[JobClaim] = frozenset()
     while not engine.ending:
         try:
             lost = await _put_back(engine, lost, await engine.claims(), dead=())
@@ -65,7 +65,7 @@ async def watch_cluster(db: Database, engine: Engine, locked: asyncio.Event, wor
             async with _node_lock(db, engine.node) as lock:
                 locked.set()
                 await working.wait()
-                lost: frozenset[Claim] = frozenset()
+                lost: frozenset[JobClaim] = frozenset()
                 while True:
                     if not engine.ending:
                         lost = await _look(lock, engine, lost)
@@ -132,7 +132,7 @@ async def _node_lock(db: Database, node: str) -> AsyncIterator[_NodeLock]:
         await lock.close()
 
 
-async def _look(lock: _NodeLock, engine: Engine, before: frozenset[Claim]) -> frozenset[Claim]:
+async def _look(lock: _NodeLock, engine: Engine, before: frozenset[JobClaim]) -> frozenset[JobClaim]:
     """Put back lost jobs unless another node does so now. Return all that are lost.
 
     A look that fails does not release the lock of this node: only the loss of its connection does.
@@ -154,8 +154,8 @@ async def _look(lock: _NodeLock, engine: Engine, before: frozenset[Claim]) -> fr
 
 
 async def _put_back(
-    engine: Engine, before: frozenset[Claim], claims: Collection[Claim], dead: Collection[str]
-) -> frozenset[Claim]:
+    engine: Engine, before: frozenset[JobClaim], claims: Collection[JobClaim], dead: Collection[str]
+) -> frozenset[JobClaim]:
     """Put back the jobs that were lost before and still are. Return all that are lost now."""
     running = engine.running
     lost = frozenset(

@@ -24,18 +24,18 @@ from aiohttp import web
 from imgsvc_core.errors import EmptySource, ImgsvcError, SourceTooLarge, SourceUnreachable, SpecError
 from imgsvc_http.fetching.fetcher import Fetched, Fetcher
 from imgsvc_http.server.certificate import certificate_files, tls_context
-from imgsvc_http.settings import Fetch, Server, Social
+from imgsvc_http.settings import FetchSettings, ServerSettings, SocialSettings
 from tests.http.sources import Handler, serving
 
 pytestmark = pytest.mark.asyncio
 
 PICTURE = bytes(range(256)) * 400
-SETTINGS = Fetch(private_allowed=("127.0.0.1",), connect_seconds=2, total_seconds=2)
+SETTINGS = FetchSettings(private_allowed=("127.0.0.1",), connect_seconds=2, total_seconds=2)
 
 
 @pytest_asyncio.fixture
 async def fetcher() -> AsyncIterator[Fetcher]:
-    fetcher = Fetcher(SETTINGS, Social())
+    fetcher = Fetcher(SETTINGS, SocialSettings())
     yield fetcher
     await fetcher.close()
 
@@ -203,7 +203,7 @@ async def test_secrets_follow_within_an_origin(absolute: bool, fetcher: Fetcher,
 
 
 async def test_without_an_allow_list_loopback_is_refused(tmp_path: Path) -> None:
-    fetcher = Fetcher(Fetch(), Social())
+    fetcher = Fetcher(FetchSettings(), SocialSettings())
     async with serving({"/p": answering()}) as url:
         for host in ("127.0.0.1", "localhost", "0x7f.1", "2130706433"):
             with pytest.raises(SourceUnreachable, match=r"not a public address|URL is not valid"):
@@ -386,7 +386,9 @@ async def test_hosts_that_are_not_there_are_unreachable(fetcher: Fetcher, tmp_pa
 
 
 async def test_certificates_are_checked(fetcher: Fetcher, tmp_path: Path) -> None:
-    async with serving({"/p": answering()}, tls=tls_context(Server(state_folder=tmp_path / "state"))) as url:
+    async with serving(
+        {"/p": answering()}, tls=tls_context(ServerSettings(state_folder=tmp_path / "state"))
+    ) as url:
         with pytest.raises(SourceUnreachable, match="certificate is not valid"):
             await get(fetcher, f"{url}/p", tmp_path)
 
@@ -415,7 +417,7 @@ async def test_tls_works_and_secrets_do_not_leave_it(tmp_path: Path) -> None:
             raise web.HTTPFound(f"{plain}/p")
         return web.Response(body=PICTURE)
 
-    certificate, key = certificate_files(Server(state_folder=tmp_path / "state"))
+    certificate, key = certificate_files(ServerSettings(state_folder=tmp_path / "state"))
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
     async with serving({"/p": answer}) as there:

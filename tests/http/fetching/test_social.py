@@ -12,7 +12,7 @@ from aiohttp import web
 from imgsvc_core.errors import SourceUnreachable, SpecError
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.fetching.social import PLATFORMS
-from imgsvc_http.settings import Fetch, Social
+from imgsvc_http.settings import FetchSettings, SocialSettings
 from tests.http.sources import serving
 
 pytestmark = pytest.mark.asyncio
@@ -57,7 +57,7 @@ HANDLERS = {
 
 async def fetch(source: str, folder: Path, *, seconds: float = 5, **tokens: str) -> bytes:
     async with serving(HANDLERS) as url:
-        settings = Social(
+        settings = SocialSettings(
             facebook_url=f"{url}/facebook/{{user}}",
             twitter_url=f"{url}/twitter/{{user}}",
             instagram_url=f"{url}/instagram/{{user}}",
@@ -65,7 +65,7 @@ async def fetch(source: str, folder: Path, *, seconds: float = 5, **tokens: str)
             gravatar_url=f"{url}/gravatar/{{hash}}",
             **{"twitter_token": "bird", **tokens},
         )
-        fetcher = Fetcher(Fetch(private_allowed=("127.0.0.1",), total_seconds=seconds), settings)
+        fetcher = Fetcher(FetchSettings(private_allowed=("127.0.0.1",), total_seconds=seconds), settings)
         ASKED.clear()
         try:
             fetched = await fetcher.fetch(source, {}, lambda _: folder / "picture", 1000)
@@ -105,8 +105,8 @@ async def test_caches_are_passed_by_at_every_hop(tmp_path: Path) -> None:
             raise web.HTTPFound(f"{elsewhere}/picture/x")
 
         async with serving({"/{user}": redirect_away}) as url:
-            settings = Social(github_url=f"{url}/{{user}}", github_token="secret")
-            fetcher = Fetcher(Fetch(private_allowed=("127.0.0.1",)), settings)
+            settings = SocialSettings(github_url=f"{url}/{{user}}", github_token="secret")
+            fetcher = Fetcher(FetchSettings(private_allowed=("127.0.0.1",)), settings)
             ASKED.clear()
             await fetcher.fetch("github:ada", {}, lambda _: tmp_path / "picture", 1000)
             await fetcher.close()
@@ -142,7 +142,7 @@ async def test_answers_that_name_no_picture_are_told_so(platform: str, user: str
 @pytest.mark.parametrize("source", ["facebook:4", "twitter:ada"])
 async def test_a_missing_token_is_told_so(source: str, tmp_path: Path) -> None:
     """Without one, Facebook gives the same gray silhouette for everybody, and Twitter nothing."""
-    fetcher = Fetcher(Fetch(), Social())
+    fetcher = Fetcher(FetchSettings(), SocialSettings())
     try:
         with pytest.raises(SourceUnreachable, match=rf"social\.{source.partition(':')[0]}_token"):
             await fetcher.fetch(source, {}, lambda _: tmp_path / "picture", 1000)
@@ -157,5 +157,5 @@ async def test_an_address_of_the_operator_may_do_without_a_token(tmp_path: Path)
 
 async def test_there_are_settings_for_every_platform() -> None:
     for name in PLATFORMS:
-        assert getattr(Social(), f"{name}_url").startswith("https://")
-        assert getattr(Social(), f"{name}_token") == ""
+        assert getattr(SocialSettings(), f"{name}_url").startswith("https://")
+        assert getattr(SocialSettings(), f"{name}_token") == ""

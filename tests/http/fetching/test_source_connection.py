@@ -21,7 +21,7 @@ from imgsvc_core.errors import SourceUnreachable
 from imgsvc_http.fetching.address_guard import AddressGuard
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.server.certificate import certificate_files
-from imgsvc_http.settings import Fetch, Server, Social
+from imgsvc_http.settings import FetchSettings, ServerSettings, SocialSettings
 
 LOOPS = pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
 NewLoop = Callable[[], asyncio.AbstractEventLoop]
@@ -70,7 +70,7 @@ class Endless:
 
 async def longest_pause(url: str, into: Path) -> tuple[float, str]:
     """How long the event loop worked at most without a turn for others during a fetch; and its error."""
-    fetcher = Fetcher(Fetch(private_allowed=("127.0.0.1",), total_seconds=1), Social())
+    fetcher = Fetcher(FetchSettings(private_allowed=("127.0.0.1",), total_seconds=1), SocialSettings())
     pauses: list[float] = []
 
     async def beat() -> None:
@@ -141,7 +141,7 @@ def test_bodies_come_whole_and_in_order(name: str, over_tls: bool, new_loop: New
     sent, body = BODIES[name]
     server_context, options = None, dict[str, Any]()
     if over_tls:
-        certificate, key = certificate_files(Server(state_folder=tmp_path / "state"))
+        certificate, key = certificate_files(ServerSettings(state_folder=tmp_path / "state"))
         server_context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         server_context.load_cert_chain(certificate, key)
         options["ssl"] = ssl.create_default_context(cafile=certificate)

@@ -11,7 +11,7 @@ import attrs
 
 from imgsvc_core.errors import CorruptImage, Problem, SpecError
 from imgsvc_core.limits import Limits
-from imgsvc_http.processing.tasks import Outcome
+from imgsvc_http.processing.tasks import TaskResult
 
 
 @attrs.frozen
@@ -20,8 +20,8 @@ class Tell:
 
     limits: Limits = Limits()
 
-    def run(self, source: bytes, threads: int) -> Outcome:
-        return Outcome({"pid": os.getpid(), "threads": threads, "size": len(source)}, source[::-1])
+    def run(self, source: bytes, threads: int) -> TaskResult:
+        return TaskResult({"pid": os.getpid(), "threads": threads, "size": len(source)}, source[::-1])
 
 
 @attrs.frozen
@@ -30,7 +30,7 @@ class HangInNativeCode:
 
     limits: Limits = Limits()
 
-    def run(self, source: bytes, threads: int) -> Outcome:
+    def run(self, source: bytes, threads: int) -> TaskResult:
         libc = ctypes.PyDLL(None)  # keeps the interpreter's lock
         while True:
             libc.usleep(500_000)
@@ -42,9 +42,9 @@ class Crash:
 
     limits: Limits = Limits()
 
-    def run(self, source: bytes, threads: int) -> Outcome:
+    def run(self, source: bytes, threads: int) -> TaskResult:
         ctypes.string_at(0)
-        return Outcome({})
+        return TaskResult({})
 
 
 @attrs.frozen
@@ -53,9 +53,9 @@ class EndLikeGlib:
 
     limits: Limits = Limits()
 
-    def run(self, source: bytes, threads: int) -> Outcome:
+    def run(self, source: bytes, threads: int) -> TaskResult:
         os.kill(os.getpid(), signal.SIGTRAP)
-        return Outcome({})
+        return TaskResult({})
 
 
 @attrs.frozen
@@ -65,8 +65,8 @@ class TakeMemory:
     size: int
     limits: Limits = Limits()
 
-    def run(self, source: bytes, threads: int) -> Outcome:
-        return Outcome({"size": len(bytearray(self.size))})
+    def run(self, source: bytes, threads: int) -> TaskResult:
+        return TaskResult({"size": len(bytearray(self.size))})
 
 
 @attrs.frozen
@@ -76,7 +76,7 @@ class Refuse:
     wrong_request: bool
     limits: Limits = Limits()
 
-    def run(self, source: bytes, threads: int) -> Outcome:
+    def run(self, source: bytes, threads: int) -> TaskResult:
         if self.wrong_request:
             raise SpecError(
                 [Problem("resize.width", "Resize 'width' is wrong"), Problem("flip", "Flip is wrong")]
@@ -90,7 +90,7 @@ class Mistake:
 
     limits: Limits = Limits()
 
-    def run(self, source: bytes, threads: int) -> Outcome:
+    def run(self, source: bytes, threads: int) -> TaskResult:
         raise KeyError("forgotten")
 
 
@@ -101,6 +101,6 @@ class Sleep:
     seconds: float
     limits: Limits = Limits()
 
-    def run(self, source: bytes, threads: int) -> Outcome:
+    def run(self, source: bytes, threads: int) -> TaskResult:
         time.sleep(self.seconds)
-        return Outcome({})
+        return TaskResult({})

@@ -19,7 +19,7 @@ from imgsvc_http.answering.headers import HeaderNames
 from imgsvc_http.answering.responses import Response
 from imgsvc_http.context import HEADER_NAMES, PRINCIPAL, REQUEST_ID
 from imgsvc_http.receiving import idempotency
-from imgsvc_http.receiving.idempotency import Claim, Idempotency, Keep, fingerprint
+from imgsvc_http.receiving.idempotency import Idempotency, Keep, KeyClaim, fingerprint
 from imgsvc_http.state import accounts, keyfiles
 from imgsvc_http.state.accounts import Account
 from imgsvc_http.state.database import Database
@@ -39,7 +39,7 @@ DAY = timedelta(hours=24)
 CONFLICT, RUNNING = "idempotency_conflict", "request_in_progress"
 
 
-async def _claim(db: Database, account: Account, **changes: object) -> Claim | Response | str:
+async def _claim(db: Database, account: Account, **changes: object) -> KeyClaim | Response | str:
     """What claiming gives: a claim, an answer, or the slug of a refusal."""
     arguments = {"key": "key", "fingerprint": ONE, "now": NOW, **changes}
     try:
@@ -48,9 +48,9 @@ async def _claim(db: Database, account: Account, **changes: object) -> Claim | R
         return refusal.slug
 
 
-async def _fresh(db: Database, account: Account, **changes: object) -> Claim:
+async def _fresh(db: Database, account: Account, **changes: object) -> KeyClaim:
     claimed = await _claim(db, account, **changes)
-    assert isinstance(claimed, Claim)
+    assert isinstance(claimed, KeyClaim)
     return claimed
 
 
@@ -78,7 +78,7 @@ async def test_keys_of_accounts_are_apart(db: Database, account: Account) -> Non
 
 async def test_one_of_many_at_once_works(db: Database, account: Account) -> None:
     claims = await asyncio.gather(*(_claim(db, account) for _ in range(20)))
-    assert sum(isinstance(claimed, Claim) for claimed in claims) == 1
+    assert sum(isinstance(claimed, KeyClaim) for claimed in claims) == 1
     assert claims.count(RUNNING) == 19
 
 
@@ -182,7 +182,7 @@ async def test_a_record_is_not_made_when_the_claim_was_lost(db: Database, accoun
     async def work(keep: Keep) -> Response:
         now = datetime.now(UTC) + timedelta(hours=1)
         assert isinstance(
-            await idempotency.claim(db, VAULT, account.id, "key", fingerprint(b"x"), now), Claim
+            await idempotency.claim(db, VAULT, account.id, "key", fingerprint(b"x"), now), KeyClaim
         )
         await keyfiles.add(db, VAULT, account.id, KEYFILE, NOW, then=lambda c, _: keep(c, ANSWER))
         return ANSWER

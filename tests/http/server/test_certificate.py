@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
 from imgsvc_core.errors import SpecError
 from imgsvc_http import Settings
 from imgsvc_http.server.certificate import certificate_files, certificate_to_trust, tls_context
-from imgsvc_http.settings import Server
+from imgsvc_http.settings import ServerSettings
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ from imgsvc_http.settings import Server
 )  # fmt: skip
 def test_the_public_address_is_that_of_the_host(host: str, called: str, tmp_path: Path) -> None:
     """And the certificate that is made for it holds it."""
-    server = Server(host=host, port=8443, state_folder=tmp_path)
+    server = ServerSettings(host=host, port=8443, state_folder=tmp_path)
     assert Settings(server=server).base_url == f"https://{called}:8443"
     loaded = x509.load_pem_x509_certificate(certificate_files(server)[0].read_bytes())
     names = loaded.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -41,14 +41,14 @@ def test_the_public_address_is_that_of_the_host(host: str, called: str, tmp_path
 
 
 def test_a_certificate_is_made_for_a_public_address_that_is_set(tmp_path: Path) -> None:
-    server = Server(base_url="https://Büro.example/images", state_folder=tmp_path)
+    server = ServerSettings(base_url="https://Büro.example/images", state_folder=tmp_path)
     context = ssl.create_default_context(cafile=certificate_files(server)[0])
     (trusted,) = context.get_ca_certs()
     assert ("DNS", "xn--bro-hoa.example") in trusted["subjectAltName"]
 
 
 def test_clients_are_given_certificates_that_nobody_else_vouches_for(tmp_path: Path) -> None:
-    own = Server(state_folder=tmp_path)
+    own = ServerSettings(state_folder=tmp_path)
     certificate, key_file = certificate_files(own)
     assert certificate_to_trust(own) == certificate
     key = load_pem_private_key(key_file.read_bytes(), password=None)
@@ -66,16 +66,16 @@ def test_clients_are_given_certificates_that_nobody_else_vouches_for(tmp_path: P
     )
     chain = tmp_path / "chain.pem"
     chain.write_bytes(vouched.public_bytes(Encoding.PEM) + certificate.read_bytes())
-    assert certificate_to_trust(Server(certificate=chain, private_key=key_file)) is None
-    assert certificate_to_trust(Server(certificate=certificate, private_key=key_file)) == certificate
+    assert certificate_to_trust(ServerSettings(certificate=chain, private_key=key_file)) is None
+    assert certificate_to_trust(ServerSettings(certificate=certificate, private_key=key_file)) == certificate
 
 
 def test_a_key_with_a_passphrase_is_refused_without_asking(tmp_path: Path) -> None:
-    certificate, key_file = certificate_files(Server(state_folder=tmp_path))
+    certificate, key_file = certificate_files(ServerSettings(state_folder=tmp_path))
     key = load_pem_private_key(key_file.read_bytes(), password=None)
     locked = tmp_path / "locked.key"
     locked.write_bytes(
         key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret"))
     )
     with pytest.raises(SpecError, match="its key must have no passphrase"):
-        tls_context(Server(certificate=certificate, private_key=locked))
+        tls_context(ServerSettings(certificate=certificate, private_key=locked))

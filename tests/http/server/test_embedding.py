@@ -18,7 +18,7 @@ from imgsvc_http import Settings, create_app
 from imgsvc_http.serve import first_key
 from imgsvc_http.server.certificate import tls_context
 from imgsvc_http.services import SERVICES
-from imgsvc_http.settings import Server, Workers
+from imgsvc_http.settings import ServerSettings, WorkersSettings
 from tests.http.calls import RATE_HEADERS, assert_failure, call, upload
 from tests.stores.servers.processes import free_ports
 from tests.support import encoded
@@ -48,8 +48,8 @@ async def embedded(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Em
     port, plain = free_ports(2)
     state = tmp_path_factory.mktemp("embedding") / "state"
     url = f"https://localhost:{port}/images"
-    server = Server(state_folder=state, base_url=url)
-    service = create_app(Settings(server=server, workers=Workers(number=1)))
+    server = ServerSettings(state_folder=state, base_url=url)
+    service = create_app(Settings(server=server, workers=WorkersSettings(number=1)))
     app = web.Application(client_max_size=1000)
     app.add_routes([web.get("/", home), web.get("/broken", broken)])
     app.add_subapp("/images/", service)
@@ -128,7 +128,9 @@ async def test_the_service_is_spoken_to_over_tls_only(embedded: Embedded) -> Non
 async def test_a_second_service_in_the_process_is_refused(embedded: Embedded, tmp_path: Path) -> None:
     """Its webhooks would be put into one database, and be looked for in the other."""
     state = tmp_path / "second"
-    runner = web.AppRunner(create_app(Settings(server=Server(state_folder=state), workers=Workers(number=1))))
+    runner = web.AppRunner(
+        create_app(Settings(server=ServerSettings(state_folder=state), workers=WorkersSettings(number=1)))
+    )
     with pytest.raises(ImgsvcError, match="one service in a process"):
         await runner.setup()
     await runner.cleanup()

@@ -13,7 +13,7 @@ import pytest
 import pyvips
 
 from imgsvc_http.server.certificate import certificate_files
-from imgsvc_http.settings import Server
+from imgsvc_http.settings import ServerSettings
 from tests.http.service_process import Service, await_start, running, start
 from tests.support import requires
 
@@ -47,7 +47,7 @@ def test_the_printed_command_works_at_every_host(tmp_path: Path) -> None:
             process.wait(timeout=60)
             process.communicate()
     assert certificates[0] != certificates[1]
-    kept = Server(state_folder=tmp_path / "state", host="0.0.0.0")
+    kept = ServerSettings(state_folder=tmp_path / "state", host="0.0.0.0")
     assert certificate_files(kept)[0].read_bytes() == certificates[1]
 
 
@@ -55,7 +55,7 @@ def test_the_printed_command_works_in_every_folder_and_with_a_certificate_of_one
     """Also where the machine itself is trusted as a proxy, through which the command does not come."""
     requires.program("curl")
     own, state = tmp_path / "own, 'and' \"odd\"", tmp_path / "a, b; c=\"d\" \\ 'e' %20?f#"
-    certificate, private_key = certificate_files(Server(state_folder=own))
+    certificate, private_key = certificate_files(ServerSettings(state_folder=own))
     settings = {
         "server.certificate": certificate,
         "server.private_key": private_key,

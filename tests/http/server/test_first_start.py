@@ -10,7 +10,7 @@ from aiohttp import web
 from sqlalchemy import text
 
 from imgsvc_http import Settings, create_app
-from imgsvc_http.settings import Database, Server, Workers
+from imgsvc_http.settings import DatabaseSettings, ServerSettings, WorkersSettings
 from imgsvc_http.state.engine import create_engine
 
 _MAKING_INDEXES = text(
@@ -27,9 +27,9 @@ async def test_making_tables_waits_for_transactions_and_holds_nobody_up(
 ) -> None:
     """The transaction that is waited for ends on the same loop, as those of the service itself do."""
     settings = Settings(
-        server=Server(state_folder=tmp_path / "state"),
-        database=Database(url=empty_url),
-        workers=Workers(number=1),
+        server=ServerSettings(state_folder=tmp_path / "state"),
+        database=DatabaseSettings(url=empty_url),
+        workers=WorkersSettings(number=1),
     )
     runner = web.AppRunner(create_app(settings))
     engine = create_engine(empty_url)

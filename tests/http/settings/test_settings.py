@@ -19,7 +19,7 @@ from imgsvc_core.errors import SpecError
 from imgsvc_core.limits import Limits, tighten
 from imgsvc_core.stores import PROVIDERS, providers
 from imgsvc_core.stores.declarations import ENDPOINTS
-from imgsvc_http.settings import SECTIONS, SETTINGS, Server, Settings, render
+from imgsvc_http.settings import SECTIONS, SETTINGS, ServerSettings, Settings, render
 from imgsvc_http.settings.declaring import MASK, from_text
 from imgsvc_http.state.engine import create_engine
 from imgsvc_http.storage.temporary import TemporaryStorage
@@ -79,7 +79,7 @@ def test_the_state_folder_follows_the_xdg_specification() -> None:
 @pytest.mark.parametrize("name", ["a b", "a%20b", "a%b", "a?b=c", "a#b", "büro", "a;b,c", "a*[b]"])
 def test_the_state_folder_holds_everything_whatever_its_name(name: str, tmp_path: Path) -> None:
     folder = tmp_path / name
-    settings = Settings(server=Server(state_folder=folder))
+    settings = Settings(server=ServerSettings(state_folder=folder))
     assert create_engine(settings.database_url).url.database == str(folder / "imgsvc.db")
     assert asyncio.run(TemporaryStorage(settings.temporary_url, 60).sweep(datetime.now(UTC))) == 0
     assert list(tmp_path.iterdir()) == [folder]
@@ -384,10 +384,13 @@ def test_temporary_storage_that_nothing_can_open_is_told(url: str, told: str) ->
 
 def test_settings_made_in_python_are_checked_too() -> None:
     with pytest.raises(SpecError, match="'port' must be integer within 0 to 65535 range"):
-        Server(port=70_000)
+        ServerSettings(port=70_000)
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
         Settings().server.port = 5  # type: ignore[misc]
-    assert Settings(server=Server(base_url="https://images.example/")).base_url == "https://images.example"
+    assert (
+        Settings(server=ServerSettings(base_url="https://images.example/")).base_url
+        == "https://images.example"
+    )
 
 
 def test_a_fresh_environment_can_be_read_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:

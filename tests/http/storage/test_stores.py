@@ -94,7 +94,7 @@ async def test_binary_answers_do_not_go_with_stores(
 ) -> None:
     reply = await upload(client, photo, {"store": store}, headers={"X-Svc-Binary": "1"})
     assert (reply.status, reply.body, reply.metadata["error"]) == (422, b"", "invalid_parameter")
-    assert [problem["path"] for problem in reply.metadata["errors"]] == ["response.mode"]
+    assert [problem["path"] for problem in reply.metadata["errors"]] == ["X-Svc-Binary"]
 
 
 async def test_a_binary_answer_with_a_store_is_told_with_everything_else_that_is_wrong(

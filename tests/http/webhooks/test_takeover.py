@@ -12,12 +12,12 @@ import pytest
 from sqlalchemy import text
 
 from imgsvc_http.state.database import Database
-from imgsvc_http.webhooks.engine import Claim, Engine
+from imgsvc_http.webhooks.engine import Engine, JobClaim
 from imgsvc_http.webhooks.takeover import watch_cluster
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.parametrize("kind", ["postgresql"], indirect=True)]
 
-LOST = Claim("id:webhook-deliver:1", "webhook-deliver", "a dead node")
+LOST = JobClaim("id:webhook-deliver:1", "webhook-deliver", "a dead node")
 
 
 @attrs.define(eq=False)
@@ -25,15 +25,15 @@ class Jobs:
     """What a node sees of the engine: the claims of all nodes, which it reads slowly or not at all."""
 
     node: str
-    claimed: list[Claim]
+    claimed: list[JobClaim]
     seconds: float = 0.5
     fails: bool = False
     looks: int = 0
     ending: bool = False
     running: frozenset[str] = frozenset()
-    put_back_here: list[Claim] = attrs.field(factory=list)
+    put_back_here: list[JobClaim] = attrs.field(factory=list)
 
-    async def claims(self) -> list[Claim]:
+    async def claims(self) -> list[JobClaim]:
         self.looks += 1
         if self.fails:
             raise OSError("the claims cannot be read")
@@ -41,7 +41,7 @@ class Jobs:
         await asyncio.sleep(self.seconds)
         return found
 
-    async def put_back(self, claims: Iterable[Claim]) -> None:
+    async def put_back(self, claims: Iterable[JobClaim]) -> None:
         for claim in claims:
             self.put_back_here.append(claim)
             with contextlib.suppress(ValueError):

@@ -11,7 +11,7 @@ from imgsvc_core.codecs.headers.reader import HeaderReader
 
 
 @attrs.frozen
-class Box:
+class FileBox:
     """A box: its kind, where it begins, and where its content starts and ends."""
 
     kind: bytes
@@ -20,7 +20,7 @@ class Box:
     end: int
 
 
-def read_boxes(reader: HeaderReader, start: int, end: int) -> Iterator[Box]:
+def read_boxes(reader: HeaderReader, start: int, end: int) -> Iterator[FileBox]:
     """Yield the boxes between two offsets; one that would end later is cut there."""
     while start + 8 <= end:
         length, kind = reader.unpack(">I4s", start)
@@ -32,11 +32,11 @@ def read_boxes(reader: HeaderReader, start: int, end: int) -> Iterator[Box]:
             length = end - start
         if length < head:
             raise reader.corrupt(f"its {kind.decode('latin-1')!r} box has the impossible length {length}")
-        yield Box(kind, start, start + head, min(start + length, end))
+        yield FileBox(kind, start, start + head, min(start + length, end))
         start += length
 
 
-def first_box(reader: HeaderReader, parent: Box, kind: bytes) -> Box | None:
+def first_box(reader: HeaderReader, parent: FileBox, kind: bytes) -> FileBox | None:
     """Return the first box of a kind inside another."""
     return next((box for box in read_boxes(reader, parent.start, parent.end) if box.kind == kind), None)
 

@@ -20,7 +20,7 @@ _HAS_PALETTE, _INTERLACED, _TRANSPARENT = 0x80, 0x40, 0x01
 
 
 @attrs.frozen(kw_only=True)
-class Frame:
+class GifFrame:
     """A frame: its place on the screen, how it is shown, and its block from ``start`` to ``end`` in the file.
 
     The compressed pixels begin at ``data``. A file that breaks off in the frame ends before ``end``.
@@ -54,7 +54,7 @@ class Gif:
 
     width: int
     height: int
-    frames: tuple[Frame, ...]
+    frames: tuple[GifFrame, ...]
     plays: int
     profile: bool
     start: int
@@ -97,7 +97,7 @@ def read_gif(reader: HeaderReader) -> Gif:
     """Read the blocks up to the trailer, or as far as the file goes."""
     width, height, flags = reader.unpack("<HHB", 6)
     offset = start = 13 + _palette_length(flags)
-    frames: list[Frame] = []
+    frames: list[GifFrame] = []
     control, plays, profile = _NO_CONTROL, 1, False
     while offset < reader.size and (block := reader.byte(offset)) != _TRAILER:
         if block == _IMAGE:
@@ -133,17 +133,17 @@ def _read_control(reader: HeaderReader, offset: int) -> _Control:
     return _Control(10 * hundredths, flags >> 2 & 7, transparent if flags & _TRANSPARENT else None)
 
 
-def _read_frame(reader: HeaderReader, offset: int, control: _Control) -> Frame:
+def _read_frame(reader: HeaderReader, offset: int, control: _Control) -> GifFrame:
     left, top, width, height, flags = reader.unpack("<HHHHB", offset + 1)
     data = offset + 10 + _palette_length(flags)
-    return Frame(
+    return GifFrame(
         left=left, top=top, width=width, height=height, interlaced=bool(flags & _INTERLACED),
         delay=control.delay, disposal=control.disposal, transparent=control.transparent,
         start=offset, data=data, end=_after_blocks(reader, data + 1),
     )  # fmt: skip
 
 
-def _screen(width: int, height: int, first: Frame) -> tuple[int, int]:
+def _screen(width: int, height: int, first: GifFrame) -> tuple[int, int]:
     """Return the declared screen, enlarged to hold the first frame; without one, the first frame."""
     right, bottom = first.left + first.width, first.top + first.height
     if 0 in (width, height):
@@ -151,7 +151,7 @@ def _screen(width: int, height: int, first: Frame) -> tuple[int, int]:
     return max(width, right), max(height, bottom)
 
 
-def _has_alpha(frames: Sequence[Frame], width: int, height: int) -> bool:
+def _has_alpha(frames: Sequence[GifFrame], width: int, height: int) -> bool:
     """Return True if a frame has a transparent color, or if the empty screen ever shows.
 
     It shows beside the first frame, and where a frame was that leaves nothing.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from imgsvc_core.codecs.headers.boxes import Box
+from imgsvc_core.codecs.headers.boxes import FileBox
 from imgsvc_core.codecs.headers.heif_items import Items, read_canvas, read_items
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.info import ImageInfo
@@ -86,7 +86,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     )
 
 
-def _upright_size(reader: HeaderReader, properties: tuple[Box, ...]) -> tuple[int, int]:
+def _upright_size(reader: HeaderReader, properties: tuple[FileBox, ...]) -> tuple[int, int]:
     """Return the size after the clean aperture and the rotation, in the order of the properties."""
     extent = next((box for box in properties if box.kind == b"ispe"), None)
     if extent is None:
@@ -128,7 +128,7 @@ def _decoded_pixels(reader: HeaderReader, items: Items, item: int) -> int:
     return pixels(item, 1)
 
 
-def _with_parts(items: Items) -> Iterator[Box]:
+def _with_parts(items: Items) -> Iterator[FileBox]:
     """Yield the properties of the primary item, then those of the first one that it is made of, and so on."""
     item = items.primary
     for _ in range(_DEEPEST):

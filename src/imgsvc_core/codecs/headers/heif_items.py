@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from imgsvc_core.codecs.headers.boxes import Box, first_box, read_boxes
+from imgsvc_core.codecs.headers.boxes import FileBox, first_box, read_boxes
 from imgsvc_core.codecs.headers.reader import HeaderReader
 
 _MOST_ITEMS = 65_536
@@ -24,7 +24,7 @@ class Items:
 
     primary: int
     kinds: Mapping[int, bytes]
-    properties: Mapping[int, tuple[Box, ...]]
+    properties: Mapping[int, tuple[FileBox, ...]]
     parts: Mapping[int, tuple[int, ...]]
     auxiliaries: Mapping[int, tuple[int, ...]]
     places: Mapping[int, int]
@@ -70,7 +70,7 @@ def read_canvas(reader: HeaderReader, items: Items, item: int) -> tuple[int, int
     return width, height
 
 
-def _read_kinds(reader: HeaderReader, box: Box) -> Iterator[tuple[int, bytes]]:
+def _read_kinds(reader: HeaderReader, box: FileBox) -> Iterator[tuple[int, bytes]]:
     """Yield number and kind of each item; entries before version 2 tell no kind."""
     for entry in read_boxes(reader, box.start + (8 if reader.byte(box.start) else 6), box.end):
         version = reader.byte(entry.start)
@@ -78,7 +78,7 @@ def _read_kinds(reader: HeaderReader, box: Box) -> Iterator[tuple[int, bytes]]:
             yield reader.unpack(">I2x4s" if version > 2 else ">H2x4s", entry.start + 4)
 
 
-def _read_places(reader: HeaderReader, box: Box, item_data: Box | None) -> Iterator[tuple[int, int]]:
+def _read_places(reader: HeaderReader, box: FileBox, item_data: FileBox | None) -> Iterator[tuple[int, int]]:
     """Yield number and start of the data of each item; items in other files have none."""
     version, sizes = reader.unpack(">B3xH", box.start)
     offset_size, length_size, base_size, index_size = (sizes >> shift & 15 for shift in (12, 8, 4, 0))
@@ -110,7 +110,7 @@ def _number(reader: HeaderReader, offset: int, size: int) -> int:
     return int.from_bytes(reader.read(offset, size), "big")
 
 
-def _read_references(reader: HeaderReader, box: Box) -> Iterator[tuple[bytes, int, tuple[int, ...]]]:
+def _read_references(reader: HeaderReader, box: FileBox) -> Iterator[tuple[bytes, int, tuple[int, ...]]]:
     """Yield kind, source item and target items of each reference."""
     code, size = (">I", 4) if reader.byte(box.start) else (">H", 2)
     for reference in read_boxes(reader, box.start + 4, box.end):
@@ -120,13 +120,13 @@ def _read_references(reader: HeaderReader, box: Box) -> Iterator[tuple[bytes, in
         yield reference.kind, source, targets
 
 
-def _read_properties(reader: HeaderReader, parent: Box) -> Mapping[int, tuple[Box, ...]]:
+def _read_properties(reader: HeaderReader, parent: FileBox) -> Mapping[int, tuple[FileBox, ...]]:
     """Return the property boxes of each item, in the order in which they apply."""
     container = first_box(reader, parent, b"ipco")
     if container is None:
         raise reader.corrupt("it tells no properties of its picture")
     boxes = list(read_boxes(reader, container.start, container.end))
-    found: dict[int, tuple[Box, ...]] = {}
+    found: dict[int, tuple[FileBox, ...]] = {}
     for box in read_boxes(reader, parent.start, parent.end):
         if box.kind == b"ipma":
             for item, numbers in _read_associations(reader, box):
@@ -134,7 +134,7 @@ def _read_properties(reader: HeaderReader, parent: Box) -> Mapping[int, tuple[Bo
     return found
 
 
-def _read_associations(reader: HeaderReader, box: Box) -> Iterator[tuple[int, list[int]]]:
+def _read_associations(reader: HeaderReader, box: FileBox) -> Iterator[tuple[int, list[int]]]:
     version, flags, count = reader.unpack(">B2xBI", box.start)
     if count > _MOST_ITEMS:
         raise reader.corrupt(f"it has {count:,} items")

@@ -26,7 +26,7 @@ class Icon:
 
 
 @attrs.frozen
-class _Entry:
+class _DirectoryEntry:
     """An entry of the directory. The picture may state another size; cursors declare no bits."""
 
     start: int
@@ -63,16 +63,16 @@ def read_icon(reader: HeaderReader) -> Icon:
     return max(icons, key=lambda icon: (icon.width * icon.height, icon.bits))
 
 
-def _read_entries(reader: HeaderReader) -> list[_Entry]:
+def _read_entries(reader: HeaderReader) -> list[_DirectoryEntry]:
     (count,) = reader.unpack("<H", 4)
     entries = []
     for offset in range(6, 6 + 16 * count, 16):
         width, height, length, start = reader.unpack("<BB6xII", offset)
-        entries.append(_Entry(start, length, (width or 256) * (height or 256)))
+        entries.append(_DirectoryEntry(start, length, (width or 256) * (height or 256)))
     return entries
 
 
-def _read_picture(reader: HeaderReader, entry: _Entry) -> Icon:
+def _read_picture(reader: HeaderReader, entry: _DirectoryEntry) -> Icon:
     if reader.read(entry.start, len(png.SIGNATURE)) == png.SIGNATURE:
         head = png.read_head(reader.part(entry.start, entry.length))
         return Icon(entry.start, entry.length, head.width, head.height, head.bits, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from imgsvc_core.codecs.headers.boxes import Box, read_boxes
+from imgsvc_core.codecs.headers.boxes import FileBox, read_boxes
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.info import ImageInfo
 
@@ -38,7 +38,7 @@ class _Header:
     """What the boxes before the codestream tell."""
 
     colorspace: str | None = None
-    profile: Box | None = None
+    profile: FileBox | None = None
     palette: bool = False
     alpha: bool | None = None
     size: tuple[int, int] | None = None
@@ -108,7 +108,7 @@ def _levels(stream: _Codestream) -> tuple[tuple[int, int], ...]:
     return tuple((-(-stream.right >> halving), -(-stream.bottom >> halving)) for halving in halvings)
 
 
-def _read_header(reader: HeaderReader, parent: Box) -> _Header:
+def _read_header(reader: HeaderReader, parent: FileBox) -> _Header:
     header = _Header()
     for box in read_boxes(reader, parent.start, parent.end):
         if box.kind == b"ihdr":
@@ -129,7 +129,7 @@ def _read_header(reader: HeaderReader, parent: Box) -> _Header:
     return header
 
 
-def _defines_alpha(reader: HeaderReader, box: Box) -> bool:
+def _defines_alpha(reader: HeaderReader, box: FileBox) -> bool:
     (count,) = reader.unpack(">H", box.start)
     kinds = [reader.unpack(">H", box.start + 4 + 6 * index)[0] for index in range(min(count, _MOST_CHANNELS))]
     return 1 in kinds or 2 in kinds

@@ -38,7 +38,7 @@ class _Component(NamedTuple):
     table: int
 
 
-class _Frame(NamedTuple):
+class _FrameHeader(NamedTuple):
     """What the start of frame tells."""
 
     marker: int
@@ -50,7 +50,7 @@ class _Frame(NamedTuple):
 
 def read_info(reader: HeaderReader) -> ImageInfo:
     """Read the facts of a JPEG; its size is the stored one, before its EXIF orientation."""
-    frame: _Frame | None = None
+    frame: _FrameHeader | None = None
     tables: dict[int, Sequence[int]] = {}
     orientation, profile, transform = 1, False, None
     for marker, start, length in _segments(reader):
@@ -157,7 +157,7 @@ def _next_marker(reader: HeaderReader, offset: int) -> tuple[int, int]:
     raise reader.corrupt("its segments do not follow each other")
 
 
-def _read_frame(reader: HeaderReader, marker: int, start: int, length: int) -> _Frame:
+def _read_frame(reader: HeaderReader, marker: int, start: int, length: int) -> _FrameHeader:
     if marker in _HIERARCHICAL:
         raise reader.unsupported("hierarchical JPEG is not supported; save it as baseline or progressive")
     depth, height, width, count = reader.unpack(">BHHB", start)
@@ -175,17 +175,17 @@ def _read_frame(reader: HeaderReader, marker: int, start: int, length: int) -> _
         if not (1 <= component.horizontal <= 4 and 1 <= component.vertical <= 4):
             raise reader.corrupt("its sampling factors are impossible")
         components.append(component)
-    return _Frame(marker, depth, height, width, tuple(components))
+    return _FrameHeader(marker, depth, height, width, tuple(components))
 
 
-def _subsampling(frame: _Frame, transform: int | None) -> str | None:
+def _subsampling(frame: _FrameHeader, transform: int | None) -> str | None:
     if len(frame.components) == 1 or (len(frame.components) == 4 and transform != _YCCK):
         return None
     luma, chroma = frame.components[:2]
     return _SUBSAMPLINGS.get((luma.horizontal // chroma.horizontal, luma.vertical // chroma.vertical))
 
 
-def _quality(frame: _Frame, tables: Mapping[int, Sequence[int]]) -> int | None:
+def _quality(frame: _FrameHeader, tables: Mapping[int, Sequence[int]]) -> int | None:
     luminance = tables.get(frame.components[0].table)
     if luminance is None:
         return None

@@ -59,7 +59,7 @@ class Chunk:
 
 
 @attrs.frozen
-class Frame:
+class ApngFrame:
     """A frame of an animation: its place on the canvas, the milliseconds it is shown, and its data."""
 
     width: int
@@ -77,7 +77,7 @@ class Animation:
     """The frames of an animation, and how often it plays; 0 is for ever."""
 
     plays: int
-    frames: tuple[Frame, ...]
+    frames: tuple[ApngFrame, ...]
 
 
 def read_info(reader: HeaderReader) -> ImageInfo:
@@ -201,7 +201,7 @@ def chunks_before_data(reader: HeaderReader) -> Iterator[Chunk]:
 def read_animation(reader: HeaderReader, head: Head) -> Animation:
     """Read where the frames of an animation are; a default image outside of it is none of them."""
     announced = plays = sequence = 0
-    frames: list[Frame] = []
+    frames: list[ApngFrame] = []
     for chunk in read_chunks(reader):
         if chunk.kind == b"acTL" and not announced:
             announced, plays = struct.unpack(">II", read_content(reader, chunk, 8))
@@ -224,7 +224,7 @@ def read_animation(reader: HeaderReader, head: Head) -> Animation:
     return Animation(plays, tuple(frames))
 
 
-def frame_data(reader: HeaderReader, frame: Frame) -> bytes:
+def frame_data(reader: HeaderReader, frame: ApngFrame) -> bytes:
     """Read the compressed pixels of a frame."""
     contents = ((chunk.kind, read_content(reader, chunk)) for chunk in frame.data)
     return b"".join(content[4:] if kind == b"fdAT" else content for kind, content in contents)
@@ -247,11 +247,11 @@ def make_chunk(kind: bytes, *parts: bytes) -> bytes:
     return b"".join((struct.pack(">I", len(body) - 4), body, struct.pack(">I", zlib.crc32(body))))
 
 
-def _read_frame(reader: HeaderReader, head: Head, chunk: Chunk) -> Frame:
+def _read_frame(reader: HeaderReader, head: Head, chunk: Chunk) -> ApngFrame:
     width, height, left, top, numerator, denominator, disposal, blend = struct.unpack(
         ">4xIIIIHHBB", read_content(reader, chunk, 26)
     )
     if not (0 < width <= head.width - left and 0 < height <= head.height - top):
         raise reader.corrupt("one of its frames does not lie inside the picture")
     milliseconds: float = 1000 * numerator / (denominator or 100)
-    return Frame(width, height, left, top, round(milliseconds), disposal, blend)
+    return ApngFrame(width, height, left, top, round(milliseconds), disposal, blend)

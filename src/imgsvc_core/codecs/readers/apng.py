@@ -9,7 +9,7 @@ import pyvips
 
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.headers import png
-from imgsvc_core.codecs.headers.png import Frame, make_chunk
+from imgsvc_core.codecs.headers.png import ApngFrame, make_chunk
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.readers.expected_size import check_stored
 from imgsvc_core.codecs.readers.vips import attach, from_array, to_array, with_timing
@@ -44,7 +44,9 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
     return with_timing(strip, info.height, tuple(frame.delay for frame in frames), animation.plays)
 
 
-def _decode_frame(reader: HeaderReader, head: png.Head, frame: Frame, shared: list[bytes]) -> pyvips.Image:
+def _decode_frame(
+    reader: HeaderReader, head: png.Head, frame: ApngFrame, shared: list[bytes]
+) -> pyvips.Image:
     """Decode a frame as a PNG of its own."""
     header = struct.pack(">IIBBBBB", frame.width, frame.height, head.depth, head.color, 0, 0, head.interlaced)
     pixels = png.frame_data(reader, frame)
@@ -52,7 +54,7 @@ def _decode_frame(reader: HeaderReader, head: png.Head, frame: Frame, shared: li
     return pyvips.Image.pngload_buffer(b"".join((png.SIGNATURE, *chunks)), fail_on="error")
 
 
-def _compose(pictures: list[pyvips.Image], frames: tuple[Frame, ...], width: int, height: int) -> Any:
+def _compose(pictures: list[pyvips.Image], frames: tuple[ApngFrame, ...], width: int, height: int) -> Any:
     """Return the canvas after each frame, below each other: (frames * height, width, bands)."""
     import numpy as np
 
@@ -73,7 +75,7 @@ def _compose(pictures: list[pyvips.Image], frames: tuple[Frame, ...], width: int
     return shown.reshape(len(frames) * height, width, canvas.shape[2])
 
 
-def _opaque(pictures: list[pyvips.Image], frames: tuple[Frame, ...], width: int, height: int) -> bool:
+def _opaque(pictures: list[pyvips.Image], frames: tuple[ApngFrame, ...], width: int, height: int) -> bool:
     """Return True if no pixel of the canvas is ever transparent, so that the animation needs no alpha."""
     first, *later = frames
     uncovered = (first.width, first.height) != (width, height)

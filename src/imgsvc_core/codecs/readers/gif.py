@@ -10,7 +10,7 @@ from typing import Any
 import pyvips
 
 from imgsvc_core.bytesource import ByteSource
-from imgsvc_core.codecs.headers.gif import CLEAR, RESTORE, Frame, Gif, read_gif
+from imgsvc_core.codecs.headers.gif import CLEAR, RESTORE, Gif, GifFrame, read_gif
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.readers.vips import animation, from_array, open_lazily, still, to_array, with_timing
 from imgsvc_core.codecs.settings import LoadSettings
@@ -38,7 +38,7 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
     return animation(_open(data, gif, info, settings, moving=True), info)
 
 
-def _check_data(data: Any, frames: Sequence[Frame]) -> None:
+def _check_data(data: Any, frames: Sequence[GifFrame]) -> None:
     """Raise `CorruptImage` if a frame has fewer pixels than it states, or codes that mean nothing.
 
     libvips' decoder (libnsgif) leaves the missing pixels as they were.
@@ -78,7 +78,7 @@ def _corner(info: ImageInfo, *, transparent: bool) -> bytes:
     return (_TRANSPARENT if transparent else b"") + b"\x2c" + place + bytes(6) + _ONE_PIXEL
 
 
-def _clears_what_is_opaque(frames: Sequence[Frame]) -> bool:
+def _clears_what_is_opaque(frames: Sequence[GifFrame]) -> bool:
     """Return True if a frame without transparent colors goes, leaves nothing, and that is to be seen.
 
     Browsers show the empty screen there, libnsgif the background color.
@@ -112,7 +112,7 @@ def _composed(data: bytes, gif: Gif, info: ImageInfo, settings: LoadSettings) ->
     return shown.reshape(-1, *screen.shape[1:])
 
 
-def _alone(data: bytes, gif: Gif, frame: Frame, info: ImageInfo, settings: LoadSettings) -> Any:
+def _alone(data: bytes, gif: Gif, frame: GifFrame, info: ImageInfo, settings: LoadSettings) -> Any:
     """Return a frame on an empty screen."""
     control = b""
     if frame.transparent is not None:

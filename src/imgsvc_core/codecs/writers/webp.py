@@ -59,7 +59,7 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
 
 
 @attrs.frozen
-class _Frame:
+class _FrameToAdd:
     """A frame of the encoded file. It stands for one or more equal frames of the animation."""
 
     area: tuple[int, int, int, int]
@@ -68,7 +68,7 @@ class _Frame:
     pixels: bytes
 
     @classmethod
-    def parse(cls, body: bytes) -> _Frame:
+    def parse(cls, body: bytes) -> _FrameToAdd:
         left, top, width, height, delay = (int.from_bytes(body[i : i + 3], "little") for i in range(0, 15, 3))
         return cls((left, top, width, height), delay // _UNIT_DELAY, body[15], body[16:])
 
@@ -100,10 +100,10 @@ def _with_timing(encoded: bytes, size: tuple[int, int], delays: Sequence[int], p
         for kind, start, length in read_chunks(reader, FIRST_CHUNK, reader.size)
     ]
     extended, width, height = dict(chunks).get(b"VP8X"), size[0] - 1, size[1] - 1
-    frames = [_Frame.parse(body) for kind, body in chunks if kind == b"ANMF"]
+    frames = [_FrameToAdd.parse(body) for kind, body in chunks if kind == b"ANMF"]
     if not frames:
         pixels = b"".join(_chunk(kind, body) for kind, body in chunks if kind in _PIXELS)
-        frames = [_Frame((0, 0, width, height), len(delays), 0, pixels)]
+        frames = [_FrameToAdd((0, 0, width, height), len(delays), 0, pixels)]
     metadata = {kind: _chunk(kind, body) for kind, body in chunks if kind in _FLAGS}
     # An empty frame is transparent, and so are the parts of a frame that look like the one before.
     transparent = (extended is not None and extended[0] & _TRANSPARENT) or len(frames) < len(delays)
