@@ -63,7 +63,7 @@ async def test_old_ones_go_with_their_work_and_waiting_ones_stay(tmp_path: Path)
         process = start(state, _SETTINGS)
         try:
             service = await asyncio.to_thread(await_start, process, state, key)
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(90):
                 while (rows(service, old), rows(service, fresh)) != ((0, 0), (1, 0)):
                     await asyncio.sleep(0.1)
             assert min(rows(service, waiting)) > 0
@@ -94,7 +94,7 @@ async def test_uploads_that_no_request_waits_for_are_deleted(tmp_path: Path) -> 
         (pending / name).write_bytes(b"picture")
     process = start(state, _SETTINGS)
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             while {path.name for path in pending.iterdir()} & orphans:
                 await asyncio.sleep(0.1)
     finally:
