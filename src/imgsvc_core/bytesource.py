@@ -70,13 +70,21 @@ class ByteSource:
             raise _unreachable(self._path, error) from error
 
     def vips(self) -> pyvips.Source:
-        """A fresh libvips source over the bytes."""
+        """A fresh libvips source over the bytes.
+
+        Raises:
+            SourceUnreachable: the file cannot be opened any more.
+        """
         import pyvips
 
         if self._data is not None:
             return pyvips.Source.new_from_memory(self._data)
         assert self._path is not None
-        return pyvips.Source.new_from_file(os.fsencode(self._path))
+        try:
+            return pyvips.Source.new_from_file(os.fsencode(self._path))
+        except pyvips.Error:
+            self.open().close()  # tells the reason
+            raise
 
     def buffer(self) -> Any:
         """All bytes in memory, without a copy where they are there already."""

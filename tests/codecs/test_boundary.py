@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
+import pyvips
 
 import imgsvc_core as imgsvc
+from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import readers, writers
 from imgsvc_core.codecs.boundary import decoder, encoder, encoding, translate_errors
+from imgsvc_core.codecs.probe import probe
 from imgsvc_core.codecs.table import FORMATS, load_function
 from tests.support import photos
 from tests.support.encoded import encoded
@@ -57,6 +61,45 @@ def test_mistakes_of_our_own_are_not_told_as_those_of_the_image(
             with pytest.raises(mistake, match="ours"):
                 imgsvc.process(encoded("png").data, {"output": {"format": "png"}})
     forget_codecs()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda image: pyvips.Operation.call("nosuch", image),
+        lambda image: image.resize(),
+        lambda image: image.resize(0.5, size=1),
+        lambda image: image.resize(-1),
+        lambda image: image.resize(0.5, kernel="blunt"),
+        lambda image: image.colourspace("colorful"),
+        lambda image: image.get("n-subifds"),
+        lambda image: image.set("delay", [100]),
+    ],
+)
+@pytest.mark.parametrize("guard", [translate_errors, encoding])
+def test_wrong_calls_of_libvips_are_not_told_as_damage(guard: Any, call: Any) -> None:
+    image = pyvips.Image.black(8, 8)
+    arguments = ("png", image) if guard is encoding else ("png",)
+    with pytest.raises(pyvips.Error), guard(*arguments):
+        call(image)
+
+
+def test_what_libvips_cannot_do_is_told_as_damage_or_failure() -> None:
+    image = pyvips.Image.black(8, 8)
+    with pytest.raises(imgsvc.CorruptImage, match="PNG image is damaged"), translate_errors("png"):
+        pyvips.Image.pngload_buffer(b"abc")
+    with pytest.raises(imgsvc.EncodingFailed, match="written as PNG"), encoding("png", image):
+        image.crop(4, 4, 8, 8)
+
+
+def test_a_file_that_vanishes_is_not_told_as_damage(tmp_path: Path) -> None:
+    path = tmp_path / "photo.png"
+    path.write_bytes(encoded("png").data)
+    source = ByteSource(path)
+    info = probe(source)
+    path.unlink()
+    with pytest.raises(imgsvc.SourceUnreachable, match="No such file"):
+        readers.load(source, info)
 
 
 def test_what_packages_raise_is_told_as_damage_or_failure() -> None:

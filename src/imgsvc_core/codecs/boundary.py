@@ -1,7 +1,8 @@
 """The one place where errors of codecs become errors of the library.
 
 Only errors of others are translated: those of libvips, and what Python packages raise inside of `decoder` and
-`encoder`. A mistake of our own stays what it is, and is told as an internal error.
+`encoder`. A mistake of our own stays what it is, and is told as an internal error. A wrong call of libvips,
+such as one with an unknown argument, is such a mistake.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ _NO_MEMORY = re.compile(
     re.IGNORECASE,
 )
 
+# pyvips checks names, numbers and types of arguments before libvips runs, and has words of its own for them.
+# What libvips itself cannot do begins with "unable to". Of these, a required argument beyond its range is
+# "not set", and a field that is read without being there is not found.
+_WRONG_CALL = re.compile(r"(?!unable to )|unable to get |unable to call (\w+)\s+\1: parameter \S+ not set")
+
 
 @contextlib.contextmanager
 def translate_errors(format: str) -> Iterator[None]:
@@ -37,6 +43,8 @@ def translate_errors(format: str) -> Iterator[None]:
     try:
         yield
     except (MemoryError, pyvips.Error) as error:
+        if _is_wrong_call(error):
+            raise
         raise (_no_memory_for_source(format) if _lacks_memory(error) else damaged(format, error)) from error
 
 
@@ -89,6 +97,8 @@ def encoding(format: str, image: pyvips.Image) -> Iterator[None]:
     try:
         yield
     except (MemoryError, pyvips.Error) as error:
+        if _is_wrong_call(error):
+            raise
         failure = _failure_of_pixels(image)
         if failure is not None and not _lacks_memory(failure):
             raise CorruptImage(f"The source image is damaged: {_reason(failure)}.") from error
@@ -109,6 +119,10 @@ def _failure_of_pixels(image: pyvips.Image) -> BaseException | None:
     except (MemoryError, pyvips.Error) as error:
         return error
     return None
+
+
+def _is_wrong_call(error: BaseException) -> bool:
+    return isinstance(error, pyvips.Error) and _WRONG_CALL.match(str(error)) is not None
 
 
 def _lacks_memory(error: BaseException) -> bool:
