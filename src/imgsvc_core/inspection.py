@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import attrs
 
+from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs.header import sniff
 from imgsvc_core.deadline import Deadline
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits, limits_or
 from imgsvc_core.opening import open_source
 from imgsvc_core.plan import Plan, compile_plan
-from imgsvc_core.sources import Source, received
+from imgsvc_core.sources import Source, is_url, open_bytes, received
 from imgsvc_core.spec import Spec, parse
+
+_QUICK_BYTES = 1 << 18
+"""No header of so few bytes takes a tenth of a second to read, unless it is a drawing."""
 
 
 def inspect(
@@ -38,7 +46,30 @@ def inspect(
     most = Limits.none() if limits is None else attrs.evolve(Limits.none(), source_bytes=limits.source_bytes)
     inlined = usual.source_pixels if limits is None else limits.source_pixels
     source = received(source, most, name=name)
-    return deadline.run(open_source, source, most, inlined_pixels=inlined, name=name, digest=digest).info
+    if _is_at_hand(source):
+        source = open_bytes(source, most, name=name)
+    read = partial(open_source, source, most, inlined_pixels=inlined, name=name, digest=digest)
+    # Handing work to a thread and back takes longer than to read most headers.
+    opened = read() if isinstance(source, ByteSource) and _is_quick(source) else deadline.run(read)
+    return opened.info
+
+
+def _is_at_hand(source: Source) -> bool:
+    """Return True for bytes and regular files: URLs, devices and pipes may keep a reader waiting."""
+    if isinstance(source, bytes | bytearray | memoryview):
+        return True
+    if not isinstance(source, str | os.PathLike) or is_url(source):
+        return False
+    try:
+        return Path(source).is_file()
+    except OSError:
+        return False
+
+
+def _is_quick(source: ByteSource) -> bool:
+    """Return True if the header is read in no time."""
+    format = sniff(source) if source.size <= _QUICK_BYTES else None
+    return format is not None and format.name != "svg"
 
 
 def explain(

@@ -214,3 +214,35 @@ def test_files_and_functions_of_the_caller_are_used_in_its_thread() -> None:
 
     imgsvc.process(Source(encoded.jpeg().data), {"watermark": {"id": "a"}}, Target(), watermarks=mark)
     assert used == {threading.current_thread()}
+
+
+INSPECTED = """
+import sys, threading
+from pathlib import Path
+import imgsvc_core as imgsvc
+path = Path(sys.argv[1])
+for source in (path, str(path), path.read_bytes(), memoryview(path.read_bytes())):
+    assert imgsvc.inspect(source, digest=True).sha256
+    with path.open("rb") as file:
+        imgsvc.inspect(file)
+print([thread.name for thread in threading.enumerate() if thread.name == "imgsvc-daemon"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("content", "threads"),
+    [
+        (encoded.encoded("jpeg").data, []),
+        (encoded.encoded("png").data, []),
+        (encoded.encoded("bmp").data + bytes(1 << 18), ["imgsvc-daemon"]),
+        (b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>', ["imgsvc-daemon"]),
+    ],
+    ids=["jpeg", "png", "large", "svg"],
+)
+def test_only_headers_that_may_take_long_are_read_in_a_thread(
+    content: bytes, threads: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "picture"
+    path.write_bytes(content)
+    told = subprocess.run([sys.executable, "-c", INSPECTED, str(path)], capture_output=True, text=True)
+    assert told.stdout == f"{threads}\n", told.stderr
