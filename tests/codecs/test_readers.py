@@ -421,6 +421,17 @@ def test_tiff_compressions_are_right_or_refused(compression: str) -> None:
     assert distance(read(data), files.photo()) <= (0.02 if compression == "jpeg" else 0)
 
 
+@pytest.mark.parametrize("compression", ["lzma", "zstd"])
+def test_damage_in_a_tiff_of_rare_compression_is_told_as_damage(compression: str) -> None:
+    try:
+        data = handmade.pillow(files.photo(), "TIFF", compression=compression)
+    except OSError as error:
+        pytest.skip(f"Pillow's libtiff cannot write it: {error}")
+    middle = len(data) // 2
+    with pytest.raises(CorruptImage, match="TIFF image is damaged"):
+        read(data[:middle] + bytes(64) + data[middle + 64 :])
+
+
 @pytest.mark.parametrize("compression", ["webp", "jpegxl", "jpeg2000"])
 def test_tiff_compressions_that_nothing_reads_are_refused(compression: str, tmp_path: Path) -> None:
     import tifffile

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import io
 import operator
 from typing import TYPE_CHECKING
 
@@ -44,6 +46,7 @@ _COLORS = {"gray": 1, "cmyk": 4}
 _SIDEWAYS = (5, 6, 7, 8)
 # No build of the libraries reads these; asked for them, they complain on standard error.
 _NEVER_READ = {50001: "WebP"}
+_PILLOW_NAMES = {34925: "lzma", 50000: "zstd"}
 
 
 def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
@@ -60,7 +63,7 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
         try:
             return _read_by_pillow(source, page, info, settings)
         except CorruptImage as error:
-            if not isinstance(error.__cause__, OSError):
+            if not isinstance(error.__cause__, OSError) or _pillow_has_codec(compression):
                 raise
             name = RARE_COMPRESSIONS[compression]
             raise UnsupportedFormat(
@@ -73,6 +76,23 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
     image = _eight_or_sixteen_bits(image, page)
     described = exif.of_tiff(page)
     return attach(image, {"exif-data": exif.serialize(described)}) if described else image
+
+
+@functools.cache
+def _pillow_has_codec(compression: int) -> bool:
+    """Try to write with a compression: Pillow raises the same error for a missing codec and for damage.
+
+    Nothing writes old-style JPEG, so nobody knows about that.
+    """
+    from PIL import Image
+
+    if compression not in _PILLOW_NAMES:
+        return False
+    try:
+        Image.new("L", (1, 1)).save(io.BytesIO(), "TIFF", compression=_PILLOW_NAMES[compression])
+    except OSError:
+        return False
+    return True
 
 
 def _check_complete(source: ByteSource, page: Directory) -> None:
