@@ -27,7 +27,7 @@ _NO_MEMORY = re.compile(
 # pyvips checks names, numbers and types of arguments before libvips runs, and has words of its own for them.
 # What libvips itself cannot do begins with "unable to". Of these, a required argument beyond its range is
 # "not set", and a field that is read without being there is not found.
-_WRONG_CALL = re.compile(r"(?!unable to )|unable to get |unable to call (\w+)\s+\1: parameter \S+ not set")
+_WRONG_CALL = re.compile(r"(?!unable to )|unable to get |unable to call \w+\s+\w+: parameter \S+ not set")
 
 
 @contextlib.contextmanager
