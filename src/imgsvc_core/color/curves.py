@@ -25,71 +25,71 @@ Gain = float | white_balance.Triple | FloatArray
 
 
 def odd_power(x: FloatArray, exponent: float) -> FloatArray:
-    """|x| to a power, with the sign of x."""
+    """Return |x| to a power, with the sign of x."""
     result: FloatArray = np.sign(x) * np.abs(x) ** exponent
     return result
 
 
 def decode(x: FloatArray) -> FloatArray:
-    """Linear light of sRGB-encoded values (IEC 61966-2-1)."""
+    """Return the linear light of sRGB-encoded values (IEC 61966-2-1)."""
     size = np.abs(x)
     return np.sign(x) * np.where(size <= 0.04045, size / 12.92, ((size + 0.055) / 1.055) ** 2.4)
 
 
 def encode(x: FloatArray) -> FloatArray:
-    """sRGB encoding of linear light (IEC 61966-2-1)."""
+    """Return the sRGB encoding of linear light (IEC 61966-2-1)."""
     size = np.abs(x)
     return np.sign(x) * np.where(size <= 0.0031308, size * 12.92, 1.055 * size ** (1 / 2.4) - 0.055)
 
 
 def linear_gain(x: FloatArray, gain: Gain) -> FloatArray:
-    """Linear light times one gain, or one gain for each of red, green and blue."""
+    """Multiply linear light by one gain, or by one gain for each of red, green and blue."""
     return encode(decode(x) * np.asarray(gain))
 
 
 def exposure_gain(value: float) -> float:
-    """Gain of ``exposure`` -100..100: a power of two; 50 is one stop."""
+    """Return the gain of ``exposure`` -100..100: a power of two; 50 is one stop."""
     return float(2 ** (EXPOSURE_STOPS * value / 100))
 
 
 def stated_gain(gain: Gain) -> Gain:
-    """The gain of a ``linear gain`` that is given as such."""
+    """Return the gain of a ``linear_gain`` step, which is its value."""
     return gain
 
 
 def shadow(x: FloatArray, value: float) -> FloatArray:
-    """Lifted dark tones, 0 to 100: x + 1.5 v x (1 - x)^3. Black and white stay."""
+    """Lift dark tones, 0 to 100: x + 1.5 v x (1 - x)^3. Black and white stay."""
     inside = np.clip(x, 0, 1)
     return x + SHADOW_LIFT * value / 100 * inside * (1 - inside) ** 3
 
 
 def highlight(x: FloatArray, value: float) -> FloatArray:
-    """Lowered bright tones, -100 to 0: the mirror image of `shadow`."""
+    """Lower bright tones, -100 to 0: the mirror image of `shadow`."""
     return 1 - shadow(1 - x, -value)
 
 
 def brightness(x: FloatArray, value: float) -> FloatArray:
-    """An offset, -100 to 100: from all black to all white."""
+    """Add an offset, -100 to 100: from all black to all white."""
     return x + value / 100
 
 
 def contrast(x: FloatArray, value: float) -> FloatArray:
-    """The slope about mid gray, -100 to 100, as CSS contrast(1 + v)."""
+    """Change the slope about mid gray, -100 to 100, as CSS contrast(1 + v)."""
     return (x - 0.5) * (1 + value / 100) + 0.5
 
 
 def gamma(x: FloatArray, value: float) -> FloatArray:
-    """A power law, -100 to 100: x to 2^-v, so that a plus brightens the midtones."""
+    """Apply a power law, -100 to 100: x to 2^-v. Positive values brighten the midtones."""
     return odd_power(x, 2 ** (-value / 100))
 
 
 def invert(x: FloatArray) -> FloatArray:
-    """The negative."""
+    """Return the negative."""
     return 1 - x
 
 
 def levels(x: FloatArray, black: float, white: float) -> FloatArray:
-    """Stretched tones: ``black`` becomes 0 and ``white`` becomes 1."""
+    """Stretch the tones: ``black`` becomes 0 and ``white`` becomes 1."""
     return (x - black) / (white - black)
 
 

@@ -80,7 +80,7 @@ def flat_ground(colors: FloatArray) -> BoolArray:
 
 
 def _white_balance(x: FloatArray) -> Triple | None:
-    """Gains on linear red, green and blue that keep luma; none where no cast is sure."""
+    """Return gains on linear red, green and blue that keep luma, or None if no color cast is certain."""
     luma = x @ _LUMA
     bright = luma >= np.percentile(luma, c.ENHANCE_BRIGHT_PERCENTILE)
     middle = (luma > 0.15) & (x.max(axis=1) < 0.99) & (saturation(x) < c.ENHANCE_NEAR_GRAY)
@@ -97,7 +97,11 @@ def _white_balance(x: FloatArray) -> Triple | None:
 
 
 def _stretch(x: FloatArray, subject: BoolArray) -> CurveStep | None:
-    """Both ends of the tones moved outwards by what the nearer one of black and white lacks."""
+    """Return a step that moves both ends of the tones outwards by the same amount.
+
+    The amount is the smaller of two distances: from the darkest tone to black, and from the brightest tone
+    to white. Return None if no step is needed.
+    """
     black, white = _ends(x)
     if white - black < c.ENHANCE_MIN_RANGE:
         return None
@@ -106,7 +110,10 @@ def _stretch(x: FloatArray, subject: BoolArray) -> CurveStep | None:
 
 
 def _exposure(x: FloatArray, subject: BoolArray) -> CurveStep | None:
-    """A gain of light that brings the brightest tone to white or the median to mid gray, whatever is less."""
+    """Return a gain of light that brings the brightest tone to white or the median to mid gray.
+
+    The smaller gain is taken. Return None if no step is needed.
+    """
     black, white = _ends(x)
     if white - black < c.ENHANCE_MIN_RANGE:
         return None
@@ -118,7 +125,10 @@ def _exposure(x: FloatArray, subject: BoolArray) -> CurveStep | None:
 
 
 def _gamma(x: FloatArray, subject: BoolArray) -> CurveStep | None:
-    """A gamma that lowers a median which is too bright, as far as highlights are clipped."""
+    """Return a gamma that lowers a median that is too bright; the more highlights are clipped, the more.
+
+    Return None if no step is needed.
+    """
     x = x[subject]
     median, clipped = _median(x), float((x.max(axis=1) > 1 - c.ENHANCE_MARGIN).mean())
     excess = median - c.ENHANCE_MID_TONE
@@ -140,12 +150,16 @@ def _haze(x: FloatArray, subject: BoolArray) -> CurveStep | None:
 
 
 def _sure(amount: float, doubt: float) -> float:
-    """None of an amount that may be meant, all of it from three times that on, and more and more between."""
+    """Return how much of a correction to apply.
+
+    An amount up to ``doubt`` may be intended, and gives 0. From three times ``doubt`` on
+    the whole amount is applied, and in between a growing part of it.
+    """
     return max(0.0, min(amount, 1.5 * (amount - doubt)))
 
 
 def _ends(x: FloatArray) -> tuple[float, float]:
-    """Darkest and brightest tone that count."""
+    """Return the darkest and the brightest tone, without the outermost percentiles."""
     black = np.percentile(x.min(axis=1), c.ENHANCE_TAIL)
     return float(black), float(np.percentile(x.max(axis=1), 100 - c.ENHANCE_TAIL))
 
@@ -155,7 +169,7 @@ def _median(x: FloatArray) -> float:
 
 
 def _vibrance(x: FloatArray) -> float:
-    """Value of the vibrance adjustment; 0 for gray pictures and for those with color enough."""
+    """Return the value of the vibrance adjustment: 0 for gray pictures and those with enough color."""
     mean = float(chroma(x).mean())
     if mean < c.ENHANCE_MIN_CHROMA:
         return 0.0

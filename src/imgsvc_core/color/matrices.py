@@ -22,17 +22,17 @@ HUE_QUADRATURE: Matrix = ((-0.213, -0.715, 0.928), (0.143, 0.140, -0.283), (-0.7
 
 
 def add(a: Matrix, b: Matrix) -> Matrix:
-    """Sum of two matrices."""
+    """Return the sum of two matrices."""
     return tuple((r[0] + s[0], r[1] + s[1], r[2] + s[2]) for r, s in zip(a, b, strict=True))
 
 
 def scale(a: Matrix, factor: float) -> Matrix:
-    """A matrix times a number."""
+    """Return a matrix times a number."""
     return tuple((r[0] * factor, r[1] * factor, r[2] * factor) for r in a)
 
 
 def multiply(a: Matrix, b: Matrix) -> Matrix:
-    """The matrix that applies ``b`` first and ``a`` second. ``a`` may have fewer than three rows."""
+    """Return the matrix that applies ``b`` first and ``a`` second. ``a`` may have fewer than three rows."""
     columns = tuple(zip(*b, strict=True))
     return tuple((_dot(row, columns[0]), _dot(row, columns[1]), _dot(row, columns[2])) for row in a)
 
@@ -42,17 +42,17 @@ def _dot(a: Row, b: tuple[float, ...]) -> float:
 
 
 def row_sums(a: Matrix) -> tuple[float, ...]:
-    """What the matrix makes of white."""
+    """Return the sum of each row, which is the color that white becomes."""
     return tuple(math.fsum(row) for row in a)
 
 
 def distance(a: Matrix, b: Matrix) -> float:
-    """The largest difference between two elements."""
+    """Return the largest difference between two elements."""
     return max(abs(x - y) for r, s in zip(a, b, strict=True) for x, y in zip(r, s, strict=True))
 
 
 def mix(a: Matrix, b: Matrix, amount: float) -> Matrix:
-    """``a`` at amount 0, ``b`` at amount 1, and in between linearly."""
+    """Return ``a`` at amount 0, ``b`` at amount 1, and a linear mix in between."""
     return add(scale(a, 1 - amount), scale(b, amount))
 
 
@@ -61,12 +61,18 @@ CHROMA: Matrix = add(IDENTITY, scale(LUMA, -1))
 
 
 def saturation(value: float) -> Matrix:
-    """``saturation`` -100..100, as CSS saturate(1 + v): distance from luma times 1 + v."""
+    """Return the matrix of ``saturation`` -100..100, as CSS saturate(1 + v).
+
+    It multiplies the distance from luma by 1 + v.
+    """
     return mix(LUMA, IDENTITY, 1 + value / 100)
 
 
 def hue(degrees: float) -> Matrix:
-    """``hue`` -180..180, as CSS hue-rotate: a turn about the axis of grays that keeps luma."""
+    """Return the matrix of ``hue`` -180..180, as CSS hue-rotate.
+
+    It turns colors about the axis of grays and keeps luma.
+    """
     # Reduced to (-180, 180] so that half a turn is the same matrix in both directions, to the bit.
     angle = math.radians(180 - (180 - degrees) % 360)
     turned = add(scale(CHROMA, math.cos(angle)), scale(HUE_QUADRATURE, math.sin(angle)))
@@ -74,12 +80,15 @@ def hue(degrees: float) -> Matrix:
 
 
 def sepia(value: float) -> Matrix:
-    """``sepia`` 0..100, as CSS sepia(v)."""
+    """Return the matrix of ``sepia`` 0..100, as CSS sepia(v)."""
     return mix(IDENTITY, SEPIA, value / 100)
 
 
 def monochrome(value: float, color: RGB, alpha: int = 255) -> Matrix:
-    """``monochrome`` 0..100: towards luma times a color, as far as value and the color's alpha say."""
+    """Return the matrix of ``monochrome`` 0..100, which mixes a color with luma times ``color``.
+
+    The share of the latter is the value times the alpha of ``color``.
+    """
     red, green, blue = (c / 255 for c in color)
     tinted: Matrix = tuple(scale((LUMA_WEIGHTS,), c)[0] for c in (red, green, blue))
     return mix(IDENTITY, tinted, value / 100 * alpha / 255)

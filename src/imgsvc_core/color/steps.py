@@ -176,7 +176,7 @@ ColorStep = CurveStep | MatrixStep | VibranceStep | IsolateStep | DuotoneStep
 
 
 def adjustment(name: str, value: Any) -> ColorStep | None:
-    """Return the step of a parameter of `Adjust`; None if it is not a pointwise color operation."""
+    """Return the step of a parameter of `Adjust`, or None if it is not a pointwise color operation."""
     match name:
         case "vibrance":
             return VibranceStep(value)
@@ -198,7 +198,7 @@ def adjustments(adjust: Adjust) -> tuple[ColorStep, ...]:
 
 
 def filtering(operation: Filter) -> ColorStep | None:
-    """Return the step of a filter; None if it is not a pointwise color operation."""
+    """Return the step of a filter, or None if it is not a pointwise color operation."""
     match operation:
         case Isolate(color=color, threshold=threshold):
             return IsolateStep(color.rgb, threshold)

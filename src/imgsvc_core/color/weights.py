@@ -15,18 +15,21 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def chroma(x: FloatArray) -> FloatArray:
-    """Largest minus smallest channel, shape (n,)."""
+    """Return the largest minus the smallest channel, shape (n,)."""
     result: FloatArray = x.max(axis=1) - x.min(axis=1)
     return result
 
 
 def vibrance(x: FloatArray, value: float) -> FloatArray:
-    """Weight of ``vibrance`` -100..100: 1 + v (1 - chroma), full on dull colors, none on pure ones."""
+    """Return the weight of ``vibrance`` -100..100: 1 + v (1 - chroma).
+
+    Dull colors change most, pure colors not at all.
+    """
     return 1 + value / 100 * (1 - chroma(x))
 
 
 def hue(x: FloatArray) -> FloatArray:
-    """HSV hue in sextants from -1 (magenta) over 0 (red) to 5; 0 for grays."""
+    """Return the HSV hue in sextants from -1 (magenta) over 0 (red) to 5; 0 for grays."""
     red, green, blue = x.T
     top, spread = x.max(axis=1), chroma(x)
     safe = np.where(spread == 0, 1, spread)
@@ -38,7 +41,7 @@ def hue(x: FloatArray) -> FloatArray:
 
 
 def saturation(x: FloatArray) -> FloatArray:
-    """HSV saturation in [0, 1]; 0 for black."""
+    """Return the HSV saturation in [0, 1]; 0 for black."""
     top = x.max(axis=1)
     return chroma(x) / np.where(top == 0, 1, top)
 
@@ -48,25 +51,34 @@ def _target(color: RGB) -> FloatArray:
 
 
 def wants_gray(color: RGB) -> bool:
-    """Whether a color to isolate is so near to gray that saturation decides, not hue."""
+    """Return True if a color to isolate is so near to gray that saturation decides, not hue."""
     return bool(saturation(_target(color))[0] < ISOLATE_NEAR_GRAY)
 
 
 def isolate_of_distance(distance: FloatArray, threshold: float) -> FloatArray:
-    """Weight of ``isolate`` at a distance from its color in [0, 1]: 1 near, 0 far, with a smooth edge."""
+    """Return the weight of ``isolate`` at a distance from its color in [0, 1].
+
+    The weight is 1 near the color and 0 far from it, with a smooth edge.
+    """
     end = threshold * (1 + ISOLATE_FEATHER)
     t = np.clip((distance - (end - ISOLATE_FEATHER)) / ISOLATE_FEATHER, 0, 1)
     return 1 - t * t * (3 - 2 * t)
 
 
 def isolate_of_hue(hues: FloatArray, color: RGB, threshold: float) -> FloatArray:
-    """Weight of ``isolate`` for hues in sextants: the distance is 1 on the opposite side of the circle."""
+    """Return the weight of ``isolate`` for hues in sextants.
+
+    The distance is 1 on the opposite side of the circle.
+    """
     turn = np.abs((hues - hue(_target(color))[0] + 3) % 6 - 3)
     return isolate_of_distance(turn / 3, threshold)
 
 
 def isolate(x: FloatArray, color: RGB, threshold: float) -> FloatArray:
-    """Weight of ``isolate``, threshold 0..1: by hue, or by saturation where the color is nearly gray."""
+    """Return the weight of ``isolate``, threshold 0..1.
+
+    It depends on hue, or on saturation if the color to isolate is nearly gray.
+    """
     if wants_gray(color):
         return isolate_of_distance(saturation(x), threshold)
     return isolate_of_hue(hue(x), color, threshold)

@@ -18,7 +18,7 @@ XYZ_TO_LINEAR_SRGB: tuple[Triple, Triple, Triple] = (
 
 
 def planck_uv(kelvin: float) -> tuple[float, float]:
-    """CIE 1960 (u, v) of a black body.
+    """Return the CIE 1960 (u, v) of a black body.
 
     Krystek's rational approximation (Color Research & Application 10, 1985), good from 1000 K to 15000 K.
     """
@@ -33,7 +33,10 @@ def planck_uv(kelvin: float) -> tuple[float, float]:
 
 
 def white_uv(mired: float, duv: float) -> tuple[float, float]:
-    """CIE 1960 (u, v) at a distance of ``duv`` from the Planckian locus; positive is towards green."""
+    """Return the CIE 1960 (u, v) at a distance of ``duv`` from the Planckian locus.
+
+    A positive ``duv`` is towards green.
+    """
     kelvin = 1e6 / mired
     u, v = planck_uv(kelvin)
     u_warm, v_warm = planck_uv(kelvin * 0.999)
@@ -45,7 +48,7 @@ def white_uv(mired: float, duv: float) -> tuple[float, float]:
 
 
 def linear_rgb(u: float, v: float) -> Triple:
-    """Linear sRGB of a chromaticity in CIE 1960 (u, v), at luminance 1."""
+    """Return the linear sRGB of a chromaticity in CIE 1960 (u, v), at luminance 1."""
     scale = 2 * u - 8 * v + 4
     x, y = 3 * u / scale, 2 * v / scale
     xyz = (x / y, 1.0, (1 - x - y) / y)
@@ -54,7 +57,7 @@ def linear_rgb(u: float, v: float) -> Triple:
 
 
 def gains(mired_shift: float, duv: float) -> Triple:
-    """Gains that turn the neutral white into the given one and keep the luma of white."""
+    """Return gains that turn the neutral white into the given one and keep the luma of white."""
     target = linear_rgb(*white_uv(NEUTRAL_MIRED + mired_shift, duv))
     neutral = linear_rgb(*white_uv(NEUTRAL_MIRED, 0.0))
     red, green, blue = (t / n for t, n in zip(target, neutral, strict=True))
@@ -63,10 +66,10 @@ def gains(mired_shift: float, duv: float) -> Triple:
 
 
 def temperature_gains(value: float) -> Triple:
-    """Gains of ``temperature`` 0..100: warmer light with growing value, 3941 K at 100."""
+    """Return the gains of ``temperature`` 0..100: warmer light with growing value, 3941 K at 100."""
     return gains(value, 0.0)
 
 
 def tint_gains(value: float) -> Triple:
-    """Gains of ``tint`` 0..100: from neutral towards magenta."""
+    """Return the gains of ``tint`` 0..100: from neutral towards magenta."""
     return gains(0.0, -value * TINT_DUV)

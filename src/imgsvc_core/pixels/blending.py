@@ -10,7 +10,7 @@ from imgsvc_core.spec.color import TRANSPARENT
 
 
 def fit_for(image: pyvips.Image, color: Color | None) -> pyvips.Image:
-    """The picture with the bands that a color needs: RGB unless it is gray, alpha unless it is opaque."""
+    """Add the bands that a color needs: RGB unless the color is gray, alpha unless it is opaque."""
     color = color or TRANSPARENT
     if not color.gray:
         image = to_rgb(image)
@@ -18,14 +18,14 @@ def fit_for(image: pyvips.Image, color: Color | None) -> pyvips.Image:
 
 
 def to_rgb(image: pyvips.Image) -> pyvips.Image:
-    """A gray picture as RGB; any other as it is."""
+    """Convert a gray picture to RGB. Return any other unchanged."""
     if split_alpha(image)[0].bands == 3:
         return image
     return image.colourspace("rgb16" if is_deep(image) else "srgb")
 
 
 def band_values(image: pyvips.Image, color: Color | None) -> list[int]:
-    """The values of a color in the bands of a picture that `fit_for` has prepared."""
+    """Return the values of a color in the bands of a picture that `fit_for` has prepared."""
     color = color or TRANSPARENT
     rgb = color.rgb if split_alpha(image)[0].bands == 3 else color.rgb[:1]
     scale = 257 if is_deep(image) else 1
@@ -33,9 +33,9 @@ def band_values(image: pyvips.Image, color: Color | None) -> list[int]:
 
 
 def mix(image: pyvips.Image, color: Color | None, share: pyvips.Image) -> pyvips.Image:
-    """The picture where ``share`` (a band of 0 to 1) is 1, the color where it is 0, and both in between.
+    """Mix a picture with a color: ``share``, a band of 0 to 1, is the picture's part at each pixel.
 
-    What is mixed are premultiplied values, so that transparent pixels lend no color.
+    The values are mixed premultiplied, so that transparent pixels contribute no color.
     """
     image = fit_for(image, color)
     values = band_values(image, color)
@@ -53,7 +53,7 @@ def mix(image: pyvips.Image, color: Color | None, share: pyvips.Image) -> pyvips
 
 
 def over(top: pyvips.Image, bottom: pyvips.Image) -> pyvips.Image:
-    """A picture with alpha on another of the same size, colors and depth (Porter and Duff's "over")."""
+    """Lay a picture with alpha on another of the same size, colors and depth (Porter and Duff's "over")."""
     color, alpha = split_alpha(top)
     assert alpha is not None
     share = alpha / white(top)

@@ -8,14 +8,14 @@ import pyvips
 
 
 def split_alpha(image: pyvips.Image) -> tuple[pyvips.Image, pyvips.Image | None]:
-    """The color bands, and the alpha band where there is one."""
+    """Return the color bands, and the alpha band or None."""
     if not image.hasalpha():
         return image, None
     return image.extract_band(0, n=image.bands - 1), image.extract_band(image.bands - 1)
 
 
 def join_alpha(color: pyvips.Image, alpha: pyvips.Image | None) -> pyvips.Image:
-    """Color bands with the alpha band put back."""
+    """Add the alpha band, if any, to the color bands."""
     return color if alpha is None else color.bandjoin(alpha)
 
 
@@ -26,19 +26,19 @@ def on_color(image: pyvips.Image, operation: Callable[[pyvips.Image], pyvips.Ima
 
 
 def is_deep(image: pyvips.Image) -> bool:
-    """Whether the channels have 16 bits."""
+    """Return True if the channels have 16 bits."""
     return bool(image.format == "ushort")
 
 
 def white(image: pyvips.Image) -> int:
-    """The largest value of a channel: 255 or 65535."""
+    """Return the largest value of a channel: 255 or 65535."""
     return 65535 if is_deep(image) else 255
 
 
 def without_idle_alpha(image: pyvips.Image) -> pyvips.Image:
-    """A picture in memory without its alpha band, where that is opaque all over.
+    """Remove the alpha band of a picture in memory if it is opaque everywhere.
 
-    Animations often announce transparency that they do not use, and weighing colors by it takes most of the
+    Animations often declare transparency that they do not use, and weighting colors by it takes most of the
     time of a resize.
     """
     color, alpha = split_alpha(image)

@@ -43,7 +43,10 @@ def to_srgb(image: pyvips.Image, stated: RgbSpace | None = None) -> pyvips.Image
 
 
 def from_memory(image: pyvips.Image) -> pyvips.Image:
-    """A computed picture in a space that files have and that can be resampled: HSV and the like as sRGB."""
+    """Convert a computed picture to a space that files have and that can be resampled.
+
+    HSV and similar spaces become sRGB.
+    """
     if image.interpretation not in _ONLY_IN_MEMORY:
         return image
     return _converted(_without_profile(image), gray=False)

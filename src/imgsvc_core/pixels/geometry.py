@@ -37,14 +37,14 @@ def turn(image: pyvips.Image, orientation: int) -> pyvips.Image:
 
 
 def completed(image: pyvips.Image, width: int, height: int) -> pyvips.Image:
-    """A picture whose last columns and rows a decoder has cut off, with copies of its last in their place."""
+    """Restore the last columns and rows that a decoder has cut off, as copies of the last ones left."""
     return image.embed(0, 0, width, height, extend="copy")
 
 
 def rotate(
     image: pyvips.Image, angle: float, background: Color | None, area: Area, width: float, height: float
 ) -> pyvips.Image:
-    """Turn clockwise by any angle about the middle of an area, into a frame of a size that has its middle."""
+    """Turn clockwise by any angle about the middle of an area, which becomes the middle of a new frame."""
     cosine, sine = math.cos(math.radians(angle)), math.sin(math.radians(angle))
     image = fit_for(image, background)
     return image.affine(
@@ -62,7 +62,7 @@ def rotate(
 def resample(
     image: pyvips.Image, have: Size, width: int, height: int, area: Area, *, averaged: bool = False
 ) -> pyvips.Image:
-    """Resample an area of a picture, of which there are so many pixels, to a size.
+    """Resample an area of a picture, which has ``have`` pixels, to a size.
 
     ``averaged`` says that a decoder has scaled the picture down already.
     """
@@ -80,7 +80,7 @@ def resample(
 
 
 def smart_box(image: pyvips.Image, width: int, height: int) -> tuple[int, int]:
-    """Left and top of the most interesting region of a size."""
+    """Return left and top of the most interesting region of a size."""
     _, found = image.smartcrop(
         min(width, image.width),
         min(height, image.height),
@@ -134,7 +134,7 @@ def _reduce(image: pyvips.Image, across: float, down: float, kernel: _Kernel) ->
 
 
 def _enlarge(image: pyvips.Image, width: int, height: int) -> pyvips.Image:
-    """Interpolate about the middles of pixels; ``resize`` of libvips shifts by half of one."""
+    """Enlarge by interpolation about the middles of pixels; libvips' ``resize`` shifts by half a pixel."""
     return image.affine(
         [width / image.width, 0, 0, height / image.height],
         interpolate=pyvips.Interpolate.new("bicubic"),
@@ -149,5 +149,8 @@ def _enlarge(image: pyvips.Image, width: int, height: int) -> pyvips.Image:
 
 
 def _factor(have: int, want: int, true: float) -> float:
-    """The factor of a reduction, of the true size unless that would miss the wanted number of pixels."""
+    """Return the factor of a reduction.
+
+    It is that of the true size, unless the result would then not have the wanted number of pixels.
+    """
     return true / want if math.floor(have / (true / want) + 0.5) == want else have / want

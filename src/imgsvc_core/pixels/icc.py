@@ -88,7 +88,7 @@ def _sampled(curve: bytes, values: int) -> tuple[float, ...]:
 
 
 def _tags(profile: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Name and content of each tag (7.3)."""
+    """Yield name and content of each tag (7.3)."""
     (count,) = struct.unpack_from(">I", profile, 128)
     for index in range(min(count, _MOST_TAGS)):
         name, offset, length = struct.unpack_from(">4sII", profile, 132 + 12 * index)
@@ -104,7 +104,7 @@ def _near(found: tuple[float, ...], wanted: tuple[float, ...]) -> bool:
 
 
 def _is_srgb_curve(curve: bytes) -> bool:
-    """Return True if a curve turns values into light as sRGB does; the difference is taken as encoded."""
+    """Return True if a curve turns values into light as sRGB does. Encoded values are compared."""
     light = _light(curve)
     samples = (index / (_SAMPLES - 1) for index in range(_SAMPLES))
     return all(abs(_encoded(light(sample)) - sample) <= _CURVE_TOLERANCE for sample in samples)
@@ -151,5 +151,5 @@ def _formula(curve: bytes) -> Light:
 
 
 def _fixed(data: bytes, offset: int, count: int) -> tuple[float, ...]:
-    """Numbers of 16 bits before and 16 after the point."""
+    """Return numbers that have 16 bits before and 16 after the point."""
     return tuple(number / 65536 for number in struct.unpack_from(f">{count}i", data, offset))

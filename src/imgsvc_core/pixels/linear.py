@@ -17,7 +17,7 @@ _GAINS = 65_536  # entries of the table of tone mapping, which has the fourth ro
 
 
 def from_space(color: pyvips.Image, space: RgbSpace) -> pyvips.Image:
-    """Return red, green and blue of a space in sRGB, with HDR tone-mapped to SDR; the depth stays."""
+    """Convert red, green and blue of a space to sRGB, with HDR tone-mapped to SDR. The depth stays."""
     linear = _linear(color, [light.light(space, _ramp(color))])
     if space.is_hdr:
         linear = _tone_mapped(linear, space)
@@ -25,7 +25,7 @@ def from_space(color: pyvips.Image, space: RgbSpace) -> pyvips.Image:
 
 
 def from_profile(color: pyvips.Image, profile: MatrixProfile) -> pyvips.Image:
-    """Return red, green and blue of a profile in sRGB; the depth stays."""
+    """Convert red, green and blue of a profile to sRGB. The depth stays."""
     matrix = np.linalg.solve(np.transpose(SRGB_COLORANTS), np.transpose(profile.colorants))
     return _encoded(_linear(color, profile.curves), matrix, deep=is_deep(color))
 

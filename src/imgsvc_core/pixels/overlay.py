@@ -12,7 +12,7 @@ from imgsvc_core.plan.geometry import Size, clipped
 def lay_over(
     image: pyvips.Image, mark: pyvips.Image, left: int, top: int, opacity: float = 1.0
 ) -> pyvips.Image:
-    """The picture with a mark at a place; what reaches over its edges is cut off.
+    """Lay a mark on a picture. The parts of the mark outside of the picture are cut off.
 
     A colored mark makes a gray picture RGB. Pixels that the mark does not touch stay as they are.
     """
@@ -32,7 +32,7 @@ def lay_over(
 
 
 def _like(mark: pyvips.Image, image: pyvips.Image) -> pyvips.Image:
-    """The mark with alpha, and with the depth and the color bands of the picture."""
+    """Give the mark an alpha band, and the depth and the color bands of the picture."""
     if split_alpha(image)[0].bands == 3:
         mark = to_rgb(mark)
     if not mark.hasalpha():

@@ -20,10 +20,10 @@ _FORMATS = {"uchar": 255, "ushort": 65535}
 
 
 def apply_blocks(image: pyvips.Image, blocks: Sequence[Block]) -> pyvips.Image:
-    """The picture after all blocks: same depth and metadata, alpha as it was.
+    """Apply all blocks to a picture. Depth, metadata and alpha stay the same.
 
-    ``blocks`` come from `plan.folding.fold`, told whether the picture is gray. A gray picture into which
-    they bring color leaves with three color bands.
+    ``blocks`` come from `plan.folding.fold`, with ``gray`` set for a gray picture. If they bring color into
+    it, the result has three color bands.
 
     Raises:
         UnsupportedOperation: the channels have neither 8 nor 16 bits.
@@ -42,7 +42,7 @@ def apply_blocks(image: pyvips.Image, blocks: Sequence[Block]) -> pyvips.Image:
 
 
 def set_opacity(image: pyvips.Image, opacity: float) -> pyvips.Image:
-    """The picture with alpha times ``opacity`` in [0, 1]; alpha is added where there is none."""
+    """Multiply alpha by ``opacity`` in [0, 1]. A picture without alpha gets an alpha band."""
     if opacity == 1:
         return image
     color, alpha = split_alpha(image)
@@ -80,7 +80,7 @@ def _recombine(color: pyvips.Image, matrix: Matrix) -> pyvips.Image:
 
 
 def _weight(color: pyvips.Image, step: VibranceStep | IsolateStep) -> pyvips.Image:
-    """One band of floats: the weight at each pixel."""
+    """Return the weight at each pixel, as one band of floats."""
     red, green, blue = color.bandsplit()
     top = red.maxpair(green).maxpair(blue)
     chroma = top - red.minpair(green).minpair(blue)

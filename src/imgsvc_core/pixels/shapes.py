@@ -12,7 +12,7 @@ from imgsvc_core.spec import Color
 
 
 def flatten(image: pyvips.Image, color: Color) -> pyvips.Image:
-    """Lay the picture on an opaque color; without alpha it stays as it is."""
+    """Lay the picture on an opaque color. A picture without alpha stays as it is."""
     if not image.hasalpha():
         return image
     if not color.gray:
@@ -49,7 +49,7 @@ def add_border(
 
 
 def _ellipse(width: int, height: int) -> pyvips.Image:
-    """How much of each pixel lies in the ellipse: its distance to the edge, to first order."""
+    """Return how much of each pixel lies in the ellipse: its distance to the edge, to first order."""
     across, down = _from_middle(width, height)
     a, b = width / 2, height / 2
     value = _sum_of_squares(across / a, down / b) - 1
@@ -58,7 +58,7 @@ def _ellipse(width: int, height: int) -> pyvips.Image:
 
 
 def _rounded(width: int, height: int, radius: int) -> pyvips.Image:
-    """How much of each pixel lies in the rectangle with rounded corners."""
+    """Return how much of each pixel lies in the rectangle with rounded corners."""
     around = max(0.5, min(radius, width / 2, height / 2))  # half a pixel is what a square corner has
     across, down = _from_middle(width, height)
     beyond_x = (across.abs() - (width / 2 - around)).clamp(min=0, max=width)
@@ -67,11 +67,14 @@ def _rounded(width: int, height: int, radius: int) -> pyvips.Image:
 
 
 def _from_middle(width: int, height: int) -> tuple[pyvips.Image, pyvips.Image]:
-    """The distances of the pixels' centers from the middle: across as one row, down as one column."""
+    """Return the distances of the pixels' centers from the middle.
+
+    Those across are one row, those down one column.
+    """
     row, column = pyvips.Image.xyz(width, 1)[0], pyvips.Image.xyz(1, height)[1]
     return row - (width - 1) / 2, column - (height - 1) / 2
 
 
 def _sum_of_squares(row: pyvips.Image, column: pyvips.Image) -> pyvips.Image:
-    """A picture of the squares of a row and of a column, added."""
+    """Return a picture whose pixels are the sums of the squares of a row and of a column."""
     return (row * row).zoom(1, column.height) + (column * column).zoom(row.width, 1)

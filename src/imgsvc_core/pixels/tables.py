@@ -12,7 +12,7 @@ from imgsvc_core.plan.folding import Block, DuotoneBlock, LutBlock, MatrixBlock,
 
 
 def evaluate(block: Block, x: FloatArray) -> FloatArray:
-    """What a block makes of channel values in [0, 1], shape (n, bands), clamped to [0, 1]."""
+    """Apply a block to channel values in [0, 1], shape (n, bands), and clamp the result to [0, 1]."""
     match block:
         case LutBlock(steps):
             x = apply_curves(x, ((step.name, step.values) for step in steps))
@@ -39,14 +39,14 @@ def _weight(step: VibranceStep | IsolateStep, x: FloatArray) -> FloatArray:
 
 
 def lookup_table(block: LutBlock | ToneBlock, size: int, white: int) -> pyvips.Image:
-    """The table of a block for ``size`` input values, with results from 0 to ``white`` (255 or 65535)."""
+    """Return the table of a block: ``size`` results from 0 to ``white`` (255 or 65535)."""
     ramp = np.linspace(0, 1, size)[:, None]
     values = np.floor(evaluate(block, ramp) * white + 0.5)
     return _table(values.astype(np.uint16 if white > 255 else np.uint8))
 
 
 def isolate_table(step: IsolateStep) -> pyvips.Image:
-    """Weight of isolate by 65,536 hues from -1 to 5 sextants, or saturations from 0 to 1."""
+    """Return the weights of isolate for 65,536 hues from -1 to 5 sextants, or saturations from 0 to 1."""
     ramp = np.linspace(0, 1, 65536)
     if weights.wants_gray(step.color):
         values = weights.isolate_of_distance(ramp, step.threshold)

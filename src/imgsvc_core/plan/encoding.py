@@ -103,7 +103,7 @@ def _suitable(info: ImageInfo, accept: str | None, *, alpha: bool, lossless: boo
     acceptable = {row: weight for row in ordered if (weight := _weight(row, weights)) > 0}
 
     def rank(row: Format) -> tuple[bool, bool, bool, bool, float]:
-        """What the picture needs comes first, then what the client prefers."""
+        """Return the sort key of a format: first what the picture needs, then what the client prefers."""
         keeps_motion, keeps_alpha = row.animation or not info.animated, row.alpha or not alpha
         keeps_exactly = row.lossless or not lossless
         colorful = row.name not in _PALETTES or row is classic

@@ -96,9 +96,9 @@ Block = LutBlock | MatrixBlock | DuotoneBlock | ToneBlock
 
 
 def fold(steps: Iterable[ColorStep], *, gray: bool = False) -> tuple[Block, ...]:
-    """The blocks that a picture has to go through, for one with three color channels or a gray one.
+    """Return the blocks to apply to a picture with three color channels, or to a gray one.
 
-    Steps that change nothing are left out; no blocks at all means that the pixels stay as they are.
+    Steps that change nothing are left out. Without any blocks the pixels stay as they are.
     """
     active = [step for step in steps if not step.neutral]
     if not gray:
@@ -128,7 +128,7 @@ def _commutes_with_invert(step: ColorStep) -> bool:
 
 
 def _without_gray_fixing(steps: list[ColorStep]) -> list[ColorStep]:
-    """Leave out what does nothing to a gray picture, as long as no step has brought color into it."""
+    """Leave out steps that do not change a gray picture, up to the first step that brings color into it."""
     kept: list[ColorStep] = []
     for index, step in enumerate(steps):
         if step.brings_color:
@@ -173,7 +173,7 @@ def _then_luma(block: MatrixBlock) -> MatrixBlock:
 
 
 def _product(matrix: Matrix, block: MatrixBlock, steps: tuple[ColorStep, ...]) -> MatrixBlock:
-    """The block followed by a matrix. A weighted part that the matrix cancels is left out."""
+    """Return the block followed by a matrix. A weighted part that the matrix cancels is left out."""
     fixed = matrices.multiply(matrix, block.fixed)
     scaled = block.scaled and matrices.multiply(matrix, block.scaled)
     if scaled and max(abs(number) for row in scaled for number in row) > _TOLERANCE:

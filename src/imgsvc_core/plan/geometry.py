@@ -59,7 +59,7 @@ class Placement(NamedTuple):
 
 
 def resized(size: Size, resize: Resize) -> Placement:
-    """The sizes that a `Resize` leads to."""
+    """Return the sizes that a `Resize` leads to."""
     if resize.mode == "auto":
         scaled = _inside(size, resize.width, resize.height, upscale=resize.upscale)
         return Placement(scaled, scaled)
@@ -76,14 +76,14 @@ def resized(size: Size, resize: Resize) -> Placement:
 
 
 def scaled(size: Size, scale: Scale) -> Size:
-    """The size that a `Scale` leads to."""
+    """Return the size that a `Scale` leads to."""
     width = _pixels(size.width * scale.size)
     height = size.height * scale.size if scale.ratio is None else width * scale.ratio
     return Size(width, _pixels(height))
 
 
 def rotated(size: Size, angle: float) -> Size:
-    """The upright frame around a picture turned by any angle in degrees."""
+    """Return the size of the upright frame around a picture turned by any angle in degrees."""
     if angle % 90 == 0:
         return Size(size.height, size.width) if angle % 180 else size
     cosine, sine = abs(math.cos(math.radians(angle))), abs(math.sin(math.radians(angle)))
@@ -93,7 +93,7 @@ def rotated(size: Size, angle: float) -> Size:
 
 
 def largest_of_ratio(size: Size, ratio: tuple[float, float]) -> Size:
-    """The largest part of a picture that has an aspect ratio, width to height."""
+    """Return the size of the largest part of a picture that has an aspect ratio, width to height."""
     across, down = ratio
     if size.width * down > size.height * across:
         return Size(min(size.width, _pixels(size.height * across / down)), size.height)
@@ -101,16 +101,18 @@ def largest_of_ratio(size: Size, ratio: tuple[float, float]) -> Size:
 
 
 def clipped(size: Size, left: int, top: int, width: int, height: int) -> Box | None:
-    """The part of a rectangle that lies in a picture; ``None`` where none does."""
+    """Return the part of a rectangle that lies inside a picture, or None if it lies outside."""
     right, bottom = min(left + width, size.width), min(top + height, size.height)
     left, top = max(left, 0), max(top, 0)
     return Box(left, top, right - left, bottom - top) if right > left and bottom > top else None
 
 
 def nearest_span(start: float, length: float, have: int, want: int) -> tuple[int, int]:
-    """First pixel and number of those that stand for a stretch of a row of pixels, to become ``want`` pixels.
+    """Return which whole pixels stand for a stretch of a row: the first, and how many.
 
-    Resampling keeps the middle of what it is given in the middle, so it is the middle that has to be right.
+    They become ``want`` pixels.
+
+    Resampling keeps the middle of its input in the middle, so the middle has to be right.
     """
     end = start + length
     spans = [
@@ -124,7 +126,7 @@ def nearest_span(start: float, length: float, have: int, want: int) -> tuple[int
 
 
 def misplaced(span: tuple[int, int], start: float, length: float) -> float:
-    """How far the middle of some pixels, first and number, is from the middle of a stretch of them."""
+    """Return how far the middle of a span of pixels (first, number) is from the middle of a stretch."""
     return abs(span[0] + span[1] / 2 - start - length / 2)
 
 
@@ -138,7 +140,7 @@ def around(center: tuple[float, float], inner: Size, outer: Size) -> tuple[int, 
 
 
 def _inside(size: Size, width: int | None, height: int | None, *, upscale: bool) -> Size:
-    """The largest size of the same aspect within the box; a missing side is no bound."""
+    """Return the largest size of the same aspect within the box. A side that is None is not limited."""
     across = math.inf if width is None else width / size.width
     down = math.inf if height is None else height / size.height
     if not upscale and min(across, down) >= 1:
@@ -151,7 +153,7 @@ def _inside(size: Size, width: int | None, height: int | None, *, upscale: bool)
 
 
 def _covering(size: Size, box: Size, *, upscale: bool) -> Size:
-    """The smallest size of the same aspect that covers the box."""
+    """Return the smallest size of the same aspect that covers the box."""
     across, down = box.width / size.width, box.height / size.height
     if not upscale and max(across, down) >= 1:
         return size
@@ -165,7 +167,7 @@ def _smaller(first: Size, second: Size) -> Size:
 
 
 def _pixels(length: float) -> int:
-    """The nearest whole number of pixels, halves up, at least one."""
+    """Return the nearest whole number of pixels, halves rounded up, and at least one."""
     return max(1, math.floor(length + 0.5))
 
 
@@ -174,7 +176,7 @@ def _at_most(value: int, bound: int | None) -> int:
 
 
 def scaled_box(box: Box, across: float, down: float) -> Box:
-    """A rectangle of a picture that is resampled."""
+    """Return where a rectangle of a picture lies after resampling."""
     return Box(
         round(box.left * across),
         round(box.top * down),
@@ -184,7 +186,7 @@ def scaled_box(box: Box, across: float, down: float) -> Box:
 
 
 def rotated_box(box: Box, size: Size, frame: Size, angle: float) -> Box:
-    """A rectangle that goes round with its picture: its center turns, its size stays."""
+    """Return where a rectangle lies after its picture is rotated: its center turns, its size stays."""
     cosine, sine = math.cos(math.radians(angle)), math.sin(math.radians(angle))
     across = box.left + box.width / 2 - size.width / 2
     down = box.top + box.height / 2 - size.height / 2

@@ -14,7 +14,7 @@ _RIGHT = frozenset({"top-right", "right", "bottom-right"})
 def gravity_offset(
     gravity: str, inner: tuple[int, int], outer: tuple[int, int], padding: int = 0
 ) -> tuple[int, int]:
-    """Left and top of a rectangle that gravity pulls to an edge, a corner or the center of another.
+    """Return left and top of a rectangle that gravity pulls to an edge, a corner or the center of another.
 
     ``padding`` is the distance from the edges that gravity names. A larger ``inner`` gets negative offsets.
     """
@@ -25,9 +25,10 @@ def gravity_offset(
 
 
 def watermark_size(mark: tuple[int, int], image: tuple[int, int], watermark: Watermark) -> Size:
-    """The size of a watermark on a picture: ``scale``, then the bounds, then ``fit``; never enlarged.
+    """Return the size of a watermark on a picture: ``scale``, then the bounds, then ``fit``.
 
-    What ``fit`` fits into is the picture without the padding at the edges that gravity names.
+    ``fit`` fits it into the picture without the padding at the edges that gravity names. The bounds and
+    ``fit`` never enlarge the watermark.
     """
     factor = watermark.scale
     width, height = mark[0] * factor, mark[1] * factor
@@ -42,7 +43,7 @@ def watermark_size(mark: tuple[int, int], image: tuple[int, int], watermark: Wat
 def watermark_position(
     mark: tuple[int, int], image: tuple[int, int], watermark: Watermark
 ) -> tuple[int, int]:
-    """Left and top of a watermark of a size on a picture of a size; what reaches over is to be clipped."""
+    """Return left and top of a watermark on a picture. The parts outside of the picture are to be clipped."""
     if watermark.x is not None or watermark.y is not None:
         return watermark.x or 0, watermark.y or 0
     if watermark.gravity is None:

@@ -66,7 +66,7 @@ class Step(abc.ABC):
         return box
 
     def joined(self, following: Step) -> Step | None:
-        """Return one step that does what this and the next one do, or None if there is none."""
+        """Return one step that does the work of this and the next one, or None if no step can."""
         return None
 
     @property

@@ -23,42 +23,42 @@ _QUARTERS = {0: 1, 90: 6, 180: 3, 270: 8}
 
 
 def then(first: int, second: int) -> int:
-    """The orientation that does ``first`` and after it ``second``."""
+    """Return the orientation that does ``first`` and then ``second``."""
     a, b, c, d = _MATRICES[second]
     e, f, g, h = _MATRICES[first]
     return _ORIENTATIONS[(a * e + b * g, a * f + b * h, c * e + d * g, c * f + d * h)]
 
 
 def of_flip(flip: Flip) -> int:
-    """The orientation that a flip is."""
+    """Return the orientation equal to a flip."""
     return {(False, False): 1, (True, False): 2, (True, True): 3, (False, True): 4}[
         (flip.horizontal, flip.vertical)
     ]
 
 
 def of_angle(angle: float) -> int | None:
-    """The orientation that a clockwise rotation is; ``None`` where it is no multiple of 90 degrees."""
+    """Return the orientation equal to a clockwise rotation, or None unless it is a multiple of 90 degrees."""
     return _QUARTERS.get(int(angle) % 360) if angle % 90 == 0 else None
 
 
 def inverse(orientation: int) -> int:
-    """The orientation that takes another one back."""
+    """Return the orientation that undoes another one."""
     return {6: 8, 8: 6}.get(orientation, orientation)
 
 
 def turned(size: Size, orientation: int) -> Size:
-    """The size after the turn."""
+    """Return the size after the turn."""
     return Size(size.height, size.width) if orientation >= 5 else size
 
 
 def turned_box(box: Box, size: Size, orientation: int) -> Box:
-    """Where a rectangle of a picture of a size comes to lie."""
+    """Return where a rectangle of a picture lies after the turn."""
     left, top, width, height = turned_area(Area(*box), size, orientation)
     return Box(int(left), int(top), int(width), int(height))
 
 
 def turned_area(area: Area, size: Size, orientation: int) -> Area:
-    """Where a rectangle comes to lie that may end within pixels."""
+    """Return where a rectangle lies after the turn. Its edges may fall inside pixels."""
     a, b, c, d = _MATRICES[orientation]
     across = 2 * area.left + area.width - size.width
     down = 2 * area.top + area.height - size.height

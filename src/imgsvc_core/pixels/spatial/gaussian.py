@@ -32,7 +32,7 @@ def gaussian_sigma(value: float, extent: int) -> float:
 
 
 def gaussian_blur(image: pyvips.Image, sigma: float) -> pyvips.Image:
-    """The picture blurred by a Gaussian of ``sigma`` pixels, edges repeated outwards, alpha blurred too."""
+    """Blur by a Gaussian of ``sigma`` pixels, with edges repeated outwards. Alpha is blurred too."""
     if sigma < NEGLIGIBLE_SIGMA:
         return image
     return on_premultiplied(image, lambda bands: _blur(bands, sigma))
@@ -49,9 +49,9 @@ def _blur_narrow(image: pyvips.Image, sigma: float) -> pyvips.Image:
 
 
 def _blur_wide(image: pyvips.Image, sigma: float) -> pyvips.Image:
-    """Shrink, blur and enlarge 8 bits; the three together have the variance of the Gaussian asked for.
+    """Shrink, blur and enlarge 8 bits. Together the three have the variance of the wanted Gaussian.
 
-    Linear weights keep where the light was; means of boxes would lose that, and err near the borders.
+    Linear weights keep the position of the light. Means of boxes would lose it, and err near the borders.
     The factor is a power of two. Rows are enlarged linearly while there are few of them; columns by repeating
     pixels and averaging them twice, a quadratic spline, with a mask whose sum is a power of two: what
     convolution does fastest, and exactly.
@@ -75,7 +75,10 @@ def _blur_wide(image: pyvips.Image, sigma: float) -> pyvips.Image:
 
 
 def _blur_wide_deep(image: pyvips.Image, sigma: float) -> pyvips.Image:
-    """The same for 16 bits, in floating point, with any factor, and enlarged linearly both ways."""
+    """Shrink, blur and enlarge 16 bits, as `_blur_wide` does for 8 bits.
+
+    It shrinks in floating point, by any whole factor, and enlarges linearly both ways.
+    """
     factor = int(sigma / _SMALL_SIGMA_DEEP)
     framed, margin = _framed(image, sigma, factor)
     # One way after the other: both at once, each tile of the small picture needs much of the large one.
@@ -87,19 +90,22 @@ def _blur_wide_deep(image: pyvips.Image, sigma: float) -> pyvips.Image:
 
 
 def _box_variance(side: int) -> float:
-    """Variance of the mean of so many pixels in a row."""
+    """Return the variance of the mean of ``side`` pixels in a row."""
     return (side**2 - 1) / 12
 
 
 def _triangle_variance(factor: int) -> float:
-    """Variance of reducing linearly, and the mean one of enlarging linearly, in pixels of the larger side."""
+    """Return the variance of reducing linearly, which is the mean variance of enlarging linearly.
+
+    It is in pixels of the larger picture.
+    """
     return factor**2 / 6 + (1 / 12 if factor % 2 == 0 else -1 / 6)
 
 
 def _enlarged(
     small: pyvips.Image, across: int, down: int, margin: int, width: int, height: int
 ) -> pyvips.Image:
-    """The part inside the margin, enlarged linearly; a factor of 1 keeps all rows."""
+    """Enlarge the part inside the margin linearly. A factor ``down`` of 1 keeps all rows."""
     return small.affine(
         [across, 0, 0, down],
         odx=(across - 1) / 2 - margin,
@@ -111,7 +117,10 @@ def _enlarged(
 
 
 def _framed(image: pyvips.Image, sigma: float, factor: int) -> tuple[pyvips.Image, int]:
-    """The picture with a margin as wide as the blur reaches, and that margin; all divisible by a factor."""
+    """Return the picture with a margin as wide as the blur reaches, and the width of the margin.
+
+    Both sides and the margin are multiples of the factor.
+    """
     margin = math.ceil(GAUSSIAN_REACH * sigma / factor) * factor
     columns, rows = (math.ceil(side / factor) * factor + 2 * margin for side in (image.width, image.height))
     return image.embed(margin, margin, columns, rows, extend="copy"), margin

@@ -66,7 +66,7 @@ def _print(color: pyvips.Image, pitch: float) -> pyvips.Image:
 def _dots(
     tones: pyvips.Image, screens: Sequence[tuple[int, int]], pitch: float, band_format: str
 ) -> pyvips.Image:
-    """Each band of ``tones`` as white paper with antialiased black dots, one screen per band."""
+    """Print each band of ``tones`` as antialiased black dots on white paper, with one screen per band."""
     contrast = max(LEAST_CONTRAST, pitch / EDGE_WIDTH)
     # Tables have 65536 entries: the curved tone needs 1 + 1 / contrast of the range, the screen 1.
     overshoot = 0.5 / contrast
@@ -85,7 +85,7 @@ def _dots(
 
 
 def _curve(levels: int, contrast: float) -> npt.NDArray[np.float64]:
-    """The tone to compare with the screen, for each level, so that soft dots have the mean of the level.
+    """Return the tone to compare with the screen for each level, so that soft dots have its mean.
 
     Solves E[clip((c - 1 + T) * contrast + 1/2, 0, 1)] = x for c, where T is uniform on 0..1.
     """
@@ -96,7 +96,7 @@ def _curve(levels: int, contrast: float) -> npt.NDArray[np.float64]:
 
 
 def _screen(pitch: float, rows: tuple[int, int]) -> npt.NDArray[np.float64]:
-    """A square tile of thresholds, uniform on 0..1, lowest in the middle of a dot.
+    """Return a square tile of thresholds, uniform on 0..1, lowest in the middle of a dot.
 
     With whole numbers (m, n) as direction, m^2 + n^2 dots repeat after pitch * sqrt(m^2 + n^2) pixels.
     """

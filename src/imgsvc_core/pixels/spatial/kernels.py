@@ -33,7 +33,7 @@ _SAMPLES = 16
 
 
 def gaussian_weights(sigma: float) -> Weights:
-    """One row of Gaussian weights that sum to one, for ``sigma`` pixels of standard deviation."""
+    """Return one row of Gaussian weights that sum to one, for ``sigma`` pixels of standard deviation."""
     reach = math.ceil(GAUSSIAN_REACH * sigma)
     offsets = np.arange(-reach, reach + 1)
     weights = np.exp(-(offsets**2) / (2 * sigma**2))
@@ -41,10 +41,11 @@ def gaussian_weights(sigma: float) -> Weights:
 
 
 def line_weights(across: float, down: float) -> Weights:
-    """An antialiased line through the center, ``across`` and ``down`` pixels from end to end.
+    """Return the weights of an antialiased line through the center.
 
-    Weights that sum to one, with odd width and height. Along its longer axis each pixel gets the part of the
-    line inside it, across it the weight is shared between the two nearest pixels. An upright line is thus the
+    The line is ``across`` and ``down`` pixels long from end to end. The weights sum to one, and their width
+    and height are odd. Along the longer axis of the line each pixel gets the part of the
+    line inside it. Across it, the two nearest pixels share the weight. An upright line is thus the
     box filter of that length, and lines set end to end add up to a longer one without a seam.
     """
     if abs(across) < abs(down):
@@ -66,7 +67,7 @@ def line_weights(across: float, down: float) -> Weights:
 
 
 def convolve(image: pyvips.Image, weights: Weights, *, both_ways: bool = False) -> pyvips.Image:
-    """The picture convolved with symmetric weights that sum to one, edges repeated outwards, rounded.
+    """Convolve with symmetric weights that sum to one, with edges repeated outwards, and round.
 
     ``both_ways`` takes one row of weights and applies it along the rows, then along the columns. Broad masks
     on 8 bits run in libvips' vector unit, the narrower ones as the mean of two; all else is exact in floating
@@ -89,15 +90,15 @@ def _in_integers(image: pyvips.Image, weights: Weights, *, both_ways: bool) -> p
 
 
 def _half_table() -> pyvips.Image:
-    """The table that halves sums of two pixels, with halves to the even neighbor, which keeps the mean."""
+    """Return a table that halves sums of two pixels. Halves go to the even neighbor, which keeps the mean."""
     return pyvips.Image.new_from_array(np.rint(np.arange(511) / 2).astype(np.uint8)[None, :, None])
 
 
 def _integer_weights(weights: Weights, largest: int = _VECTOR_LARGEST) -> Weights:
-    """The weights as integers that sum to a power of two, which the vector unit takes exactly.
+    """Convert weights to integers that sum to a power of two, with which the vector unit is exact.
 
-    Rounding keeps the sum and the symmetry. It carries most of what it cuts off to the next weight: all of it
-    suits step edges best, and nothing of it suits noise.
+    Rounding keeps the sum and the symmetry. Most of each remainder is carried to the next weight: all of it
+    would suit step edges best, and none of it noise.
     """
     total = 1 << math.floor(math.log2(largest / weights.max()))
     carried, half = 0.0, []
@@ -109,7 +110,10 @@ def _integer_weights(weights: Weights, largest: int = _VECTOR_LARGEST) -> Weight
 
 
 def _halves(weights: Weights) -> tuple[Weights, Weights]:
-    """Two rows of integers whose sum is the row with one bit more; odd numbers are rounded by turns."""
+    """Return two rows of integers whose sum is the row with one more bit.
+
+    The halves of odd numbers are rounded up and down in turn.
+    """
     whole = _integer_weights(weights, 2 * _VECTOR_LARGEST)
     turns = np.cumsum(whole % 2).reshape(whole.shape) % 2
     first = whole // 2 + whole % 2 * turns
@@ -117,6 +121,6 @@ def _halves(weights: Weights) -> tuple[Weights, Weights]:
 
 
 def _trimmed(mask: Weights) -> Weights:
-    """The mask without rows and columns of zeros at its rim."""
+    """Remove rows and columns of zeros at the rim of a mask."""
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     return mask[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]

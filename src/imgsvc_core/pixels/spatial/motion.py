@@ -27,7 +27,7 @@ def motion_length(value: float, extent: int) -> float:
 
 
 def motion_blur(image: pyvips.Image, length: float, angle: float) -> pyvips.Image:
-    """The mean of the pixels on a centered line of ``length`` pixels; edges repeated outwards.
+    """Average the pixels on a centered line of ``length`` pixels, with edges repeated outwards.
 
     ``angle`` is in degrees, counter-clockwise from the right: 90 spreads vertically. A line within one pixel
     changes nothing.
@@ -56,7 +56,7 @@ def _long_smear(image: pyvips.Image, across: float, down: float) -> pyvips.Image
 
 
 def _places(across: float, down: float, pieces: int) -> list[tuple[int, int]]:
-    """Where the pieces of a line lie: in whole pixels, so that nothing is resampled, as near as can be."""
+    """Return where the pieces of a line lie, rounded to whole pixels so that nothing is resampled."""
     middle = (pieces - 1) // 2
     return [
         (round(place * across / pieces), round(place * down / pieces)) for place in range(-middle, middle + 1)
@@ -64,13 +64,13 @@ def _places(across: float, down: float, pieces: int) -> list[tuple[int, int]]:
 
 
 def _pieces(across: float, down: float) -> int:
-    """An odd number of pieces, of a few the one that keeps angle and length best."""
+    """Return an odd number of pieces: the one of a few that keeps angle and length best."""
     fewest = 3
     while not _fits(across / fewest, down / fewest):
         fewest += 2
 
     def leverage(pieces: int) -> float:
-        """By how many pixels the places, the outer ones above all, turn and stretch the line."""
+        """Return by how many pixels the rounded places turn and stretch the line. Outer ones count most."""
         middle = (pieces - 1) // 2
         levers = range(-middle, middle + 1)
         x, y = (

@@ -53,5 +53,5 @@ def _mosaic(image: pyvips.Image, columns: int, rows: int) -> pyvips.Image:
 
 
 def _edges(side: int, cells: int) -> npt.NDArray[np.int64]:
-    """Where the cells along a side begin, and where the last one ends."""
+    """Return where the cells along a side begin, and where the last one ends."""
     return (np.arange(cells + 1) * side + cells // 2) // cells

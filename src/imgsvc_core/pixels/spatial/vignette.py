@@ -23,7 +23,10 @@ def vignette(image: pyvips.Image, strength: float, radius: float) -> pyvips.Imag
 
 
 def _gain(width: int, height: int, strength: float, radius: float) -> pyvips.Image:
-    """One band of factors, streamed: r^2 is the sum of a row and a column, the rest a table over it."""
+    """Return one band of factors, which is streamed.
+
+    r^2 is the sum of a row and a column, and a table gives the factor for it.
+    """
     x2, y2 = (np.square(np.arange(side) - (side - 1) / 2) for side in (width, height))
     corner = x2[0] + y2[0]
     scale = _STEPS / (1 - radius**2)

@@ -29,9 +29,9 @@ def zoom_depth(value: float) -> float:
 
 
 def zoom_blur(image: pyvips.Image, depth: float) -> pyvips.Image:
-    """The mean over log-spaced magnifications from 1 to 1 / (1 - ``depth``) about the center.
+    """Average log-spaced magnifications from 1 to 1 / (1 - ``depth``) about the center.
 
-    ``depth`` is at least 0 and below 1. No magnification shrinks the picture, so nothing outside is needed.
+    ``depth`` is at least 0 and below 1. No magnification shrinks the picture, so no outer pixels are needed.
     """
     travel = math.hypot(image.width, image.height) / 2 * depth
     if travel <= _STEP / 2:
@@ -75,7 +75,7 @@ def _zoom(image: pyvips.Image, depth: float, travel: float) -> pyvips.Image:
 
 
 def _sizes(final: tuple[int, int], factors: list[float], exact: list[bool]) -> list[tuple[int, int]]:
-    """The size before each pass and after the last; they shrink evenly, so that the center stays."""
+    """Return the size before each pass and after the last. Sizes shrink evenly, so the center stays."""
     sizes = [final]
     for factor, enough in zip(reversed(factors), reversed(exact), strict=True):
         margins = (side * (factor - 1) / 2 for side in sizes[0])
@@ -85,7 +85,7 @@ def _sizes(final: tuple[int, int], factors: list[float], exact: list[bool]) -> l
 
 
 def _magnified(image: pyvips.Image, scale: float, width: int, height: int) -> pyvips.Image:
-    """The middle part of a size, of the picture magnified about its center."""
+    """Magnify a picture about its center, and return the middle part of a size."""
     return image.affine(
         [scale, 0, 0, scale],
         idx=-(image.width - 1) / 2,
