@@ -45,7 +45,7 @@ class ByteSource:
             raise EmptySource(f"Source '{self.name or 'bytes'}' is empty; expected an encoded image.")
 
     def read(self, start: int = 0, length: int | None = None) -> bytes:
-        """Up to ``length`` bytes from ``start``; all of the rest without a length."""
+        """Return up to ``length`` bytes from ``start``, or all bytes from there if ``length`` is None."""
         end = None if length is None else start + length
         if self._data is not None:
             return bytes(self._data[start:end])
@@ -60,7 +60,7 @@ class ByteSource:
             return file.read(length)
 
     def open(self) -> BinaryIO:
-        """A fresh seekable binary file over the bytes; the caller closes it."""
+        """Open a new seekable binary file over the bytes. The caller closes it."""
         if self._data is not None:
             return io.BytesIO(self._data)
         assert self._path is not None
@@ -70,7 +70,7 @@ class ByteSource:
             raise _unreachable(self._path, error) from error
 
     def vips(self) -> pyvips.Source:
-        """A fresh libvips source over the bytes.
+        """Return a new libvips source over the bytes.
 
         Raises:
             SourceUnreachable: the file cannot be opened any more.
@@ -87,11 +87,11 @@ class ByteSource:
             raise
 
     def buffer(self) -> Any:
-        """All bytes in memory, without a copy where they are there already."""
+        """Return all bytes in memory. They are not copied if they are there already."""
         return self._data if self._data is not None else self.read()
 
     def sha256(self) -> str:
-        """Hexadecimal SHA-256 digest of the bytes."""
+        """Return the hexadecimal SHA-256 digest of the bytes."""
         if self._data is not None:
             return hashlib.sha256(self._data).hexdigest()
         digest = hashlib.sha256()

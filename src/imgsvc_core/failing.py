@@ -17,9 +17,9 @@ _T = TypeVar("_T")
 
 
 def without_pictures(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Let the errors of a function hold none of the library's variables.
+    """Clear the library's variables from the tracebacks of a function's errors.
 
-    Whoever keeps an error keeps the frames of its traceback, with pictures in them. Python may then end these
+    An error that is kept keeps the frames of its traceback, with pictures in them. Python may then free these
     pictures anywhere, even in a thread of libvips that logs: they log as well, and GLib ends the process.
     """
 
@@ -50,7 +50,7 @@ def _forget_variables(error: BaseException, handled: BaseException | None) -> No
 
 
 def _is_ours(frame: FrameType) -> bool:
-    """Whether nobody else goes on with it: to clear a coroutine that waits is to end it."""
+    """Return True if a frame is the library's and may be cleared: clearing a waiting coroutine ends it."""
     package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
     return package in _OURS and not frame.f_code.co_flags & (
         inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR

@@ -60,7 +60,7 @@ class Limits:
 
 
 def limits_or(limits: Limits | None, usual: Limits) -> Limits:
-    """Return the given limits or the defaults. `SpecError` if they are not `Limits`."""
+    """Return the given limits or the defaults. Raise `SpecError` if they are not `Limits`."""
     if not isinstance(limits, Limits | None):
         raise SpecError([Problem("limits", f"Limits must be built from Limits, got {shown(limits)}")])
     return usual if limits is None else limits
@@ -141,7 +141,7 @@ def check_memory(needed: int, limits: Limits) -> None:
 
 
 def check_output(width: int, height: int, frames: int, limits: Limits) -> None:
-    """Raise `OutputTooLarge` where a result of that size, in pixels, is more than allowed."""
+    """Raise `OutputTooLarge` if a result of that size, in pixels, is larger than allowed."""
     if _exceeds(max(width, height), limits.output_side):
         raise OutputTooLarge(
             f"The result would be {width} x {height} pixels; at most {limits.output_side:,} are allowed "

@@ -6,6 +6,6 @@ import logging
 
 
 def silence() -> None:
-    """Let libraries that log to nobody in particular not write to the terminal."""
+    """Keep the log messages of libraries off the terminal if the root logger has no handler."""
     if not logging.getLogger().handlers:
         logging.getLogger().addHandler(logging.NullHandler())

@@ -27,7 +27,7 @@ class Readable(Protocol):
     """A binary file object."""
 
     def read(self, size: int, /) -> Any:
-        """Return at most that many bytes, and none at the end."""
+        """Return at most that many bytes, or no bytes at the end."""
 
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def received(source: Source, limits: Limits, *, name: str | None = None) -> Sour
 
 
 def _in_order(source: Buffer) -> Buffer:
-    """Return the bytes of a buffer; only one that is not contiguous is copied."""
+    """Return the bytes of a buffer. It is copied only if it is not contiguous."""
     view = memoryview(source)
     return view if view.c_contiguous and view.format == "B" else view.tobytes()
 
@@ -105,7 +105,7 @@ def _at(source: str | os.PathLike[str], limits: Limits) -> Path | bytes:
 
 
 def as_image(source: Source) -> pyvips.Image | None:
-    """Return the image of a pyvips image, a Pillow image or a numpy array, and None for anything else."""
+    """Return a pyvips image, a Pillow image or a numpy array as an image, or None for anything else."""
     if _is_a(source, "pyvips", "Image"):
         from imgsvc_core.pixels.colorspace import from_memory
 
@@ -124,7 +124,9 @@ def _is_a(value: object, module: str, name: str) -> TypeGuard[Any]:
 
 
 def _of_array(array: npt.NDArray[Any]) -> pyvips.Image:
-    """Return the image of height x width, or height x width x channels: gray, gray and alpha, RGB or RGBA.
+    """Return the image of an array of height x width, or of height x width x channels.
+
+    The channels are gray, gray and alpha, RGB or RGBA.
 
     ``bool`` is black and white. Floats from 0 to 1 become 16 bits.
     """
@@ -183,7 +185,10 @@ def _of_pillow(source: PIL.Image.Image) -> pyvips.Image:
 
 
 def _pillow_frame(frame: PIL.Image.Image, animated: bool) -> PIL.Image.Image:
-    """Return a frame in gray, RGB or CMYK, with alpha if it has any; those of an animation in one mode."""
+    """Return a frame in gray, RGB or CMYK, with alpha if it has any.
+
+    Frames of an animation get the same mode.
+    """
     if animated or "transparency" in frame.info or frame.mode in ("PA", "La", "RGBa"):
         return frame.convert("RGBA")
     if frame.mode in ("L", "LA", "RGB", "RGBA", "CMYK", "I;16"):

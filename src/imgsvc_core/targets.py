@@ -32,14 +32,14 @@ _beginning = threading.Lock()
 
 
 def suffix_of(target: Target | None) -> str:
-    """The file suffix of a path or URL, with its dot."""
+    """Return the file suffix of a path or URL, with its dot."""
     if is_url(target):
         return PurePosixPath(target.partition("?")[0]).suffix
     return Path(target).suffix if isinstance(target, str | os.PathLike) else ""
 
 
 def name_of(target: Target | None) -> str:
-    """The file name of a path or URL."""
+    """Return the file name of a path or URL."""
     if is_url(target):
         return PurePosixPath(target.partition("?")[0]).name
     return Path(target).name if isinstance(target, str | os.PathLike) else ""
@@ -57,7 +57,7 @@ def check_target(target: Target | None) -> None:
 
 
 def is_file(target: Target | None) -> TypeGuard[str | os.PathLike[str]]:
-    """Whether the target is the path of a file, that is or may be there: no device, pipe or URL."""
+    """Return True if the target is the path of a regular file, existing or not: no device, pipe or URL."""
     if is_url(target) or not isinstance(target, str | os.PathLike):
         return False
     try:
@@ -100,7 +100,7 @@ def writing(target: Target, media_type: str = "application/octet-stream") -> Ite
 
 @contextlib.contextmanager
 def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file beside the target that takes its place in one step; links are followed, modes are kept."""
+    """Open a file beside the target that replaces it in one step. Links are followed, modes are kept."""
     try:
         path = Path(os.path.realpath(path))
         beside = path.with_name(f".imgsvc-{secrets.token_hex(8)}.part")
@@ -123,9 +123,9 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def remove_unfinished() -> None:
-    """Remove the files of unfinished results, and let none be begun, in a process that ends at once.
+    """Remove the files of unfinished results, and block new ones, in a process that ends at once.
 
-    What cannot be removed stays: the process ends all the same.
+    Files that cannot be removed stay, and the process ends all the same.
     """
     _beginning.acquire()
     for path in tuple(_unfinished):
@@ -135,7 +135,7 @@ def remove_unfinished() -> None:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
-    """A device or pipe, which stays what it is."""
+    """Open a device or pipe, which is written to and not replaced."""
     try:
         with path.open("wb") as file:
             yield file
