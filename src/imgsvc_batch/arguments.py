@@ -203,7 +203,7 @@ class Batch:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
     def reserved(self) -> frozenset[str]:
-        """Return the paths of the manifest, where no result may be."""
+        """Return the paths of the manifest. No result may be written there."""
         return files_of(self.manifest_path)
 
 

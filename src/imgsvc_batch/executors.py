@@ -46,7 +46,7 @@ class Executor(Protocol):
         """Finish what was submitted, and end."""
 
     def stop(self) -> None:
-        """End at once."""
+        """Stop at once."""
 
 
 class ProcessExecutor:

@@ -27,7 +27,9 @@ class Listing:
         self._thread.start()
 
     def take(self, *, wait: bool) -> Input | None:
-        """Return the next input; None if there is none yet, or at the end, when ``ended`` is set.
+        """Return the next input, or None if no input has been found yet or the listing has ended.
+
+        At the end, ``ended`` is set.
 
         Raises:
             SourceUnreachable: the source cannot be listed.

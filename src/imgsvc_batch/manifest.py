@@ -212,7 +212,7 @@ class Manifest:
         )  # fmt: skip
 
     def delete_outputs(self, paths: Iterable[str]) -> None:
-        """Delete outputs by their paths, which belong to nobody then."""
+        """Delete outputs by their paths, which then belong to no input."""
         self._db.executemany("DELETE FROM outputs WHERE path = ?", [(path,) for path in paths])
 
     def clear_outcome(self, ids: Iterable[int]) -> None:

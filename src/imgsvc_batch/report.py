@@ -188,7 +188,7 @@ def _thumbnail(place: str, limits: Limits) -> bytes:
 
 
 def _image(thumbnail: Future[bytes]) -> str:
-    """Return the element of a picture, or why there is none: it may be gone."""
+    """Return the HTML element of a picture, or the error if it could not be read."""
     try:
         data = thumbnail.result()
     except ImgsvcError as error:

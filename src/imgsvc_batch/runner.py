@@ -298,7 +298,7 @@ class _Run:
             self._on_event(event)
 
     def _finish_some(self) -> None:
-        """Settle what is nearly done."""
+        """Settle inputs that are nearly finished."""
         end = time.monotonic() + _FINISHING_SECONDS
         while self._under_way and (left := end - time.monotonic()) > 0:
             finished = self._take_finished(left)

@@ -37,7 +37,7 @@ class Selection:
         )
 
     def choose(self, item: Input) -> Task | None:
-        """Return the task of an input; None if it is to be left as it is."""
+        """Return the task of an input, or None if the input is skipped."""
         known = self._manifest.find(item)
         if known is None or known.fingerprint != self._fingerprint:
             below_unlisted = item.key.startswith(self._unlisted)

@@ -132,7 +132,7 @@ def _flag(operation: type[Operation], param: Param) -> Flag:
 
 
 def _typed(param: Param, value: Any) -> Any:
-    """Return the value of a flag as JSON would have it; the parser refuses what stays text."""
+    """Convert the value of a flag to the type that it has in JSON. The parser refuses what stays text."""
     if isinstance(param.kind, Integer | Number) and isinstance(value, str):
         return _number(value)
     return value

@@ -15,7 +15,7 @@ _STDERR = 2
 
 @contextlib.contextmanager
 def library_output_hidden() -> Iterator[None]:
-    """In the block, hide logs, warnings and messages of libraries; what matters they also raise."""
+    """Hide logs, warnings and messages of libraries in the block. Errors that matter are raised as well."""
     silence()
     with contextlib.ExitStack() as stack:
         if not sys.warnoptions:

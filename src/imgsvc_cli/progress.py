@@ -13,7 +13,7 @@ _DELAY = 1.0  # seconds, so that quick work shows nothing
 
 @contextlib.contextmanager
 def progress(text: str, *, done: int = 0, total: int = 1) -> Iterator[None]:
-    """In the block, show what is being processed, once it has taken a second."""
+    """Show what is being processed in the block, once it has taken a second."""
     if not printing.on_terminal():
         yield
         return

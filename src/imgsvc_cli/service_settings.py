@@ -70,7 +70,7 @@ def load_settings(
 
 @contextlib.contextmanager
 def service_packages() -> Iterator[None]:
-    """In the block, raise `MissingDependency` if a package that the service needs cannot be imported."""
+    """Raise `MissingDependency` if the block cannot import a package that the service needs."""
     try:
         yield
     except ImportError as error:

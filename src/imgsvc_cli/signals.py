@@ -37,7 +37,9 @@ _UNHANDLED = (signal.SIG_DFL, signal.default_int_handler)
 
 @contextlib.contextmanager
 def exit_on_signals() -> Iterator[None]:
-    """In the block, exit at a signal that ends processes, and remove unfinished files. For the main thread.
+    """Exit at a signal that ends processes, and remove unfinished files, while the block runs.
+
+    Call it in the main thread.
 
     Python runs signal handlers in the main thread, once a codec has returned to it, and an exception that a
     handler raises is lost inside a callback of libvips. Therefore the handlers do nothing, and the wakeup
@@ -87,7 +89,7 @@ class Interrupts:
 
 @contextlib.contextmanager
 def cancel_on_signals() -> Iterator[Interrupts]:
-    """In the block, which is the main thread's, handle signals as interrupts.
+    """Handle signals as interrupts while the block runs, which must be in the main thread.
 
     An interrupt that leaves the block ends the command with the exit code of the signal. Signals that are
     ignored stay so, as SIGINT for commands that a script starts with ``&``.

@@ -39,7 +39,7 @@ def _serve(inbox: _Inbox) -> None:
 
 
 def _do(inbox: _Inbox, work: Callable[[], Any], outcome: Future[Any]) -> None:
-    """Do the work. The thread is idle before the outcome is told, as whoever hears of it may have more."""
+    """Do the work. Mark the thread idle before reporting, as the receiver may submit more work at once."""
     if not outcome.set_running_or_notify_cancel():
         _idle.append(inbox)
         return

@@ -76,9 +76,9 @@ class Deadline:
             raise
 
     def watch(self, image: pyvips.Image) -> pyvips.Image:
-        """Return the image, so that all that is computed from it stops when the time is up.
+        """Return the image, set up so that all work on it stops when the time is up.
 
-        It is marked for that, so nobody else may use it.
+        The image is marked for this deadline, so it must not be shared.
         """
         if id(image) in self._watched:
             image = image.copy()  # libvips heeds a mark once, and then computes what it is asked for
@@ -128,7 +128,7 @@ class Deadline:
 
 
 def _looks_stopped(error: Exception) -> bool:
-    """Return True for what libvips raises when it is stopped, and for what is made of that."""
+    """Return True for errors that libvips raises when it is stopped, and for errors made from them."""
     return isinstance(error, CorruptImage | EncodingFailed | MemoryLimitExceeded) or type(
         error
     ).__module__.startswith("pyvips")

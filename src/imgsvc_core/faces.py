@@ -73,7 +73,7 @@ def face_region(
 ) -> tuple[int, int, int, int]:
     """Return left, top, width and height of the part of a picture that holds the largest or all faces.
 
-    ``padding`` is the room on every side of a face in sizes of it; the part ends at the picture's edges.
+    ``padding`` is the room on every side of a face in sizes of it. The part ends at the picture's edges.
     """
     chosen = _chosen(faces, which)
     left = min(face.left - face.width * padding for face in chosen)

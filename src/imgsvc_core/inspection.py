@@ -78,10 +78,10 @@ def explain(
     """Return the plan of a request for a source with these facts; ``print`` it to read it.
 
     ``suffix`` is that of the target's name. Faces are not looked for: places that depend on them are shown
-    as they are without any.
+    as for a picture without faces.
 
     Raises:
-        SpecError: the request is wrong, or the limits are none.
+        SpecError: the request is wrong, or ``limits`` is not `Limits`.
         OutputTooLarge: the result would have too many pixels.
         MemoryLimitExceeded: the plan could need too much memory.
     """

@@ -27,7 +27,7 @@ class Opened:
     image: pyvips.Image | None
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
-        """Return the decoded image; nobody else uses the object.
+        """Return the decoded image, as an object that is not shared.
 
         Raises:
             ForkedProcess: libvips does not work in this process.

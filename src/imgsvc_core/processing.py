@@ -394,7 +394,7 @@ def _watermark(watermarks: Watermarks | None, id: str) -> Source:
 
 @contextlib.contextmanager
 def _naming_variant(variant: str) -> Iterator[None]:
-    """Name the variant in what is wrong with its request; a fault of the source is common to all."""
+    """Name the variant in errors of its request. Errors of the source concern all variants."""
     try:
         yield
     except SourceError:
@@ -414,7 +414,7 @@ def _naming_variant(variant: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def naming_mark(id: str) -> Iterator[None]:
-    """Name the watermark in what is wrong with its image, so that nobody looks for it in the source."""
+    """Name the watermark in errors of its image, so that they are not taken for errors of the source."""
     try:
         yield
     except TimeLimitExceeded:

@@ -123,7 +123,7 @@ class WorkerPool:
         self._join()
 
     def stop(self) -> None:
-        """End the workers and whatever they do."""
+        """Stop the workers and their work."""
         with self._changing:
             self._ended = True
             self._processes.stop()
@@ -174,7 +174,7 @@ class WorkerPool:
                 self._replace(work.processes)
 
     def _replace(self, lost: ProcessPool | None) -> None:
-        """Let new processes begin with whatever lost ones have not answered.
+        """Start new processes with the work that lost ones have not finished.
 
         A worker that dies while no work is begun ends all of them, and what waits there is never answered.
         """
@@ -210,7 +210,7 @@ class WorkerPool:
 
 @contextlib.contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """In the block, start threads and processes that leave interrupts and hangups to their parent."""
+    """Let threads and processes that the block starts leave interrupts and hangups to their parent."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:
         yield

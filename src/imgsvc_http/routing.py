@@ -84,7 +84,7 @@ def add_routes(app: web.Application, routes: Sequence[Route]) -> None:
 
 
 def route_of(request: web.Request) -> Route | None:
-    """Return the route of a request; None for an unknown path or method."""
+    """Return the route of a request, or None for an unknown path or method."""
     return request.config_dict.get(_ROUTES, {}).get(request.match_info.handler)
 
 

@@ -124,7 +124,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
 
 @contextlib.asynccontextmanager
 async def sweeping(services: Services) -> AsyncIterator[None]:
-    """Delete whatever has expired, until the block ends."""
+    """Delete expired data until the block ends."""
     sweeper = asyncio.create_task(_sweep(services))
     try:
         yield

@@ -40,7 +40,7 @@ class _RunByDefault(click.Group):
         return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The commands, and the sources that ``run`` may begin with."""
+        """Return the commands, and the sources that ``run`` may begin with."""
         sources = [] if incomplete.startswith("-") else [CompletionItem(incomplete, type="file")]
         return sources + super().shell_complete(ctx, incomplete)
 

@@ -84,7 +84,7 @@ def _follow(main: Directory, pointer: int) -> Values:
 
 
 def _values(directory: Directory) -> Values:
-    """Read all values but pointers to other directories; what is damaged is left out."""
+    """Read all values except pointers to other directories. Damaged values are left out."""
     values = {}
     for tag, entry in directory.entries.items():
         try:

@@ -13,7 +13,7 @@ from imgsvc_core.info import ImageInfo
 
 
 def probe(source: ByteSource, *, most_inlined: int | None = None) -> ImageInfo:
-    """Read the facts of an image from its header; the name of the file does not matter.
+    """Read the facts of an image from its header. The name of the file does not matter.
 
     Sizes are those of one frame as stored, with the EXIF orientation beside them. HEIC and AVIF are decoded
     upright, and their facts are those of the upright picture. Delays are those of the file. A TIFF is
@@ -21,7 +21,7 @@ def probe(source: ByteSource, *, most_inlined: int | None = None) -> ImageInfo:
     after it.
 
     Raises:
-        UnsupportedFormat: it is no image of a format in the table, or a variant that nothing reads.
+        UnsupportedFormat: it is no image of a format in the table, or a variant that cannot be read.
         CorruptImage: the header is damaged.
         ImageTooLarge: the pictures inside of a drawing have more than ``most_inlined`` pixels.
     """

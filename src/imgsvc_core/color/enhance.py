@@ -125,9 +125,9 @@ def _exposure(x: FloatArray, subject: BoolArray) -> CurveStep | None:
 
 
 def _gamma(x: FloatArray, subject: BoolArray) -> CurveStep | None:
-    """Return a gamma that lowers a median that is too bright; the more highlights are clipped, the more.
+    """Return a gamma that lowers a median that is too bright.
 
-    Return None if no step is needed.
+    It lowers it more if more highlights are clipped. Return None if no step is needed.
     """
     x = x[subject]
     median, clipped = _median(x), float((x.max(axis=1) > 1 - c.ENHANCE_MARGIN).mean())

@@ -55,7 +55,7 @@ class Run:
 
 
 def render(image: pyvips.Image, plan: Plan, marks: Marks) -> Rendered:
-    """Run the plan; ``image`` is what its load settings gave."""
+    """Run the plan. ``image`` was loaded with the load settings of the plan."""
     run = Run(plan, marks)
     return Rendered(_render_frames(image, run), tuple(run.regions))
 

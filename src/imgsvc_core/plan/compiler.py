@@ -132,7 +132,7 @@ def _before_turn(planned: PlannedStep, turn: Turn) -> PlannedStep:
 
 
 def _check_sizes(steps: Sequence[PlannedStep], info: ImageInfo, frames: int, limits: Limits) -> None:
-    """Refuse what is larger on the way to the result than the limits and libvips allow.
+    """Refuse a plan if the result, or a step before it, is larger than the limits and libvips allow.
 
     What is resampled needs coordinates even where little of it is computed: of what a crop cuts at once, only
     what it keeps is.

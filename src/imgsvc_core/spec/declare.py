@@ -85,10 +85,10 @@ class Param:
         return f"{self.kind.expectation}{unit}{usual}" + ("; required" if self.required else "")
 
     def parse(self, title: str, value: object) -> Any:
-        """Return a value in its Python form; `None` stands for the default.
+        """Return a value in its Python form. `None` stands for the default.
 
         Raises:
-            SpecError: the value is not acceptable, or `REQUIRED` because there is none.
+            SpecError: the value is not acceptable, or it is `REQUIRED` because it is missing.
         """
         if value is None and not self.required:
             return self.default

@@ -65,7 +65,7 @@ def unparse_operation(operation: Parameters) -> dict[str, Any]:
 
 
 def unknown_keys(title: str, keys: Iterable[str], known: Iterable[str]) -> list[Problem]:
-    """Return a problem for each unknown key; the first ones say which key may have been meant."""
+    """Return a problem for each unknown key. The first ones suggest a similar key."""
     known = list(known)
     return [
         Problem(key, f"{title} has no '{key}' parameter{_advice(key, known) if place < _MAX_ADVICE else ''}")
@@ -84,7 +84,7 @@ def _is_declared(cls: object) -> bool:
 
 @_converter.register_structure_hook_factory(_is_declared)
 def _structure_hook(operation: type[_P]) -> Callable[[Any, Any], _P]:
-    """Return the function that maps keys to arguments; the constructor checks and converts their values."""
+    """Return the function that maps keys to arguments. The constructor checks and converts the values."""
     overrides = {
         param.attribute: override(rename=name, struct_hook=lambda value, _: value)
         for name, param in params(operation).items()

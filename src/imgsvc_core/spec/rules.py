@@ -14,7 +14,7 @@ class Rule(Protocol):
     """A condition on several parameters of an operation together."""
 
     def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
-        """Yield what is wrong with the values of an operation; `None` is one that was not given."""
+        """Yield a problem for each wrong value of an operation. `None` is a value that was not given."""
 
     def schema(self) -> dict[str, Any]:
         """Return the same condition in JSON Schema."""

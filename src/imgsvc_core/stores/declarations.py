@@ -90,7 +90,7 @@ class StoreSpec(Operation):
     )
 
     def secrets(self) -> tuple[str, ...]:
-        """The values that nobody may see."""
+        """Return the values that must stay secret."""
         found = [getattr(self, item.attribute) for item in params(type(self)).values() if item.secret]
         return tuple(value for value in found if value)
 

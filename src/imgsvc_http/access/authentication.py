@@ -51,7 +51,7 @@ class Authenticator:
         self._unknown: TTLCache[bytes, None] = TTLCache(size, seconds, timer=time.monotonic)
 
     async def principal(self, secret: str) -> Principal | None:
-        """Return the owner of a secret; None if it is of no key that works."""
+        """Return the owner of a secret, or None if no active key has it."""
         digest = keys.digest_of(secret)
         known = self._known.get(digest)
         if known is not None or digest in self._unknown:

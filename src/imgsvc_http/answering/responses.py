@@ -131,7 +131,7 @@ def _shortened(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _fewer(items: Sequence[Any], excess: int) -> list[Any]:
-    """Leave out the last items, until so many bytes are saved."""
+    """Leave out the last items until the wanted number of bytes is saved."""
     kept = list(items)
     while kept and excess > 0:
         excess -= len(_ascii(kept.pop())) + 1

@@ -84,7 +84,7 @@ def _range(request: web.Request, size: int, etag: str) -> tuple[int, int]:
 
 
 def _matches(header: str, etag: str, *, weakly: bool) -> bool:
-    """Return True if an ETag is in a header; a weak comparison ignores the mark of weak ETags."""
+    """Return True if an ETag is in a header. A weak comparison ignores the mark of weak ETags."""
     items = [item.strip() for item in header.split(",")]
     return items == ["*"] or etag in [item.removeprefix("W/") if weakly else item for item in items]
 

@@ -111,7 +111,7 @@ class AddressGuard:
         self.check(host, [host])
 
     def permits(self, address: Address, host: str) -> bool:
-        """Return True if an address may be connected to for a host; an allowed name permits no other host."""
+        """Return True if an address may be connected to for a host. An allowed name permits no other host."""
         return is_public(address) or _normalized(host) in self.names or _within(address, self.networks)
 
     def connector(self, **options: Any) -> TCPConnector:

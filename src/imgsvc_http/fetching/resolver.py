@@ -39,7 +39,7 @@ class Resolver:
         """Return the addresses of a host.
 
         Raises:
-            OSError: there are none, or they could not be found out.
+            OSError: the host has no addresses, or the lookup failed.
             TooManyLookups: no other lookup ended in time.
         """
         key = host, family

@@ -78,7 +78,7 @@ class SourceConnection(ResponseHandler):
         self._report_end()
 
     def _report_end(self) -> None:
-        """Report that the connection is lost, unless bytes are left that somebody reads."""
+        """Report that the connection is lost, unless bytes are left to read."""
         if not self._lost:
             return
         if self.transport is not None and self.exception() is None:

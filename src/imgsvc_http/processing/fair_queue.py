@@ -35,7 +35,7 @@ class _Account:
     waiting: deque[_Request] = attrs.field(factory=deque)
 
     def used_until(self, now: float) -> float:
-        """Return what its work has taken, that under way included."""
+        """Return the time that its work has taken, including running work."""
         return self.used + sum(now - start for start in self.running.values())
 
 

@@ -108,7 +108,7 @@ class WorkerPool:
             raise refusal("overloaded", seconds=_RETRY_SECONDS) from None
 
     async def close(self) -> None:
-        """Kill the workers, whatever they do."""
+        """Kill the workers, even busy ones."""
         for worker in self._idle:
             worker.kill()
         self._idle.clear()

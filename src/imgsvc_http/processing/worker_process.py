@@ -123,7 +123,7 @@ def _answer(task: Task, source: bytes, threads: int) -> tuple[dict[str, Any], by
 
 
 def _receive(connection: socket.socket, size: int) -> bytearray:
-    """Read exactly so many bytes. The service may close its end at any time."""
+    """Read exactly that many bytes. The service may close its end at any time."""
     received = bytearray(size)
     view, count = memoryview(received), 0
     while count < size:

@@ -76,7 +76,7 @@ async def receiving(seconds: float) -> AsyncIterator[None]:
 
 
 async def parse_json(body: bytes) -> Any:
-    """Return the values of JSON text, which may have no repeated keys and only so many values.
+    """Return the values of JSON text, which may have no repeated keys and a limited number of values.
 
     NaN, infinities and integers of any length are let through, cut to a length at which they are out of every
     range: the parsing of parameters refuses them with their paths.

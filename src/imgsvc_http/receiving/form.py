@@ -44,7 +44,7 @@ async def read_form(
         json_limit: the most bytes of the part ``data``, which may come before or after the file, and only if
             there is ``on_document``.
         on_document: is called with the JSON document in ``data`` as soon as that has arrived, even if the
-            rest of the form is wrong, or with an empty one if there is none.
+            rest of the form is wrong, or with an empty one if the form has no ``data``.
     """
     if request.content_type not in _MEDIA_TYPES:
         raise unsupported_media_type("multipart/form-data", request)

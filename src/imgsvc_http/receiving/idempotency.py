@@ -242,7 +242,7 @@ def _put(connection: Connection, claim: KeyClaim, sealed: bytes, until: datetime
 
 
 def _keep_nothing(connection: Connection, answer: Response) -> None:
-    """Keep the answer of a request without a key, which nobody asks for again."""
+    """Do nothing: the answer of a request without a key is not kept, as it cannot be asked for again."""
 
 
 def _sealed(vault: Vault, answer: Response) -> bytes:

@@ -90,7 +90,7 @@ def settings_of(section: str, cls: type) -> dict[str, Setting]:
 
 
 def from_text(kind: Kind, text: str) -> object:
-    """Return the value that a text in a variable or flag stands for; an unsuitable text is left as it is."""
+    """Return the value that a text in a variable or flag stands for. Unsuitable text is left as it is."""
     match kind:
         case Maybe():
             return text if text == NONE else from_text(kind.kind, text)

@@ -10,7 +10,7 @@ LOCALHOST = "localhost"
 
 
 def parse_address(host: str) -> Address | None:
-    """Return the address that a host is written as; None if it is a name."""
+    """Return the IP address in a host, or None if the host is a name."""
     try:
         return ipaddress.ip_address(host.strip("[]"))
     except ValueError:

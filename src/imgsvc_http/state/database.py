@@ -89,7 +89,7 @@ class Database:
             raise DatabaseTimeout(f"The database did not answer: {error}") from error
 
     def drop_connections(self) -> None:
-        """Close all connections of a server that hangs, so that everybody who waits for it gets an error."""
+        """Close all connections to a server that hangs, so that all calls waiting for it get an error."""
         self._connections.shut_down()
 
     async def close(self) -> None:

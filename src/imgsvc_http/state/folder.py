@@ -16,10 +16,10 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def make_private(folder: Path) -> None:
-    """Make the folder if it does not exist, and take from other users every access to what is in it.
+    """Make the folder if it does not exist, and deny other users any access to its contents.
 
-    What lies in a folder that nobody else could enter before is private already, so that only the folder's
-    own mode is looked at then.
+    If no other user could enter the folder before, its contents are private already. Then only the folder's
+    own mode is checked.
 
     Raises:
         SpecError: no files can be made in the folder, or its modes cannot be changed.

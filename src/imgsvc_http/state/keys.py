@@ -98,7 +98,10 @@ def list_all(connection: Connection, account_id: str | None = None) -> list[ApiK
 
 @writing
 def rotate(connection: Connection, key_id: str, *, grace: timedelta, now: datetime) -> NewKey | None:
-    """Give a key a new secret; the present one works for a grace period. Return None if there is no key."""
+    """Give a key a new secret. The present one works for a grace period.
+
+    Return None if the key does not exist.
+    """
     secret = _new_secret()
     change = _unrevoked(update(ApiKeyRow), key_id).values(
         digest=digest_of(secret),
@@ -138,7 +141,7 @@ def note_use(connection: Connection, key_id: str, now: datetime) -> None:
 
 
 def digest_of(secret: str) -> bytes:
-    """Return what is kept of a secret: a plain SHA-256 is enough for 256 random bits."""
+    """Return the hash of a secret that is stored: a plain SHA-256 is enough for 256 random bits."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 

@@ -35,7 +35,7 @@ class FsspecFolder:
         return await self.call(_names)
 
     async def remove(self, name: str) -> bool:
-        """Delete a file. Return False if there is none."""
+        """Delete a file. Return False if it does not exist."""
         return await self.call(remove, name)
 
     async def local_path(self) -> str | None:
@@ -53,7 +53,7 @@ class FsspecFolder:
 
 
 def remove(fs: Any, root: str, name: str) -> bool:
-    """Delete a file in the thread of a call. Return False if there is none."""
+    """Delete a file in the thread of a call. Return False if it does not exist."""
     try:
         fs.rm_file(f"{root}/{name}")
     except FileNotFoundError:

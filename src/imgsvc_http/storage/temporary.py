@@ -66,7 +66,7 @@ class TemporaryStorage:
         self._lifetime = lifetime_seconds
 
     async def local_target(self, now: datetime) -> LocalTarget | None:
-        """Return where to write a picture of any type; None if the folder is not on this machine.
+        """Return where to write a picture of any type, or None if the folder is not on this machine.
 
         A process that has the picture already writes it there faster than `put` does.
         """
@@ -113,7 +113,7 @@ class TemporaryStorage:
 
 
 def stored_of(name: str) -> Stored | None:
-    """Return what the name of a picture tells; None if it is no such name."""
+    """Return what the name of a picture tells, or None if it is not the name of a picture."""
     match = _NAME.fullmatch(name)
     if match is None or match[3] not in _MEDIA_TYPES:
         return None

@@ -86,7 +86,7 @@ class _NodeLock:
         self._call: asyncio.Future[Any] | None = None
 
     async def ask(self, work: Callable[[Connection], T]) -> T:
-        """Call a function with the connection. If the server hangs, drop everybody's connections to it."""
+        """Call a function with the connection. If the server hangs, drop all connections to it."""
         call: asyncio.Future[T] = asyncio.ensure_future(run_in_daemon_thread(work, self._connection))
         self._call = call
         await asyncio.wait([call], timeout=_ANSWER_SECONDS)
@@ -97,7 +97,7 @@ class _NodeLock:
         return call.result()
 
     async def take(self, node: str) -> bool:
-        """Take the lock of a node. Return False if somebody holds it."""
+        """Take the lock of a node. Return False if it is held already."""
         number = {"number": _number(node)}
         return await self.ask(lambda connection: bool(connection.execute(_LOCK, number).scalar()))
 
@@ -106,7 +106,7 @@ class _NodeLock:
         await self.ask(lambda connection: connection.execute(_UNLOCK, {"number": _number(node)}))
 
     async def is_free(self, node: str) -> bool:
-        """Return True if nobody holds the lock of a node."""
+        """Return True if the lock of a node is free."""
         if not await self.take(node):
             return False
         await self.release(node)

@@ -148,7 +148,10 @@ def _check_compression(reader: HeaderReader, size: int, compression: int, bits: 
 def _read_masks(
     reader: HeaderReader, start: int, size: int, compression: int, bits: int
 ) -> tuple[tuple[int, int, int, int] | None, int]:
-    """Return the bit masks of the channels, and where they end; the shortest header has them after it."""
+    """Return the bit masks of the channels, and where they end.
+
+    They come after the shortest header, and are part of longer ones.
+    """
     if compression not in (BIT_FIELDS, _ALPHA_BIT_FIELDS) or bits not in _MASKS:
         return _MASKS.get(bits), 0
     number = 4 if size >= _WITH_ALPHA_MASK or compression == _ALPHA_BIT_FIELDS else 3
@@ -157,7 +160,7 @@ def _read_masks(
 
 
 def _profile(reader: HeaderReader, header: BitmapHeader) -> tuple[int, int] | None:
-    """Return where the embedded profile is; a profile in another file is ignored."""
+    """Return where the embedded profile is, or None. A profile in another file is ignored."""
     if header.size != _V5 or reader.read(FILE_HEADER + 56, 4) != _PROFILE_EMBEDDED:
         return None
     offset, length = reader.unpack("<II", FILE_HEADER + 112)

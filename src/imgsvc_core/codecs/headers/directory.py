@@ -68,7 +68,7 @@ class Directory:
     _layout: _Layout
 
     def numbers(self, tag: int, most: int = _MOST_NUMBERS) -> tuple[int, ...]:
-        """Return up to ``most`` values of a tag; none if it is absent or its values are no whole numbers."""
+        """Return up to ``most`` values of a tag, or an empty tuple if it is absent or not integer."""
         entry = self.entries.get(tag)
         if entry is None or entry.kind not in _INTEGERS:
             return ()
@@ -80,7 +80,7 @@ class Directory:
         return (self.numbers(tag, 1) or (default,))[0]
 
     def content(self, tag: int) -> bytes:
-        """Return all values of a tag as little-endian bytes; none for unknown types and more than 16 MB."""
+        """Return all values of a tag as little-endian bytes: empty for unknown types and above 16 MB."""
         entry = self.entries[tag]
         if not 0 < entry.size <= _MOST_BYTES:
             return b""

@@ -199,7 +199,7 @@ def chunks_before_data(reader: HeaderReader) -> Iterator[Chunk]:
 
 
 def read_animation(reader: HeaderReader, head: Head) -> Animation:
-    """Read where the frames of an animation are; a default image outside of it is none of them."""
+    """Read where the frames of an animation are. A default image outside of it is not included."""
     announced = plays = sequence = 0
     frames: list[ApngFrame] = []
     for chunk in read_chunks(reader):

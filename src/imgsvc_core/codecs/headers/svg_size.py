@@ -36,7 +36,7 @@ class _RootFoundError(Exception):
 
 
 def _root_attributes(markup: bytes) -> dict[str, str]:
-    """Return the attributes of the root element, reading no further; none if the XML is damaged before."""
+    """Return the attributes of the root element, reading no further. Empty if the XML before is damaged."""
 
     def start(name: str, attributes: dict[str, str]) -> None:
         raise _RootFoundError(attributes)

@@ -125,7 +125,7 @@ def _subsampling(page: Directory) -> str | None:
 
 
 def _levels(page: Directory, full: tuple[int, int]) -> tuple[tuple[int, int], ...]:
-    """Return the sizes of a pyramid, in following pages or in sub-directories; none if damaged."""
+    """Return the sizes of a pyramid, in following pages or in sub-directories. Empty if damaged."""
     try:
         inner = (page.at(offset) for offset in page.numbers(Tag.SUB_DIRECTORIES, _MOST_LEVELS))
         return _pyramid(page, full, _following(page)) or _pyramid(page, full, inner)

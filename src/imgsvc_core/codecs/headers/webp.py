@@ -108,7 +108,7 @@ def _find_bitstream(reader: HeaderReader, start: int, end: int) -> _Bitstream | 
 
 
 def _read_frame(reader: HeaderReader, start: int) -> tuple[int, int, int, int, int]:
-    """Left, top, width and height of a frame in pixels, and the milliseconds it is shown."""
+    """Return left, top, width and height of a frame in pixels, and the milliseconds it is shown."""
     left, top, width, height, delay = (
         int.from_bytes(reader.read(start + offset, 3), "little") for offset in range(0, 15, 3)
     )

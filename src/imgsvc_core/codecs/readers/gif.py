@@ -73,7 +73,7 @@ def _open(data: Any, gif: Gif, info: ImageInfo, settings: LoadSettings, *, movin
 
 
 def _corner(info: ImageInfo, *, transparent: bool) -> bytes:
-    """A frame of one pixel in the far corner of the screen."""
+    """Return a frame of one pixel in the far corner of the screen."""
     place = struct.pack("<HHHHB", info.width - 1, info.height - 1, 1, 1, 0x80)
     return (_TRANSPARENT if transparent else b"") + b"\x2c" + place + bytes(6) + _ONE_PIXEL
 

@@ -46,7 +46,7 @@ def to_vips(picture: Image.Image) -> pyvips.Image:
 
 
 def lab_from_bytes(image: pyvips.Image, *, signed: bool) -> pyvips.Image:
-    """Return CIELAB of 8 bits as real numbers; a and b are signed bytes (TIFF) or centered at 128 (PSD)."""
+    """Convert CIELAB of 8 bits to real numbers. a and b are signed bytes (TIFF) or centered at 128 (PSD)."""
     lightness = image.extract_band(0) * (100 / 255)
     chroma = image.extract_band(1, n=2)
     chroma = chroma.copy(format="char") if signed else chroma - 128

@@ -97,7 +97,7 @@ def _stored(reader: HeaderReader, document: Document, compression: Any, rows: in
 
 
 def _runs(reader: HeaderReader, document: Document, rows: int) -> bytes:
-    """Read the lengths of the first rows and their runs; the file has the lengths of all rows before them."""
+    """Read the lengths and the runs of the first rows. In the file, all lengths come before the runs."""
     import numpy as np
 
     kind = np.dtype(">u4" if document.big else ">u2")
@@ -111,7 +111,7 @@ def _runs(reader: HeaderReader, document: Document, rows: int) -> bytes:
 
 
 def _stride(document: Document) -> int:
-    """Bytes of a row of a channel."""
+    """Return the number of bytes in a row of a channel."""
     return (document.width * document.depth + 7) // 8
 
 

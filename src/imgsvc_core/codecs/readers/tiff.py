@@ -96,7 +96,7 @@ def _pillow_has_codec(compression: int) -> bool:
 
 
 def _check_complete(source: ByteSource, page: Directory) -> None:
-    """Refuse files whose pixels lie beyond their end, which libvips fills with whatever is in memory."""
+    """Refuse files whose pixels lie beyond their end. libvips would show arbitrary memory there."""
     for offsets, counts in ((Tag.STRIP_OFFSETS, Tag.STRIP_LENGTHS), (Tag.TILE_OFFSETS, Tag.TILE_LENGTHS)):
         ends = map(operator.add, page.numbers(offsets), page.numbers(counts))
         if max(ends, default=0) > source.size:

@@ -69,7 +69,7 @@ def with_timing(
 
 
 def set_int(image: pyvips.Image, name: str, value: int) -> None:
-    """Set an integer field of an image that nobody else holds yet."""
+    """Set an integer field of an image that is not shared yet."""
     image.set_type(pyvips.GValue.gint_type, name, value)
 
 

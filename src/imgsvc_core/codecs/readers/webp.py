@@ -11,7 +11,7 @@ from imgsvc_core.info import ImageInfo
 
 
 def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
-    """Return RGB, with alpha if the file has it; an animation is always at its full size."""
+    """Return RGB, with alpha if the file has it. An animation is always at its full size."""
     if settings.all_frames and info.animated:
         return animation(open_lazily("webp", source, settings, n=-1, fail_on="error"), info)
     scale = 1.0 if info.animated else min(settings.scale, 1.0)

@@ -33,7 +33,7 @@ class Encoded:
 
 
 def save(image: pyvips.Image, settings: SaveSettings, target: BinaryIO | None = None) -> Encoded:
-    """Encode a gray or sRGB picture, upright, with straight alpha; into a binary file or into memory.
+    """Encode a gray or sRGB picture, upright, with straight alpha, into a binary file or into memory.
 
     Samples are rounded to the depth that the format keeps. Metadata follows ``settings.metadata``; a color
     profile always stays. With ``max_bytes`` the quality is lowered until the result fits.

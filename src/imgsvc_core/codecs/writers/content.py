@@ -33,7 +33,7 @@ _PHOTOGRAPH = Content(flat=0.0, colored_edges=0.0)
 
 
 def examine(image: pyvips.Image, settings: SaveSettings) -> tuple[pyvips.Image, Content]:
-    """Return the picture, in memory if it had to be looked at, and what it shows."""
+    """Return the picture, in memory if its pixels had to be examined, and its content."""
     width, height = size_of(image)
     if settings.photograph or width * height > MOST_EXAMINED:
         return image, _PHOTOGRAPH
@@ -43,7 +43,7 @@ def examine(image: pyvips.Image, settings: SaveSettings) -> tuple[pyvips.Image, 
 
 
 def choose_subsampling(image: pyvips.Image, settings: SaveSettings) -> tuple[pyvips.Image, Subsampling]:
-    """Return the picture, in memory if it had to be looked at, and the resolution of color to encode with."""
+    """Return the picture, in memory if its pixels had to be examined, and the color resolution to encode."""
     if settings.subsampling is not None:
         return image, settings.subsampling
     if image.bands < 3:

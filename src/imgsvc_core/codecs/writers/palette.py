@@ -124,7 +124,7 @@ def _merged(colors: Any, counts: Any, most: int) -> Any:
     costs = np.full((len(points), len(points)), np.inf)
 
     def update(index: int) -> None:
-        """Compute what it costs to merge a color with each other one."""
+        """Compute the cost of merging a color with each of the others."""
         squares = ((points - points[index]) ** 2).sum(axis=1)
         row = squares * weights * weights[index] / (weights + weights[index])
         row[becomes != np.arange(len(points))] = np.inf

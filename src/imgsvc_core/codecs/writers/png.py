@@ -20,7 +20,7 @@ _SMALL = 64 * 64  # pixels; trying all filters takes less time than examining th
 
 
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
-    """Interlace only if asked to: that costs size and the streaming of rows."""
+    """Write PNG, interlaced only on request: interlacing makes files larger and prevents streaming rows."""
     level = codec_effort("png", settings.effort)
     assert isinstance(level, int)
     options: dict[str, object] = {"compression": level, "interlace": settings.progressive is True}

@@ -39,7 +39,7 @@ class Sink:
         self.size = 0
 
     def write(self, data: bytes) -> None:
-        """Take bytes from an encoder; all of them at once if there is no file."""
+        """Take bytes from an encoder. Without a file, all bytes come at once."""
         self.size += len(data)
         if self._target is None:
             self.data = self.data + data if self.data else data
