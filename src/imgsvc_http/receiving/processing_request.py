@@ -133,7 +133,8 @@ def parse_request(
         SpecError: lists all problems, each with its path.
     """
     if not isinstance(document, Mapping):
-        raise SpecError([Problem("", f"The request must be a JSON object, got {SOMETHING}")])
+        got = "an array" if isinstance(document, list) else SOMETHING
+        raise SpecError([Problem("", f"The request must be a JSON object, got {got}")])
     if _has_more_values(document, _MOST_VALUES):
         raise SpecError([Problem("", f"The request must hold at most {_MOST_VALUES} values, got more")])
     problems: list[Problem] = []

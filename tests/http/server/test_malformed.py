@@ -98,7 +98,7 @@ def test_unknown_methods_are_not_allowed(
 )
 def test_mistakes_of_clients_are_no_errors_of_the_service(path: bytes, kind: bytes, tmp_path: Path) -> None:
     """A compressed body is refused, and leaves no word in the log."""
-    with running(tmp_path / "state") as service:
+    with running(tmp_path / "state", {"monitoring.access_log": "off"}) as service:
         head = (
             b"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: %s\r\n"
             b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n"

@@ -1,0 +1,1 @@
+collect_ignore = ["user_script.py"]  # type checkers read it; nothing runs it
