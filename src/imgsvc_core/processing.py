@@ -51,7 +51,7 @@ from imgsvc_core.targets import Target, check_target, is_file, name_of, suffix_o
 Watermarks = Mapping[str, Source] | Callable[[str], Source | None]
 """Watermark images by id, or a function that returns them."""
 
-_USUAL_LIMITS = Limits()
+_DEFAULT_LIMITS = Limits()
 _FACE_SIDE = 640  # pixels of the longer side of the copy that faces are looked for in
 
 
@@ -221,7 +221,7 @@ def _run(
     check_target(target)
     check_threads(threads)
     parsed = {key: parse(request) for key, request in requests.items()}
-    limits = limits_or(limits, _USUAL_LIMITS)
+    limits = limits_or(limits, _DEFAULT_LIMITS)
     started, deadline = time.perf_counter(), Deadline(limits.seconds)
     task = _Task(
         source=received(source, limits, name=name),
