@@ -252,6 +252,25 @@ async def test_too_many_bytes_are_refused_while_they_come(fetcher: Fetcher, tmp_
     assert sent < 30_000_000
 
 
+@pytest.mark.parametrize("announced", [True, False])
+async def test_the_limit_is_the_most_bytes_that_a_source_may_have(
+    announced: bool, fetcher: Fetcher, tmp_path: Path
+) -> None:
+    async def picture(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        if announced:
+            response.content_length = len(PICTURE)
+        await response.prepare(request)
+        await response.write(PICTURE)
+        return response
+
+    async with serving({"/picture": picture}) as url:
+        fetched = await get(fetcher, f"{url}/picture", tmp_path, limit=len(PICTURE))
+        assert fetched.path.read_bytes() == PICTURE
+        with pytest.raises(SourceTooLarge):
+            await get(fetcher, f"{url}/picture", tmp_path, limit=len(PICTURE) - 1)
+
+
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
 async def test_encoded_answers_are_decoded_and_limited(coding: str, fetcher: Fetcher, tmp_path: Path) -> None:
     compress = gzip.compress if coding == "gzip" else zlib.compress

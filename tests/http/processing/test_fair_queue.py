@@ -75,6 +75,20 @@ async def test_turns_are_shared_by_the_time_that_work_takes() -> None:
     assert 2 <= served[:25].count("heavy") <= 4
 
 
+async def test_a_new_account_begins_beside_the_least_served_one() -> None:
+    clock, served = Clock(), []
+    queue = FairQueue(1, extra=0, room=100, seconds=1000, clock=clock)
+    request = line(queue, clock, served, {"heavy": 10.0, "light": 1.0, "new": 1.0})
+    async with holding(queue, "other"):
+        tasks = [asyncio.create_task(request(name)) for name in ["heavy"] * 3 + ["light"] * 20]
+        await settle()
+    while len(served) < 4:
+        await asyncio.sleep(0)
+    tasks.append(asyncio.create_task(request("new")))
+    await asyncio.gather(*tasks)
+    assert served.index("new") <= 7
+
+
 async def test_idling_saves_up_no_turns() -> None:
     clock, served = Clock(), []
     queue = FairQueue(1, extra=0, room=100, seconds=1000, clock=clock)
