@@ -416,10 +416,10 @@ FETCH = """
 import asyncio, sys
 from pathlib import Path
 from imgsvc_http.fetching.fetcher import Fetcher
-from imgsvc_http.settings import Fetch, Social
+from imgsvc_http.settings import FetchSettings, SocialSettings
 
 async def main():
-    fetcher = Fetcher(Fetch(private_allowed=("localhost",)), Social())
+    fetcher = Fetcher(FetchSettings(private_allowed=("localhost",)), SocialSettings())
     await fetcher.fetch(sys.argv[1], {"X-Token": "secret"}, lambda _: Path(sys.argv[2]), 10**6)
     await fetcher.close()
 

@@ -44,7 +44,7 @@ from pathlib import Path
 import uvloop
 from imgsvc_core.errors import ImgsvcError
 from imgsvc_http.fetching.fetcher import Fetcher
-from imgsvc_http.settings import Fetch, Social
+from imgsvc_http.settings import FetchSettings, SocialSettings
 from tests.http.fetching.test_fetcher import PICTURE, answering
 from tests.http.sources import serving
 
@@ -59,7 +59,7 @@ async def fetch(fetcher, url):
     return outcome, time.monotonic() - began
 
 async def main(names, wait):
-    fetcher = Fetcher(Fetch(private_allowed=("localhost",), total_seconds=8), Social())
+    fetcher = Fetcher(FetchSettings(private_allowed=("localhost",), total_seconds=8), SocialSettings())
     async with serving({"/p": answering()}) as url:
         local = url.replace("127.0.0.1", "localhost") + "/p"
         slow = [asyncio.create_task(fetch(fetcher, f"http://{name}/p")) for name in names]
