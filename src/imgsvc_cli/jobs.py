@@ -19,7 +19,7 @@ from imgsvc_core.plan.encoding import choose_formats
 from imgsvc_core.sources import is_url
 from imgsvc_core.spec import Output
 from imgsvc_core.targets import name_of
-from imgsvc_core.urls import shown_url
+from imgsvc_core.url_messages import shown_url
 
 if TYPE_CHECKING:
     from imgsvc_cli.stores import StoreTarget

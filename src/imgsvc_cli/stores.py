@@ -16,7 +16,7 @@ from imgsvc_core.errors import Problem, SpecError, os_reason
 from imgsvc_core.jsontext import shown
 from imgsvc_core.spec.rules import NotTogether
 from imgsvc_core.stores.declarations import ENDPOINTS
-from imgsvc_core.urls import shown_url
+from imgsvc_core.url_messages import shown_url
 
 _NAME = re.compile(r"[^\x00-\x1f\x7f/\\\ud800-\udfff]+")
 _VARIABLE = "IMGSVC_STORE_"

@@ -15,7 +15,7 @@ from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.errors import ImgsvcError, SourceUnreachable
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits, check_bytes
-from imgsvc_core.urls import missing_package, reason_of, shown_url
+from imgsvc_core.url_messages import missing_package, reason_of, shown_url
 
 if TYPE_CHECKING:
     import numpy.typing as npt

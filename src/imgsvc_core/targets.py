@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Protocol, TypeAlias, TypeGuard, cast
 
 from imgsvc_core.errors import TargetError, os_reason
 from imgsvc_core.sources import is_url
-from imgsvc_core.urls import missing_package, reason_of, shown_url
+from imgsvc_core.url_messages import missing_package, reason_of, shown_url
 
 
 class Writable(Protocol):
