@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _MODEL = "face_detection_yunet_*.onnx"
 _LONGER_SIDE = 480  # pixels of the copy that is searched; the network was trained on faces of 10 to 300
+_LEAST_SHORTER_SIDE = 8  # pixels of that copy which may hold a face
 # On textures, animals, machines and noise the network stays below .75, on upright faces above .8.
 _LEAST_SCORE = 0.8
 # With sides of up to 32 pixels, one cell of the network, OpenCV returns boxes of random numbers.
@@ -37,6 +38,11 @@ class Face:
     width: int
     height: int
     score: float
+
+
+def can_show(width: int, height: int) -> bool:
+    """Return False if a picture of this size is too thin for the detector to find a face."""
+    return min(width, height) * _LONGER_SIDE >= max(width, height) * _LEAST_SHORTER_SIDE
 
 
 def detect(image: pyvips.Image) -> tuple[Face, ...]:

@@ -303,6 +303,8 @@ def _make(task: _Task, open_target: Callable[[], BinaryIO]) -> dict[str, _Made]:
 def _find_faces(opened: Opened, limits: Limits, deadline: Deadline) -> tuple[Face, ...]:
     """Return the faces in the first frame, in pixels of the upright image."""
     info = opened.info
+    if not face_detection.can_show(info.width, info.height):
+        return ()
     scale = scale_for(info, max(1.0, max(info.width, info.height) / _FACE_SIDE), all_frames=False)
     settings = LoadSettings(scale=scale, sequential=True)
     check_memory(decoded_bound(info, settings), limits)

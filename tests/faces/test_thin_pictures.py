@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import pyvips
 
 import imgsvc_core as imgsvc
 
@@ -23,3 +24,15 @@ def test_nothing_is_found_and_nothing_fails(shape: tuple[int, ...], request_: di
     assert result.faces == ()
     expected = (1, 1) if "resize" in request_ else (shape[1], shape[0])
     assert (result.output.width, result.output.height) == expected
+
+
+def test_a_thin_picture_is_not_decoded_for_faces() -> None:
+    """Of a picture that is cut off, the first rows can be read, but not all of it."""
+    png = bytes(pyvips.Image.gaussnoise(10, 60_000).cast("uchar").pngsave_buffer())
+    request = {
+        "crop": {"width": 10, "height": 10, "y": 0},
+        "resize": {"width": 5, "height": 2, "mode": "fit", "gravity": "face"},
+        "output": {"format": "png"},
+    }
+    result = imgsvc.process(png[: len(png) // 2], request)
+    assert (result.output.width, result.output.height) == (5, 2)

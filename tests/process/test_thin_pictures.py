@@ -10,6 +10,7 @@ import pyvips
 from PIL import Image
 
 import imgsvc_core as imgsvc
+from imgsvc_core.pixels.geometry import smart_box
 
 _THIN = Image.fromarray(np.tile(np.arange(203, dtype=np.uint8), (1, 1)))
 
@@ -72,3 +73,33 @@ def test_the_thinnest_pictures_within_the_limits(size: tuple[int, int]) -> None:
     )
     found = pyvips.Image.new_from_buffer(result.data, "").numpy().astype(int)
     assert np.abs(found - 99).max() <= 2
+
+
+def test_smart_crops_of_the_longest_pictures() -> None:
+    """libvips would reduce the picture to 32 pixels each way, which it does by factors up to a million."""
+    row = np.full((1, 40_000_000), 60, np.uint8)
+    row[:, 30_000_000:30_000_200] = 255
+    png = bytes(pyvips.Image.new_from_array(row).copy(interpretation="b-w").pngsave_buffer(compression=1))
+    request = {"crop": {"mode": "smart", "width": 10_000, "height": 1}, "output": {"format": "png"}}
+    result = imgsvc.process(png, request)
+    assert (result.output.width, result.output.height) == (10_000, 1)
+
+
+def test_a_smart_crop_of_a_long_picture_lies_where_something_is() -> None:
+    row = np.full((1, 40_000_000), 60, np.uint8)
+    row[:, 30_000_000:32_500_000:2] = 255
+    image = pyvips.Image.new_from_array(row).copy(interpretation="b-w")
+    left, top = smart_box(image, 3_000_000, 1)
+    assert top == 0
+    assert 29_000_000 < left < 31_000_000
+
+
+def test_what_cannot_be_turned_is_no_damage() -> None:
+    """libvips moves a picture by up to ten million pixels before and after it is turned."""
+    request = {"rotate": {"angle": 10}, "crop": {"width": 10, "height": 10}}
+    with pytest.raises(
+        imgsvc.OutputTooLarge, match=r"Rotate 'angle' .* multiple of 90 for .* 20,000,002 x 1 "
+    ):
+        imgsvc.process(bytes(pyvips.Image.black(20_000_002, 1).pngsave_buffer(bitdepth=8)), request)
+    largest = bytes(pyvips.Image.black(20_000_000, 1).pngsave_buffer(bitdepth=8))
+    assert imgsvc.process(largest, request).output.width == 10

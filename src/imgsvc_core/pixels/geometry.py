@@ -11,6 +11,7 @@ from imgsvc_core.pixels.blending import band_values, fit_for
 from imgsvc_core.pixels.shapes import add_padding
 from imgsvc_core.plan.geometry import Area, Size, nearest_span
 from imgsvc_core.spec import Color
+from imgsvc_core.vipsimage import size_of
 
 _TURNS = {
     2: ("fliphor",),
@@ -26,6 +27,11 @@ _Kernel = Literal["lanczos2", "lanczos3"]
 _KERNEL_AFTER_DECODER: _Kernel = "lanczos2"
 _KERNEL: _Kernel = "lanczos3"
 _MOST_REDUCTION = 1_000_000  # the largest factor of libvips' reduce
+_FIRST_FACTOR = 100  # of two passes, for larger factors
+# Shrinking adds up to two factors to a side, which must not exceed the 100 million pixels of libvips. What is
+# cut off before is at most two millionths of the side.
+_LONGEST_SHRUNK = 100_000_000 - 2 * _FIRST_FACTOR
+_LONGEST_SEARCHED = 32 * _MOST_REDUCTION  # the smart crop of libvips looks at a copy of 32 x 32 pixels
 _GAP = 2.0  # boxes do the coarse part of a strong reduction, which bounds the lines held in memory
 
 
@@ -81,15 +87,17 @@ def resample(
 
 def smart_box(image: pyvips.Image, width: int, height: int) -> tuple[int, int]:
     """Return left and top of the most interesting region of a size."""
-    _, found = image.smartcrop(
-        min(width, image.width),
-        min(height, image.height),
+    across, down = (math.ceil(side / _LONGEST_SEARCHED) for side in size_of(image))
+    searched = image.subsample(across, down) if max(across, down) > 1 else image
+    _, found = searched.smartcrop(
+        max(1, min(width, image.width) // across),
+        max(1, min(height, image.height) // down),
         interesting="attention",
         attention_x=True,
         attention_y=True,
     )
-    left = round(found["attention_x"] - width / 2)
-    top = round(found["attention_y"] - height / 2)
+    left = round(found["attention_x"] * across - width / 2)
+    top = round(found["attention_y"] * down - height / 2)
     return max(0, min(left, image.width - width)), max(0, min(top, image.height - height))
 
 
@@ -127,8 +135,8 @@ def _resample(image: pyvips.Image, across: float, down: float, kernel: _Kernel) 
 def _reduce(image: pyvips.Image, across: float, down: float, kernel: _Kernel) -> pyvips.Image:
     if max(across, down) > _MOST_REDUCTION:
         width, height = image.width / across, image.height / down
-        # Some of a million pixels are enough for their average; shrinking would go beyond the longest side.
-        image = image.subsample(*(math.ceil(factor / _MOST_REDUCTION) for factor in (across, down)))
+        image = image.crop(0, 0, *(min(side, _LONGEST_SHRUNK) for side in size_of(image)))
+        image = image.shrink(*(_FIRST_FACTOR if factor > _MOST_REDUCTION else 1 for factor in (across, down)))
         across, down = image.width / width, image.height / height
     return pyvips.Operation.call("reduce", image, across, down, kernel=kernel, gap=_GAP)
 

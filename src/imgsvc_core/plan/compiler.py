@@ -17,10 +17,11 @@ from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.loading import load_scale
 from imgsvc_core.plan.memory import memory_bound
 from imgsvc_core.plan.plan import Plan
-from imgsvc_core.plan.steps import CropBox, Flatten, PlannedStep, Resample, Step, ToSrgb, Turn
+from imgsvc_core.plan.steps import CropBox, Flatten, PlannedStep, Resample, RotateFreely, Step, ToSrgb, Turn
 from imgsvc_core.spec import Output, Spec
 
 _LARGEST_COORDINATE = 2**25 - 1  # libvips interpolates at 64ths of pixels, in integers of 32 bits
+_LONGEST_TURNED = 20_000_000  # libvips moves by up to 10 million pixels, which is half of a side
 _NO_CONVERSION = frozenset({"srgb", "gray", "palette"})
 _USUAL_OUTPUT = Output()
 
@@ -143,6 +144,12 @@ def _check_sizes(steps: Sequence[PlannedStep], info: ImageInfo, frames: int, lim
                 f"On its way to the result the picture would have {planned.after.width:,} x "
                 f"{planned.after.height:,} pixels; at most {_LARGEST_COORDINATE:,} per side can be counted: "
                 "crop it first."
+            )
+        if isinstance(planned.step, RotateFreely) and max(*planned.before, *planned.after) > _LONGEST_TURNED:
+            raise OutputTooLarge(
+                f"Rotate 'angle' parameter must be a multiple of 90 for a picture of "
+                f"{planned.before.width:,} x {planned.before.height:,} pixels, got {planned.step.angle:g}; "
+                f"other angles are possible up to {_LONGEST_TURNED:,} pixels per side."
             )
     cut = [isinstance(planned.step, CropBox) for planned in steps[1:]]
     computed = [planned.after for planned, kept in zip(steps, [*cut, False], strict=False) if not kept]
