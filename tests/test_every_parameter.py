@@ -16,8 +16,8 @@ import pytest
 import pyvips
 
 import imgsvc_core as imgsvc
-from imgsvc_cli.flags import flag_name
 from imgsvc_core.spec.kinds import Boolean, Choice, HexColor, Integer, Number
+from imgsvc_core.spec.options import OPTION_NAMES
 from tests.http.calls import upload
 from tests.http.service_process import Service, running
 from tests.support.photos import as_vips, astronaut, coffee, cut_out
@@ -209,7 +209,7 @@ def from_command(tmp_path_factory: pytest.TempPathFactory) -> Results:
 def flags_of(request: Request) -> Iterator[str]:
     for key, part in request.items():
         for name, value in part.items():
-            flag = flag_name(OPERATIONS[key], name)
+            flag = OPTION_NAMES[key, name]
             if isinstance(value, bool):
                 yield f"--{flag}" if value else f"--no-{flag}"
             else:

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from imgsvc_cli.app import cli
-from imgsvc_cli.flags import flag_name, request_document
+from imgsvc_cli.flags import request_document
 from imgsvc_core import SpecError
 from imgsvc_core.spec import FILTERS, OPERATIONS, Spec, params, parse, unparse
+from imgsvc_core.spec.options import OPTION_NAMES
 from tests.spec.strategies import specs
 
 
@@ -24,7 +25,7 @@ def test_every_parameter_has_a_flag_with_its_documentation() -> None:
     options = _options()
     for operation in (*OPERATIONS.values(), *FILTERS):
         for name, param in params(operation).items():
-            option = options[f"--{flag_name(operation, name)}"]
+            option = options[f"--{OPTION_NAMES[operation.key, name]}"]
             assert isinstance(option, click.Option)
             assert param.doc in (option.help or "")
 
@@ -43,7 +44,7 @@ def _values(spec: Spec) -> dict[str, Any]:
     filters = {key: part for item in request.pop("filter", []) for key, part in item.items()}
     for operation in (*OPERATIONS.values(), *FILTERS):
         for name, value in {**request, **filters}.get(operation.key, {}).items():
-            key = flag_name(operation, name).replace("-", "_")
+            key = OPTION_NAMES[operation.key, name].replace("-", "_")
             found[key] = value if isinstance(value, bool) else str(value)
     return found
 

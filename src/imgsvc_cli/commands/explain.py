@@ -10,9 +10,10 @@ import click
 import imgsvc_core as imgsvc
 from imgsvc_cli import printing
 from imgsvc_cli.completion import FileOrUrl, offering
-from imgsvc_cli.flags import SectionedCommand, digits, request_document, request_flags
+from imgsvc_cli.flags import SectionedCommand, request_document, request_flags
 from imgsvc_cli.options import as_json_option, limits_option, read_spec, spec_option
 from imgsvc_cli.standard_streams import opened
+from imgsvc_core.spec.options import digits
 
 
 @request_flags

@@ -1,0 +1,40 @@
+"""Merge parameters into the JSON document of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from imgsvc_core.spec.filters import FILTERS
+
+Document = dict[str, Any]
+
+_FILTER_KEYS = frozenset(item.key for item in FILTERS)
+
+
+def merge(request: Document, key: str, part: Mapping[str, Any]) -> None:
+    """Merge parameters into the operation or filter of a request; the new values win.
+
+    Mistakes in the request stay for the parser. Only ``request`` itself is changed, not what it holds.
+    """
+    if key not in _FILTER_KEYS:
+        request[key] = _merged(request.get(key), part)
+        return
+    old_name = request.get("filter") is None and request.get("stylize") is not None
+    place = "stylize" if old_name else "filter"
+    filters = {} if request.get(place) is None else request[place]
+    if isinstance(filters, Mapping):
+        request[place] = {**filters, key: _merged(filters.get(key), part)}
+    elif isinstance(filters, list):
+        index = next((n for n, item in enumerate(filters) if isinstance(item, Mapping) and key in item), None)
+        if index is None:
+            request[place] = [*filters, {key: part}]
+        else:
+            changed = {**filters[index], key: _merged(filters[index][key], part)}
+            request[place] = [*filters[:index], changed, *filters[index + 1 :]]
+
+
+def _merged(present: Any, part: Mapping[str, Any]) -> Any:
+    if present is None:
+        return part
+    return {**present, **part} if isinstance(present, Mapping) else present

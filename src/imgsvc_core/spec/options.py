@@ -1,0 +1,217 @@
+"""The options that the command and URLs share: one for each parameter of a request, and shorthands.
+
+An option is named by operation and parameter, such as ``resize-width``; adjustments and parameters of the
+output need no prefix. Flags of the command have these names, and so have options in URLs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.spec.declare import Operation, Param, params
+from imgsvc_core.spec.filters import FILTERS
+from imgsvc_core.spec.kinds import Boolean, Integer, Number
+from imgsvc_core.spec.merging import Document, merge
+from imgsvc_core.spec.request import OPERATIONS, PHASES
+
+_WITHOUT_PREFIX = frozenset({"adjust", "auto", "output"})
+_BOOLEANS = {"1": True, "true": True, "0": False, "false": False}
+
+
+@attrs.frozen
+class ParameterOption:
+    """The option of one parameter."""
+
+    operation: type[Operation]
+    param: Param
+
+    @property
+    def name(self) -> str:
+        """The name of the option."""
+        key, name = self.operation.key, self.param.name
+        return (name if key in _WITHOUT_PREFIX else f"{key}-{name}").replace("_", "-")
+
+    def read(self, value: str | bool) -> Document:
+        """Return the parameter that a value stands for, by its operation. The parser checks the value."""
+        return {self.operation.key: {self.param.name: typed(self.param, value)}}
+
+
+@attrs.frozen
+class Shorthand:
+    """A short option for a common request.
+
+    ``read`` returns the parameters that a text stands for by operation; it raises `ValueError` if the text is
+    not what ``expectation`` says. An ``alias`` is another name of one parameter.
+    """
+
+    name: str
+    metavar: str
+    doc: str
+    read: Callable[[str], Document]
+    expectation: str = ""
+    alias: tuple[str, str] | None = None
+
+
+def typed(param: Param, value: str | bool) -> Any:
+    """Return a value of a parameter with its type in JSON. Text of another type stays for the parser."""
+    match param.kind:
+        case Integer() | Number():
+            return _number(value)
+        case Boolean():
+            return _BOOLEANS.get(value, value) if isinstance(value, str) else value
+    return value
+
+
+def request_of(
+    values: Mapping[str, str | bool], base: Mapping[str, Any] | None = None, *, prefix: str = ""
+) -> Document:
+    """Return the request that options stand for, merged into another request.
+
+    Options of parameters win over shorthands, and both over ``base``, whatever their order.
+
+    Args:
+        values: values by the names of options.
+        base: a request as a JSON document.
+        prefix: what stands before the names of options in messages.
+
+    Raises:
+        SpecError: a shorthand cannot be read.
+
+    >>> request_of({"resize": "800x", "quality": "70"})
+    {'resize': {'width': 800}, 'output': {'quality': 70}}
+    """
+    request = dict(base or {})
+    problems: list[Problem] = []
+    for name in sorted(values, key=_PLACES.__getitem__):
+        option, value = OPTIONS[name], values[name]
+        try:
+            parts = option.read(value)  # type: ignore[arg-type]  # shorthands are never switches
+        except ValueError:
+            assert isinstance(option, Shorthand)
+            message = f"Option '{prefix}{name}' must be {option.expectation}, got '{value}'"
+            problems.append(Problem(name, message))
+            continue
+        for key, part in parts.items():
+            merge(request, key, part)
+    if problems:
+        raise SpecError(problems)
+    if "gravity" in values:
+        crops = request.get("crop") is not None and request.get("resize") is None
+        merge(request, "crop" if crops else "resize", {"gravity": values["gravity"]})
+    return request
+
+
+def digits(text: str) -> int | None:
+    """Return the number that ASCII digits spell, or `None` for other or too long texts."""
+    return int(text) if re.fullmatch("[0-9]{1,18}", text) else None
+
+
+def _number(value: str | bool) -> Any:
+    """Return the number that a text spells as in JSON or nearly so; anything else stays as it is."""
+    if not isinstance(value, str) or not value.isascii() or "_" in value:
+        return value
+    for read in (int, float):
+        try:
+            return read(value)
+        except ValueError:
+            continue
+    return value
+
+
+def _box(text: str) -> dict[str, int]:
+    width, cross, height = text.lower().partition("x")
+    sides = {name: digits(side) for name, side in (("width", width), ("height", height)) if side}
+    found = {name: side for name, side in sides.items() if side is not None}
+    if not cross or not sides or len(found) < len(sides):
+        raise ValueError(text)
+    return found
+
+
+def _crop(text: str) -> Document:
+    if ":" in text:
+        return {"crop": {"mode": "ratio", "ratio": text}}
+    if text == "face":
+        return {"crop": {"mode": "face"}}
+    return {"crop": _box(text)}
+
+
+def _flip(text: str) -> Document:
+    if not text or set(text) - set("hv"):
+        raise ValueError(text)
+    return {"flip": {"horizontal": "h" in text, "vertical": "v" in text}}
+
+
+def _mask(text: str) -> Document:
+    radius = digits(text)
+    return {"mask": {"shape": text} if radius is None else {"shape": "rounded", "radius": radius}}
+
+
+def _alias(name: str, metavar: str, doc: str, key: str, parameter: str) -> Shorthand:
+    param = params(_BY_KEY[key])[parameter]
+    return Shorthand(
+        name, metavar, doc, lambda text: {key: {parameter: typed(param, text)}}, alias=(key, parameter)
+    )
+
+
+def _in_order() -> list[type[Operation]]:
+    found: list[type[Operation]] = []
+    for phase in PHASES:
+        if phase == "filter":
+            found += FILTERS
+        elif phase in OPERATIONS:
+            found.append(OPERATIONS[phase])
+    return found
+
+
+_BY_KEY: Mapping[str, type[Operation]] = {item.key: item for item in _in_order()}
+_BOX = "a size such as 800x600, 800x or x600"
+
+SHORTHANDS: Mapping[str, Shorthand] = {
+    option.name: option
+    for option in (
+        Shorthand(
+            "resize", "WxH", "Size of the box: 800x600, 800x or x600.",
+            lambda text: {"resize": _box(text)}, _BOX,
+        ),
+        _alias("mode", "auto|fit|fill|stretch", "Mode of the resize.", "resize", "mode"),
+        Shorthand("gravity", "WORD", "What a resize or a crop keeps.", lambda _: {}),
+        Shorthand("crop", "WxH|W:H|face", "The part to keep: 400x300, 16:9 or face.", _crop, _BOX),
+        _alias("rotate", "DEGREES", "Rotate clockwise.", "rotate", "angle"),
+        Shorthand("flip", "h|v|hv", "Mirror horizontally, vertically or both.", _flip, "h, v or hv"),
+        _alias("scale", "FACTOR", "Multiply the size.", "scale", "size"),
+        Shorthand("mask", "ellipse|RADIUS", "Cut to an ellipse, or round the corners.", _mask),
+        _alias("padding", "PIXELS", "Add space on all sides.", "padding", "size"),
+        _alias("border", "PIXELS", "Draw a line around the picture.", "border", "size"),
+        _alias("watermark", "ID", "Lay this picture over it.", "watermark", "id"),
+        _alias("pixellate", "VALUE", "Show coarse cells.", "pixellate", "value"),
+        _alias("halftone", "VALUE", "Print in dots.", "halftone", "value"),
+        _alias("sepia", "VALUE", "Shade brown.", "sepia", "value"),
+        Shorthand(
+            "blur", "VALUE", "Blur evenly.",
+            lambda text: {"blur": {"mode": "gaussian", "value": _number(text)}},
+        ),
+    )
+}  # fmt: skip
+"""The shorthands by name."""
+
+PARAMETER_OPTIONS: Mapping[str, ParameterOption] = {
+    option.name: option
+    for operation in _BY_KEY.values()
+    for option in (ParameterOption(operation, param) for param in params(operation).values())
+}
+"""The options of all parameters by name, in the order in which operations are applied."""
+
+OPTION_NAMES: Mapping[tuple[str, str], str] = {
+    (option.operation.key, option.param.name): option.name for option in PARAMETER_OPTIONS.values()
+}
+"""The names of parameters' options, by the keys of operations and the names of parameters."""
+
+OPTIONS: Mapping[str, Shorthand | ParameterOption] = {**SHORTHANDS, **PARAMETER_OPTIONS}
+"""All options by name."""
+
+_PLACES = {name: place for place, name in enumerate(OPTIONS)}
