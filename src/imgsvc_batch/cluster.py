@@ -15,7 +15,7 @@ from typing import Any
 from imgsvc_batch.executors import MEMORY_BYTES, TASKS_PER_WORKER, submit
 from imgsvc_batch.work import Job, Task, TaskResult
 from imgsvc_core import MissingDependency, SourceUnreachable, UnsupportedOperation, WorkerDied
-from imgsvc_core.url_messages import reason_of
+from imgsvc_core.io import reason_of
 from imgsvc_core.workers import WorkerPool
 
 _CONNECT_SECONDS = 10.0

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from imgsvc_core.sources import is_url
+from imgsvc_core.io import is_url
 
 _WILDCARDS = frozenset("*?[")
 _WITH_QUERIES = "http://", "https://"

@@ -16,9 +16,8 @@ from imgsvc_batch.manifest import Manifest
 from imgsvc_batch.placing import check_reserved, named_alike
 from imgsvc_batch.results import check_path, taken, unwritable
 from imgsvc_batch.selection import Selection
-from imgsvc_core import Spec, TargetError
-from imgsvc_core.codecs.table import by_name
-from imgsvc_core.sources import is_url
+from imgsvc_core import FORMATS, Spec, TargetError
+from imgsvc_core.io import is_url
 
 
 def preview(batch: Batch, *, resume: bool = False, retry: bool = False) -> Iterator[tuple[Input, bool]]:
@@ -101,5 +100,5 @@ def _foreseen_paths(batch: Batch, key: str) -> tuple[str, ...]:
 
 def _suffix_of(spec: Spec) -> str:
     """Return the suffix of results; nothing if it depends on the input."""
-    row = by_name(spec.output.format) if spec.output is not None and spec.output.format is not None else None
-    return row.suffix if row is not None else ""
+    row = None if spec.output is None else FORMATS.get(spec.output.format or "")
+    return "" if row is None else row.suffix

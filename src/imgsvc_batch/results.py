@@ -8,8 +8,7 @@ import secrets
 
 from imgsvc_core import NameCollision, TargetError
 from imgsvc_core.errors import os_reason
-from imgsvc_core.targets import put_object
-from imgsvc_core.url_messages import missing_package, reason_of, shown_url
+from imgsvc_core.io import missing_package, put_object, reason_of, shown_url
 
 
 def check_path(path: str) -> None:

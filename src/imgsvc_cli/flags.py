@@ -8,10 +8,8 @@ from typing import Any
 import click
 
 from imgsvc_cli.completion import FileOrUrl, offering
-from imgsvc_core.spec.declare import Param, doc, params
-from imgsvc_core.spec.geometry import Resize
-from imgsvc_core.spec.kinds import Boolean, Choice
-from imgsvc_core.spec.merging import Document
+from imgsvc_core.declaring import Boolean, Choice, Param, doc, params
+from imgsvc_core.spec import Resize
 from imgsvc_core.spec.options import (
     OPTIONS,
     PARAMETER_OPTIONS,
@@ -54,7 +52,7 @@ def request_flags(command: click.Command) -> click.Command:
     return command
 
 
-def request_document(flags: Mapping[str, Any], base: Mapping[str, Any] | None = None) -> Document:
+def request_document(flags: Mapping[str, Any], base: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the request of some flags, merged into the request of a file.
 
     Raises:

@@ -13,13 +13,8 @@ import attrs
 import imgsvc_core as imgsvc
 from imgsvc_cli import standard_streams
 from imgsvc_cli.printing import size
-from imgsvc_core.codecs.table import Format
 from imgsvc_core.errors import TargetError
-from imgsvc_core.plan.encoding import choose_formats
-from imgsvc_core.sources import is_url
-from imgsvc_core.spec import Output
-from imgsvc_core.targets import name_of
-from imgsvc_core.url_messages import shown_url
+from imgsvc_core.io import is_url, name_of, shown_url
 
 if TYPE_CHECKING:
     from imgsvc_cli.stores import StoreTarget
@@ -128,7 +123,7 @@ def run_job(job: Job, request: imgsvc.Spec, limits: imgsvc.Limits) -> Done:
         return Done(result, url=job.store.write(result, job.stem))
     if target is not None:
         return Done(process(source, request, target), job.target)
-    formats, _ = choose_formats(request.output or Output(), imgsvc.inspect(source, limits=limits))
+    formats = _formats(request, imgsvc.inspect(source, limits=limits))
     if len(formats) == 1:
         path = _free_place(job, formats[0])
         return Done(process(source, request, path), path)
@@ -170,17 +165,22 @@ def _resolved(place: str) -> str:
     return os.path.join(os.path.realpath(folder), name)
 
 
-def _possible_formats(job: Job, request: imgsvc.Spec) -> Collection[Format]:
+def _possible_formats(job: Job, request: imgsvc.Spec) -> Collection[imgsvc.Format]:
     if job.source == _PIPE:  # can be read only once
         return imgsvc.FORMATS.values()
     try:
-        info = imgsvc.inspect(job.source)
+        return _formats(request, imgsvc.inspect(job.source))
     except imgsvc.ImgsvcError:  # the job will fail
         return ()
-    return choose_formats(request.output or Output(), info)[0]
 
 
-def _free_place(job: Job, format: Format) -> str:
+def _formats(request: imgsvc.Spec, info: imgsvc.ImageInfo) -> list[imgsvc.Format]:
+    """Return the formats that the result may have."""
+    plan = imgsvc.explain(request, info, limits=imgsvc.Limits.none())
+    return [imgsvc.FORMATS[settings.format] for settings in plan.save]
+
+
+def _free_place(job: Job, format: imgsvc.Format) -> str:
     """Return the place of the job's result, whose folder is created; refuse to replace a file."""
     place = job.place(format.suffix)
     if is_url(place):

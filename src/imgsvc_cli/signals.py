@@ -19,7 +19,7 @@ from typing import NoReturn
 import click
 
 from imgsvc_cli import printing
-from imgsvc_core.targets import remove_unfinished
+from imgsvc_core.io import remove_unfinished
 
 _SHOW_CURSOR = "\r\x1b[K\x1b[?25h"
 # Signals that end a process by default, except SIGQUIT. Schedulers send the last three.

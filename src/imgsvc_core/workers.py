@@ -23,7 +23,9 @@ from typing import Any, ParamSpec, Self, TypeVar
 import attrs
 from pebble import ProcessExpired, ProcessFuture, ProcessPool
 
+from imgsvc_core.deadline import expect_kill_by_parent
 from imgsvc_core.errors import MemoryLimitExceeded, WorkerDied
+from imgsvc_core.libvips import guard
 from imgsvc_core.limits import too_long
 
 P = ParamSpec("P")
@@ -35,11 +37,11 @@ _MOST_STARTS = 8
 _PARENT_SECONDS = 0.5
 # The library stops in time by itself, unless a codec does not let it.
 _GRACE_SECONDS = 1.0
-_NOT_BEGUN = (
-    "Worker processes die before they begin: see whether the machine, or the limit of a process, leaves "
-    "memory for them, and try again."
+NOT_BEGUN = (
+    "Worker processes die before they begin: see whether the machine, or the memory limit of a worker, "
+    "leaves memory for them, and try again."
 )
-_DIED = "The process that worked on this picture died: ask for less, or send another image."
+DIED = "The process that worked on this picture died: ask for less, or send another image."
 NO_MEMORY = (
     "The process that worked on this picture ran out of memory: ask for a smaller size, or send a smaller "
     "image."
@@ -189,7 +191,7 @@ class WorkerPool:
                 if work.starts < _MOST_STARTS:
                     self._start(work)
                 else:
-                    _fail(work.answer, _NOT_BEGUN)
+                    _fail(work.answer, NOT_BEGUN)
 
     def _forget(self, work: _Work) -> None:
         self._unanswered.discard(work)
@@ -232,7 +234,7 @@ def _pass_on(running: ProcessFuture[Any], answer: Future[Any], seconds: float | 
         answer.set_exception(MemoryLimitExceeded(NO_MEMORY))
     elif isinstance(error, ProcessExpired):
         lacked = -(error.exitcode or 0) in OUT_OF_MEMORY_SIGNALS
-        answer.set_exception(MemoryLimitExceeded(NO_MEMORY) if lacked else WorkerDied(_DIED))
+        answer.set_exception(MemoryLimitExceeded(NO_MEMORY) if lacked else WorkerDied(DIED))
     else:
         answer.set_exception(error)
 
@@ -243,19 +245,27 @@ def _fail(answer: Future[Any], message: str) -> None:
 
 
 def _own_process(memory_bytes: int | None, pipe: Connection) -> None:
-    """Make a new process fit for untrusted files, and leave interrupts to its parent."""
-    from imgsvc_core.deadline import expect_kill_by_parent
-    from imgsvc_core.libvips import guard
-
+    """Prepare a new process, and leave interrupts to its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_exit_with_parent, args=(pipe, os.getppid()), daemon=True).start()
+    prepare_worker(memory_bytes)
+
+
+def prepare_worker(memory_bytes: int | None) -> None:
+    """Make this process fit for untrusted files. Its parent has to kill it soon after a time limit."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory_bytes is not None:
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
         most = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     guard()
     expect_kill_by_parent()
+
+
+def preload() -> None:
+    """Import what most pictures need, in a process that forks workers."""
+    import imgsvc_core.codecs.readers.turbojpeg
+    import imgsvc_core.processing  # noqa: F401
 
 
 def _exit_with_parent(pipe: Connection, parent_pid: int) -> None:

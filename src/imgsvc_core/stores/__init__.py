@@ -9,6 +9,7 @@ Ibm(path='', bucket='cats', region='eu-de', acl='public-read')
 """
 
 from imgsvc_core.stores.declarations import (
+    ENDPOINTS,
     PROVIDERS,
     Alibaba,
     Aws,
@@ -22,9 +23,12 @@ from imgsvc_core.stores.declarations import (
 from imgsvc_core.stores.objects import StoredObject
 from imgsvc_core.stores.parsing import parse_store, store_schema, unparse_store
 from imgsvc_core.stores.pool import StorePool
+from imgsvc_core.stores.sessions import MOST_KEY_CHARACTERS
 from imgsvc_core.stores.store import Store, open_store, write
 
 __all__ = [
+    "ENDPOINTS",
+    "MOST_KEY_CHARACTERS",
     "PROVIDERS",
     "Alibaba",
     "Aws",

@@ -13,10 +13,8 @@ import attrs
 import cattrs
 from cattrs.gen import make_dict_unstructure_fn
 
-from imgsvc_core.codecs.table import FORMATS
+from imgsvc_core import FORMATS, Face, ImageInfo
 from imgsvc_core.errors import Problem
-from imgsvc_core.faces import Face
-from imgsvc_core.info import ImageInfo
 
 
 def documented(doc: str, *, schema: dict[str, Any] | None = None, default: Any = attrs.NOTHING) -> Any:

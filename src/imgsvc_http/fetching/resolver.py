@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from imgsvc_core.stores.daemon_threads import run_in_daemon_thread
+from imgsvc_http.blocking import run_in_daemon_thread
 
 _LOOKUPS_AT_ONCE = 256
 _WAIT_SECONDS = 2.0

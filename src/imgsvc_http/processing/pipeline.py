@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from imgsvc_core.faces import Face
+from imgsvc_core import Face
 from imgsvc_core.stores import StoredObject, StorePool, StoreSpec, open_store
 from imgsvc_http.access.quota import Counter, charged
 from imgsvc_http.answering.answers import Image, Output, Result, Timing

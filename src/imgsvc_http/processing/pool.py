@@ -21,6 +21,7 @@ import attrs
 
 from imgsvc_core.errors import ImgsvcError, Problem, SpecError, WorkerDied
 from imgsvc_core.limits import too_long
+from imgsvc_core.workers import DIED, NOT_BEGUN
 from imgsvc_http.answering.errors import refusal
 from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.processing.fair_queue import FairQueue, QueueFull, WaitedTooLong
@@ -34,7 +35,6 @@ _log = logging.getLogger(__name__)
 _GRACE_SECONDS = 1.0
 _START_SECONDS = 60.0
 _RETRY_SECONDS = 2
-_DIED = "The process that worked on this picture died: ask for less, or send another image."
 
 
 class TaskFault(Exception):
@@ -126,7 +126,7 @@ class WorkerPool:
             raise too_long(seconds) from None
         except ConnectionError:
             self.ends["crashed"] += 1
-            raise WorkerDied(_DIED) from None
+            raise WorkerDied(DIED) from None
         except asyncio.CancelledError:
             self.ends["cancelled"] += 1
             raise
@@ -176,10 +176,7 @@ class WorkerPool:
                     self._forkserver.close()
                     self._forkserver = None
                     if attempt:
-                        raise WorkerDied(
-                            "Worker processes die before they begin: see whether the machine, or the memory "
-                            "limit of a worker, leaves memory for them, and try again."
-                        ) from None
+                        raise WorkerDied(NOT_BEGUN) from None
         raise AssertionError
 
 

@@ -11,10 +11,7 @@ from typing import Any, Protocol
 import attrs
 
 import imgsvc_core as imgsvc
-from imgsvc_core.codecs.table import FORMATS, Format
-from imgsvc_core.info import ImageInfo
-from imgsvc_core.limits import Limits
-from imgsvc_core.spec import Spec
+from imgsvc_core import FORMATS, Format, ImageInfo, Limits, Spec
 
 
 @attrs.frozen
@@ -108,17 +105,6 @@ class Inspect:
         small = {"resize": {"width": 64, "height": 64, "upscale": False}}
         imgsvc.process(source, small, limits=self.limits, name=self.name, threads=threads)
         return TaskResult(info.to_dict())
-
-
-def prepare() -> None:
-    """Load everything that processing needs, and block the decoders that are not for strangers' files."""
-    import imgsvc_core.codecs.readers.turbojpeg
-    import imgsvc_core.processing  # noqa: F401
-    from imgsvc_core.deadline import expect_kill_by_parent
-    from imgsvc_core.libvips import guard
-
-    guard()
-    expect_kill_by_parent()
 
 
 def _encoding(row: Format, output: ImageInfo) -> dict[str, Any]:

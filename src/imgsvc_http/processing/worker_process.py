@@ -13,7 +13,6 @@ import gc
 import json
 import os
 import pickle
-import resource
 import select
 import signal
 import socket
@@ -23,8 +22,7 @@ import traceback
 from typing import Any, NoReturn
 
 from imgsvc_core.errors import ImgsvcError, MemoryLimitExceeded, SpecError
-from imgsvc_core.workers import NO_MEMORY, OUT_OF_MEMORY_SIGNALS
-from imgsvc_http.processing import tasks
+from imgsvc_core.workers import NO_MEMORY, OUT_OF_MEMORY_SIGNALS, preload, prepare_worker
 from imgsvc_http.processing.tasks import Task
 
 READY = b"r"
@@ -45,8 +43,8 @@ def main(control: socket.socket, memory_bytes: int | None) -> NoReturn:
     for number in _LEFT_TO_THE_SERVICE:
         # A terminal or systemd sends these to the whole group, but requests under way are to finish.
         signal.signal(number, signal.SIG_IGN)
-    _limit_memory(memory_bytes)
-    tasks.prepare()
+    prepare_worker(memory_bytes)
+    preload()
     gc.collect()
     gc.freeze()  # keeps the memory that workers share from being written to
     control.send(READY)
@@ -132,14 +130,6 @@ def _receive(connection: socket.socket, size: int) -> bytearray:
             raise ConnectionResetError("The service closed its end.")
         count += read
     return received
-
-
-def _limit_memory(most: int | None) -> None:
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if most is not None:
-        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
 def _die_with_parent() -> None:

@@ -7,15 +7,24 @@ from typing import Any, ClassVar, Literal
 import attrs
 from yarl import URL
 
+from imgsvc_core.declaring import (
+    Integer,
+    Operation,
+    Text,
+    declared,
+    doc,
+    operation_schema,
+    or_null,
+    param,
+    params,
+    parse_operation,
+    request_object,
+    unknown_keys,
+)
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.jsontext import SOMETHING, shown
 from imgsvc_core.limits import Limits, tighten
 from imgsvc_core.spec import Spec, parse
-from imgsvc_core.spec.declare import Operation, declared, doc, or_null, param, params
-from imgsvc_core.spec.kinds import Integer, Text
-from imgsvc_core.spec.parsing import parse_operation, unknown_keys
-from imgsvc_core.spec.request import request_object
-from imgsvc_core.spec.schema import operation_schema
 from imgsvc_core.stores import StoreSpec, parse_store, store_schema
 from imgsvc_http.fetching.social import is_social
 

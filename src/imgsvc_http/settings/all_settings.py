@@ -17,7 +17,7 @@ from urllib.parse import quote
 import attrs
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.stores.declarations import PROVIDERS
+from imgsvc_core.stores import PROVIDERS
 from imgsvc_http.settings.declaring import Setting, flattened, from_text, settings_of, toml_value, unknown
 from imgsvc_http.settings.sections import (
     AccountsSettings,

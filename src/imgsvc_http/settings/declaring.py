@@ -16,9 +16,9 @@ from urllib.parse import unquote_plus
 
 import attrs
 
+from imgsvc_core.declaring import Boolean, Integer, Number
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.jsontext import shown
-from imgsvc_core.spec.kinds import Boolean, Integer, Number
 from imgsvc_http.settings.kinds import NONE, Kind, Many, Maybe, Url
 
 MASK = "********"

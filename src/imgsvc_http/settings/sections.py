@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import attrs
 
+from imgsvc_core.declaring import Integer, Number, Text
 from imgsvc_core.limits import Limits
-from imgsvc_core.spec.kinds import Integer, Number, Text
-from imgsvc_core.stores.declarations import ENDPOINTS, PROVIDERS
+from imgsvc_core.stores import ENDPOINTS, PROVIDERS
 from imgsvc_http.settings.declaring import setting
 from imgsvc_http.settings.kinds import FilePath, Host, Many, Matching, Network, Replacement, Url
 from imgsvc_http.settings.url_host import url_host

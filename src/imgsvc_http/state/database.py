@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import TimeoutError as DatabaseTimeout
 
-from imgsvc_core.stores.daemon_threads import run_in_daemon_thread
+from imgsvc_http.blocking import run_in_daemon_thread
 from imgsvc_http.state.completion import run_to_completion
 from imgsvc_http.state.engine import CONNECTIONS, Connections, open_engine
 from imgsvc_http.state.tables import Base

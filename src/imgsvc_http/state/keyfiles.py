@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from sqlalchemy import Connection, insert, select
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.stores.sessions import MOST_KEY_CHARACTERS
+from imgsvc_core.stores import MOST_KEY_CHARACTERS
 from imgsvc_http.state.database import reading, writing
 from imgsvc_http.state.owned import Owned
 from imgsvc_http.state.tables import KeyfileRow

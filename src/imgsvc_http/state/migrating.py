@@ -9,7 +9,7 @@ import attrs
 from sqlalchemy import Connection
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.stores.daemon_threads import run_in_daemon_thread
+from imgsvc_http.blocking import run_in_daemon_thread
 from imgsvc_http.state.database import lock_for_transaction
 from imgsvc_http.state.engine import is_missing, open_engine
 

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 import fsspec
 
-from imgsvc_core.codecs.table import FORMATS
+from imgsvc_core import FORMATS
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.storage.fsspec_folder import FsspecFolder, remove
 

@@ -19,7 +19,7 @@ from cachetools import TTLCache
 from dbos import DBOS, DBOSClient, DBOSConfig
 from sqlalchemy import Connection
 
-from imgsvc_core.stores.daemon_threads import run_in_daemon_thread
+from imgsvc_http.blocking import run_in_daemon_thread
 from imgsvc_http.state.engine import with_keepalive
 from imgsvc_http.state.vault import MissingMasterKey
 from imgsvc_http.webhooks.transient import is_transient

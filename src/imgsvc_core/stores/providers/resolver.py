@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from imgsvc_core.stores.daemon_threads import run_in_daemon_thread
+from imgsvc_core.daemon_threads import submit
 
 
 class DaemonThreadResolver(AbstractResolver):
@@ -20,8 +21,8 @@ class DaemonThreadResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        found = await run_in_daemon_thread(
-            socket.getaddrinfo, host, port, family, socket.SOCK_STREAM, 0, socket.AI_ADDRCONFIG
+        found = await asyncio.wrap_future(
+            submit(socket.getaddrinfo, host, port, family, socket.SOCK_STREAM, 0, socket.AI_ADDRCONFIG)
         )
         return [
             ResolveResult(
