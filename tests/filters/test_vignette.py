@@ -57,6 +57,16 @@ def test_center_corners_symmetry_and_monotony(
     assert (np.diff(quarter, axis=1) <= 0).all()
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("radius", [0.999, 1 - 1e-9, np.nextafter(1.0, 0)])
+@pytest.mark.parametrize("size", [(3, 1), (1, 2), (30, 41)])
+def test_only_the_corners_lie_beyond_the_largest_radius(size: tuple[int, int], radius: float) -> None:
+    white = np.full(size, 255, np.uint8)
+    dark = as_pixels(vignette(as_vips(white), 1.0, radius)) == 0
+    assert dark[[0, 0, -1, -1], [0, -1, 0, -1]].all()
+    assert dark.sum() == min(size[0], 2) * min(size[1], 2)
+
+
 def test_inside_the_radius_nothing_changes() -> None:
     result = vignette(as_vips(coffee()), 1.0, 0.5).numpy()
     y, x = np.mgrid[0:400, 0:600]

@@ -8,6 +8,7 @@ import pyvips
 from imgsvc_core.pixels.channels import on_color
 
 _STEPS = 65535
+_FAR_INSIDE = -(2.0**30)  # of two such numbers the sum still fits into 32 bits
 
 
 def vignette(image: pyvips.Image, strength: float, radius: float) -> pyvips.Image:
@@ -25,17 +26,20 @@ def vignette(image: pyvips.Image, strength: float, radius: float) -> pyvips.Imag
 def _gain(width: int, height: int, strength: float, radius: float) -> pyvips.Image:
     """Return one band of factors, which is streamed.
 
-    r^2 is the sum of a row and a column, and a table gives the factor for it.
+    r^2 is the sum of a row and a column, and a table gives the factor for it. Both count from the corners, so
+    that these get all of the strength however narrow the dark part is.
     """
     x2, y2 = (np.square(np.arange(side) - (side - 1) / 2) for side in (width, height))
-    corner = x2[0] + y2[0]
-    scale = _STEPS / (1 - radius**2)
-    across = np.rint(x2 / corner * scale).astype(np.int32).reshape(1, width)
-    down = np.rint((y2 / corner - radius**2) * scale).astype(np.int32).reshape(height, 1)
-    beyond = pyvips.Image.new_from_array(across).replicate(1, height) + pyvips.Image.new_from_array(
-        down
-    ).replicate(width, 1)
-    r = np.sqrt(radius**2 + np.arange(_STEPS + 1) / scale)
-    t = (r - radius) / (1 - radius)
+    scale = _STEPS / (1 - radius) / (1 + radius) / (x2[0] + y2[0])
+    across, down = (
+        np.rint(np.maximum((squares - squares[0]) * scale, _FAR_INSIDE)).astype(np.int32)
+        for squares in (x2, y2)
+    )
+    beyond = pyvips.Image.new_from_array(across.reshape(1, width)).replicate(1, height)
+    beyond += pyvips.Image.new_from_array(_STEPS + down.reshape(height, 1)).replicate(width, 1)
+    steps = np.arange(_STEPS + 1) / _STEPS
+    r = np.sqrt(radius**2 + steps * (1 - radius) * (1 + radius))
+    # This is (r - radius) / (1 - radius) without the differences, of which little is exact near 1.
+    t = np.divide(steps * (1 + radius), r + radius, out=np.zeros_like(steps), where=steps > 0)
     table = (1 - strength * t**2 * (3 - 2 * t)).astype(np.float32)
     return beyond.cast("ushort").maplut(pyvips.Image.new_from_array(table.reshape(1, -1)))
