@@ -134,9 +134,9 @@ def check_memory(needed: int, limits: Limits) -> None:
     """Raise `MemoryLimitExceeded` if a plan could need more bytes than allowed."""
     if _exceeds(needed, limits.memory_bytes):
         raise MemoryLimitExceeded(
-            f"The request could need {needed / 1e6:,.0f} MB of memory for this image; at most "
-            f"{(limits.memory_bytes or 0) / 1e6:,.0f} MB are allowed: send a smaller image, or ask for a "
-            "smaller size or another format."
+            f"The request could need {needed:,} bytes of memory for this image; at most "
+            f"{limits.memory_bytes:,} are allowed: send a smaller image, or ask for a smaller size or "
+            "another format."
         )
 
 

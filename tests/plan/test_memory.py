@@ -64,7 +64,7 @@ def many_channels() -> bytes:
 def test_files_within_all_other_limits_are_refused_by_their_memory(make: Any) -> None:
     with pytest.raises(imgsvc.MemoryLimitExceeded) as caught:
         imgsvc.process(make(), {"output": {"format": "apng" if make is long_apng else "png"}})
-    assert "MB of memory for this image; at most 1,800 MB are allowed" in caught.value.message
+    assert "bytes of memory for this image; at most 1,800,000,000 are allowed" in caught.value.message
 
 
 def test_channels_are_limited() -> None:
@@ -137,9 +137,12 @@ def test_every_encoder_counts(name: str) -> None:
 
 def test_a_limit_of_the_caller() -> None:
     pixels = np.zeros((1000, 1000, 3), np.uint8)
-    limits = imgsvc.Limits(memory_bytes=10_000_000)
-    with pytest.raises(imgsvc.MemoryLimitExceeded, match="at most 10 MB are allowed: send a smaller image"):
-        imgsvc.process(pixels, {"output": {"format": "png"}}, limits=limits)
+    needed = imgsvc.process(pixels, {"output": {"format": "png"}}).plan.memory
+    for most in (1, 900_000, needed - 1):
+        told = f"could need {needed:,} bytes of memory for this image; at most {most:,} are allowed: send a "
+        with pytest.raises(imgsvc.MemoryLimitExceeded, match=told):
+            imgsvc.process(pixels, {"output": {"format": "png"}}, limits=imgsvc.Limits(memory_bytes=most))
+    imgsvc.process(pixels, {"output": {"format": "png"}}, limits=imgsvc.Limits(memory_bytes=needed))
     imgsvc.process(pixels, {"output": {"format": "png"}}, limits=imgsvc.Limits(memory_bytes=None))
 
 
