@@ -5,6 +5,7 @@ Each session makes its own environment. Arguments after ``--`` go to the tool th
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import nox
@@ -76,6 +77,15 @@ def demo(session: nox.Session) -> None:
     """Example pictures of several formats through the library, with a page that shows the results."""
     session.install("-e", ".[all]")
     session.run("python", "-m", "examples.demo", *session.posargs)
+
+
+@nox.session
+def pictures(session: nox.Session) -> None:
+    """The pictures of README and the documentation, made again."""
+    session.install("-e", ".[all]")
+    session.run("python", "-m", "examples.demo", "build/demo")
+    shutil.copy("build/demo/sheet.jpg", "docs/images/demo.jpg")
+    session.run("python", "docs/_ext/strips.py")
 
 
 @nox.session
