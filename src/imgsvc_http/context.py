@@ -35,11 +35,13 @@ def wants_picture(request: web.Request) -> bool:
     route = route_of(request)
     if route is None or not route.binary:
         return False
-    if binary_header(request):
-        return True
-    document = request.get(DOCUMENT)
+    return bool(binary_header(request)) or response_mode(request.get(DOCUMENT)) == "binary"
+
+
+def response_mode(document: object) -> object:
+    """Return the ``response.mode`` of a document, even if the document is wrong in other ways."""
     response = document.get("response") if isinstance(document, Mapping) else None
-    return isinstance(response, Mapping) and response.get("mode") == "binary"
+    return response.get("mode") if isinstance(response, Mapping) else None
 
 
 def binary_header(request: web.Request) -> str:

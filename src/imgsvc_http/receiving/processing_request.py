@@ -26,6 +26,7 @@ from imgsvc_core.jsontext import SOMETHING, shown
 from imgsvc_core.limits import Limits, tighten
 from imgsvc_core.spec import Spec, parse
 from imgsvc_core.stores import StoreSpec, parse_store, store_schema
+from imgsvc_http.context import response_mode
 from imgsvc_http.fetching.social import is_social
 
 _MOST_VALUES = 500  # each may be wrong, and then takes a sentence of the answer
@@ -177,10 +178,10 @@ def parse_request(
     except SpecError as error:
         problems.extend(error.problems)
     tighter = part("limits", lambda value: tighten(limits, _limits(value)), limits)
-    response = part("response", lambda value: parse_operation(ResponseOptions, value, path="response"), None)
+    part("response", lambda value: parse_operation(ResponseOptions, value, path="response"), None)
     webhook = part("webhook", lambda value: parse_operation(WebhookOptions, value, path="webhook"), None)
     store = part("store", parse_store, None)
-    problems += _mode_problems(document, response, binary_header)
+    problems += _mode_problems(document, binary_header)
     if problems:
         raise SpecError(problems)
     return ProcessingRequest(
@@ -193,16 +194,14 @@ def parse_request(
     )
 
 
-def _mode_problems(
-    document: Mapping[str, Any], response: ResponseOptions | None, header: str
-) -> Iterator[Problem]:
+def _mode_problems(document: Mapping[str, Any], header: str) -> Iterator[Problem]:
     """Yield what contradicts the mode of the response, which the document or a header gives."""
-    explicit = response is not None and document["response"].get("mode") is not None
-    if header and explicit and response is not None and response.mode != "binary":
-        message = f"Response 'mode' parameter must not be {response.mode} together with the header {header}"
+    mode = response_mode(document)
+    if header and mode == "json":
+        message = f"Response 'mode' parameter must not be json together with the header {header}"
         yield Problem("response.mode", f"{message}; leave one of them out")
     conflicts = [key for key in ("webhook", "store") if document.get(key) is not None]
-    if conflicts and explicit and response is not None and response.mode == "binary":
+    if conflicts and mode == "binary":
         message = "Response 'mode' parameter must not be binary together with " + " or ".join(conflicts)
         yield Problem("response.mode", message)
     elif conflicts and header:
