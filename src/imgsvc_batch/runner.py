@@ -24,6 +24,7 @@ from imgsvc_batch.manifest import Known, Manifest
 from imgsvc_batch.placing import Placing
 from imgsvc_batch.results import unwritable
 from imgsvc_batch.selection import Selection
+from imgsvc_batch.signals import ending_after_batch
 from imgsvc_batch.work import Job, Task, TaskResult
 from imgsvc_core import ImgsvcError, SourceUnreachable, Spec, TargetError, UnsupportedOperation
 
@@ -60,7 +61,8 @@ def run(
         stop: called as often; return True to interrupt the batch.
         options: see `Batch`.
 
-    A ``KeyboardInterrupt`` interrupts the batch too. The next run does what was left.
+    A ``KeyboardInterrupt`` interrupts the batch too. SIGTERM and SIGHUP do so in the main thread, unless the
+    program ignores or handles them, and end the process afterwards. The next run does what was left.
 
     Raises:
         SpecError: an argument is wrong, or the batch to resume is another one.
@@ -96,7 +98,12 @@ def run_batch(
             Placing(batch, fingerprint, manifest),
             on_event or (lambda _: None),
         )
-        return run.go(inputs, on_progress or (lambda _: None), stop or (lambda: False))
+        with ending_after_batch() as interrupts:
+            return run.go(
+                inputs,
+                on_progress or (lambda _: None),
+                lambda: interrupts.stop() or (stop is not None and stop()),
+            )
 
 
 @contextlib.contextmanager

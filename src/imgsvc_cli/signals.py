@@ -14,12 +14,15 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from imgsvc_cli import printing
 from imgsvc_core.io import remove_unfinished
+
+if TYPE_CHECKING:
+    from imgsvc_batch.signals import Interrupts
 
 _SHOW_CURSOR = "\r\x1b[K\x1b[?25h"
 # Signals that end a process by default, except SIGQUIT. Schedulers send the last three.
@@ -60,33 +63,6 @@ def exit_on_signals() -> Iterator[None]:
         receiver.close()
 
 
-class Interrupts:
-    """The signals that a batch received, which calls `stop` a few times a second.
-
-    The first signal after the batch has started stops it gently; any other raises ``KeyboardInterrupt``.
-    """
-
-    def __init__(self) -> None:
-        self._received = 0
-        self._asked = False
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code after the last signal."""
-        return 128 + (self._received or signal.SIGINT)
-
-    def stop(self) -> bool:
-        """Return True after a signal."""
-        self._asked = True
-        return self._received != 0
-
-    def handle(self, number: int, _: object) -> None:
-        """Handle a signal."""
-        is_first, self._received = self._received == 0, number
-        if not (is_first and self._asked):
-            raise KeyboardInterrupt
-
-
 @contextlib.contextmanager
 def cancel_on_signals() -> Iterator[Interrupts]:
     """Handle signals as interrupts while the block runs, which must be in the main thread.
@@ -94,14 +70,16 @@ def cancel_on_signals() -> Iterator[Interrupts]:
     An interrupt that leaves the block ends the command with the exit code of the signal. Signals that are
     ignored stay so, as SIGINT for commands that a script starts with ``&``.
     """
+    from imgsvc_batch.signals import Interrupts
+
     interrupts = Interrupts()
     try:
         with _handling(interrupts.handle):
             yield interrupts
     except KeyboardInterrupt:
-        told = _SIGNALS[signal.Signals(interrupts.exit_code - 128)]
-        click.echo(f"imgsvc: {told}", err=True)
-        raise click.exceptions.Exit(interrupts.exit_code) from None
+        number = interrupts.received or signal.SIGINT
+        click.echo(f"imgsvc: {_SIGNALS[signal.Signals(number)]}", err=True)
+        raise click.exceptions.Exit(128 + number) from None
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from imgsvc_batch import Manifest
 from tests.batch.pictures import SPEC, fill, results
 from tests.support import encoded, requires
 
@@ -130,6 +131,59 @@ def test_what_a_script_has_ignored_stays_so(number: signal.Signals, pictures: Pa
     process.send_signal(number)
     assert finish(process) == 0
     assert len(results(target)) == COUNT
+
+
+def start_script(source: Path, target: Path, before: str = "", ignored: str = "") -> subprocess.Popen[str]:
+    script = target.parent / "script.py"
+    script.write_text(
+        "import imgsvc_batch, signal, sys\n"
+        "if __name__ == '__main__':\n"
+        f"    {before or 'pass'}\n"
+        f"    places = {str(source)!r}, {str(target)!r}\n"
+        f"    summary = imgsvc_batch.run(*places, {{'': {SPEC}}}, workers={WORKERS})\n"
+        "    print('interrupted' if summary.interrupted else 'complete')\n"
+    )
+    command = [sys.executable, str(script)]
+    if ignored:
+        command = ["sh", "-c", f'trap "" {ignored}; exec "$@"', "sh", *command]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize(
+    ("number", "ignored", "code", "told"),
+    [
+        (signal.SIGTERM, "", -signal.SIGTERM, ""),
+        (signal.SIGTERM, "INT", -signal.SIGTERM, ""),  # as of a shell that starts it with &
+        (signal.SIGHUP, "INT", -signal.SIGHUP, ""),
+        (signal.SIGINT, "", 0, "interrupted\n"),
+        (signal.SIGHUP, "HUP", 0, "complete\n"),  # as with nohup
+    ],
+)
+def test_a_signal_ends_the_batch_of_a_script_cleanly(
+    number: signal.Signals, ignored: str, code: int, told: str, pictures: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "out"
+    process = start_script(pictures, target, ignored=ignored)
+    wait_for_results(target, 20, process)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (code, told, "")
+    assert not list(target.glob(".imgsvc-batch-*"))
+    written = {name for name in results(target) if name.endswith("webp")}
+    with Manifest(target / ".imgsvc-batch.sqlite", reading=True) as manifest:
+        assert manifest.totals().done == len(written)
+    assert finish(start(pictures, target, "--resume")) == 0
+    assert len(results(target)) == COUNT
+
+
+def test_a_handler_of_the_script_decides_on_its_signal(pictures: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    handler = "signal.signal(signal.SIGTERM, lambda *_: print('handled', flush=True))"
+    process = start_script(pictures, target, handler)
+    wait_for_results(target, 20, process)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out) == (0, "handled\ncomplete\n"), err
 
 
 def test_an_interrupt_waits_for_no_thread_that_computes(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -123,7 +124,7 @@ def run(
         summary = run_batch(batch, on_event=on_event, on_progress=on_progress, stop=interrupts.stop, **how)
     _conclude(summary, batch.manifest_path, as_json)
     if summary.interrupted:
-        return interrupts.exit_code
+        return 128 + (interrupts.received or signal.SIGINT)
     if report is not None:
         with exit_on_signals(), Manifest(batch.manifest_path, reading=True) as kept:
             write_report(kept, batch.target, report, limits=batch.limits, workers=batch.workers)
