@@ -58,7 +58,8 @@ class Event:
 class Progress:
     """The state of a running batch. ``total`` is final once the source is ``listed``.
 
-    ``skipped`` inputs are left as they are: unchanged, or not to be tried again.
+    ``skipped`` inputs are left as they are: unchanged, or not to be tried again. ``failed_before`` of them
+    failed in an earlier run.
     """
 
     total: int
@@ -66,6 +67,7 @@ class Progress:
     done: int
     failed: int
     skipped: int
+    failed_before: int
     bytes_in: int
     bytes_out: int
     seconds: float
@@ -87,3 +89,8 @@ class Summary(Progress):
     """How a batch ended: complete, or ``interrupted`` before its end."""
 
     interrupted: bool = False
+
+    @property
+    def has_failures(self) -> bool:
+        """True if inputs failed, in this run or in the one that it resumed."""
+        return self.failed + self.failed_before > 0

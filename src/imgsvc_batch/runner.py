@@ -138,6 +138,7 @@ class _Counts:
     done: int = 0
     failed: int = 0
     skipped: int = 0
+    failed_before: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
 
@@ -237,6 +238,7 @@ class _Run:
             task = self._selection.choose(item)
             if task is None:
                 self._counts.skipped += 1
+                self._counts.failed_before += item.key in self._selection.failed
             elif item.problem:
                 event = Event(key=item.key, outcome=FAILED, bytes=item.size)
                 broken.append((item, TaskResult(event.failed(SourceUnreachable(item.problem)))))

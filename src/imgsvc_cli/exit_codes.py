@@ -22,7 +22,7 @@ EXIT_CODES: tuple[tuple[type[BaseException], int, str], ...] = (
 """Error classes, exit codes and their meaning; the first row that fits counts. 0 is success."""
 
 SOME_FAILED = 7
-"""The exit code of a batch that came to its end, and in which some inputs failed."""
+"""The exit code of a batch that came to its end while some inputs failed, also in a run that it resumed."""
 
 
 def exit_code(error: BaseException) -> int:

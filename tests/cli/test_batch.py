@@ -54,6 +54,17 @@ def test_in_words(folder: Path) -> None:
     assert run(folder, "in", "out", "--spec", "-", stdin=json.dumps(SPEC)).returncode == 0
 
 
+def test_what_resume_skips_because_it_failed_is_told_by_the_exit_code(folder: Path) -> None:
+    assert run(folder, "in", "out", "--spec", "spec.json").returncode == 7
+    resumed = run(folder, "in", "out", "--spec", "spec.json", "--resume")
+    assert resumed.returncode == 7
+    assert "0 done, 0 failed, 7 skipped (1 of them failed before)" in resumed.stderr
+    assert "--retry" in resumed.stderr
+    (folder / "in" / "broken.jpg").write_bytes((folder / "in" / "photo00001.png").read_bytes())
+    assert run(folder, "in", "out", "--spec", "spec.json", "--retry").returncode == 0
+    assert run(folder, "in", "out", "--spec", "spec.json", "--resume").returncode == 0
+
+
 def test_in_json(folder: Path) -> None:
     done = run(folder, "in", "out", "--json", *(f"--variant={name}={name}.json" for name in VARIANTS))
     *events, last = map(json.loads, done.stdout.splitlines())

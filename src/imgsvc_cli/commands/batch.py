@@ -128,7 +128,7 @@ def run(
     if report is not None:
         with exit_on_signals(), Manifest(batch.manifest_path, reading=True) as kept:
             write_report(kept, batch.target, report, limits=batch.limits, workers=batch.workers)
-    return exit_codes.SOME_FAILED if summary.failed else 0
+    return exit_codes.SOME_FAILED if summary.has_failures else 0
 
 
 @batch.command("report")
@@ -294,15 +294,16 @@ def _conclude(summary: Summary, manifest: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"summary": attrs.asdict(summary)}))
     else:
+        before = f" ({summary.failed_before:,} of them failed before)" if summary.failed_before else ""
         click.echo(
-            f"{summary.done:,} done, {summary.failed:,} failed, {summary.skipped:,} skipped in "
+            f"{summary.done:,} done, {summary.failed:,} failed, {summary.skipped:,} skipped{before} in "
             f"{_time(summary.seconds)} ({summary.rate:.1f} per second); "
             f"{printing.size(summary.bytes_in)} became {printing.size(summary.bytes_out)}.",
             err=True,
         )
     if summary.interrupted:
         click.echo(_GO_ON, err=True)
-    elif not as_json and summary.failed:
+    elif not as_json and summary.has_failures:
         click.echo(
             f"Why: imgsvc batch report --manifest {manifest}; again: the same command with --retry.", err=True
         )
