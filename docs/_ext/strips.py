@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +19,9 @@ FOLDER = TOP / "docs" / "_static" / "strips"
 Request = Mapping[str, Any]
 
 PORTRAIT = {"crop": {"mode": "rect", "width": 320, "height": 240, "x": 60, "y": 20}, "resize": {"width": 200}}
+PORTRAIT_SMALL = {**PORTRAIT, "resize": {"width": 150}}
 COFFEE = {"resize": {"width": 200}}
+SMALL = {"resize": {"width": 140}}
 
 
 @attrs.frozen
@@ -30,14 +33,15 @@ class Strip:
     """Caption and request of each picture."""
     always: Request = attrs.field(factory=dict)
     """What all requests of the strip have in common."""
+    title: str = ""
 
 
 def _varied(key: str, values: Iterable[Request]) -> list[tuple[str, Request]]:
     return [(_listed(value), {key: value}) for value in values]
 
 
-def _listed(values: Request) -> str:
-    return "\n".join(f"{name} {_word(value)}" for name, value in values.items())
+def _listed(values: Request, end: str = "\n") -> str:
+    return end.join(f"{name} {_word(value)}" for name, value in values.items())
 
 
 def _word(value: Any) -> str:
@@ -49,14 +53,28 @@ def _filters(name: str, source: str, always: Request, *values: Request) -> Strip
     return Strip(source, shown, always)
 
 
-def _adjustment(param: imgsvc.Param) -> Strip:
-    shown = [(f"{param.name} {_word(value)}", {"adjust": {param.name: value}}) for value in _spread(param)]
-    return Strip("portrait.jpg", shown, PORTRAIT)
+def _parameters(
+    operation: str, source: str, always: Request, shown: Mapping[str, tuple[Request, Sequence[Any] | None]]
+) -> dict[str, Strip]:
+    """Return one strip for each parameter: what goes with it, and its values, or None for a spread."""
+    declared = imgsvc.params(imgsvc.OPERATIONS[operation])
+    strips = {}
+    for name, (beside, values) in shown.items():
+        pictures = [
+            (_word(value), {operation: {**beside, name: value}})
+            for value in values or _spread(declared[name])
+        ]
+        told = {key: value for key, value in beside.items() if key != "id"}
+        title = f"{name}, with {_listed(told, ', ')}" if told else name
+        strips[f"{operation}.{name}"] = Strip(source, pictures, always, title)
+    return strips
 
 
 def _spread(param: imgsvc.Param) -> list[Any]:
-    """Return five values from the least to the largest."""
+    """Return all choices, or five values from the least to the largest."""
     schema = param.kind.schema()
+    if "enum" in schema:
+        return list(schema["enum"])
     if schema["type"] == "boolean":
         return [False, True]
     low, high = schema["minimum"], schema["maximum"]
@@ -64,10 +82,14 @@ def _spread(param: imgsvc.Param) -> list[Any]:
     return [round(value) for value in values] if schema["type"] == "integer" else values
 
 
+def _adjustments() -> dict[str, Strip]:
+    names = imgsvc.params(imgsvc.Adjust)
+    return _parameters("adjust", "portrait.jpg", PORTRAIT, {name: ({}, None) for name in names})
+
+
+_SIDES = ("top-left", "top", "top-right", "right", "bottom-right", "bottom", "bottom-left", "left")
 AMOUNTS = [{"value": value} for value in (5, 15, 30, 60, 100)]
 DUOTONES = (("ffffff", "000000"), ("ffd9a0", "1b1464"), ("ffb199", "003b46"), ("e8ff8b", "3d0c45"))
-_BOX = {"width": 180, "height": 120}
-_GRAVITIES = ("top-left", "top", "center", "bottom", "bottom-right")
 
 STRIPS: dict[str, Strip] = {
     "showcase": Strip(
@@ -102,84 +124,112 @@ STRIPS: dict[str, Strip] = {
         _varied("flip", [{"horizontal": False}, {"horizontal": True}, {"vertical": True}]),
         PORTRAIT,
     ),
-    "rotate": Strip(
-        "emblem.png",
-        _varied(
-            "rotate", [{"angle": 90}, {"angle": -20}, {"angle": 20}, {"angle": 20, "background": "ffd9a0"}]
-        ),
-        {"resize": {"width": 140}},
+    "rotate": Strip("emblem.png", _varied("rotate", [{"angle": x} for x in (-20, 20, 45, 90)]), SMALL),
+    **_parameters(
+        "rotate", "emblem.png", SMALL, {"background": ({"angle": 20}, ["ffd9a0", "1b1464", "80ffb199"])}
     ),
     "crop": Strip(
         "portrait.jpg",
         _varied(
             "crop",
             [
-                {"width": 300, "height": 200, "gravity": "top"},
+                {"mode": "rect", "width": 300, "height": 300},
                 {"mode": "ratio", "ratio": "1:1"},
-                {"mode": "ratio", "ratio": "16:9", "gravity": "top"},
                 {"mode": "face"},
                 {"mode": "smart", "width": 300, "height": 300},
             ],
         ),
         {"resize": {"width": 160}},
     ),
+    **_parameters(
+        "crop",
+        "portrait.jpg",
+        {"resize": {"width": 110}},
+        {
+            "gravity": ({"width": 220, "height": 220}, [*_SIDES, "center", "face", "smart"]),
+            "x": ({"width": 220, "height": 220, "y": 0}, [0, 60, 120, 180]),
+            "y": ({"width": 220, "height": 220, "x": 60}, [0, 60, 120, 180]),
+            "ratio": ({"mode": "ratio", "gravity": "top"}, ["1:1", "4:3", "16:9", "2:3", "9:16"]),
+            "padding": ({"mode": "face"}, [0, 0.5, 1, 2, 5]),
+        },
+    ),
+    **_parameters("crop", "two", {"resize": {"height": 130}}, {"faces": ({"mode": "face"}, None)}),
     "resize": Strip(
         "portrait.jpg",
-        _varied(
-            "resize",
-            [
-                {**_BOX, "mode": "auto"},
-                {**_BOX, "mode": "fit"},
-                {**_BOX, "mode": "fit", "gravity": "face"},
-                {**_BOX, "mode": "fill", "background": "ffd9a0"},
-                {**_BOX, "mode": "stretch"},
-            ],
-        ),
+        [
+            (f"mode {name}", {"resize": {"width": 150, "height": 100, "mode": name, **more}})
+            for name, more in (
+                ("auto", {}),
+                ("fit", {}),
+                ("fill", {"background": "ffd9a0"}),
+                ("stretch", {}),
+            )
+        ],
+        title="mode, with width 150, height 100",
     ),
-    "scale": Strip(
-        "coffee.heic",
-        _varied("scale", [{"size": 0.1}, {"size": 0.25}, {"size": 0.25, "ratio": 1}]),
+    **_parameters(
+        "resize",
+        "portrait.jpg",
+        {},
+        {
+            "width": ({}, [40, 80, 160]),
+            "height": ({}, [50, 100, 200]),
+            "gravity": (
+                {"width": 120, "height": 90, "mode": "fit"},
+                ["top", "center", "bottom", "face", "smart"],
+            ),
+            "background": (
+                {"width": 150, "height": 100, "mode": "fill"},
+                ["ffffff", "ffd9a0", "1b1464", "80ffb199"],
+            ),
+        },
     ),
+    **_parameters(
+        "resize",
+        "portrait.jpg",
+        {"crop": {"mode": "face"}},
+        {"upscale": ({"width": 300}, None)},
+    ),
+    "scale": Strip("coffee.heic", _varied("scale", [{"size": size} for size in (0.05, 0.1, 0.2, 0.3)])),
+    **_parameters("scale", "coffee.heic", {}, {"ratio": ({"size": 0.2}, [0.5, 1, 1.5])}),
     "auto": Strip(
         "dark.png", _varied("auto", [{"enhance": False}, {"enhance": True}]), {"resize": {"width": 240}}
     ),
     "mask": Strip(
+        "portrait.jpg", _varied("mask", [{"shape": "ellipse"}, {"shape": "rounded", "radius": 24}]), PORTRAIT
+    ),
+    **_parameters(
+        "mask",
         "portrait.jpg",
-        _varied(
-            "mask",
-            [
-                {"shape": "rounded", "radius": 12},
-                {"shape": "rounded", "radius": 48},
-                {"shape": "ellipse"},
-                {"shape": "ellipse", "background": "ffd9a0"},
-            ],
-        ),
-        PORTRAIT,
+        PORTRAIT_SMALL,
+        {
+            "radius": ({"shape": "rounded"}, [0, 8, 16, 32, 64]),
+            "background": ({"shape": "ellipse"}, ["ffffff", "ffd9a0", "1b1464", "80ffb199"]),
+        },
     ),
     "padding": Strip(
         "portrait.jpg",
         _varied(
             "padding",
             [
-                {"size": 10, "background": "1b1464"},
-                {"top": 30, "bottom": 10, "background": "ffd9a0"},
-                {"size": 10, "right": 40, "background": "003b46"},
+                {"size": 20, "background": "ffd9a0"},
+                {"top": 20, "bottom": 20, "background": "ffd9a0"},
+                {"left": 40, "right": 10, "background": "ffd9a0"},
+                {"size": 10, "right": 40, "background": "ffd9a0"},
             ],
         ),
-        PORTRAIT,
+        PORTRAIT_SMALL,
     ),
-    "border": Strip(
+    "border": Strip("portrait.jpg", _varied("border", [{"size": size} for size in (1, 4, 16)]), PORTRAIT),
+    **_parameters(
+        "border",
         "portrait.jpg",
-        _varied(
-            "border",
-            [
-                {"size": 2},
-                {"size": 8, "color": "ffb199"},
-                {"size": 8, "color": "1b1464", "radius": 24},
-                {"size": 8, "color": "1b1464", "radius": 24, "background": "ffd9a0"},
-            ],
-        ),
-        PORTRAIT,
+        PORTRAIT_SMALL,
+        {
+            "color": ({"size": 8}, ["000000", "ffb199", "1b1464", "80003b46"]),
+            "radius": ({"size": 8, "color": "1b1464"}, [0, 12, 24, 48]),
+            "background": ({"size": 8, "color": "1b1464", "radius": 24}, ["ffffff", "ffd9a0", "80ffb199"]),
+        },
     ),
     "watermark": Strip(
         "coffee.heic",
@@ -190,20 +240,47 @@ STRIPS: dict[str, Strip] = {
                 {"width": 60, "gravity": "bottom-right", "padding": 8},
                 {"width": 60, "x": 10, "y": 10},
                 {"width": 60, "opacity": 0.4},
+                {},
                 {"fit": True},
             )
         ],
         COFFEE,
     ),
+    **_parameters(
+        "watermark",
+        "coffee.heic",
+        {"resize": {"width": 160}},
+        {
+            "gravity": ({"id": "logo", "width": 40}, None),
+            "padding": ({"id": "logo", "width": 40, "gravity": "top-left"}, [1, 8, 24]),
+            "x": ({"id": "logo", "width": 40, "y": 20}, [-20, 0, 60, 140]),
+            "y": ({"id": "logo", "width": 40, "x": 60}, [-20, 0, 40, 90]),
+            "opacity": ({"id": "logo", "width": 80}, None),
+            "scale": ({"id": "logo"}, [0.1, 0.2, 0.3, 0.4]),
+            "width": ({"id": "logo"}, [20, 40, 80]),
+            "height": ({"id": "logo"}, [20, 40, 80]),
+            "fit": ({"id": "logo"}, None),
+        },
+    ),
     "output": Strip(
         "portrait.jpg",
         [
             (f"quality {quality}\n{{kilobytes}} kB", {"output": {"format": "webp", "quality": quality}})
-            for quality in (95, 80, 50, 20, 5)
+            for quality in (95, 50, 20, 5)
         ],
-        PORTRAIT,
+        PORTRAIT_SMALL,
     ),
-    **{f"adjust.{name}": _adjustment(param) for name, param in imgsvc.params(imgsvc.Adjust).items()},
+    **_parameters(
+        "output",
+        "portrait.jpg",
+        PORTRAIT_SMALL,
+        {
+            "max_bytes": ({"format": "webp"}, [1300, 1800, 2600]),
+            "colors": ({"format": "png"}, [2, 4, 16, 256]),
+        },
+    ),
+    **_parameters("output", "emblem.png", SMALL, {"background": ({"format": "jpg"}, ["FFFFFF", "ffd9a0"])}),
+    **_adjustments(),
     "filter.isolate": _filters(
         "isolate",
         "coffee.heic",
@@ -248,7 +325,8 @@ def figures(name: str) -> str:
         _figure(name, number, caption, {**strip.always, **request})
         for number, (caption, request) in enumerate(strip.shown)
     ]
-    return '<div class="strip">\n' + "\n".join(cells) + "\n</div>"
+    title = f'<p class="strip-title">{html.escape(strip.title)}</p>\n' if strip.title else ""
+    return f'{title}<div class="strip">\n' + "\n".join(cells) + "\n</div>"
 
 
 def _figure(name: str, number: int, caption: str, request: Request) -> str:
@@ -272,18 +350,27 @@ def _figure(name: str, number: int, caption: str, request: Request) -> str:
 
 
 def _source(name: str) -> Path | bytes:
-    if name != "dark.png":
-        return PICTURES / name
-    dark = imgsvc.process(
-        PICTURES / "portrait.jpg",
-        {
-            "adjust": {"exposure": -55, "temperature": 35, "contrast": -20},
-            **PORTRAIT,
-            "output": {"format": "png"},
-        },
-    )
-    assert dark.data is not None
-    return dark.data
+    return _drawn(name) if name in _DRAWN else PICTURES / name
+
+
+_TWO: Request = {
+    "padding": {"right": 300},
+    "watermark": {"id": "portrait", "x": 400, "y": 128, "width": 300},
+}
+_DRAWN: dict[str, Request] = {
+    "dark.png": {"adjust": {"exposure": -55, "temperature": 35, "contrast": -20}, **PORTRAIT},
+    "two": _TWO,
+}
+
+
+@functools.cache
+def _drawn(name: str) -> bytes:
+    """Return the portrait made too dark, or twice side by side."""
+    portrait = PICTURES / "portrait.jpg"
+    request = {**_DRAWN[name], "output": {"format": "png"}}
+    made = imgsvc.process(portrait, request, watermarks={"portrait": portrait})
+    assert made.data is not None
+    return made.data
 
 
 if __name__ == "__main__":

@@ -219,7 +219,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
 def _operation(operation: type[Operation], path: str, level: int = 2) -> str:
     heading = f"({path.replace('.', '-')})=\n{'#' * level} {path}"
     rules = "\n".join(map(_rule, operation.rules))
-    columns = ("parameter", "type and range", "unit", "default", "neutral", "meaning")
+    columns = ("parameter", "type and range", "default", "neutral", "meaning")
     table = _table(columns, (_parameter(param) for param in params(operation).values()))
     text = _text(operation).partition("\n\nArgs:\n")[0]  # the table has the parameters
     strip = f"<!-- strip: {path} -->" if path in STRIPS else ""
@@ -230,7 +230,7 @@ def _operation(operation: type[Operation], path: str, level: int = 2) -> str:
 def _store(provider: type[StoreSpec]) -> str:
     heading = f"(store-{provider.provider})=\n### {provider.provider}"
     columns = ("parameter", "what it may be", "default", "meaning")
-    rows = ((cells[0], cells[1], cells[3], cells[5]) for cells in map(_parameter, params(provider).values()))
+    rows = ((cells[0], cells[1], cells[2], cells[4]) for cells in map(_parameter, params(provider).values()))
     rules = "\n".join(map(_rule, provider.rules))
     size = f"Parts of {provider.part_bytes / 2**20:g} MiB." if provider.part_bytes else "Always one request."
     if "keyfile" in params(provider):
@@ -242,8 +242,7 @@ def _parameter(param: Param) -> tuple[str, ...]:
     default = "required" if param.required else _json(param, param.default)
     return (
         f"`{param.name}`",
-        param.kind.expectation,
-        param.unit or NOTHING,
+        param.kind.expectation + (f" ({param.unit})" if param.unit else ""),
         default,
         _json(param, param.neutral),
         param.doc,
