@@ -27,9 +27,9 @@ class _Request:
 
 @attrs.define(eq=False)
 class _Account:
-    """An account with requests, its patient ones apart. ``used`` is the seconds that its work has taken."""
+    """An account with its requests, or with its background requests. ``used`` is the seconds of its work."""
 
-    patient: bool
+    background: bool
     used: float
     running: dict[_Request, float] = attrs.field(factory=dict)
     waiting: deque[_Request] = attrs.field(factory=deque)
@@ -74,21 +74,21 @@ class FairQueue:
 
     @property
     def waiting(self) -> int:
-        """The number of requests that wait for a slot, without the patient ones."""
-        return self.waiting_of(patient=False)
+        """The number of requests that wait for a slot, without background requests."""
+        return self.waiting_of(background=False)
 
-    def waiting_of(self, *, patient: bool) -> int:
-        """Return the number of requests that wait for a slot, either patient or not."""
-        return sum(len(account.waiting) for account in self._of(patient))
+    def waiting_of(self, *, background: bool) -> int:
+        """Return the number of requests that wait for a slot, either in the background or not."""
+        return sum(len(account.waiting) for account in self._of(background))
 
     @property
     def oldest_seconds(self) -> float:
-        """How long the oldest waiting request has waited, patient ones aside."""
-        return self.oldest_of(patient=False)
+        """How long the oldest waiting request has waited, without background requests."""
+        return self.oldest_of(background=False)
 
-    def oldest_of(self, *, patient: bool) -> float:
-        """Return how long the oldest waiting request, either patient or not, has waited in seconds."""
-        heads = [account.waiting[0].since for account in self._of(patient) if account.waiting]
+    def oldest_of(self, *, background: bool) -> float:
+        """Return for how many seconds the oldest request has waited, either in the background or not."""
+        heads = [account.waiting[0].since for account in self._of(background) if account.waiting]
         return self._clock() - min(heads) if heads else 0.0
 
     @property
@@ -102,41 +102,41 @@ class FairQueue:
         if self.waiting >= self._room:
             mine = self._accounts.get((name, False))
             if mine is not None and len(mine.waiting) >= max(
-                len(item.waiting) for item in self._of(patient=False)
+                len(item.waiting) for item in self._of(background=False)
             ):
                 raise QueueFull
 
     @contextlib.asynccontextmanager
-    async def slot(self, name: str, *, patient: bool = False) -> AsyncIterator[None]:
+    async def slot(self, name: str, *, background: bool = False) -> AsyncIterator[None]:
         """Hold a slot for the block.
 
-        A ``patient`` request waits as long as it takes and takes no room from the others. It waits in a line
-        of its own, so that a backlog of them does not hold up what the account asks for now.
+        A ``background`` request waits as long as it takes and takes no room from the others. It waits in a
+        line of its own, so that a backlog of them does not hold up what the account asks for now.
 
         Raises:
             QueueFull: there is no room to wait.
             WaitedTooLong: no slot became free in time.
         """
-        if not patient:
+        if not background:
             self.check_room(name)
         now = self._clock()
-        account = self._accounts.get((name, patient))
+        account = self._accounts.get((name, background))
         if account is None:
             least = min((item.used_until(now) for item in self._accounts.values()), default=0.0)
-            account = self._accounts[name, patient] = _Account(patient, least)
+            account = self._accounts[name, background] = _Account(background, least)
         request = _Request(account, now, asyncio.get_running_loop().create_future())
         account.waiting.append(request)
         try:
             self._start_next()
             self._drop_newest_of_longest()
-            async with asyncio.timeout(None if patient else self._seconds):
+            async with asyncio.timeout(None if background else self._seconds):
                 await request.slot
         except TimeoutError:
             raise WaitedTooLong from None
         else:
             yield
         finally:
-            self._end((name, patient), request)
+            self._end((name, background), request)
 
     def _start_next(self) -> None:
         """Give free slots to those who are next."""
@@ -151,7 +151,7 @@ class FairQueue:
         candidates = [account for account in self._accounts.values() if account.waiting]
         running = self.running
         if running >= self._slots:
-            candidates = [account for account in candidates if not account.running and not account.patient]
+            candidates = [account for account in candidates if not account.running and not account.background]
         if not candidates or running >= self._slots + self._extra:
             return None
         now = self._clock()
@@ -168,12 +168,12 @@ class FairQueue:
             del self._accounts[key]
         self._start_next()
 
-    def _of(self, patient: bool) -> list[_Account]:
-        return [account for account in self._accounts.values() if account.patient == patient]
+    def _of(self, background: bool) -> list[_Account]:
+        return [account for account in self._accounts.values() if account.background == background]
 
     def _drop_newest_of_longest(self) -> None:
         if self.waiting > self._room:
-            longest = max(self._of(patient=False), key=lambda account: len(account.waiting))
+            longest = max(self._of(background=False), key=lambda account: len(account.waiting))
             dropped = longest.waiting.pop()
             if not dropped.slot.done():
                 dropped.slot.set_exception(QueueFull())

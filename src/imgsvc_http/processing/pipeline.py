@@ -18,7 +18,7 @@ from imgsvc_http.answering.answers import Image, Output, Result, Timing
 from imgsvc_http.answering.errors import invalid
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.monitoring.phases import note_phase, phase
-from imgsvc_http.processing.pool import WorkerPool
+from imgsvc_http.processing.pool import ForkedWorkers
 from imgsvc_http.processing.tasks import Process, TaskResult
 from imgsvc_http.receiving.processing_request import ProcessingRequest
 from imgsvc_http.state import keyfiles, watermarks
@@ -60,7 +60,7 @@ class Pipeline:
     db: Database
     vault: Vault
     fetcher: Fetcher
-    workers: WorkerPool
+    workers: ForkedWorkers
     temporary: TemporaryStorage
     stores: StorePool
     base_url: str
@@ -75,7 +75,7 @@ class Pipeline:
         allocate: Allocate,
         *,
         accept: str | None = None,
-        patient: bool = False,
+        background: bool = False,
     ) -> Processed:
         """Process the upload, or the source that the request names.
 
@@ -88,7 +88,7 @@ class Pipeline:
             upload: the source, unless it is fetched.
             allocate: gives a file for the source.
             accept: the formats that the client accepts, for the output format ``auto``.
-            patient: whether the request may wait for a worker as long as it takes.
+            background: whether nobody waits for the answer, so the request may wait as long as it takes.
 
         Raises:
             ImgsvcError: the picture cannot be fetched, processed or stored.
@@ -107,7 +107,7 @@ class Pipeline:
             target=target.path if target else None,
         )
         async with charged(counter):
-            outcome = await self.workers.run(task, source.path, account=account_id, patient=patient)
+            outcome = await self.workers.run(task, source.path, account=account_id, background=background)
             facts = outcome.facts
             for name, taken in facts["timing"].items():
                 note_phase(name, taken / 1000)

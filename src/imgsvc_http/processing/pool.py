@@ -41,8 +41,11 @@ class TaskFault(Exception):
     """A task failed by a mistake of ours. The text is the traceback in the worker."""
 
 
-class WorkerPool:
+class ForkedWorkers:
     """Runs tasks in worker processes, one at a time in each, in fair turns between accounts.
+
+    The library's `WorkerPool` starts processes anew, which takes a second each. These are forked from a
+    server that has everything loaded, and are driven by the event loop.
 
     A task that ends in any other way than by its reply (timeout, crash, cancellation) costs its worker: it is
     killed at once, and the next task forks another one, which takes some milliseconds.
@@ -71,14 +74,14 @@ class WorkerPool:
         """Start the workers, so that the first request does not wait for them."""
         self._idle = [await self._fork() for _ in range(self.workers)]
 
-    async def run(self, task: Task, source: Path, *, account: str, patient: bool = False) -> TaskResult:
+    async def run(self, task: Task, source: Path, *, account: str, background: bool = False) -> TaskResult:
         """Run a task on a source file. Cancelling stops the work.
 
         Args:
             task: what to do.
             source: the file; it may also be a memory file under ``/proc``.
             account: whose turn it takes.
-            patient: see `FairQueue.slot`.
+            background: see `FairQueue.slot`.
 
         Raises:
             ImgsvcError: what the task raised, `TimeLimitExceeded`, or `WorkerDied`.
@@ -88,7 +91,7 @@ class WorkerPool:
         async with contextlib.AsyncExitStack() as stack:
             try:
                 with phase("queue"):
-                    await stack.enter_async_context(self.queue.slot(account, patient=patient))
+                    await stack.enter_async_context(self.queue.slot(account, background=background))
             except (QueueFull, WaitedTooLong):
                 raise refusal("overloaded", seconds=_RETRY_SECONDS) from None
             threads = max(1, self.workers // self.queue.running)
@@ -180,11 +183,11 @@ class WorkerPool:
         raise AssertionError
 
 
-def open_pool(settings: WorkersSettings) -> WorkerPool:
-    """Return a pool as the settings have it. `WorkerPool.start` starts its processes."""
+def open_pool(settings: WorkersSettings) -> ForkedWorkers:
+    """Return a pool as the settings have it. `ForkedWorkers.start` starts its processes."""
     workers = settings.number or len(os.sched_getaffinity(0))
     queue = FairQueue(workers, extra=workers, room=settings.queue, seconds=settings.queue_seconds)
-    return WorkerPool(
+    return ForkedWorkers(
         queue,
         workers,
         memory_bytes=settings.memory_bytes,

@@ -138,7 +138,7 @@ class Webhooks:
                 upload = await self._upload(request, allocate)
                 counter = CountedOnce(services.db, work)
                 done = await services.pipeline.process(
-                    work.id, asked, counter, upload, allocate, patient=True
+                    work.id, asked, counter, upload, allocate, background=True
                 )
         except Exception as error:
             if is_transient(error) or _is_cancelling():

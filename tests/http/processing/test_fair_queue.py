@@ -38,9 +38,11 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def line(queue: FairQueue, clock: Clock, served: list[str], costs: dict[str, float], patient: bool = False):
+def line(
+    queue: FairQueue, clock: Clock, served: list[str], costs: dict[str, float], background: bool = False
+):
     async def request(name: str) -> None:
-        async with queue.slot(name, patient=patient):
+        async with queue.slot(name, background=background):
             clock.now += costs[name]
             served.append(name)
             await asyncio.sleep(0)
@@ -117,18 +119,18 @@ async def test_an_account_of_which_nothing_runs_gets_an_extra_slot() -> None:
         waiting.cancel()
 
 
-async def test_a_patient_request_waits_in_its_own_line_and_takes_no_extra_slot() -> None:
+async def test_a_background_request_waits_in_its_own_line_and_takes_no_extra_slot() -> None:
     queue = FairQueue(1, extra=1, room=1, seconds=60)
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(queue.slot("a"))
-        patient = [asyncio.create_task(queue.slot("b", patient=True).__aenter__()) for _ in range(5)]
+        background = [asyncio.create_task(queue.slot("b", background=True).__aenter__()) for _ in range(5)]
         await settle()
         assert (queue.running, queue.waiting) == (1, 0)
         async with asyncio.timeout(5):
             await stack.enter_async_context(queue.slot("b"))
     await settle()
-    assert patient[0].done()
-    for task in patient:
+    assert background[0].done()
+    for task in background:
         task.cancel()
 
 

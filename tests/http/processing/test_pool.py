@@ -15,7 +15,7 @@ import pytest
 from imgsvc_core.errors import CorruptImage, MemoryLimitExceeded, SpecError, TimeLimitExceeded, WorkerDied
 from imgsvc_core.limits import Limits
 from imgsvc_http.processing.fair_queue import FairQueue
-from imgsvc_http.processing.pool import TaskFault, WorkerPool
+from imgsvc_http.processing.pool import ForkedWorkers, TaskFault
 from tests.http.processing import tasks
 
 SOURCE = Path(__file__)
@@ -30,9 +30,9 @@ async def open_pool(
     memory_bytes: int | None = 1 << 30,
     tasks_per_worker: int | None = None,
     extra: int = 0,
-) -> AsyncIterator[WorkerPool]:
+) -> AsyncIterator[ForkedWorkers]:
     queue = FairQueue(workers, extra=extra, room=64, seconds=60)
-    pool = WorkerPool(queue, workers, memory_bytes=memory_bytes, tasks_per_worker=tasks_per_worker)
+    pool = ForkedWorkers(queue, workers, memory_bytes=memory_bytes, tasks_per_worker=tasks_per_worker)
     try:
         await pool.start()
         yield pool
@@ -40,7 +40,7 @@ async def open_pool(
         await pool.close()
 
 
-async def pid_of(pool: WorkerPool) -> int:
+async def pid_of(pool: ForkedWorkers) -> int:
     return int((await pool.run(tasks.Tell(), SOURCE, account="a")).facts["pid"])
 
 
