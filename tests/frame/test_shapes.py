@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from imgsvc_core.pixels.geometry import rotate
 from imgsvc_core.pixels.shapes import add_border, add_padding, apply_mask, flatten
+from imgsvc_core.plan.geometry import Area
 from imgsvc_core.spec import Color
 from tests.support.photos import Pixels, as_vips, camera, coffee, cut_out, deep
 
@@ -200,3 +202,14 @@ def test_the_inner_edge_of_a_border_has_the_radius_that_its_width_leaves(
     bordered = add_border(picture, size, RED, radius, None).numpy()[size:-size, size:-size, :3]
     cut = apply_mask(picture, "rounded", inner, RED).numpy()[..., :3]
     assert np.abs(bordered.astype(int) - cut).max() <= 1
+
+
+@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("background", [GRAY, GLASS])
+def test_the_corners_of_a_rotated_picture_have_the_background(name: str, background: Color) -> None:
+    picture = as_vips(PICTURES[name])
+    turned = rotate(picture, 45, background, Area(0, 0, picture.width, picture.height), 150, 150)
+    scale = 257 if name == "16 bit" else 1
+    color = background.rgb[:1] if turned.bands < 3 else background.rgb
+    expected = [*color, *([background.alpha] if turned.hasalpha() else [])]
+    assert turned(0, 0) == [scale * value for value in expected]

@@ -8,6 +8,7 @@ from typing import Literal
 import pyvips
 
 from imgsvc_core.pixels.blending import band_values, fit_for
+from imgsvc_core.pixels.channels import white
 from imgsvc_core.pixels.shapes import add_padding
 from imgsvc_core.plan.geometry import Area, Size, nearest_span
 from imgsvc_core.spec import Color
@@ -61,8 +62,17 @@ def rotate(
         odx=(width - 1) / 2,
         ody=(height - 1) / 2,
         oarea=[0, 0, math.ceil(width), math.ceil(height)],
-        background=band_values(image, background),
+        background=_premultiplied(image, background),
     )
+
+
+def _premultiplied(image: pyvips.Image, background: Color | None) -> list[float]:
+    """Return a color as libvips' affine expects it: it does not multiply its background by alpha."""
+    values = band_values(image, background)
+    if not image.hasalpha():
+        return [float(value) for value in values]
+    *color, alpha = values
+    return [*(value * alpha / white(image) for value in color), alpha]
 
 
 def resample(
