@@ -16,7 +16,9 @@ import pytest
 
 import imgsvc_core as imgsvc
 from imgsvc_core.limits import Limits
+from imgsvc_core.spec.options import SHORTHANDS
 from imgsvc_core.stores import PROVIDERS
+from imgsvc_core.urls import Delivery
 from imgsvc_http.answering.errors import KINDS
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -72,6 +74,14 @@ def test_reference_has_every_error_that_the_service_answers() -> None:
     listed = re.findall(r"^\| `(\w+)` \| \d{3} \| \S", tables.service_errors(), re.MULTILINE)
     assert sorted(listed) == sorted({*KINDS, *library})
     assert "<!-- table: service_errors -->" in (DOCS / "reference/service.md").read_text(encoding="utf-8")
+
+
+def test_reference_has_every_option_of_urls_that_is_no_parameter() -> None:
+    assert re.findall(r"^\| `(.+?)` \|", tables.shorthands(), re.MULTILINE) == list(SHORTHANDS)
+    assert re.findall(r"^\| `(.+?)` \|", tables.delivery(), re.MULTILINE) == list(imgsvc.params(Delivery))
+    page = (DOCS / "reference/urls.md").read_text(encoding="utf-8")
+    assert "<!-- table: shorthands -->" in page
+    assert "<!-- table: delivery -->" in page
 
 
 @pytest.mark.parametrize("name", PROVIDERS)

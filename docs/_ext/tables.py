@@ -20,9 +20,11 @@ from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits
 from imgsvc_core.spec import FILTERS, OPERATIONS, PHASES, Operation, Param, params, request_schema
 from imgsvc_core.spec.declare import doc
+from imgsvc_core.spec.options import SHORTHANDS
 from imgsvc_core.spec.rules import AtLeastOne, Needs, NotTogether, NotWhen, RequiredWhen, Rule, Together
 from imgsvc_core.stores import PROVIDERS, StoreSpec
 from imgsvc_core.stores.declarations import OneKind
+from imgsvc_core.urls import Delivery
 from imgsvc_http.answering.errors import KINDS, status_of
 from imgsvc_http.monitoring.metrics import METRICS
 from imgsvc_http.routes import ROUTES
@@ -82,6 +84,21 @@ def format_metadata() -> str:
 def stores() -> str:
     """Every provider's parameters."""
     return "\n\n".join(_store(provider) for provider in PROVIDERS.values())
+
+
+def shorthands() -> str:
+    """Every shorthand of the command and of URLs."""
+    rows = ((f"`{item.name}`", item.metavar, item.doc) for item in SHORTHANDS.values())
+    return _table(("option", "value", "meaning"), rows)
+
+
+def delivery() -> str:
+    """Every option of URLs that is about the delivery."""
+    rows = (
+        (f"`{item.name}`", f"{item.kind.expectation}{f', in {item.unit}' if item.unit else ''}", item.doc)
+        for item in params(Delivery).values()
+    )
+    return _table(("option", "value", "meaning"), rows)
 
 
 def settings() -> str:
@@ -199,6 +216,8 @@ TABLES: Mapping[str, Callable[[], str]] = {
         operations,
         filters,
         stores,
+        shorthands,
+        delivery,
         formats,
         format_abilities,
         format_metadata,

@@ -17,6 +17,7 @@ from imgsvc_core.errors import (
     ForkedProcess,
     ImageTooLarge,
     ImgsvcError,
+    InvalidSignature,
     LimitExceeded,
     MemoryLimitExceeded,
     MissingDependency,
@@ -33,6 +34,7 @@ from imgsvc_core.errors import (
     TimeLimitExceeded,
     UnsupportedFormat,
     UnsupportedOperation,
+    UrlExpired,
     WorkerDied,
 )
 from imgsvc_core.faces import Face
@@ -120,6 +122,7 @@ __all__ = [
     "ImageInfo",
     "ImageTooLarge",
     "ImgsvcError",
+    "InvalidSignature",
     "Isolate",
     "LimitExceeded",
     "Limits",
@@ -153,6 +156,7 @@ __all__ = [
     "Timing",
     "UnsupportedFormat",
     "UnsupportedOperation",
+    "UrlExpired",
     "Vignette",
     "Watermark",
     "WorkerDied",

@@ -21,6 +21,8 @@
     ├── EncodingFailed           encoding_failed
     ├── WorkerDied               worker_died
     ├── ForkedProcess            forked_process
+    ├── InvalidSignature         invalid_signature
+    ├── UrlExpired               url_expired
     └── TargetError              target_unwritable
         ├── NameCollision        name_collision
         ├── StoreRefused         store_refused
@@ -187,6 +189,18 @@ class ForkedProcess(ImgsvcError):
     """The process was forked after its parent had used libvips, which does not work in it."""
 
     slug = "forked_process"
+
+
+class InvalidSignature(ImgsvcError):
+    """The URL of a picture has no valid signature."""
+
+    slug = "invalid_signature"
+
+
+class UrlExpired(ImgsvcError):
+    """The URL of a picture was valid until a time that has passed."""
+
+    slug = "url_expired"
 
 
 class TargetError(ImgsvcError):

@@ -7,7 +7,7 @@ output need no prefix. Flags of the command have these names, and so have option
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -104,6 +104,48 @@ def request_of(
         crops = request.get("crop") is not None and request.get("resize") is None
         merge(request, "crop" if crops else "resize", {"gravity": values["gravity"]})
     return request
+
+
+def options_of(request: Mapping[str, Any]) -> dict[str, str]:
+    """Return the options of a request, which is valid JSON without nulls: the opposite of `request_of`.
+
+    Operations without parameters have no options.
+
+    Raises:
+        SpecError: the filters have an order of their own, which no options can say.
+
+    >>> options_of({"resize": {"width": 800}, "output": {"quality": 70}})
+    {'resize': '800x', 'quality': '70'}
+    """
+    parts = {**request, **_filters_by_key(request.get("filter", {}))}
+    found: dict[str, str] = {}
+    for key in _BY_KEY:
+        part = dict(parts.get(key, {}))
+        if key == "resize" and ("width" in part or "height" in part):
+            found["resize"] = f"{part.pop('width', '')}x{part.pop('height', '')}"
+            if "gravity" in part:
+                found["gravity"] = part.pop("gravity")
+        for name, value in part.items():
+            found[_ALIASES.get((key, name)) or OPTION_NAMES[key, name]] = text_of(value)
+    return found
+
+
+def text_of(value: str | float) -> str:
+    """Return a value of an option as text."""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+def _filters_by_key(filters: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    if isinstance(filters, Mapping):
+        return dict(filters)
+    keys = [key for item in filters for key in item]
+    if keys != sorted(set(keys), key=list(_BY_KEY).index):
+        order = ", ".join(item.key for item in FILTERS)
+        message = f"Filter options are applied in the order {order}, each once, got {', '.join(keys)}"
+        raise SpecError([Problem("filter", message)])
+    return {key: part for item in filters for key, part in item.items()}
 
 
 def digits(text: str) -> int | None:
@@ -214,4 +256,5 @@ OPTION_NAMES: Mapping[tuple[str, str], str] = {
 OPTIONS: Mapping[str, Shorthand | ParameterOption] = {**SHORTHANDS, **PARAMETER_OPTIONS}
 """All options by name."""
 
+_ALIASES = {option.alias: option.name for option in SHORTHANDS.values() if option.alias is not None}
 _PLACES = {name: place for place, name in enumerate(OPTIONS)}

@@ -134,6 +134,8 @@ STATUSES: tuple[tuple[type[ImgsvcError], HTTPStatus], ...] = (
     (errors.SourceError, HTTPStatus.UNPROCESSABLE_ENTITY),
     (errors.LimitExceeded, HTTPStatus.UNPROCESSABLE_ENTITY),
     (errors.UnsupportedOperation, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (errors.InvalidSignature, HTTPStatus.FORBIDDEN),
+    (errors.UrlExpired, HTTPStatus.GONE),
     (errors.TargetError, HTTPStatus.FAILED_DEPENDENCY),
     (errors.ImgsvcError, HTTPStatus.INTERNAL_SERVER_ERROR),
 )

@@ -1,0 +1,176 @@
+"""Presets: named parts of requests, which later requests complete."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.jsontext import shown
+from imgsvc_core.spec.declare import Operation, below, params
+from imgsvc_core.spec.filters import FILTERS
+from imgsvc_core.spec.merging import Document, merge
+from imgsvc_core.spec.parsing import unknown_keys
+from imgsvc_core.spec.request import OPERATIONS
+
+PRESET_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+"""What names of presets look like."""
+
+PRESET = "preset"
+"""The key and the option that name presets."""
+
+_MAX_SHOWN = 60
+_FILTERS = {item.key: item for item in FILTERS}
+_PLACES_OF_FILTERS = ("filter", "stylize")
+
+
+def with_presets(
+    names: Iterable[str], presets: Mapping[str, Mapping[str, Any]], request: Mapping[str, Any]
+) -> Document:
+    """Return a request merged into the presets that it names: later presets win, and the request wins.
+
+    An array of filters says their order and replaces those before; an object of filters is merged.
+
+    Args:
+        names: names of presets.
+        presets: all presets, as `parse_preset` returns them.
+        request: a request, as `parse_partial` returns it.
+
+    Raises:
+        SpecError: there is no such preset.
+    """
+    names = tuple(names)
+    if problems := [_unknown(name, presets) for name in names if name not in presets]:
+        raise SpecError(problems)
+    found: Document = {}
+    for document in (*(presets[name] for name in names), request):
+        _merge_all(found, document)
+    return found
+
+
+def parse_preset(name: str, value: object) -> Document:
+    """Return a preset in its JSON form.
+
+    Raises:
+        SpecError: with all problems found; each message names the preset.
+    """
+    title = f"Preset '{name[:_MAX_SHOWN]}'"
+    if not PRESET_NAME.fullmatch(name):
+        expected = "must have a name of up to 63 lower-case letters, digits, - and _"
+        raise SpecError([Problem("", f"{title} {expected}")])
+    if isinstance(value, Mapping) and PRESET in value:
+        raise SpecError([Problem(PRESET, f"{title} cannot name other presets; write what they say into it")])
+    try:
+        return parse_partial(value, "It")
+    except SpecError as error:
+        raise SpecError(
+            Problem(problem.path, f"{title}: {problem.message}") for problem in error.problems
+        ) from None
+
+
+def parse_partial(value: object, title: str) -> Document:
+    """Return a part of a request in its JSON form, without nulls; required parameters may be missing.
+
+    Args:
+        value: a JSON value.
+        title: the subject of messages about the whole, such as "The request".
+
+    Raises:
+        SpecError: with all problems found.
+    """
+    if not isinstance(value, Mapping):
+        raise SpecError([Problem("", f"{title} must be an object of parameters, got {shown(value)}")])
+    given = {key if isinstance(key, str) else shown(key): part for key, part in value.items()}
+    problems = unknown_keys(
+        title, [key for key in given if key not in (*OPERATIONS, *_PLACES_OF_FILTERS)],
+        [*OPERATIONS, *_PLACES_OF_FILTERS],
+    )  # fmt: skip
+    found: Document = {}
+    for key, part in given.items():
+        if part is None:
+            continue
+        try:
+            if key in OPERATIONS:
+                found[key] = _partial_operation(OPERATIONS[key], part)
+            elif key in _PLACES_OF_FILTERS:
+                found["filter"] = _partial_filters(part)
+        except SpecError as error:
+            problems += below(key, error.problems)
+    if given.get("filter") is not None and given.get("stylize") is not None:
+        problems.append(Problem("stylize", "'stylize' is the old name of 'filter'; give only one of the two"))
+    if problems:
+        raise SpecError(problems)
+    return found
+
+
+def _merge_all(request: Document, document: Mapping[str, Any]) -> None:
+    for key, part in document.items():
+        if key != "filter":
+            merge(request, key, part)
+        elif isinstance(part, Mapping):
+            for name, parameters in part.items():
+                merge(request, name, parameters)
+        else:
+            request[key] = part
+
+
+def _partial_operation(operation: type[Operation], value: object) -> Document:
+    if not isinstance(value, Mapping):
+        message = f"{operation.title} must be an object of parameters, got {shown(value)}"
+        raise SpecError([Problem("", message)])
+    known = params(operation)
+    unknown = [key if isinstance(key, str) else shown(key) for key in value if key not in known]
+    problems = unknown_keys(operation.title, unknown, known)
+    found: Document = {}
+    for name, param in known.items():
+        if value.get(name) is None:
+            continue
+        try:
+            found[name] = param.kind.unparse(param.parse(operation.title, value[name]))
+        except SpecError as error:
+            problems += error.problems
+    if problems:
+        raise SpecError(problems)
+    return found
+
+
+def _partial_filters(value: object) -> Document | list[Document]:
+    if not isinstance(value, list):
+        return _partial_filter_object(value)
+    problems: list[Problem] = []
+    found: list[Document] = []
+    for index, item in enumerate(value):
+        try:
+            found.append(_partial_filter_object(item))
+            if len(found[-1]) != 1:
+                message = f"Filter array must hold objects with one key each, got {shown(item)}"
+                raise SpecError([Problem("", message)])
+        except SpecError as error:
+            problems += below(f"[{index}]", error.problems)
+    if problems:
+        raise SpecError(problems)
+    return found
+
+
+def _partial_filter_object(value: object) -> Document:
+    if not isinstance(value, Mapping):
+        message = f"Filter must be an object of filters or an array of one-key objects, got {shown(value)}"
+        raise SpecError([Problem("", message)])
+    unknown = [key if isinstance(key, str) else shown(key) for key in value if key not in _FILTERS]
+    problems = unknown_keys("Filter", unknown, _FILTERS)
+    found: Document = {}
+    for key, part in value.items():
+        if key in _FILTERS and part is not None:
+            try:
+                found[key] = _partial_operation(_FILTERS[key], part)
+            except SpecError as error:
+                problems += below(key, error.problems)
+    if problems:
+        raise SpecError(problems)
+    return found
+
+
+def _unknown(name: str, presets: Mapping[str, Any]) -> Problem:
+    known = f"known are {', '.join(sorted(presets))}" if presets else "none is defined"
+    return Problem(PRESET, f"There is no preset '{name[:_MAX_SHOWN]}'; {known}")

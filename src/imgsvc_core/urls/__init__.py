@@ -1,0 +1,37 @@
+"""URLs of pictures: what is done to which picture, in a path that can be signed.
+
+::
+
+    /1.0/image/{signature}/{option}/{option}/.../{source}
+
+    signature  "unsigned", or {key id}.{HMAC-SHA256 of all that follows, in base64url}
+    option     name:value, such as resize:800x600
+    source     plain/{URL}, b64/{URL in base64url}, or {origin}/{path}
+
+Values are percent-encoded. `Signer` writes URLs; `split`, `verify` and `parse` read the path after
+``/1.0/image`` as it was sent. libvips is not needed.
+"""
+
+from imgsvc_core.spec.presets import parse_preset
+from imgsvc_core.urls.delivery import Delivery
+from imgsvc_core.urls.parsing import PictureUrl, parse
+from imgsvc_core.urls.signatures import UNSIGNED, SignedPath, sign, split, verify
+from imgsvc_core.urls.signer import ROOT, Signer
+from imgsvc_core.urls.sources import OriginSource, Source, UrlSource
+
+__all__ = [
+    "ROOT",
+    "UNSIGNED",
+    "Delivery",
+    "OriginSource",
+    "PictureUrl",
+    "SignedPath",
+    "Signer",
+    "Source",
+    "UrlSource",
+    "parse",
+    "parse_preset",
+    "sign",
+    "split",
+    "verify",
+]

@@ -1,0 +1,163 @@
+"""URLs and HTML as a program writes them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from imgsvc_core import Spec, SpecError
+from imgsvc_core.spec import unparse
+from imgsvc_core.urls import Signer, UrlSource, parse, verify
+
+SECRETS = {"k1": "a secret of a signing key"}
+SIGNED = Signer("https://img.example.org", "k1", SECRETS["k1"])
+PLAIN = Signer("")
+START = "/1.0/image/unsigned"
+
+
+def read(url: str) -> Any:
+    return parse(verify(url.removeprefix("https://img.example.org/1.0/image"), SECRETS))
+
+
+@pytest.mark.parametrize(
+    ("options", "path"),
+    [
+        ({"resize": "800x600", "mode": "fit", "gravity": "face"}, "resize:800x600/gravity:face/mode:fit"),
+        ({"sepia": 60, "quality": 70.0, "lossless": None}, "sepia:60/quality:70"),
+        ({"resize_background": "#f80", "resize": "8x6", "mode": "fill"},
+         "resize:8x6/mode:fill/resize-background:FF8800"),
+        ({"rotate": 12.5, "flip_vertical": True, "download": True}, "flip-vertical:1/rotate:12.5/download:1"),
+        ({"watermark": "a/b c,d", "dpr": 2, "version": "ä"}, "watermark:a%2Fb%20c%2Cd/dpr:2/version:%C3%A4"),
+        ({"preset": ["card", "wide"], "resize": "8x"}, "preset:card/preset:wide/resize:8x"),
+        ({"preset": "card", "gravity": "top"}, "preset:card/resize-gravity:top"),
+        ({"expires": datetime(2030, 1, 1, tzinfo=UTC)}, "expires:1893456000"),
+    ],
+)  # fmt: skip
+def test_paths(options: dict[str, Any], path: str) -> None:
+    assert PLAIN.url("photos/a b.jpg", **options) == f"{START}/{path}/photos/a%20b.jpg"
+
+
+def test_options_win_over_the_request() -> None:
+    spec = Spec(resize={"width": 8}, output={"quality": 50})
+    expected = f"{START}/resize:8x/quality:70/photos/a"
+    assert (
+        PLAIN.url("photos/a", spec, quality=70)
+        == PLAIN.url("photos/a", unparse(spec), quality=70)
+        == expected
+    )
+
+
+def test_sources_are_urls_or_below_origins() -> None:
+    url = "https://example.org/a,b.jpg?c=d&e"
+    assert PLAIN.url(url) == f"{START}/plain/https%3A%2F%2Fexample.org%2Fa%2Cb.jpg%3Fc%3Dd%26e"
+    assert Signer("", in_base64=True).url(url) == f"{START}/b64/aHR0cHM6Ly9leGFtcGxlLm9yZy9hLGIuanBnP2M9ZCZl"
+    assert read(SIGNED.url("github:octocat")).source == UrlSource("github:octocat")
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: PLAIN.url("photos/a", resise="8x"), "There is no option 'resise'; did you mean 'resize'?"),
+        (lambda: PLAIN.url("photos/a", quality=0), "'quality' parameter must be integer within 1 to 100"),
+        (lambda: PLAIN.url("photos/a", {"resise": {}}), "'resise' parameter; did you mean 'resize'?"),
+        (lambda: PLAIN.url("photos/a", preset="Card"), "The name of a preset must be lower-case letters"),
+        (lambda: PLAIN.url("photos/a", {"resize": {"with": 1}}, preset="a"), "did you mean 'width'?"),
+        (lambda: PLAIN.url("a.jpg"), "must be a URL, or the name of an origin and a path"),
+        (lambda: PLAIN.url("photos/../a.jpg"), "must be a path below the origin 'photos'"),
+        (lambda: PLAIN.url("photos/\ud800"), "must be a path below the origin 'photos'"),
+        (lambda: PLAIN.url("photos/a", watermark="\ud800"), "Option 'watermark' must be Unicode text"),
+        (lambda: PLAIN.url("photos/a", expires=datetime(2030, 1, 1)), "must be a time with a time zone"),
+        (
+            lambda: PLAIN.url(
+                "photos/a", {"filter": [{"sepia": {"value": 1}}, {"isolate": {"color": "f00"}}]}
+            ),
+            "Filter options are applied in the order isolate, monochrome, sepia",
+        ),
+        (lambda: PLAIN.srcset("photos/a", widths=[0]), "'width' parameter must be integer within 1 to 65535"),
+        (lambda: PLAIN.srcset("photos/a", densities=[9]), "'dpr' parameter must be float within 0.1 to 5"),
+        (lambda: PLAIN.picture("photos/a", alt="", formats=["bmp"]), "The formats must be some of jpg"),
+        (lambda: PLAIN.picture("photos/a", alt="", formats=[]), "The formats must be some of jpg"),
+        (lambda: Signer("img.example.org"), "must be a URL such as https://img.example.org"),
+        (lambda: Signer("https://img.example.org/?a"), "must be a URL such as https://img.example.org"),
+        (lambda: Signer("", "k1"), "must have both an id and a secret"),
+        (lambda: Signer("", "k.1", SECRETS["k1"]), "must be up to 64 letters, digits, - and _"),
+    ],
+)
+def test_mistakes_are_told(make: Any, words: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        make()
+    assert words in caught.value.message
+    assert len(caught.value.problems) == 1
+
+
+def test_srcset_multiplies_all_sizes_with_the_width() -> None:
+    crop = {"crop": {"width": 9, "height": 9}}
+    srcset = PLAIN.srcset("photos/a", crop, resize="300x200", mode="fit", border=2)
+    assert srcset == ", ".join(
+        f"{START}/crop-width:9/crop-height:9/{size}/photos/a {width}w"
+        for size, width in (
+            ("resize:320x213/mode:fit/border:2", 320),
+            ("resize:640x427/mode:fit/border:4", 640),
+            ("resize:1280x853/mode:fit/border:9", 1280),
+        )
+    )
+
+
+def test_srcset_of_densities_and_of_presets() -> None:
+    assert PLAIN.srcset("photos/a", resize="80x", densities=(1, 1.5)) == (
+        f"{START}/resize:80x/photos/a 1x, {START}/resize:80x/dpr:1.5/photos/a 1.5x"
+    )
+    assert PLAIN.srcset("photos/a", preset="card", widths=[80]) == (
+        f"{START}/preset:card/resize:80x/photos/a 80w"
+    )
+    assert PLAIN.srcset("photos/a", widths=[80]) == f"{START}/resize:80x/photos/a 80w"
+
+
+@pytest.mark.parametrize("base", [1, 3, 7, 333, 65_535])
+def test_every_width_of_a_srcset_is_exact(base: int) -> None:
+    widths = [*range(1, 2000, 7), 65_535]
+    found = PLAIN.srcset("photos/a", resize=f"{base}x", widths=widths)
+    assert re.findall(r"resize:(\d+)x/photos/a (\d+)w", found) == [(str(width),) * 2 for width in widths]
+
+
+class Tags(HTMLParser):
+    """The tags of a page, with their attributes."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def test_picture_offers_formats_and_sizes() -> None:
+    alt = 'Shoes, "red" & <new>'
+    page = SIGNED.picture(
+        "photos/a", resize="300x", widths=(300, 600), sizes="50vw", alt=alt, attributes={"loading": "lazy"}
+    )
+    (_, picture), *sources, (name, image) = Tags(page).found
+    assert picture == {}
+    assert [item["type"] for _, item in sources] == ["image/avif", "image/webp"]
+    for item, format in zip([*(item for _, item in sources), image], ("avif", "webp", "jpg"), strict=True):
+        urls = [candidate.split(" ") for candidate in (item["srcset"] or "").split(", ")]
+        assert [size for _, size in urls] == ["300w", "600w"]
+        assert [read(url).spec() for url, _ in urls] == [
+            Spec(resize={"width": width}, output={"format": format}) for width in (300, 600)
+        ]
+        assert item["sizes"] == "50vw"
+    assert name == "img"
+    assert (image["alt"], image["loading"]) == (alt, "lazy")
+    assert read(str(image["src"])).spec() == Spec(resize={"width": 600}, output={"format": "jpg"})
+
+
+def test_picture_of_densities_has_no_sizes() -> None:
+    page = PLAIN.picture("photos/a", resize="80x", densities=(1, 2), formats=["webp"], alt="")
+    ((_, _), (_, image)) = Tags(page).found
+    assert "sizes" not in image
+    assert image["src"] == f"{START}/resize:80x/format:webp/dpr:2/photos/a"
