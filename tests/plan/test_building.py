@@ -18,7 +18,7 @@ from imgsvc_core.info import ImageInfo
 from imgsvc_core.pixels import spatial
 from imgsvc_core.pixels.render import RENDERERS
 from imgsvc_core.plan import building, compile_plan, steps
-from imgsvc_core.plan.building import StepBuilder
+from imgsvc_core.plan.building import build_steps
 from imgsvc_core.plan.steps import CropBox, Step
 from imgsvc_core.spec import FILTERS, OPERATIONS, Spec
 from tests.spec.strategies import specs
@@ -83,7 +83,7 @@ def test_everything_at_once_is_planned_in_the_order_of_the_phases() -> None:
 @given(specs())
 def test_every_request_has_the_order_of_the_phases(spec: Spec) -> None:
     try:
-        built = StepBuilder(spec.simplified(), PHOTO, ()).steps
+        built, _ = build_steps(spec.simplified(), PHOTO, ())
     except ImgsvcError:
         return
     places = [PHASES.index(planned.phase) for planned in built]
@@ -150,7 +150,7 @@ def test_gravity_to_faces_always_shows_one(
 ) -> None:
     faces = [Face(left, 100, 60 + left // 20, 80, 1.0) for left in lefts]
     request = {"crop": {"width": frame[0], "height": frame[1], "gravity": "faces"}}
-    (planned,) = StepBuilder(parse(request), PHOTO, faces).steps
+    ((planned,), _) = build_steps(parse(request), PHOTO, faces)
     assert isinstance(planned.step, CropBox)
     assert (planned.step.box.left, planned.step.box.width) == kept
 

@@ -11,7 +11,7 @@ from imgsvc_core.faces import Face
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits, check_memory, check_output
 from imgsvc_core.plan import turns
-from imgsvc_core.plan.building import StepBuilder
+from imgsvc_core.plan.building import build_steps
 from imgsvc_core.plan.encoding import choose_formats, settings_for
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.loading import load_scale
@@ -58,11 +58,11 @@ def compile_plan(
     """
     request = _simplified(spec)
     output = request.output or _USUAL_OUTPUT
-    built = StepBuilder(request, info, faces)
-    alpha = info.alpha or any(planned.step.brings_alpha for planned in built.steps)
+    built, faces = build_steps(request, info, faces)
+    alpha = info.alpha or any(planned.step.brings_alpha for planned in built)
     formats, why = choose_formats(output, info, suffix=suffix, accept=accept, alpha=alpha)
     frames = info.frames if all(row.animation for row in formats) else 1
-    steps = _in_fast_order(built.steps, info)
+    steps = _in_fast_order(built, info)
     opaque = tuple(row.title for row in formats if not row.alpha)
     if alpha and opaque:
         size = steps[-1].after if steps else Size(info.width, info.height)
@@ -80,7 +80,7 @@ def compile_plan(
         save=save,
         why_saved=why,
         frames=frames,
-        faces=built.faces,
+        faces=faces,
         memory=memory,
     )
 
