@@ -7,52 +7,48 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, overload
+from typing import Any, BinaryIO, TypedDict, Unpack, overload
 
 import attrs
 import pyvips
 
-from imgsvc_core import faces as face_detection
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.boundary import translate_errors
 from imgsvc_core.codecs.probe import probe
-from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.codecs.table import FORMATS
 from imgsvc_core.codecs.writers import Encoded, save
 from imgsvc_core.codecs.writers.sink import write_all
 from imgsvc_core.deadline import Deadline, in_memory
-from imgsvc_core.errors import (
-    ImgsvcError,
-    LimitExceeded,
-    Problem,
-    SourceError,
-    SpecError,
-    TimeLimitExceeded,
-)
+from imgsvc_core.errors import ImgsvcError, SourceError, SpecError
+from imgsvc_core.face_search import find_faces
 from imgsvc_core.faces import Face
 from imgsvc_core.failing import without_pictures
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits, check_memory, check_threads, limits_or
-from imgsvc_core.opening import Opened, open_source
-from imgsvc_core.pixels import colorspace, geometry
+from imgsvc_core.opening import open_source
 from imgsvc_core.pixels.render import render
 from imgsvc_core.plan import Plan, compile_plan, wants_faces
-from imgsvc_core.plan.geometry import Size
-from imgsvc_core.plan.loading import scale_for
 from imgsvc_core.plan.memory import decoded_bound
-from imgsvc_core.plan.placement import watermark_size
 from imgsvc_core.plan.variants import decodings
 from imgsvc_core.result import Result, Timing
 from imgsvc_core.saving import save_best
 from imgsvc_core.sources import Source, received
-from imgsvc_core.spec import Resize, Spec, Watermark, parse
+from imgsvc_core.spec import Spec, parse
 from imgsvc_core.targets import Target, check_target, is_file, name_of, suffix_of, writing
-
-Watermarks = Mapping[str, Source] | Callable[[str], Source | None]
-"""Watermark images by id, or a function that returns them."""
+from imgsvc_core.watermarks import Watermarks, receive_watermark, render_watermark
 
 _DEFAULT_LIMITS = Limits()
-_FACE_SIDE = 640  # pixels of the longer side of the copy that faces are looked for in
+
+
+class ProcessOptions(TypedDict, total=False):
+    """The keyword arguments of `process`, which says what they mean."""
+
+    limits: Limits | None
+    watermarks: Watermarks | None
+    name: str | None
+    digest: bool
+    accept: str | None
+    threads: int | None
 
 
 @overload
@@ -60,26 +56,14 @@ def process(
     source: Source,
     spec: Spec | Mapping[str, Any] | None = None,
     target: None = None,
-    *,
-    limits: Limits | None = None,
-    watermarks: Watermarks | None = None,
-    name: str | None = None,
-    digest: bool = False,
-    accept: str | None = None,
-    threads: int | None = None,
+    **options: Unpack[ProcessOptions],
 ) -> Result[bytes]: ...
 @overload
 def process(
     source: Source,
     spec: Spec | Mapping[str, Any] | None,
     target: Target,
-    *,
-    limits: Limits | None = None,
-    watermarks: Watermarks | None = None,
-    name: str | None = None,
-    digest: bool = False,
-    accept: str | None = None,
-    threads: int | None = None,
+    **options: Unpack[ProcessOptions],
 ) -> Result[None]: ...
 @overload
 def process(
@@ -87,12 +71,7 @@ def process(
     spec: Spec | Mapping[str, Any] | None = None,
     *,
     target: Target,
-    limits: Limits | None = None,
-    watermarks: Watermarks | None = None,
-    name: str | None = None,
-    digest: bool = False,
-    accept: str | None = None,
-    threads: int | None = None,
+    **options: Unpack[ProcessOptions],
 ) -> Result[None]: ...
 @without_pictures
 def process(
@@ -183,19 +162,16 @@ class _Task:
 
     source: Source
     requests: Mapping[str, Spec]
-    marks: Mapping[str, Source]
+    watermarks: Mapping[str, Source]
     target: Target | None
-    accept: str | None
     limits: Limits
-    name: str | None
-    digest: bool
-    threads: int | None
+    options: ProcessOptions
     deadline: Deadline
     started: float
 
 
 @attrs.frozen
-class _Made:
+class _VariantResult:
     """What came of one request."""
 
     info: ImageInfo
@@ -209,30 +185,21 @@ def _run(
     source: Source,
     requests: Mapping[str, Spec | Mapping[str, Any]],
     target: Target | None = None,
-    *,
-    limits: Limits | None,
-    watermarks: Watermarks | None,
-    name: str | None,
-    digest: bool,
-    threads: int | None,
-    accept: str | None = None,
+    **options: Unpack[ProcessOptions],
 ) -> dict[str, Result[Any]]:
     """Parse requests, do what they ask for, and put the results where they are to go."""
     check_target(target)
-    check_threads(threads)
+    check_threads(options.get("threads"))
     parsed = {key: parse(request) for key, request in requests.items()}
-    limits = limits_or(limits, _DEFAULT_LIMITS)
+    limits = limits_or(options.get("limits"), _DEFAULT_LIMITS)
     started, deadline = time.perf_counter(), Deadline(limits.seconds)
     task = _Task(
-        source=received(source, limits, name=name),
+        source=received(source, limits, name=options.get("name")),
         requests=parsed,
-        marks=_received_marks(parsed, watermarks, limits),
+        watermarks=_received_watermarks(parsed, options.get("watermarks"), limits),
         target=target,
-        accept=accept,
         limits=limits,
-        name=name,
-        digest=digest,
-        threads=threads,
+        options=options,
         deadline=deadline,
         started=started,
     )
@@ -242,7 +209,7 @@ def _run(
             assert target is not None
             return stack.enter_context(writing(target))
 
-        made = deadline.run(_make, task, open_target)
+        made = deadline.run(_process_task, task, open_target)
     for one in made.values():
         if target is not None and one.encoded.data is not None:
             # After the deadline: a slow receiver is no slow image.
@@ -251,14 +218,14 @@ def _run(
     return {key: _result(task, made[key]) for key in parsed}
 
 
-def _make(task: _Task, open_target: Callable[[], BinaryIO]) -> dict[str, _Made]:
+def _process_task(task: _Task, open_target: Callable[[], BinaryIO]) -> dict[str, _VariantResult]:
     """Open, compile, load, render and save."""
     limits, deadline = task.limits, task.deadline
-    opened = open_source(
-        task.source, limits, inlined_pixels=limits.source_pixels, name=task.name, digest=task.digest
-    )
+    name, digest = task.options.get("name"), task.options.get("digest", False)
+    threads = task.options.get("threads")
+    opened = open_source(task.source, limits, inlined_pixels=limits.source_pixels, name=name, digest=digest)
     wanted = any(map(wants_faces, task.requests.values()))
-    found = _find_faces(opened, limits, deadline) if wanted else None
+    found = find_faces(opened, limits, deadline) if wanted else None
     plans = {}
     for key, request in task.requests.items():
         with _naming_variant(key):
@@ -268,14 +235,14 @@ def _make(task: _Task, open_target: Callable[[], BinaryIO]) -> dict[str, _Made]:
                 limits=limits,
                 faces=found or (),
                 suffix=suffix_of(task.target),
-                accept=task.accept,
+                accept=task.options.get("accept"),
             )
-    made: dict[str, _Made] = {}
+    made: dict[str, _VariantResult] = {}
     started = task.started
     for settings, served in decodings(plans):
         image = deadline.watch(opened.load(settings))
-        if task.threads is not None:
-            image.set_type(pyvips.GValue.gint_type, "concurrency", task.threads)
+        if threads is not None:
+            image.set_type(pyvips.GValue.gint_type, "concurrency", threads)
         if len(served) > 1:
             shared = decoded_bound(opened.info, settings)
             check_memory(shared + max(plan.memory for plan in served.values()), limits)
@@ -285,7 +252,8 @@ def _make(task: _Task, open_target: Callable[[], BinaryIO]) -> dict[str, _Made]:
             loaded = time.perf_counter()
             with _naming_variant(key):
                 with translate_errors(opened.info.format):
-                    rendered = render(image, plan, partial(_mark, task, plan.memory))
+                    mark = partial(render_watermark, task.watermarks, limits, deadline, plan.memory)
+                    rendered = render(image, plan, mark)
                 rendered_at = time.perf_counter()
                 encoded = _save(deadline.watch(rendered.image), plan, task.target, open_target)
             finished = time.perf_counter()
@@ -295,40 +263,9 @@ def _make(task: _Task, open_target: Callable[[], BinaryIO]) -> dict[str, _Made]:
                 encode=_ms(finished - rendered_at),
             )
             faces = None if found is None else plan.faces_in_result(rendered.regions)
-            made[key] = _Made(opened.info, plan, faces, encoded, timing)
+            made[key] = _VariantResult(opened.info, plan, faces, encoded, timing)
             started = finished
     return made
-
-
-def _find_faces(opened: Opened, limits: Limits, deadline: Deadline) -> tuple[Face, ...]:
-    """Return the faces in the first frame, in pixels of the upright image."""
-    info = opened.info
-    if not face_detection.can_show(info.width, info.height):
-        return ()
-    scale = scale_for(info, max(1.0, max(info.width, info.height) / _FACE_SIDE), all_frames=False)
-    settings = LoadSettings(scale=scale, sequential=True)
-    check_memory(decoded_bound(info, settings), limits)
-    with translate_errors(info.format):
-        image = deadline.watch(opened.load(settings))
-        image = image.crop(0, 0, image.width, image.get_page_height())
-        upright = geometry.turn(in_memory(colorspace.to_srgb(image, info.rgb_space)), info.orientation)
-        found = face_detection.detect(upright)
-    across = info.upright_size[0] / upright.width
-    down = info.upright_size[1] / upright.height
-    return tuple(face_detection.scaled(face, across, down) for face in found)
-
-
-def _mark(task: _Task, spent: int, watermark: Watermark, size: Size) -> pyvips.Image:
-    """Return the picture of a watermark for an image of a size, whose plan takes some memory already."""
-    with naming_mark(watermark.id):
-        opened = open_source(task.marks[watermark.id], task.limits, inlined_pixels=task.limits.source_pixels)
-        wanted = watermark_size(opened.info.upright_size, size, watermark)
-        request = Spec(resize=Resize(width=wanted[0], height=wanted[1], mode="stretch"))
-        plan = compile_plan(request, attrs.evolve(opened.info, frames=1), limits=Limits.none(), suffix=".png")
-        check_memory(spent + plan.memory, task.limits)
-        with translate_errors(opened.info.format):
-            image = task.deadline.watch(opened.load(plan.load))
-            return in_memory(render(image, plan, partial(_mark, task, spent)).image)
 
 
 def _save(
@@ -340,9 +277,10 @@ def _save(
     return save(image, plan.save[0], open_target() if is_file(target) else None)
 
 
-def _result(task: _Task, made: _Made) -> Result[Any]:
+def _result(task: _Task, made: _VariantResult) -> Result[Any]:
     data, target = made.encoded.data, task.target
-    describe = partial(_describe, quality=made.encoded.quality, name=name_of(target), digest=task.digest)
+    digest = task.options.get("digest", False)
+    describe = partial(_describe, quality=made.encoded.quality, name=name_of(target), digest=digest)
     output: ImageInfo | Callable[[], ImageInfo]
     if data is None:
         assert is_file(target)
@@ -366,32 +304,16 @@ def _describe(encoded: bytes | Path, *, quality: int | None, name: str, digest: 
     return attrs.evolve(probe(source), quality=quality, name=name, sha256=sha256)
 
 
-def _received_marks(
+def _received_watermarks(
     requests: Mapping[str, Spec], watermarks: Watermarks | None, limits: Limits
 ) -> dict[str, Source]:
     """Return the watermarks that requests name, by id."""
-    marks: dict[str, Source] = {}
+    found: dict[str, Source] = {}
     for key, request in requests.items():
-        if request.watermark and request.watermark.id not in marks:
-            id = request.watermark.id
+        if request.watermark and request.watermark.id not in found:
             with _naming_variant(key):
-                mark = _watermark(watermarks, id)
-                with naming_mark(id):
-                    marks[id] = received(mark, limits)
-    return marks
-
-
-def _watermark(watermarks: Watermarks | None, id: str) -> Source:
-    source: Source | None
-    try:
-        source = watermarks(id) if callable(watermarks) else (watermarks or {})[id]
-    except KeyError:
-        source = None
-    if source is None:
-        raise SpecError(
-            [Problem("watermark.id", f"Watermark 'id' parameter must be a known watermark, got '{id}'")]
-        )
-    return source
+                found[request.watermark.id] = receive_watermark(request.watermark.id, watermarks, limits)
+    return found
 
 
 @contextlib.contextmanager
@@ -411,18 +333,6 @@ def _naming_variant(variant: str) -> Iterator[None]:
     except ImgsvcError as error:
         if variant:
             error.begin_with(f"Variant '{variant}'")
-        raise
-
-
-@contextlib.contextmanager
-def naming_mark(id: str) -> Iterator[None]:
-    """Name the watermark in errors of its image, so that they are not taken for errors of the source."""
-    try:
-        yield
-    except TimeLimitExceeded:
-        raise
-    except (SourceError, LimitExceeded) as error:
-        error.begin_with(f"Watermark '{id}'")
         raise
 
 
