@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from concurrent.futures import CancelledError, Future, InvalidStateError
 from typing import Any
 
-from imgsvc_batch.executors import MEMORY_BYTES, TASKS_PER_WORKER, submit
+from imgsvc_batch.executors import open_pool, submit
 from imgsvc_batch.work import Job, Task, TaskResult
-from imgsvc_core import MissingDependency, SourceUnreachable, UnsupportedOperation, WorkerDied
+from imgsvc_core import Limits, MissingDependency, SourceUnreachable, UnsupportedOperation, WorkerDied
 from imgsvc_core.io import reason_of
 from imgsvc_core.workers import WorkerPool
 
@@ -158,24 +158,23 @@ def _run_on_worker(job: Job, tasks: tuple[Task, ...], expected: Mapping[str, str
     if found:
         raise UnsupportedOperation(f"A worker has {found} Then run the same batch with resume.")
     worker: Any = get_worker()
-    pool = _pool_of(worker.address, worker.state.nthreads)
+    pool = _pool_of(worker.address, worker.state.nthreads, job.limits)
     return submit(pool, job, tasks).result()
 
 
-_pools: dict[str, WorkerPool] = {}
+_pools: dict[tuple[str, int | None], WorkerPool] = {}
 _starting = threading.Lock()
 
 
-def _pool_of(worker: str, processes: int) -> WorkerPool:
+def _pool_of(worker: str, processes: int, limits: Limits) -> WorkerPool:
     """Return the processes of a worker, which are kept for later batches and end with the worker."""
+    key = worker, limits.memory_bytes
     with _starting:
-        if worker not in _pools:
+        if key not in _pools:
             # Dask's nanny makes workers daemons, which multiprocessing does not let have children.
             multiprocessing.current_process().daemon = False
-            _pools[worker] = WorkerPool(
-                processes, memory_bytes=MEMORY_BYTES, tasks_per_worker=TASKS_PER_WORKER
-            )
-        return _pools[worker]
+            _pools[key] = open_pool(processes, limits)
+        return _pools[key]
 
 
 async def _pass_on(running: Any, answer: Future[list[TaskResult]], client: Any) -> None:

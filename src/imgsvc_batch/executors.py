@@ -8,16 +8,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
 from imgsvc_batch.work import Job, Task, TaskResult, run_tasks
+from imgsvc_core import Limits
 from imgsvc_core.logs import silence
 from imgsvc_core.workers import WorkerPool
 
-MEMORY_BYTES = 4 * 2**30
-"""The most data that one process may hold: enough for any picture within the usual limits."""
+_OWN_BYTES = 2**29  # of data that a process holds for itself, with all packages that it may load
 
 _TASKS_AHEAD = 4  # for each worker, so that none waits while results are settled
 
-TASKS_PER_WORKER = 500
-"""A process is replaced after this many tasks, against slow leaks."""
+_TASKS_PER_WORKER = 500  # after which a process is replaced, against slow leaks
 
 
 class Executor(Protocol):
@@ -57,7 +56,7 @@ class ProcessExecutor:
 
     def __init__(self, job: Job, workers: int | None) -> None:
         self._job = job
-        self._pool = WorkerPool(workers, memory_bytes=MEMORY_BYTES, tasks_per_worker=TASKS_PER_WORKER)
+        self._pool = open_pool(workers, job.limits)
         self.parallel = self._pool.workers
         self.max_queued_tasks = _TASKS_AHEAD * self.parallel
 
@@ -69,6 +68,19 @@ class ProcessExecutor:
 
     def stop(self) -> None:
         self._pool.stop()
+
+
+def open_pool(workers: int | None, limits: Limits) -> WorkerPool:
+    """Return worker processes for pictures within some limits.
+
+    Each may hold twice the data that a picture may need, as the kernel counts more than what is in use.
+    """
+    most = limits.memory_bytes
+    return WorkerPool(
+        workers,
+        memory_bytes=None if most is None else 2 * most + _OWN_BYTES,
+        tasks_per_worker=_TASKS_PER_WORKER,
+    )
 
 
 def submit(pool: WorkerPool, job: Job, tasks: tuple[Task, ...]) -> Future[list[TaskResult]]:

@@ -11,13 +11,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from imgsvc_batch.events import Output
-from imgsvc_batch.executors import MEMORY_BYTES
+from imgsvc_batch.executors import open_pool
 from imgsvc_batch.manifest import Manifest, Reason, Totals, files_of
 from imgsvc_batch.places import is_in_memory, join
 from imgsvc_batch.work import TRANSFER_SECONDS
 from imgsvc_core import ImgsvcError, Limits, Problem, SpecError
 from imgsvc_core.io import is_url, writing
-from imgsvc_core.workers import WorkerPool
 
 _PICTURES = 60
 _SIDE = 240
@@ -146,7 +145,7 @@ def _figures(
     """Return inputs beside their results. Worker processes decode the pictures, which may be hostile."""
     if not inputs:
         return []
-    with WorkerPool(workers, memory_bytes=MEMORY_BYTES) as pool, ThreadPoolExecutor(1) as thread:
+    with open_pool(workers, limits) as pool, ThreadPoolExecutor(1) as thread:
 
         def submit(place: str) -> Future[bytes]:
             if is_in_memory(place):

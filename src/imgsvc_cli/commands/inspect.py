@@ -7,7 +7,7 @@ import click
 import imgsvc_core as imgsvc
 from imgsvc_cli import exit_codes, printing
 from imgsvc_cli.completion import FileOrUrl
-from imgsvc_cli.options import as_json_option
+from imgsvc_cli.options import as_json_option, header_limits_option
 from imgsvc_cli.standard_streams import opened
 from imgsvc_core.errors import ImgsvcError
 
@@ -15,13 +15,15 @@ from imgsvc_core.errors import ImgsvcError
 @click.command()
 @click.argument("sources", nargs=-1, required=True, type=FileOrUrl(), metavar="SOURCE...")
 @click.option("--digest", is_flag=True, help="Compute the SHA-256 of the file too.")
+@header_limits_option
 @as_json_option
-def inspect(sources: tuple[str, ...], digest: bool, as_json: bool) -> int:
+def inspect(sources: tuple[str, ...], digest: bool, limits: imgsvc.Limits, as_json: bool) -> int:
     """Show facts from the headers of pictures."""
     code = 0
     for source in sources:
         try:
-            info = imgsvc.inspect(opened(source), digest=digest, name="-" if source == "-" else None)
+            name = "-" if source == "-" else None
+            info = imgsvc.inspect(opened(source), limits=limits, digest=digest, name=name)
         except ImgsvcError as error:
             code = code or exit_codes.exit_code(error)
             subject = source if as_json or len(sources) > 1 else ""
