@@ -23,6 +23,7 @@ from imgsvc_cli.commands.keyfiles import keyfiles
 from imgsvc_cli.commands.keys import keys
 from imgsvc_cli.commands.process import process
 from imgsvc_cli.commands.serve import serve
+from imgsvc_cli.commands.url import url
 from imgsvc_cli.commands.webhooks import webhooks
 from imgsvc_core.errors import ImgsvcError, TargetError
 
@@ -39,7 +40,7 @@ def cli() -> None:
 
 
 for _command in (
-    process, inspect, explain, formats, schema, batch, serve, db, accounts, keys, keyfiles, webhooks,
+    process, inspect, explain, formats, schema, batch, url, serve, db, accounts, keys, keyfiles, webhooks,
     completion,
 ):  # fmt: skip
     cli.add_command(_command)

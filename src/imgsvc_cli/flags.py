@@ -45,9 +45,14 @@ class SectionedCommand(click.Command):
                 formatter.write_dl(records, col_max=28)
 
 
-def request_flags(command: click.Command) -> click.Command:
-    """Give a command the shorthands, and a flag for every parameter, in the order of application."""
-    command.params += map(_shorthand, SHORTHANDS.values())
+def request_flags(command: click.Command, *, watermark_files: bool = True) -> click.Command:
+    """Give a command the shorthands, and a flag for every parameter, in the order of application.
+
+    With ``watermark_files`` the id of a watermark is the path of a file.
+    """
+    for option in SHORTHANDS.values():
+        is_file = watermark_files and option.name == "watermark"
+        command.params.append(_shorthand(option, is_file=is_file))
     command.params += map(_of_parameter, PARAMETER_OPTIONS.values())
     return command
 
@@ -88,8 +93,7 @@ def _of_parameter(option: ParameterOption) -> Flag:
     return parameter_flag(option.name, option.param, section)
 
 
-def _shorthand(option: Shorthand) -> Flag:
-    is_file = option.name == "watermark"  # for the command, the id of a watermark is its path
+def _shorthand(option: Shorthand, *, is_file: bool) -> Flag:
     kind = params(Resize)["gravity"].kind if option.name == "gravity" else None
     offered = kind.options if isinstance(kind, Choice) else filter(str.islower, option.metavar.split("|"))
     return Flag(

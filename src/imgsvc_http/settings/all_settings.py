@@ -140,9 +140,10 @@ SETTINGS: dict[str, Setting] = {
 
 _OTHER_VARIABLES = {
     FILE_VARIABLE,
+    "IMGSVC_SIGNING_SECRET",
     *(f"IMGSVC_STORE_{name.upper()}" for store in PROVIDERS.values() for name in store.credentials),
 }
-"""Variables that are no settings: the settings file, and the credentials of ``imgsvc process --store``."""
+"""Variables that are no settings: the settings file, and secrets of ``imgsvc url`` and ``imgsvc process``."""
 
 _BY_VARIABLE = {item.variable: item for item in SETTINGS.values()}
 

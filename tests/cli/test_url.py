@@ -1,0 +1,127 @@
+"""URLs that the command prints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from imgsvc_cli.app import run
+from imgsvc_core import Spec
+from imgsvc_core.urls import Signer, parse, verify
+from imgsvc_http.settings import Settings
+
+SECRET = "a secret of a signing key"
+START = "/1.0/image/unsigned"
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert run(["url", *arguments]) == 0, capsys.readouterr().err
+    return capsys.readouterr().out
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert run(["url", *arguments]) == 2
+    found = capsys.readouterr()
+    assert found.out == ""
+    return found.err
+
+
+def test_signed_urls(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IMGSVC_SIGNING_SECRET", SECRET)
+    base = ["--base", "https://img.example.org/", "--key", "k1"]
+    flags = ["--resize", "80x60", "--mode", "fit", "--no-resize-upscale", "--dpr", "2", "--download"]
+    url = printed(capsys, "photos/a b.jpg", *base, *flags).rstrip("\n")
+    path = url.removeprefix("https://img.example.org/1.0/image")
+    found = parse(verify(path, {"k1": SECRET}))
+    assert found.spec() == Spec(resize={"width": 160, "height": 120, "mode": "fit", "upscale": False})
+    assert found.delivery.download
+    assert Settings.load(environ={"IMGSVC_SIGNING_SECRET": SECRET, "HOME": "/"}) is not None
+
+
+def test_one_line_for_each_source(capsys: pytest.CaptureFixture[str]) -> None:
+    out = printed(
+        capsys, "photos/a", "https://example.org/b", "--sepia", "60", "--preset", "x", "--preset", "y"
+    )
+    assert out.splitlines() == [
+        f"{START}/preset:x/preset:y/sepia:60/photos/a",
+        f"{START}/preset:x/preset:y/sepia:60/plain/https%3A%2F%2Fexample.org%2Fb",
+    ]
+    assert (
+        printed(capsys, "https://example.org/b", "--base64") == f"{START}/b64/aHR0cHM6Ly9leGFtcGxlLm9yZy9i\n"
+    )
+
+
+def test_a_file_has_the_request(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    spec = tmp_path / "spec.json"
+    spec.write_text(json.dumps({"resize": {"width": 80}, "output": {"quality": 50}}))
+    assert printed(capsys, "photos/a", "--spec", str(spec), "--quality", "70", "--version", "2") == (
+        f"{START}/resize:80x/quality:70/version:2/photos/a\n"
+    )
+
+
+def test_srcset_and_picture(capsys: pytest.CaptureFixture[str]) -> None:
+    signer = Signer("")
+    flags = ["photos/a", "--resize", "80x60"]
+    request = {"resize": {"width": 80, "height": 60}}
+    assert printed(capsys, *flags, "--srcset") == signer.srcset("photos/a", request) + "\n"
+    assert printed(capsys, *flags, "--srcset", "--widths", "40,80") == (
+        signer.srcset("photos/a", request, widths=[40, 80]) + "\n"
+    )
+    assert printed(capsys, *flags, "--srcset", "--densities", "1,1.5") == (
+        signer.srcset("photos/a", request, densities=[1, 1.5]) + "\n"
+    )
+    assert printed(
+        capsys, *flags, "--picture", "A shoe", "--sizes", "50vw", "--formats", "webp,png", "--widths", "40"
+    ) == (
+        signer.picture("photos/a", request, alt="A shoe", sizes="50vw", formats=["webp", "png"], widths=[40])
+        + "\n"
+    )
+    assert printed(capsys, *flags, "--picture", "") == signer.picture("photos/a", request, alt="") + "\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ["photos/a", "--resize", "80"],
+            "Option '--resize' must be a size such as 800x600, 800x or x600, got '80'",
+        ),
+        (
+            ["photos/a", "--quality", "0"],
+            "Output 'quality' parameter must be integer within 1 to 100 range, got 0",
+        ),
+        (["photos/a", "--dpr", "9"], "URL 'dpr' parameter must be float within 0.1 to 5 range, got 9"),
+        (["photos/a", "--expires", "soon"], "URL 'expires' parameter must be integer within 0 to"),
+        (["photos/a", "--preset", "A"], "The name of a preset must be lower-case letters"),
+        (["a.jpg"], 'The source of the URL must be a URL, or the name of an origin and a path, got "a.jpg"'),
+        (["photos/a", "--base", "img"], "The address of the service must be a URL"),
+        (["photos/a", "--key", "k1"], "--key needs the secret of the key in the environment variable"),
+        (["photos/a", "--widths", "40"], "--widths needs --srcset or --picture."),
+        (["photos/a", "--sizes", "40", "--srcset"], "--sizes needs --picture."),
+        (["photos/a", "--srcset", "--picture", ""], "Give either --srcset or --picture."),
+        (
+            ["photos/a", "--srcset", "--widths", "1", "--densities", "1"],
+            "either --widths or --densities.",
+        ),
+        (["photos/a", "--srcset", "--widths", "x"], "--widths must be a list such as 320,640, got 'x'."),
+        (["photos/a", "--srcset", "--densities", ""], "--densities must be a list such as 1,2, got ''."),
+        (["photos/a", "--srcset", "--densities", "nan"], "URL 'dpr' parameter must be float within"),
+        (["photos/a", "--picture", "", "--formats", "bmp"], "The formats must be some of jpg"),
+    ],
+)
+def test_mistakes_are_told(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("IMGSVC_SIGNING_SECRET", raising=False)
+    assert words in told(capsys, *arguments)
+
+
+def test_a_short_secret_is_not_shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IMGSVC_SIGNING_SECRET", "hunter2")
+    err = told(capsys, "photos/a", "--key", "k1")
+    assert "at least 16 characters" in err
+    assert "hunter2" not in err
