@@ -73,6 +73,14 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session
+def wheel(session: nox.Session) -> None:
+    """A wheel in dist/ with the documentation, which ``imgsvc docs`` opens."""
+    install(session, "docs", package=True)
+    session.run("sphinx-build", "-W", "-q", "-b", "html", "docs", "src/imgsvc_cli/site")
+    session.run("python", "-m", "pip", "wheel", "--no-deps", "--wheel-dir", "dist", ".")
+
+
+@nox.session
 def demo(session: nox.Session) -> None:
     """Example pictures of several formats through the library, with a page that shows the results."""
     session.install("-e", ".[all]")

@@ -16,6 +16,7 @@ from imgsvc_cli.commands.accounts import accounts
 from imgsvc_cli.commands.batch import batch
 from imgsvc_cli.commands.completion import completion
 from imgsvc_cli.commands.db import db
+from imgsvc_cli.commands.docs import docs
 from imgsvc_cli.commands.explain import explain
 from imgsvc_cli.commands.formats import formats, schema
 from imgsvc_cli.commands.inspect import inspect
@@ -41,7 +42,7 @@ def cli() -> None:
 
 for _command in (
     process, inspect, explain, formats, schema, batch, url, serve, db, accounts, keys, keyfiles, webhooks,
-    completion,
+    completion, docs,
 ):  # fmt: skip
     cli.add_command(_command)
 
