@@ -19,18 +19,22 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from doctest import ELLIPSIS
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from sybil import Example, Sybil
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser, SkipParser
 from tests.stores.servers.processes import free_ports
 from tests.support import requires
+from tests.support.servers import postgresql, redis
 
 PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
-PORTS = ("8443", "9000", "8000")
+PORTS = ("8443", "8444", "9000", "8000")
 """Ports that pages name; free ones take their places."""
+SERVERS = {"5432": postgresql, "6379": redis}
 END = "-- the command has ended:"
 COMMAND = re.compile(r".*<<'(\w+)'\n(?s:.*?)\n\1$|(?:.*\\\n)*.*", re.MULTILINE)
 """A command with a text of several lines, or one whose lines but the last end in a backslash."""
@@ -49,6 +53,7 @@ class Terminal:
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "XDG_STATE_HOME": "",
         }
+        self.servers = ExitStack()
         self.serving: subprocess.Popen[bytes] | None = None
         self.bash = subprocess.Popen(
             ["bash", "--norc"],
@@ -58,10 +63,11 @@ class Terminal:
 
     def run(self, command: str) -> str:
         """Return what the command prints."""
-        if command.startswith("imgsvc serve"):
+        if command.startswith("imgsvc serve") and "&" not in command:
             return self.serve(command)
         assert self.bash.stdin
         assert self.bash.stdout
+        self.start_servers(command)
         command = self.with_free_ports(command).replace("isk_...", self.api_key())
         print(f"{{ {command}\n}} </dev/null; echo '{END}' $?", file=self.bash.stdin, flush=True)
         output = ""
@@ -88,6 +94,13 @@ class Terminal:
             time.sleep(0.1)
         return self.with_documented_ports(log.read_text())
 
+    def start_servers(self, command: str) -> None:
+        """Start the database or the cache at the address that a command names first."""
+        for documented, server in SERVERS.items():
+            if f":{documented}/" in command and documented not in self.ports:
+                url = self.servers.enter_context(server())
+                self.ports[documented] = str(urlsplit(url).port)
+
     def api_key(self) -> str:
         log = self.folder / "serve.log"
         found = re.search(r"isk_\S+", log.read_text()) if log.exists() else None
@@ -108,6 +121,7 @@ class Terminal:
             if process:
                 os.killpg(process.pid, signal.SIGTERM)
                 process.wait(30)
+        self.servers.close()
 
 
 def run_commands(example: Example) -> str | None:
