@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable, Coroutine
-from contextlib import nullcontext
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
+import attrs
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import TimeoutError as DatabaseTimeout
@@ -31,6 +32,37 @@ _CALL_SECONDS = 60
 _CLOSE_SECONDS = 5
 
 
+@attrs.define(eq=False)
+class _Write:
+    """A piece of work that writes, and the future of its result."""
+
+    work: Callable[[Connection], Any]
+    durable: bool
+    outcome: asyncio.Future[Any]
+    result: Any = None
+    error: Exception | None = None
+
+    def run(self, connection: Connection) -> None:
+        """Do the work within a transaction, and undo it if it fails."""
+        connection.exec_driver_sql("SAVEPOINT work")
+        try:
+            self.result = self.work(connection)
+        except Exception as error:
+            self.error = error
+            if not connection.connection.in_transaction:  # SQLite has ended it, as the disk is full
+                raise
+            connection.exec_driver_sql("ROLLBACK TO work")
+        connection.exec_driver_sql("RELEASE work")
+
+    def tell(self, failure: BaseException | None) -> None:
+        """Set the outcome. A ``failure`` is that of the whole transaction."""
+        error = self.error or failure
+        if error is not None:
+            self.outcome.set_exception(error)
+        else:
+            self.outcome.set_result(self.result)
+
+
 class Database:
     """An open database. Each event loop needs its own."""
 
@@ -40,8 +72,8 @@ class Database:
         self._reader = engine.execution_options(isolation_level="AUTOCOMMIT") if self.is_shared else engine
         self._connections = Connections(engine)
         self._threads = Bulkhead(_CALL_SECONDS, CONNECTIONS)
-        # SQLite has one writer at a time: a queue here is fairer and faster than its polling for the lock.
-        self._writer = nullcontext() if self.is_shared else asyncio.Lock()
+        self._waiting: list[_Write] = []
+        self._committing: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(cls, url: str) -> Self:
@@ -71,16 +103,49 @@ class Database:
             durable: whether SQLite waits for the disk. A transaction that did not wait may be lost when the
                 power fails, unless a later one waits.
         """
+        if self.is_shared:
+            return await run_to_completion(self._in_thread(lambda: self._transaction(work)))
+        return await run_to_completion(self._in_group(work, durable))
 
-        def run() -> T:
-            with self.engine.connect() as connection:
-                if self.is_shared:
-                    with connection.begin():
-                        return work(connection)
-                return _write_sqlite(connection, work, durable=durable)
+    def _transaction(self, work: Callable[[Connection], T]) -> T:
+        with self.engine.begin() as connection:
+            return work(connection)
 
-        async with self._writer:
-            return await run_to_completion(self._in_thread(run))
+    async def _in_group(self, work: Callable[[Connection], T], durable: bool) -> T:
+        """Write to SQLite, which has one writer at a time, together with all who wait meanwhile.
+
+        However many wait, the next one waits for two commits at most ("group commit").
+        """
+        write = _Write(work, durable, asyncio.get_running_loop().create_future())
+        self._waiting.append(write)
+        if self._committing is None or self._committing.done():
+            self._committing = asyncio.create_task(self._commit_groups())
+        result: T = await write.outcome
+        return result
+
+    async def _commit_groups(self) -> None:
+        while self._waiting:
+            group, self._waiting = self._waiting, []
+            committing = self._in_thread(partial(self._commit, group))
+            (failure,) = await asyncio.gather(committing, return_exceptions=True)
+            for write in group:
+                write.tell(failure)
+
+    def _commit(self, group: Sequence[_Write]) -> None:
+        """Run the works of a group in one transaction; one that fails changes nothing."""
+        with self.engine.connect() as connection:
+            if not any(write.durable for write in group):
+                connection.exec_driver_sql("PRAGMA synchronous = NORMAL")
+            try:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                for write in group:
+                    write.run(connection)
+                connection.commit()
+            except BaseException:
+                connection.rollback()
+                raise
+            finally:
+                connection.exec_driver_sql("PRAGMA synchronous = FULL")
 
     async def _in_thread(self, run: Callable[[], T]) -> T:
         try:
@@ -145,20 +210,3 @@ def lock_for_transaction(connection: Connection, number: int) -> None:
     """Wait until no other transaction holds the lock of a number; SQLite has one writer at a time anyway."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})
-
-
-def _write_sqlite(connection: Connection, work: Callable[[Connection], T], *, durable: bool) -> T:
-    """Run a transaction that has the lock for writing from its beginning."""
-    if not durable:
-        connection.exec_driver_sql("PRAGMA synchronous = NORMAL")
-    try:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-        result = work(connection)
-        connection.commit()
-        return result
-    except BaseException:
-        connection.rollback()
-        raise
-    finally:
-        if not durable:
-            connection.exec_driver_sql("PRAGMA synchronous = FULL")

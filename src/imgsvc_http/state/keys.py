@@ -13,7 +13,7 @@ import attrs
 from sqlalchemy import Connection, insert, or_, select, update
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_http.state.database import reading, writing
+from imgsvc_http.state.database import counting, reading, writing
 from imgsvc_http.state.scopes import DEFAULT_SCOPES, SCOPES
 from imgsvc_http.state.tables import ApiKeyRow
 from imgsvc_http.state.validation import check_text
@@ -134,7 +134,7 @@ def find(connection: Connection, digest: bytes, now: datetime) -> ApiKey | None:
     return ApiKey(**row) if row else None
 
 
-@writing
+@counting
 def note_use(connection: Connection, key_id: str, now: datetime) -> None:
     """Keep when a key was used."""
     connection.execute(update(ApiKeyRow).where(ApiKeyRow.id == key_id).values(last_used_at=now))

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import event, select
 
 from imgsvc_core.errors import SpecError
 from imgsvc_http.access.authentication import Authenticator, Principal
@@ -138,6 +138,16 @@ async def test_guesses_do_not_drive_out_known_keys_nor_fill_the_memory(
         assert await small.principal(f"guess {index}") is None
     await keys.revoke(db, made.key.id, now=NOW)
     assert await small.principal(made.secret) is not None
+
+
+async def test_many_requests_of_a_key_ask_the_database_once(db: Database, account: Account) -> None:
+    """Or the requests of others wait behind those of a key whose answer has expired."""
+    made, statements = await keys.create(db, account.id, now=NOW), list[str]()
+    event.listen(db.engine, "before_cursor_execute", lambda *args: statements.append(args[2].split()[0]))
+    asking = _authenticator(db)
+    found = await asyncio.gather(*(asking.principal(made.secret) for _ in range(300)))
+    assert {principal.key_id for principal in found if principal} == {made.key.id}
+    assert [word for word in statements if word in ("SELECT", "UPDATE")] == ["SELECT", "UPDATE"]
 
 
 async def test_the_last_use_is_noted_by_the_hour(db: Database, account: Account) -> None:

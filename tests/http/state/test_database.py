@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Connection, Dialect, Executable, insert, inspect, select, text, update
+from sqlalchemy import Connection, Dialect, Executable, event, insert, inspect, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import OperationalError, StatementError
 
@@ -125,6 +126,36 @@ async def test_transactions_are_all_or_nothing(db: Database) -> None:
         with pytest.raises(ZeroDivisionError):
             await db.writing(fail, durable=durable)
     assert await accounts.list_all(db) == []
+
+
+@pytest.mark.asyncio
+async def test_who_writes_waits_for_two_commits_however_many_others_write(tmp_path: Path) -> None:
+    """SQLite has one writer at a time; works that wait share a transaction, and fail each by itself."""
+    began, go_on, commits = threading.Event(), threading.Event(), list[object]()
+
+    def first(connection: Connection) -> None:
+        began.set()
+        assert go_on.wait(30)
+
+    def other(connection: Connection, number: int) -> int:
+        accounts.create_in(connection, company=f"{number}", plan="p", period="monthly", quota=1, now=NOW)
+        return 1000 // (number % 10)
+
+    await migrate(url := f"sqlite:///{tmp_path}/state.db")
+    async with await Database.open(url) as db:
+        event.listen(db.engine, "commit", commits.append)
+        writing = [asyncio.create_task(db.writing(first))]
+        await asyncio.to_thread(began.wait, 30)
+        writing += [asyncio.create_task(db.writing(partial(other, number=number))) for number in range(300)]
+        await asyncio.sleep(0)
+        go_on.set()
+        outcomes = await asyncio.gather(*writing, return_exceptions=True)
+        assert len(commits) == 2
+        assert [item for item in outcomes if isinstance(item, Exception)] == outcomes[1::10]
+        assert {type(item) for item in outcomes[1::10]} == {ZeroDivisionError}
+        assert sorted(int(account.company) for account in await accounts.list_all(db)) == [
+            number for number in range(300) if number % 10
+        ]
 
 
 @pytest.mark.asyncio
