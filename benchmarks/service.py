@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from typing import TextIO
 from urllib.parse import urlsplit
 
 import attrs
@@ -99,8 +100,11 @@ def main() -> int:
 
 
 @contextlib.contextmanager
-def service(folder: Path, **more: object) -> Iterator[Running]:
-    """The command that serves, with two workers, and ``more`` settings by their names with ``__``."""
+def service(folder: Path, *, errors: TextIO | None = None, **more: object) -> Iterator[Running]:
+    """The command that serves, with two workers, and ``more`` settings by their names with ``__``.
+
+    Its log goes to ``errors``, or where this process writes its own.
+    """
     settings = {
         "server.port": 0, "server.state_folder": folder / "state", "workers.number": 2,
         "rate.requests": 10**9, "accounts.quota": 10**9, "temporary.lifetime_seconds": 60,
@@ -108,7 +112,10 @@ def service(folder: Path, **more: object) -> Iterator[Running]:
     }  # fmt: skip
     flags = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
     process = subprocess.Popen(
-        [sys.executable, "-m", "imgsvc_cli", "serve", *flags], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "imgsvc_cli", "serve", *flags],
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        text=True,
     )
     try:
         assert process.stdout is not None

@@ -19,10 +19,12 @@ from imgsvc_http.receiving.body import awaits_continue
 from imgsvc_http.routing import route_of
 from imgsvc_http.services import services_of
 from imgsvc_http.state.scopes import ADMIN
+from imgsvc_http.storage.shares import ShareUsedUp
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _log = logging.getLogger(__name__)
+_RETRY_SECONDS = 2
 
 
 @web.middleware
@@ -91,7 +93,7 @@ async def require_tls(request: web.Request, handler: Handler) -> web.StreamRespo
 
 @web.middleware
 async def require_key(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Refuse requests without a key of the scope that the route needs."""
+    """Refuse requests without a key of the scope that the route needs, and more than an account's share."""
     route = route_of(request)
     if route is not None and route.public:
         return await handler(request)
@@ -100,7 +102,11 @@ async def require_key(request: web.Request, handler: Handler) -> web.StreamRespo
         raise refusal("unauthorized")
     if route is not None and route.scope is not None and not principal.scopes & {route.scope, ADMIN}:
         raise refusal("insufficient_scope", scope=route.scope)
-    return await handler(request)
+    try:
+        with services_of(request).connections.taken(principal.account_id):
+            return await handler(request)
+    except ShareUsedUp:
+        raise refusal("overloaded", seconds=_RETRY_SECONDS) from None
 
 
 MIDDLEWARES = (note_time, answer_errors, end_in_time, limit_rate, require_tls, require_key)

@@ -21,12 +21,14 @@ from imgsvc_http.processing.pool import open_pool
 from imgsvc_http.receiving.idempotency import Idempotency
 from imgsvc_http.server.access_log import AccessLog
 from imgsvc_http.server.drain import InFlight
+from imgsvc_http.server.listener import most_connections
 from imgsvc_http.settings import Settings
 from imgsvc_http.state.clock import now
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.folder import locked, make_private
 from imgsvc_http.state.migrating import migrate
 from imgsvc_http.state.vault import Vault, open_vault
+from imgsvc_http.storage.shares import Shares
 from imgsvc_http.storage.source_files import SourceFiles
 from imgsvc_http.storage.temporary import TemporaryStorage
 
@@ -36,7 +38,10 @@ _SWEEP_SECONDS = 30
 
 @attrs.frozen(kw_only=True)
 class Services:
-    """What handlers work with. ``stopping`` is set when the service is about to end."""
+    """What handlers work with.
+
+    ``connections`` are shared between accounts. ``stopping`` is set when the service is about to end.
+    """
 
     settings: Settings
     db: Database
@@ -48,6 +53,7 @@ class Services:
     pipeline: Pipeline
     metrics: Metrics
     access_log: AccessLog
+    connections: Shares
     in_flight: InFlight = attrs.field(factory=InFlight)
     stopping: asyncio.Event = attrs.field(factory=asyncio.Event)
 
@@ -115,6 +121,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             pipeline=pipeline,
             metrics=metrics,
             access_log=AccessLog(settings.monitoring.access_log, server.trusted_proxies, metrics),
+            connections=Shares(server.connections or most_connections()),
         )
         if not db.is_shared:
             await services.idempotency.release_all()

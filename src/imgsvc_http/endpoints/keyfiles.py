@@ -71,7 +71,7 @@ async def _document(request: web.Request) -> Any:
         return await read_json(request, limit=_MOST_BYTES, seconds=seconds)
     if not request.content_type.startswith("multipart/"):
         raise unsupported_media_type("application/json or multipart/form-data", request)
-    with services.source_files.file_in_folder(_MOST_BYTES) as path:
+    with services.source_files.file_in_folder(_MOST_BYTES, request[PRINCIPAL].account_id) as path:
         await read_form(request, path, limit=_MOST_BYTES, seconds=seconds)
         return await parse_json(path.read_bytes())
 

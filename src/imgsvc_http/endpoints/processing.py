@@ -72,7 +72,7 @@ async def _process(request: web.Request, read: Read) -> Response:
     """Read the request, obtain the source, process it once, answer."""
     services, account_id = services_of(request), request[PRINCIPAL].account_id
     services.pipeline.workers.check_room(account_id)
-    with services.source_files.allocator() as allocate:
+    with services.source_files.allocator(account_id) as allocate:
         with phase("receive"):
             source = await read(request, allocate)
 

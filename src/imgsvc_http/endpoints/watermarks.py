@@ -62,7 +62,7 @@ async def create(request: web.Request) -> Response:
     """Keep a picture as a watermark."""
     services, account_id = services_of(request), request[PRINCIPAL].account_id
     limits = services.settings.limits
-    with services.source_files.file_in_folder(_MOST_BYTES) as path:
+    with services.source_files.file_in_folder(_MOST_BYTES, account_id) as path:
         name = await read_form(
             request,
             path,

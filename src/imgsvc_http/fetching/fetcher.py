@@ -18,7 +18,7 @@ from imgsvc_core.errors import EmptySource, Problem, SourceTooLarge, SourceUnrea
 from imgsvc_core.jsontext import SOMETHING
 from imgsvc_http.fetching.address_guard import AddressGuard, PrivateAddress, cause_of
 from imgsvc_http.fetching.content_encoding import PLAIN, InvalidEncoding, decompressed
-from imgsvc_http.fetching.resolver import TooManyLookups
+from imgsvc_http.fetching.resolver import ACCOUNT, TooManyLookups
 from imgsvc_http.fetching.social import FRESH, PLATFORMS, Profile, is_social, profile_of
 from imgsvc_http.fetching.source_connection import TooManyInformational
 from imgsvc_http.fetching.urls import as_written, authorization, bare
@@ -69,7 +69,13 @@ class Fetcher:
         await self._session.close()
 
     async def fetch(
-        self, url: str, headers: Mapping[str, str], allocate: Allocate, limit_bytes: int | None
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        allocate: Allocate,
+        limit_bytes: int | None,
+        *,
+        account: str = "",
     ) -> Fetched:
         """Fetch the picture at a URL, or the profile picture of ``<platform>:<user>``.
 
@@ -79,6 +85,7 @@ class Fetcher:
                 follows one that is given here.
             allocate: gives the file to write.
             limit_bytes: the most bytes.
+            account: whose share of what fetching takes it counts in.
 
         Raises:
             SpecError: the URL or the headers are wrong.
@@ -86,6 +93,7 @@ class Fetcher:
             EmptySource, SourceTooLarge: too few or too many bytes came.
         """
         check_headers(headers)
+        ACCOUNT.set(account)
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self._settings.total_seconds):

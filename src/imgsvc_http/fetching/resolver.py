@@ -8,31 +8,37 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from contextvars import ContextVar
 
 from imgsvc_http.blocking import run_in_daemon_thread
+from imgsvc_http.storage.shares import Shares
 
 _LOOKUPS_AT_ONCE = 256
 _WAIT_SECONDS = 2.0
+
+ACCOUNT: ContextVar[str] = ContextVar("the account for which names are looked up", default="")
 
 Found = tuple[socket.AddressFamily, int, str]
 """An address of a host: its family, its protocol and itself."""
 
 
 class TooManyLookups(OSError):
-    """So many names are being resolved that there is no room for another one."""
+    """So many names of an account are being resolved that there is no room for another one."""
 
     def __init__(self) -> None:
-        super().__init__(f"{_LOOKUPS_AT_ONCE} host names are being looked up already")
+        super().__init__("too many host names are being looked up already")
 
 
 class Resolver:
     """Resolves names by the system: one lookup of a name at a time (single flight), and 256 of all names.
 
-    A lookup that was abandoned keeps its room until it ends, and answers whoever asks for the name meanwhile.
+    No `ACCOUNT` gets more of these than are left for the others. A lookup that was abandoned keeps its room
+    until it ends, and answers whoever asks for the name meanwhile.
     """
 
     def __init__(self) -> None:
-        self._free = asyncio.Semaphore(_LOOKUPS_AT_ONCE)
+        self._lookups = Shares(_LOOKUPS_AT_ONCE)
+        self._one_ended = asyncio.Condition()
         self._running: dict[tuple[str, socket.AddressFamily], asyncio.Task[list[Found]]] = {}
 
     async def addresses(self, host: str, family: socket.AddressFamily) -> list[Found]:
@@ -55,15 +61,18 @@ class Resolver:
             lookup.cancel()
 
     async def _look_up(self, host: str, family: socket.AddressFamily) -> list[Found]:
+        account = ACCOUNT.get()
         try:
-            async with asyncio.timeout(_WAIT_SECONDS):
-                await self._free.acquire()
+            async with asyncio.timeout(_WAIT_SECONDS), self._one_ended:
+                await self._one_ended.wait_for(lambda: self._lookups.take(account))
         except TimeoutError:
             raise TooManyLookups from None
         try:
             return await run_in_daemon_thread(_addresses, host, family)
         finally:
-            self._free.release()
+            self._lookups.give_back(account)
+            async with self._one_ended:
+                self._one_ended.notify_all()
 
     def _forget(self, key: tuple[str, socket.AddressFamily], lookup: asyncio.Task[list[Found]]) -> None:
         del self._running[key]

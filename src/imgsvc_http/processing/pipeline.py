@@ -94,8 +94,8 @@ class Pipeline:
             ImgsvcError: the picture cannot be fetched, processed or stored.
             Refusal: the quota is used up, or too many requests wait.
         """
-        source = upload or await self._fetch(request, allocate)
         account_id = counter.account_id
+        source = upload or await self._fetch(request, allocate, account_id)
         credentials = await self._credentials(account_id, request.store)
         target = await self.temporary.local_target(now()) if request.store is None else None
         task = Process(
@@ -137,11 +137,11 @@ class Pipeline:
         await self._credentials(account_id, request.store)
         await self._watermark(account_id, request)
 
-    async def _fetch(self, request: ProcessingRequest, allocate: Allocate) -> Source:
+    async def _fetch(self, request: ProcessingRequest, allocate: Allocate, account_id: str) -> Source:
         assert request.url is not None
         with phase("fetch"):
             fetched = await self.fetcher.fetch(
-                request.url, request.headers, allocate, request.limits.source_bytes
+                request.url, request.headers, allocate, request.limits.source_bytes, account=account_id
             )
         return Source(fetched.path, fetched.name, 1000 * fetched.seconds)
 

@@ -107,6 +107,11 @@ class Connection(web.RequestHandler):
         """Whether it waits for a request."""
         return self._waiter is not None and not self._waiter.done()
 
+    @property
+    def answered(self) -> bool:
+        """Whether it waits for a request, or reads the rest of a body after its response."""
+        return self.idle or self._discarding is not None
+
     def finish(self) -> bool:
         """Close the connection after the current response. Return True if it is closed already."""
         self._ending = True

@@ -119,15 +119,15 @@ class Listener(web.BaseSite):
             task.add_done_callback(lambda done: self._opening.pop(done, None))
 
     def _make_room(self) -> bool:
-        """Close an idle connection if there are too many. Return False if none is idle.
+        """Close a connection that has no request if there are too many. Return False if all have one.
 
-        Connections without any request are closed first, then the one that has been idle for longest.
+        Connections that never had a request are closed first, then the one that has waited for longest.
         """
         connections = self._connections()
         if len(connections) + len(self._opening) < self._most:
             return True
         idle: list[tuple[bool, float, Callable[[], object]]] = [
-            *((item.used, item.since, item.drop) for item in connections if item.idle),
+            *((item.used, item.since, item.drop) for item in connections if item.answered),
             *((False, since, partial(self._cancel, task)) for task, since in self._opening.items()),
         ]
         if not idle:

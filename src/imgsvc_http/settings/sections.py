@@ -80,8 +80,9 @@ class ServerSettings:
     )
     connections: int = setting(
         Integer(0, 10**6),
-        "Open connections; one more closes the one that has been idle for longest, or is refused. "
-        "Half of the files that the process may open when 0.",
+        "Open connections; one more closes the one that has been idle for longest, or is refused. No account "
+        "has more requests at a time than are left for others. Half of the files that the process may open "
+        "when 0.",
         default=0,
     )
     body_seconds: float = setting(
@@ -98,7 +99,8 @@ class ServerSettings:
     )
     upload_disk_bytes: int = setting(
         Integer(2**20, 2**50),
-        "Disk for those sources; beyond that requests are answered 507.",
+        "Disk for those sources, of which no account takes more than is left for others; beyond that "
+        "requests are answered 507.",
         unit="bytes",
         default=2**33,
     )

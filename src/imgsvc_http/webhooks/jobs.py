@@ -18,7 +18,9 @@ from imgsvc_core.errors import SourceUnreachable
 from imgsvc_http.answering.answers import unstructured
 from imgsvc_http.answering.errors import as_refusal, refusal
 from imgsvc_http.answering.responses import failure_body, success_body
+from imgsvc_http.fetching.resolver import ACCOUNT
 from imgsvc_http.monitoring.phases import begin_phases
+from imgsvc_http.processing.fair_queue import FairQueue
 from imgsvc_http.processing.pipeline import Source
 from imgsvc_http.receiving.processing_request import parse_request
 from imgsvc_http.services import Services
@@ -46,14 +48,15 @@ _log = logging.getLogger(__name__)
 class Webhooks:
     """Accepts asynchronous requests, and works on them.
 
-    ``pictures`` limits how many are processed at a time. Far more notifications run: endpoints may be slow.
+    ``pictures`` limits how many are processed at a time, in fair turns between accounts, as some sources are
+    slow. Far more notifications run: endpoints may be slow.
     """
 
     services: Services
     engine: Engine
     deliverer: Deliverer
     uploads: PendingUploads
-    pictures: asyncio.Semaphore
+    pictures: FairQueue
     _secrets: TTLCache[str, tuple[str, ...]] = attrs.field(factory=lambda: TTLCache(1000, _SECRET_SECONDS))
 
     async def accept(self, id_: str, account_id: str, request: AsyncRequest, keep: Enqueue) -> None:
@@ -69,7 +72,7 @@ class Webhooks:
         """Process the picture of a webhook, and notify at once unless there is a delay."""
         work = await self._work(id_)
         if work is not None and work.status == "created":
-            async with self.pictures:
+            async with self.pictures.slot(work.account_id):
                 payload = await self._payload(work)
             work = await self._keep_result(work, payload)
         if work is not None:
@@ -134,7 +137,7 @@ class Webhooks:
         phases = begin_phases()
         try:
             asked = parse_request(request.document, services.settings.limits, fetching=request.source is None)
-            with services.source_files.allocator() as allocate:
+            with services.source_files.allocator(work.account_id) as allocate:
                 upload = await self._upload(request, allocate)
                 counter = CountedOnce(services.db, work)
                 done = await services.pipeline.process(
@@ -205,6 +208,7 @@ class Webhooks:
         if scheduled and not await self._settle(work, since="scheduled", status="dispatched"):
             return
         url = work.request.document["webhook"]["url"]
+        ACCOUNT.set(work.account_id)
         outcome = await self.deliverer.post(url, id_, work.payload, secrets)
         level = logging.INFO if outcome.delivered else logging.WARNING
         _log.log(level, "Attempt %d to notify the endpoint of %s: %s.", attempt, id_, outcome.reason)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import sys
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from imgsvc_http.fetching.address_guard import AddressGuard
+from imgsvc_http.processing.fair_queue import FairQueue
 from imgsvc_http.services import Services
 from imgsvc_http.state.clock import now
 from imgsvc_http.storage.pending_uploads import PendingUploads
@@ -20,6 +22,7 @@ from imgsvc_http.webhooks.takeover import watch, watch_cluster
 _log = logging.getLogger(__name__)
 
 _JOBS_AT_ONCE = 500  # of each kind on a node: most of them wait for an endpoint
+_LONGEST_SECONDS = 86_400.0  # for the turn of a picture; it is tried again then
 _CLEANUP_SECONDS = 600
 _FINISHED_SECONDS = 30
 _SINGLE_NODE = "imgsvc"
@@ -38,9 +41,9 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
     uploads = PendingUploads(
         f"{settings.temporary_url.rstrip('/')}-pending", seconds=settings.temporary.call_seconds
     )
-    webhooks = Webhooks(
-        services, engine, deliverer, uploads, asyncio.Semaphore(2 * services.pipeline.workers.workers)
-    )
+    most = 2 * services.pipeline.workers.workers
+    pictures = FairQueue(most, extra=most, room=sys.maxsize, seconds=_LONGEST_SECONDS)
+    webhooks = Webhooks(services, engine, deliverer, uploads, pictures)
     locked, working = asyncio.Event(), asyncio.Event()
     watching: list[asyncio.Task[None]] = []
     cleaning: list[asyncio.Task[None]] = []

@@ -48,30 +48,30 @@ from imgsvc_http.settings import FetchSettings, SocialSettings
 from tests.http.fetching.test_fetcher import PICTURE, answering
 from tests.http.sources import serving
 
-async def fetch(fetcher, url):
+async def fetch(fetcher, url, account):
     began = time.monotonic()
     try:
         with tempfile.TemporaryDirectory() as folder:
-            fetched = await fetcher.fetch(url, {}, lambda _: Path(folder) / "source", 10**6)
+            fetched = await fetcher.fetch(url, {}, lambda _: Path(folder) / "source", 10**6, account=account)
             outcome = "fetched" if fetched.path.read_bytes() == PICTURE else "broken"
     except ImgsvcError as error:
         outcome = str(error)
     return outcome, time.monotonic() - began
 
-async def main(names, wait):
+async def main(names, wait, account):
     fetcher = Fetcher(FetchSettings(private_allowed=("localhost",), total_seconds=8), SocialSettings())
     async with serving({"/p": answering()}) as url:
         local = url.replace("127.0.0.1", "localhost") + "/p"
-        slow = [asyncio.create_task(fetch(fetcher, f"http://{name}/p")) for name in names]
+        slow = [asyncio.create_task(fetch(fetcher, f"http://{name}/p", "slow")) for name in names]
         await asyncio.sleep(0.5)
-        outcomes = [await fetch(fetcher, local)]
+        outcomes = [await fetch(fetcher, local, account)]
         if wait:
             outcomes += await asyncio.gather(*slow)
-            outcomes.append(await fetch(fetcher, local))
+            outcomes.append(await fetch(fetcher, local, account))
         print(json.dumps(outcomes))
     await fetcher.close()
 
-uvloop.run(main(json.loads(sys.argv[1]), json.loads(sys.argv[2])))
+uvloop.run(main(*map(json.loads, sys.argv[1:])))
 """
 
 
@@ -86,14 +86,17 @@ def slow_lookups(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "slow.so"
 
 
-def fetched(library: Path, names: list[str], *, seconds: int, wait: bool) -> tuple[list[Any], list[str]]:
+def fetched(
+    library: Path, names: list[str], *, seconds: int, wait: bool, account: str = "slow"
+) -> tuple[list[Any], list[str]]:
     """What fetching from loopback while names are looked up brought and took; and the slow lookups.
 
-    With ``wait``, then what the names brought, and loopback again.
+    The names are looked up for the account ``slow``, loopback for any. With ``wait``, then what the names
+    brought, and loopback again.
     """
     environment = os.environ | {"LD_PRELOAD": str(library), "LOOKUP_SECONDS": str(seconds)}
     done = subprocess.run(
-        [sys.executable, "-c", FETCH, json.dumps(names), json.dumps(wait)],
+        [sys.executable, "-c", FETCH, json.dumps(names), json.dumps(wait), json.dumps(account)],
         capture_output=True,
         text=True,
         timeout=60,
@@ -124,7 +127,7 @@ def test_a_name_is_looked_up_once_for_all_who_ask_at_the_same_time(slow_lookups:
 def test_lookups_without_number_are_not_blamed_on_the_source(slow_lookups: Path) -> None:
     names = [f"slow{number}.test" for number in range(256)]
     outcomes, lookups = fetched(slow_lookups, names, seconds=5, wait=True)
-    assert len(lookups) == 256
+    assert len(lookups) == 128  # an account has half of all 256
     outcome, seconds = outcomes[0]
     assert outcome.endswith(
         "cannot be fetched: the service is looking up too many host names already; try again, or upload the "
@@ -132,3 +135,10 @@ def test_lookups_without_number_are_not_blamed_on_the_source(slow_lookups: Path)
     )
     assert seconds < 4
     assert outcomes[-1][0] == "fetched"
+
+
+def test_slow_names_of_one_account_keep_no_other_from_any(slow_lookups: Path) -> None:
+    names = [f"slow{number}.test" for number in range(300)]
+    [(outcome, _)], lookups = fetched(slow_lookups, names, seconds=600, wait=False, account="other")
+    assert outcome == "fetched"
+    assert len(lookups) == 128

@@ -19,6 +19,7 @@ from tests.support import encoded
 
 needs_memory_files = pytest.mark.skipif(sys.platform != "linux", reason="files in memory are known to Linux")
 ROOM = 1000
+A, B, C = "account a", "account b", "account c"
 
 
 def opened(folder: Path) -> SourceFiles:
@@ -32,7 +33,7 @@ def files(tmp_path: Path) -> SourceFiles:
 
 @needs_memory_files
 def test_small_sources_lie_in_memory(files: SourceFiles, tmp_path: Path) -> None:
-    with files.file(ROOM) as path:
+    with files.file(ROOM, A) as path:
         path.write_bytes(b"source")
         assert list(tmp_path.iterdir()) == []
         assert path.read_bytes() == b"source"
@@ -44,7 +45,7 @@ def test_small_sources_lie_in_memory(files: SourceFiles, tmp_path: Path) -> None
 def test_sources_that_may_be_too_large_lie_in_the_folder(
     size: int | None, files: SourceFiles, tmp_path: Path
 ) -> None:
-    with files.file(size) as path:
+    with files.file(size, A) as path:
         path.write_bytes(b"source")
         assert list(tmp_path.iterdir()) == [path]
     assert list(tmp_path.iterdir()) == []
@@ -53,9 +54,9 @@ def test_sources_that_may_be_too_large_lie_in_the_folder(
 @needs_memory_files
 def test_room_is_shared_and_given_back(files: SourceFiles, tmp_path: Path) -> None:
     for _ in range(3):
-        with files.file(ROOM - 1) as first, files.file(2) as second:
+        with files.file(ROOM - 1, A) as first, files.file(2, B) as second:
             assert (first.parent == tmp_path, second.parent == tmp_path) == (False, True)
-        with pytest.raises(OSError, match="full"), files.file(ROOM):
+        with pytest.raises(OSError, match="full"), files.file(ROOM, A):
             raise OSError("full")
 
 
@@ -66,16 +67,33 @@ def test_the_folder_has_a_limit_for_all_together(
     expected = contextlib.nullcontext() if fit else pytest.raises(OSError, match="no room")
     for _ in range(2):
         with expected, contextlib.ExitStack() as stack:
-            for size in sizes:
-                stack.enter_context(files.file_in_folder(size * ROOM))
+            for account, size in enumerate(sizes):
+                stack.enter_context(files.file_in_folder(size * ROOM, str(account)))
 
 
 def test_sources_of_unknown_size_count_as_the_largest(files: SourceFiles) -> None:
-    with files.file_in_folder(None), files.file_in_folder(None):
-        with pytest.raises(OSError, match="no room"), files.file_in_folder(None):
+    with files.file_in_folder(None, A), files.file_in_folder(None, B):
+        with pytest.raises(OSError, match="no room"), files.file_in_folder(None, C):
             pass
-        with files.file_in_folder(2 * ROOM):
+        with files.file_in_folder(2 * ROOM, C):
             pass
+
+
+def test_no_account_takes_more_room_than_is_left_for_others(files: SourceFiles, tmp_path: Path) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(5):
+            stack.enter_context(files.file_in_folder(ROOM, A))
+        with pytest.raises(OSError, match="no room"), files.file_in_folder(ROOM, A):
+            pass
+        stack.enter_context(files.file_in_folder(2 * ROOM, B))
+
+
+@needs_memory_files
+def test_no_account_takes_more_memory_than_is_left_for_others(files: SourceFiles, tmp_path: Path) -> None:
+    with contextlib.ExitStack() as stack:
+        mine = [stack.enter_context(files.file(ROOM // 4, A)) for _ in range(4)]
+        assert [path.parent == tmp_path for path in mine] == [False, False, True, True]
+        assert stack.enter_context(files.file(ROOM // 2, B)).parent != tmp_path
 
 
 def test_what_a_killed_process_left_is_cleared_away(tmp_path: Path) -> None:

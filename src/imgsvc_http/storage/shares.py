@@ -1,0 +1,51 @@
+"""A limited resource, of which nobody takes more than is left for the others."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterator
+
+
+class ShareUsedUp(Exception):
+    """An owner has as much of a resource as is left for all others."""
+
+
+class Shares:
+    """Give parts of a resource to owners such as accounts.
+
+    An owner gets more as long as its own parts are no larger than what stays free ("dynamic threshold").
+    Alone it gets half of the resource in small parts; the others always find some.
+
+    Args:
+        total: how much there is.
+    """
+
+    def __init__(self, total: int) -> None:
+        self._free = total
+        self._taken: Counter[str] = Counter()
+
+    def take(self, owner: str, amount: int = 1) -> bool:
+        """Take a part for an owner. Return False if its share is used up."""
+        if self._taken.get(owner, 0) + amount > self._free:
+            return False
+        self._taken[owner] += amount
+        self._free -= amount
+        return True
+
+    def give_back(self, owner: str, amount: int = 1) -> None:
+        """Give a part back."""
+        self._free += amount
+        self._taken[owner] -= amount
+        if not self._taken[owner]:
+            del self._taken[owner]
+
+    @contextlib.contextmanager
+    def taken(self, owner: str, amount: int = 1) -> Iterator[None]:
+        """Take a part for the time of a block; raise `ShareUsedUp` if there is none."""
+        if not self.take(owner, amount):
+            raise ShareUsedUp
+        try:
+            yield
+        finally:
+            self.give_back(owner, amount)
