@@ -59,7 +59,13 @@ def main() -> int:
         origin = stack.enter_context(serving_files(picture("small.png").parent, folder))
         log = stack.enter_context((folder / "service.log").open("w"))
         running = stack.enter_context(
-            service(folder, errors=log, fetch__private_allowed="127.0.0.1", workers__queue=_CLIENTS)
+            service(
+                folder,
+                errors=log,
+                fetch__private_allowed="127.0.0.1",
+                workers__queue=_CLIENTS,
+                server__upload_disk_bytes=2**36,
+            )
         )
         other = attrs.evolve(running, key=second_key(running))
         for what, attack in attacks.items():
