@@ -84,8 +84,10 @@ def running(state: Path, settings: Mapping[str, object] | None = None) -> Iterat
         process.communicate()
 
 
-def start(state: Path, settings: Mapping[str, object] | None = None) -> subprocess.Popen[str]:
-    """Start the command that serves."""
+def start(
+    state: Path, settings: Mapping[str, object] | None = None, *, sources: Path | None = None
+) -> subprocess.Popen[str]:
+    """Start the command that serves, of the installed packages or of those in a folder."""
     values = {"server.port": 0, "server.state_folder": state, "workers.number": 1, **(settings or {})}
     flags = [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
     return subprocess.Popen(
@@ -93,6 +95,7 @@ def start(state: Path, settings: Mapping[str, object] | None = None) -> subproce
         stdout=subprocess.PIPE,
         stderr=(state.parent / f"{state.name}.log").open("a"),
         text=True,
+        env={**os.environ, **({"PYTHONPATH": str(sources)} if sources else {})},
     )
 
 
