@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from imgsvc_batch.private_names import place_of
 from imgsvc_core.io import is_url
 
 _WILDCARDS = frozenset("*?[")
@@ -102,6 +103,7 @@ def _address(place: str) -> tuple[Any, str]:
     link = f"{before.rpartition('::')[2]}{path}"
     try:
         store = fsspec.get_filesystem_class(_scheme(link))
-        return (store, store._get_kwargs_from_urls(link), after), store._strip_protocol(link).rstrip("/")
+        settings, place_path = place_of(store, link)
+        return (store, settings, after), place_path.rstrip("/")
     except Exception:  # of the store's package; it is reported when the place is opened
         return (_scheme(link), after), path.rstrip("/")

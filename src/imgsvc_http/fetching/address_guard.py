@@ -6,18 +6,17 @@ import ipaddress
 import socket
 from collections.abc import Iterable
 from contextvars import ContextVar
-from functools import partial
 from typing import Any, TypeVar
 
 import attrs
 from aiohttp import AddrInfoType, ClientRequest, ClientTimeout, TCPConnector
 from aiohttp.abc import AbstractResolver, ResolveResult
-from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 
 from imgsvc_http.fetching.resolver import Resolver
 from imgsvc_http.fetching.source_connection import SourceConnection
+from imgsvc_http.private_names import connect_with
 
 E = TypeVar("E", bound=BaseException)
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -116,9 +115,7 @@ class AddressGuard:
 
     def connector(self, **options: Any) -> TCPConnector:
         """Return a connector for aiohttp that connects to the checked addresses and to nothing else."""
-        return _Connector(
-            resolver=_CheckedResolver(self), use_dns_cache=False, socket_factory=self._socket, **options
-        )
+        return _Connector(_CheckedResolver(self), use_dns_cache=False, socket_factory=self._socket, **options)
 
     def _socket(self, info: AddrInfoType) -> socket.socket:
         family, kind, protocol, _, place = info
@@ -132,14 +129,14 @@ class AddressGuard:
 class _Connector(TCPConnector):
     """Tells the check at the socket which host a connection is for, and closes its resolver."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        connection: type[ResponseHandler] = SourceConnection
-        self._factory = partial(connection, loop=self._loop)
+    def __init__(self, resolver: AbstractResolver, **options: Any) -> None:
+        super().__init__(resolver=resolver, **options)
+        self._checked = resolver
+        connect_with(self, SourceConnection)
 
     async def close(self, *, abort_ssl: bool = False) -> None:
         await super().close(abort_ssl=abort_ssl)
-        await self._resolver.close()
+        await self._checked.close()
 
     async def connect(self, req: ClientRequest, traces: list[Trace], timeout: ClientTimeout) -> Connection:
         token = _HOST.set(req.url.raw_host or "")

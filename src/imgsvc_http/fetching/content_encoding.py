@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import AsyncIterable, AsyncIterator
+from typing import Any
 
 PLAIN = ("", "identity")
 """Values of ``Content-Encoding`` that mean bytes as they are."""
@@ -51,7 +52,7 @@ async def decompressed(chunks: AsyncIterable[bytes], encoding: str) -> AsyncIter
             raise InvalidEncoding("ended before it was complete")
 
 
-def _decoder(encoding: str, first: int) -> zlib._Decompress:
+def _decoder(encoding: str, first: int) -> Any:
     """Return a decoder. By the standard deflate has the header of zlib, but often it has none."""
     bare = encoding == "deflate" and first & 0xF != _DEFLATED
     return zlib.decompressobj(_NO_HEADER if bare else _EITHER_HEADER)

@@ -9,8 +9,9 @@ from http import HTTPStatus
 from typing import Any
 
 from aiohttp import ClientError, StreamReader
-from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import RawResponseMessage
+
+from imgsvc_http.private_names import SourceHandler
 
 _SLICE_BYTES = 1 << 16
 _SLICE_SECONDS = 0.001
@@ -21,7 +22,7 @@ class TooManyInformational(ClientError):
     """A source sends informational responses (status 1xx) without end."""
 
 
-class SourceConnection(ResponseHandler):
+class SourceConnection(SourceHandler):
     """Parses received bytes in slices, between which the event loop does other work.
 
     A quarter of a megabyte may be received at once. As chunks of one byte, or as informational responses, it
@@ -82,10 +83,10 @@ class SourceConnection(ResponseHandler):
         if not self._lost:
             return
         if self.transport is not None and self.exception() is None:
-            if self._unparsed or self._reading_paused or self._next_slice is not None:
+            if self._unparsed or self.reading_paused or self._next_slice is not None:
                 return
             super().data_received(b"")  # the rest that the parser has kept
-            if self._reading_paused:
+            if self.reading_paused:
                 return
         self._lost = False
         self._unparsed.clear()
@@ -93,7 +94,7 @@ class SourceConnection(ResponseHandler):
 
     def _continue_later(self) -> None:
         if self._next_slice is None:
-            self._next_slice = self._loop.call_soon(self._continue)
+            self._next_slice = asyncio.get_running_loop().call_soon(self._continue)
 
     def _continue(self) -> None:
         self._next_slice = None
@@ -107,14 +108,14 @@ class SourceConnection(ResponseHandler):
     def _parse_slices(self) -> None:
         """Parse slices for a millisecond, or until the reader of the body is behind."""
         ends = time.monotonic() + _SLICE_SECONDS
-        while self._unparsed and not self._reading_paused:
+        while self._unparsed and not self.reading_paused:
             self._parse_slice()
             if time.monotonic() > ends:
                 break
         if self._unparsed:
             if self.transport is not None and not self.transport.is_closing():
                 self.transport.pause_reading()
-            if not self._reading_paused:
+            if not self.reading_paused:
                 self._continue_later()
 
     def _parse_slice(self) -> None:

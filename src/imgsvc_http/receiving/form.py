@@ -14,6 +14,7 @@ from aiohttp.multipart import content_disposition_filename, parse_content_dispos
 from multipart import MultipartError, MultipartSegment, ParserError, PushMultipartParser, parse_options_header
 
 from imgsvc_http.answering.errors import invalid, refusal
+from imgsvc_http.private_names import SegmentParser
 from imgsvc_http.receiving.body import begin_body, chunks, parse_json, receiving, unsupported_media_type
 
 _MEDIA_TYPES = ("multipart/form-data", "multipart/mixed")
@@ -133,11 +134,11 @@ async def _events(request: web.Request, limit: int) -> AsyncIterator[MultipartSe
         raise refusal("invalid_multipart", reason=reason) from error
 
 
-class _MixedParser(PushMultipartParser):  # type: ignore[misc]
+class _MixedParser(SegmentParser):
     """Accepts parts of any disposition: outside of forms they are attachments or inline."""
 
-    def _create_segment(self, headerlist: list[tuple[str, str]]) -> MultipartSegment:
-        segment = MultipartSegment(headerlist)
+    def segment_of(self, headers: list[tuple[str, str]]) -> MultipartSegment:
+        segment = MultipartSegment(headers)
         if segment.disposition is None:
             raise ParserError("Missing Content-Disposition segment header")
         return segment

@@ -14,7 +14,7 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
-from aiohttp import HttpVersion11, StreamReader, web
+from aiohttp import StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_exceptions import BadHttpMethod
 
@@ -23,6 +23,7 @@ from imgsvc_http.answering.errors import Refusal, as_refusal, method_not_allowed
 from imgsvc_http.answering.headers import set_common_headers
 from imgsvc_http.answering.responses import Response, failure
 from imgsvc_http.context import ERROR, REQUEST_ID
+from imgsvc_http.private_names import ClientHandler, speak_http_1_1
 from imgsvc_http.server.access_log import AccessLog
 
 _log = logging.getLogger(__name__)
@@ -30,7 +31,7 @@ _DISCARD_SECONDS = 0.05
 _FIRST_LINE = re.compile(r"b(['\"])(?P<method>[\w!#$%&'*+.^`|~-]+) (?P<path>/\S*) HTTP/1\.[01]\1", re.ASCII)
 
 
-class Connection(web.RequestHandler):
+class Connection(ClientHandler):
     """A connection that answers in the shape of all errors, even if there is no valid request.
 
     Args:
@@ -80,7 +81,9 @@ class Connection(web.RequestHandler):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self._header_timer = self._loop.call_later(self._header_seconds, self._drop_without_request)
+        self._header_timer = asyncio.get_running_loop().call_later(
+            self._header_seconds, self._drop_without_request
+        )
 
     def connection_lost(self, exc: BaseException | None) -> None:
         for timer in (self._header_timer, self._unread_timer):
@@ -98,16 +101,6 @@ class Connection(web.RequestHandler):
         super().resume_writing()
 
     @property
-    def used(self) -> bool:
-        """Whether a request has arrived."""
-        return self._request_count > 0
-
-    @property
-    def idle(self) -> bool:
-        """Whether it waits for a request."""
-        return self._waiter is not None and not self._waiter.done()
-
-    @property
     def answered(self) -> bool:
         """Whether it waits for a request, or reads the rest of a body after its response."""
         return self.idle or self._discarding is not None
@@ -118,9 +111,9 @@ class Connection(web.RequestHandler):
         if self.idle:
             self.force_close()
         if self._discarding is not None:
-            self._discarding.reschedule(self._loop.time())
+            self._discarding.reschedule(asyncio.get_running_loop().time())
         unsent = self.transport is not None and self.transport.get_write_buffer_size() > 0
-        return self._force_close or (self._task_handler is None and not unsent)
+        return self.closing or (self.ended and not unsent)
 
     def drop(self) -> None:
         """Close the connection at once."""
@@ -135,7 +128,9 @@ class Connection(web.RequestHandler):
 
     def _watch_unread(self) -> None:
         """Check later whether the client has read anything of what was written."""
-        self._unread_timer = self._loop.call_later(self._unread_seconds, self._drop_unread, self._unsent())
+        self._unread_timer = asyncio.get_running_loop().call_later(
+            self._unread_seconds, self._drop_unread, self._unsent()
+        )
 
     def _drop_unread(self, before: tuple[int, int]) -> None:
         if self._unsent() == before:
@@ -169,7 +164,7 @@ class Connection(web.RequestHandler):
         if body.exception() is None and request.content_length is None and not body.is_eof():
             await self._discard(body)
         if body.exception() is not None:
-            self._lingering_time = 0.0  # the rest of the body cannot be read
+            self.discard_seconds = 0.0  # the rest of the body cannot be read
         return sent
 
     async def _discard(self, body: StreamReader) -> None:
@@ -177,7 +172,7 @@ class Connection(web.RequestHandler):
 
         It is read slowly, so that the client has to wait: some do not look for a response while they send.
         """
-        seconds = 0.0 if self._ending else self._lingering_time
+        seconds = 0.0 if self._ending else self.discard_seconds
         try:
             async with asyncio.timeout(seconds) as self._discarding:
                 while not body.is_eof():
@@ -188,7 +183,7 @@ class Connection(web.RequestHandler):
         finally:
             self._discarding = None
         if not body.is_eof():
-            self._lingering_time = 0.0
+            self.discard_seconds = 0.0
 
     def handle_error(
         self,
@@ -206,7 +201,7 @@ class Connection(web.RequestHandler):
         else:
             _log.debug("%s is no valid HTTP: %s", request_id, exc)
             refused = self._unknown_method(exc) or refusal("invalid_http")
-            request._version = HttpVersion11  # nobody knows which version the client speaks
+            speak_http_1_1(request)  # nobody knows which version the client speaks
         request[REQUEST_ID], request[ERROR] = request_id, refused.slug
         response = _CountedResponse(self._limiter, request_id, failure(refused, request_id))
         response.headers["Connection"] = "close"

@@ -13,6 +13,7 @@ from operator import itemgetter
 
 from aiohttp import web
 
+from imgsvc_http.private_names import ListeningSite
 from imgsvc_http.server.connection import Connection
 from imgsvc_http.server.drain import InFlight
 
@@ -24,7 +25,7 @@ _BACKLOG = 1024
 _MOST_CONNECTIONS = 100_000
 
 
-class Listener(web.BaseSite):
+class Listener(ListeningSite):
     """A site that looks at the first byte of a connection: a TLS handshake, or plain HTTP.
 
     Plain HTTP reaches the application too, which refuses it with a reason.
@@ -74,7 +75,7 @@ class Listener(web.BaseSite):
 
     async def stop(self) -> None:
         """Accept no more connections."""
-        self._runner._unreg_site(self)
+        self.unregister()
         for task in (self._accepting, *self._opening):
             if task is not None:
                 task.cancel()
@@ -99,7 +100,7 @@ class Listener(web.BaseSite):
         return False
 
     def _connections(self) -> list[Connection]:
-        server = self._runner.server
+        server = self.runner.server
         found = [] if server is None else server.connections
         return [connection for connection in found if isinstance(connection, Connection)]
 
@@ -146,7 +147,7 @@ class Listener(web.BaseSite):
         try:
             async with asyncio.timeout(self._handshake_seconds):
                 first = await _peek(connection)
-            server = self._runner.server
+            server = self.runner.server
             if not first or server is None:
                 connection.close()
                 return

@@ -18,6 +18,7 @@ from imgsvc_core.codecs.readers.vips import attach, from_array, full_range, open
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.info import ImageInfo
+from imgsvc_core.private_names import read_resolution
 
 
 def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
@@ -44,7 +45,6 @@ def _reduction(info: ImageInfo, scale: float) -> int:
 
 def _read_by_pillow(data: bytes, reduce: int, info: ImageInfo) -> pyvips.Image:
     """Decode one resolution. Pillow's own ``reduce`` rounds sizes to nearest, the standard up: it fails."""
-    from PIL.ImageFile import _Tile
     from PIL.Jpeg2KImagePlugin import Jpeg2KImageFile
 
     with decoder("jp2"):
@@ -52,11 +52,7 @@ def _read_by_pillow(data: bytes, reduce: int, info: ImageInfo) -> pyvips.Image:
     with picture:
         check_stored(*picture.size, info)
         if reduce:
-            size = info.levels[reduce - 1]
-            codec, _, offset, arguments = picture.tile[0]
-            assert isinstance(arguments, tuple)
-            picture._size = size
-            picture.tile = [_Tile(codec, (0, 0, *size), offset, (arguments[0], reduce, *arguments[2:]))]
+            read_resolution(picture, info.levels[reduce - 1], reduce)
         with decoder("jp2"):
             picture.load()
         image = to_vips(picture)

@@ -11,6 +11,7 @@ from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.info import ImageInfo
+from imgsvc_core.private_names import keep_alive
 from imgsvc_core.vipsimage import has
 
 _FORMATS = {
@@ -26,7 +27,7 @@ def open_lazily(loader: str, source: ByteSource, settings: LoadSettings, **optio
     access = "sequential" if settings.sequential else "random"
     image = pyvips.Operation.call(f"{loader}load_source", connection, access=access, **options)
     # The binding keeps the memory behind a source alive only for its generic loaders.
-    image._references.append(connection)
+    keep_alive(image, connection)
     return image
 
 

@@ -24,6 +24,7 @@ from gcsfs.core import GCSFileSystem  # not the one of `gcsfs`, which asks bucke
 from google.auth import crypt, jwt
 
 from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.private_names import RequestsOfGcsfs
 from imgsvc_core.stores.declarations import Google, StoreSpec
 from imgsvc_core.stores.failures import translating
 from imgsvc_core.stores.providers.digest import md5
@@ -93,11 +94,11 @@ class GoogleSession:
         return self.filesystem.url(path)
 
     async def close(self) -> None:
-        session = await self.filesystem._set_session()
+        session = await self.filesystem.http_session()
         await session.close()
 
 
-class BucketFileSystem(UnconfiguredFileSystem, GCSFileSystem):  # type: ignore[misc]
+class BucketFileSystem(RequestsOfGcsfs, UnconfiguredFileSystem, GCSFileSystem):  # type: ignore[misc]
     """gcsfs with asynchronous tokens and the codes of errors."""
 
     def __init__(self, tokens: Tokens[str], address: str, tracing: aiohttp.TraceConfig) -> None:
@@ -123,9 +124,9 @@ class BucketFileSystem(UnconfiguredFileSystem, GCSFileSystem):  # type: ignore[m
         body = aiohttp.MultipartWriter("related")
         body.append_json(resource)
         body.append(Body(value, content_type=headers["Content-Type"]))
-        await self._call(
+        await self.call_api(
             "POST",
-            f"{self._location}/upload/storage/v1/b/{{}}/o",
+            f"{self.server_address}/upload/storage/v1/b/{{}}/o",
             bucket,
             uploadType="multipart",
             predefinedAcl=acl,
@@ -135,9 +136,9 @@ class BucketFileSystem(UnconfiguredFileSystem, GCSFileSystem):  # type: ignore[m
 
     def url(self, path: str) -> str:
         """Return the URL of an object."""
-        return f"{self._location}/{quote(path, safe='/~')}"
+        return f"{self.server_address}/{quote(path, safe='/~')}"
 
-    async def _request(
+    async def send_request(
         self,
         method: str,
         path: str,
@@ -148,11 +149,11 @@ class BucketFileSystem(UnconfiguredFileSystem, GCSFileSystem):  # type: ignore[m
         **parameters: Any,
     ) -> tuple[int, Mapping[str, str], aiohttp.RequestInfo, bytes]:
         token = await self.tokens.current()
-        session = await self._set_session()
+        session = await self.http_session()
         async with session.request(
             method,
-            self._format_path(path, args),
-            params=self._get_params(parameters),
+            self.filled_path(path, args),
+            params=self.query_of(parameters),
             headers={**(headers or {}), "Authorization": f"Bearer {token}"},
             json=json,
             data=data,

@@ -20,6 +20,7 @@ from azure.storage.blob.aio import BlobClient, BlobServiceClient
 from fsspec.asyn import AsyncFileSystem
 
 from imgsvc_core.errors import TargetError
+from imgsvc_core.private_names import BodiesOfAzure
 from imgsvc_core.stores.declarations import Microsoft, StoreSpec
 from imgsvc_core.stores.failures import connection_failed, error_of_status, translating
 from imgsvc_core.stores.providers.http_bodies import Body, tracing_for
@@ -113,11 +114,10 @@ class BlobFileSystem(UnconfiguredFileSystem, AsyncFileSystem):  # type: ignore[m
         return self.client.get_blob_client(container, name)
 
 
-class _Transport(AioHttpTransport):  # type: ignore[misc]
+class _Transport(BodiesOfAzure, AioHttpTransport):  # type: ignore[misc]
     """Send bodies in chunks."""
 
-    def _get_request_data(self, request: Any) -> Any:
-        data = super()._get_request_data(request)
+    def body(self, data: Any) -> Any:
         return Body(data) if isinstance(data, bytes) else data
 
 

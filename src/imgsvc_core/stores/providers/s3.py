@@ -23,6 +23,7 @@ from botocore.configprovider import BOTOCORE_DEFAUT_SESSION_VARIABLES
 from botocore.exceptions import ClientError
 
 from imgsvc_core.errors import TargetError
+from imgsvc_core.private_names import SessionOfAiobotocore, call_s3
 from imgsvc_core.stores.declarations import StoreSpec
 from imgsvc_core.stores.failures import connection_failed, error_of_status, first_cause, translating
 from imgsvc_core.stores.providers.http_bodies import tracing_for
@@ -98,7 +99,7 @@ class S3Session:
         return {"PartNumber": number, "ETag": _told(answer, "ETag")}
 
     async def _call(self, method: str, **arguments: Any) -> Any:
-        return await self.filesystem._call_s3(method, **arguments)
+        return await call_s3(self.filesystem, method, **arguments)
 
 
 async def connect(
@@ -152,7 +153,7 @@ def _told(answer: Mapping[str, Any], name: str) -> str:
     return str(answer[name])
 
 
-class _StayingSession(AIOHTTPSession):  # type: ignore[misc]
+class _StayingSession(SessionOfAiobotocore, AIOHTTPSession):  # type: ignore[misc]
     """An HTTP session that follows no redirects."""
 
     def __init__(
@@ -175,8 +176,8 @@ class _StayingSession(AIOHTTPSession):  # type: ignore[misc]
         body = masked((await answer.content).decode("latin-1"), secrets).encode("latin-1")
         return AioAWSResponse(answer.url, answer.status_code, headers, _Whole(body))
 
-    async def _get_session(self, proxy_url: str | None) -> Any:
-        session = await super()._get_session(proxy_url)
+    def prepared(self, session: aiohttp.ClientSession) -> Any:
+        """Trace its connections, and send by `_request`."""
         if self._tracing not in session.trace_configs:
             session.trace_configs.append(self._tracing)
         return SimpleNamespace(request=functools.partial(self._request, session))

@@ -1,0 +1,90 @@
+"""Private names of dependencies that the core uses.
+
+They stand here and nowhere else, so that a release that renames one fails one test. The dependencies are not
+imported: most are optional. The classes are mixins, which go before the class of the dependency.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyvips
+    from PIL.Jpeg2KImagePlugin import Jpeg2KImageFile
+
+
+def keep_alive(image: pyvips.Image, needed: object) -> None:
+    """Keep an object as long as an image of pyvips lives."""
+    image._references.append(needed)
+
+
+def read_resolution(picture: Jpeg2KImageFile, size: tuple[int, int], reduce: int) -> None:
+    """Let Pillow decode a lower resolution of a JPEG 2000 file: how many times it is halved, and its size."""
+    from PIL.ImageFile import _Tile
+
+    codec, _, offset, arguments = picture.tile[0]
+    assert isinstance(arguments, tuple)
+    picture._size = size
+    picture.tile = [_Tile(codec, (0, 0, *size), offset, (arguments[0], reduce, *arguments[2:]))]
+
+
+async def call_s3(filesystem: Any, method: str, **arguments: Any) -> Any:
+    """Call a method of the S3 API by s3fs."""
+    return await filesystem._call_s3(method, **arguments)
+
+
+class SessionOfAiobotocore:
+    """Gives each HTTP session of aiobotocore to `prepared`, and uses what that returns."""
+
+    async def _get_session(self, proxy_url: str | None) -> Any:
+        return self.prepared(await super()._get_session(proxy_url))  # type: ignore[misc]
+
+    def prepared(self, session: Any) -> Any:
+        """Return what sends the requests."""
+        raise NotImplementedError
+
+
+class BodiesOfAzure:
+    """Gives the body of each request of the Azure SDK to `body`, and sends what that returns."""
+
+    def _get_request_data(self, request: Any) -> Any:
+        return self.body(super()._get_request_data(request))  # type: ignore[misc]
+
+    def body(self, data: Any) -> Any:
+        """Return what is sent."""
+        raise NotImplementedError
+
+
+class RequestsOfGcsfs:
+    """Gives each request of gcsfs to `send_request`, which may use what else is here."""
+
+    _location: str
+
+    @property
+    def server_address(self) -> str:
+        """The address of the server."""
+        return self._location
+
+    async def http_session(self) -> Any:
+        """Return the HTTP session."""
+        return await self._set_session()  # type: ignore[attr-defined]
+
+    async def call_api(self, method: str, path: str, *arguments: str, **parameters: Any) -> Any:
+        """Call the JSON API, with retries."""
+        return await self._call(method, path, *arguments, **parameters)  # type: ignore[attr-defined]
+
+    def filled_path(self, path: str, arguments: tuple[str, ...]) -> str:
+        """Return a path with its arguments."""
+        return str(self._format_path(path, arguments))  # type: ignore[attr-defined]
+
+    def query_of(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters of a query."""
+        found: dict[str, Any] = self._get_params(given)  # type: ignore[attr-defined]
+        return found
+
+    async def _request(self, method: str, path: str, *args: str, **more: Any) -> Any:
+        return await self.send_request(method, path, *args, **more)
+
+    async def send_request(self, method: str, path: str, *arguments: str, **more: Any) -> Any:
+        """Send a request. Return its status, headers, facts and body."""
+        raise NotImplementedError

@@ -1,0 +1,93 @@
+"""Private names of aiohttp and multipart that the service uses.
+
+They stand here and nowhere else, so that a release that renames one fails one test. The core and the batch
+have such a module, too, as neither may know of a web framework.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from aiohttp import HttpVersion11, TCPConnector, web
+from aiohttp.client_proto import ResponseHandler
+from multipart import MultipartSegment, PushMultipartParser
+
+
+class ClientHandler(web.RequestHandler):
+    """A connection of a client, whose state can be asked for."""
+
+    __slots__ = ()
+
+    @property
+    def used(self) -> bool:
+        """Whether a request has arrived."""
+        return self._request_count > 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether it waits for a request."""
+        return self._waiter is not None and not self._waiter.done()
+
+    @property
+    def closing(self) -> bool:
+        """Whether it ends with the present request."""
+        return self._force_close
+
+    @property
+    def ended(self) -> bool:
+        """Whether it handles no more requests."""
+        return self._task_handler is None
+
+    @property
+    def discard_seconds(self) -> float:
+        """How long the rest of a body is read after the response."""
+        return self._lingering_time
+
+    @discard_seconds.setter
+    def discard_seconds(self, seconds: float) -> None:
+        self._lingering_time = seconds
+
+
+class ListeningSite(web.BaseSite):
+    """A site that knows its runner and can be removed from it."""
+
+    @property
+    def runner(self) -> web.BaseRunner:
+        """The runner that it was made with."""
+        return self._runner
+
+    def unregister(self) -> None:
+        """Remove the site from its runner."""
+        self._runner._unreg_site(self)
+
+
+class SourceHandler(ResponseHandler):
+    """A connection to a server, which tells if it is read from."""
+
+    @property
+    def reading_paused(self) -> bool:
+        """Whether the reader of the body is behind."""
+        return self._reading_paused
+
+
+class SegmentParser(PushMultipartParser):  # type: ignore[misc]
+    """A parser of multipart bodies, which makes their parts by `segment_of`."""
+
+    def _create_segment(self, headerlist: list[tuple[str, str]]) -> MultipartSegment:
+        return self.segment_of(headerlist)
+
+    def segment_of(self, headers: list[tuple[str, str]]) -> MultipartSegment:
+        """Return the part that has such headers."""
+        raise NotImplementedError
+
+
+def speak_http_1_1(request: web.BaseRequest) -> None:
+    """Answer a request as one of HTTP/1.1."""
+    request._version = HttpVersion11
+
+
+def connect_with(connector: TCPConnector, connection: type[ResponseHandler]) -> None:
+    """Let a connector make connections of a class."""
+    factory: Any = partial(connection, loop=connector._loop)
+    connector._factory = factory
