@@ -25,7 +25,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
 START = (DOCS / "start.md").read_text(encoding="utf-8")
 sys.path.insert(0, str(DOCS / "_ext"))
-strips, tables = importlib.import_module("strips"), importlib.import_module("tables")
+strips, tables, plans = map(importlib.import_module, ("strips", "tables", "plans"))
 
 
 def section(text: str, heading: str) -> str:
@@ -133,6 +133,15 @@ def test_every_parameter_is_shown_in_pictures(path: str) -> None:
             assert found[name] >= {json.dumps(choice) for choice in choices}
 
 
+def test_the_picture_of_a_plan_shows_ten_wishes_and_fewer_steps() -> None:
+    asked, steps = plans.folded().split('<ol class="steps">')
+    assert asked.count("<li>") == 10
+    folded = [step for step in steps.split("<li>") if "LUT of" in step]
+    assert len(folded) == 1
+    for name in ("exposure", "contrast", "gamma", "invert", "saturation", "hue", "sepia"):
+        assert name in folded[0]
+
+
 @pytest.mark.parametrize("name", strips.STRIPS)
 def test_neighbors_in_a_strip_differ(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strips, "FOLDER", tmp_path)
@@ -163,6 +172,7 @@ def test_placeholders_and_pictures_of_pages_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert set(re.findall(r"^<!-- table: (\w+) -->$", text, re.MULTILINE)) <= tables.TABLES.keys()
     assert set(re.findall(r"^<!-- strip: (\S+) -->$", text, re.MULTILINE)) <= strips.STRIPS.keys()
+    assert set(re.findall(r"^<!-- plan: (\S+) -->$", text, re.MULTILINE)) <= plans.PLANS.keys()
     for picture in re.findall(r"```\{image\} (\S+)", text):
         assert (page.parent / picture).is_file()
 

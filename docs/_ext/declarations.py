@@ -1,16 +1,17 @@
-"""Sphinx extension: ``<!-- table: NAME -->`` and ``<!-- strip: NAME -->`` become tables and pictures."""
+"""Sphinx extension: comments such as ``<!-- table: NAME -->`` become tables, pictures and plans."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
+import plans
 import strips
 import tables
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-_PLACEHOLDER = re.compile(r"^<!-- (table|strip): ([\w.]+) -->$", re.MULTILINE)
+_PLACEHOLDER = re.compile(r"^<!-- (table|strip|plan): ([\w.]+) -->$", re.MULTILINE)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -36,4 +37,6 @@ def fill(text: str) -> str:
 
 def _made(match: re.Match[str]) -> str:
     kind, name = match.groups()
+    if kind == "plan":
+        return plans.PLANS[name]()
     return tables.TABLES[name]() if kind == "table" else strips.figures(name)

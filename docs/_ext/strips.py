@@ -82,6 +82,15 @@ def _spread(param: imgsvc.Param) -> list[Any]:
     return [round(value) for value in values] if schema["type"] == "integer" else values
 
 
+def _phases(source: str, request: Request) -> Strip:
+    """Return a picture after each phase of a request; those before its resize are only made small."""
+    shown, sofar = [], {}
+    for number, (key, part) in enumerate(request.items(), 1):
+        sofar = {**sofar, key: part}
+        shown.append((f"{number}. {key}", sofar))
+    return Strip(source, shown, {"resize": {"width": 120}}, "one request, phase by phase")
+
+
 def _adjustments() -> dict[str, Strip]:
     names = imgsvc.params(imgsvc.Adjust)
     return _parameters("adjust", "portrait.jpg", PORTRAIT, {name: ({}, None) for name in names})
@@ -118,6 +127,34 @@ STRIPS: dict[str, Strip] = {
             ),
         ],
         {"resize": {"width": 220, "height": 220, "mode": "fit", "gravity": "top"}},
+    ),
+    "order": _phases(
+        "portrait.jpg",
+        {
+            "rotate": {"angle": -8},
+            "crop": {"mode": "face", "padding": 0.8},
+            "resize": {"width": 120, "height": 120, "mode": "fit"},
+            "adjust": {"exposure": 20, "saturation": -40},
+            "filter": {"vignette": {"value": 70, "radius": 30}},
+            "mask": {"shape": "rounded", "radius": 24},
+            "padding": {"size": 6, "background": "ffd9a0"},
+            "border": {"size": 2, "color": "1b1464"},
+            "watermark": {"id": "logo", "gravity": "bottom-right", "padding": 12, "width": 36},
+        },
+    ),
+    "alpha": Strip(
+        "emblem.png",
+        [
+            ("converted to png", {"output": {"format": "png"}}),
+            ("converted to jpg", {"output": {"format": "jpg"}}),
+            (
+                "jpg, with\nbackground ffd9a0",
+                {"output": {"format": "jpg", "background": "ffd9a0"}},
+            ),
+            ("opacity 0.3", {"adjust": {"opacity": 0.3}}),
+            ("pixellate 60", {"filter": {"pixellate": {"value": 60}}}),
+        ],
+        {"resize": {"width": 120}},
     ),
     "flip": Strip(
         "portrait.jpg",
