@@ -37,10 +37,16 @@ class Input:
     stamp: str = ""
     problem: str = ""
 
-    @property
-    def is_unlistable(self) -> bool:
-        """Return True for a folder that cannot be listed."""
-        return self.key.endswith("/")
+
+_SOURCE_ITSELF = "./"
+"""The key of the source, if that is a folder that cannot be listed."""
+
+
+def unlistable_folder(key: str) -> str | None:
+    """Return the prefix of the keys in a folder, if this is the key of a folder that cannot be listed."""
+    if not key.endswith("/"):
+        return None
+    return "" if key == _SOURCE_ITSELF else key
 
 
 def find(source: str, *, target: str = "") -> Iterator[Input]:
@@ -66,8 +72,8 @@ def find(source: str, *, target: str = "") -> Iterator[Input]:
 def belongs(source: str, key: str, location: str) -> bool:
     """Return True if an input that was found earlier is one of this source."""
     folder, pattern = split_pattern(source)
-    if key.endswith("/"):
-        return location in (folder, join(folder, key.rstrip("/")))
+    if (unlisted := unlistable_folder(key)) is not None:
+        return location == (join(folder, unlisted.rstrip("/")) if unlisted else folder)
     if not pattern and location == folder:
         return True
     return location == join(folder, key) and _is_wanted(key, pattern)
@@ -95,7 +101,7 @@ def _walk(folder: str, prefix: str, pattern: str, left_out: str) -> Iterator[Inp
                     yield _of_file(entry.path, prefix + entry.name)
     except OSError as error:
         yield Input(
-            key=printable(prefix or "./"),
+            key=printable(prefix or _SOURCE_ITSELF),
             location=printable(folder),
             problem=f"Folder '{printable(folder)}' cannot be listed: {os_reason(error)}.",
         )

@@ -18,7 +18,7 @@ from imgsvc_batch.arguments import Batch
 from imgsvc_batch.checks import check_same_batch, mode_of, prepare
 from imgsvc_batch.events import DONE, FAILED, UNCHANGED, Event, Progress, Summary
 from imgsvc_batch.executors import Executor, ProcessExecutor, ThreadExecutor
-from imgsvc_batch.inputs import Input
+from imgsvc_batch.inputs import Input, unlistable_folder
 from imgsvc_batch.listing import Listing
 from imgsvc_batch.manifest import Known, Manifest
 from imgsvc_batch.placing import Placing
@@ -242,7 +242,8 @@ class _Run:
             elif item.problem:
                 event = Event(key=item.key, outcome=FAILED, bytes=item.size)
                 broken.append((item, TaskResult(event.failed(SourceUnreachable(item.problem)))))
-                self._unlisted += [item.key] if item.is_unlistable else []
+                if (folder := unlistable_folder(item.key)) is not None:
+                    self._unlisted.append(folder)
             else:
                 chosen.append((item, task))
             if len(chosen) == room:
@@ -315,7 +316,7 @@ class _Run:
 
     def _forget_gone(self) -> None:
         """Forget inputs that failed and are gone. Those below folders that cannot be listed may be there."""
-        unlisted = tuple(key.removeprefix("./") for key in self._unlisted)
+        unlisted = tuple(self._unlisted)
         gone = [known.id for key, known in self._missing.items() if not key.startswith(unlisted)]
         if gone:
             with self._manifest.change():

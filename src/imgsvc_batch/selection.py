@@ -6,7 +6,7 @@ import os
 
 from imgsvc_batch.arguments import Batch
 from imgsvc_batch.checks import Mode
-from imgsvc_batch.inputs import Input
+from imgsvc_batch.inputs import Input, unlistable_folder
 from imgsvc_batch.manifest import Known, Manifest
 from imgsvc_batch.work import Task
 from imgsvc_core.io import is_url
@@ -31,9 +31,9 @@ class Selection:
         self._is_folder = not is_url(batch.target)
         self.failed = manifest.failures_of(batch.source)
         self._unlisted = tuple(
-            key.removeprefix("./")
+            folder
             for key, known in self.failed.items()
-            if key.endswith("/") and known.fingerprint == fingerprint
+            if (folder := unlistable_folder(key)) is not None and known.fingerprint == fingerprint
         )
 
     def choose(self, item: Input) -> Task | None:
