@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from imgsvc_http.state.database import Database
 
 T = TypeVar("T")
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _MAX_GRACE = 10 * 365 * 86_400  # seconds
 
@@ -42,8 +43,20 @@ def in_database(settings: Settings, work: Callable[[Database], Awaitable[T]]) ->
     return asyncio.run(with_database())
 
 
-def checked_grace(seconds: float) -> timedelta:
-    """Return a grace period; raise `SpecError` if it is negative or too long."""
+def grace_option(doc: str) -> Callable[[_Command], _Command]:
+    """Return the option ``--grace``: how long a secret that was replaced keeps working."""
+    return click.option(
+        "--grace",
+        type=float,
+        default=86_400,
+        show_default=True,
+        metavar="SECONDS",
+        callback=_checked_grace,
+        help=doc,
+    )
+
+
+def _checked_grace(_context: click.Context, _option: click.Parameter, seconds: float) -> timedelta:
     if not 0 <= seconds <= _MAX_GRACE:  # true for NaN as well
         message = f"Option '--grace' must be seconds within 0 to {_MAX_GRACE} range, got {seconds:g}"
         raise SpecError([Problem("grace", message)])

@@ -8,9 +8,9 @@ import click
 
 from imgsvc_cli import printing
 from imgsvc_cli.administration import (
-    checked_grace,
     echo_object,
     echo_rows,
+    grace_option,
     in_database,
     json_object,
     now,
@@ -20,6 +20,8 @@ from imgsvc_cli.options import as_json_option
 from imgsvc_cli.service_settings import with_settings
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from imgsvc_http.settings import Settings
     from imgsvc_http.state.database import Database
 
@@ -101,19 +103,11 @@ def quota(account_id: str, quota: int | None, settings: Settings, as_json: bool)
 @accounts.command()
 @click.argument("account_id", metavar="ACCOUNT")
 @click.option("--renew", is_flag=True, help="Replace it by a new one, which signs from now on.")
-@click.option(
-    "--grace",
-    type=float,
-    default=86_400,
-    show_default=True,
-    metavar="SECONDS",
-    help="With --renew: how long the current secret signs as well; the secret before it stops at once.",
-)
+@grace_option("With --renew: how long the current secret signs as well; the secret before it stops at once.")
 @with_settings
 @as_json_option
-def webhook_secret(account_id: str, renew: bool, grace: float, settings: Settings, as_json: bool) -> None:
+def webhook_secret(account_id: str, renew: bool, grace: timedelta, settings: Settings, as_json: bool) -> None:
     """Show the secret that signs an account's webhooks."""
-    period = checked_grace(grace)
 
     async def work(db: Database) -> str:
         from imgsvc_http.state import accounts
@@ -121,7 +115,7 @@ def webhook_secret(account_id: str, renew: bool, grace: float, settings: Setting
 
         vault = open_vault(settings)
         if renew:
-            secret = await accounts.renew_webhook_secret(db, vault, account_id, grace=period, now=now())
+            secret = await accounts.renew_webhook_secret(db, vault, account_id, grace=grace, now=now())
         else:
             secret = await accounts.webhook_secret(db, vault, account_id)
         if secret is None:

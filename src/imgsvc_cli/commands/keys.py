@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from imgsvc_cli.administration import (
-    checked_grace,
     echo_object,
     echo_rows,
+    grace_option,
     in_database,
     json_object,
     now,
@@ -20,6 +20,8 @@ from imgsvc_cli.service_settings import with_settings
 from imgsvc_http.state.scopes import DEFAULT_SCOPES, SCOPES
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from imgsvc_http.settings import Settings
     from imgsvc_http.state.database import Database
 
@@ -78,24 +80,16 @@ def list_keys(account_id: str | None, settings: Settings, as_json: bool) -> None
 
 @keys.command()
 @click.argument("key_id", metavar="KEY")
-@click.option(
-    "--grace",
-    type=float,
-    default=86_400,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long the current secret keeps working; the secret before it stops at once.",
-)
+@grace_option("How long the current secret keeps working; the secret before it stops at once.")
 @with_settings
 @as_json_option
-def rotate(key_id: str, grace: float, settings: Settings, as_json: bool) -> None:
+def rotate(key_id: str, grace: timedelta, settings: Settings, as_json: bool) -> None:
     """Give a key a new secret. It is shown only now."""
-    period = checked_grace(grace)
 
     async def work(db: Database) -> dict[str, Any]:
         from imgsvc_http.state import keys
 
-        rotated = await keys.rotate(db, key_id, grace=period, now=now())
+        rotated = await keys.rotate(db, key_id, grace=grace, now=now())
         if rotated is None:
             raise unknown("working key", key_id)
         return {"secret": rotated.secret, **json_object(rotated.key)}
