@@ -193,7 +193,7 @@ async def _pass_on(running: Any, answer: Future[list[TaskResult]], client: Any) 
         _fail(answer, ConnectionError(_SCHEDULER_LOST))
     except OSError as error:  # of the connection: those of pictures come as events
         _fail(answer, ConnectionError(reason_of(error)))
-    except Exception as error:
+    except Exception as error:  # what the task raised
         _fail(answer, error)
     else:
         with contextlib.suppress(InvalidStateError):

@@ -194,9 +194,9 @@ def _image(thumbnail: Future[bytes]) -> str:
     return f"<img alt='' src='data:image/webp;base64,{base64.b64encode(data).decode('ascii')}'>"
 
 
-def _size(count: int) -> str:
+def _size(count: float) -> str:
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.3g} {unit}"
-        count /= 1000  # type: ignore[assignment]
+        count /= 1000
     return f"{count:,.3g} TB"

@@ -115,7 +115,7 @@ def run_task(
             outputs = _name(job, task, results, event.digest)
             staged = _write(job, task, outputs, results)
             event = attrs.evolve(event, outcome=DONE, outputs=outputs)
-    except Exception as error:
+    except Exception as error:  # a batch goes on, whatever a codec or a store raises
         event = event.failed(error)
     return TaskResult(attrs.evolve(event, seconds=time.perf_counter() - started), staged)
 

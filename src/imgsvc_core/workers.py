@@ -265,7 +265,7 @@ def prepare_worker(memory_bytes: int | None) -> None:
 def preload() -> None:
     """Import what most pictures need, in a process that forks workers."""
     import imgsvc_core.codecs.readers.turbojpeg
-    import imgsvc_core.processing  # noqa: F401
+    import imgsvc_core.processing  # noqa: F401 (workers inherit what is loaded)
 
 
 def _exit_with_parent(pipe: Connection, parent_pid: int) -> None:

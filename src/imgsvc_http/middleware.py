@@ -48,7 +48,7 @@ async def answer_errors(request: web.Request, handler: Handler) -> web.StreamRes
     request[HEADER_NAMES] = HeaderNames(services_of(request).settings.server.header_prefix)
     try:
         return await handler(request)
-    except Exception as error:
+    except Exception as error:  # every error is answered
         if request.writer.output_size > 0:  # only the end of the connection can tell that now
             if not isinstance(error, ConnectionError):
                 _log.error("%s failed while it was answered.", request[REQUEST_ID], exc_info=error)

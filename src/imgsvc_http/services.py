@@ -149,6 +149,6 @@ async def _sweep(services: Services) -> None:
         for task in tasks:
             try:
                 await task()
-            except Exception:
+            except Exception:  # of a database or a store; sweeping goes on
                 _log.exception("Sweeping failed; trying again in %s seconds.", _SWEEP_SECONDS)
         await asyncio.sleep(_SWEEP_SECONDS)

@@ -32,6 +32,6 @@ def test_a_curve_that_casts_color_differs_between_channels(name: str) -> None:
 
 
 def test_a_curve_may_change_pixels_at_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(CURVES, "solarize", Curve(neutral=(1,)))  # type: ignore[arg-type]
+    monkeypatch.setitem(CURVES, "solarize", Curve(neutral=(1,)))  # type: ignore[arg-type]  # read-only for types
     assert not CurveStep("solarize", (0,)).neutral
     assert CurveStep("solarize", (1,)).neutral

@@ -131,7 +131,7 @@ def test_animated_results_have_all_their_frames() -> None:
     result = imgsvc.process(file.getvalue())
     assert result.to_numpy().shape[:3] == (3, 30, 40)
     assert np.array_equal(result.to_numpy()[2, ..., :3], np.asarray(frames[2]))
-    assert result.to_pil().n_frames == 3  # type: ignore[attr-defined]
+    assert result.to_pil().n_frames == 3  # type: ignore[attr-defined]  # of some formats' images only
 
 
 @pytest.mark.parametrize(

@@ -52,8 +52,6 @@ def translate_errors(format: str) -> Iterator[None]:
 def decoder(format: str) -> Iterator[None]:
     """Translate the errors of a Python package that decodes; nothing else is to be called inside.
 
-    Packages meet damage as any kind of exception.
-
     Raises:
         CorruptImage: the package complains.
         MemoryLimitExceeded: the memory is not enough.
@@ -62,7 +60,7 @@ def decoder(format: str) -> Iterator[None]:
         yield
     except ImgsvcError:
         raise
-    except Exception as error:
+    except Exception as error:  # packages meet damage as any kind of exception
         raise (_no_memory_for_source(format) if _lacks_memory(error) else damaged(format, error)) from error
 
 
@@ -76,7 +74,7 @@ def encoder(format: str) -> Iterator[None]:
     """
     try:
         yield
-    except Exception as error:
+    except Exception as error:  # packages raise anything
         raise (
             _no_memory_for_result(format) if _lacks_memory(error) else _not_written(format, error)
         ) from error

@@ -89,6 +89,7 @@ def _structure_hook(operation: type[_P]) -> Callable[[Any, Any], _P]:
         param.attribute: override(rename=name, struct_hook=lambda value, _: value)
         for name, param in params(operation).items()
     }
+    # The types of cattrs give every keyword that of its last option.
     return make_dict_structure_fn(operation, _converter, **overrides)  # type: ignore[arg-type]
 
 

@@ -73,6 +73,8 @@ class StoreSpec(Operation):
     ``session`` names the parameters that a connection depends on; the others are an object's.
     ``credentials`` names those that a command may take from its environment.
     ``part_bytes`` is the size of the parts in which an object of more than two parts is sent.
+
+    A parameter ``key`` hides the name of the operation, which type checkers are told to let pass.
     """
 
     key: ClassVar[str] = "store"

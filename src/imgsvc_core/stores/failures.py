@@ -59,7 +59,7 @@ async def translating(
         return await work
     except ImgsvcError:
         raise
-    except Exception as error:
+    except Exception as error:  # packages of stores raise anything
         failure: ImgsvcError | None = first_cause(error, ImgsvcError)
         cause = failure.__cause__ if failure else OSError(redacted(spec, _described(error), tokens()))
         if failure is None:

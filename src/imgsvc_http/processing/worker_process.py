@@ -115,7 +115,7 @@ def _answer(task: Task, source: bytes, threads: int) -> tuple[dict[str, Any], by
             [[item.path, item.message] for item in error.problems] if isinstance(error, SpecError) else []
         )
         return {"error": error.slug, "message": error.message, "problems": problems}, b""
-    except Exception:
+    except Exception:  # a mistake of ours
         return {"fault": traceback.format_exc()}, b""
     return {"facts": outcome.facts}, outcome.data
 

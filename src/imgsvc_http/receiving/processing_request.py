@@ -242,11 +242,12 @@ def limits_schema() -> dict[str, Any]:
 
 def _has_more_values(document: object, most: int) -> bool:
     """Return True if a document holds more values, at any depth; look at no more than that many."""
-    containers, seen = [document], 0
+    containers: list[Any] = [document]
+    seen = 0
     while containers:
         inner = containers.pop()
         values = inner.values() if isinstance(inner, Mapping) else inner
-        for value in values:  # type: ignore[attr-defined]
+        for value in values:
             seen += 1
             if seen > most:
                 return True

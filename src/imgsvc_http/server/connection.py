@@ -61,7 +61,7 @@ class Connection(ClientHandler):
         unread_seconds: float,
     ) -> None:
         loop = asyncio.get_running_loop()
-        given: Any = lambda *_: access_log  # noqa: E731
+        given: Any = lambda *_: access_log  # noqa: E731 (a function would need more lines for its types)
         super().__init__(
             server,
             loop=loop,

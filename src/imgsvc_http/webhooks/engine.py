@@ -219,7 +219,7 @@ class Engine:
                             return await job(id_, attempt)
                         _log.error("The job of %s is given up.", id_)
                         return await give_up(id_, attempt)
-                    except Exception as error:
+                    except Exception as error:  # a job that fails is started again
                         if self.ending:
                             raise _Interrupted from error
                         if isinstance(error, MissingMasterKey):

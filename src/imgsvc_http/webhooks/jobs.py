@@ -95,7 +95,7 @@ class Webhooks:
                     await self._notify_unless_delayed(work)
             elif work is not None:
                 await self._notify(work, attempt)
-        except Exception as error:
+        except Exception as error:  # whatever it is, the job ends with an outcome
             if is_transient(error):
                 raise
             _log.exception("The endpoint of %s cannot be notified.", id_)
@@ -123,7 +123,7 @@ class Webhooks:
                 if id_ not in needed:
                     try:
                         await self.uploads.delete(kept[id_])
-                    except Exception as error:
+                    except Exception as error:  # of the store; the others are deleted all the same
                         failures.append(error)
         if failures:
             raise ExceptionGroup("some uploads cannot be deleted", failures)
@@ -143,7 +143,7 @@ class Webhooks:
                 done = await services.pipeline.process(
                     work.id, asked, counter, upload, allocate, background=True
                 )
-        except Exception as error:
+        except Exception as error:  # whatever it is, the endpoint is told
             if is_transient(error) or _is_cancelling():
                 raise
             refused = as_refusal(error, work.id)
@@ -185,7 +185,7 @@ class Webhooks:
         if work.request.source is not None:
             try:
                 await self.uploads.delete(work.request.source)
-            except Exception as error:
+            except Exception as error:  # of the store
                 _log.warning("The upload of %s was not deleted; trying again later: %s", work.id, error)
 
     async def _notify_unless_delayed(self, work: Work) -> None:

@@ -82,6 +82,6 @@ async def _repeat(seconds: float, clean_up: Callable[[], Awaitable[None]]) -> No
     while True:
         try:
             await clean_up()
-        except Exception:
+        except Exception:  # of a database or a store; cleaning goes on
             _log.exception("What webhooks left was not deleted; trying again in %g seconds.", seconds)
         await asyncio.sleep(seconds)

@@ -44,7 +44,7 @@ async def watch(engine: Engine) -> None:
     while not engine.ending:
         try:
             lost = await _put_back(engine, lost, await engine.claims(), dead=())
-        except Exception as error:
+        except Exception as error:  # of the database, which may come back
             _log.warning("The search for lost jobs failed; trying again: %s", error)
         await asyncio.sleep(_LOOK_SECONDS)
 
@@ -148,7 +148,7 @@ async def _look(lock: _NodeLock, engine: Engine, before: frozenset[JobClaim]) ->
             return await _put_back(engine, before, claims, dead)
         finally:
             await lock.release(_TURN)
-    except Exception as error:
+    except Exception as error:  # of the database, which may come back
         _log.warning("The search for lost jobs failed; trying again: %s", error)
         return frozenset()
 

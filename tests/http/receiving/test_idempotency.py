@@ -43,7 +43,7 @@ async def _claim(db: Database, account: Account, **changes: object) -> KeyClaim 
     """What claiming gives: a claim, an answer, or the slug of a refusal."""
     arguments = {"key": "key", "fingerprint": ONE, "now": NOW, **changes}
     try:
-        return await idempotency.claim(db, VAULT, account.id, **arguments)  # type: ignore[arg-type]
+        return await idempotency.claim(db, VAULT, account.id, **arguments)  # type: ignore[arg-type]  # of several types
     except Refusal as refusal:
         return refusal.slug
 

@@ -78,7 +78,7 @@ class AlibabaSession:
         await self.http.close()
 
 
-class OssFileSystem(UnconfiguredFileSystem, AsyncFileSystem):  # type: ignore[misc]
+class OssFileSystem(UnconfiguredFileSystem, AsyncFileSystem):  # type: ignore[misc]  # a base has no types
     """The buckets of a region."""
 
     def __init__(
@@ -132,7 +132,7 @@ class OssFileSystem(UnconfiguredFileSystem, AsyncFileSystem):  # type: ignore[mi
         return f"{place}/{quote(name, safe='/~')}"
 
 
-class _HttpClient(AioHttpClient):  # type: ignore[misc]
+class _HttpClient(AioHttpClient):  # type: ignore[misc]  # a base has no types
     """Read error responses here, because the client misreads those without a date.
 
     A response with a success status whose body names an error is a failure of the server.

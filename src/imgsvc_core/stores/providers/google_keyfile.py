@@ -98,7 +98,7 @@ class GoogleSession:
         await session.close()
 
 
-class BucketFileSystem(RequestsOfGcsfs, UnconfiguredFileSystem, GCSFileSystem):  # type: ignore[misc]
+class BucketFileSystem(RequestsOfGcsfs, UnconfiguredFileSystem, GCSFileSystem):  # type: ignore[misc]  # a base has no types
     """gcsfs with asynchronous tokens and the codes of errors."""
 
     def __init__(self, tokens: Tokens[str], address: str, tracing: aiohttp.TraceConfig) -> None:

@@ -78,7 +78,7 @@ class MicrosoftSession:
         await self.filesystem.client.close()
 
 
-class BlobFileSystem(UnconfiguredFileSystem, AsyncFileSystem):  # type: ignore[misc]
+class BlobFileSystem(UnconfiguredFileSystem, AsyncFileSystem):  # type: ignore[misc]  # a base has no types
     """The containers of an account."""
 
     def __init__(self, client: BlobServiceClient, pace: Callable[[], Awaitable[None]]) -> None:
@@ -114,7 +114,7 @@ class BlobFileSystem(UnconfiguredFileSystem, AsyncFileSystem):  # type: ignore[m
         return self.client.get_blob_client(container, name)
 
 
-class _Transport(BodiesOfAzure, AioHttpTransport):  # type: ignore[misc]
+class _Transport(BodiesOfAzure, AioHttpTransport):  # type: ignore[misc]  # a base has no types
     """Send bodies in chunks."""
 
     def body(self, data: Any) -> Any:

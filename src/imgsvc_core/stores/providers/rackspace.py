@@ -81,7 +81,7 @@ class RackspaceSession:
         await self.http.close()
 
 
-class CloudFiles(UnconfiguredFileSystem, AsyncFileSystem):  # type: ignore[misc]
+class CloudFiles(UnconfiguredFileSystem, AsyncFileSystem):  # type: ignore[misc]  # a base has no types
     """The containers of an account in a region."""
 
     def __init__(self, http: aiohttp.ClientSession, tokens: Tokens[Token]) -> None:

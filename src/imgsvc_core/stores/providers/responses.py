@@ -63,7 +63,7 @@ async def retry_with_new_token(
     token = await tokens.current()
     try:
         return await call()
-    except Exception as error:
+    except Exception as error:  # packages of stores raise anything
         if not withdrawn(error):
             raise
     tokens.forget(token)

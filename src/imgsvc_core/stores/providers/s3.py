@@ -43,7 +43,7 @@ _HOST_LABEL = re.compile(r"[a-z0-9-]{1,63}")
 _TEMPORARY_CODES = frozenset({"OperationAborted", "RequestTimeout", "SlowDown"})
 
 
-class ObjectFileSystem(UnconfiguredFileSystem, s3fs.S3FileSystem):  # type: ignore[misc]
+class ObjectFileSystem(UnconfiguredFileSystem, s3fs.S3FileSystem):  # type: ignore[misc]  # a base has no types
     """The buckets of a server."""
 
 
@@ -153,7 +153,7 @@ def _told(answer: Mapping[str, Any], name: str) -> str:
     return str(answer[name])
 
 
-class _StayingSession(SessionOfAiobotocore, AIOHTTPSession):  # type: ignore[misc]
+class _StayingSession(SessionOfAiobotocore, AIOHTTPSession):  # type: ignore[misc]  # a base has no types
     """An HTTP session that follows no redirects."""
 
     def __init__(

@@ -20,14 +20,14 @@ _USUAL_SECONDS = 3600.0
 _MOST_SECONDS = 86_400.0
 
 
-def lifetime(said: object) -> float:
+def lifetime(said: Any) -> float:
     """Return for how many seconds a token is valid, from any JSON value that a server may send.
 
     >>> [lifetime(said) for said in (1800, "1800", -1, None, [], float("nan"), 10**400)]
     [1800.0, 1800.0, 0.0, 3600.0, 3600.0, 3600.0, 3600.0]
     """
     try:
-        seconds = float(said)  # type: ignore[arg-type]
+        seconds = float(said)
     except (OverflowError, TypeError, ValueError):
         return _USUAL_SECONDS
     return _USUAL_SECONDS if math.isnan(seconds) else min(max(seconds, 0.0), _MOST_SECONDS)
