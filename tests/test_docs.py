@@ -10,6 +10,7 @@ import re
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -20,6 +21,7 @@ from imgsvc_core.spec.options import SHORTHANDS
 from imgsvc_core.stores import PROVIDERS
 from imgsvc_core.urls import Delivery
 from imgsvc_http.answering.errors import KINDS
+from imgsvc_http.receiving.processing_request import parse_request
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
@@ -175,6 +177,34 @@ def test_placeholders_and_pictures_of_pages_exist(page: Path) -> None:
     assert set(re.findall(r"^<!-- plan: (\S+) -->$", text, re.MULTILINE)) <= plans.PLANS.keys()
     for picture in re.findall(r"```\{image\} (\S+)", text):
         assert (page.parent / picture).is_file()
+
+
+def json_requests(text: str) -> list[dict[str, Any]]:
+    """The JSON objects of a page that are requests, wherever they stand."""
+    found, position = [], 0
+    while match := re.compile(r'\{\s*"').search(text, position):
+        try:
+            value, position = json.JSONDecoder().raw_decode(text, match.start())
+        except ValueError:
+            position = match.end()
+            continue
+        if imgsvc.OPERATIONS.keys() & value.keys() and value not in MISTAKES:
+            found.append(value)
+    return found
+
+
+MISTAKES = (
+    {"filter": {"sepia": {"value": 101}}},
+    {"adjust": {"contrast": 130, "hue": "red"}, "resise": {"width": 300}},
+)
+"""Requests that pages show together with the errors that they give."""
+
+
+def test_every_request_of_the_pages_is_valid() -> None:
+    requests = [request for page in PAGES for request in json_requests(page.read_text(encoding="utf-8"))]
+    assert len(requests) > 80
+    for request in requests:
+        parse_request(request, Limits(), fetching="url" in request)
 
 
 def test_every_extra_is_listed() -> None:
