@@ -88,8 +88,8 @@ class Deadline:
         return image
 
     def check(self) -> None:
-        """Raise `TimeLimitExceeded` if the time is up, for codecs that do not notice."""
-        if self._stopped:
+        """Raise `TimeLimitExceeded` if the time is up, for work that does not notice."""
+        if self._stopped or (self._end is not None and time.monotonic() > self._end):
             raise self._too_long()
 
     @contextlib.contextmanager

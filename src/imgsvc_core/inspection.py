@@ -45,7 +45,7 @@ def inspect(
     deadline = Deadline(limits_or(limits, usual).seconds)
     most = Limits.none() if limits is None else attrs.evolve(Limits.none(), source_bytes=limits.source_bytes)
     inlined = usual.source_pixels if limits is None else limits.source_pixels
-    source = received(source, most, name=name)
+    source = received(source, most, deadline, name=name)
     if _is_at_hand(source):
         source = open_bytes(source, most, name=name)
     read = partial(open_source, source, most, inlined_pixels=inlined, name=name, digest=digest)

@@ -81,3 +81,8 @@ def shown(value: object) -> str:
     except TypeError:  # not a JSON value
         text = _REPR.repr(value)
     return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 3] + "..."
+
+
+def plain_number(value: Any) -> Any:
+    """Return a number of numpy as one of Python, and anything else as it is."""
+    return value.item() if getattr(value, "shape", None) == () else value

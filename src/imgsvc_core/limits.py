@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import attrs
@@ -17,7 +18,7 @@ from imgsvc_core.errors import (
     TimeLimitExceeded,
 )
 from imgsvc_core.info import ImageInfo
-from imgsvc_core.jsontext import shown
+from imgsvc_core.jsontext import plain_number, shown
 
 _MOST_THREADS = 1024
 
@@ -33,7 +34,12 @@ def _check_positive(_limits: Limits, field: attrs.Attribute[Any], value: object)
 
 
 def _limit(default: float, unit: str, doc: str) -> Any:
-    return attrs.field(default=default, validator=_check_positive, metadata={"doc": doc, "unit": unit})
+    return attrs.field(
+        default=default,
+        converter=plain_number,
+        validator=_check_positive,
+        metadata={"doc": doc, "unit": unit},
+    )
 
 
 @documented
@@ -68,7 +74,7 @@ def limits_or(limits: Limits | None, usual: Limits) -> Limits:
 
 def check_threads(threads: int | None) -> None:
     """Raise `SpecError` if libvips cannot start this number of threads."""
-    whole = isinstance(threads, int) and not isinstance(threads, bool)
+    whole = isinstance(threads, Integral) and not isinstance(threads, bool)
     if threads is not None and not (whole and 1 <= threads <= _MOST_THREADS):
         message = f"Threads must be an integer from 1 to {_MOST_THREADS}, or null, got {shown(threads)}"
         raise SpecError([Problem("threads", message)])

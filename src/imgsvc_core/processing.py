@@ -194,9 +194,9 @@ def _run(
     limits = limits_or(options.get("limits"), _DEFAULT_LIMITS)
     started, deadline = time.perf_counter(), Deadline(limits.seconds)
     task = _Task(
-        source=received(source, limits, name=options.get("name")),
+        source=received(source, limits, deadline, name=options.get("name")),
         requests=parsed,
-        watermarks=_received_watermarks(parsed, options.get("watermarks"), limits),
+        watermarks=_received_watermarks(parsed, options.get("watermarks"), limits, deadline),
         target=target,
         limits=limits,
         options=options,
@@ -305,14 +305,15 @@ def _describe(encoded: bytes | Path, *, quality: int | None, name: str, digest: 
 
 
 def _received_watermarks(
-    requests: Mapping[str, Spec], watermarks: Watermarks | None, limits: Limits
+    requests: Mapping[str, Spec], watermarks: Watermarks | None, limits: Limits, deadline: Deadline
 ) -> dict[str, Source]:
     """Return the watermarks that requests name, by id."""
     found: dict[str, Source] = {}
     for key, request in requests.items():
         if request.watermark and request.watermark.id not in found:
             with _naming_variant(key):
-                found[request.watermark.id] = receive_watermark(request.watermark.id, watermarks, limits)
+                id = request.watermark.id
+                found[id] = receive_watermark(id, watermarks, limits, deadline)
     return found
 
 

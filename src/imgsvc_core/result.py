@@ -65,7 +65,7 @@ class Result(Generic[Data]):
         Raises:
             TargetError: it cannot be written, or its suffix is that of another format.
         """
-        check_target(target)
+        check_target(target, required=True)
         suffix, format = suffix_of(target), FORMATS[self.output.format]
         named = by_suffix(suffix)
         if named is not None and named is not format:
@@ -81,16 +81,24 @@ class Result(Generic[Data]):
         """Return the pixels as height x width x channels, or frames x height x width x channels if animated.
 
         Gray images have no axis of channels. Samples are ``uint8`` or ``uint16``.
-        """
-        from imgsvc_core.codecs.readers import load
-        from imgsvc_core.codecs.settings import LoadSettings
 
-        info, encoded = self.output, ByteSource(_in_memory(self))
-        pixels: npt.NDArray[Any] = load(encoded, info, LoadSettings(all_frames=True)).numpy()
+        Raises:
+            ForkedProcess: libvips does not work in this process.
+        """
+        from imgsvc_core.codecs.settings import LoadSettings
+        from imgsvc_core.opening import Opened
+
+        info = self.output
+        opened = Opened(info, ByteSource(_in_memory(self)), None)
+        pixels: npt.NDArray[Any] = opened.load(LoadSettings(all_frames=True)).numpy()
         return pixels.reshape(-1, info.height, *pixels.shape[1:]) if info.animated else pixels
 
     def to_pil(self: Result[bytes]) -> PIL.Image.Image:
-        """Return a Pillow image; 16 bits are reduced to 8, except for gray."""
+        """Return a Pillow image; 16 bits are reduced to 8, except for gray.
+
+        Raises:
+            ForkedProcess: libvips does not work in this process.
+        """
         import numpy as np
         import PIL.Image
 

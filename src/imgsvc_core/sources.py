@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 from typing_extensions import Buffer
 
 from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.deadline import Deadline
 from imgsvc_core.errors import ImgsvcError, SourceUnreachable
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits, check_bytes
@@ -76,12 +77,18 @@ def open_bytes(source: Source, limits: Limits, *, name: str | None = None) -> By
     return opened
 
 
-def received(source: Source, limits: Limits, *, name: str | None = None) -> Source:
+def received(source: Source, limits: Limits, deadline: Deadline, *, name: str | None = None) -> Source:
     """Return the source, with the bytes of a file object in its place.
 
-    An open file may work only in the thread of the caller, whose it is.
+    An open file may work only in the thread of the caller, whose it is: the deadline ends between two reads.
+
+    Raises:
+        TimeLimitExceeded: the time is up.
+        SourceUnreachable, EmptySource, SourceTooLarge: the bytes of a file object cannot be used.
     """
-    return open_bytes(source, limits, name=name) if hasattr(source, "read") else source
+    if not hasattr(source, "read"):
+        return source
+    return open_bytes(_read(source, limits, deadline), limits, name=name or _name_of(source))
 
 
 def _in_order(source: Buffer) -> Buffer:
@@ -154,7 +161,10 @@ def _of_array(array: npt.NDArray[Any]) -> pyvips.Image:
 
 
 def _of_pillow(source: PIL.Image.Image) -> pyvips.Image:
-    """Return a Pillow image, with all its frames, its color profile and its orientation."""
+    """Return a Pillow image, with all its frames, its color profile and its orientation.
+
+    Floats, of mode ``F``, are from 0 to 255, as Pillow converts them.
+    """
     import numpy as np
     import pyvips
     from PIL import ExifTags, ImageSequence
@@ -189,11 +199,13 @@ def _pillow_frame(frame: PIL.Image.Image, animated: bool) -> PIL.Image.Image:
 
     Frames of an animation get the same mode.
     """
-    if animated or "transparency" in frame.info or frame.mode in ("PA", "La", "RGBa"):
+    if frame.mode == "La":
+        frame = frame.convert("LA")  # the only mode that Pillow converts it to
+    if animated or "transparency" in frame.info or frame.mode in ("PA", "RGBa"):
         return frame.convert("RGBA")
-    if frame.mode in ("L", "LA", "RGB", "RGBA", "CMYK", "I;16"):
+    if frame.mode in ("L", "LA", "RGB", "RGBA", "CMYK") or frame.mode.startswith("I;16"):
         return frame
-    return frame.convert({"1": "L", "I": "I;16", "I;16B": "I;16"}.get(frame.mode, "RGB"))
+    return frame.convert({"1": "L", "I": "I;16"}.get(frame.mode, "RGB"))
 
 
 def describe(image: pyvips.Image, *, name: str | None = None) -> ImageInfo:
@@ -249,7 +261,7 @@ def _translated(url: str) -> Iterator[None]:
         ) from error
 
 
-def _read(file: Any, limits: Limits) -> bytes:
+def _read(file: Any, limits: Limits, deadline: Deadline | None = None) -> bytes:
     """Return all bytes of a file object, within the limits."""
     chunks: list[bytes] = []
     size = 0
@@ -261,6 +273,8 @@ def _read(file: Any, limits: Limits) -> bytes:
         chunks.append(chunk)
         size += len(chunk)
         check_bytes(size, limits)
+        if deadline is not None:
+            deadline.check()
     return b"".join(chunks)
 
 

@@ -45,9 +45,9 @@ def name_of(target: Target | None) -> str:
     return Path(target).name if isinstance(target, str | os.PathLike) else ""
 
 
-def check_target(target: Target | None) -> None:
+def check_target(target: Target | None, *, required: bool = False) -> None:
     """Raise `TargetError` for what cannot be a target, before there is anything to write."""
-    if target is None or isinstance(target, str | os.PathLike):
+    if isinstance(target, str | os.PathLike) or (target is None and not required):
         return
     if not hasattr(target, "write") or isinstance(target, io.TextIOBase):
         kind = type(target).__name__

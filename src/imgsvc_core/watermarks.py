@@ -25,7 +25,7 @@ Watermarks = Mapping[str, Source] | Callable[[str], Source | None]
 """Watermark images by id, or a function that returns them."""
 
 
-def receive_watermark(id: str, watermarks: Watermarks | None, limits: Limits) -> Source:
+def receive_watermark(id: str, watermarks: Watermarks | None, limits: Limits, deadline: Deadline) -> Source:
     """Return the picture of a watermark, with the bytes of a file object in its place."""
     source: Source | None
     try:
@@ -37,7 +37,7 @@ def receive_watermark(id: str, watermarks: Watermarks | None, limits: Limits) ->
             [Problem("watermark.id", f"Watermark 'id' parameter must be a known watermark, got '{id}'")]
         )
     with _naming_watermark(id):
-        return received(source, limits)
+        return received(source, limits, deadline)
 
 
 def render_watermark(

@@ -216,6 +216,17 @@ def test_files_and_functions_of_the_caller_are_used_in_its_thread() -> None:
     assert used == {threading.current_thread()}
 
 
+@pytest.mark.parametrize("look", [imgsvc.process, imgsvc.inspect])
+def test_a_file_that_drips_ends_at_the_limit(look: Callable[..., Any]) -> None:
+    class Dripping(io.RawIOBase):
+        def read(self, size: int = -1) -> bytes:
+            time.sleep(0.05)
+            return b"x"
+
+    with pytest.raises(TimeLimitExceeded, match=r"longer than the 0\.3 seconds"):
+        look(Dripping(), limits=imgsvc.Limits(seconds=0.3))
+
+
 INSPECTED = """
 import sys, threading
 from pathlib import Path

@@ -16,18 +16,20 @@ import pyvips
 
 SOURCE = "examples/pictures/portrait.jpg"
 
-def small(_):
+def small(how):
+    if how in ("to_numpy", "to_pil"):
+        return getattr(made, how)() is not None
     return imgsvc.process(SOURCE, {"resize": {"width": 20}}).output.width
 
 if __name__ == "__main__":
     imgsvc.inspect(SOURCE)
     if "used" in sys.argv:
-        small(0)
+        made = imgsvc.process(SOURCE, {"output": {"format": "webp"}})
     if "alone" in sys.argv:
         pyvips.Image.black(500, 500).avg()
     with multiprocessing.get_context(sys.argv[1]).Pool(1) as pool:
         try:
-            print(pool.map_async(small, [1, 2]).get(timeout=60))
+            print(pool.map_async(small, sys.argv[3:] or [1, 2]).get(timeout=60))
         except imgsvc.ForkedProcess as error:
             print(error.slug, error)
 """
@@ -41,9 +43,9 @@ def told(folder: Path, *arguments: str) -> str:
     return subprocess.check_output(command, text=True, timeout=120, env=environment)
 
 
-@pytest.mark.parametrize("libvips", ["used", "alone"])
-def test_a_forked_process_says_what_to_do_instead_of_waiting_forever(libvips: str, tmp_path: Path) -> None:
-    answer = told(tmp_path, "fork", libvips)
+@pytest.mark.parametrize("how", [["used"], ["alone"], ["used", "to_numpy"], ["used", "to_pil"]])
+def test_a_forked_process_says_what_to_do_instead_of_waiting_forever(how: list[str], tmp_path: Path) -> None:
+    answer = told(tmp_path, "fork", *how)
     assert answer.startswith("forked_process This process was forked after its parent had processed images")
     assert "'spawn'" in answer
 

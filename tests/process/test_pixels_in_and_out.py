@@ -19,12 +19,21 @@ from tests.support.photos import coffee, cut_out, deep, moving_frames
 PNG = {"output": {"format": "png"}}
 
 
-@pytest.mark.parametrize("mode", ["RGB", "RGBA", "L", "LA", "1", "P", "I;16", "YCbCr", "HSV"])
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "L", "LA", "1", "P", "I;16", "I;16B", "YCbCr", "HSV"])
 def test_pillow_images_keep_their_pixels(mode: str) -> None:
     photo = Image.fromarray(cut_out("coffee"))
-    source = Image.fromarray(deep(coffee()[..., 0])) if mode == "I;16" else photo.convert(mode)
+    wide = {"I;16": "<u2", "I;16B": ">u2"}
+    source = (
+        Image.fromarray(deep(coffee()[..., 0]).astype(wide[mode])) if mode in wide else photo.convert(mode)
+    )
+    assert source.mode == mode
     expected = source.convert({"1": "L", "P": "RGB", "YCbCr": "RGB", "HSV": "RGB"}.get(mode, mode))
     assert np.array_equal(pixels_of(imgsvc.process(source, PNG).data).squeeze(), np.asarray(expected))
+
+
+def test_premultiplied_gray_is_gray_again() -> None:
+    source = Image.fromarray(cut_out("coffee")).convert("LA").convert("La")
+    assert np.array_equal(pixels_of(imgsvc.process(source, PNG).data), np.asarray(source.convert("LA")))
 
 
 def test_transparent_palettes_keep_their_transparency() -> None:
@@ -114,6 +123,8 @@ def test_results_are_saved(tmp_path: Path) -> None:
     assert not (tmp_path / "d.png").exists()
     with pytest.raises(imgsvc.TargetError):
         result.save(tmp_path / "nowhere" / "a.webp")
+    with pytest.raises(imgsvc.TargetError, match=r"Target must be a path, .*, got NoneType"):
+        result.save(None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("pixels", [coffee(), coffee()[..., 0], cut_out("coffee"), deep(coffee())])
@@ -151,3 +162,13 @@ def test_results_that_went_to_a_target_say_so(tmp_path: Path) -> None:
         with pytest.raises(TypeError, match="The result was written to a target"):
             use()
     assert list(result._repr_mimebundle_()) == ["text/plain"]
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    limits = imgsvc.Limits(frames=np.int64(1), seconds=np.float32(9))  # type: ignore[arg-type]
+    result = imgsvc.process(
+        coffee(), {"resize": {"width": np.uint16(30)}}, limits=limits, threads=np.int64(1)
+    )  # type: ignore[arg-type]
+    assert result.output.width == 30
+    with pytest.raises(imgsvc.SpecError, match="'frames' parameter must be a positive integer or null, got"):
+        imgsvc.Limits(frames=np.float64(1))  # type: ignore[arg-type]

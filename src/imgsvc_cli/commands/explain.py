@@ -48,7 +48,11 @@ def explain(
     request = imgsvc.parse(request_document(flags, read_spec(spec)))
     if (source is None) == (size is None):
         raise click.UsageError("Give either a SOURCE or --size.")
-    info = imgsvc.inspect(opened(source)) if source is not None else _imagined(size or "", source_format)
+    info = (
+        imgsvc.inspect(opened(source), limits=limits)
+        if source is not None
+        else _imagined(size or "", source_format)
+    )
     plan = imgsvc.explain(request, info, limits=limits, suffix=Path(target).suffix)
     if as_json:
         printing.echo_json(plan.to_dict())

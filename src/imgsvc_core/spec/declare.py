@@ -24,7 +24,7 @@ import attrs
 
 from imgsvc_core.docstrings import with_args
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.jsontext import SOMETHING, shown
+from imgsvc_core.jsontext import SOMETHING, plain_number, shown
 from imgsvc_core.spec.kinds import Boolean, Choice, Kind
 from imgsvc_core.spec.rules import Rule
 
@@ -95,8 +95,7 @@ class Param:
         if value is REQUIRED:
             expected = f"is required and must be {self.kind.expectation}"
             raise SpecError([Problem(self.name, f"{title} '{self.name}' parameter {expected}")])
-        if getattr(value, "shape", None) == ():  # a number of numpy
-            value = value.item()  # type: ignore[attr-defined]
+        value = plain_number(value)
         try:
             return self.kind.parse(value)
         except SpecError as error:
