@@ -18,7 +18,8 @@ from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.monitoring.metrics import Metrics
 from imgsvc_http.processing.pipeline import Pipeline
 from imgsvc_http.processing.pool import open_pool
-from imgsvc_http.receiving.idempotency import Idempotency
+from imgsvc_http.receiving import idempotency
+from imgsvc_http.receiving.idempotency import AnswerStore
 from imgsvc_http.server.access_log import AccessLog
 from imgsvc_http.server.drain import InFlight
 from imgsvc_http.server.listener import most_connections
@@ -48,7 +49,7 @@ class Services:
     vault: Vault
     authenticator: Authenticator
     limiter: RateLimiter
-    idempotency: Idempotency
+    answers: AnswerStore
     source_files: SourceFiles
     pipeline: Pipeline
     metrics: Metrics
@@ -111,7 +112,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             vault=vault,
             authenticator=Authenticator(db),
             limiter=limiter,
-            idempotency=Idempotency(db, vault, timedelta(hours=settings.idempotency.hours)),
+            answers=AnswerStore(db, vault, timedelta(hours=settings.idempotency.hours)),
             source_files=SourceFiles(
                 server.state_folder / "incoming",
                 server.upload_memory_bytes,
@@ -124,7 +125,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             connections=Shares(server.connections or most_connections()),
         )
         if not db.is_shared:
-            await services.idempotency.release_all()
+            await idempotency.release_all(db)
         await workers.start()
         yield services
 
@@ -143,7 +144,7 @@ async def sweeping(services: Services) -> AsyncIterator[None]:
 async def _sweep(services: Services) -> None:
     tasks: tuple[Callable[[], Awaitable[object]], ...] = (
         lambda: services.pipeline.temporary.sweep(now()),
-        services.idempotency.purge,
+        lambda: idempotency.purge(services.db, now()),
     )
     while True:
         for task in tasks:

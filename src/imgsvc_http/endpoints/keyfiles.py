@@ -15,7 +15,7 @@ from imgsvc_http.context import PRINCIPAL
 from imgsvc_http.endpoints.collections import collection_routes
 from imgsvc_http.receiving.body import parse_json, read_json, unsupported_media_type
 from imgsvc_http.receiving.form import read_form
-from imgsvc_http.receiving.idempotency import Keep
+from imgsvc_http.receiving.idempotency import Keep, once
 from imgsvc_http.services import services_of
 from imgsvc_http.state import keyfiles
 from imgsvc_http.state.clock import now
@@ -57,7 +57,7 @@ async def create(request: web.Request) -> Response:
         )
         return _created(made)
 
-    return await services.idempotency.once(request, parts, work)
+    return await once(services.answers, request, parts, work)
 
 
 def _created(keyfile: Keyfile) -> Response:

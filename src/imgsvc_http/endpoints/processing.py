@@ -22,7 +22,7 @@ from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.processing.pipeline import Source
 from imgsvc_http.receiving.body import read_json
 from imgsvc_http.receiving.form import read_form
-from imgsvc_http.receiving.idempotency import Keep
+from imgsvc_http.receiving.idempotency import Keep, once
 from imgsvc_http.receiving.processing_request import ProcessingRequest, parse_request, request_body_schema
 from imgsvc_http.routing import Route
 from imgsvc_http.services import services_of
@@ -89,7 +89,7 @@ async def _process(request: web.Request, read: Read) -> Response:
                 return accepted
             return await _answer(request, asked, source, allocate)
 
-        return await services.idempotency.once(request, parts, work)
+        return await once(services.answers, request, parts, work)
 
 
 async def _answer(
@@ -130,7 +130,7 @@ async def _accept(request: web.Request, source: Source | None, keep: Callable[[C
 
 
 async def _parts(request: web.Request, source: Source | None) -> tuple[bytes, ...]:
-    """Return what decides the answer."""
+    """Return what distinguishes this request from others with the same key."""
     document = json.dumps(request[DOCUMENT], sort_keys=True, separators=(",", ":"))
     mode = request.headers.get("Accept", "") if wants_picture(request) else "JSON"
     parts = (document.encode(), mode.encode("utf-8", "surrogateescape"))

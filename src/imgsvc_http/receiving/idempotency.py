@@ -74,72 +74,60 @@ class KeyClaim:
         )
 
 
-class Idempotency:
-    """The requests with keys, and their answers.
+@attrs.frozen
+class AnswerStore:
+    """Where the answers of requests with keys are kept, encrypted, and for how long."""
+
+    db: Database
+    vault: Vault = attrs.field(repr=False)
+    lifetime: timedelta
+
+
+async def once(
+    store: AnswerStore,
+    request: web.Request,
+    parts: Callable[[], Awaitable[tuple[bytes, ...]]],
+    work: Callable[[Keep], Awaitable[Response]],
+) -> Response:
+    """Return the answer of the work, or the answer that the key of the request got before.
 
     Args:
-        db: the database.
-        vault: encrypts the answers.
-        lifetime: how long an answer is kept.
+        store: where answers are kept.
+        request: the request, which may have a key in its header.
+        parts: gives what distinguishes this request from others with the same key.
+        work: gives the answer, or fails. A failure that repeating the request cannot change is kept
+            as well. Work that makes a record keeps its answer in the same transaction.
     """
+    key = request.headers.get(PARAMETER.name)
+    if key is None:
+        return await work(_keep_nothing)
+    digest = fingerprint(request.method.encode(), request.path.encode(), *await parts())
+    claimed = await claim(store.db, store.vault, request[PRINCIPAL].account_id, key, digest, now())
+    if isinstance(claimed, Response):
+        return attrs.evolve(claimed, headers={**claimed.headers, "Idempotent-Replayed": "true"})
+    kept = False
 
-    def __init__(self, db: Database, vault: Vault, lifetime: timedelta) -> None:
-        self._db = db
-        self._vault = vault
-        self._lifetime = lifetime
-
-    async def once(
-        self,
-        request: web.Request,
-        parts: Callable[[], Awaitable[tuple[bytes, ...]]],
-        work: Callable[[Keep], Awaitable[Response]],
-    ) -> Response:
-        """Return the answer of the work, or the answer that the key of the request got before.
-
-        Args:
-            request: the request, which may have a key in its header.
-            parts: gives what distinguishes this request from others with the same key.
-            work: gives the answer, or fails. A failure that repeating the request cannot change is kept
-                as well. Work that makes a record keeps its answer in the same transaction.
-        """
-        key = request.headers.get(PARAMETER.name)
-        if key is None:
-            return await work(_keep_nothing)
-        digest = fingerprint(request.method.encode(), request.path.encode(), *await parts())
-        claimed = await claim(self._db, self._vault, request[PRINCIPAL].account_id, key, digest, now())
-        if isinstance(claimed, Response):
-            return attrs.evolve(claimed, headers={**claimed.headers, "Idempotent-Replayed": "true"})
-        kept = False
-
-        def keep(connection: Connection, answer: Response) -> None:
-            nonlocal kept
-            kept = _put(connection, claimed, _sealed(self._vault, answer), now() + self._lifetime)
-            if not kept:
-                raise refusal("request_in_progress")
-
-        try:
-            async with held(self._db, claimed, now):
-                answer = await work(keep)
-        except (Refusal, ImgsvcError) as error:
-            refused = error if isinstance(error, Refusal) else refusal_of(error)
-            if refused.status >= HTTPStatus.INTERNAL_SERVER_ERROR or refused.status in _NOT_FINAL:
-                await abandon(self._db, claimed)
-                raise
-            answer = failure_response(request, refused)
-        except BaseException:
-            await abandon(self._db, claimed)
-            raise
+    def keep(connection: Connection, answer: Response) -> None:
+        nonlocal kept
+        kept = _put(connection, claimed, _sealed(store.vault, answer), now() + store.lifetime)
         if not kept:
-            await finish(self._db, self._vault, claimed, answer, now(), lifetime=self._lifetime)
-        return answer
+            raise refusal("request_in_progress")
 
-    async def release_all(self) -> None:
-        """Delete all claims, after the only process that worked on them died."""
-        await release_all(self._db)
-
-    async def purge(self) -> None:
-        """Delete answers and claims that have expired."""
-        await purge(self._db, now())
+    try:
+        async with held(store.db, claimed, now):
+            answer = await work(keep)
+    except (Refusal, ImgsvcError) as error:
+        refused = error if isinstance(error, Refusal) else refusal_of(error)
+        if refused.status >= HTTPStatus.INTERNAL_SERVER_ERROR or refused.status in _NOT_FINAL:
+            await abandon(store.db, claimed)
+            raise
+        answer = failure_response(request, refused)
+    except BaseException:
+        await abandon(store.db, claimed)
+        raise
+    if not kept:
+        await finish(store.db, store.vault, claimed, answer, now(), lifetime=store.lifetime)
+    return answer
 
 
 def fingerprint(*parts: bytes) -> str:

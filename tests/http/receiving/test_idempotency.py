@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from aiohttp import web
@@ -19,7 +20,7 @@ from imgsvc_http.answering.headers import HeaderNames
 from imgsvc_http.answering.responses import Response
 from imgsvc_http.context import HEADER_NAMES, PRINCIPAL, REQUEST_ID
 from imgsvc_http.receiving import idempotency
-from imgsvc_http.receiving.idempotency import Idempotency, Keep, KeyClaim, fingerprint
+from imgsvc_http.receiving.idempotency import AnswerStore, Keep, KeyClaim, fingerprint
 from imgsvc_http.state import accounts, keyfiles
 from imgsvc_http.state.accounts import Account
 from imgsvc_http.state.database import Database
@@ -162,7 +163,7 @@ async def test_an_answer_that_is_kept_with_its_record_outlives_the_end_of_its_re
     db: Database, account: Account
 ) -> None:
     """The client goes, or the process dies, when the record is made and before the answer is sent."""
-    once = Idempotency(db, VAULT, DAY).once
+    once = partial(idempotency.once, AnswerStore(db, VAULT, DAY))
 
     async def work(keep: Keep) -> Response:
         await keyfiles.add(db, VAULT, account.id, KEYFILE, NOW, then=lambda c, _: keep(c, ANSWER))
@@ -187,7 +188,7 @@ async def test_a_record_is_not_made_when_the_claim_was_lost(db: Database, accoun
         await keyfiles.add(db, VAULT, account.id, KEYFILE, NOW, then=lambda c, _: keep(c, ANSWER))
         return ANSWER
 
-    answer = await Idempotency(db, VAULT, DAY).once(_request(account), _parts, work)
+    answer = await idempotency.once(AnswerStore(db, VAULT, DAY), _request(account), _parts, work)
     assert (answer.status, json.loads(answer.body)["error"]) == (409, RUNNING)
     assert await keyfiles.KEYFILES.list_all(db, account.id) == []
 
@@ -215,7 +216,7 @@ async def test_failures_that_pass_are_not_kept(
             raise outcome
         return outcome
 
-    once = Idempotency(db, VAULT, DAY).once
+    once = partial(idempotency.once, AnswerStore(db, VAULT, DAY))
     with contextlib.suppress(Refusal):
         assert (await once(_request(account), _parts, work)).status in (404, 422)
     again = await once(_request(account), _parts, work)
