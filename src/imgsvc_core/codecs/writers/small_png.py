@@ -1,6 +1,7 @@
-"""Small PNGs, computed and encoded in the thread of the caller.
+"""Small PNGs, encoded in the thread of the caller.
 
-libvips hands each picture through three threads, which takes four times as long as to encode 4096 pixels.
+libvips hands each picture through three threads, which takes four times as long as to encode 4096 pixels. Its
+threads still compute the pixels: in any other thread it computes what several operations share once for each.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from imgsvc_core.vipsimage import samples_of, size_of
 
 _MOST_PIXELS = 64 * 64
 _COLOR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}  # by the number of bands
-_ROWS = 4  # computed at once: a few, as the source may be large
 _MM_PER_METER = 1000
 
 
@@ -31,7 +31,7 @@ def encode(image: pyvips.Image, level: int) -> bytes:
     (width, height), bands = size_of(image), image.bands
     header = struct.pack(">IIBBBBB", width, height, 8, _COLOR_TYPES[bands], 0, 0, 0)
     per_meter = (round(image.get(name) * _MM_PER_METER) for name in ("xres", "yres"))
-    pixels = _pixels(image, width, height)
+    pixels = bytes(image.write_to_memory())
     photograph = zlib.compressobj(level, strategy=zlib.Z_FILTERED)
     drawing = zlib.compressobj(level)
     smallest = min(
@@ -48,12 +48,6 @@ def encode(image: pyvips.Image, level: int) -> bytes:
             make_chunk(b"IEND"),
         )
     )
-
-
-def _pixels(image: pyvips.Image, width: int, height: int) -> bytes:
-    region = pyvips.Region.new(image)
-    tops = range(0, height, _ROWS)
-    return b"".join(bytes(region.fetch(0, top, width, min(_ROWS, height - top))) for top in tops)
 
 
 def _unfiltered(pixels: bytes, line: int) -> bytes:

@@ -6,10 +6,13 @@ import numpy as np
 import numpy.typing as npt
 import pyvips
 
+from imgsvc_core.deadline import in_memory
 from imgsvc_core.pixels.spatial.premultiplied import on_premultiplied
 
 _CELL = 0.1
 """Side of a cell at value 100, in parts of the shorter side; chosen by looking at photographs."""
+
+_LINES = 256  # that are computed at once, or one row of cells
 
 
 def pixellate_cell(value: float, extent: int) -> float:
@@ -34,19 +37,21 @@ def pixellate(image: pyvips.Image, cell: float) -> pyvips.Image:
 def _mosaic(image: pyvips.Image, columns: int, rows: int) -> pyvips.Image:
     left, top = _edges(image.width, columns), _edges(image.height, rows)
     widths, heights = np.diff(left), np.diff(top)
-    # Strips are fetched from top to bottom, so that the source may stream.
-    source = pyvips.Region.new(image)
-    means = np.empty((rows, columns, image.bands), dtype=np.uint16)
-    for row, (y, height) in enumerate(zip(top, heights, strict=False)):
-        strip = source.fetch(0, int(y), image.width, int(height))
-        pixels = np.frombuffer(strip, np.uint16 if image.format == "ushort" else np.uint8)
-        sums = np.add.reduceat(
-            pixels.reshape(height, image.width, image.bands).sum(axis=0, dtype=np.uint64), left[:-1], axis=0
-        )
-        areas = (widths * height).astype(np.uint64)[:, np.newaxis]
-        means[row] = (sums + areas // np.uint64(2)) // areas
+    means = np.empty((rows, columns, image.bands), np.uint16)
+    at_once = max(1, _LINES * rows // image.height)
+    # Strips go from top to bottom, so that the source may stream. They are computed in threads of libvips: in
+    # any other thread it computes what several operations share once for each of them.
+    for first in range(0, rows, at_once):
+        cells = slice(first, first + at_once)
+        start, end = int(top[first]), int(top[cells.stop] if cells.stop <= rows else top[-1])
+        strip = in_memory(image.crop(0, start, image.width, end - start)).numpy()
+        strip = strip.reshape(end - start, image.width, image.bands)
+        lines = np.add.reduceat(strip, top[:-1][cells] - start, axis=0, dtype=np.uint64)
+        sums = np.add.reduceat(lines, left[:-1], axis=1)
+        areas = np.outer(heights[cells], widths).astype(np.uint64)[:, :, np.newaxis]
+        means[cells] = (sums + areas // np.uint64(2)) // areas
     mosaic = pyvips.Image.new_from_array(
-        means.astype(pixels.dtype).repeat(widths, axis=1).repeat(heights, axis=0)
+        means.astype(strip.dtype).repeat(widths, axis=1).repeat(heights, axis=0)
     )
     # Inserting keeps the metadata of the picture; its pixels are all covered and not computed again.
     return image.insert(mosaic.copy(interpretation=image.interpretation), 0, 0)
