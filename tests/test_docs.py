@@ -22,12 +22,14 @@ from imgsvc_core.stores import PROVIDERS
 from imgsvc_core.urls import Delivery
 from imgsvc_http.answering.errors import KINDS
 from imgsvc_http.receiving.processing_request import parse_request
+from imgsvc_http.routes import ROUTES
+from imgsvc_http.routing import Route
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
 START = (DOCS / "start.md").read_text(encoding="utf-8")
 sys.path.insert(0, str(DOCS / "_ext"))
-strips, tables, plans = map(importlib.import_module, ("strips", "tables", "plans"))
+strips, tables, plans, calls = map(importlib.import_module, ("strips", "tables", "plans", "calls"))
 
 
 def section(text: str, heading: str) -> str:
@@ -84,6 +86,19 @@ def test_reference_has_every_option_of_urls_that_is_no_parameter() -> None:
     page = (DOCS / "reference/urls.md").read_text(encoding="utf-8")
     assert "<!-- table: shorthands -->" in page
     assert "<!-- table: delivery -->" in page
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+def test_reference_has_every_call_with_its_parameters_and_answers(route: Route) -> None:
+    found = calls.calls().split(f"### {route.method} {route.path}\n")[1].split("\n### ")[0]
+    assert f"`{route.scope}`" in found or route.public or "any key" in found
+    for parameter in route.parameters:
+        assert f"| `{parameter.name}` | {parameter.where} |" in found
+    for media_type, schema in route.bodies.items():
+        assert f"Body: {media_type}" in found
+        assert all(f"| `{name}` |" in found for name in schema.get("properties", ()))
+    for name in attrs.fields_dict(route.answer) if route.answer else ():
+        assert f"| `{name}` |" in found
 
 
 @pytest.mark.parametrize("name", PROVIDERS)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import calls
 import plans
 import strips
 import tables
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-_PLACEHOLDER = re.compile(r"^<!-- (table|strip|plan): ([\w.]+) -->$", re.MULTILINE)
+_PLACEHOLDER = re.compile(r"^<!-- (table|strip|plan|calls): ([\w.]+) -->$", re.MULTILINE)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -37,6 +38,5 @@ def fill(text: str) -> str:
 
 def _made(match: re.Match[str]) -> str:
     kind, name = match.groups()
-    if kind == "plan":
-        return plans.PLANS[name]()
-    return tables.TABLES[name]() if kind == "table" else strips.figures(name)
+    makers = {"table": tables.TABLES, "plan": plans.PLANS, "calls": {"all": calls.calls}}
+    return strips.figures(name) if kind == "strip" else makers[kind][name]()

@@ -58,7 +58,7 @@ def filters() -> str:
 def formats() -> str:
     """Names of each format, the package that reads and writes it here, and what it becomes by default."""
     columns = ("name", "format", "suffixes", "media type", "read by", "written by", "becomes")
-    return _table(columns, (_format_names(row) for row in FORMATS.values()))
+    return table(columns, (_format_names(row) for row in FORMATS.values()))
 
 
 def format_abilities() -> str:
@@ -67,7 +67,7 @@ def format_abilities() -> str:
         "name", "alpha", "animation", "bits per channel", "default quality", "lossless", "progressive",
         "longest side", "scales at decoding",
     )  # fmt: skip
-    return _table(columns, (_format_abilities(row) for row in FORMATS.values()))
+    return table(columns, (_format_abilities(row) for row in FORMATS.values()))
 
 
 def format_metadata() -> str:
@@ -78,7 +78,7 @@ def format_metadata() -> str:
         for row in FORMATS.values()
         if row.writable
     )
-    return _table(("result", *kinds.values()), rows)
+    return table(("result", *kinds.values()), rows)
 
 
 def stores() -> str:
@@ -89,7 +89,7 @@ def stores() -> str:
 def shorthands() -> str:
     """Every shorthand of the command and of URLs."""
     rows = ((f"`{item.name}`", item.metavar, item.doc) for item in SHORTHANDS.values())
-    return _table(("option", "value", "meaning"), rows)
+    return table(("option", "value", "meaning"), rows)
 
 
 def delivery() -> str:
@@ -98,7 +98,7 @@ def delivery() -> str:
         (f"`{item.name}`", f"{item.kind.expectation}{f', in {item.unit}' if item.unit else ''}", item.doc)
         for item in params(Delivery).values()
     )
-    return _table(("option", "value", "meaning"), rows)
+    return table(("option", "value", "meaning"), rows)
 
 
 def settings() -> str:
@@ -109,7 +109,7 @@ def settings() -> str:
         default = getattr(getattr(Settings(), section), name)
         shown = NOTHING if item.path == "server.state_folder" else f"`{toml_value(default)}`"
         rows.append((f"`{item.path}`", item.doc + (f" ({item.unit})" if item.unit else ""), shown))
-    return _table(("setting", "meaning", "default"), rows)
+    return table(("setting", "meaning", "default"), rows)
 
 
 def metrics() -> str:
@@ -118,7 +118,7 @@ def metrics() -> str:
         (f"`{item.name}`", item.kind, ", ".join(f"`{name}`" for name in item.labels) or NOTHING, item.doc)
         for item in METRICS
     )
-    return _table(("metric", "kind", "labels", "meaning"), rows)
+    return table(("metric", "kind", "labels", "meaning"), rows)
 
 
 def endpoints() -> str:
@@ -127,7 +127,7 @@ def endpoints() -> str:
         (f"`{route.method} {route.path}`", route.summary, "nobody" if route.public else route.scope or "any")
         for route in ROUTES
     )
-    return _table(("call", "what it does", "key of scope"), rows)
+    return table(("call", "what it does", "key of scope"), rows)
 
 
 def service_errors() -> str:
@@ -139,7 +139,7 @@ def service_errors() -> str:
         if cls.slug != errors.ImgsvcError.slug
     ]
     rows = sorted((f"`{slug}`", str(status.value), text) for slug, status, text in (*own, *library))
-    return _table(("error", "status", "message"), rows)
+    return table(("error", "status", "message"), rows)
 
 
 def _placeholders(sentence: str) -> str:
@@ -153,7 +153,7 @@ def error_tree() -> str:
         (f"`{cls.slug}`", f"`{cls.__name__}`", _first_paragraph(cls), f"`{cls.__mro__[1].__name__}`")
         for cls in error_classes()
     )
-    return _table(("slug", "class", "meaning", "is a"), rows)
+    return table(("slug", "class", "meaning", "is a"), rows)
 
 
 def error_classes() -> list[type[errors.ImgsvcError]]:
@@ -168,12 +168,12 @@ def limits() -> str:
         (f"`{field.name}`", f"{field.default:,}", field.metadata["unit"], field.metadata["doc"])
         for field in attrs.fields(Limits)
     )
-    return _table(("limit", "default", "unit", "of what"), rows)
+    return table(("limit", "default", "unit", "of what"), rows)
 
 
 def image_info() -> str:
     """Every fact that `inspect` reports."""
-    return _table(
+    return table(
         ("field", "meaning"),
         ((f"`{field.name}`", field.metadata["doc"]) for field in attrs.fields(ImageInfo)),
     )
@@ -206,7 +206,7 @@ def benchmarks() -> str:
         if any(isinstance(item, ast.FunctionDef) and item.name == "main" for item in module.body):
             text = " ".join((ast.get_docstring(module) or "").split("\n\n")[0].split())
             rows.append((f"`{path.stem}`", text.replace("``", "`")))
-    return _table(("benchmark", "what it measures"), rows)
+    return table(("benchmark", "what it measures"), rows)
 
 
 TABLES: Mapping[str, Callable[[], str]] = {
@@ -239,11 +239,11 @@ def _operation(operation: type[Operation], path: str, level: int = 2) -> str:
     heading = f"({path.replace('.', '-')})=\n{'#' * level} {path}"
     rules = "\n".join(map(_rule, operation.rules))
     columns = ("parameter", "type and range", "default", "neutral", "meaning")
-    table = _table(columns, (_parameter(param) for param in params(operation).values()))
+    parameters = table(columns, (_parameter(param) for param in params(operation).values()))
     text = _text(operation).partition("\n\nArgs:\n")[0]  # the table has the parameters
     strip = f"<!-- strip: {path} -->" if path in STRIPS else ""
     parts = [f"<!-- strip: {name} -->" for name in STRIPS if name.startswith(f"{path}.")]
-    return "\n\n".join(part for part in (heading, text, strip, table, rules, *parts) if part)
+    return "\n\n".join(part for part in (heading, text, strip, parameters, rules, *parts) if part)
 
 
 def _store(provider: type[StoreSpec]) -> str:
@@ -254,7 +254,7 @@ def _store(provider: type[StoreSpec]) -> str:
     size = f"Parts of {provider.part_bytes / 2**20:g} MiB." if provider.part_bytes else "Always one request."
     if "keyfile" in params(provider):
         size += " With a keyfile always one request."
-    return "\n\n".join(part for part in (heading, doc(provider), _table(columns, rows), rules, size) if part)
+    return "\n\n".join(part for part in (heading, doc(provider), table(columns, rows), rules, size) if part)
 
 
 def _parameter(param: Param) -> tuple[str, ...]:
@@ -339,6 +339,6 @@ def _first_paragraph(cls: type) -> str:
     return " ".join(_text(cls).split("\n\n")[0].split())
 
 
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [columns, ["---"] * len(columns), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
