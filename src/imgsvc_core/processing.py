@@ -25,11 +25,12 @@ from imgsvc_core.faces import Face
 from imgsvc_core.failing import without_pictures
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits, check_memory, check_threads, limits_or
-from imgsvc_core.opening import open_source
+from imgsvc_core.opening import Opened, open_source
 from imgsvc_core.pixels.render import render
 from imgsvc_core.plan import Plan, compile_plan, wants_faces
 from imgsvc_core.plan.memory import decoded_bound
 from imgsvc_core.plan.variants import decodings
+from imgsvc_core.process_memory import naming_shortage
 from imgsvc_core.result import Result, Timing
 from imgsvc_core.saving import save_best
 from imgsvc_core.sources import Source, received
@@ -219,10 +220,9 @@ def _run(
 
 
 def _process_task(task: _Task, open_target: Callable[[], BinaryIO]) -> dict[str, _VariantResult]:
-    """Open, compile, load, render and save."""
+    """Open the source, compile the requests, and make the results."""
     limits, deadline = task.limits, task.deadline
     name, digest = task.options.get("name"), task.options.get("digest", False)
-    threads = task.options.get("threads")
     opened = open_source(task.source, limits, inlined_pixels=limits.source_pixels, name=name, digest=digest)
     wanted = any(map(wants_faces, task.requests.values()))
     found = find_faces(opened, limits, deadline) if wanted else None
@@ -237,6 +237,19 @@ def _process_task(task: _Task, open_target: Callable[[], BinaryIO]) -> dict[str,
                 suffix=suffix_of(task.target),
                 accept=task.options.get("accept"),
             )
+    with naming_shortage(max(plan.memory for plan in plans.values())):
+        return _make(task, opened, plans, found, open_target)
+
+
+def _make(
+    task: _Task,
+    opened: Opened,
+    plans: Mapping[str, Plan],
+    found: tuple[Face, ...] | None,
+    open_target: Callable[[], BinaryIO],
+) -> dict[str, _VariantResult]:
+    """Load, render and save; plans that decode in the same way share the decoded image."""
+    limits, deadline, threads = task.limits, task.deadline, task.options.get("threads")
     made: dict[str, _VariantResult] = {}
     started = task.started
     for settings, served in decodings(plans):

@@ -1,0 +1,45 @@
+"""How much memory the limits of this process leave to it."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
+from imgsvc_core.errors import CorruptImage, EncodingFailed, MemoryLimitExceeded
+
+_STATM = Path("/proc/self/statm")
+_SIZE, _DATA = 0, 5  # fields: all pages, and those of data and stack
+
+
+@contextlib.contextmanager
+def naming_shortage(needed: int) -> Iterator[None]:
+    """Tell failures of codecs as a lack of memory if this process may not have as many bytes as needed.
+
+    Few codecs say why they failed when they cannot allocate.
+
+    Raises:
+        MemoryLimitExceeded: a codec failed, and the limits of the process may be why.
+    """
+    try:
+        yield
+    except (CorruptImage, EncodingFailed) as error:
+        left = bytes_left()
+        if left is None or needed <= left:
+            raise
+        raise MemoryLimitExceeded(
+            f"The request could need {needed:,} bytes of memory for this image, and this process may use "
+            f"only {left:,} more: send a smaller image, or ask for a smaller size or another format."
+        ) from error
+
+
+def bytes_left() -> int | None:
+    """Return how many more bytes this process may allocate, or None if only the machine limits it."""
+    limits = {_SIZE: resource.RLIMIT_AS, _DATA: resource.RLIMIT_DATA}
+    soft = {field: resource.getrlimit(limit)[0] for field, limit in limits.items()}
+    bounded = {field: most for field, most in soft.items() if most != resource.RLIM_INFINITY}
+    if not bounded or not _STATM.exists():
+        return None
+    pages = _STATM.read_text(encoding="ascii").split()
+    return max(0, min(most - int(pages[field]) * resource.getpagesize() for field, most in bounded.items()))
