@@ -76,7 +76,8 @@ def docs(session: nox.Session) -> None:
 def wheel(session: nox.Session) -> None:
     """A wheel in dist/ with the documentation, which ``imgsvc docs`` opens."""
     install(session, "docs", package=True)
-    session.run("sphinx-build", "-W", "-q", "-b", "html", "docs", "src/imgsvc_cli/site")
+    cache = ["-d", "docs/_build/doctrees"]
+    session.run("sphinx-build", "-W", "-q", "-b", "html", *cache, "docs", "src/imgsvc_cli/site")
     session.run("python", "-m", "pip", "wheel", "--no-deps", "--wheel-dir", "dist", ".")
 
 

@@ -16,7 +16,9 @@ from pathlib import Path
 
 import attrs
 import pytest
+import yaml
 
+from imgsvc_http.routes import ROUTES
 from tests.http.calls import upload
 from tests.http.service_process import Service, running
 from tests.support import encoded, requires
@@ -121,3 +123,13 @@ def test_caddy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         command: list[str | Path] = [caddy, "run", "--adapter", "caddyfile", "--config", configuration]
         with proxy(command, f"{url}/healthz", service.tls):
             asyncio.run(check(service, url))
+
+
+def test_the_parts_of_traefik_fit_together() -> None:
+    parts = yaml.safe_load(block("Traefik"))["http"]
+    (router,) = parts["routers"].values()
+    service = parts["services"][router["service"]]["loadBalancer"]
+    assert service["servers"] == [{"url": "http://127.0.0.1:8443"}]
+    check = service["healthCheck"]
+    assert check["path"] in {route.path for route in ROUTES}
+    assert check["headers"] == {"X-Forwarded-Proto": "https"}
