@@ -170,7 +170,7 @@ def test_values_of_wrong_types_are_not_repeated(provider: str, value: object) ->
     ("provider", "changes", "words"),
     [
         ("aws", {"bucket": "cats--x-s3"}, "--x-s3"),
-        ("aws", {"region": "eu-west-1-internal"}, "-internal"),
+        ("aws", {"region": "eu-west-1-internal"}, "not ending in internal"),
         ("aws", {"headers": {"Expires": "tomorrow"}}, "Expires is a date as in HTTP"),
         ("rackspace", {"container": ".."}, "neither '.' nor '..'"),
         ("rackspace", {"container": "."}, "neither '.' nor '..'"),

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.jsontext import SOMETHING, shown
-from imgsvc_core.spec.declare import params
-from imgsvc_core.spec.kinds import Choice, Kind
+from imgsvc_core.spec.declare import Param, params
+from imgsvc_core.spec.kinds import Choice
 from imgsvc_core.spec.parsing import parse_operation, unparse_operation
 from imgsvc_core.spec.schema import operation_schema
 from imgsvc_core.stores.declarations import PROVIDERS, StoreSpec
 
 _PROVIDER = Choice(tuple(PROVIDERS))
+_WORD = re.compile("[A-Za-z]?[a-z_-]{1,20}")
 
 
 def parse_store(value: object, *, path: str = "store") -> StoreSpec:
@@ -35,12 +37,12 @@ def parse_store(value: object, *, path: str = "store") -> StoreSpec:
     try:
         provider = PROVIDERS[_PROVIDER.parse(value["provider"])]
     except ValueError:
-        got = shown(_displayable(_PROVIDER, value["provider"]))
+        got = shown(value["provider"]) if isinstance(value["provider"], int | float) else SOMETHING
         message = f"Store 'provider' parameter must be {_PROVIDER.expectation}, got {got}"
         raise SpecError([Problem(f"{path}.provider", message)]) from None
     declared = params(provider)
     fields = {
-        name: _displayable(declared[name].kind, item) if name in declared else item
+        _displayable_key(name, declared): _displayable(declared.get(name), item)
         for name, item in value.items()
         if name != "provider"
     }
@@ -61,21 +63,21 @@ def displayable(value: str) -> object:
     return _Masked() if value.lstrip().startswith("{") else value
 
 
-def _displayable(kind: Kind, value: object) -> object:
-    """Return a value as messages may show it. A value of a wrong type may be a misplaced secret."""
-    if value is None:
-        return value
-    if (
-        isinstance(value, str)
-        and kind.schema().get("type", "string") == "string"
-        and displayable(value) is value
-    ):
+def _displayable(known: Param | None, value: object) -> object:
+    """Return a value as messages may show it. One that its parameter refuses may be a misplaced secret."""
+    if value is None or isinstance(value, int | float):
         return value
     try:
-        kind.parse(value)
+        if known is not None:
+            known.kind.parse(value)
     except ValueError:
         return _Masked()
     return value
+
+
+def _displayable_key(key: object, known: Collection[str]) -> object:
+    """Return a key as messages may show it. One that is no word may be a misplaced secret."""
+    return key if key in known or (isinstance(key, str) and _WORD.fullmatch(key)) else SOMETHING
 
 
 def unparse_store(spec: StoreSpec) -> dict[str, Any]:
