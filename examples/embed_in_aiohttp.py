@@ -2,7 +2,7 @@
 
 The application has its own pages, and the service answers below ``/images``:
 ``curl --cacert state/localhost.pem https://localhost:8443/images/healthz``. The first account and its key
-come from ``imgsvc db upgrade``, ``imgsvc accounts create`` and ``imgsvc keys create``, with
+come from ``imgsvc accounts create`` and ``imgsvc keys create``, with
 ``IMGSVC_SERVER_STATE_FOLDER=state``.
 """
 

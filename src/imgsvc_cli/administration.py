@@ -23,8 +23,13 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _MAX_GRACE = 10 * 365 * 86_400  # seconds
 
 
-def in_database(settings: Settings, work: Callable[[Database], Awaitable[T]]) -> T:
+def in_database(settings: Settings, work: Callable[[Database], Awaitable[T]], *, make: bool = False) -> T:
     """Return what some work with the database of the settings returns.
+
+    Args:
+        settings: they name the database.
+        work: the work.
+        make: whether to make the tables of a database that has none.
 
     Raises:
         SpecError: its tables are not those of this version. Commands do not change them.
@@ -33,9 +38,11 @@ def in_database(settings: Settings, work: Callable[[Database], Awaitable[T]]) ->
 
     with service_packages():
         from imgsvc_http.state.database import Database
-        from imgsvc_http.state.migrating import check_tables
+        from imgsvc_http.state.migrating import check_tables, migrate, versions
 
     async def with_database() -> T:
+        if make and (await versions(settings.database_url)).state == "missing":
+            await migrate(settings.database_url)
         await check_tables(settings.database_url)
         async with await Database.open(settings.database_url) as db:
             return await work(db)

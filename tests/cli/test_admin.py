@@ -337,6 +337,16 @@ def test_reading_commands_make_no_database(
     assert not state_folder.exists()
 
 
+def test_the_first_account_needs_no_other_command_before(
+    imgsvc: Callable[..., Any], state_folder: Path
+) -> None:
+    shutil.rmtree(state_folder)
+    account = imgsvc("accounts", "create", "Acme")
+    assert [found["id"] for found in imgsvc("accounts", "list")] == [account["id"]]
+    made = [state_folder, *state_folder.rglob("*")]
+    assert not [path for path in made if path.stat().st_mode & 0o077]
+
+
 def test_only_an_upgrade_changes_tables_of_an_older_version(
     imgsvc: Callable[..., Any],
     settings: Settings,

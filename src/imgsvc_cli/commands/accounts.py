@@ -41,7 +41,7 @@ def accounts() -> None:
 def create(
     company: str, plan: str | None, period: str | None, quota: int | None, settings: Settings, as_json: bool
 ) -> None:
-    """Create an account. Defaults come from the settings."""
+    """Create an account, and the database if there is none. Defaults come from the settings."""
 
     async def work(db: Database) -> dict[str, Any]:
         from imgsvc_http.state import accounts
@@ -57,7 +57,7 @@ def create(
         )
         return json_object(account)
 
-    account = in_database(settings, work)
+    account = in_database(settings, work, make=True)
     echo_object(account, as_json, note=f"Next, give it a key: imgsvc keys create {account['id']}")
 
 

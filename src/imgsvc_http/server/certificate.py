@@ -59,7 +59,10 @@ def certificate_files(server: ServerSettings) -> tuple[Path, Path]:
 
 
 def certificate_to_trust(server: ServerSettings) -> Path | None:
-    """Return the file of a self-signed certificate, which clients have to trust; None for any other."""
+    """Return the file of the certificate if it is self-signed, so that clients have to trust it.
+
+    Return None if an authority has signed it, or if it cannot be read.
+    """
     certificate, _ = certificate_files(server)
     try:
         loaded = x509.load_pem_x509_certificate(certificate.read_bytes())

@@ -52,7 +52,9 @@ async def check_tables(url: str) -> None:
     """Raise `SpecError` unless the tables of a database are those of this version of imgsvc."""
     found = await versions(url)
     if found.state == "missing":
-        raise _wrong_tables("does not exist: make it with imgsvc db upgrade, or start imgsvc serve")
+        raise _wrong_tables(
+            "does not exist: make it with imgsvc accounts create or imgsvc db upgrade, or start imgsvc serve"
+        )
     if found.state == "newer":
         raise _wrong_tables(f"has tables of version {found.present}: use a newer imgsvc")
     if found.state == "outdated":
