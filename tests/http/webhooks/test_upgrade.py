@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,12 @@ async def claimed_by(server: str, job: str) -> set[str]:
     return {node for node in await query(server, statement, job=job) if node}
 
 
+async def states(server: str, job: str) -> set[str]:
+    """The states of the jobs of a name."""
+    statement = "SELECT status FROM imgsvc_engine.workflow_status WHERE name = :job"
+    return set(await query(server, statement, job=job))
+
+
 async def accept(client: aiohttp.ClientSession, receiver: Receiver, count: int, **webhook: Any) -> set[str]:
     """Send webhooks; return their ids."""
     document = {"webhook": {"url": f"{receiver.url}/", **webhook}}
@@ -139,14 +146,14 @@ async def test_a_rolling_upgrade_loses_no_job_and_leaves_none_to_a_node_that_doe
                         assert old_node not in await claimed_by(server, NEWER_JOB)
 
                         left: set[str] = set()
-                        while not await query(
-                            server, "SELECT 1 FROM imgsvc_engine.workflow_status WHERE name = :job "
-                            "AND status IN ('DELAYED', 'ENQUEUED')", job=NEWER_JOB,
-                        ):  # fmt: skip
-                            left |= await accept(to_new, receiver, 4, delay=20)
+                        while not {"DELAYED", "ENQUEUED"} & await states(server, NEWER_JOB):
+                            left |= await accept(to_new, receiver, 4, delay=15)
                             await asyncio.sleep(1)
+                        due = time.monotonic() + 15
                     await drained(new)
-                    await delivered(to_old, await accept(to_old, receiver, 2, delay=1))
+                    while time.monotonic() < due + 3:
+                        await delivered(to_old, await accept(to_old, receiver, 1, delay=1))
+                        assert "PENDING" not in await states(server, NEWER_JOB)
                     new = await started("newer", sources=next_version)
                     await delivered(to_old, left)
                     assert old_node not in await claimed_by(server, NEWER_JOB)
