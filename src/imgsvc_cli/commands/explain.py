@@ -10,8 +10,10 @@ import click
 import imgsvc_core as imgsvc
 from imgsvc_cli import printing
 from imgsvc_cli.completion import FileOrUrl, offering
-from imgsvc_cli.flags import SectionedCommand, request_document, request_flags
-from imgsvc_cli.options import as_json_option, limits_option, read_spec, spec_option
+from imgsvc_cli.flags import SectionedCommand, request_flags
+from imgsvc_cli.options import as_json_option, limits_option, spec_option
+from imgsvc_cli.requests import preset_option, read_request
+from imgsvc_cli.service_settings import config_option
 from imgsvc_cli.standard_streams import opened
 from imgsvc_core.spec.options import digits
 
@@ -29,6 +31,8 @@ from imgsvc_core.spec.options import digits
 )
 @click.option("--target", metavar="NAME", default="", help="Name of the result; its suffix names the format.")
 @spec_option
+@preset_option
+@config_option
 @limits_option
 @as_json_option
 def explain(
@@ -37,6 +41,8 @@ def explain(
     source_format: str,
     target: str,
     spec: str | None,
+    presets: tuple[str, ...],
+    config: Path | None,
     limits: imgsvc.Limits,
     as_json: bool,
     **flags: Any,
@@ -45,7 +51,7 @@ def explain(
 
     The plan tells what would be done, in which order, and which steps are merged.
     """
-    request = imgsvc.parse(request_document(flags, read_spec(spec)))
+    request = read_request(flags, spec, presets, config)
     if (source is None) == (size is None):
         raise click.UsageError("Give either a SOURCE or --size.")
     info = (

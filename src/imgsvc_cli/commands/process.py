@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,9 +12,11 @@ import click
 import imgsvc_core as imgsvc
 from imgsvc_cli import exit_codes, printing
 from imgsvc_cli.completion import FileOrUrl
-from imgsvc_cli.flags import SectionedCommand, request_document, request_flags
+from imgsvc_cli.flags import SectionedCommand, request_flags
 from imgsvc_cli.json_files import read_json
-from imgsvc_cli.options import as_json_option, limits_option, read_spec, spec_option
+from imgsvc_cli.options import as_json_option, limits_option, spec_option
+from imgsvc_cli.requests import preset_option, read_request
+from imgsvc_cli.service_settings import config_option
 from imgsvc_core.errors import ImgsvcError
 
 if TYPE_CHECKING:
@@ -49,6 +52,8 @@ if TYPE_CHECKING:
     help="Address that replaces a provider's, such as aws=https://minio.example.org; can be repeated.",
 )
 @spec_option
+@preset_option
+@config_option
 @limits_option
 @as_json_option
 def process(
@@ -58,6 +63,8 @@ def process(
     store: str | None,
     endpoints: tuple[str, ...],
     spec: str | None,
+    presets: tuple[str, ...],
+    config: Path | None,
     limits: imgsvc.Limits,
     as_json: bool,
     **flags: Any,
@@ -76,7 +83,7 @@ def process(
     if store is not None and target is not None:
         raise click.UsageError("Give either --store or -o.")
     store_target = None if store is None else _store_target(store, endpoints)
-    request = imgsvc.parse(request_document(flags, read_spec(spec)))
+    request = read_request(flags, spec, presets, config)
     jobs = plan_jobs(sources, target, request, force=force, store=store_target)
     guard()
     return _run_jobs(jobs, request, limits, as_json=as_json)

@@ -12,7 +12,7 @@ from imgsvc_core.spec.declare import Operation, below, params
 from imgsvc_core.spec.filters import FILTERS
 from imgsvc_core.spec.merging import Document, merge
 from imgsvc_core.spec.parsing import unknown_keys
-from imgsvc_core.spec.request import OPERATIONS
+from imgsvc_core.spec.request import OPERATIONS, Spec, parse
 
 PRESET_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 """What names of presets look like."""
@@ -49,6 +49,42 @@ def with_presets(
     return found
 
 
+def parse_merged(document: Mapping[str, Any], names: Iterable[str]) -> Spec:
+    """Return the spec of a request with presets in it; messages name the presets.
+
+    Raises:
+        SpecError: with all problems found.
+    """
+    try:
+        return parse(document)
+    except SpecError as error:
+        quoted = ", ".join(f"'{name}'" for name in names)
+        after = f", after preset {quoted}" if quoted else ""
+        problems = [Problem(problem.path, f"{problem.message}{after}") for problem in error.problems]
+    raise SpecError(problems)
+
+
+def parse_presets(value: object) -> dict[str, Document]:
+    """Return the presets of a table, as settings have it, by name.
+
+    Raises:
+        SpecError: with all problems found; each message names its preset.
+    """
+    if not isinstance(value, Mapping):
+        message = f"Presets must be a table such as [presets.card], got {shown(value)}"
+        raise SpecError([Problem("presets", message)])
+    problems: list[Problem] = []
+    found: dict[str, Document] = {}
+    for name, preset in value.items():
+        try:
+            found[name] = parse_preset(name, preset)
+        except SpecError as error:
+            problems += below(f"presets.{name}", error.problems)
+    if problems:
+        raise SpecError(problems)
+    return found
+
+
 def parse_preset(name: str, value: object) -> Document:
     """Return a preset in its JSON form.
 
@@ -69,12 +105,28 @@ def parse_preset(name: str, value: object) -> Document:
         ) from None
 
 
-def parse_partial(value: object, title: str) -> Document:
+def preset_names(value: object) -> tuple[str, ...]:
+    """Return the names of presets in a request: one name, or an array of them.
+
+    Raises:
+        SpecError: it is neither, or a name is given twice.
+    """
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        message = f"'{PRESET}' must be the name of a preset or an array of names, got {shown(value)}"
+        raise SpecError([Problem(PRESET, message)])
+    if len(set(names)) < len(names):
+        raise SpecError([Problem(PRESET, f"'{PRESET}' must name each preset once, got {shown(names)}")])
+    return tuple(names)
+
+
+def parse_partial(value: object, title: str, *, also_known: Iterable[str] = ()) -> Document:
     """Return a part of a request in its JSON form, without nulls; required parameters may be missing.
 
     Args:
         value: a JSON value.
         title: the subject of messages about the whole, such as "The request".
+        also_known: more keys that a mistyped one may have meant.
 
     Raises:
         SpecError: with all problems found.
@@ -82,10 +134,8 @@ def parse_partial(value: object, title: str) -> Document:
     if not isinstance(value, Mapping):
         raise SpecError([Problem("", f"{title} must be an object of parameters, got {shown(value)}")])
     given = {key if isinstance(key, str) else shown(key): part for key, part in value.items()}
-    problems = unknown_keys(
-        title, [key for key in given if key not in (*OPERATIONS, *_PLACES_OF_FILTERS)],
-        [*OPERATIONS, *_PLACES_OF_FILTERS],
-    )  # fmt: skip
+    known = (*OPERATIONS, *_PLACES_OF_FILTERS)
+    problems = unknown_keys(title, [key for key in given if key not in known], [*known, *also_known])
     found: Document = {}
     for key, part in given.items():
         if part is None:

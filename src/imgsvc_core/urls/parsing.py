@@ -16,9 +16,8 @@ from imgsvc_core.spec.declare import params
 from imgsvc_core.spec.density import at_density
 from imgsvc_core.spec.merging import Document
 from imgsvc_core.spec.options import OPTIONS, request_of, typed
-from imgsvc_core.spec.presets import PRESET, PRESET_NAME, with_presets
+from imgsvc_core.spec.presets import PRESET, PRESET_NAME, parse_merged, with_presets
 from imgsvc_core.spec.request import Spec
-from imgsvc_core.spec.request import parse as parse_request
 from imgsvc_core.urls.delivery import Delivery
 from imgsvc_core.urls.sources import Source, decoded, parse_source
 
@@ -58,7 +57,7 @@ class PictureUrl:
         Raises:
             SpecError: with all problems found.
         """
-        spec = parse_request(self.request(presets))
+        spec = parse_merged(self.request(presets), self.presets)
         try:
             return at_density(spec, self.delivery.dpr)
         except SpecError as error:

@@ -23,7 +23,12 @@ from imgsvc_http.processing.pipeline import Source
 from imgsvc_http.receiving.body import read_json
 from imgsvc_http.receiving.form import read_form
 from imgsvc_http.receiving.idempotency import Keep, once
-from imgsvc_http.receiving.processing_request import ProcessingRequest, parse_request, request_body_schema
+from imgsvc_http.receiving.processing_request import (
+    ProcessingRequest,
+    parse_request,
+    request_body_schema,
+    without_presets,
+)
 from imgsvc_http.routing import Route
 from imgsvc_http.services import services_of
 from imgsvc_http.state.clock import now
@@ -80,12 +85,19 @@ async def _process(request: web.Request, read: Read) -> Response:
             return await _parts(request, source)
 
         async def work(keep: Keep) -> Response:
-            limits, header = services.settings.limits, binary_header(request)
-            asked = parse_request(request[DOCUMENT], limits, fetching=source is None, binary_header=header)
+            settings = services.settings
+            asked = parse_request(
+                request[DOCUMENT],
+                settings.limits,
+                fetching=source is None,
+                binary_header=binary_header(request),
+                presets=settings.presets,
+            )
             if asked.webhook is not None:
                 await services.pipeline.check_ids(account_id, asked)
                 accepted = success(Accepted(id=request[REQUEST_ID]), HTTPStatus.ACCEPTED)
-                await run_to_completion(_accept(request, source, lambda c: keep(c, accepted)))
+                document = without_presets(request[DOCUMENT], asked.spec)
+                await run_to_completion(_accept(request, document, source, lambda c: keep(c, accepted)))
                 return accepted
             return await _answer(request, asked, source, allocate)
 
@@ -109,7 +121,12 @@ async def _answer(
     return success(done.result)
 
 
-async def _accept(request: web.Request, source: Source | None, keep: Callable[[Connection], None]) -> None:
+async def _accept(
+    request: web.Request,
+    document: dict[str, Any],
+    source: Source | None,
+    keep: Callable[[Connection], None],
+) -> None:
     """Keep an asynchronous request durably, with its answer."""
     webhooks, account_id, id_ = (
         request.config_dict[WEBHOOKS],
@@ -118,10 +135,10 @@ async def _accept(request: web.Request, source: Source | None, keep: Callable[[C
     )
     await quota.check(services_of(request).db, account_id, now())
     if source is None:
-        await webhooks.accept(id_, account_id, AsyncRequest(document=request[DOCUMENT]), keep)
+        await webhooks.accept(id_, account_id, AsyncRequest(document=document), keep)
         return
     kept = await webhooks.uploads.keep(source.path, id_, now())
-    asked = AsyncRequest(document=request[DOCUMENT], source=kept, source_name=source.name)
+    asked = AsyncRequest(document=document, source=kept, source_name=source.name)
     try:
         await webhooks.accept(id_, account_id, asked, keep)
     except BaseException:

@@ -24,7 +24,15 @@ from imgsvc_core.declaring import (
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.jsontext import SOMETHING, shown
 from imgsvc_core.limits import Limits, tighten
-from imgsvc_core.spec import Spec, parse
+from imgsvc_core.spec import Spec, parse, unparse
+from imgsvc_core.spec.presets import (
+    PRESET,
+    PRESET_NAME,
+    parse_merged,
+    parse_partial,
+    preset_names,
+    with_presets,
+)
 from imgsvc_core.stores import StoreSpec, parse_store, store_schema
 from imgsvc_http.context import response_mode
 from imgsvc_http.fetching.social import is_social
@@ -32,6 +40,7 @@ from imgsvc_http.fetching.social import is_social
 _MOST_VALUES = 500  # each may be wrong, and then takes a sentence of the answer
 _MOST_HEADERS = 32
 _SERVICE_KEYS = ("limits", "response", "webhook", "store")
+_NO_PRESETS: Mapping[str, Mapping[str, Any]] = {}
 _FETCH_KEYS = ("url", "headers")
 
 
@@ -126,9 +135,22 @@ _HEADERS_SCHEMA = {
     "maxProperties": _MOST_HEADERS,
 }
 
+_PRESET_SCHEMA = {
+    "type": ["string", "array", "null"],
+    "description": "Presets of the service to begin with: one name, or several, of which later ones win.",
+    "pattern": f"^{PRESET_NAME.pattern}$",
+    "items": {"type": "string", "pattern": f"^{PRESET_NAME.pattern}$"},
+    "uniqueItems": True,
+}
+
 
 def parse_request(
-    document: object, limits: Limits, *, fetching: bool, binary_header: str = ""
+    document: object,
+    limits: Limits,
+    *,
+    fetching: bool,
+    binary_header: str = "",
+    presets: Mapping[str, Mapping[str, Any]] = _NO_PRESETS,
 ) -> ProcessingRequest:
     """Parse the JSON document of a processing request.
 
@@ -138,6 +160,7 @@ def parse_request(
         fetching: whether the picture is fetched from ``url``; otherwise it was uploaded.
         binary_header: the name of the header that asks for the picture itself, if it was sent. The picture
             excludes a webhook and a store.
+        presets: the presets of the service by name.
 
     Raises:
         SpecError: lists all problems, each with its path.
@@ -171,10 +194,15 @@ def parse_request(
             message = "Fetch 'headers' parameter must not be given with a social profile picture"
             problems.append(Problem("headers", message))
     own = (*_FETCH_KEYS, *_SERVICE_KEYS) if fetching else _SERVICE_KEYS
-    rest = {key: value for key, value in document.items() if key not in own}
+    rest = {key: value for key, value in document.items() if key not in (*own, PRESET)}
+    names = part(PRESET, lambda value: _known_presets(value, presets), ())
     spec = Spec()
     try:
-        spec = parse(rest, also_known=own)
+        if document.get(PRESET) is None:
+            spec = parse(rest, also_known=(*own, PRESET))
+        else:
+            partial = parse_partial(rest, "The request", also_known=(*own, PRESET))
+            spec = parse_merged(with_presets(names, presets, partial), names) if names else spec
     except SpecError as error:
         problems.extend(error.problems)
     tighter = part("limits", lambda value: tighten(limits, _limits(value)), limits)
@@ -192,6 +220,20 @@ def parse_request(
         webhook=webhook,
         store=store,
     )
+
+
+def without_presets(document: dict[str, Any], spec: Spec) -> dict[str, Any]:
+    """Return a document with its whole request instead of presets, which other nodes may not have."""
+    if document.get(PRESET) is None:
+        return document
+    own = {key: value for key, value in document.items() if key in (*_FETCH_KEYS, *_SERVICE_KEYS)}
+    return {**own, **unparse(spec)}
+
+
+def _known_presets(value: object, presets: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
+    names = preset_names(value)
+    with_presets(names, presets, {})
+    return names
 
 
 def _mode_problems(document: Mapping[str, Any], header: str) -> Iterator[Problem]:
@@ -214,6 +256,7 @@ def request_body_schema(*, fetching: bool) -> dict[str, Any]:
     properties = {
         **({"url": params(FetchOptions)["url"].schema(), "headers": _HEADERS_SCHEMA} if fetching else {}),
         **core["properties"],
+        PRESET: _PRESET_SCHEMA,
         "limits": or_null(limits_schema()),
         "response": or_null(operation_schema(ResponseOptions)),
         "webhook": or_null(operation_schema(WebhookOptions)),

@@ -17,6 +17,7 @@ from urllib.parse import quote
 import attrs
 
 from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.spec.presets import parse_presets
 from imgsvc_core.stores import PROVIDERS
 from imgsvc_http.settings.declaring import Setting, flattened, from_text, settings_of, toml_value, unknown
 from imgsvc_http.settings.sections import (
@@ -38,6 +39,7 @@ from imgsvc_http.settings.sections import (
     default_state_folder,
 )
 
+PRESETS = "presets"
 FILE_VARIABLE = "IMGSVC_CONFIG"
 """The environment variable that names the settings file."""
 
@@ -64,6 +66,8 @@ class Settings:
     stores: StoresSettings = attrs.field(factory=StoresSettings)
     webhooks: WebhookSettings = attrs.field(factory=WebhookSettings)
     monitoring: MonitoringSettings = attrs.field(factory=MonitoringSettings)
+    presets: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict, converter=parse_presets)
+    """Parts of requests by name, which requests name as ``preset``; a file has them as ``[presets.NAME]``."""
 
     def __attrs_post_init__(self) -> None:
         if (self.server.certificate is None) != (self.server.private_key is None):
@@ -115,21 +119,25 @@ class Settings:
             *_in_environ(environ),
             *_in_flags(flags or {}),
         ):
-            if path not in SETTINGS:
+            if path not in SETTINGS and path != PRESETS:
                 problems.append(_unknown(path, origin))
                 continue
             try:
-                values[path] = SETTINGS[path].parse(value, origin)
+                values[path] = (
+                    parse_presets(value) if path == PRESETS else SETTINGS[path].parse(value, origin)
+                )
             except SpecError as error:
                 problems += error.problems
         if problems:
             raise SpecError(problems)
-        return cls(**{name: section(**_below(name, values)) for name, section in SECTIONS.items()})
+        sections = {name: section(**_below(name, values)) for name, section in SECTIONS.items()}
+        return cls(**sections, presets=values.get(PRESETS, {}))
 
 
 SECTIONS: dict[str, type] = {
     field.name: field.default.factory  # type: ignore[union-attr]
     for field in attrs.fields(Settings)
+    if field.name != PRESETS
 }
 """The sections by name, in the order of declaration."""
 
@@ -158,6 +166,9 @@ def render(settings: Settings) -> str:
             comment = textwrap.wrap(f"{item.doc}{unit}", 96, initial_indent="# ", subsequent_indent="# ")
             value = toml_value(item.masked(getattr(getattr(settings, name), key)))
             lines += [*comment, f"{key} = {value}"]
+        blocks.append("\n".join(lines))
+    for name, preset in settings.presets.items():
+        lines = [f"[{PRESETS}.{name}]", *(f"{key} = {toml_value(part)}" for key, part in preset.items())]
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks) + "\n"
 

@@ -120,6 +120,8 @@ def toml_value(value: Any) -> str:
         return str(int(value)) if value.is_integer() else repr(value)
     if isinstance(value, list):
         return "[" + ", ".join(map(toml_value, value)) + "]"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key} = {toml_value(item)}" for key, item in value.items()) + "}"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return str(value)

@@ -8,11 +8,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
 import yaml
 
-from imgsvc_http.settings import Settings
+from imgsvc_http.settings import SETTINGS, Settings
 
 _ROOT = Path(__file__).parents[3]
 _EXAMPLES = _ROOT / "examples"
@@ -22,11 +21,7 @@ _CLOSING_SECONDS = 20
 
 def known() -> set[str]:
     """The environment variables of all settings."""
-    return {
-        f"IMGSVC_{section.name}_{field.name}".upper()
-        for section in attrs.fields(Settings)
-        for field in attrs.fields(type(getattr(Settings(), section.name)))
-    }
+    return {item.variable for item in SETTINGS.values()}
 
 
 @pytest.mark.parametrize(

@@ -397,3 +397,31 @@ def test_a_fresh_environment_can_be_read_without_a_home(monkeypatch: pytest.Monk
     monkeypatch.setenv("XDG_STATE_HOME", "/var/state")
     assert Settings().server.state_folder == Path("/var/state/imgsvc")
     assert Settings.load(None, {}).server.state_folder.is_absolute()
+
+
+PRESETS = """
+[presets.card]
+resize = {width = 60, height = 40, mode = "fit"}
+
+[presets.old.filter.duotone]
+light = "#fff"
+dark = "123"
+"""
+
+
+def test_presets_are_read_and_written(tmp_path: Path) -> None:
+    settings = Settings.load(_written(tmp_path, PRESETS), HOME)
+    assert settings.presets == {
+        "card": {"resize": {"width": 60, "height": 40, "mode": "fit"}},
+        "old": {"filter": {"duotone": {"light": "FFFFFF", "dark": "112233"}}},
+    }
+    assert Settings.load(_written(tmp_path, render(settings)), HOME) == settings
+    assert Settings(presets=settings.presets).presets == settings.presets
+    assert Settings().presets == {}
+
+
+def test_all_mistakes_in_presets_are_told_with_others(tmp_path: Path) -> None:
+    text = PRESETS.replace("60", "0").replace("[presets.old", "[server]\nport = -1\n[presets.Old")
+    found = _problems(_written(tmp_path, text), HOME)
+    assert found.keys() == {"server.port", "presets.card.resize.width", "presets.Old"}
+    assert found["presets.card.resize.width"].startswith("Preset 'card': Resize 'width' parameter must be")
