@@ -452,9 +452,11 @@ class AddBorder(Step):
 
 @attrs.frozen
 class LayWatermark(Step):
-    """Lay a watermark over the picture."""
+    """Lay a watermark over the picture, whose part below it is read beside the rest."""
 
     watermark: Watermark
+
+    rereads = True
 
     @property
     def text(self) -> str:
