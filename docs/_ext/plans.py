@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import Any
 
-from strips import PICTURES
+from shown import PICTURES
 
 import imgsvc_core as imgsvc
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-from strips import STRIPS
+from shown import STRIPS
 
 from imgsvc_core import errors
 from imgsvc_core.codecs import availability

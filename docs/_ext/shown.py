@@ -1,0 +1,350 @@
+"""The rows of small pictures of the documentation: which requests they show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+import imgsvc_core as imgsvc
+
+PICTURES = Path(__file__).parents[2] / "examples" / "pictures"
+Request = Mapping[str, Any]
+
+PORTRAIT = {"crop": {"mode": "rect", "width": 320, "height": 240, "x": 60, "y": 20}, "resize": {"width": 200}}
+PORTRAIT_SMALL = {**PORTRAIT, "resize": {"width": 150}}
+COFFEE = {"resize": {"width": 200}}
+SMALL = {"resize": {"width": 140}}
+
+
+@attrs.frozen
+class Strip:
+    """Pictures that differ in one or two parameters."""
+
+    source: str
+    shown: Sequence[tuple[str, Request]]
+    """Caption and request of each picture."""
+    always: Request = attrs.field(factory=dict)
+    """What all requests of the strip have in common."""
+    title: str = ""
+
+
+def _varied(key: str, values: Iterable[Request]) -> list[tuple[str, Request]]:
+    return [(_listed(value), {key: value}) for value in values]
+
+
+def _listed(values: Request, end: str = "\n") -> str:
+    return end.join(f"{name} {_word(value)}" for name, value in values.items())
+
+
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _filters(name: str, source: str, always: Request, *values: Request) -> Strip:
+    shown = [(_listed(value), {"filter": {name: value}}) for value in values]
+    return Strip(source, shown, always)
+
+
+def _parameters(
+    operation: str, source: str, always: Request, shown: Mapping[str, tuple[Request, Sequence[Any] | None]]
+) -> dict[str, Strip]:
+    """Return one strip for each parameter: what goes with it, and its values, or None for a spread."""
+    declared = imgsvc.params(imgsvc.OPERATIONS[operation])
+    strips = {}
+    for name, (beside, values) in shown.items():
+        pictures = [
+            (_word(value), {operation: {**beside, name: value}})
+            for value in values or _spread(declared[name])
+        ]
+        told = {key: value for key, value in beside.items() if key != "id"}
+        title = f"{name}, with {_listed(told, ', ')}" if told else name
+        strips[f"{operation}.{name}"] = Strip(source, pictures, always, title)
+    return strips
+
+
+def _spread(param: imgsvc.Param) -> list[Any]:
+    """Return all choices, or five values from the least to the largest."""
+    schema = param.kind.schema()
+    if "enum" in schema:
+        return list(schema["enum"])
+    if schema["type"] == "boolean":
+        return [False, True]
+    low, high = schema["minimum"], schema["maximum"]
+    values = [low + (high - low) * quarter / 4 for quarter in range(5)]
+    return [round(value) for value in values] if schema["type"] == "integer" else values
+
+
+def _phases(source: str, request: Request) -> Strip:
+    """Return a picture after each phase of a request; those before its resize are only made small."""
+    shown, sofar = [], {}
+    for number, (key, part) in enumerate(request.items(), 1):
+        sofar = {**sofar, key: part}
+        shown.append((f"{number}. {key}", sofar))
+    return Strip(source, shown, {"resize": {"width": 120}}, "one request, phase by phase")
+
+
+def _adjustments() -> dict[str, Strip]:
+    names = imgsvc.params(imgsvc.Adjust)
+    return _parameters("adjust", "portrait.jpg", PORTRAIT, {name: ({}, None) for name in names})
+
+
+_SIDES = ("top-left", "top", "top-right", "right", "bottom-right", "bottom", "bottom-left", "left")
+AMOUNTS = [{"value": value} for value in (5, 15, 30, 60, 100)]
+DUOTONES = (("ffffff", "000000"), ("ffd9a0", "1b1464"), ("ffb199", "003b46"), ("e8ff8b", "3d0c45"))
+
+STRIPS: dict[str, Strip] = {
+    "showcase": Strip(
+        "portrait.jpg",
+        [
+            ("the original", {}),
+            (
+                "crop to the face\nmask ellipse",
+                {"crop": {"mode": "face", "padding": 0.6}, "mask": {"shape": "ellipse"}},
+            ),
+            (
+                "temperature 70\nvignette 70",
+                {
+                    "adjust": {"temperature": 70, "contrast": 12},
+                    "filter": {"vignette": {"value": 70, "radius": 35}},
+                },
+            ),
+            ("duotone", {"filter": {"duotone": {"light": "ffe2b8", "dark": "120a52"}}}),
+            ("halftone 40", {"filter": {"halftone": {"value": 40}}}),
+            (
+                "watermark\nborder, rounded",
+                {
+                    "watermark": {"id": "logo", "gravity": "bottom-right", "padding": 8, "width": 48},
+                    "border": {"size": 6, "color": "2a2440", "radius": 20},
+                },
+            ),
+        ],
+        {"resize": {"width": 220, "height": 220, "mode": "fit", "gravity": "top"}},
+    ),
+    "order": _phases(
+        "portrait.jpg",
+        {
+            "rotate": {"angle": -8},
+            "crop": {"mode": "face", "padding": 0.8},
+            "resize": {"width": 120, "height": 120, "mode": "fit"},
+            "adjust": {"exposure": 20, "saturation": -40},
+            "filter": {"vignette": {"value": 70, "radius": 30}},
+            "mask": {"shape": "rounded", "radius": 24},
+            "padding": {"size": 6, "background": "ffd9a0"},
+            "border": {"size": 2, "color": "1b1464"},
+            "watermark": {"id": "logo", "gravity": "bottom-right", "padding": 12, "width": 36},
+        },
+    ),
+    "alpha": Strip(
+        "emblem.png",
+        [
+            ("converted to png", {"output": {"format": "png"}}),
+            ("converted to jpg", {"output": {"format": "jpg"}}),
+            (
+                "jpg, with\nbackground ffd9a0",
+                {"output": {"format": "jpg", "background": "ffd9a0"}},
+            ),
+            ("opacity 0.3", {"adjust": {"opacity": 0.3}}),
+            ("pixellate 60", {"filter": {"pixellate": {"value": 60}}}),
+        ],
+        {"resize": {"width": 120}},
+    ),
+    "flip": Strip(
+        "portrait.jpg",
+        _varied("flip", [{"horizontal": False}, {"horizontal": True}, {"vertical": True}]),
+        PORTRAIT,
+    ),
+    "rotate": Strip("emblem.png", _varied("rotate", [{"angle": x} for x in (-20, 20, 45, 90)]), SMALL),
+    **_parameters(
+        "rotate", "emblem.png", SMALL, {"background": ({"angle": 20}, ["ffd9a0", "1b1464", "80ffb199"])}
+    ),
+    "crop": Strip(
+        "portrait.jpg",
+        _varied(
+            "crop",
+            [
+                {"mode": "rect", "width": 300, "height": 300},
+                {"mode": "ratio", "ratio": "1:1"},
+                {"mode": "face"},
+                {"mode": "smart", "width": 300, "height": 300},
+            ],
+        ),
+        {"resize": {"width": 160}},
+    ),
+    **_parameters(
+        "crop",
+        "portrait.jpg",
+        {"resize": {"width": 110}},
+        {
+            "gravity": ({"width": 220, "height": 220}, [*_SIDES, "center", "face", "smart"]),
+            "x": ({"width": 220, "height": 220, "y": 0}, [0, 60, 120, 180]),
+            "y": ({"width": 220, "height": 220, "x": 60}, [0, 60, 120, 180]),
+            "ratio": ({"mode": "ratio", "gravity": "top"}, ["1:1", "4:3", "16:9", "2:3", "9:16"]),
+            "padding": ({"mode": "face"}, [0, 0.5, 1, 2, 5]),
+        },
+    ),
+    **_parameters("crop", "two", {"resize": {"height": 130}}, {"faces": ({"mode": "face"}, None)}),
+    "resize": Strip(
+        "portrait.jpg",
+        [
+            (f"mode {name}", {"resize": {"width": 150, "height": 100, "mode": name, **more}})
+            for name, more in (
+                ("auto", {}),
+                ("fit", {}),
+                ("fill", {"background": "ffd9a0"}),
+                ("stretch", {}),
+            )
+        ],
+        title="mode, with width 150, height 100",
+    ),
+    **_parameters(
+        "resize",
+        "portrait.jpg",
+        {},
+        {
+            "width": ({}, [40, 80, 160]),
+            "height": ({}, [50, 100, 200]),
+            "gravity": (
+                {"width": 120, "height": 90, "mode": "fit"},
+                ["top", "center", "bottom", "face", "smart"],
+            ),
+            "background": (
+                {"width": 150, "height": 100, "mode": "fill"},
+                ["ffffff", "ffd9a0", "1b1464", "80ffb199"],
+            ),
+        },
+    ),
+    **_parameters(
+        "resize",
+        "portrait.jpg",
+        {"crop": {"mode": "face"}},
+        {"upscale": ({"width": 300}, None)},
+    ),
+    "scale": Strip("coffee.heic", _varied("scale", [{"size": size} for size in (0.05, 0.1, 0.2, 0.3)])),
+    **_parameters("scale", "coffee.heic", {}, {"ratio": ({"size": 0.2}, [0.5, 1, 1.5])}),
+    "auto": Strip(
+        "dark.png", _varied("auto", [{"enhance": False}, {"enhance": True}]), {"resize": {"width": 240}}
+    ),
+    "mask": Strip(
+        "portrait.jpg", _varied("mask", [{"shape": "ellipse"}, {"shape": "rounded", "radius": 24}]), PORTRAIT
+    ),
+    **_parameters(
+        "mask",
+        "portrait.jpg",
+        PORTRAIT_SMALL,
+        {
+            "radius": ({"shape": "rounded"}, [0, 8, 16, 32, 64]),
+            "background": ({"shape": "ellipse"}, ["ffffff", "ffd9a0", "1b1464", "80ffb199"]),
+        },
+    ),
+    "padding": Strip(
+        "portrait.jpg",
+        _varied(
+            "padding",
+            [
+                {"size": 20, "background": "ffd9a0"},
+                {"top": 20, "bottom": 20, "background": "ffd9a0"},
+                {"left": 40, "right": 10, "background": "ffd9a0"},
+                {"size": 10, "right": 40, "background": "ffd9a0"},
+            ],
+        ),
+        PORTRAIT_SMALL,
+    ),
+    "border": Strip("portrait.jpg", _varied("border", [{"size": size} for size in (1, 4, 16)]), PORTRAIT),
+    **_parameters(
+        "border",
+        "portrait.jpg",
+        PORTRAIT_SMALL,
+        {
+            "color": ({"size": 8}, ["000000", "ffb199", "1b1464", "80003b46"]),
+            "radius": ({"size": 8, "color": "1b1464"}, [0, 12, 24, 48]),
+            "background": ({"size": 8, "color": "1b1464", "radius": 24}, ["ffffff", "ffd9a0", "80ffb199"]),
+        },
+    ),
+    "watermark": Strip(
+        "coffee.heic",
+        [
+            (_listed(value) or "no more", {"watermark": {"id": "logo", **value}})
+            for value in (
+                {"width": 60},
+                {"width": 60, "gravity": "bottom-right", "padding": 8},
+                {"width": 60, "x": 10, "y": 10},
+                {"width": 60, "opacity": 0.4},
+                {},
+                {"fit": True},
+            )
+        ],
+        COFFEE,
+    ),
+    **_parameters(
+        "watermark",
+        "coffee.heic",
+        {"resize": {"width": 160}},
+        {
+            "gravity": ({"id": "logo", "width": 40}, None),
+            "padding": ({"id": "logo", "width": 40, "gravity": "top-left"}, [1, 8, 24]),
+            "x": ({"id": "logo", "width": 40, "y": 20}, [-20, 0, 60, 140]),
+            "y": ({"id": "logo", "width": 40, "x": 60}, [-20, 0, 40, 90]),
+            "opacity": ({"id": "logo", "width": 80}, None),
+            "scale": ({"id": "logo"}, [0.1, 0.2, 0.3, 0.4]),
+            "width": ({"id": "logo"}, [20, 40, 80]),
+            "height": ({"id": "logo"}, [20, 40, 80]),
+            "fit": ({"id": "logo"}, None),
+        },
+    ),
+    "output": Strip(
+        "portrait.jpg",
+        [
+            (f"quality {quality}\n{{kilobytes}} kB", {"output": {"format": "webp", "quality": quality}})
+            for quality in (95, 50, 20, 5)
+        ],
+        PORTRAIT_SMALL,
+    ),
+    **_parameters(
+        "output",
+        "portrait.jpg",
+        PORTRAIT_SMALL,
+        {
+            "max_bytes": ({"format": "webp"}, [1300, 1800, 2600]),
+            "colors": ({"format": "png"}, [2, 4, 16, 256]),
+        },
+    ),
+    **_parameters("output", "emblem.png", SMALL, {"background": ({"format": "jpg"}, ["FFFFFF", "ffd9a0"])}),
+    **_adjustments(),
+    "filter.isolate": _filters(
+        "isolate",
+        "coffee.heic",
+        COFFEE,
+        *[{"color": "b5322a", "threshold": x} for x in (0, 0.05, 0.1, 0.3, 0.6)],
+    ),
+    "filter.monochrome": _filters(
+        "monochrome", "coffee.heic", COFFEE, *[{"color": "4fa3ff", **amount} for amount in AMOUNTS]
+    ),
+    "filter.sepia": _filters("sepia", "coffee.heic", COFFEE, *AMOUNTS),
+    "filter.duotone": _filters(
+        "duotone", "portrait.jpg", PORTRAIT, *[{"light": light, "dark": dark} for light, dark in DUOTONES]
+    ),
+    "filter.blur": _filters(
+        "blur",
+        "portrait.jpg",
+        PORTRAIT,
+        *[{"mode": "gaussian", "value": value} for value in (15, 60)],
+        *[{"mode": "motion", "angle": angle, "value": 60} for angle in (0, 45)],
+        *[{"mode": "zoom", "value": value} for value in (30, 100)],
+    ),
+    "filter.pixellate": _filters("pixellate", "portrait.jpg", PORTRAIT, *AMOUNTS),
+    "filter.vignette": _filters(
+        "vignette",
+        "coffee.heic",
+        COFFEE,
+        *[
+            {"value": value, "radius": radius}
+            for value, radius in ((30, 30), (60, 30), (100, 30), (100, 0), (100, 60))
+        ],
+    ),
+    "filter.halftone": _filters(
+        "halftone", "portrait.jpg", PORTRAIT, *[{"value": value} for value in (30, 45, 60, 80, 100)]
+    ),
+}
