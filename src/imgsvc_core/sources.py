@@ -86,7 +86,7 @@ def received(source: Source, limits: Limits, deadline: Deadline, *, name: str | 
         TimeLimitExceeded: the time is up.
         SourceUnreachable, EmptySource, SourceTooLarge: the bytes of a file object cannot be used.
     """
-    if not hasattr(source, "read"):
+    if isinstance(source, ByteSource) or not hasattr(source, "read"):
         return source
     return open_bytes(_read(source, limits, deadline), limits, name=name or _name_of(source))
 
