@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import struct
 
 import attrs
@@ -10,6 +11,9 @@ import pytest
 from PIL import Image
 
 import imgsvc_core as imgsvc
+from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs.headers.boxes import first_box, read_boxes
+from imgsvc_core.codecs.headers.reader import HeaderReader
 from tests.codecs.test_probe_boxes import box, heic
 from tests.support import photos
 
@@ -17,6 +21,7 @@ _HEVC = (b"hvcC", bytes(16) + bytes([0xFC | 1, 0xF8, 0xF8]))
 _AV1 = (b"av1C", b"\x81\0\x0c\0")
 _APERTURE = (b"clap", struct.pack(">IIIIiIiI", 64, 1, 64, 1, 0, 2, 0, 2))
 _ALPHA = (b"auxC", bytes(4) + b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0")
+_AVC_ALPHA = (b"auxC", bytes(4) + b"urn:mpeg:avc:2015:auxid:1\0")
 
 
 def extent(width: int, height: int) -> tuple[bytes, bytes]:
@@ -62,6 +67,7 @@ def heif(
     properties = box(b"ipco", b"".join(box(*one) for one in owned))
     properties += box(b"ipma", struct.pack(">II", 0, len(uses)) + b"".join(uses))
     meta = [
+        box(b"hdlr", struct.pack(">II4s12x", 0, 0, b"pict") + b"\0"),
         box(b"pitm", struct.pack(">IH", 0, 1)),
         box(b"iinf", struct.pack(">IH", 0, len(entries)) + b"".join(entries)),
         box(b"iprp", properties),
@@ -81,6 +87,7 @@ def heif(
 _SMALL = Item(b"hvc1", [extent(64, 64), _HEVC])
 _LARGE = Item(b"hvc1", [extent(12_000, 12_000), _HEVC])
 _TILE = Item(b"hvc1", [extent(2048, 2048), _HEVC])
+_LARGE_ALPHA = Item(b"hvc1", [extent(12_000, 12_000), _HEVC, _ALPHA])
 
 BOMBS = {
     "cropped hevc": (heif(Item(b"hvc1", [extent(12_000, 12_000), _APERTURE, _HEVC])), 144_000_000),
@@ -129,6 +136,42 @@ BOMBS = {
         ),
         25 * 2048 * 2048,
     ),
+    "transparency of a tile": (
+        heif(
+            Item(b"grid", [extent(64, 64)], grid(1, 1, 64, 64)), _SMALL, _LARGE_ALPHA,
+            parts={1: [2]}, alpha={3: 2},
+        ),
+        144_000_000,
+    ),
+    "transparency of a tile that is used four times": (
+        heif(
+            Item(b"grid", [extent(64, 64)], grid(2, 2, 64, 64)), _SMALL, _LARGE_ALPHA,
+            parts={1: [2] * 4}, alpha={3: 2},
+        ),
+        4 * 144_000_000,
+    ),
+    "transparency of a layer": (
+        heif(
+            Item(b"iovl", [extent(64, 64)], overlay(64, 64, 1)), _SMALL, _LARGE_ALPHA,
+            parts={1: [2]}, alpha={3: 2},
+        ),
+        144_000_000,
+    ),
+    "transparency below an identity": (
+        heif(Item(b"iden", [extent(64, 64)]), _SMALL, _LARGE_ALPHA, parts={1: [2]}, alpha={3: 2}),
+        144_000_000,
+    ),
+    "transparency of transparency": (
+        heif(_SMALL, Item(b"hvc1", [extent(64, 64), _HEVC, _ALPHA]), _LARGE_ALPHA, alpha={2: 1, 3: 2}),
+        144_000_000,
+    ),
+    "transparency as of AVC": (
+        heif(_SMALL, Item(b"hvc1", [extent(12_000, 12_000), _HEVC, _AVC_ALPHA]), alpha={2: 1}), 144_000_000,
+    ),
+    "transparency whose role ends with its box": (
+        heif(_SMALL, Item(b"hvc1", [extent(12_000, 12_000), _HEVC, (b"auxC", _ALPHA[1][:-1])]), alpha={2: 1}),
+        144_000_000,
+    ),
 }  # fmt: skip
 
 
@@ -151,6 +194,39 @@ def test_transparency_of_the_size_of_the_picture_counts_once() -> None:
     large = (extent(9_000, 9_000), _HEVC)
     data = heif(Item(b"hvc1", [*large]), Item(b"hvc1", [*large, _ALPHA]), alpha={2: 1})
     assert imgsvc.inspect(data).decoded_pixels is None
+
+
+def coded(picture: Image.Image, *properties: tuple[bytes, bytes]) -> Item:
+    """A picture with its coded data, taken out of an AVIF file."""
+    file = io.BytesIO()
+    picture.save(file, "AVIF")
+    reader = HeaderReader(ByteSource(file.getvalue()), "AVIF")
+    boxes = {box.kind: box for box in read_boxes(reader, 0, reader.size)}
+    meta = attrs.evolve(boxes[b"meta"], start=boxes[b"meta"].start + 4)
+    found = first_box(reader, meta, b"iprp")
+    assert found
+    found = first_box(reader, found, b"ipco")
+    assert found
+    configuration = first_box(reader, found, b"av1C")
+    assert configuration
+    own, data = (reader.read(box.start, box.end - box.start) for box in (configuration, boxes[b"mdat"]))
+    return Item(b"av01", [extent(*picture.size), (b"av1C", own), *properties], data)
+
+
+@pytest.mark.parametrize("role", [_ALPHA, _AVC_ALPHA])
+@pytest.mark.parametrize("tiled", [False, True])
+def test_transparency_is_laid_on_the_background(tiled: bool, role: tuple[bytes, bytes]) -> None:
+    """The picture is blue and fully transparent, itself or in its tile."""
+    blue = coded(Image.new("RGB", (64, 64), "blue"))
+    clear = coded(Image.new("L", (64, 64)), role)
+    if tiled:
+        one = Item(b"grid", [extent(64, 64)], grid(1, 1, 64, 64))
+        data = heif(one, blue, clear, parts={1: [2]}, alpha={3: 2})
+    else:
+        data = heif(blue, clear, alpha={2: 1})
+    assert imgsvc.inspect(data).alpha
+    result = imgsvc.process(data, {"output": {"format": "jpg", "background": "FF0000"}})
+    assert np.abs(result.to_numpy().astype(int) - (255, 0, 0)).max() < 4
 
 
 def test_other_pictures_of_the_file_do_not_count() -> None:

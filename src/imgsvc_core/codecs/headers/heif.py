@@ -14,10 +14,14 @@ from imgsvc_core.info import ImageInfo
 from imgsvc_core.rgb_space import RgbSpace, from_code_points
 
 _SUBSAMPLINGS = {1: "4:2:0", 2: "4:2:2", 3: "4:4:4"}
-_ALPHA_ROLES = (
-    b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0",
-    b"urn:mpeg:hevc:2015:auxid:1\0",
+_ALPHA_ROLES = frozenset(
+    {
+        b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha",
+        b"urn:mpeg:hevc:2015:auxid:1",
+        b"urn:mpeg:avc:2015:auxid:1",
+    }
 )
+_LONGEST_ROLE = 64
 _PROFILES = frozenset({b"prof", b"rICC"})
 _QUARTER_TURNS = frozenset({1, 3})
 _DEEPEST = 8  # pictures made of pictures; cameras make grids, which is 2
@@ -65,8 +69,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     items = read_items(reader)
     properties = items.properties.get(items.primary, ())
     width, height = _upright_size(reader, properties)
-    alphas = _alphas(reader, items)
-    decoded = max(_decoded_pixels(reader, items, item) for item in (items.primary, *alphas))
+    decoded = _decoded_pixels(reader, items)
     coding = _read_coding(reader, items)
     profile = any(
         box.kind == b"colr" and reader.read(box.start, 4) in _PROFILES for box in _with_parts(items)
@@ -79,7 +82,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         subsample=_SUBSAMPLINGS.get(coding.chroma),
         depth=coding.depth,
         bytes=reader.size,
-        alpha=bool(alphas),
+        alpha=_has_alpha(reader, items),
         decoded_pixels=decoded if decoded > width * height else None,
         profile=profile,
         rgb_space=None if profile else _read_rgb_space(reader, items),
@@ -104,11 +107,12 @@ def _upright_size(reader: HeaderReader, properties: tuple[FileBox, ...]) -> tupl
     return width, height
 
 
-def _decoded_pixels(reader: HeaderReader, items: Items, item: int) -> int:
-    """Return the pixels that a decoder computes for a picture, before it is cropped.
+def _decoded_pixels(reader: HeaderReader, items: Items) -> int:
+    """Return the pixels that a decoder computes for the primary picture, before it is cropped.
 
     Of a picture that is made of others, such as a grid of tiles, they are those of its canvas or those of its
-    parts together, whichever are more. A part that is used twice is decoded twice.
+    parts together, whichever are more. A part that is used twice is decoded twice. The transparency of a
+    picture or of a part counts in its place if it is larger.
     """
     known: dict[int, int] = {}
 
@@ -122,10 +126,12 @@ def _decoded_pixels(reader: HeaderReader, items: Items, item: int) -> int:
                 raise reader.corrupt("a picture that it is made of does not tell its size")
             stated = [math.prod(reader.unpack(">II", box.start + 4)) for box in extents]
             canvas = math.prod(read_canvas(reader, items, item))
-            known[item] = max([*stated, canvas, sum(pixels(part, depth + 1) for part in parts)])
+            together = sum(pixels(part, depth + 1) for part in parts)
+            alphas = [pixels(alpha, depth + 1) for alpha in _alphas(reader, items, item)]
+            known[item] = max([*stated, canvas, together, *alphas])
         return known[item]
 
-    return pixels(item, 1)
+    return pixels(items.primary, 1)
 
 
 def _with_parts(items: Items) -> Iterator[FileBox]:
@@ -170,12 +176,24 @@ def _av1_chroma(flags: int) -> int:
     return 0 if monochrome else 3 - across - down
 
 
-def _alphas(reader: HeaderReader, items: Items) -> list[int]:
-    """Return the items that are the transparency of the primary one."""
+def _has_alpha(reader: HeaderReader, items: Items) -> bool:
+    """Return True if the primary picture has transparency, or if it is a grid and one of its tiles has."""
+    tiles = items.parts.get(items.primary, ()) if items.kinds.get(items.primary) == b"grid" else ()
+    return any(_alphas(reader, items, item) for item in (items.primary, *dict.fromkeys(tiles)))
+
+
+def _alphas(reader: HeaderReader, items: Items, item: int) -> list[int]:
+    """Return the items that are the transparency of an item."""
     return [
-        item
-        for item in items.auxiliaries.get(items.primary, ())
-        for box in items.properties.get(item, ())
-        if box.kind == b"auxC"
-        and reader.read(box.start + 4, min(64, max(0, box.end - box.start - 4))).startswith(_ALPHA_ROLES)
+        auxiliary
+        for auxiliary in items.auxiliaries.get(item, ())
+        for box in items.properties.get(auxiliary, ())
+        if box.kind == b"auxC" and _read_role(reader, box) in _ALPHA_ROLES
     ]
+
+
+def _read_role(reader: HeaderReader, box: FileBox) -> bytes:
+    """Return what an auxiliary picture is for: a URN that ends with a zero, or with its box."""
+    start = box.start + 4
+    role, _, _ = reader.read(start, max(0, min(_LONGEST_ROLE, box.end - start))).partition(b"\0")
+    return role
