@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, TypedDict, Unpack, overload
@@ -226,19 +226,27 @@ def _process_task(task: _Task, open_target: Callable[[], BinaryIO]) -> dict[str,
     opened = open_source(task.source, limits, inlined_pixels=limits.source_pixels, name=name, digest=digest)
     wanted = any(map(wants_faces, task.requests.values()))
     found = find_faces(opened, limits, deadline) if wanted else None
+    plans = _compile(task, task.requests, opened.info, found)
+    with naming_shortage(max(plan.memory for plan in plans.values())):
+        return _make(task, opened, plans, found, open_target)
+
+
+def _compile(
+    task: _Task, keys: Iterable[str], info: ImageInfo, found: tuple[Face, ...] | None
+) -> dict[str, Plan]:
+    """Return the plans of some of the requests."""
     plans = {}
-    for key, request in task.requests.items():
+    for key in keys:
         with _naming_variant(key):
             plans[key] = compile_plan(
-                request,
-                opened.info,
-                limits=limits,
+                task.requests[key],
+                info,
+                limits=task.limits,
                 faces=found or (),
                 suffix=suffix_of(task.target),
                 accept=task.options.get("accept"),
             )
-    with naming_shortage(max(plan.memory for plan in plans.values())):
-        return _make(task, opened, plans, found, open_target)
+    return plans
 
 
 def _make(
@@ -251,20 +259,24 @@ def _make(
     """Load, render and save; plans that decode in the same way share the decoded image."""
     limits, deadline, threads = task.limits, task.deadline, task.options.get("threads")
     made: dict[str, _VariantResult] = {}
-    started = task.started
+    info, started = opened.info, task.started
     for settings, served in decodings(plans):
         image = deadline.watch(opened.load(settings))
+        if image.hasalpha() and not opened.info.alpha:  # the pixels know better than the header
+            info = attrs.evolve(opened.info, alpha=True)
+            compiled = _compile(task, served, info, found)
+            served = {key: attrs.evolve(plan, load=settings) for key, plan in compiled.items()}
         if threads is not None:
             image.set_type(pyvips.GValue.gint_type, "concurrency", threads)
         if len(served) > 1:
-            shared = decoded_bound(opened.info, settings)
+            shared = decoded_bound(info, settings)
             check_memory(shared + max(plan.memory for plan in served.values()), limits)
-            with translate_errors(opened.info.format):
+            with translate_errors(info.format):
                 image = in_memory(image)
         for key, plan in served.items():
             loaded = time.perf_counter()
             with _naming_variant(key):
-                with translate_errors(opened.info.format):
+                with translate_errors(info.format):
                     mark = partial(render_watermark, task.watermarks, limits, deadline, plan.memory)
                     rendered = render(image, plan, mark)
                 rendered_at = time.perf_counter()
@@ -276,7 +288,7 @@ def _make(
                 encode=_ms(finished - rendered_at),
             )
             faces = None if found is None else plan.faces_in_result(rendered.regions)
-            made[key] = _VariantResult(opened.info, plan, faces, encoded, timing)
+            made[key] = _VariantResult(info, plan, faces, encoded, timing)
             started = finished
     return made
 

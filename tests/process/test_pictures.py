@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 import pyvips
 from PIL import Image, ImageCms
 
 import imgsvc_core as imgsvc
+from imgsvc_core import opening
+from imgsvc_core.opening import Opened
 from tests.process.pictures import pixels_of
 from tests.support import encoded
 from tests.support.perceptual import distance
@@ -155,6 +158,23 @@ def test_transparent_pixels_lie_on_the_background() -> None:
     assert np.abs(white[0, 0].astype(int) - (255, 255, 255)).max() <= 2
     assert np.abs(blue[0, 0].astype(int) - (0, 0, 255)).max() <= 4
     assert np.abs(white[15, 15].astype(int) - (255, 0, 0)).max() <= 4
+
+
+def test_transparency_that_the_header_does_not_tell_lies_on_the_background(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def open_source(*args: Any, **options: Any) -> Opened:
+        opened = opening.open_source(*args, **options)
+        return attrs.evolve(opened, info=attrs.evolve(opened.info, alpha=False))
+
+    monkeypatch.setattr("imgsvc_core.processing.open_source", open_source)
+    requests = {
+        name: {"resize": {"width": width}, "output": {"format": "jpg", "background": "00F"}}
+        for name, width in (("small", 20), ("large", 30))
+    }
+    for result in imgsvc.process_variants(np.zeros((30, 30, 4), np.uint8), requests).values():
+        assert result.input.alpha
+        assert np.abs(pixels_of(result.data)[0, 0].astype(int) - (0, 0, 255)).max() <= 4
 
 
 def test_resizing_leaves_no_dark_fringe_around_transparency() -> None:
