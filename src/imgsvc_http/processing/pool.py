@@ -48,31 +48,41 @@ class ForkedWorkers:
     server that has everything loaded, and are driven by the event loop.
 
     A task that ends in any other way than by its reply (timeout, crash, cancellation) costs its worker: it is
-    killed at once, and the next task forks another one, which takes some milliseconds.
+    killed at once, and another one is forked in the background, so that no later task waits for it.
 
     Args:
         queue: decides which request is next.
-        workers: how many workers are kept; the queue may have slots for more.
+        workers: how many tasks run as a rule; the queue may have slots for more.
+        spare: how many more workers are kept, for tasks that begin while all others are busy.
         memory_bytes: the most data that one worker may hold.
         tasks_per_worker: after how many tasks a worker is replaced, against slow leaks; None for never.
     """
 
     def __init__(
-        self, queue: FairQueue, workers: int, *, memory_bytes: int | None, tasks_per_worker: int | None
+        self,
+        queue: FairQueue,
+        workers: int,
+        *,
+        spare: int,
+        memory_bytes: int | None,
+        tasks_per_worker: int | None,
     ) -> None:
         self.queue = queue
         self.workers = workers
+        self._kept = workers + spare
         self._memory_bytes = memory_bytes
         self._tasks_per_worker = tasks_per_worker
         self._forkserver: _Forkserver | None = None
         self._starting = asyncio.Lock()
         self._idle: list[_Worker] = []
+        self._lent = 0
+        self._filling: asyncio.Task[None] | None = None
         self.ends: Counter[str] = Counter()
         """How many workers ended, by reason: crashed, timeout, cancelled, replaced."""
 
     async def start(self) -> None:
         """Start the workers, so that the first request does not wait for them."""
-        self._idle = [await self._fork() for _ in range(self.workers)]
+        await self._fill()
 
     async def run(self, task: Task, source: Path, *, account: str, background: bool = False) -> TaskResult:
         """Run a task on a source file. Cancelling stops the work.
@@ -89,15 +99,15 @@ class ForkedWorkers:
             Refusal: too many requests wait, or this one has waited too long.
         """
         async with contextlib.AsyncExitStack() as stack:
-            try:
-                with phase("queue"):
+            with phase("queue"):
+                try:
                     await stack.enter_async_context(self.queue.slot(account, background=background))
-            except (QueueFull, WaitedTooLong):
-                raise refusal("overloaded", seconds=_RETRY_SECONDS) from None
+                except (QueueFull, WaitedTooLong):
+                    raise refusal("overloaded", seconds=_RETRY_SECONDS) from None
+                worker = await stack.enter_async_context(self._worker())
             threads = max(1, self.workers // self.queue.running)
             with source.open("rb") as file:
-                async with self._worker() as worker:
-                    return await self._run(worker, task, threads, file.fileno())
+                return await self._run(worker, task, threads, file.fileno())
 
     def check_room(self, account: str) -> None:
         """Refuse a request before its body is read or its source fetched, if no more of its account can wait.
@@ -112,6 +122,9 @@ class ForkedWorkers:
 
     async def close(self) -> None:
         """Kill the workers, even busy ones."""
+        self._kept = 0
+        if self._filling is not None:
+            self._filling.cancel()
         for worker in self._idle:
             worker.kill()
         self._idle.clear()
@@ -143,19 +156,34 @@ class ForkedWorkers:
     @contextlib.asynccontextmanager
     async def _worker(self) -> AsyncIterator[_Worker]:
         """Borrow a worker. One whose reply is outstanding at the end is killed."""
-        worker = self._idle_worker() or await self._fork()
+        self._lent += 1
         try:
+            worker = await self._take()
+        except BaseException:
+            self._lent -= 1
+            raise
+        try:
+            self._refill()
             yield worker
         finally:
+            self._lent -= 1
             if worker.busy:
                 worker.kill()
             elif worker.tasks == self._tasks_per_worker:
                 self.ends["replaced"] += 1
                 worker.kill()
-            elif len(self._idle) >= self.workers:
+            elif len(self._idle) >= self._kept:
                 worker.kill()
             else:
                 self._idle.append(worker)
+            self._refill()
+
+    async def _take(self) -> _Worker:
+        worker = self._idle_worker()
+        if worker is None:
+            async with self._starting:  # one may have been started meanwhile
+                worker = self._idle_worker() or await self._fork()
+        return worker
 
     def _idle_worker(self) -> _Worker | None:
         """Take a worker that waits for a task. One that died meanwhile costs no task."""
@@ -167,19 +195,33 @@ class ForkedWorkers:
             worker.kill()
         return None
 
+    def _refill(self) -> None:
+        """Fork what is missing, in the background."""
+        if self._missing and (self._filling is None or self._filling.done()):
+            self._filling = asyncio.create_task(self._fill())
+            self._filling.add_done_callback(_log_failure)
+
+    async def _fill(self) -> None:
+        while self._missing:
+            async with self._starting:
+                self._idle.append(await self._fork())
+
+    @property
+    def _missing(self) -> bool:
+        return self._lent + len(self._idle) < self._kept
+
     async def _fork(self) -> _Worker:
         """Start a worker, and first the fork server if it does not run (any more)."""
-        async with self._starting:
-            for attempt in range(2):
-                if self._forkserver is None:
-                    self._forkserver = await _Forkserver.start(self._memory_bytes)
-                try:
-                    return await self._forkserver.fork()
-                except ConnectionError:
-                    self._forkserver.close()
-                    self._forkserver = None
-                    if attempt:
-                        raise WorkerDied(NOT_BEGUN) from None
+        for attempt in range(2):
+            if self._forkserver is None:
+                self._forkserver = await _Forkserver.start(self._memory_bytes)
+            try:
+                return await self._forkserver.fork()
+            except ConnectionError:
+                self._forkserver.close()
+                self._forkserver = None
+                if attempt:
+                    raise WorkerDied(NOT_BEGUN) from None
         raise AssertionError
 
 
@@ -190,6 +232,7 @@ def open_pool(settings: WorkersSettings) -> ForkedWorkers:
     return ForkedWorkers(
         queue,
         workers,
+        spare=1,
         memory_bytes=settings.memory_bytes,
         tasks_per_worker=settings.tasks or None,
     )
@@ -304,6 +347,11 @@ class _Worker:
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
         os.close(self.pidfd)
         self.connection.close()
+
+
+def _log_failure(filling: asyncio.Task[None]) -> None:
+    if not filling.cancelled() and filling.exception() is not None:
+        _log.error("No worker process can be started: %s", filling.exception())
 
 
 async def _readable(connection: socket.socket) -> None:

@@ -30,9 +30,12 @@ async def open_pool(
     memory_bytes: int | None = 1 << 30,
     tasks_per_worker: int | None = None,
     extra: int = 0,
+    spare: int = 0,
 ) -> AsyncIterator[ForkedWorkers]:
     queue = FairQueue(workers, extra=extra, room=64, seconds=60)
-    pool = ForkedWorkers(queue, workers, memory_bytes=memory_bytes, tasks_per_worker=tasks_per_worker)
+    pool = ForkedWorkers(
+        queue, workers, spare=spare, memory_bytes=memory_bytes, tasks_per_worker=tasks_per_worker
+    )
     try:
         await pool.start()
         yield pool
@@ -194,6 +197,47 @@ async def test_extra_workers_end_when_they_are_not_needed_any_more() -> None:
         await long
         await gone(kept)  # the extra one was idle first, and is kept in its place
         assert await pid_of(pool) == extra
+
+
+async def children_of(pool: ForkedWorkers, number: int) -> set[int]:
+    """Wait until the fork server has a number of workers, and return their ids."""
+    assert pool._forkserver is not None
+    pid = pool._forkserver.process.pid
+    path = Path(f"/proc/{pid}/task/{pid}/children")
+    async with asyncio.timeout(30):
+        while len(found := {int(child) for child in path.read_text().split()}) != number:
+            await asyncio.sleep(0.01)
+    return found
+
+
+async def test_killed_workers_are_replaced_before_somebody_asks_for_them() -> None:
+    async with open_pool(2) as pool:
+        before = await children_of(pool, 2)
+        running = [
+            asyncio.create_task(pool.run(tasks.HangInNativeCode(), SOURCE, account="a")) for _ in before
+        ]
+        while pool.queue.running < len(running):
+            await asyncio.sleep(0)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        for pid in before:
+            await gone(pid)
+        assert await pid_of(pool) in await children_of(pool, 2)
+
+
+async def test_a_spare_worker_waits_while_all_others_are_busy() -> None:
+    async with open_pool(2, extra=2, spare=1) as pool:
+        first = await children_of(pool, 3)
+        running = [
+            asyncio.create_task(pool.run(tasks.HangInNativeCode(), SOURCE, account="a")) for _ in range(2)
+        ]
+        while pool.queue.running < len(running):
+            await asyncio.sleep(0)
+        assert int((await pool.run(tasks.Tell(), SOURCE, account="b")).facts["pid"]) in first
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
 
 
 async def test_a_lost_fork_server_is_replaced() -> None:
