@@ -130,6 +130,20 @@ async def test_the_silent_keep_nobody_out(tmp_path: Path) -> None:
             assert (await asyncio.wait_for(used.readuntil(b"\r\n"), 5)).startswith(b"HTTP/1.1 200")
 
 
+async def test_the_rest_of_refused_bodies_keeps_nobody_out(tmp_path: Path) -> None:
+    """Clients without a key that send on after the answer, which the service reads for some seconds."""
+    upload = b"POST /1.0/upload HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n"
+    most = 6
+    with running(tmp_path / "state", {"server.connections": most}) as service:
+        async with AsyncExitStack() as stack:
+            for _ in range(most):
+                reader, writer = await stack.enter_async_context(connected(service))
+                writer.write(upload)
+                assert (await reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 401")
+            async with service.client() as client:
+                assert (await call(client, "GET", "/1.0/account")).status == 200
+
+
 async def test_the_default_leaves_files_for_the_work(tmp_path: Path) -> None:
     """More silent clients than the 200 files that a service may open."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
