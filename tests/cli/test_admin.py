@@ -17,6 +17,7 @@ import pytest
 from alembic import command as alembic
 from alembic.config import Config
 
+from imgsvc_cli import service_settings
 from imgsvc_cli.app import run
 from imgsvc_http.access.authentication import Authenticator
 from imgsvc_http.settings import Settings
@@ -230,6 +231,11 @@ def test_a_settings_file_is_used(imgsvc: Callable[..., Any], tmp_path: Path) -> 
     assert imgsvc("accounts", "create", "Acme", "--config", str(file))["plan"] == "file"
     assert (tmp_path / "other.db").exists()
     assert imgsvc("accounts", "list") == []
+
+
+def test_a_flag_wins_over_an_assignment_of_its_setting() -> None:
+    loaded = service_settings.load_settings(None, ("server.port=1111",), {"server.port": 2222})
+    assert loaded.server.port == 2222
 
 
 @pytest.mark.parametrize(
