@@ -142,6 +142,7 @@ class Database:
                     write.run(connection)
                 connection.commit()
             except BaseException:
+                connection.connection.rollback()  # SQLAlchemy takes a failed commit for the end
                 connection.rollback()
                 raise
             finally:

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Connection, Dialect, Executable, event, insert, inspect, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import OperationalError, StatementError
+from sqlalchemy.exc import IntegrityError, OperationalError, StatementError
 
 from imgsvc_core.errors import SpecError
 from imgsvc_http.state import accounts, database
@@ -156,6 +156,20 @@ async def test_who_writes_waits_for_two_commits_however_many_others_write(tmp_pa
         assert sorted(int(account.company) for account in await accounts.list_all(db)) == [
             number for number in range(300) if number % 10
         ]
+
+
+@pytest.mark.asyncio
+async def test_who_shares_a_transaction_that_cannot_be_committed_is_told(tmp_path: Path) -> None:
+    def orphan(connection: Connection) -> None:
+        connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
+        connection.exec_driver_sql("CREATE TABLE child (id TEXT REFERENCES accounts (id))")
+        connection.exec_driver_sql("INSERT INTO child VALUES ('nobody')")
+
+    await migrate(url := f"sqlite:///{tmp_path}/state.db")
+    async with await Database.open(url) as db:
+        with pytest.raises(IntegrityError):
+            await db.writing(orphan)
+        await db.writing(lambda connection: connection.exec_driver_sql("SELECT 1"))
 
 
 @pytest.mark.asyncio
