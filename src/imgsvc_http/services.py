@@ -117,7 +117,6 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 server.state_folder / "incoming",
                 server.upload_memory_bytes,
                 folder_bytes=server.upload_disk_bytes,
-                largest_bytes=settings.limits.source_bytes or server.upload_disk_bytes // 8,
             ),
             pipeline=pipeline,
             metrics=metrics,

@@ -11,6 +11,7 @@ import attrs
 from imgsvc_core import errors
 from imgsvc_core.errors import ImgsvcError, Problem, SpecError
 from imgsvc_http.state.failures import is_disk_full, is_unavailable
+from imgsvc_http.storage.source_files import NoRoom
 
 _log = logging.getLogger(__name__)
 _CLOSE = {"Connection": "close"}
@@ -115,6 +116,12 @@ KINDS: Mapping[str, RefusalKind] = {
         "The service has no disk space left for this request. Retry in 10 seconds, or use another node.",
         {"Retry-After": "10", **_CLOSE},
     ),
+    "no_room": RefusalKind(
+        HTTPStatus.INSUFFICIENT_STORAGE,
+        "The images of this account that are received and processed now take as much room as is left for "
+        "others. Retry in 10 seconds, or send fewer images at a time.",
+        {"Retry-After": "10", **_CLOSE},
+    ),
     "overloaded": RefusalKind(
         HTTPStatus.SERVICE_UNAVAILABLE,
         "The service is busy. Retry in {seconds} seconds.",
@@ -189,6 +196,8 @@ def as_refusal(error: Exception, request_id: str) -> Refusal:
         if status_of(type(error)) >= HTTPStatus.INTERNAL_SERVER_ERROR:
             _log.error("%s failed: %s", request_id, error, exc_info=error)
         return refusal_of(error)
+    if isinstance(error, NoRoom):
+        return refusal("no_room")
     if is_disk_full(error):
         _log.error("%s failed, as the disk is full: %s", request_id, error)
         return refusal("disk_full")

@@ -35,6 +35,8 @@ async def ready(request: web.Request) -> Response:
         raise refusal("not_ready", reason="requests wait and no worker accepts them")
     if shutil.disk_usage(services.settings.server.state_folder).free < _LEAST_FREE_BYTES:
         raise refusal("not_ready", reason="its disk is full")
+    if services.source_files.full:
+        raise refusal("not_ready", reason="the images that it processes leave no room for others")
     return success()
 
 

@@ -71,9 +71,9 @@ async def _document(request: web.Request) -> Any:
         return await read_json(request, limit=_MOST_BYTES, seconds=seconds)
     if not request.content_type.startswith("multipart/"):
         raise unsupported_media_type("application/json or multipart/form-data", request)
-    with services.source_files.file_in_folder(_MOST_BYTES, request[PRINCIPAL].account_id) as path:
-        await read_form(request, path, limit=_MOST_BYTES, seconds=seconds)
-        return await parse_json(path.read_bytes())
+    with services.source_files.file_in_folder(request[PRINCIPAL].account_id) as file:
+        await read_form(request, file, limit=_MOST_BYTES, seconds=seconds)
+        return await parse_json(file.path.read_bytes())
 
 
 _DOCUMENT = {"type": "object", "description": "The JSON keyfile of a service account."}

@@ -61,16 +61,16 @@ async def _read_json(request: web.Request, allocate: Allocate) -> None:
 
 async def _read_form(request: web.Request, allocate: Allocate) -> Source:
     settings = services_of(request).settings
-    path = allocate(request.content_length)
+    file = allocate(request.content_length)
     name = await read_form(
         request,
-        path,
+        file,
         limit=settings.limits.source_bytes or _NO_LIMIT,
         seconds=settings.server.body_seconds,
         json_limit=settings.limits.json_bytes,
         on_document=lambda document: request.__setitem__(DOCUMENT, document),
     )
-    return Source(path, name)
+    return Source(file.path, name)
 
 
 async def _process(request: web.Request, read: Read) -> Response:

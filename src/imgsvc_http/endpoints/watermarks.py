@@ -62,21 +62,21 @@ async def create(request: web.Request) -> Response:
     """Keep a picture as a watermark."""
     services, account_id = services_of(request), request[PRINCIPAL].account_id
     limits = services.settings.limits
-    with services.source_files.file_in_folder(_MOST_BYTES, account_id) as path:
+    with services.source_files.file_in_folder(account_id) as file:
         name = await read_form(
             request,
-            path,
+            file,
             limit=min(limits.source_bytes or _MOST_BYTES, _MOST_BYTES),
             seconds=services.settings.server.body_seconds,
         )
-        data = await asyncio.to_thread(path.read_bytes)
+        data = await asyncio.to_thread(file.path.read_bytes)
 
         async def parts() -> tuple[bytes, ...]:
             return (data, name.encode("utf-8", "replace"))
 
         async def work(keep: Keep) -> Response:
             task = Inspect(name=name, limits=limits)
-            info = (await services.pipeline.workers.run(task, path, account=account_id)).facts
+            info = (await services.pipeline.workers.run(task, file.path, account=account_id)).facts
             made = await watermarks.add(
                 services.db,
                 account_id,

@@ -90,6 +90,7 @@ class Fetcher:
         Raises:
             SpecError: the URL or the headers are wrong.
             SourceUnreachable: nothing usable came.
+            NoRoom: there is no room for the source.
             EmptySource, SourceTooLarge: too few or too many bytes came.
         """
         check_headers(headers)
@@ -235,18 +236,18 @@ async def _save(response: aiohttp.ClientResponse, allocate: Allocate, limit: int
     if limit is not None and announced is not None and announced > limit:
         raise _too_large(limit, shown)
     chunks: AsyncIterable[bytes] = response.content.iter_any()
-    path, size = allocate(announced if plain else None), 0
+    file, size = allocate(announced if plain else None), 0
     try:
-        with path.open("wb") as file:
+        with file.writing() as target:
             async for chunk in chunks if plain else decompressed(chunks, encoding):
-                size += file.write(chunk)
+                size += target.write(chunk)
                 if limit is not None and size > limit:
                     raise _too_large(limit, shown)
     except InvalidEncoding as error:
         raise SourceUnreachable(f"Source '{shown}' {error}.") from error
     if size == 0:
         raise EmptySource(f"Source '{shown}' is empty; expected an image.")
-    return path
+    return file.path
 
 
 def _name(response: aiohttp.ClientResponse) -> str:

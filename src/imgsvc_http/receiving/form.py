@@ -6,7 +6,7 @@ import io
 import re
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import attrs
 from aiohttp import web
@@ -16,6 +16,7 @@ from multipart import MultipartError, MultipartSegment, ParserError, PushMultipa
 from imgsvc_http.answering.errors import invalid, refusal
 from imgsvc_http.private_names import SegmentParser
 from imgsvc_http.receiving.body import begin_body, chunks, parse_json, receiving, unsupported_media_type
+from imgsvc_http.storage.source_files import SourceFile, Writable
 
 _MEDIA_TYPES = ("multipart/form-data", "multipart/mixed")
 _MOST_PARTS = 16
@@ -26,7 +27,7 @@ _IDENTITY = ("7bit", "8bit", "binary", "identity")
 
 async def read_form(
     request: web.Request,
-    into: Path,
+    into: SourceFile,
     *,
     limit: int,
     seconds: float,
@@ -54,8 +55,8 @@ async def read_form(
     data = io.BytesIO()
     parts: dict[str, _Part] = {}
     async with receiving(seconds):
-        with into.open("wb") as file:
-            targets: dict[str, tuple[BinaryIO, int]] = {"file": (file, limit)}
+        with into.writing() as file:
+            targets: dict[str, tuple[Writable, int]] = {"file": (file, limit)}
             if on_document is not None:
                 targets["data"] = (data, json_limit)
             part = _Part("")
@@ -84,13 +85,13 @@ class _Part:
     """A part, and the file and the most bytes that it is for; without a file it is ignored."""
 
     name: str
-    target: BinaryIO | None = None
+    target: Writable | None = None
     limit: int = 0
     filename: str = ""
     size: int = 0
 
     @classmethod
-    def of(cls, segment: MultipartSegment, targets: dict[str, tuple[BinaryIO, int]]) -> _Part:
+    def of(cls, segment: MultipartSegment, targets: dict[str, tuple[Writable, int]]) -> _Part:
         name = _text(segment.name)
         if name == "data" and name not in targets:
             raise refusal("invalid_multipart", reason="it has a part 'data'; expected 'file'")

@@ -99,8 +99,8 @@ class ServerSettings:
     )
     upload_disk_bytes: int = setting(
         Integer(2**20, 2**50),
-        "Disk for those sources, of which no account takes more than is left for others; beyond that "
-        "requests are answered 507.",
+        "Disk for those sources, counted as they arrive. No account takes more than is left for others; "
+        "beyond that requests are answered 507.",
         unit="bytes",
         default=2**33,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import AsyncIterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -34,9 +35,14 @@ class PendingUploads:
         parts = ((name, *name.split("-", 1)) for name in names)
         return {request_id: name for name, kept, request_id in parts if int(kept) < second}
 
-    async def fetch(self, name: str, into: Path) -> None:
-        """Write an upload into a file; `FileNotFoundError` if it is not there."""
-        await self._folder.call(_read, name, into)
+    async def read(self, name: str) -> AsyncIterator[bytes]:
+        """Yield an upload in chunks; `FileNotFoundError` if it is not there."""
+        file = await self._folder.call(_open, name)
+        try:
+            while chunk := await self._folder.call(_read, file):
+                yield chunk
+        finally:
+            file.close()
 
     async def delete(self, name: str) -> None:
         """Delete an upload, if it is there."""
@@ -53,9 +59,13 @@ def _write(fs: Any, root: str, name: str, source: BinaryIO) -> None:
         _sync_folder(root)
 
 
-def _read(fs: Any, root: str, name: str, into: Path) -> None:
-    with fs.open(f"{root}/{name}", "rb") as source, into.open("wb") as target:
-        shutil.copyfileobj(source, target, _COPY_BYTES)
+def _open(fs: Any, root: str, name: str) -> BinaryIO:
+    file: BinaryIO = fs.open(f"{root}/{name}", "rb")
+    return file
+
+
+def _read(fs: Any, root: str, file: BinaryIO) -> bytes:
+    return file.read(_COPY_BYTES)
 
 
 def _is_local(fs: Any) -> bool:

@@ -22,8 +22,14 @@ class Shares:
     """
 
     def __init__(self, total: int) -> None:
+        self._total = total
         self._free = total
         self._taken: Counter[str] = Counter()
+
+    @property
+    def used_up(self) -> bool:
+        """True if less than a sixteenth is left."""
+        return self._free < self._total // 16
 
     def take(self, owner: str, amount: int = 1) -> bool:
         """Take a part for an owner. Return False if its share is used up."""

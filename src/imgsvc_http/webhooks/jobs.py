@@ -155,12 +155,14 @@ class Webhooks:
     async def _upload(self, request: AsyncRequest, allocate: Allocate) -> Source | None:
         if request.source is None:
             return None
-        path = allocate(None)
+        file = allocate(None)
         try:
-            await self.uploads.fetch(request.source, path)
+            with file.writing() as target:
+                async for chunk in self.uploads.read(request.source):
+                    target.write(chunk)
         except FileNotFoundError as error:
             raise SourceUnreachable("The uploaded image is no longer there: send it again.") from error
-        return Source(path, request.source_name)
+        return Source(file.path, request.source_name)
 
     async def _keep_result(self, work: Work, payload: dict[str, Any]) -> Work | None:
         """Keep the result, and enqueue its notification if there is a delay.

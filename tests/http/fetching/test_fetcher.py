@@ -25,6 +25,7 @@ from imgsvc_core.errors import EmptySource, ImgsvcError, SourceTooLarge, SourceU
 from imgsvc_http.fetching.fetcher import Fetched, Fetcher
 from imgsvc_http.server.certificate import certificate_files, tls_context
 from imgsvc_http.settings import FetchSettings, ServerSettings, SocialSettings
+from imgsvc_http.storage.source_files import SourceFile
 from tests.http.sources import Handler, serving
 
 pytestmark = pytest.mark.asyncio
@@ -43,7 +44,7 @@ async def fetcher() -> AsyncIterator[Fetcher]:
 async def get(
     fetcher: Fetcher, url: str, into: Path, *, headers: dict[str, str] | None = None, limit: int = 10**6
 ) -> Fetched:
-    return await fetcher.fetch(url, headers or {}, lambda _: into / "source", limit)
+    return await fetcher.fetch(url, headers or {}, lambda _: SourceFile(into / "source"), limit)
 
 
 def answering(body: bytes = PICTURE, status: int = 200, **headers: str) -> Handler:
@@ -417,10 +418,11 @@ import asyncio, sys
 from pathlib import Path
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.settings import FetchSettings, SocialSettings
+from imgsvc_http.storage.source_files import SourceFile
 
 async def main():
     fetcher = Fetcher(FetchSettings(private_allowed=("localhost",)), SocialSettings())
-    await fetcher.fetch(sys.argv[1], {"X-Token": "secret"}, lambda _: Path(sys.argv[2]), 10**6)
+    await fetcher.fetch(sys.argv[1], {"X-Token": "secret"}, lambda _: SourceFile(Path(sys.argv[2])), 10**6)
     await fetcher.close()
 
 asyncio.run(main())

@@ -45,6 +45,7 @@ import uvloop
 from imgsvc_core.errors import ImgsvcError
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.settings import FetchSettings, SocialSettings
+from imgsvc_http.storage.source_files import SourceFile
 from tests.http.fetching.test_fetcher import PICTURE, answering
 from tests.http.sources import serving
 
@@ -52,7 +53,8 @@ async def fetch(fetcher, url, account):
     began = time.monotonic()
     try:
         with tempfile.TemporaryDirectory() as folder:
-            fetched = await fetcher.fetch(url, {}, lambda _: Path(folder) / "source", 10**6, account=account)
+            file = SourceFile(Path(folder) / "source")
+            fetched = await fetcher.fetch(url, {}, lambda _: file, 10**6, account=account)
             outcome = "fetched" if fetched.path.read_bytes() == PICTURE else "broken"
     except ImgsvcError as error:
         outcome = str(error)

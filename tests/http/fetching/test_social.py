@@ -13,6 +13,7 @@ from imgsvc_core.errors import SourceUnreachable, SpecError
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.fetching.social import PLATFORMS
 from imgsvc_http.settings import FetchSettings, SocialSettings
+from imgsvc_http.storage.source_files import SourceFile
 from tests.http.sources import serving
 
 pytestmark = pytest.mark.asyncio
@@ -68,7 +69,7 @@ async def fetch(source: str, folder: Path, *, seconds: float = 5, **tokens: str)
         fetcher = Fetcher(FetchSettings(private_allowed=("127.0.0.1",), total_seconds=seconds), settings)
         ASKED.clear()
         try:
-            fetched = await fetcher.fetch(source, {}, lambda _: folder / "picture", 1000)
+            fetched = await fetcher.fetch(source, {}, lambda _: SourceFile(folder / "picture"), 1000)
             return fetched.path.read_bytes()
         finally:
             await fetcher.close()
@@ -108,7 +109,7 @@ async def test_caches_are_passed_by_at_every_hop(tmp_path: Path) -> None:
             settings = SocialSettings(github_url=f"{url}/{{user}}", github_token="secret")
             fetcher = Fetcher(FetchSettings(private_allowed=("127.0.0.1",)), settings)
             ASKED.clear()
-            await fetcher.fetch("github:ada", {}, lambda _: tmp_path / "picture", 1000)
+            await fetcher.fetch("github:ada", {}, lambda _: SourceFile(tmp_path / "picture"), 1000)
             await fetcher.close()
     assert ASKED[0].headers["Cache-Control"] == "no-cache"
     assert "Authorization" not in ASKED[0].headers
@@ -145,7 +146,7 @@ async def test_a_missing_token_is_told_so(source: str, tmp_path: Path) -> None:
     fetcher = Fetcher(FetchSettings(), SocialSettings())
     try:
         with pytest.raises(SourceUnreachable, match=rf"social\.{source.partition(':')[0]}_token"):
-            await fetcher.fetch(source, {}, lambda _: tmp_path / "picture", 1000)
+            await fetcher.fetch(source, {}, lambda _: SourceFile(tmp_path / "picture"), 1000)
     finally:
         await fetcher.close()
 

@@ -22,6 +22,7 @@ from imgsvc_http.fetching.address_guard import AddressGuard
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.server.certificate import certificate_files
 from imgsvc_http.settings import FetchSettings, ServerSettings, SocialSettings
+from imgsvc_http.storage.source_files import SourceFile
 
 LOOPS = pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
 NewLoop = Callable[[], asyncio.AbstractEventLoop]
@@ -82,7 +83,7 @@ async def longest_pause(url: str, into: Path) -> tuple[float, str]:
 
     beating = asyncio.create_task(beat())
     with pytest.raises(SourceUnreachable) as caught:
-        await fetcher.fetch(url, {}, lambda _: into / "source", 10**8)
+        await fetcher.fetch(url, {}, lambda _: SourceFile(into / "source"), 10**8)
     await asyncio.sleep(0.02)
     beating.cancel()
     await fetcher.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,19 +12,19 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from imgsvc_http.storage.source_files import SourceFiles
-from tests.http.calls import call
+from imgsvc_http.storage.source_files import NoRoom, SourceFile, SourceFiles
+from tests.http.calls import call, upload
 from tests.http.service_process import running
 from tests.http.sources import serving
 from tests.support import encoded
 
 needs_memory_files = pytest.mark.skipif(sys.platform != "linux", reason="files in memory are known to Linux")
 ROOM = 1000
-A, B, C = "account a", "account b", "account c"
+A, B = "account a", "account b"
 
 
 def opened(folder: Path) -> SourceFiles:
-    return SourceFiles(folder, ROOM, folder_bytes=10 * ROOM, largest_bytes=4 * ROOM)
+    return SourceFiles(folder, ROOM, folder_bytes=10 * ROOM)
 
 
 @pytest.fixture
@@ -33,11 +34,11 @@ def files(tmp_path: Path) -> SourceFiles:
 
 @needs_memory_files
 def test_small_sources_lie_in_memory(files: SourceFiles, tmp_path: Path) -> None:
-    with files.file(ROOM, A) as path:
-        path.write_bytes(b"source")
+    with files.file(ROOM, A) as file:
+        file.path.write_bytes(b"source")
         assert list(tmp_path.iterdir()) == []
-        assert path.read_bytes() == b"source"
-    assert not path.exists()
+        assert file.path.read_bytes() == b"source"
+    assert not file.path.exists()
 
 
 @needs_memory_files
@@ -45,61 +46,110 @@ def test_small_sources_lie_in_memory(files: SourceFiles, tmp_path: Path) -> None
 def test_sources_that_may_be_too_large_lie_in_the_folder(
     size: int | None, files: SourceFiles, tmp_path: Path
 ) -> None:
-    with files.file(size, A) as path:
-        path.write_bytes(b"source")
-        assert list(tmp_path.iterdir()) == [path]
+    with files.file(size, A) as file:
+        file.path.write_bytes(b"source")
+        assert list(tmp_path.iterdir()) == [file.path]
     assert list(tmp_path.iterdir()) == []
 
 
 @needs_memory_files
-def test_room_is_shared_and_given_back(files: SourceFiles, tmp_path: Path) -> None:
+def test_memory_is_shared_and_given_back(files: SourceFiles, tmp_path: Path) -> None:
     for _ in range(3):
         with files.file(ROOM - 1, A) as first, files.file(2, B) as second:
-            assert (first.parent == tmp_path, second.parent == tmp_path) == (False, True)
+            assert (first.path.parent == tmp_path, second.path.parent == tmp_path) == (False, True)
         with pytest.raises(OSError, match="full"), files.file(ROOM, A):
             raise OSError("full")
-
-
-@pytest.mark.parametrize(("sizes", "fit"), [((8, 2), True), ((4, 4, 2), True), ((4, 4, 3), False)])
-def test_the_folder_has_a_limit_for_all_together(
-    sizes: tuple[int, ...], fit: bool, files: SourceFiles
-) -> None:
-    expected = contextlib.nullcontext() if fit else pytest.raises(OSError, match="no room")
-    for _ in range(2):
-        with expected, contextlib.ExitStack() as stack:
-            for account, size in enumerate(sizes):
-                stack.enter_context(files.file_in_folder(size * ROOM, str(account)))
-
-
-def test_sources_of_unknown_size_count_as_the_largest(files: SourceFiles) -> None:
-    with files.file_in_folder(None, A), files.file_in_folder(None, B):
-        with pytest.raises(OSError, match="no room"), files.file_in_folder(None, C):
-            pass
-        with files.file_in_folder(2 * ROOM, C):
-            pass
-
-
-def test_no_account_takes_more_room_than_is_left_for_others(files: SourceFiles, tmp_path: Path) -> None:
-    with contextlib.ExitStack() as stack:
-        for _ in range(5):
-            stack.enter_context(files.file_in_folder(ROOM, A))
-        with pytest.raises(OSError, match="no room"), files.file_in_folder(ROOM, A):
-            pass
-        stack.enter_context(files.file_in_folder(2 * ROOM, B))
 
 
 @needs_memory_files
 def test_no_account_takes_more_memory_than_is_left_for_others(files: SourceFiles, tmp_path: Path) -> None:
     with contextlib.ExitStack() as stack:
         mine = [stack.enter_context(files.file(ROOM // 4, A)) for _ in range(4)]
-        assert [path.parent == tmp_path for path in mine] == [False, False, True, True]
-        assert stack.enter_context(files.file(ROOM // 2, B)).parent != tmp_path
+        assert [file.path.parent == tmp_path for file in mine] == [False, False, True, True]
+        assert stack.enter_context(files.file(ROOM // 2, B)).path.parent != tmp_path
+
+
+def write(file: SourceFile, *sizes: int) -> None:
+    """Write chunks of so many bytes."""
+    with file.writing() as target:
+        for size in sizes:
+            target.write(bytes(size))
+
+
+def test_what_is_announced_takes_no_room(files: SourceFiles) -> None:
+    with files.allocator(A) as allocate, files.file_in_folder(B) as file:
+        for _ in range(100):
+            allocate(100 * ROOM)
+        write(file, *5 * [ROOM])
+
+
+def test_no_account_takes_more_room_than_is_left_for_others(files: SourceFiles) -> None:
+    for _ in range(2):
+        with (
+            files.file_in_folder(A) as first,
+            files.file_in_folder(A) as second,
+            files.file_in_folder(B) as other,
+        ):
+            write(first, *3 * [ROOM])
+            with pytest.raises(NoRoom):
+                write(second, *3 * [ROOM])
+            write(other, *3 * [ROOM])
+            with pytest.raises(NoRoom):
+                write(other, ROOM)
+
+
+def test_many_accounts_can_fill_the_folder(files: SourceFiles) -> None:
+    with contextlib.ExitStack() as stack:
+        for account in "abcd":
+            assert not files.full
+            with contextlib.suppress(NoRoom):
+                write(stack.enter_context(files.file_in_folder(account)), *ROOM * [10])
+        assert files.full
+    assert not files.full
 
 
 def test_what_a_killed_process_left_is_cleared_away(tmp_path: Path) -> None:
     (tmp_path / "left").write_bytes(b"source")
     opened(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.asyncio
+async def test_bodies_of_one_account_leave_room_for_those_of_others(tmp_path: Path) -> None:
+    """What is announced and not sent keeps nobody out, and what is sent in excess is refused."""
+    room = 2**20
+    settings = {"server.upload_memory_bytes": 0, "server.upload_disk_bytes": room}
+    head = form(b"").partition(b"\r\n--x--")[0]
+    photo = encoded.jpeg().data
+    with running(tmp_path / "state", settings) as service:
+        account = json.loads(service.imgsvc("accounts", "create", "Other", "--json"))["id"]
+        key = json.loads(service.imgsvc("keys", "create", account, "--json"))["secret"]
+
+        async def begin(sent: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+            """Announce a body of 50 MB, and send so many bytes of the file in it."""
+            connection = await asyncio.open_connection("127.0.0.1", service.port, ssl=service.tls)
+            connection[1].write(
+                f"POST /1.0/upload HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {service.key}\r\n"
+                "Content-Type: multipart/form-data; boundary=x\r\nContent-Length: 50000000\r\n\r\n".encode()
+                + head
+                + bytes(sent)
+            )
+            await connection[1].drain()
+            return connection
+
+        async with service.client(key=key) as other:
+            announced = [await begin(0) for _ in range(4)]
+            stuck = await begin(room)
+            answer = (await stuck[0].readuntil(b"}")).decode()
+            assert answer.startswith("HTTP/1.1 507")
+            assert "no_room" in answer
+            assert (await upload(other, photo)).status == 200
+            assert (await call(other, "GET", "/readyz")).status == 200
+            for _, writer in (stuck, *announced):
+                writer.transport.abort()
+            async with asyncio.timeout(10):
+                while service.leftovers():
+                    await asyncio.sleep(0.01)
 
 
 @needs_memory_files
