@@ -61,13 +61,18 @@ def render(image: pyvips.Image, plan: Plan, marks: Marks) -> Rendered:
 
 
 def _render_frames(image: pyvips.Image, run: Run) -> pyvips.Image:
+    """Render each frame into memory before the next one.
+
+    Pipelines that wait to be computed hold buffers for each thread, which hundreds of frames cannot afford.
+    """
     if run.plan.frames == 1:
         return _render_frame(image, run, streaming=run.plan.load.sequential)
     if not run.plan.steps:
         return image
     strip = without_idle_alpha(in_memory(image))
-    rendered = [_render_frame(frame, run, streaming=False) for frame in split_frames(strip)]
-    return join_frames(rendered)
+    return join_frames(
+        [in_memory(_render_frame(frame, run, streaming=False)) for frame in split_frames(strip)]
+    )
 
 
 def _render_frame(image: pyvips.Image, run: Run, *, streaming: bool) -> pyvips.Image:

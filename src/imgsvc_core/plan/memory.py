@@ -31,17 +31,20 @@ def memory_bound(
     """Return the most bytes that the plan needs, beyond those of the program itself."""
     loaded = _loaded(info, load)
     sample, colors, alpha = _sample(info), _COLORS.get(info.colorspace, 3), info.alpha
-    streams, held = load.sequential and frames == 1, 0.0
-    if not streams:
-        held += (2 if frames > 1 and steps else 1) * _area(loaded) * (colors + alpha) * sample * frames
+    strip = _area(loaded) * (colors + alpha) * sample * frames
+    streams = load.sequential and frames == 1
+    held = 0.0 if streams else strip
     for planned in steps:
         colors, alpha = 3 if planned.step.brings_color else colors, alpha or planned.step.brings_alpha
         pixel = (colors + alpha) * sample
         if streams and planned.step.rereads:
             held, streams = held + _area(planned.before) * pixel, False
-        held += planned.step.copies * _area(planned.after) * pixel * frames
+        held += planned.step.copies * _area(planned.after) * pixel
     size = steps[-1].after if steps else Size(info.width, info.height)
     pixel = (colors + alpha) * sample
+    if frames > 1 and steps:
+        rendered = _area(size) * pixel * frames
+        held += max(rendered, 2 * rendered - strip)  # beside the decoded strip, or again for the encoder
     lines = min(_LINES * max(loaded.width, size.width), 2 * (_area(loaded) + _area(size))) * pixel
     encoder = max(_encoder(settings, alpha, sample, frames, several=len(save) > 1) for settings in save)
     return int(_BASE + _decoder(info, load) + held + lines + encoder * _area(size))

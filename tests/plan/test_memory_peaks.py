@@ -1,0 +1,66 @@
+"""What processing takes of memory stays below the bound of its plan."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import imgsvc_core as imgsvc
+
+MEASURE = """
+import json, sys
+import imgsvc_core as imgsvc
+
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
+
+source, request = sys.argv[1], json.loads(sys.argv[2])
+imgsvc.process(source, {"resize": {"width": 8}, "output": {"format": "webp"}})
+before = peak()
+memory = imgsvc.process(source, request, limits=imgsvc.Limits.none(), threads=2).plan.memory
+print(json.dumps([peak() - before, memory]))
+"""
+
+
+def peak_and_bound(source: Path, request: dict[str, Any]) -> tuple[int, int]:
+    command = [sys.executable, "-c", MEASURE, str(source), json.dumps(request)]
+    peak, bound = json.loads(subprocess.check_output(command))
+    return peak, bound
+
+
+@pytest.fixture(scope="module")
+def animation(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the path of an APNG of 80 small frames."""
+    pixels = np.random.default_rng(0).integers(0, 256, (1, 1, 80, 3), np.uint8)
+    first, *others = (Image.fromarray(np.tile(pixels[:, :, frame], (160, 160, 1))) for frame in range(80))
+    file = io.BytesIO()
+    first.save(file, "PNG", save_all=True, append_images=others, duration=50)
+    path = tmp_path_factory.mktemp("animation") / "a.apng"
+    path.write_bytes(file.getvalue())
+    return path
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
+@pytest.mark.parametrize(
+    "request_",
+    [{"filter": {"halftone": {"value": 40}}}, {"adjust": {"unsharp": 50}}],
+    ids=["halftone", "unsharp"],
+)
+def test_the_steps_of_animations_stay_below_the_bound(animation: Path, request_: dict[str, Any]) -> None:
+    peak, bound = peak_and_bound(animation, {**request_, "output": {"format": "webp"}})
+    assert peak < bound
+
+
+def test_the_bound_of_an_animation_grows_with_its_result(animation: Path) -> None:
+    info = imgsvc.inspect(animation)
+    plan = imgsvc.explain({"resize": {"width": 640}, "output": {"format": "webp"}}, info)
+    assert plan.memory > 2 * 80 * 640 * 640 * 3  # its frames, and the copy that an encoder makes of them
