@@ -19,7 +19,7 @@ from imgsvc_core.plan.folding import LutBlock, MatrixBlock, fold
 from imgsvc_core.spec import Adjust
 from tests.adjust.exact import decode, encode
 from tests.adjust.grounds import pictures
-from tests.support.photos import Pixels, as_pixels, as_vips, deep, photo, ramp
+from tests.support.photos import Pixels, as_pixels, as_vips, cut_out, deep, photo, ramp
 
 CASTS = {
     "warm": (1.25, 0.97, 0.7),
@@ -203,6 +203,16 @@ def test_what_lies_on_a_flat_ground_is_meant_as_it_is(name: str) -> None:
         assert np.abs(enhanced(original).reshape(original.shape).astype(int) - original).max() < 4
     else:
         assert difference(enhanced(original)[::3, ::3], original[::3, ::3]) < 1.2
+
+
+def test_a_gray_ground_stays_gray() -> None:
+    """A brown cup on gray paper: its highlights are no cast of the light."""
+    cup = cut_out("coffee").astype(float)
+    coverage = cup[..., 3:] / 255
+    pixels = np.rint(cup[..., :3] * coverage + 216 * (1 - coverage)).astype(np.uint8)[::2, ::2]
+    ground = enhanced(pixels)[(pixels == 216).all(axis=2)].astype(int)
+    assert len(ground) > 1000
+    assert np.ptp(ground, axis=1).max() <= 1
 
 
 @pytest.mark.parametrize("tone", [0, 255])

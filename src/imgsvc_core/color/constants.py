@@ -85,6 +85,9 @@ ENHANCE_BRIGHT_PERCENTILE: Final = 96
 ENHANCE_NEAR_GRAY: Final = 0.3
 """HSV saturation up to which mid tones tell something about the color of the light."""
 
+ENHANCE_NEUTRAL: Final = 0.02
+"""HSV saturation below which a flat ground is gray, and so is the light."""
+
 ENHANCE_MUCH_GRAY: Final = 0.25
 """Part of the pixels that such mid tones must be, lest a brown cat is taken for a gray one."""
 

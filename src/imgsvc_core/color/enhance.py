@@ -4,7 +4,7 @@ The corrections are ordinary steps and fold with all others:
 
 1. White balance. Two witnesses tell the color of the light: the highlights, and the mid tones that are
    nearly gray. Only as far as both agree, channel by channel, is a cast taken away; sunsets and red walls,
-   where they do not, keep their color.
+   where they do not, keep their color. A flat gray ground tells of neutral light.
 2. Levels, each only as far as the evidence goes, since a picture may be meant as it is. If both ends of the
    tones are away from black and white, contrast is low: a stretch about mid gray brings the nearer end back.
    If the brightest tones are below white and the median below mid gray, light is missing: a gain of light (an
@@ -45,7 +45,8 @@ def corrections(x: FloatArray, ground: BoolArray) -> tuple[ColorStep, ...]:
         return ()
     steps: list[CurveStep] = []
     subject = ~ground
-    if x.shape[1] == 3 and (cast := _white_balance(x[subject])) is not None:
+    neutral = x.shape[1] == 3 and _is_gray(x[ground & lit])
+    if x.shape[1] == 3 and not neutral and (cast := _white_balance(x[subject])) is not None:
         steps.append(CurveStep("linear_gain", (cast,)))
         x = apply_curves(x, [("linear_gain", (cast,))])
     for measure_level in (_stretch, _exposure, _gamma, _haze):
@@ -77,6 +78,12 @@ def flat_ground(colors: FloatArray) -> BoolArray:
     for color in found[counts >= least]:
         ground |= (np.abs(levels - color) <= c.ENHANCE_SAME_LEVEL).all(axis=2)
     return flat & ground
+
+
+def _is_gray(ground: FloatArray) -> bool:
+    """Return True if a ground is gray. White may be a margin, or clipped, and tells nothing."""
+    toned = ground[ground.max(axis=1, initial=0) < 1 - c.ENHANCE_MARGIN]
+    return len(toned) > 0 and float(saturation(toned).mean()) < c.ENHANCE_NEUTRAL
 
 
 def _white_balance(x: FloatArray) -> Triple | None:
