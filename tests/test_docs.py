@@ -215,11 +215,15 @@ MISTAKES = (
 """Requests that pages show together with the errors that they give."""
 
 
+PRESETS: dict[str, dict[str, Any]] = {"card": {}, "old": {}}
+"""Those that a page defines in its settings before it asks for them."""
+
+
 def test_every_request_of_the_pages_is_valid() -> None:
     requests = [request for page in PAGES for request in json_requests(page.read_text(encoding="utf-8"))]
     assert len(requests) > 80
     for request in requests:
-        parse_request(request, Limits(), fetching="url" in request)
+        parse_request(request, Limits(), fetching="url" in request, presets=PRESETS)
 
 
 def test_every_extra_is_listed() -> None:
