@@ -22,6 +22,7 @@ from PIL import Image
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.boundary import translate_errors
+from imgsvc_core.codecs.headers.directory import read_first_directory
 from imgsvc_core.codecs.headers.gif import read_gif
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.probe import probe
@@ -467,6 +468,11 @@ def _mapped(samples: Pixels) -> Pixels:
     return np.rint(share * (255 if samples.itemsize == 1 else 65535))
 
 
+def _negative(samples: Pixels) -> Pixels:
+    """What samples mean if white is the lowest: of real numbers 1 - x in linear light."""
+    return 1 - samples.astype(np.float64) if samples.dtype.kind == "f" else ~samples
+
+
 def _tifffile(samples: Pixels, **options: Any) -> bytes:
     file = io.BytesIO()
     requires.module("tifffile").imwrite(file, samples, **options)
@@ -501,8 +507,30 @@ def test_tiff_samples_of_every_type_in_color(sample: str) -> None:
 def test_tiff_samples_of_every_type_with_white_as_the_lowest(sample: str) -> None:
     samples = _ramp(sample)
     found = read(_tifffile(samples, photometric="miniswhite")).numpy()
-    white = 255 if samples.itemsize == 1 else 65535
-    assert np.abs(white - found.astype(float) - _mapped(samples)).max() <= (5 if sample[0] == "f" else 1)
+    assert np.abs(found - _mapped(_negative(samples))).max() <= (5 if sample[0] == "f" else 1)
+
+
+@pytest.mark.parametrize("photometric", ["minisblack", "miniswhite"])
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("sample", _SAMPLES)
+def test_tiff_samples_in_zstandard_are_right_or_refused(sample: str, order: str, photometric: str) -> None:
+    samples = _ramp(sample)
+    data = _tifffile(samples, photometric=photometric, byteorder=order, compression="zstd")
+    swapped = order == ">" and sample in ("int16", "uint32", "int32", "float32")
+    negative = photometric == "miniswhite" and sample not in ("uint8", "float32")
+    if sample == "float16" or swapped or negative:
+        with pytest.raises(UnsupportedFormat, match="save it with deflate"):
+            read(data)
+    else:
+        meant = _negative(samples) if photometric == "miniswhite" else samples
+        assert np.abs(read(data).numpy() - _mapped(meant)).max() <= (5 if sample[0] == "f" else 1)
+
+
+@pytest.mark.parametrize("compression", [None, "tiff_lzw", "jpeg"])
+def test_ycbcr_in_tiff_becomes_rgb(compression: str | None) -> None:
+    picture = Image.fromarray(files.photo()).convert("YCbCr")
+    data = handmade.pillow(picture, "TIFF", compression=compression)
+    assert distance(read(data), files.photo()) < 0.02
 
 
 @pytest.mark.parametrize("bits", [1, 2, 4, 12])
@@ -525,6 +553,102 @@ def test_tiff_samples_that_nothing_reads_are_not_called_damaged(sample: str) -> 
 def test_tiff_samples_that_pillow_does_not_read_are_not_called_damaged() -> None:
     with pytest.raises(UnsupportedFormat, match="save it with deflate"):
         read(_tifffile(np.zeros((4, 8, 3), np.float32), photometric="rgb", compression="zstd"))
+
+
+_PLANES = {
+    "gray and alpha": ("minisblack", ["unassalpha"], 1),
+    "negative and alpha": ("miniswhite", ["unassalpha"], 1),
+    "RGB": ("rgb", [], 3),
+    "RGBA": ("rgb", ["unassalpha"], 3),
+    "RGBA and more": ("rgb", ["unspecified", "unassalpha", "unspecified"], 3),
+    "CMYK": ("separated", [], 4),
+}
+
+
+@pytest.mark.parametrize("compression", ["none", "deflate", "lzw", "packbits", "zstd"])
+@pytest.mark.parametrize("tile", [None, (16, 16)])
+@pytest.mark.parametrize("sample", _SAMPLES)
+@pytest.mark.parametrize("kind", _PLANES)
+def test_tiff_planes(kind: str, sample: str, tile: tuple[int, int] | None, compression: str) -> None:
+    """Alpha is straight, and of real numbers it is no light, so it keeps its value."""
+    photometric, extra, colors = _PLANES[kind]
+    planes = np.stack(
+        [np.roll(np.tile(_ramp(sample), (9, 5)), 3 * i, axis=1) for i in range(colors + len(extra))]
+    )
+    data = _tifffile(
+        planes, photometric=photometric, planarconfig="separate", extrasamples=extra, tile=tile,
+        compression=compression, byteorder=">" if colors == 3 else "<", bigtiff=colors == 4,
+    )  # fmt: skip
+    swapped = colors == 3 and sample in ("int16", "uint32", "int32", "float32")
+    negative = kind.startswith("neg") and sample not in ("uint8", "float32")
+    if compression == "zstd" and (sample == "float16" or swapped or negative):  # which only Pillow reads
+        with pytest.raises(UnsupportedFormat, match="save it with deflate"):
+            read(data)
+        return
+    expected = [_mapped(_negative(plane) if kind.startswith("neg") else plane) for plane in planes[:colors]]
+    if "unassalpha" in extra:
+        alpha = planes[colors + extra.index("unassalpha")]
+        expected.append(np.rint(alpha.astype(float) * 65535) if sample[0] == "f" else _mapped(alpha))
+    if sample[0] == "f" and kind == "CMYK":  # ink is no light either
+        expected = [np.rint(plane.astype(float) * 65535) for plane in planes]
+    image = read(data)
+    assert image.hasalpha() == ("unassalpha" in extra)
+    assert image.interpretation == "cmyk" or kind != "CMYK"
+    assert np.abs(image.numpy() - np.moveaxis(np.stack(expected), 0, -1)).max() <= (
+        5 if sample[0] == "f" else 1
+    )
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("tile", [None, (16, 16)])
+def test_lab_in_tiff_planes(tile: tuple[int, int] | None, bits: int) -> None:
+    planes = np.random.default_rng(3).integers(0, 2**bits, (3, 32, 48)).astype(f"uint{bits}")
+    found = read(_tifffile(planes, photometric="cielab", planarconfig="separate", tile=tile))
+    lightness = planes[0] * (100 / (2**bits - 1))
+    chroma = planes[1:].astype(f"int{bits}") / 2 ** (bits - 8)
+    assert found.interpretation == "lab"
+    assert np.allclose(found.numpy(), np.dstack((lightness, *chroma)), atol=1e-4)
+
+
+def test_tiff_planes_keep_orientation_and_profile() -> None:
+    planes = np.moveaxis(files.photo(), -1, 0)
+    tags = [(274, 3, 1, 6, True), (34675, 7, len(files.profile()), files.profile(), True)]
+    image = read(_tifffile(planes, photometric="rgb", planarconfig="separate", extratags=tags))
+    assert np.array_equal(image.numpy(), files.photo())
+    assert (image.get("orientation"), image.get("icc-profile-data")) == (6, files.profile())
+
+
+def test_tiff_planes_with_too_few_strips_are_damaged() -> None:
+    planes = np.moveaxis(files.photo(), -1, 0)
+    data = bytearray(_tifffile(planes, photometric="rgb", planarconfig="separate", rowsperstrip=16))
+    page = read_first_directory(HeaderReader(ByteSource(data), "TIFF"))
+    rows = page.entries[278].start
+    data[rows : rows + 2] = b"\x08\0"
+    with pytest.raises(CorruptImage, match="too few parts"):
+        read(bytes(data))
+
+
+def test_premultiplied_alpha_becomes_straight_in_planes() -> None:
+    for sample in _SAMPLES:
+        kind = np.dtype(sample)
+        steps = np.tile(np.linspace(0, 1, 32), (4, 1))
+        channels = np.stack((steps / 2, (1 - steps) / 2, steps / 2, np.full_like(steps, 0.5)))
+        if kind.kind != "f":
+            low, high = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
+            channels = np.rint(channels * (high - low) + low)
+        data = _tifffile(
+            channels.astype(kind), photometric="rgb", planarconfig="separate", extrasamples=["assocalpha"]
+        )
+        found = read(data).numpy()
+        expected = _mapped(steps) if kind.kind == "f" else np.rint(steps * np.iinfo(found.dtype).max)
+        assert np.abs(found[..., 0] - expected).max() <= (16 if kind.kind == "f" else 2), sample
+
+
+@pytest.mark.parametrize("sample", ["int8", "int16", "uint32", "int32"])
+def test_premultiplied_alpha_that_libvips_divides_wrongly_is_refused(sample: str) -> None:
+    samples = np.ones((8, 8, 4), sample)
+    with pytest.raises(UnsupportedFormat, match="premultiplied"):
+        read(_tifffile(samples, photometric="rgb", extrasamples=["assocalpha"]))
 
 
 def test_premultiplied_alpha_becomes_straight() -> None:

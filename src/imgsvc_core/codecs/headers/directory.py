@@ -24,7 +24,7 @@ _MOST_NUMBERS = 1 << 22
 
 
 @attrs.frozen
-class _Layout:
+class Layout:
     """Byte order and width of numbers: those of classic TIFF, or of BigTIFF with its 64-bit offsets."""
 
     order: str
@@ -34,6 +34,16 @@ class _Layout:
     def word(self) -> str:
         """The code of an offset in the notation of `struct`."""
         return self.order + ("Q" if self.big else "I")
+
+    @property
+    def entry(self) -> str:
+        """The code of an entry without its value: tag, type and number of values."""
+        return self.order + ("HHQ" if self.big else "HHI")
+
+    @property
+    def count(self) -> str:
+        """The code of the number of entries."""
+        return self.order + ("Q" if self.big else "H")
 
     @property
     def word_size(self) -> int:
@@ -65,7 +75,7 @@ class Directory:
     entries: Mapping[int, Entry]
     next: int
     _reader: HeaderReader
-    _layout: _Layout
+    layout: Layout
 
     def numbers(self, tag: int, most: int = _MOST_NUMBERS) -> tuple[int, ...]:
         """Return up to ``most`` values of a tag, or an empty tuple if it is absent or not integer."""
@@ -73,7 +83,7 @@ class Directory:
         if entry is None or entry.kind not in _INTEGERS:
             return ()
         count = min(entry.count, most)
-        return self._reader.unpack(f"{self._layout.order}{count}{_INTEGERS[entry.kind]}", entry.start)
+        return self._reader.unpack(f"{self.layout.order}{count}{_INTEGERS[entry.kind]}", entry.start)
 
     def first(self, tag: int, default: int) -> int:
         """Return the first value of a tag."""
@@ -86,13 +96,13 @@ class Directory:
             return b""
         data = self._reader.read(entry.start, entry.size)
         unit = _SIZES[entry.kind][1]
-        if self._layout.order == "<" or unit == 1:
+        if self.layout.order == "<" or unit == 1:
             return data
         return b"".join(data[start : start + unit][::-1] for start in range(0, len(data), unit))
 
     def at(self, offset: int) -> Directory:
         """Read another directory of the same file."""
-        return _read_directory(self._reader, self._layout, offset)
+        return _read_directory(self._reader, self.layout, offset)
 
 
 def read_first_directory(reader: HeaderReader) -> Directory:
@@ -105,9 +115,9 @@ def read_first_directory(reader: HeaderReader) -> Directory:
     order = "<" if mark == b"II" else ">"
     (version,) = reader.unpack(f"{order}H", 2)
     if version == 42:
-        layout, start = _Layout(order, big=False), 4
+        layout, start = Layout(order, big=False), 4
     elif version == 43 and reader.unpack(f"{order}HH", 4) == (8, 0):
-        layout, start = _Layout(order, big=True), 8
+        layout, start = Layout(order, big=True), 8
     else:
         raise reader.corrupt(f"its TIFF version {version} is unknown")
     return _read_directory(reader, layout, *reader.unpack(layout.word, start))
@@ -127,10 +137,10 @@ def valid_orientation(directory: Directory) -> int:
     return orientation if 1 <= orientation <= 8 else 1
 
 
-def _read_directory(reader: HeaderReader, layout: _Layout, offset: int) -> Directory:
+def _read_directory(reader: HeaderReader, layout: Layout, offset: int) -> Directory:
     """Read the directory at ``offset``. Of a repeated tag the first counts, as it does for libtiff."""
-    count_code, entry_code, inline = ("Q", "HHQ", 8) if layout.big else ("H", "HHI", 4)
-    (count,) = reader.unpack(f"{layout.order}{count_code}", offset)
+    inline = layout.word_size
+    (count,) = reader.unpack(layout.count, offset)
     if count > _MOST_ENTRIES:
         raise reader.corrupt(f"one of its directories has {count:,} entries")
     offset += 8 if layout.big else 2
@@ -139,7 +149,7 @@ def _read_directory(reader: HeaderReader, layout: _Layout, offset: int) -> Direc
         values_at = offset + 4 + inline
         if values_at + inline > reader.size:
             break
-        tag, kind, number = reader.unpack(f"{layout.order}{entry_code}", offset)
+        tag, kind, number = reader.unpack(layout.entry, offset)
         entry = Entry(kind, number, values_at)
         if entry.size > inline:
             entry = attrs.evolve(entry, start=reader.unpack(layout.word, values_at)[0])

@@ -19,30 +19,39 @@ class Tag(enum.IntEnum):
     BITS = 258
     COMPRESSION = 259
     PHOTOMETRIC = 262
+    BIT_ORDER = 266
     STRIP_OFFSETS = 273
+    ORIENTATION = 274
     CHANNELS = 277
+    ROWS_PER_STRIP = 278
     STRIP_LENGTHS = 279
     PLANES = 284
+    PREDICTOR = 317
     TILE_WIDTH = 322
+    TILE_HEIGHT = 323
     TILE_OFFSETS = 324
     TILE_LENGTHS = 325
     SUB_DIRECTORIES = 330
     EXTRA_CHANNELS = 338
     SAMPLE_FORMAT = 339
+    JPEG_TABLES = 347
     CHROMA_STEPS = 530
+    XMP = 700
     PROFILE = 34675
 
 
 # None, fax, LZW, JPEG, deflate and PackBits: these are in every libtiff.
 COMMON_COMPRESSIONS = (1, 2, 3, 4, 5, 7, 8, 32773, 32946)
 # These are in many; what a build of libtiff lacks, Pillow refuses clearly and libvips does not.
-RARE_COMPRESSIONS = {6: "old-style JPEG", 34925: "LZMA", 50000: "Zstandard"}
-TRANSPARENT = (1, 2)  # kinds of extra channels: transparency, premultiplied or not
+_OLD_JPEG, _JPEG = 6, 7
+RARE_COMPRESSIONS = {_OLD_JPEG: "old-style JPEG", 34925: "LZMA", 50000: "Zstandard"}
+PREMULTIPLIED, STRAIGHT = TRANSPARENT = (1, 2)  # kinds of extra channels that are transparency
 UNSIGNED, SIGNED, REAL, UNDEFINED = 1, 2, 3, 4
 _BITS = {UNSIGNED: (8, 16, 32), SIGNED: (8, 16, 32), REAL: (16, 32), UNDEFINED: (8, 16, 32)}
 _BITS_OF_ONE_CHANNEL = (1, 2, 4, 12)  # unsigned
 _CIELAB = 8
 _SEPARATE_PLANES = 2
+_PHOTOMETRICS_OF_PLANES = (0, 1, 2, 5, _CIELAB)
 _ALIKE = (Tag.BITS, Tag.PHOTOMETRIC, Tag.CHANNELS, Tag.SAMPLE_FORMAT, Tag.EXTRA_CHANNELS)
 _YCBCR = 6
 _COLOR_SPACES = {
@@ -92,17 +101,37 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     )
 
 
+def has_planes(page: Directory) -> bool:
+    """Return True if the page stores each of its channels for itself."""
+    return page.first(Tag.PLANES, 1) == _SEPARATE_PLANES and page.first(Tag.CHANNELS, 1) > 1
+
+
 def is_beyond_libvips(page: Directory) -> bool:
     """Return True if only Pillow decodes the page."""
     bits = page.first(Tag.BITS, 1)
-    tiled_planes = page.first(Tag.PLANES, 1) == _SEPARATE_PLANES and Tag.TILE_WIDTH in page.entries
     eight_bit_lab = page.first(Tag.PHOTOMETRIC, 0) == _CIELAB and bits == 8
-    rare = page.first(Tag.COMPRESSION, 1) in RARE_COMPRESSIONS
-    return tiled_planes or eight_bit_lab or bits == 12 or rare
+    compression = page.first(Tag.COMPRESSION, 1)
+    full_ycbcr = (
+        compression != _JPEG and page.first(Tag.PHOTOMETRIC, 0) == _YCBCR and _subsampling(page) == "4:4:4"
+    )
+    return eight_bit_lab or full_ycbcr or bits == 12 or compression in RARE_COMPRESSIONS
 
 
 def _check_samples(reader: HeaderReader, page: Directory, depth: int, channels: int) -> None:
     kind = page.first(Tag.SAMPLE_FORMAT, UNSIGNED)
+    photometric = page.first(Tag.PHOTOMETRIC, 1)
+    old_jpeg = page.first(Tag.COMPRESSION, 1) == _OLD_JPEG
+    if has_planes(page) and (old_jpeg or photometric not in _PHOTOMETRICS_OF_PLANES):
+        raise reader.unsupported(
+            "its colors are stored in separate planes; save it with interleaved channels"
+        )
+    if len(set(page.numbers(Tag.BITS, _MOST_CHANNELS))) > 1:
+        raise reader.unsupported("its channels have different numbers of bits; save it with 8 or 16 bits")
+    premultiplied = PREMULTIPLIED in page.numbers(Tag.EXTRA_CHANNELS, _MOST_CHANNELS)
+    if premultiplied and not has_planes(page) and (kind == SIGNED or (kind != REAL and depth == 32)):
+        raise reader.unsupported(
+            f"its premultiplied transparency in {depth} bits is not supported; save it with 16 bits, unsigned"
+        )
     narrow = channels == 1 and kind in (UNSIGNED, UNDEFINED) and depth in _BITS_OF_ONE_CHANNEL
     if not narrow and depth not in _BITS.get(kind, ()):
         name = {UNSIGNED: "unsigned", SIGNED: "signed", REAL: "floating-point"}.get(kind, "unknown")
@@ -162,6 +191,8 @@ def _pyramid(
 
 def _is_stored_alike(copy: Directory, page: Directory) -> bool:
     """Return True if a decoder of the page decodes the copy too, to samples of the same kind."""
+    if has_planes(copy) or has_planes(page):
+        return False
     known = copy.first(Tag.COMPRESSION, 1) in (*COMMON_COMPRESSIONS, *RARE_COMPRESSIONS)
     same_samples = all(
         copy.numbers(tag, _MOST_CHANNELS) == page.numbers(tag, _MOST_CHANNELS) for tag in _ALIKE

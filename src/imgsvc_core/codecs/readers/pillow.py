@@ -21,7 +21,7 @@ _CONVERSIONS = {
     "RGBa": "RGBA",
     "HSV": "RGB",
 }
-_SIXTEEN_BITS = ("I;16", "I;16L", "I;16B", "I;16N")
+SIXTEEN_BITS = ("I;16", "I;16L", "I;16B", "I;16N")
 
 
 def to_vips(picture: Image.Image) -> pyvips.Image:
@@ -33,7 +33,7 @@ def to_vips(picture: Image.Image) -> pyvips.Image:
         picture = picture.convert("RGBA" if "transparency" in picture.info else "RGB")
     elif mode in _CONVERSIONS:
         picture = picture.convert(_CONVERSIONS[mode])
-    if mode in _SIXTEEN_BITS:
+    if mode in SIXTEEN_BITS:
         return from_array(np.asarray(picture).astype(np.uint16, copy=False))
     if mode == "I":
         return from_array(np.asarray(picture).clip(0, 65535).astype(np.uint16))

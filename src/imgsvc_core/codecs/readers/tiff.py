@@ -16,15 +16,19 @@ from imgsvc_core.codecs.headers.directory import Directory, read_first_directory
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.headers.tiff import (
     COMMON_COMPRESSIONS,
+    PREMULTIPLIED,
     RARE_COMPRESSIONS,
     SIGNED,
+    STRAIGHT,
     TRANSPARENT,
     UNSIGNED,
     Tag,
+    has_planes,
     is_beyond_libvips,
 )
 from imgsvc_core.codecs.readers.expected_size import check_stored, expected_size
-from imgsvc_core.codecs.readers.pillow import to_vips
+from imgsvc_core.codecs.readers.pillow import SIXTEEN_BITS, lab_from_bytes, to_vips
+from imgsvc_core.codecs.readers.tiff_planes import planes_as_pages
 from imgsvc_core.codecs.readers.vips import (
     attach,
     from_array,
@@ -46,6 +50,10 @@ _COLORS = {"gray": 1, "cmyk": 4}
 _SIDEWAYS = (5, 6, 7, 8)
 # No build of the libraries reads these; asked for them, they complain on standard error.
 _NEVER_READ = {50001: "WebP"}
+_UNKNOWN_SAMPLES = (
+    "The TIFF image cannot be read: its samples are not supported in its compression or layout; "
+    "save it with deflate."
+)
 _PILLOW_NAMES = {34925: "lzma", 50000: "zstd"}
 
 
@@ -59,21 +67,28 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
             "save it with deflate."
         )
     _check_complete(source, page)
-    if compression in RARE_COMPRESSIONS:
-        try:
-            return _read_by_pillow(source, page, info, settings)
-        except CorruptImage as error:
-            if not isinstance(error.__cause__, OSError) or _pillow_has_codec(compression):
-                raise
-            name = RARE_COMPRESSIONS[compression]
-            raise UnsupportedFormat(
-                f"The TIFF image with {name} compression cannot be read here: {error.__cause__}; "
-                "save it with deflate."
-            ) from error
-    if is_beyond_libvips(page):
-        return _read_by_pillow(source, page, info, settings)
-    image = _colors_and_alpha(still(_open_level(source, info, settings)), page, info)
-    image = _eight_or_sixteen_bits(image, page)
+    try:
+        return _read(source, page, info, settings)
+    except CorruptImage as error:
+        known = compression not in RARE_COMPRESSIONS or _pillow_has_codec(compression)
+        if known or not isinstance(error.__cause__, OSError):
+            raise
+        name = RARE_COMPRESSIONS[compression]
+        raise UnsupportedFormat(
+            f"The TIFF image with {name} compression cannot be read here: {error.__cause__}; "
+            "save it with deflate."
+        ) from error
+
+
+def _read(source: ByteSource, page: Directory, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+    if not has_planes(page) and is_beyond_libvips(page):
+        image = _eight_or_sixteen_bits(_decode_by_pillow(source, page, info), page)
+        return image if settings.scale >= 1 else _reduced(image, *expected_size(info, settings))
+    if has_planes(page):
+        image = _read_planes(source, page, info, settings)
+    else:
+        image = _colors_and_alpha(still(_open_level(source, info, settings)), page, info)
+        image = _eight_or_sixteen_bits(image, page)
     described = exif.of_tiff(page)
     return attach(image, {"exif-data": exif.serialize(described)}) if described else image
 
@@ -120,25 +135,82 @@ def _open_level(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> 
     return _reduced(image, *expected_size(info, settings))
 
 
+def _read_planes(
+    source: ByteSource, page: Directory, info: ImageInfo, settings: LoadSettings
+) -> pyvips.Image:
+    """Join the channels of a page that stores each for itself."""
+    alpha = _alpha_channel(page, info)
+    channels = [*range(_COLORS.get(info.colorspace, 3)), *([] if alpha is None else [alpha])]
+    pages = planes_as_pages(source, page, channels)
+    rare = page.first(Tag.COMPRESSION, 1) in RARE_COMPRESSIONS
+    planes = [
+        _decode_by_pillow(pages, page, info, number)
+        if rare
+        else still(open_lazily("tiff", pages, settings, page=number, fail_on="error"))
+        for number in range(len(channels))
+    ]
+    joined = planes[0].bandjoin(planes[1:])
+    if info.colorspace == "lab":
+        return _lab(joined)
+    usual = usual_interpretation(joined.bands, joined.format)
+    joined = joined.copy(interpretation="cmyk" if info.colorspace == "cmyk" else usual)
+    if alpha is None or _extra_kinds(page, info).get(alpha) != PREMULTIPLIED:
+        return _eight_or_sixteen_bits(joined, page)
+    if joined.format == "float":
+        return _eight_or_sixteen_bits(joined.unpremultiply(max_alpha=1), page)
+    image = _eight_or_sixteen_bits(joined, page)
+    straight = image.unpremultiply(max_alpha=255 if image.format == "uchar" else 65535)
+    return straight.rint().cast(image.format).copy(interpretation=image.interpretation)
+
+
+def _lab(image: pyvips.Image) -> pyvips.Image:
+    """Convert CIELAB of 8 or 16 bits to real numbers."""
+    if image.bands != 3 or image.format not in ("uchar", "ushort"):
+        raise UnsupportedFormat(
+            "The TIFF image cannot be read: its Lab colors are stored in separate planes, with transparency "
+            "or in another type than 8 or 16 bits; save it with interleaved channels."
+        )
+    if image.format == "uchar":
+        return lab_from_bytes(image, signed=True)
+    chroma = image[1:3].copy(format="short") / 256
+    return (image[0] * (100 / 65535)).bandjoin(chroma).copy(interpretation="lab")
+
+
 def _colors_and_alpha(image: pyvips.Image, page: Directory, info: ImageInfo) -> pyvips.Image:
     """Drop the extra channels that are no transparency."""
     colors = _COLORS.get(info.colorspace, 3)
     if image.bands <= colors:
         return image
-    kinds = page.numbers(Tag.EXTRA_CHANNELS) or TRANSPARENT[:1]
-    wanted = [colors + index for index, kind in enumerate(kinds) if kind in TRANSPARENT]
+    alpha = _alpha_channel(page, info)
     chosen = image.extract_band(0, n=colors)
-    return chosen.bandjoin(image.extract_band(wanted[0])) if info.alpha and wanted else chosen
+    return chosen if alpha is None else chosen.bandjoin(image.extract_band(alpha))
+
+
+def _alpha_channel(page: Directory, info: ImageInfo) -> int | None:
+    """Return the number of the first channel that is transparency."""
+    if not info.alpha:
+        return None
+    return next((channel for channel, kind in _extra_kinds(page, info).items() if kind in TRANSPARENT), None)
+
+
+def _extra_kinds(page: Directory, info: ImageInfo) -> dict[int, int]:
+    """Return the extra channels and what they are; a single one that says nothing is transparency."""
+    kinds = page.numbers(Tag.EXTRA_CHANNELS) or (STRAIGHT,)
+    return dict(enumerate(kinds, start=_COLORS.get(info.colorspace, 3)))
 
 
 def _eight_or_sixteen_bits(image: pyvips.Image, page: Directory) -> pyvips.Image:
     """Map samples of all types to unsigned ones of 8 or 16 bits.
 
     Whole numbers are black at the lowest and white at the highest value of their type, as the TIFF
-    specification has it. Real numbers are linear light from 0 to 1, as editors write them.
+    specification has it. Real numbers are linear light from 0 to 1, as editors write them, or from 1 to 0 if
+    white is the lowest value.
     """
     if image.interpretation in ("lab", "labs", "labq", "xyz"):
         return image
+    white_is_lowest = page.first(Tag.PHOTOMETRIC, 1) == _WHITE_IS_LOWEST
+    if white_is_lowest and image.format not in ("uchar", "ushort", "uint"):
+        image = _inverted(image)  # libvips does so for unsigned samples alone
     match image.format:
         case "uchar" | "ushort":
             return image
@@ -152,14 +224,12 @@ def _eight_or_sixteen_bits(image: pyvips.Image, page: Directory) -> pyvips.Image
             mapped = ((image >> 16) + 32768).cast("ushort")
         case _:
             mapped = _from_linear_light(image)
-    if page.first(Tag.PHOTOMETRIC, 1) == _WHITE_IS_LOWEST and image.format != "uint":
-        mapped = _inverted(mapped)  # libvips does so for unsigned samples alone
     usual = usual_interpretation(mapped.bands, mapped.format)
     return mapped.copy(interpretation="cmyk" if image.interpretation == "cmyk" else usual)
 
 
 def _inverted(image: pyvips.Image) -> pyvips.Image:
-    gray = image[0].invert()
+    gray = 1 - image[0] if image.format == "float" else image[0] ^ -1
     return gray if image.bands == 1 else gray.bandjoin(image[1])
 
 
@@ -177,10 +247,8 @@ def _from_linear_light(image: pyvips.Image) -> pyvips.Image:
     return color.bandjoin((alpha * 65535).rint().cast("ushort"))
 
 
-def _read_by_pillow(
-    source: ByteSource, page: Directory, info: ImageInfo, settings: LoadSettings
-) -> pyvips.Image:
-    """Decode with Pillow. It reaches only some copies of a pyramid, so they are made from the image."""
+def _decode_by_pillow(source: ByteSource, page: Directory, info: ImageInfo, number: int = 0) -> pyvips.Image:
+    """Decode a page with Pillow, which reaches only some copies of a pyramid."""
     from PIL import Image
     from PIL.TiffImagePlugin import TiffImageFile
 
@@ -198,11 +266,11 @@ def _read_by_pillow(
         with decoder("tiff"):
             try:
                 picture = TiffImageFile(file)
+                picture.seek(number)
             except SyntaxError as error:  # Pillow knows no such samples
-                raise UnsupportedFormat(
-                    "The TIFF image cannot be read: its samples are not supported in its compression or "
-                    "layout; save it with deflate."
-                ) from error
+                raise UnsupportedFormat(_UNKNOWN_SAMPLES) from error
+        if _pillow_misreads(picture.mode, page):
+            raise UnsupportedFormat(_UNKNOWN_SAMPLES)
         # Pillow turns TIFF upright by itself; callers expect every image as it is stored.
         check_stored(*(picture.size[::-1] if orientation in _SIDEWAYS else picture.size), info)
         with decoder("tiff"):
@@ -210,13 +278,16 @@ def _read_by_pillow(
         upright: Image.Image = picture
         stored = upright.transpose(undo[orientation]) if orientation in undo else upright
         profile, xmp = picture.info.get("icc_profile"), picture.info.get("xmp")
-        image = _eight_or_sixteen_bits(_native(stored, page), page)
-        image = attach(image, {"icc-profile-data": profile, "xmp-data": xmp})
-    if settings.scale < 1:
-        image = _reduced(image, *expected_size(info, settings))
+        image = attach(_native(stored, page), {"icc-profile-data": profile, "xmp-data": xmp})
     if orientation != 1:
         set_int(image, "orientation", orientation)
     return image
+
+
+def _pillow_misreads(mode: str, page: Directory) -> bool:
+    """Return True for samples whose bytes Pillow swaps twice, or whose white it takes for black."""
+    swapped = mode in ("I", "F") and page.layout.order == ">"
+    return swapped or (mode in SIXTEEN_BITS and page.first(Tag.PHOTOMETRIC, 1) == _WHITE_IS_LOWEST)
 
 
 def _native(picture: Image.Image, page: Directory) -> pyvips.Image:

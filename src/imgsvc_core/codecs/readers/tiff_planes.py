@@ -1,0 +1,98 @@
+"""TIFF with separate planes: the file is made one of several gray pages, a page for each channel.
+
+libvips decodes planes of half floats, and of gray with transparency, to wrong pixels, and no tiled ones.
+Pillow decodes tiled ones of 16 bits to wrong pixels. Both decode gray pages of all these kinds exactly.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+
+from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs.headers.directory import Directory, Layout
+from imgsvc_core.codecs.headers.tiff import UNSIGNED, Tag
+from imgsvc_core.errors import CorruptImage
+
+_LONG, _UNDEFINED, _LONG8 = 4, 7, 16
+_WHITE_IS_LOWEST, _BLACK_IS_LOWEST = 0, 1
+_INTERLEAVED = 1
+_OF_EVERY_PAGE = (
+    Tag.WIDTH, Tag.HEIGHT, Tag.COMPRESSION, Tag.BIT_ORDER, Tag.ORIENTATION, Tag.ROWS_PER_STRIP, Tag.PREDICTOR,
+    Tag.TILE_WIDTH, Tag.TILE_HEIGHT,
+)  # fmt: skip
+_BLOBS = (Tag.JPEG_TABLES, Tag.XMP, Tag.PROFILE)
+
+_Values = Mapping[int, Sequence[int] | bytes]
+
+
+def planes_as_pages(source: ByteSource, page: Directory, channels: Sequence[int]) -> ByteSource:
+    """Return a copy of the file whose pages are some channels of the page, as gray images.
+
+    The pixels stay where they are; new directories follow them.
+
+    Raises:
+        CorruptImage: the file lists fewer strips or tiles than its planes have.
+    """
+    layout = page.layout
+    begin = 2 * layout.word_size
+    start = source.size + source.size % 2
+    body = b""
+    for channel in channels:
+        body += _directory(layout, _tags(page, channel), start + len(body), last=channel == channels[-1])
+    head = source.read(0, begin - layout.word_size) + struct.pack(layout.word, start)
+    return ByteSource(b"".join((head, source.read(begin), bytes(source.size % 2), body)), name=source.name)
+
+
+def _tags(page: Directory, channel: int) -> _Values:
+    inverted = channel == 0 and page.first(Tag.PHOTOMETRIC, _BLACK_IS_LOWEST) == _WHITE_IS_LOWEST
+    found: dict[int, Sequence[int] | bytes] = {
+        Tag.BITS: [page.first(Tag.BITS, 1)],
+        Tag.PHOTOMETRIC: [_WHITE_IS_LOWEST if inverted else _BLACK_IS_LOWEST],
+        Tag.CHANNELS: [1],
+        Tag.PLANES: [_INTERLEAVED],
+        Tag.SAMPLE_FORMAT: [page.first(Tag.SAMPLE_FORMAT, UNSIGNED)],
+    }
+    found |= {tag: [page.first(tag, 0)] for tag in _OF_EVERY_PAGE if tag in page.entries}
+    found |= {tag: page.content(tag) for tag in _BLOBS if tag in page.entries}
+    count = _parts_of_a_plane(page)
+    tiled = Tag.TILE_WIDTH in page.entries
+    for tag in (Tag.TILE_OFFSETS, Tag.TILE_LENGTHS) if tiled else (Tag.STRIP_OFFSETS, Tag.STRIP_LENGTHS):
+        parts = page.numbers(tag)[channel * count : (channel + 1) * count]
+        if len(parts) < count:
+            raise CorruptImage("The TIFF image is damaged: it lists too few parts of its planes.")
+        found[tag] = parts
+    return found
+
+
+def _parts_of_a_plane(page: Directory) -> int:
+    """Return how many strips or tiles a plane has."""
+    width, height = page.first(Tag.WIDTH, 0), page.first(Tag.HEIGHT, 0)
+    if Tag.TILE_WIDTH in page.entries:
+        across, down = page.first(Tag.TILE_WIDTH, 0), page.first(Tag.TILE_HEIGHT, 0)
+    else:
+        across, down = width, min(height, page.first(Tag.ROWS_PER_STRIP, height))
+    if not (across and down):
+        raise CorruptImage("The TIFF image is damaged: the parts of its planes have no size.")
+    return -(-width // across) * -(-height // down)
+
+
+def _directory(layout: Layout, tags: _Values, start: int, *, last: bool) -> bytes:
+    """Return a directory and its values, for the place where it starts."""
+    size = struct.calcsize(layout.count) + len(tags) * (struct.calcsize(layout.entry) + layout.word_size)
+    size += layout.word_size
+    entries, values = [struct.pack(layout.count, len(tags))], b""
+    for tag, value in sorted(tags.items()):
+        if isinstance(value, bytes):
+            kind, data = _UNDEFINED, value
+        else:
+            kind = _LONG8 if layout.big else _LONG
+            data = struct.pack(f"{layout.order}{len(value)}{layout.word[-1]}", *value)
+        if len(data) <= layout.word_size:
+            field = data.ljust(layout.word_size, b"\0")
+        else:
+            field = struct.pack(layout.word, start + size + len(values))
+            values += data + bytes(len(data) % 2)
+        entries.append(struct.pack(layout.entry, tag, kind, len(value)) + field)
+    entries.append(struct.pack(layout.word, 0 if last else start + size + len(values)))
+    return b"".join((*entries, values))
