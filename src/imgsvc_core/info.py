@@ -34,6 +34,12 @@ class ImageInfo:
     channels: int | None = attrs.field(
         default=None, metadata={"doc": "Stored channels, if they may be more than color and alpha."}
     )
+    layers: int | None = attrs.field(
+        default=None,
+        metadata={
+            "doc": "Images of its size that nested opacities, masks and filters of a drawing need at most."
+        },
+    )
     interlaced: bool = attrs.field(
         default=False, metadata={"doc": "Whether the image is progressive or interlaced."}
     )

@@ -64,3 +64,22 @@ def test_the_bound_of_an_animation_grows_with_its_result(animation: Path) -> Non
     info = imgsvc.inspect(animation)
     plan = imgsvc.explain({"resize": {"width": 640}, "output": {"format": "webp"}}, info)
     assert plan.memory > 2 * 80 * 640 * 640 * 3  # its frames, and the copy that an encoder makes of them
+
+
+NESTED = {
+    "isolation": '<g style="isolation:isolate">' * 30 + "{}" + "</g>" * 30,
+    "opacity": '<g opacity=".9">' * 30 + "{}" + "</g>" * 30,
+    "results": '<filter id="f" x="0" y="0" width="1" height="1">'
+    + "".join(f'<feFlood result="r{number}"/>' for number in range(60))
+    + '</filter><g filter="url(#f)">{}</g>',
+}
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
+@pytest.mark.parametrize("nested", NESTED.values(), ids=NESTED)
+def test_layers_of_drawings_stay_below_the_bound(tmp_path: Path, nested: str) -> None:
+    content = nested.format('<rect width="2100" height="2100"/>')
+    path = tmp_path / "a.svg"
+    path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" width="2100" height="2100">{content}</svg>')
+    peak, bound = peak_and_bound(path, {"output": {"format": "png"}})
+    assert peak < bound

@@ -52,7 +52,7 @@ def _count(markup: bytes, pixels: int, most: int, *, depth: int) -> int:
             if drawing:  # without a size, so librsvg does not draw it
                 continue
             raise
-        pixels += info.width * info.height
+        pixels += info.width * info.height * (1 + (info.layers or 0))
         if pixels > most:
             raise ImageTooLarge(
                 f"The pictures that are inlined in the SVG image have {pixels:,} pixels or more together; "

@@ -81,7 +81,8 @@ def _decoder(info: ImageInfo, load: LoadSettings) -> float:
     several = load.all_frames and not memory.one_by_one
     pixels = max(pixels, info.decoded_pixels or 0) * (info.frames if several else 1)
     pixel = (info.channels or _COLORS.get(info.colorspace, 3) + info.alpha) * math.ceil(info.depth / 8)
-    return info.bytes + memory.copies(whole=info.interlaced) * pixels * pixel
+    copies = memory.copies(whole=info.interlaced) + (info.layers or 0)
+    return info.bytes + copies * pixels * pixel
 
 
 def _encoder(settings: SaveSettings, alpha: bool, sample: int, frames: int, *, several: bool) -> float:
