@@ -58,6 +58,8 @@ def _cases() -> dict[str, Notification]:
         "old": Notification(signature("21fca4f8", now - 600, BODY.encode(), [SECRET]), BODY, False),
         "in the future": Notification(signature("21fca4f8", now + 600, BODY.encode(), [SECRET]), BODY, False),
         "no time": Notification({**good, "webhook-timestamp": "today"}, BODY, False),
+        "a time of 5,000 digits": Notification({**good, "webhook-timestamp": "9" * 5000}, BODY, False),
+        "a time in other digits": Notification({**good, "webhook-timestamp": "\u0661" * 10}, BODY, False),
         "no headers": Notification({"content-type": "application/json"}, BODY, False),
     }
 

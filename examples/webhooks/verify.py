@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import hmac
+import re
 import time
 from collections.abc import Mapping
 
@@ -16,10 +17,11 @@ def is_genuine(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
         secret: ``whsec_...``, as ``imgsvc accounts webhook-secret`` shows it.
     """
     id_, timestamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
-    if not timestamp.isdecimal() or abs(time.time() - int(timestamp)) > 300:
+    if not re.fullmatch("[0-9]{1,12}", timestamp) or abs(time.time() - int(timestamp)) > 300:
         return False
     key = base64.b64decode(secret.removeprefix("whsec_"))
-    digest = hmac.digest(key, f"{id_}.{timestamp}.".encode() + body, hashlib.sha256)
+    digest = hmac.digest(key, f"{id_}.{timestamp}.".encode("utf-8", "replace") + body, hashlib.sha256)
     expected = b"v1," + base64.b64encode(digest)
-    signatures = headers.get("webhook-signature", "").encode().split()  # several after a renewal
+    # There are several after a renewal.
+    signatures = headers.get("webhook-signature", "").encode("utf-8", "replace").split()
     return any(hmac.compare_digest(expected, given) for given in signatures)
