@@ -405,6 +405,8 @@ def test_a_renewed_webhook_secret_leaves_the_one_before_a_grace(
     assert previous(timedelta(seconds=601)) is None
     imgsvc("accounts", "webhook-secret", account, "--renew", "--grace", "0")
     assert previous(timedelta()) is None
+    assert run(["accounts", "webhook-secret", account, "--grace", "600"]) == 2
+    assert "'--grace' must come together with --renew" in capsys.readouterr().err
     for grace in ("-1", "nan", "1e12"):
         assert run(["accounts", "webhook-secret", account, "--renew", "--grace", grace]) == 2
         assert "'--grace' must be seconds within 0 to" in capsys.readouterr().err

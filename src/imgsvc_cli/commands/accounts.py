@@ -18,6 +18,7 @@ from imgsvc_cli.administration import (
 )
 from imgsvc_cli.options import as_json_option
 from imgsvc_cli.service_settings import with_settings
+from imgsvc_core.errors import Problem, SpecError
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -108,6 +109,10 @@ def quota(account_id: str, quota: int | None, settings: Settings, as_json: bool)
 @as_json_option
 def webhook_secret(account_id: str, renew: bool, grace: timedelta, settings: Settings, as_json: bool) -> None:
     """Show the secret that signs an account's webhooks."""
+    source = click.get_current_context().get_parameter_source("grace")
+    if not renew and source is not click.core.ParameterSource.DEFAULT:
+        message = "Option '--grace' must come together with --renew, which replaces the secret: add --renew"
+        raise SpecError([Problem("grace", message)])
 
     async def work(db: Database) -> str:
         from imgsvc_http.state import accounts
