@@ -15,7 +15,7 @@ from imgsvc_core import stores
 from imgsvc_core.declaring import NotTogether
 from imgsvc_core.errors import Problem, SpecError, os_reason
 from imgsvc_core.io import shown_url
-from imgsvc_core.jsontext import shown
+from imgsvc_core.jsontext import SOMETHING, shown
 from imgsvc_core.stores import ENDPOINTS
 
 _NAME = re.compile(r"[^\x00-\x1f\x7f/\\\ud800-\udfff]+")
@@ -80,9 +80,10 @@ class StoreTarget:
 def _endpoint(text: str) -> tuple[str, str]:
     """Return the name and the URL of ``NAME=URL``."""
     name, _, url = text.partition("=")
-    if name not in ENDPOINTS or not re.match("https?://[^/]", url):
-        expected = f"must be NAME=URL with one of the names {', '.join(ENDPOINTS)}"
-        message = f"Option '--store-endpoint' {expected}, got '{shown_url(text)}'"
+    if name not in ENDPOINTS or not re.fullmatch("https?://[^/@][^@]*", url):
+        expected = f"must be NAME=URL without credentials, with one of the names {', '.join(ENDPOINTS)}"
+        got = SOMETHING if "@" in text else f"'{shown_url(text)}'"  # it may hold a password
+        message = f"Option '--store-endpoint' {expected}, got {got}"
         raise SpecError([Problem("--store-endpoint", message)])
     return name, url
 

@@ -123,7 +123,7 @@ class Replacement:
 
     @property
     def expectation(self) -> str:
-        return f"name={self.url.expectation}, whose name is one of {', '.join(self.names)}"
+        return f"name={self.url.expectation.rstrip(',')}, whose name is one of {', '.join(self.names)}"
 
     def parse(self, value: object) -> str:
         if not isinstance(value, str):

@@ -292,7 +292,7 @@ class StoresSettings:
     """External object stores that requests send results to."""
 
     endpoints: tuple[str, ...] = setting(
-        Many(Replacement(ENDPOINTS, Url(_WEB))),
+        Many(Replacement(ENDPOINTS, Url(_WEB, bare=True))),
         "Addresses that replace a provider's, for other stores that speak its protocol, such as "
         "aws=https://minio.example.org.",
         default=(),

@@ -43,6 +43,7 @@ URLS = (
     f"https://user:{CANARY}@[::1",
     f"https://user:{CANARY}%zz@example.org/",
     f"https://example.org/?token={CANARY}|",
+    f"file:///{CANARY}",
 )
 
 
@@ -108,8 +109,12 @@ async def test_answers_logs_and_files_hold_no_secrets(tmp_path: Path) -> None:
     assert not [path for path in (*files, tmp_path / "state.log") if CANARY.encode() in path.read_bytes()]
 
 
-@pytest.mark.parametrize("name", ["server.port", "server.base_url", "database.url", CANARY])
-@pytest.mark.parametrize("url", [f"redis://user:{CANARY}@host:x/", f"https://h/?token={CANARY}"])
+@pytest.mark.parametrize(
+    "name", ["server.port", "server.base_url", "database.url", "stores.endpoints", CANARY]
+)
+@pytest.mark.parametrize(
+    "url", [f"aws=http://user:{CANARY}@host/", f"redis://user:{CANARY}@host:x/", f"https://h/?token={CANARY}"]
+)
 def test_messages_about_settings_hold_no_secrets(name: str, url: str) -> None:
     given = {url: "5"} if name == CANARY else {name: url}
     with pytest.raises(SpecError) as caught:
