@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 
 import click
@@ -48,20 +47,13 @@ def serve(
 
         from imgsvc_http.serve import Greeting, event_loop
         from imgsvc_http.serve import serve as run
-        from imgsvc_http.server.access_log import LOGGER
+        from imgsvc_http.server.log import begin_log
         from imgsvc_http.settings import render
     settings = load_settings(config, assignments, flags)
     if print_config:
         click.echo(render(settings), nl=False)
         return
-    logging.basicConfig(
-        level=logging.INFO if verbose else logging.WARNING,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
-    access_log = logging.getLogger(LOGGER)
-    access_log.setLevel(logging.INFO)
-    access_log.propagate = False  # its lines are whole
-    access_log.addHandler(logging.StreamHandler())
+    begin_log(verbose=verbose)
 
     def greet(greeting: Greeting) -> None:
         click.echo(f"Serving at {greeting.address} until you press Ctrl-C.")
