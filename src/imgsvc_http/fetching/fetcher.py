@@ -12,12 +12,14 @@ from pathlib import Path, PurePosixPath
 
 import aiohttp
 import attrs
+from multipart import content_disposition_unquote, parse_options_header
 from yarl import URL
 
 from imgsvc_core.errors import EmptySource, Problem, SourceTooLarge, SourceUnreachable, SpecError
 from imgsvc_core.jsontext import SOMETHING
 from imgsvc_http.fetching.address_guard import AddressGuard, PrivateAddress, cause_of
 from imgsvc_http.fetching.content_encoding import PLAIN, InvalidEncoding, decompressed
+from imgsvc_http.fetching.file_name import extended_file_name
 from imgsvc_http.fetching.resolver import ACCOUNT, TooManyLookups
 from imgsvc_http.fetching.social import FRESH, PLATFORMS, Profile, is_social, profile_of
 from imgsvc_http.fetching.source_connection import TooManyInformational
@@ -252,8 +254,11 @@ async def _save(response: aiohttp.ClientResponse, allocate: Allocate, limit: int
 
 def _name(response: aiohttp.ClientResponse) -> str:
     """Return the file name in the headers or the URL, without folders and control characters."""
-    disposition = response.content_disposition
-    given = (disposition.filename if disposition else None) or PurePosixPath(response.url.path).name
+    disposition = response.headers.get("Content-Disposition", "")
+    _, options = parse_options_header(disposition, unquote=content_disposition_unquote)
+    given = (
+        extended_file_name(disposition) or options.get("filename") or PurePosixPath(response.url.path).name
+    )
     base = given.replace("\\", "/").rpartition("/")[2]
     name = "".join(letter for letter in base if letter.isprintable())[:255]
     return name if name.strip(". ") else ""
@@ -265,10 +270,10 @@ def _shown(url: str) -> str:
         parsed = URL(url)
     except ValueError:
         return SOMETHING
-    if parsed.host is not None:
+    if parsed.host:
         return str(bare(parsed).with_query(None))[:200]
     is_profile = url.partition(":")[0].lower() in PLATFORMS and "/" not in url
-    return url.partition("?")[0][:200] if is_profile or "@" not in url else SOMETHING
+    return url.partition("?")[0][:200] if is_profile else SOMETHING
 
 
 def _unreachable(error: BaseException, shown: str) -> SourceUnreachable:

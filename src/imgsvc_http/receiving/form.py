@@ -10,10 +10,10 @@ from typing import Any
 
 import attrs
 from aiohttp import web
-from aiohttp.multipart import content_disposition_filename, parse_content_disposition
-from multipart import MultipartError, MultipartSegment, ParserError, PushMultipartParser, parse_options_header
+from multipart import MultipartError, MultipartSegment, parse_options_header
 
 from imgsvc_http.answering.errors import invalid, refusal
+from imgsvc_http.fetching.file_name import extended_file_name
 from imgsvc_http.private_names import SegmentParser
 from imgsvc_http.receiving.body import begin_body, chunks, parse_json, receiving, unsupported_media_type
 from imgsvc_http.storage.source_files import SourceFile, Writable
@@ -21,6 +21,7 @@ from imgsvc_http.storage.source_files import SourceFile, Writable
 _MEDIA_TYPES = ("multipart/form-data", "multipart/mixed")
 _MOST_PARTS = 16
 _MOST_FRAMING_BYTES = 1 << 17
+_MOST_HEADER_BYTES = 1 << 16  # of a part; a name is cut, however long it is
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _IDENTITY = ("7bit", "8bit", "binary", "identity")
 
@@ -70,7 +71,8 @@ async def read_form(
                 elif event is not None:
                     part.write(event)
                 elif on_document is not None and part.name == "data":
-                    on_document(await parse_json(data.getvalue() or b"{}"))
+                    document = await parse_json(data.getvalue() or b"{}")
+                    on_document({} if document is None else document)
     if on_document is not None and "data" not in parts:
         on_document({})
     if "file" not in parts:
@@ -93,8 +95,6 @@ class _Part:
     @classmethod
     def of(cls, segment: MultipartSegment, targets: dict[str, tuple[Writable, int]]) -> _Part:
         name = _text(segment.name)
-        if name == "data" and name not in targets:
-            raise refusal("invalid_multipart", reason="it has a part 'data'; expected 'file'")
         target, limit = targets.get(name, (None, 0))
         if target is not None:
             _check(segment, name)
@@ -122,10 +122,12 @@ def _check(segment: MultipartSegment, name: str) -> None:
 async def _events(request: web.Request, limit: int) -> AsyncIterator[MultipartSegment | bytes | None]:
     """Yield the start of each part, its bytes, and None at its end."""
     _, options = parse_options_header(request.headers.get("Content-Type", ""))
-    parser_class = PushMultipartParser if request.content_type == "multipart/form-data" else _MixedParser
     try:
-        with parser_class(
-            options.get("boundary", ""), max_segment_count=_MOST_PARTS, header_charset="latin-1"
+        with _FormParser(
+            options.get("boundary", ""),
+            max_segment_count=_MOST_PARTS,
+            max_header_size=_MOST_HEADER_BYTES,
+            header_charset="latin-1",
         ) as parser:
             async for chunk in chunks(request, limit, "The form"):
                 for event in parser.parse(chunk):
@@ -135,23 +137,17 @@ async def _events(request: web.Request, limit: int) -> AsyncIterator[MultipartSe
         raise refusal("invalid_multipart", reason=reason) from error
 
 
-class _MixedParser(SegmentParser):
-    """Accepts parts of any disposition: outside of forms they are attachments or inline."""
+class _FormParser(SegmentParser):
+    """Accepts parts of any disposition. One without a name is ignored, as are all with unknown names."""
 
     def segment_of(self, headers: list[tuple[str, str]]) -> MultipartSegment:
-        segment = MultipartSegment(headers)
-        if segment.disposition is None:
-            raise ParserError("Missing Content-Disposition segment header")
-        return segment
+        return MultipartSegment(headers)
 
 
 def _filename(segment: MultipartSegment) -> str:
     """Return the base name of a file, also if it is in the notation of RFC 5987 that browsers do not use."""
-    disposition = segment.header("Content-Disposition") or ""
-    given = _text(segment.filename)
-    if "*=" in disposition:
-        _, parameters = parse_content_disposition(disposition)
-        given = content_disposition_filename(parameters) or given
+    extended = extended_file_name(segment.header("Content-Disposition") or "")
+    given = extended or _text(segment.filename)
     return _CONTROL.sub("", Path(given.replace("\\", "/")).name[:255])
 
 

@@ -116,6 +116,20 @@ async def test_no_secret_and_nothing_that_a_client_wrote_is_in_a_line(seen: Seen
 
 
 @pytest.mark.asyncio
+async def test_no_name_of_a_file_is_in_the_log(seen: Seen) -> None:
+    """Neither one that cannot be decoded, nor one that continues in a further line like that of a request."""
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    names = (f"%ff{_SECRET}.png", f"%ff\r\n 2026-11-23T00:00:00.000Z POST {_SECRET}")
+    async with seen.service.client() as client:
+        for name in names:
+            head = f"--x\r\nContent-Disposition: form-data; name=\"file\"; filename*=UTF-8''{name}\r\n\r\n"
+            body = head.encode() + b"nothing" + b"\r\n--x--\r\n"
+            last = await call(client, "POST", "/1.0/upload", data=body, headers=headers)
+    seen.line(last.headers["X-Request-Id"])
+    assert _SECRET not in seen.log.read_text()
+
+
+@pytest.mark.asyncio
 async def test_requests_that_are_no_http_have_a_line(seen: Seen) -> None:
     reader, writer = await asyncio.open_connection(
         "localhost", seen.service.port, ssl=seen.service.tls, server_hostname="localhost"

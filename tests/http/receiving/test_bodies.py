@@ -43,9 +43,19 @@ async def test_empty_bodies_are_refused_however_often_they_come(
 
 
 @pytest.mark.asyncio
-async def test_parts_with_other_names_are_ignored(client: aiohttp.ClientSession) -> None:
+@pytest.mark.parametrize("other", [OTHER, b"Content-Type: text/plain\r\n\r\nx", b"\r\nx"])
+async def test_parts_with_other_names_or_none_are_ignored(
+    other: bytes, client: aiohttp.ClientSession
+) -> None:
     """Frameworks add parts of their own, such as `_charset_` or a token against forged requests."""
-    reply = await call(client, "POST", "/1.0/upload", data=form(OTHER, FILE, OTHER), headers=FORM)
+    reply = await call(client, "POST", "/1.0/upload", data=form(other, FILE, other), headers=FORM)
+    assert reply.status == 200, reply.json
+
+
+@pytest.mark.asyncio
+async def test_a_document_that_is_null_is_as_if_it_was_left_out(client: aiohttp.ClientSession) -> None:
+    null = b'Content-Disposition: form-data; name="data"\r\n\r\nnull'
+    reply = await call(client, "POST", "/1.0/upload", data=form(null, FILE), headers=FORM)
     assert reply.status == 200, reply.json
 
 
@@ -55,7 +65,8 @@ async def test_parts_with_other_names_are_ignored(client: aiohttp.ClientSession)
     [
         (b'filename="caf\xe9.png"', "caf\N{REPLACEMENT CHARACTER}.png"),
         (b'filename="\xff\xfe"', "\N{REPLACEMENT CHARACTER}" * 2),
-        (b"filename*=utf-8''%ff%fe.png", ""),
+        (b"filename*=utf-8''%ff%fe.png", "\N{REPLACEMENT CHARACTER}" * 2 + ".png"),
+        (b'filename="' + 5000 * b"a" + b'"', 255 * "a"),
         (b"filename*=nonsense''%ff.png", ""),
         (b"filename*=iso-8859-1''caf%e9.png", "caf\N{LATIN SMALL LETTER E WITH ACUTE}.png"),
     ],
@@ -100,13 +111,14 @@ async def test_chunks_may_end_anywhere(cuts: tuple[int, ...], service: Service) 
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("disposition", [b"attachment", b"inline", b"form-data"])
-async def test_parts_of_other_multiparts_are_told_by_their_names(
+async def test_parts_of_any_disposition_are_told_by_their_names(
     disposition: bytes, client: aiohttp.ClientSession
 ) -> None:
     body = form(FILE.replace(b"form-data", disposition), BINARY.replace(b"form-data", disposition))
-    headers = {"Content-Type": "multipart/mixed; boundary=frontier"}
-    reply = await call(client, "POST", "/1.0/upload", data=body, headers=headers)
-    assert (reply.status, reply.headers["Content-Type"]) == (200, "image/jpeg")
+    for kind in ("mixed", "form-data"):
+        headers = {"Content-Type": f"multipart/{kind}; boundary=frontier"}
+        reply = await call(client, "POST", "/1.0/upload", data=body, headers=headers)
+        assert (reply.status, reply.headers["Content-Type"]) == (200, "image/jpeg")
 
 
 @pytest.mark.asyncio
