@@ -618,13 +618,15 @@ def test_tiff_planes_keep_orientation_and_profile() -> None:
     assert (image.get("orientation"), image.get("icc-profile-data")) == (6, files.profile())
 
 
-def test_tiff_planes_with_too_few_strips_are_damaged() -> None:
+@pytest.mark.parametrize(
+    ("kind", "rows", "reason"), [(3, 8, "too few parts"), (8, 0, "no size"), (8, -1, "impossible")]
+)
+def test_tiff_planes_of_impossible_parts_are_damaged(kind: int, rows: int, reason: str) -> None:
     planes = np.moveaxis(files.photo(), -1, 0)
     data = bytearray(_tifffile(planes, photometric="rgb", planarconfig="separate", rowsperstrip=16))
-    page = read_first_directory(HeaderReader(ByteSource(data), "TIFF"))
-    rows = page.entries[278].start
-    data[rows : rows + 2] = b"\x08\0"
-    with pytest.raises(CorruptImage, match="too few parts"):
+    start = read_first_directory(HeaderReader(ByteSource(data), "TIFF")).entries[278].start
+    struct.pack_into("<HIh", data, start - 6, kind, 1, rows)
+    with pytest.raises(CorruptImage, match=reason):
         read(bytes(data))
 
 

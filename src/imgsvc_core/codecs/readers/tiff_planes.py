@@ -32,14 +32,17 @@ def planes_as_pages(source: ByteSource, page: Directory, channels: Sequence[int]
     The pixels stay where they are; new directories follow them.
 
     Raises:
-        CorruptImage: the file lists fewer strips or tiles than its planes have.
+        CorruptImage: the file lists fewer strips or tiles than its planes have, or impossible ones.
     """
     layout = page.layout
     begin = 2 * layout.word_size
     start = source.size + source.size % 2
     body = b""
-    for channel in channels:
-        body += _directory(layout, _tags(page, channel), start + len(body), last=channel == channels[-1])
+    try:
+        for channel in channels:
+            body += _directory(layout, _tags(page, channel), start + len(body), last=channel == channels[-1])
+    except struct.error as error:
+        raise CorruptImage("The TIFF image is damaged: it states an impossible size or place.") from error
     head = source.read(0, begin - layout.word_size) + struct.pack(layout.word, start)
     return ByteSource(b"".join((head, source.read(begin), bytes(source.size % 2), body)), name=source.name)
 
