@@ -129,8 +129,10 @@ def _check_samples(reader: HeaderReader, page: Directory, depth: int, channels: 
         raise reader.unsupported("its channels have different numbers of bits; save it with 8 or 16 bits")
     premultiplied = PREMULTIPLIED in page.numbers(Tag.EXTRA_CHANNELS, _MOST_CHANNELS)
     if premultiplied and not has_planes(page) and (kind == SIGNED or (kind != REAL and depth == 32)):
+        name = "signed" if kind == SIGNED else "unsigned"
         raise reader.unsupported(
-            f"its premultiplied transparency in {depth} bits is not supported; save it with 16 bits, unsigned"
+            f"its premultiplied transparency in {name} samples of {depth} bits is not supported; "
+            "save it with unsigned samples of 16 bits"
         )
     narrow = channels == 1 and kind in (UNSIGNED, UNDEFINED) and depth in _BITS_OF_ONE_CHANNEL
     if not narrow and depth not in _BITS.get(kind, ()):
