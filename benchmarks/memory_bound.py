@@ -12,6 +12,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,7 @@ TO_JPEG: dict[str, Any] = {"output": {"format": "jpg", "encoding": "baseline"}}
 COLUMNS = ("source", "request", "bound, MB", "peak, MB")
 MARKS = ("<!-- memory -->", "<!-- end of memory -->")
 SIDE, FRAMES = 3000, 16
+SMALL_SIDE, MANY_FRAMES = 200, 150
 OUTPUTS: list[dict[str, Any]] = [
     {"format": "jpg"},
     {"format": "jpg", "quality": 95},
@@ -90,6 +92,49 @@ VARIANTS: dict[str, Any] = {
         "square": {"crop": {"mode": "ratio", "ratio": "1:1"}, "output": {"format": "png"}},
     }
 }
+LAYERED_SIDE = 2500  # malloc uses layers of 25 MB again; larger ones are fresh pages, empty until drawn on
+_CIRCLE = '<circle cx="1500" cy="1200" r="900" {}/>'
+_SQUARE = f'<rect width="{LAYERED_SIDE}" height="{LAYERED_SIDE}" {{}}/>'
+_GROUPS = 20
+DRAWINGS = {
+    "filter.svg": (
+        SIDE,
+        '<filter id="f"><feGaussianBlur stdDeviation="10"/></filter>' + _CIRCLE.format('filter="url(#f)"'),
+    ),
+    "isolated.svg": (
+        LAYERED_SIDE,
+        '<g style="isolation:isolate">' * _GROUPS + _SQUARE.format("") + "</g>" * _GROUPS,
+    ),
+    "opacity.svg": (LAYERED_SIDE, '<g opacity=".9">' * _GROUPS + _SQUARE.format("") + "</g>" * _GROUPS),
+    "masks.svg": (
+        LAYERED_SIDE,
+        f'<mask id="m">{_SQUARE.format("")}</mask>'
+        + '<g mask="url(#m)">' * _GROUPS
+        + _SQUARE.format("")
+        + "</g>" * _GROUPS,
+    ),
+    "results.svg": (
+        LAYERED_SIDE,
+        '<filter id="f" x="0" y="0" width="1" height="1">'
+        + "".join(f'<feFlood result="{number}"/>' for number in range(_GROUPS))
+        + "</filter>"
+        + _SQUARE.format('filter="url(#f)"'),
+    ),
+}
+FRAME_LOOKS: list[dict[str, Any]] = [
+    *({"rotate": {"angle": angle}} for angle in (5, 90)),
+    *({"resize": {"width": width}} for width in (180, 400)),
+    {"crop": {"mode": "smart", "width": 100, "height": 100}},
+    {"auto": {"enhance": True}},
+    *({"adjust": {name: 50}} for name in ("sharpen", "unsharp")),
+    *({"filter": {"blur": {"mode": mode, "value": 20}}} for mode in ("gaussian", "motion", "zoom")),
+    {"filter": {"pixellate": {"value": 20}}},
+    {"filter": {"vignette": {"value": 50, "radius": 5}}},
+    {"filter": {"halftone": {"value": 40}}},
+    {"mask": {"shape": "ellipse"}},
+    {"padding": {"size": 10}},
+    {"border": {"size": 5, "radius": 20}},
+]
 
 
 def main(page: str | None = None) -> int:
@@ -122,6 +167,7 @@ def _cases(sources: Iterable[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     )
     yield from ((f"moving.{name}", {}) for name in ("gif", "webp", "png"))
     yield from ((source, {**look, **TO_JPEG}) for look in LOOKS for source in still)
+    yield from (("frames.png", {**look, "output": {"format": "webp"}}) for look in FRAME_LOOKS)
     decoded = ("a.jpg", "deep.png", "a.webp", "a.avif", "a.tiff", "a.psd")
     yield from ((source, {"crop": {"mode": "face"}, **TO_JPEG}) for source in decoded)
     yield from ((source, VARIANTS) for source in (*still, *decoded))
@@ -135,11 +181,8 @@ def _sources(folder: Path) -> Mapping[str, Path]:
     picture = Image.fromarray(image.numpy())
     views = [Image.fromarray(np.roll(mosaic(1000, 1000), 37 * shift, axis=1)) for shift in range(FRAMES)]
     moving = {"save_all": True, "append_images": views[1:], "duration": 50}
-    drawing = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{SIDE}" height="{SIDE}"><filter id="f">'
-        '<feGaussianBlur stdDeviation="10"/></filter>'
-        '<circle cx="1500" cy="1200" r="900" filter="url(#f)"/></svg>'
-    )
+    small = [view.resize((SMALL_SIDE, SMALL_SIDE)) for view in views]
+    many = [small[number % FRAMES] for number in range(MANY_FRAMES)]
     writers: dict[str, Callable[[str], object]] = {
         "a.jpg": lambda path: image.jpegsave(path),
         "progressive.jpg": lambda path: image.jpegsave(path, interlace=True, subsample_mode="off"),
@@ -165,14 +208,20 @@ def _sources(folder: Path) -> Mapping[str, Path]:
         "a.psd": lambda path: Path(path).write_bytes(_psd(np.asarray(picture))),
         "deep.psd": lambda path: Path(path).write_bytes(_psd(np.asarray(picture).astype(">u2") * 257)),
         "float.psd": lambda path: Path(path).write_bytes(_psd((np.asarray(picture) / 255).astype(">f4"))),
-        "filter.svg": lambda path: Path(path).write_text(drawing),
+        **{name: partial(_write_drawing, *drawing) for name, drawing in DRAWINGS.items()},
         "moving.gif": lambda path: views[0].save(path, **moving),
         "moving.webp": lambda path: views[0].save(path, quality=60, method=0, **moving),
         "moving.png": lambda path: views[0].save(path, **moving),
+        "frames.png": lambda path: many[0].save(path, save_all=True, append_images=many[1:], duration=50),
     }
     for name, write in writers.items():
         write(str(folder / name))
     return {name: folder / name for name in writers}
+
+
+def _write_drawing(side: int, content: str, path: str) -> None:
+    start = f'<svg xmlns="http://www.w3.org/2000/svg" width="{side}" height="{side}">'
+    Path(path).write_text(f"{start}{content}</svg>")
 
 
 def _psd(pixels: np.ndarray[Any, Any]) -> bytes:
