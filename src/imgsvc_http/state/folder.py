@@ -41,21 +41,35 @@ def make_private(folder: Path) -> None:
 def locked(folder: Path) -> Iterator[None]:
     """Keep other services from using the folder during the block. The system unlocks it if the process dies.
 
+    The folder itself is locked, because a file in it may be deleted. The file ``service.pid`` only tells
+    people which process uses the folder.
+
     Raises:
-        SpecError: another service uses the folder.
+        SpecError: another service uses the folder, or its file system cannot lock folders.
     """
-    with (folder / "lock").open("a+") as file:
+    pid_file = folder / "service.pid"
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            file.seek(0)
-            user = file.read(20).strip() or "unknown"
-            remedy = f"process {user} uses it: stop that one, or name another folder"
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            remedy = f"{_user(pid_file)} uses it: stop that one, or name another folder"
             raise _refused(folder, "a folder that no other service uses", remedy) from error
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
+        except OSError as error:
+            raise _refused(
+                folder, "a folder that can be locked", f"{error.strerror}: use a local disk"
+            ) from error
+        pid_file.write_text(f"{os.getpid()}\n", encoding="ascii")
         yield
+    finally:
+        os.close(descriptor)
+
+
+def _user(pid_file: Path) -> str:
+    try:
+        return f"process {int(pid_file.read_bytes()[:20])}"
+    except (OSError, ValueError):
+        return "another process"
 
 
 def _restrict(path: Path) -> None:

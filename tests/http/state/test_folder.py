@@ -37,15 +37,25 @@ async def test_everything_in_it_is_private_whoever_made_it(tmp_path: Path) -> No
         assert len(list((state / "temporary").iterdir())) == 2
 
 
-async def test_a_second_service_is_refused_and_harms_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("cleaned", [False, True])
+async def test_a_second_service_is_refused_and_harms_nothing(tmp_path: Path, cleaned: bool) -> None:
     state = tmp_path / "state"
     with running(state) as service:
         (state / "incoming" / "under-way").write_bytes(b"source")
+        user = f"process {service.process.pid}"
+        if cleaned:  # of whatever was made to keep others out
+            for name in ("lock", "service.pid"):
+                (state / name).unlink(missing_ok=True)
+            user = "another process"
         second = start(state)
-        assert await asyncio.to_thread(second.wait, 60) != 0
+        try:
+            assert await asyncio.to_thread(second.wait, 60) != 0
+        finally:
+            second.kill()
+            second.communicate()
         log = (tmp_path / "state.log").read_text()
         assert "'server.state_folder' must be a folder that no other service uses" in log
-        assert f"process {service.process.pid} uses it" in log
+        assert f"{user} uses it" in log
         assert "Traceback" not in log
         assert (state / "incoming" / "under-way").read_bytes() == b"source"
         (state / "incoming" / "under-way").unlink()
