@@ -16,6 +16,7 @@ from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.steps import PlannedStep
 
 _BASE = 60_000_000  # threads, small images that are decoded at once, and what allocators keep
+_BUFFERS = 35_000_000  # of threads in a filter, however small the image is: measured on 150 frames
 _LINES = 1000  # how many lines of the image are in memory while it streams
 _ENCODED = 0.4  # of the size of a frame is an encoded one
 _COLORS = {"gray": 1, "cmyk": 4}
@@ -39,7 +40,8 @@ def memory_bound(
         pixel = (colors + alpha) * sample
         if streams and planned.step.rereads:
             held, streams = held + _area(planned.before) * pixel, False
-        held += planned.step.copies * _area(planned.after) * pixel
+        if planned.step.copies:
+            held += planned.step.copies * _area(planned.after) * pixel + _BUFFERS
     size = steps[-1].after if steps else Size(info.width, info.height)
     pixel = (colors + alpha) * sample
     if frames > 1 and steps:
