@@ -14,6 +14,7 @@ from aiohttp import web
 from imgsvc_core.stores import StorePool
 from imgsvc_http.access.authentication import Authenticator
 from imgsvc_http.access.rate_limit import RateLimiter
+from imgsvc_http.blocking import run_in_daemon_thread
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.monitoring.metrics import Metrics
 from imgsvc_http.processing.pipeline import Pipeline
@@ -26,7 +27,7 @@ from imgsvc_http.server.listener import most_connections
 from imgsvc_http.settings import Settings
 from imgsvc_http.state.clock import now
 from imgsvc_http.state.database import Database
-from imgsvc_http.state.folder import locked, make_private
+from imgsvc_http.state.folder import locked, make_contents_private, make_private
 from imgsvc_http.state.migrating import migrate
 from imgsvc_http.state.vault import Vault, open_vault
 from imgsvc_http.storage.shares import Shares
@@ -73,6 +74,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
     async with contextlib.AsyncExitStack() as stack:
         make_private(settings.server.state_folder)
         stack.enter_context(locked(settings.server.state_folder))
+        await run_in_daemon_thread(make_contents_private, settings.server.state_folder)
         await migrate(settings.database_url)
         db = await stack.enter_async_context(await Database.open(settings.database_url))
         limiter = RateLimiter(

@@ -13,28 +13,49 @@ from pathlib import Path
 from imgsvc_core.errors import Problem, SpecError
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_PRIVATE = "a folder that only its owner can access"
 
 
 def make_private(folder: Path) -> None:
-    """Make the folder if it does not exist, and deny other users any access to its contents.
-
-    If no other user could enter the folder before, its contents are private already. Then only the folder's
-    own mode is checked.
+    """Make the folder if it does not exist, and deny other users any access to it.
 
     Raises:
-        SpecError: no files can be made in the folder, or its modes cannot be changed.
+        SpecError: no files can be made in the folder, it is another user's, or its mode cannot be changed.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if folder.stat().st_mode & _OTHERS:
-            _restrict(folder)
-            for parent, folders, files in os.walk(folder):
-                for name in (*folders, *files):
-                    _restrict(Path(parent, name))
+        _restrict(folder, folder.resolve())
         with tempfile.TemporaryFile(dir=folder):
             return
     except OSError as error:
         raise _refused(folder, "a folder in which files can be made", str(error.strerror)) from error
+
+
+def make_contents_private(folder: Path) -> None:
+    """Deny other users any access to everything in the folder, whoever made it.
+
+    Links are not followed, because what they lead to may not be the service's own. They have to lead to
+    something private.
+
+    Raises:
+        SpecError: something is another user's, its mode cannot be changed, or others can access the target
+            of a link.
+    """
+    links = []
+    for parent, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            path = Path(parent, name)
+            with contextlib.suppress(FileNotFoundError):  # a command may have used the database
+                if path.is_symlink():
+                    links.append(path)
+                else:
+                    _restrict(folder, path)
+    for link in links:  # which may lead to something in the folder
+        with contextlib.suppress(FileNotFoundError):
+            if link.stat().st_mode & _OTHERS:
+                target = link.resolve()
+                remedy = f"link '{link}' leads to '{target}', which others can access: chmod go= '{target}'"
+                raise _refused(folder, _PRIVATE, remedy)
 
 
 @contextlib.contextmanager
@@ -72,10 +93,16 @@ def _user(pid_file: Path) -> str:
         return "another process"
 
 
-def _restrict(path: Path) -> None:
-    mode = path.lstat().st_mode
-    if not stat.S_ISLNK(mode) and mode & _OTHERS:
-        path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
+def _restrict(folder: Path, path: Path) -> None:
+    found = path.lstat()
+    if found.st_uid not in (0, os.geteuid()):
+        raise _refused(folder, _PRIVATE, f"'{path}' belongs to user {found.st_uid}: change its owner")
+    if found.st_mode & _OTHERS:
+        try:
+            path.chmod(stat.S_IMODE(found.st_mode) & ~_OTHERS)
+        except PermissionError as error:
+            remedy = f"others can access '{path}', and its mode cannot be changed ({error.strerror})"
+            raise _refused(folder, _PRIVATE, remedy) from error
 
 
 def _refused(folder: Path, expected: str, reason: str) -> SpecError:

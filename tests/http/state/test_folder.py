@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from imgsvc_core.errors import SpecError
+from imgsvc_http.state.folder import make_contents_private, make_private
 from tests.http.calls import upload
 from tests.http.service_process import await_start, running, start
 from tests.support import encoded
@@ -35,6 +38,51 @@ async def test_everything_in_it_is_private_whoever_made_it(tmp_path: Path) -> No
             assert (await upload(client, encoded.png().data, asked)).status == 202
         assert readable_by_others(state) == []
         assert len(list((state / "temporary").iterdir())) == 2
+
+
+async def test_loose_contents_of_a_private_folder_are_made_private(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with running(state):
+        pass
+    (state / "temporary" / "result.png").write_bytes(b"picture")
+    for path in (state / "temporary" / "result.png", state / "imgsvc.db"):
+        path.chmod(0o644)
+    (state / "temporary").chmod(0o755)
+    with running(state):
+        assert (state / "imgsvc.db-wal").exists()
+        assert readable_by_others(state) == []
+
+
+async def test_a_folder_that_a_link_names_is_made_private(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir(mode=0o755)
+    (tmp_path / "link").symlink_to("state")
+    make_private(tmp_path / "link")
+    assert readable_by_others(tmp_path / "state") == []
+
+
+async def test_links_have_to_lead_to_something_private(tmp_path: Path) -> None:
+    state, outside = tmp_path / "state", tmp_path / "outside"
+    outside.mkdir(mode=0o755)
+    state.mkdir(mode=0o700)
+    (state / "temporary").symlink_to(outside)
+    with pytest.raises(SpecError, match=f"leads to '{outside}', which others can access: chmod go= "):
+        make_contents_private(state)
+    assert outside.stat().st_mode & 0o777 == 0o755
+    outside.chmod(0o700)
+    make_contents_private(state)
+
+
+@pytest.mark.parametrize(("name", "check"), [("", make_private), ("temporary", make_contents_private)])
+async def test_what_belongs_to_another_user_is_refused(
+    tmp_path: Path, name: str, check: Callable[[Path], None]
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    state = tmp_path / "state"
+    (state / "temporary").mkdir(parents=True, mode=0o700)
+    os.chown(state / name, 65534, 65534)
+    with pytest.raises(SpecError, match="belongs to user 65534: change its owner"):
+        check(state)
 
 
 @pytest.mark.parametrize("cleaned", [False, True])
