@@ -33,11 +33,13 @@ def in_database(settings: Settings, work: Callable[[Database], Awaitable[T]], *,
 
     Raises:
         SpecError: its tables are not those of this version. Commands do not change them.
+        TargetError: the disk is full.
     """
     import asyncio
 
     with service_packages():
         from imgsvc_http.state.database import Database
+        from imgsvc_http.state.failures import full_disk_named
         from imgsvc_http.state.migrating import check_tables, migrate, versions
 
     async def with_database() -> T:
@@ -47,7 +49,8 @@ def in_database(settings: Settings, work: Callable[[Database], Awaitable[T]], *,
         async with await Database.open(settings.database_url) as db:
             return await work(db)
 
-    return asyncio.run(with_database())
+    with full_disk_named():
+        return asyncio.run(with_database())
 
 
 def grace_option(doc: str) -> Callable[[_Command], _Command]:

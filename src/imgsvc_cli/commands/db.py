@@ -35,9 +35,11 @@ def upgrade(settings: Settings, as_json: bool) -> None:
     import asyncio
 
     with service_packages():
+        from imgsvc_http.state.failures import full_disk_named
         from imgsvc_http.state.migrating import migrate
 
-    asyncio.run(migrate(settings.database_url))
+    with full_disk_named():
+        asyncio.run(migrate(settings.database_url))
     _echo_versions(settings, as_json)
 
 

@@ -49,6 +49,7 @@ def serve(
         from imgsvc_http.serve import serve as run
         from imgsvc_http.server.log import begin_log
         from imgsvc_http.settings import render
+        from imgsvc_http.state.failures import full_disk_named
     settings = load_settings(config, assignments, flags)
     if print_config:
         click.echo(render(settings), nl=False)
@@ -61,5 +62,5 @@ def serve(
             click.echo(f"Your API key, shown only now: {greeting.key}")
         click.echo(f"Try it from another terminal:\n\n  {greeting.command}\n")
 
-    with asyncio.Runner(loop_factory=event_loop) as runner:
+    with full_disk_named(), asyncio.Runner(loop_factory=event_loop) as runner:
         runner.run(run(settings, greet))

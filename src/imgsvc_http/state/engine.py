@@ -14,6 +14,7 @@ from sqlalchemy import create_engine as engine_of
 from sqlalchemy.exc import DisconnectionError, SQLAlchemyError
 
 from imgsvc_core.errors import Problem, SpecError
+from imgsvc_http.state.failures import is_disk_full
 
 CONNECTIONS = 20
 """The most connections that a process has to its database."""
@@ -45,6 +46,8 @@ def open_engine(url: str) -> Engine:
             return engine
     except (OSError, OverflowError, SQLAlchemyError) as error:  # an overflow is of the port
         engine.dispose()
+        if is_disk_full(error):
+            raise
         first_line = (str(error).splitlines() or [type(error).__name__])[0]
         raise _wrong_url(f"it cannot be opened ({first_line})") from error
 
@@ -118,6 +121,8 @@ def _sqlite(url: URL) -> Engine:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         file.touch(mode=0o600)
     except OSError as error:
+        if is_disk_full(error):
+            raise
         raise _wrong_url(f"its file cannot be made ({error})") from error
     # Without an isolation level the driver begins no transactions by itself.
     connect = {"timeout": _BUSY_MS / 1000, "isolation_level": None}

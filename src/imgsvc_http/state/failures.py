@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
-from sqlite3 import SQLITE_BUSY, SQLITE_FULL, SQLITE_IOERR_WRITE
+from collections.abc import Iterator
+from sqlite3 import SQLITE_BUSY, SQLITE_FULL, SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRITE
 
 from sqlalchemy.exc import (
     DataError,
@@ -14,6 +16,8 @@ from sqlalchemy.exc import (
     StatementError,
 )
 from sqlalchemy.exc import TimeoutError as DatabaseTimeout
+
+from imgsvc_core.errors import TargetError
 
 # Classes of SQLSTATE.
 _OF_VALUES = ("22", "23", "54")  # data exceptions, constraints, limits
@@ -33,7 +37,22 @@ def is_disk_full(error: Exception) -> bool:
     cause = error.orig if isinstance(error, StatementError) else error
     if isinstance(cause, OSError):
         return cause.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    return getattr(cause, "sqlite_errorcode", None) in (SQLITE_FULL, SQLITE_IOERR_WRITE)
+    return getattr(cause, "sqlite_errorcode", None) in (
+        SQLITE_FULL,
+        SQLITE_IOERR_WRITE,
+        SQLITE_IOERR_SHMSIZE,
+    )
+
+
+@contextlib.contextmanager
+def full_disk_named() -> Iterator[None]:
+    """Raise `TargetError` with a sentence for people if the block fails because the disk is full."""
+    try:
+        yield
+    except Exception as error:
+        if is_disk_full(error):
+            raise TargetError("The disk of the state folder or database is full: make room on it.") from error
+        raise
 
 
 def is_unavailable(error: Exception) -> bool:

@@ -7,6 +7,7 @@ import contextlib
 import errno
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,6 +72,24 @@ async def test_a_full_disk_is_told_and_work_goes_on_when_there_is_room_again(sma
             for picture in (large, small):
                 assert (await upload(client, picture)).status == 200
         assert service.leftovers() == []
+
+
+def test_commands_name_a_full_disk(small_disk: Path) -> None:
+    state = small_disk / "state"
+    with running(state):
+        pass
+    fill(small_disk / "filler")
+    for command in (["serve", "--port", "0"], ["accounts", "create", "Other"]):
+        ended = subprocess.run(
+            [sys.executable, "-m", "imgsvc_cli", *command],
+            capture_output=True, text=True, timeout=60,
+            env=os.environ | {"IMGSVC_SERVER_STATE_FOLDER": str(state)},
+        )  # fmt: skip
+        assert (ended.returncode, "disk" in ended.stderr and "full" in ended.stderr) == (5, True), (
+            ended.stderr
+        )
+        assert "Traceback" not in ended.stderr
+        assert "URL" not in ended.stderr
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
