@@ -49,6 +49,9 @@ def _echo_versions(settings: Settings, as_json: bool) -> None:
     import attrs
 
     with service_packages():
+        from imgsvc_http.state.failures import full_disk_named
         from imgsvc_http.state.migrating import versions
 
-    echo_object(attrs.asdict(asyncio.run(versions(settings.database_url))), as_json)
+    with full_disk_named():
+        found = asyncio.run(versions(settings.database_url))
+    echo_object(attrs.asdict(found), as_json)

@@ -79,7 +79,7 @@ def test_commands_name_a_full_disk(small_disk: Path) -> None:
     with running(state):
         pass
     fill(small_disk / "filler")
-    for command in (["serve", "--port", "0"], ["accounts", "create", "Other"]):
+    for command in (["serve", "--port", "0"], ["accounts", "create", "Other"], ["db", "status"]):
         ended = subprocess.run(
             [sys.executable, "-m", "imgsvc_cli", *command],
             capture_output=True, text=True, timeout=60,
