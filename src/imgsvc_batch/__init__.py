@@ -14,8 +14,9 @@ decides which results may have their names, and moves them there. `preview` is t
 outcome.
 """
 
-from imgsvc_batch.arguments import Batch, default_manifest
+from imgsvc_batch.arguments import Batch, BatchOptions, default_manifest
 from imgsvc_batch.events import Event, Output, Progress, Summary
+from imgsvc_batch.inputs import Input
 from imgsvc_batch.manifest import Manifest
 from imgsvc_batch.naming import Template
 from imgsvc_batch.preview import preview
@@ -24,7 +25,9 @@ from imgsvc_batch.runner import run, run_batch
 
 __all__ = [
     "Batch",
+    "BatchOptions",
     "Event",
+    "Input",
     "Manifest",
     "Output",
     "Progress",

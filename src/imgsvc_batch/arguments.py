@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import attrs
 
@@ -21,12 +21,12 @@ _MANIFEST = "imgsvc-batch"
 _SMALL = {"resize": {"width": 64, "height": 64, "upscale": False}}
 
 
-def default_manifest(target: str) -> Path:
+def default_manifest(target: str | Path) -> Path:
     """Return where the manifest of a target is by default: in the target; for a URL in the current folder."""
-    target = absolute(target)
-    if is_url(target):
-        return Path(f"{_MANIFEST}-{hashlib.sha256(target.rstrip('/').encode()).hexdigest()[:8]}.sqlite")
-    return Path(target) / f".{_MANIFEST}.sqlite"
+    place = absolute(target)
+    if is_url(place):
+        return Path(f"{_MANIFEST}-{hashlib.sha256(place.rstrip('/').encode()).hexdigest()[:8]}.sqlite")
+    return Path(place) / f".{_MANIFEST}.sqlite"
 
 
 def _refusal(name: str, expected: str, got: object) -> SpecError:
@@ -53,20 +53,23 @@ def _as_place(name: str, value: object) -> str:
     return place
 
 
-def _as_manifest(value: object) -> Path | None:
+def _as_manifest(manifest: str | Path | None) -> Path | None:
+    value: Any = manifest
     if value is not None and (not isinstance(value, str | Path) or str(value) == ""):
         raise _refusal("manifest", "the path of a file", value)
     return None if value is None else Path(value)
 
 
-def _as_template(value: object) -> Template | None:
+def _as_template(template: str | Template | None) -> Template | None:
+    value: Any = template
     if value is not None and not isinstance(value, str | Template):
         raise _refusal("template", "a template", value)
     return Template(value) if isinstance(value, str) else value
 
 
-def _as_variants(value: object) -> dict[str, Spec]:
+def _as_variants(variants: Mapping[str, Spec | Mapping[str, Any]]) -> dict[str, Spec]:
     """Parse the specs, and report the problems of all of them at once."""
+    value: Any = variants
     if not isinstance(value, Mapping) or not value:
         raise _refusal("variants", "one or more specs by their names", value)
     problems: list[Problem] = []
@@ -106,6 +109,19 @@ def _check_watermarks(_: object, __: object, value: Any) -> None:
     named = isinstance(value, Mapping) and all(isinstance(id, str) and is_storable(id) for id in value)
     if not named:
         raise _refusal("watermarks", "pictures by their ids", value)
+
+
+class BatchOptions(TypedDict, total=False):
+    """What may be said of a batch beyond its pictures, target and specs; see `Batch`."""
+
+    template: str | Template | None
+    manifest: str | Path | None
+    workers: int | None
+    cluster: str | None
+    limits: Limits
+    watermarks: Mapping[str, str]
+    overwrite: bool
+    force: bool
 
 
 @attrs.frozen(kw_only=True)

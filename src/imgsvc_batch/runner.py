@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import attrs
 
-from imgsvc_batch.arguments import Batch
+from imgsvc_batch.arguments import Batch, BatchOptions
 from imgsvc_batch.checks import check_same_batch, mode_of, prepare
 from imgsvc_batch.events import DONE, FAILED, UNCHANGED, Event, Progress, Summary
 from imgsvc_batch.executors import Executor, ProcessExecutor, ThreadExecutor
@@ -46,7 +46,7 @@ def run(
     on_event: OnEvent | None = None,
     on_progress: OnProgress | None = None,
     stop: Callable[[], bool] | None = None,
-    **options: Any,
+    **options: Unpack[BatchOptions],
 ) -> Summary:
     """Process many pictures.
 

@@ -25,6 +25,7 @@ _MOST_THREADS = 1024
 
 def _check_positive(_limits: Limits, field: attrs.Attribute[Any], value: object) -> None:
     kinds = (int, float) if field.metadata["unit"] == "s" else (int,)
+    value = plain_number(value)
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, kinds) or not 0 < value < float("inf"):
@@ -36,7 +37,6 @@ def _check_positive(_limits: Limits, field: attrs.Attribute[Any], value: object)
 def _limit(default: float, unit: str, doc: str) -> Any:
     return attrs.field(
         default=default,
-        converter=plain_number,
         validator=_check_positive,
         metadata={"doc": doc, "unit": unit},
     )
@@ -59,6 +59,10 @@ class Limits:
     )
     seconds: float | None = _limit(30, "s", "Time to process one picture.")
 
+    def __attrs_post_init__(self) -> None:
+        for name in attrs.fields_dict(Limits):
+            object.__setattr__(self, name, plain_number(getattr(self, name)))
+
     @classmethod
     def none(cls) -> Limits:
         """Return no limits at all, for pictures that can be trusted."""
@@ -78,11 +82,6 @@ def check_threads(threads: int | None) -> None:
     if threads is not None and not (whole and 1 <= threads <= _MOST_THREADS):
         message = f"Threads must be an integer from 1 to {_MOST_THREADS}, or null, got {shown(threads)}"
         raise SpecError([Problem("threads", message)])
-
-
-def tighten(limits: Limits, other: Limits) -> Limits:
-    """Return the smaller value of each limit: a request can lower limits, but never raise them."""
-    return Limits(**{name: _smaller(getattr(limits, name), getattr(other, name)) for name in _NAMES})
 
 
 def check_bytes(size: int, limits: Limits) -> None:
@@ -169,13 +168,6 @@ def check_output(width: int, height: int, frames: int, limits: Limits) -> None:
             f"The {frames:,} frames of the result would have {pixels * frames:,} pixels together; "
             f"at most {limits.frame_pixels:,} are allowed: ask for a smaller size or a still format."
         )
-
-
-_NAMES = tuple(attrs.fields_dict(Limits))
-
-
-def _smaller(first: Any, second: Any) -> Any:
-    return min((value for value in (first, second) if value is not None), default=None)
 
 
 def _exceeds(value: int, limit: int | None) -> bool:

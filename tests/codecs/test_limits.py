@@ -1,4 +1,4 @@
-"""Limits refuse by numbers, say the numbers, and can only be tightened."""
+"""Limits refuse by numbers, and say the numbers."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import imgsvc_core as imgsvc
 from imgsvc_core.errors import ImageTooLarge, ImgsvcError, OutputTooLarge, SourceTooLarge, SpecError
 from imgsvc_core.info import ImageInfo
-from imgsvc_core.limits import Limits, check_bytes, check_output, check_source, tighten
+from imgsvc_core.limits import Limits, check_bytes, check_output, check_source
 from tests.support.encoded import VARIANTS, encoded
 
 NAMES = list(attrs.fields_dict(Limits))
@@ -124,20 +122,3 @@ def test_limits_hold_for_every_format(name: str) -> None:
         imgsvc.process(variant.data, limits=Limits(source_pixels=width * height - 1))
     with pytest.raises(SourceTooLarge):
         imgsvc.process(variant.data, limits=Limits(source_bytes=len(variant.data) - 1))
-
-
-limits = st.builds(Limits, **{name: st.none() | st.integers(1, 10**9) for name in NAMES})
-
-
-@given(limits, limits)
-def test_tightening_never_raises_a_limit(first: Limits, second: Limits) -> None:
-    both = tighten(first, second)
-    assert both == tighten(second, first)
-    for name in NAMES:
-        given_values = {getattr(first, name), getattr(second, name)} - {None}
-        assert getattr(both, name) == (min(given_values) if given_values else None)
-
-
-@given(limits)
-def test_no_limits_change_nothing(some: Limits) -> None:
-    assert tighten(some, Limits.none()) == some

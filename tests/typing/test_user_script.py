@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
+import imgsvc_batch
 import imgsvc_core as imgsvc
 from imgsvc_core.codecs.table import FORMATS, OUTPUT_NAMES
 from imgsvc_core.spec.declare import Accepts, Parameters
@@ -59,6 +60,12 @@ def test_signatures_and_docstrings_tell_of_every_parameter(cls: type[Parameters]
         assert argument.default is (inspect.Parameter.empty if param.required else param.default)
         words = f"{param.attribute}: {param.doc} [{param.facts}]".split()
         assert " ".join(words) in " ".join(described.split())
+
+
+@pytest.mark.parametrize("cls", [imgsvc.Limits, imgsvc_batch.Batch], ids=lambda cls: cls.__name__)
+def test_signatures_tell_types(cls: type) -> None:
+    for argument in inspect.signature(cls).parameters.values():
+        assert argument.annotation not in ("Any", "object", Any, object, inspect.Parameter.empty), argument
 
 
 @pytest.mark.parametrize("cls", OPERATIONS, ids=lambda cls: cls.__name__)

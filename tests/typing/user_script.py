@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+import imgsvc_batch
 import imgsvc_core as imgsvc
 
 resize = imgsvc.Resize(width=800, mode="fit", height=600, gravity="top-left")
@@ -51,3 +52,7 @@ imgsvc.process(5)  # error: No overload variant of "process" matches
 imgsvc.process("in.jpg", spec, 5)  # error: No overload variant of "process" matches
 imgsvc.inspect(None)  # error: incompatible type "None"
 imgsvc.Limits(seconds="5")  # error: incompatible type "str"
+imgsvc_batch.run("photos", Path("small"), {"thumb": {"resize": {"width": 200}}}, workers=2, force=True)
+imgsvc_batch.run("photos", "small", {"thumb": spec}, wrkers=2)  # error: Unexpected keyword argument "wrkers"
+imgsvc_batch.run("photos", "small", {"thumb": spec}, workers="2")  # error: incompatible type "str"
+imgsvc_batch.Batch(source="photos", target="small", variants=3)  # error: incompatible type "int"

@@ -23,7 +23,7 @@ from imgsvc_core.declaring import (
 )
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.jsontext import SOMETHING, shown
-from imgsvc_core.limits import Limits, tighten
+from imgsvc_core.limits import Limits
 from imgsvc_core.spec import Spec, parse, unparse
 from imgsvc_core.spec.presets import (
     PRESET,
@@ -156,7 +156,7 @@ def parse_request(
 
     Args:
         document: JSON values.
-        limits: the limits of the service, which the request can tighten.
+        limits: the limits of the service, which the request can lower.
         fetching: whether the picture is fetched from ``url``; otherwise it was uploaded.
         binary_header: the name of the header that asks for the picture itself, if it was sent. The picture
             excludes a webhook and a store.
@@ -205,7 +205,7 @@ def parse_request(
             spec = parse_merged(with_presets(names, presets, partial), names) if names else spec
     except SpecError as error:
         problems.extend(error.problems)
-    tighter = part("limits", lambda value: tighten(limits, _limits(value)), limits)
+    tighter = part("limits", lambda value: _lowered(limits, value), limits)
     part("response", lambda value: parse_operation(ResponseOptions, value, path="response"), None)
     webhook = part("webhook", lambda value: parse_operation(WebhookOptions, value, path="webhook"), None)
     store = part("store", parse_store, None)
@@ -267,10 +267,10 @@ def request_body_schema(*, fetching: bool) -> dict[str, Any]:
 
 
 def limits_schema() -> dict[str, Any]:
-    """Return the JSON Schema of the limits that a request may tighten."""
+    """Return the JSON Schema of the limits that a request may lower."""
     return {
         "type": "object",
-        "description": f"{doc(Limits).partition(';')[0]}; larger values than the service's change nothing.",
+        "description": f"{doc(Limits).partition(';')[0]}; none can be larger than the service's.",
         "properties": {
             field.name: {
                 "type": ["number" if field.metadata["unit"] == "s" else "integer", "null"],
@@ -299,7 +299,8 @@ def _has_more_values(document: object, most: int) -> bool:
     return False
 
 
-def _limits(value: object) -> Limits:
+def _lowered(service: Limits, value: object) -> Limits:
+    """Return the limits of the service with those of a request in their place."""
     if not isinstance(value, Mapping):
         raise SpecError([Problem("limits", f"Limits must be an object of parameters, got {shown(value)}")])
     names = attrs.fields_dict(Limits)
@@ -310,12 +311,19 @@ def _limits(value: object) -> Limits:
             continue
         try:
             Limits(**{name: item})
-            given[name] = item
         except SpecError as error:
             problems += error.problems
+            continue
+        most = getattr(service, name)
+        if item is None:
+            continue
+        if most is not None and item > most:
+            message = f"must be at most {most:,}, the limit of this service, got {shown(item)}"
+            problems.append(Problem(name, f"Limits '{name}' parameter {message}"))
+        given[name] = item
     if problems:
         raise SpecError(attrs.evolve(problem, path=f"limits.{problem.path}") for problem in problems)
-    return attrs.evolve(Limits.none(), **given)
+    return Limits(**{name: given.get(name, getattr(service, name)) for name in names})
 
 
 def _headers(value: object) -> dict[str, str]:

@@ -163,7 +163,7 @@ class TemporarySettings:
 
 @attrs.frozen(kw_only=True)
 class ServiceLimits(Limits):
-    """What one request may cost. A request can tighten the limits of pictures."""
+    """What one request may cost. A request can lower the limits of pictures."""
 
     json_bytes: int = setting(Integer(1, 10**9), "Size of a JSON body.", unit="bytes", default=1_000_000)
     store_seconds: float = setting(

@@ -140,7 +140,7 @@ class TestLimits:
         assert headers["X-RateLimit-Limit"] == "100000"
         assert all(name in headers for name in RATE_HEADERS)
 
-    async def test_a_request_may_tighten_limits_but_not_raise_them(
+    async def test_a_request_may_lower_limits_but_not_raise_them(
         self, client: aiohttp.ClientSession, photo: bytes
     ) -> None:
         """Limits of the service are the widest."""
@@ -148,8 +148,11 @@ class TestLimits:
         assert_failure(tight, 422, "image_too_large", "at most 100")
         few = await upload(client, photo, {"limits": {"source_bytes": 10}})
         assert_failure(few, 413, "source_too_large")
-        wide = {"limits": {"output_side": 10**9}, "resize": {"width": 20_000, "height": 1, "mode": "stretch"}}
-        assert_failure(await upload(client, photo, wide), 422, "output_too_large", "16,384")
+        wide = await upload(client, photo, {"limits": {"output_side": 16_385, "frames": 500, "seconds": 30}})
+        failure = assert_failure(wide, 422, "invalid_parameter", "at most 16,384, the limit of this service")
+        assert [error["path"] for error in failure["errors"]] == ["limits.output_side"]
+        large = await upload(client, photo, {"resize": {"width": 20_000, "height": 1, "mode": "stretch"}})
+        assert_failure(large, 422, "output_too_large", "16,384")
         wrong = await upload(client, photo, {"limits": {"frames": -1, "pages": 2}})
         failure = assert_failure(wrong, 422, "invalid_parameter")
         assert {error["path"] for error in failure["errors"]} == {"limits.frames", "limits.pages"}
