@@ -86,7 +86,7 @@ class Known:
         return (self.key, self.location) == (item.key, item.location)
 
     def is_of(self, source: str) -> bool:
-        """Return True for an input of a source."""
+        """Return True if the input lies in a source, a folder or a URL."""
         return belongs(source, self.key, self.location)
 
 

@@ -1,4 +1,4 @@
-"""What libraries log, in a process that is ours."""
+"""The log messages of other libraries, in a process of our own."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class RgbSpace:
 
     @property
     def is_hdr(self) -> bool:
-        """Whether the picture needs tone mapping."""
+        """True if the picture needs tone mapping."""
         return self.transfer in ("pq", "hlg")
 
 

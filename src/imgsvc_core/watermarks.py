@@ -48,7 +48,10 @@ def render_watermark(
     watermark: Watermark,
     size: Size,
 ) -> pyvips.Image:
-    """Return the picture of a watermark for an image of a size, whose plan takes ``memory`` already."""
+    """Return the picture of a watermark for an image of a size.
+
+    ``memory`` is what the plan of that image may take already, in bytes.
+    """
     with _naming_watermark(watermark.id):
         opened = open_source(sources[watermark.id], limits, inlined_pixels=limits.source_pixels)
         width, height = watermark_size(opened.info.upright_size, size, watermark)

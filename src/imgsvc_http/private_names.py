@@ -21,22 +21,22 @@ class ClientHandler(web.RequestHandler):
 
     @property
     def used(self) -> bool:
-        """Whether a request has arrived."""
+        """True if a request has arrived."""
         return self._request_count > 0
 
     @property
     def idle(self) -> bool:
-        """Whether it waits for a request."""
+        """True if it waits for a request."""
         return self._waiter is not None and not self._waiter.done()
 
     @property
     def closing(self) -> bool:
-        """Whether it ends with the present request."""
+        """True if it ends with the present request."""
         return self._force_close
 
     @property
     def ended(self) -> bool:
-        """Whether it handles no more requests."""
+        """True if it handles no more requests."""
         return self._task_handler is None
 
     @property
@@ -67,7 +67,7 @@ class SourceHandler(ResponseHandler):
 
     @property
     def reading_paused(self) -> bool:
-        """Whether the reader of the body is behind."""
+        """True if the reader of the body is behind."""
         return self._reading_paused
 
 

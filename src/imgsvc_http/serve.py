@@ -62,7 +62,7 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
     Raises:
         SpecError: the settings cannot be used.
     """
-    os.umask(0o077)  # whoever makes a file in the state folder, nobody else reads it
+    os.umask(0o077)  # files in the state folder are readable by their owner only
     make_private(settings.server.state_folder)
     try:
         listening = listen(settings.server.host, settings.server.port)

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from imgsvc_core import stores
+from imgsvc_core.stores.access import Access
 from imgsvc_core.stores.providers.s3 import S3Session, canned_acl
-from imgsvc_core.stores.sessions import Access, connect
+from imgsvc_core.stores.sessions import connect
 
 _KEYS = {"key": "canary-key", "secret": "canary-secret"}
 _AWS, _OCEAN, _GOOGLE = ({"provider": name, **_KEYS} for name in ("aws", "digitalocean", "google"))

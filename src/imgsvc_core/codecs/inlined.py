@@ -32,7 +32,7 @@ def check_inlined(source: ByteSource, most: int) -> None:
 
 
 def _count(markup: bytes, pixels: int, most: int, *, depth: int) -> int:
-    """Return ``pixels`` plus those inlined in the markup and in the drawings that are inlined in it."""
+    """Return ``pixels`` plus those of all pictures that a drawing holds inlined, at any depth."""
     if depth > _MOST_NESTED:
         raise CorruptImage(f"The SVG image holds drawings in more than {_MOST_NESTED} levels.")
     for data, included in _inlined(markup):

@@ -131,7 +131,7 @@ class Format:
 
     @property
     def writable(self) -> bool:
-        """Whether it is an output format."""
+        """True if it is an output format."""
         return self.writer is not None
 
 

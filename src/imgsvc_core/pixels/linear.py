@@ -58,7 +58,7 @@ def _tone_mapped(linear: pyvips.Image, space: RgbSpace) -> pyvips.Image:
 
 
 def _gains(peak: float) -> pyvips.Image:
-    """Return the table of what tone mapping multiplies light with."""
+    """Return the factors of tone mapping, by the fourth root of the light's luminance."""
     luminance = np.maximum(np.linspace(0, 1, _GAINS), 1e-3) ** 4 * peak
     gains = light.tone_mapped(luminance, peak) / luminance
     return pyvips.Image.new_from_array(gains[None, :, None].astype(np.float32))

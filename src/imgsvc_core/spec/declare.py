@@ -261,7 +261,7 @@ def check(cls: type[Parameters], given: Mapping[str, object]) -> tuple[dict[str,
 
 
 def below(path: str, problems: Iterable[Problem]) -> list[Problem]:
-    """Return problems whose paths begin with another one."""
+    """Return the problems with a path put in front of theirs."""
     return [Problem(_joined(path, problem.path), problem.message) for problem in problems]
 
 

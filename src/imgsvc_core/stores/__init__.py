@@ -8,6 +8,7 @@ This is the one room of the library with an event loop. Its asynchronous clients
 Ibm(path='', bucket='cats', region='eu-de', acl='public-read')
 """
 
+from imgsvc_core.stores.access import MOST_KEY_CHARACTERS
 from imgsvc_core.stores.declarations import (
     ENDPOINTS,
     PROVIDERS,
@@ -23,7 +24,6 @@ from imgsvc_core.stores.declarations import (
 from imgsvc_core.stores.objects import StoredObject
 from imgsvc_core.stores.parsing import parse_store, store_schema, unparse_store
 from imgsvc_core.stores.pool import StorePool
-from imgsvc_core.stores.sessions import MOST_KEY_CHARACTERS
 from imgsvc_core.stores.store import Store, open_store, write
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from imgsvc_core.errors import ImgsvcError, StoreRefused, TargetError
 from imgsvc_core.stores.declarations import StoreSpec
-from imgsvc_core.stores.sessions import redacted, refused, unavailable
+from imgsvc_core.stores.masking import redacted, refused, unavailable
 
 _E = TypeVar("_E", bound=BaseException)
 _T = TypeVar("_T")

@@ -13,11 +13,12 @@ from typing import Any
 from urllib.parse import quote
 
 from imgsvc_core.spec.declare import params
+from imgsvc_core.stores.access import Access, Keyfile, Session
 from imgsvc_core.stores.declarations import StoreSpec
 from imgsvc_core.stores.failures import not_opened, translating
 from imgsvc_core.stores.objects import StoredObject, object_name
 from imgsvc_core.stores.retry import SECONDS, retry
-from imgsvc_core.stores.sessions import Access, Keyfile, Session, connect
+from imgsvc_core.stores.sessions import connect
 from imgsvc_core.stores.single_flight import SingleFlight
 
 

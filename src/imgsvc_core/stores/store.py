@@ -12,12 +12,12 @@ from typing import Any
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.jsontext import shown
+from imgsvc_core.stores.access import Keyfile
 from imgsvc_core.stores.declarations import StoreSpec
 from imgsvc_core.stores.objects import StoredObject
 from imgsvc_core.stores.parsing import displayable, parse_store
 from imgsvc_core.stores.pool import StorePool
 from imgsvc_core.stores.retry import SECONDS
-from imgsvc_core.stores.sessions import Keyfile
 
 _CLEANING_SECONDS = 1.0
 """Time to undo an interrupted write."""

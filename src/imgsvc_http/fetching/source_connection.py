@@ -39,7 +39,7 @@ class SourceConnection(SourceHandler):
 
     @property
     def should_close(self) -> bool:
-        """Whether the connection cannot be used again; bytes that are left belong to no response."""
+        """True if the connection cannot be used again; bytes that are left belong to no response."""
         return super().should_close or bool(self._unparsed) or self._lost
 
     def data_received(self, data: bytes) -> None:

@@ -102,7 +102,7 @@ class Connection(ClientHandler):
 
     @property
     def answered(self) -> bool:
-        """Whether it waits for a request, or reads the rest of a body after its response."""
+        """True if it waits for a request, or reads the rest of a body after its response."""
         return self.idle or self._discarding is not None
 
     def finish(self) -> bool:

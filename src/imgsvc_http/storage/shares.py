@@ -1,4 +1,4 @@
-"""A limited resource, of which nobody takes more than is left for the others."""
+"""Fair shares of a limited resource: nobody holds more of it than stays free."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class TemporaryStorage:
 
 
 def stored_of(name: str) -> Stored | None:
-    """Return what the name of a picture tells, or None if it is not the name of a picture."""
+    """Return expiry and media type of a picture by its name; None for names of other files."""
     match = _NAME.fullmatch(name)
     if match is None or match[3] not in _MEDIA_TYPES:
         return None

@@ -31,12 +31,12 @@ class Delivery:
 
     @property
     def delivered(self) -> bool:
-        """Whether the endpoint accepted the notification."""
+        """True if the endpoint accepted the notification."""
         return 200 <= self.code < 300
 
     @property
     def worth_retrying(self) -> bool:
-        """Whether another attempt may succeed."""
+        """True if another attempt may succeed."""
         return self.allowed and (self.code == 0 or self.code in _RETRIED or self.code >= 500)
 
 

@@ -1,4 +1,4 @@
-"""The durable engine: jobs in its queues are run, although processes die.
+"""The durable engine: jobs in its queues survive the death of a process.
 
 It is DBOS, which keeps its queues in the service's own database, so that a record and its job are committed
 together. Jobs may run more than once; those of `runner` are written for that.

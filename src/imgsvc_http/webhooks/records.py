@@ -185,7 +185,9 @@ def refund(connection: Connection, work: Work) -> None:
 def retry(
     connection: Connection, vault: Vault, id_: str, now: datetime, enqueue: Callable[[int], Enqueue]
 ) -> bool:
-    """Notify the endpoint of a failed or scheduled webhook at once, in an attempt of a number.
+    """Notify the endpoint of a failed or scheduled webhook at once.
+
+    ``enqueue`` gets the number of the attempt.
 
     Return False if there is no such webhook. Raise `MissingMasterKey` if its request cannot be decrypted.
     """

@@ -45,7 +45,7 @@ class Head:
 
     @property
     def alpha(self) -> bool:
-        """Whether each pixel has an alpha sample."""
+        """True if each pixel has an alpha sample."""
         return self.color in (_GRAY_ALPHA, _RGB_ALPHA)
 
 

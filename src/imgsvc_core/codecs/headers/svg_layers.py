@@ -36,7 +36,7 @@ _DAMAGE = (expat.ExpatError, ValueError, LookupError)
 
 @attrs.frozen
 class _Style:
-    """Whether declarations make a layer, and the ids that they refer to."""
+    """What declarations ask for: a layer or not, and the ids that they refer to."""
 
     layer: bool
     references: tuple[str, ...]

@@ -11,6 +11,7 @@ from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.info import ImageInfo
 
 FIRST_CHUNK = 12
+FRAME_HEAD = 15
 _ALPHA, _ANIMATION = 0x10, 0x02
 
 
@@ -107,11 +108,15 @@ def _find_bitstream(reader: HeaderReader, start: int, end: int) -> _Bitstream | 
     return None
 
 
+def frame_head(head: bytes) -> tuple[int, int, int, int, int]:
+    """Return the numbers of an ``ANMF`` chunk: left / 2, top / 2, width - 1, height - 1 and milliseconds."""
+    left, top, width, height, delay = (int.from_bytes(head[i : i + 3], "little") for i in range(0, 15, 3))
+    return left, top, width, height, delay
+
+
 def _read_frame(reader: HeaderReader, start: int) -> tuple[int, int, int, int, int]:
     """Return left, top, width and height of a frame in pixels, and the milliseconds it is shown."""
-    left, top, width, height, delay = (
-        int.from_bytes(reader.read(start + offset, 3), "little") for offset in range(0, 15, 3)
-    )
+    left, top, width, height, delay = frame_head(reader.read(start, FRAME_HEAD))
     return 2 * left, 2 * top, width + 1, height + 1, delay
 
 

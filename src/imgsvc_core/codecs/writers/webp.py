@@ -18,7 +18,7 @@ import pyvips
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.changes import timing
 from imgsvc_core.codecs.headers.reader import HeaderReader
-from imgsvc_core.codecs.headers.webp import FIRST_CHUNK, read_chunks
+from imgsvc_core.codecs.headers.webp import FIRST_CHUNK, FRAME_HEAD, frame_head, read_chunks
 from imgsvc_core.codecs.metadata import keep_flags
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.table import codec_effort
@@ -69,8 +69,8 @@ class _FrameToAdd:
 
     @classmethod
     def parse(cls, body: bytes) -> _FrameToAdd:
-        left, top, width, height, delay = (int.from_bytes(body[i : i + 3], "little") for i in range(0, 15, 3))
-        return cls((left, top, width, height), delay // _UNIT_DELAY, body[15], body[16:])
+        left, top, width, height, delay = frame_head(body[:FRAME_HEAD])
+        return cls((left, top, width, height), delay // _UNIT_DELAY, body[FRAME_HEAD], body[FRAME_HEAD + 1 :])
 
     def chunks(self, delays: Sequence[int]) -> Iterator[bytes]:
         """Yield the chunk of the frame, then that of an empty frame for each other one it stands for."""

@@ -23,6 +23,7 @@ from alibabacloud_oss_v2.aio.transport import AioHttpClient
 from fsspec.asyn import AsyncFileSystem
 
 from imgsvc_core.errors import TargetError
+from imgsvc_core.stores.access import Access
 from imgsvc_core.stores.declarations import Alibaba, StoreSpec
 from imgsvc_core.stores.failures import translating
 from imgsvc_core.stores.providers.digest import md5
@@ -31,7 +32,6 @@ from imgsvc_core.stores.providers.multipart import fits_one_request, send_parts,
 from imgsvc_core.stores.providers.resolver import connector
 from imgsvc_core.stores.providers.responses import ResponseError, text_of, translated
 from imgsvc_core.stores.providers.unconfigured import UnconfiguredFileSystem
-from imgsvc_core.stores.sessions import Access
 
 _WRAPPERS = (exceptions.OperationError, exceptions.RequestError, exceptions.ResponseError)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from imgsvc_core.stores.access import Access
 from imgsvc_core.stores.declarations import Google
 from imgsvc_core.stores.providers import s3
-from imgsvc_core.stores.sessions import Access
 
 
 async def connect(access: Access) -> s3.S3Session:

@@ -25,8 +25,10 @@ from google.auth import crypt, jwt
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.private_names import RequestsOfGcsfs
+from imgsvc_core.stores.access import MOST_KEY_CHARACTERS, Access, Keyfile
 from imgsvc_core.stores.declarations import Google, StoreSpec
 from imgsvc_core.stores.failures import translating
+from imgsvc_core.stores.masking import masked
 from imgsvc_core.stores.providers.digest import md5
 from imgsvc_core.stores.providers.http_bodies import Body, tracing_for
 from imgsvc_core.stores.providers.resolver import connector
@@ -40,7 +42,6 @@ from imgsvc_core.stores.providers.responses import (
 )
 from imgsvc_core.stores.providers.tokens import Tokens, lifetime, readable
 from imgsvc_core.stores.providers.unconfigured import UnconfiguredFileSystem
-from imgsvc_core.stores.sessions import MOST_KEY_CHARACTERS, Access, Keyfile, masked
 
 _TOKENS = "https://oauth2.googleapis.com"
 _GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"

@@ -7,14 +7,15 @@ from typing import Any
 
 import aiohttp
 
+from imgsvc_core.stores.access import Access
 from imgsvc_core.stores.declarations import Ibm
 from imgsvc_core.stores.failures import error_of_status, translating
+from imgsvc_core.stores.masking import unavailable
 from imgsvc_core.stores.providers import s3
 from imgsvc_core.stores.providers.http_bodies import tracing_for
 from imgsvc_core.stores.providers.resolver import connector
 from imgsvc_core.stores.providers.responses import json_object, text_of, translated
 from imgsvc_core.stores.providers.tokens import Tokens, lifetime, readable
-from imgsvc_core.stores.sessions import Access, unavailable
 
 _GRANT = "urn:ibm:params:oauth:grant-type:apikey"
 _TIMEOUT = aiohttp.ClientTimeout(total=10)

@@ -21,13 +21,13 @@ from fsspec.asyn import AsyncFileSystem
 
 from imgsvc_core.errors import TargetError
 from imgsvc_core.private_names import BodiesOfAzure
+from imgsvc_core.stores.access import Access
 from imgsvc_core.stores.declarations import Microsoft, StoreSpec
 from imgsvc_core.stores.failures import connection_failed, error_of_status, translating
 from imgsvc_core.stores.providers.http_bodies import Body, tracing_for
 from imgsvc_core.stores.providers.multipart import fits_one_request, send_parts
 from imgsvc_core.stores.providers.resolver import connector
 from imgsvc_core.stores.providers.unconfigured import UnconfiguredFileSystem
-from imgsvc_core.stores.sessions import Access
 
 _SETTINGS = {
     "Cache-Control": "cache_control",

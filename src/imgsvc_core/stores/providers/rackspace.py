@@ -16,6 +16,7 @@ import attrs
 from fsspec.asyn import AsyncFileSystem
 from yarl import URL
 
+from imgsvc_core.stores.access import Access
 from imgsvc_core.stores.declarations import Rackspace, StoreSpec
 from imgsvc_core.stores.failures import translating
 from imgsvc_core.stores.providers.digest import md5
@@ -31,7 +32,6 @@ from imgsvc_core.stores.providers.responses import (
 )
 from imgsvc_core.stores.providers.tokens import Tokens, readable
 from imgsvc_core.stores.providers.unconfigured import UnconfiguredFileSystem
-from imgsvc_core.stores.sessions import Access
 
 _IDENTITY = "https://identity.api.rackspacecloud.com"
 _DOMAIN = ".clouddrive.com"

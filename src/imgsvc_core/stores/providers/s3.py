@@ -24,15 +24,16 @@ from botocore.exceptions import ClientError
 
 from imgsvc_core.errors import TargetError
 from imgsvc_core.private_names import SessionOfAiobotocore, call_s3
+from imgsvc_core.stores.access import Access
 from imgsvc_core.stores.declarations import StoreSpec
 from imgsvc_core.stores.failures import connection_failed, error_of_status, first_cause, translating
+from imgsvc_core.stores.masking import masked, unavailable
 from imgsvc_core.stores.providers.http_bodies import tracing_for
 from imgsvc_core.stores.providers.multipart import fits_one_request, send_parts, upload
 from imgsvc_core.stores.providers.resolver import DaemonThreadResolver
 from imgsvc_core.stores.providers.responses import retry_with_new_token
 from imgsvc_core.stores.providers.tokens import Tokens
 from imgsvc_core.stores.providers.unconfigured import UnconfiguredFileSystem
-from imgsvc_core.stores.sessions import Access, masked, unavailable
 
 _NO_FILE = (None, None, os.devnull, None)
 _ALONE = {
