@@ -14,8 +14,9 @@ import imgsvc_core as imgsvc
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import readers, writers
 from imgsvc_core.codecs.boundary import decoder, encoder, encoding, translate_errors
+from imgsvc_core.codecs.functions import load_function
 from imgsvc_core.codecs.probe import probe
-from imgsvc_core.codecs.table import FORMATS, load_function
+from imgsvc_core.codecs.table import FORMATS
 from tests.support import photos
 from tests.support.encoded import encoded
 from tests.support.handmade import vips

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs.functions import load_function
 from imgsvc_core.codecs.headers.reader import HeaderReader
-from imgsvc_core.codecs.table import FORMATS, Format, load_function
+from imgsvc_core.codecs.table import FORMATS, Format
 from imgsvc_core.info import ImageInfo
 
 _HEAD = 64  # bytes: more than any magic needs

@@ -7,11 +7,9 @@ that are installed, is asked of `imgsvc_core.codecs.availability`.
 from __future__ import annotations
 
 import enum
-import functools
 from collections.abc import Mapping
-from importlib import import_module
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 import attrs
 
@@ -133,13 +131,6 @@ class Format:
     def writable(self) -> bool:
         """True if it is an output format."""
         return self.writer is not None
-
-
-@functools.cache
-def load_function(name: str) -> Any:
-    """Import a function that a row names as ``module:function``."""
-    module, function = name.split(":")
-    return getattr(import_module(f"imgsvc_core.codecs.{module}"), function)
 
 
 _PNG = rb"\x89PNG\r\n\x1a\n"

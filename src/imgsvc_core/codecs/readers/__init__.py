@@ -10,9 +10,10 @@ import pyvips
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.boundary import translate_errors
+from imgsvc_core.codecs.functions import load_function
 from imgsvc_core.codecs.readers.expected_size import check_loaded
 from imgsvc_core.codecs.settings import LoadSettings
-from imgsvc_core.codecs.table import FORMATS, load_function
+from imgsvc_core.codecs.table import FORMATS
 from imgsvc_core.errors import UnsupportedFormat
 from imgsvc_core.info import ImageInfo
 

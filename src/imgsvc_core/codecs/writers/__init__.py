@@ -11,9 +11,10 @@ import pyvips
 
 from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.boundary import encoding
+from imgsvc_core.codecs.functions import load_function
 from imgsvc_core.codecs.metadata import apply_policy
 from imgsvc_core.codecs.settings import SaveSettings
-from imgsvc_core.codecs.table import Format, by_name, load_function
+from imgsvc_core.codecs.table import Format, by_name
 from imgsvc_core.codecs.writers.budget import best_fitting, unreachable
 from imgsvc_core.codecs.writers.prepare import check, to_depth
 from imgsvc_core.codecs.writers.sink import Sink
