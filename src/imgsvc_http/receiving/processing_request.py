@@ -1,8 +1,8 @@
 """The body of a processing request: the library's request, and what the service adds to it."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, TypeVar
 
 import attrs
 from yarl import URL
@@ -39,6 +39,8 @@ from imgsvc_http.fetching.social import is_social
 
 _MOST_VALUES = 500  # each may be wrong, and then takes a sentence of the answer
 _MOST_HEADERS = 32
+_T = TypeVar("_T")
+
 _SERVICE_KEYS = ("limits", "response", "webhook", "store")
 _NO_PRESETS: Mapping[str, Mapping[str, Any]] = {}
 _FETCH_KEYS = ("url", "headers")
@@ -170,56 +172,65 @@ def parse_request(
         raise SpecError([Problem("", f"The request must be a JSON object, got {got}")])
     if _has_more_values(document, _MOST_VALUES):
         raise SpecError([Problem("", f"The request must hold at most {_MOST_VALUES} values, got more")])
+    own = (*_FETCH_KEYS, *_SERVICE_KEYS) if fetching else _SERVICE_KEYS
     problems: list[Problem] = []
 
     def part(key: str, read: Callable[[Any], Any], default: Any) -> Any:
         value = document.get(key)
-        if value is None:
-            return default
-        try:
-            return read(value)
-        except SpecError as error:
-            problems.extend(error.problems)
-            return default
+        return default if value is None else _or_default(default, read, value, problems)
 
-    url, headers = None, {}
-    if fetching:
-        try:
-            given = {"url": document["url"]} if "url" in document else {}
-            url = parse_operation(FetchOptions, given, path="").url
-        except SpecError as error:
-            problems.extend(attrs.evolve(problem, path="url") for problem in error.problems)
-        headers = part("headers", _headers, {})
-        if headers and url is not None and is_social(url):
-            message = "Fetch 'headers' parameter must not be given with a social profile picture"
-            problems.append(Problem("headers", message))
-    own = (*_FETCH_KEYS, *_SERVICE_KEYS) if fetching else _SERVICE_KEYS
-    rest = {key: value for key, value in document.items() if key not in (*own, PRESET)}
+    url = _or_default(None, _url, document, problems) if fetching else None
+    headers = part("headers", _headers, {}) if fetching else {}
+    if headers and url is not None and is_social(url):
+        message = "Fetch 'headers' parameter must not be given with a social profile picture"
+        problems.append(Problem("headers", message))
     names = part(PRESET, lambda value: _known_presets(value, presets), ())
-    spec = Spec()
-    try:
-        if document.get(PRESET) is None:
-            spec = parse(rest, also_known=(*own, PRESET))
-        else:
-            partial = parse_partial(rest, "The request", also_known=(*own, PRESET))
-            spec = parse_merged(with_presets(names, presets, partial), names) if names else spec
-    except SpecError as error:
-        problems.extend(error.problems)
-    tighter = part("limits", lambda value: _lowered(limits, value), limits)
+    spec = _or_default(Spec(), lambda value: _spec(value, own, names, presets), document, problems)
+    lowered = part("limits", lambda value: _lowered(limits, value), limits)
     part("response", lambda value: parse_operation(ResponseOptions, value, path="response"), None)
-    webhook = part("webhook", lambda value: parse_operation(WebhookOptions, value, path="webhook"), None)
-    store = part("store", parse_store, None)
-    problems += _mode_problems(document, binary_header)
-    if problems:
-        raise SpecError(problems)
-    return ProcessingRequest(
+    request = ProcessingRequest(
         url=url,
         headers=headers,
         spec=spec,
-        limits=tighter,
-        webhook=webhook,
-        store=store,
+        limits=lowered,
+        webhook=part("webhook", lambda value: parse_operation(WebhookOptions, value, path="webhook"), None),
+        store=part("store", parse_store, None),
     )
+    problems += _mode_problems(document, binary_header)
+    if problems:
+        raise SpecError(problems)
+    return request
+
+
+def _or_default(default: _T, read: Callable[[Any], _T], value: object, problems: list[Problem]) -> _T:
+    """Return what a part of a document says, or the default, with the problems added to the others."""
+    try:
+        return read(value)
+    except SpecError as error:
+        problems.extend(error.problems)
+        return default
+
+
+def _url(document: Mapping[str, Any]) -> str:
+    given = {"url": document["url"]} if "url" in document else {}
+    try:
+        return parse_operation(FetchOptions, given, path="").url
+    except SpecError as error:
+        raise SpecError(attrs.evolve(problem, path="url") for problem in error.problems) from None
+
+
+def _spec(
+    document: Mapping[str, Any],
+    own: Sequence[str],
+    names: Sequence[str],
+    presets: Mapping[str, Mapping[str, Any]],
+) -> Spec:
+    """Return what is to be done with the picture: that of the presets, and then that of the document."""
+    rest = {key: value for key, value in document.items() if key not in (*own, PRESET)}
+    if document.get(PRESET) is None:
+        return parse(rest, also_known=(*own, PRESET))
+    partial = parse_partial(rest, "The request", also_known=(*own, PRESET))
+    return parse_merged(with_presets(names, presets, partial), names) if names else Spec()
 
 
 def without_presets(document: dict[str, Any], spec: Spec) -> dict[str, Any]:
