@@ -24,7 +24,6 @@ from imgsvc_http.storage.shares import ShareUsedUp
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _log = logging.getLogger(__name__)
-_RETRY_SECONDS = 2
 
 
 @web.middleware
@@ -106,7 +105,7 @@ async def require_key(request: web.Request, handler: Handler) -> web.StreamRespo
         with services_of(request).connections.taken(principal.account_id):
             return await handler(request)
     except ShareUsedUp:
-        raise refusal("overloaded", seconds=_RETRY_SECONDS) from None
+        raise refusal("overloaded") from None
 
 
 MIDDLEWARES = (note_time, answer_errors, end_in_time, limit_rate, require_tls, require_key)

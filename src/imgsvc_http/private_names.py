@@ -71,15 +71,11 @@ class SourceHandler(ResponseHandler):
         return self._reading_paused
 
 
-class SegmentParser(PushMultipartParser):  # type: ignore[misc]
-    """A parser of multipart bodies, which makes their parts by `segment_of`."""
+class LenientParser(PushMultipartParser):  # type: ignore[misc]  # a base has no types
+    """A parser of multipart bodies that accepts parts of any disposition, also without a name."""
 
     def _create_segment(self, headerlist: list[tuple[str, str]]) -> MultipartSegment:
-        return self.segment_of(headerlist)
-
-    def segment_of(self, headers: list[tuple[str, str]]) -> MultipartSegment:
-        """Return the part that has such headers."""
-        raise NotImplementedError
+        return MultipartSegment(headerlist)
 
 
 def speak_http_1_1(request: web.BaseRequest) -> None:

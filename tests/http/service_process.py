@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -58,6 +59,12 @@ class Service:
         command = [sys.executable, "-m", "imgsvc_cli", *arguments]
         environment = os.environ | {"IMGSVC_SERVER_STATE_FOLDER": str(self.state)}
         return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+
+    def new_key(self, company: str = "Other") -> str:
+        """A key of a new account."""
+        account = json.loads(self.imgsvc("accounts", "create", company, "--json"))["id"]
+        secret: str = json.loads(self.imgsvc("keys", "create", account, "--json"))["secret"]
+        return secret
 
     def leftovers(self) -> list[Path]:
         """Sources that lie about although no request is being worked on."""

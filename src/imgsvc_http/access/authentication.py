@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import binascii
 import time
@@ -12,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 import attrs
 from cachetools import TTLCache
 
+from imgsvc_http.shared_calls import SharedCalls
 from imgsvc_http.state import keys
 from imgsvc_http.state.database import Database
 
@@ -51,7 +51,7 @@ class Authenticator:
         # A cache of its own, so that guesses cannot evict known keys.
         self._unknown: TTLCache[bytes, None] = TTLCache(size, seconds, timer=time.monotonic)
         # Of the requests that come when an answer expires, one asks the database.
-        self._asking: dict[bytes, asyncio.Task[Principal | None]] = {}
+        self._asking: SharedCalls[bytes, Principal | None] = SharedCalls()
 
     async def principal(self, secret: str) -> Principal | None:
         """Return the owner of a secret, or None if no active key has it."""
@@ -59,16 +59,7 @@ class Authenticator:
         known = self._known.get(digest)
         if known is not None or digest in self._unknown:
             return known
-        asking = self._asking.get(digest)
-        if asking is None:
-            asking = self._asking[digest] = asyncio.create_task(self._find(digest))
-            asking.add_done_callback(lambda asked: self._forget(digest, asked))
-        return await asyncio.shield(asking)
-
-    def _forget(self, digest: bytes, asked: asyncio.Task[Principal | None]) -> None:
-        del self._asking[digest]
-        if not asked.cancelled():
-            asked.exception()  # mark it as retrieved, as all callers may have left
+        return await self._asking.get(digest, lambda: self._find(digest))
 
     async def _find(self, digest: bytes) -> Principal | None:
         """Return the owner of a secret as the database has it, and note the use of the key."""

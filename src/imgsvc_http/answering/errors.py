@@ -124,8 +124,8 @@ KINDS: Mapping[str, RefusalKind] = {
     ),
     "overloaded": RefusalKind(
         HTTPStatus.SERVICE_UNAVAILABLE,
-        "The service is busy. Retry in {seconds} seconds.",
-        {"Retry-After": "{seconds}"},
+        "The service is busy. Retry in 2 seconds.",
+        {"Retry-After": "2"},
     ),
     "not_ready": RefusalKind(
         HTTPStatus.SERVICE_UNAVAILABLE,

@@ -11,6 +11,7 @@ import socket
 from contextvars import ContextVar
 
 from imgsvc_http.blocking import run_in_daemon_thread
+from imgsvc_http.shared_calls import SharedCalls
 from imgsvc_http.storage.shares import Shares
 
 _LOOKUPS_AT_ONCE = 256
@@ -39,7 +40,7 @@ class Resolver:
     def __init__(self) -> None:
         self._lookups = Shares(_LOOKUPS_AT_ONCE)
         self._one_ended = asyncio.Condition()
-        self._running: dict[tuple[str, socket.AddressFamily], asyncio.Task[list[Found]]] = {}
+        self._running: SharedCalls[tuple[str, socket.AddressFamily], list[Found]] = SharedCalls()
 
     async def addresses(self, host: str, family: socket.AddressFamily) -> list[Found]:
         """Return the addresses of a host.
@@ -48,17 +49,11 @@ class Resolver:
             OSError: the host has no addresses, or the lookup failed.
             TooManyLookups: no other lookup ended in time.
         """
-        key = host, family
-        lookup = self._running.get(key)
-        if lookup is None:
-            lookup = self._running[key] = asyncio.create_task(self._look_up(host, family))
-            lookup.add_done_callback(lambda ended: self._forget(key, ended))
-        return await asyncio.shield(lookup)
+        return await self._running.get((host, family), lambda: self._look_up(host, family))
 
     def close(self) -> None:
         """Abandon all lookups."""
-        for lookup in self._running.values():
-            lookup.cancel()
+        self._running.cancel()
 
     async def _look_up(self, host: str, family: socket.AddressFamily) -> list[Found]:
         account = ACCOUNT.get()
@@ -73,11 +68,6 @@ class Resolver:
             self._lookups.give_back(account)
             async with self._one_ended:
                 self._one_ended.notify_all()
-
-    def _forget(self, key: tuple[str, socket.AddressFamily], lookup: asyncio.Task[list[Found]]) -> None:
-        del self._running[key]
-        if not lookup.cancelled():
-            lookup.exception()  # mark it as retrieved, as all callers may have left
 
 
 def _addresses(host: str, family: socket.AddressFamily) -> list[Found]:

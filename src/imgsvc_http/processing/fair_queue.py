@@ -52,12 +52,18 @@ class FairQueue:
         slots: how many requests run at a time.
         extra: how many more may run, each of an account that has no other running.
         room: how many requests may wait.
-        seconds: how long a request may wait.
+        seconds: how long a request may wait; None for as long as it takes.
         clock: the time in seconds; that of the event loop by default.
     """
 
     def __init__(
-        self, slots: int, *, extra: int, room: int, seconds: float, clock: Callable[[], float] | None = None
+        self,
+        slots: int,
+        *,
+        extra: int,
+        room: int,
+        seconds: float | None,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         self._slots = slots
         self._extra = extra
@@ -93,7 +99,9 @@ class FairQueue:
 
     @property
     def stands_still(self) -> bool:
-        """True if requests wait, and none has started for as long as one may wait."""
+        """True if requests wait, and none has started for half as long as one may wait."""
+        if self._seconds is None:
+            return False
         since = max(self._last_start, self._clock() - self.oldest_seconds)
         return self.waiting > 0 and self._clock() - since > self._seconds / 2
 

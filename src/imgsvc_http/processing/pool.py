@@ -34,7 +34,6 @@ _log = logging.getLogger(__name__)
 # The library stops in time by itself. A codec that does not look at the time is killed a little later.
 _GRACE_SECONDS = 1.0
 _START_SECONDS = 60.0
-_RETRY_SECONDS = 2
 
 
 class TaskFault(Exception):
@@ -103,7 +102,7 @@ class ForkedWorkers:
                 try:
                     await stack.enter_async_context(self.queue.slot(account, background=background))
                 except (QueueFull, WaitedTooLong):
-                    raise refusal("overloaded", seconds=_RETRY_SECONDS) from None
+                    raise refusal("overloaded") from None
                 worker = await stack.enter_async_context(self._worker())
             threads = max(1, self.workers // self.queue.running)
             with source.open("rb") as file:
@@ -118,7 +117,7 @@ class ForkedWorkers:
         try:
             self.queue.check_room(account)
         except QueueFull:
-            raise refusal("overloaded", seconds=_RETRY_SECONDS) from None
+            raise refusal("overloaded") from None
 
     async def close(self) -> None:
         """Kill the workers, even busy ones."""
@@ -159,24 +158,22 @@ class ForkedWorkers:
         self._lent += 1
         try:
             worker = await self._take()
-        except BaseException:
-            self._lent -= 1
-            raise
-        try:
-            self._refill()
-            yield worker
+            try:
+                yield worker
+            finally:
+                self._keep_or_kill(worker)
         finally:
             self._lent -= 1
-            if worker.busy:
-                worker.kill()
-            elif worker.tasks == self._tasks_per_worker:
-                self.ends["replaced"] += 1
-                worker.kill()
-            elif len(self._idle) >= self._kept:
-                worker.kill()
-            else:
-                self._idle.append(worker)
             self._refill()
+
+    def _keep_or_kill(self, worker: _Worker) -> None:
+        if worker.busy or len(self._idle) >= self._kept:
+            worker.kill()
+        elif worker.tasks == self._tasks_per_worker:
+            self.ends["replaced"] += 1
+            worker.kill()
+        else:
+            self._idle.append(worker)
 
     async def _take(self) -> _Worker:
         worker = self._idle_worker()

@@ -14,7 +14,7 @@ from multipart import MultipartError, MultipartSegment, parse_options_header
 
 from imgsvc_http.answering.errors import invalid, refusal
 from imgsvc_http.fetching.file_name import extended_file_name
-from imgsvc_http.private_names import SegmentParser
+from imgsvc_http.private_names import LenientParser
 from imgsvc_http.receiving.body import begin_body, chunks, parse_json, receiving, unsupported_media_type
 from imgsvc_http.storage.source_files import SourceFile, Writable
 
@@ -123,7 +123,7 @@ async def _events(request: web.Request, limit: int) -> AsyncIterator[MultipartSe
     """Yield the start of each part, its bytes, and None at its end."""
     _, options = parse_options_header(request.headers.get("Content-Type", ""))
     try:
-        with _FormParser(
+        with LenientParser(
             options.get("boundary", ""),
             max_segment_count=_MOST_PARTS,
             max_header_size=_MOST_HEADER_BYTES,
@@ -135,13 +135,6 @@ async def _events(request: web.Request, limit: int) -> AsyncIterator[MultipartSe
     except MultipartError as error:
         reason = str(error).partition("\n")[0][:200] or "it is broken"
         raise refusal("invalid_multipart", reason=reason) from error
-
-
-class _FormParser(SegmentParser):
-    """Accepts parts of any disposition. One without a name is ignored, as are all with unknown names."""
-
-    def segment_of(self, headers: list[tuple[str, str]]) -> MultipartSegment:
-        return MultipartSegment(headers)
 
 
 def _filename(segment: MultipartSegment) -> str:

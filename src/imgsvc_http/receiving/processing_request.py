@@ -318,7 +318,7 @@ def _lowered(service: Limits, value: object) -> Limits:
     problems = unknown_keys("Limits", [str(name) for name in value if name not in names], names)
     given: dict[str, Any] = {}
     for name, item in value.items():
-        if name not in names:
+        if name not in names or item is None:
             continue
         try:
             Limits(**{name: item})
@@ -326,8 +326,6 @@ def _lowered(service: Limits, value: object) -> Limits:
             problems += error.problems
             continue
         most = getattr(service, name)
-        if item is None:
-            continue
         if most is not None and item > most:
             message = f"must be at most {most:,}, the limit of this service, got {shown(item)}"
             problems.append(Problem(name, f"Limits '{name}' parameter {message}"))

@@ -22,7 +22,6 @@ from imgsvc_http.webhooks.takeover import watch, watch_cluster
 _log = logging.getLogger(__name__)
 
 _JOBS_AT_ONCE = 500  # of each kind on a node: most of them wait for an endpoint
-_LONGEST_SECONDS = 86_400.0  # for the turn of a picture; it is tried again then
 _CLEANUP_SECONDS = 600
 _FINISHED_SECONDS = 30
 _SINGLE_NODE = "imgsvc"
@@ -42,7 +41,7 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
         f"{settings.temporary_url.rstrip('/')}-pending", seconds=settings.temporary.call_seconds
     )
     most = 2 * services.pipeline.workers.workers
-    pictures = FairQueue(most, extra=most, room=sys.maxsize, seconds=_LONGEST_SECONDS)
+    pictures = FairQueue(most, extra=most, room=sys.maxsize, seconds=None)
     webhooks = Webhooks(services, engine, deliverer, uploads, pictures)
     locked, working = asyncio.Event(), asyncio.Event()
     watching: list[asyncio.Task[None]] = []

@@ -26,8 +26,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 @pytest_asyncio.fixture(loop_scope="module")
 async def customer(service: Service) -> AsyncIterator[aiohttp.ClientSession]:
     """A client with an account of its own, of which nothing was asked yet."""
-    account = json.loads(service.imgsvc("accounts", "create", "Customer", "--json"))["id"]
-    key = json.loads(service.imgsvc("keys", "create", account, "--json"))["secret"]
+    key = service.new_key("Customer")
     async with service.client(key=key) as client:
         yield client
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import aiohttp
 import pytest
-import pytest_asyncio
 from jsonschema import Draft202012Validator
 
 from imgsvc_core import Limits, Spec, SpecError
@@ -104,12 +103,6 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         patch.setenv("IMGSVC_CONFIG", str(folder / "imgsvc.toml"))
         with running(folder / "state", {"fetch.private_allowed": "127.0.0.1,localhost"}) as service:
             yield service
-
-
-@pytest_asyncio.fixture
-async def client(service: Service) -> AsyncIterator[aiohttp.ClientSession]:
-    async with service.client() as client:
-        yield client
 
 
 @pytest.mark.asyncio

@@ -6,7 +6,6 @@ The drips last longer than any test, so that who is served does not wait for any
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -50,8 +49,7 @@ async def client(service: Service) -> AsyncIterator[aiohttp.ClientSession]:
 @pytest_asyncio.fixture(loop_scope="module")
 async def other(service: Service) -> AsyncIterator[aiohttp.ClientSession]:
     """A client of another account."""
-    account = json.loads(service.imgsvc("accounts", "create", "Other", "--json"))["id"]
-    key = json.loads(service.imgsvc("keys", "create", account, "--json"))["secret"]
+    key = service.new_key()
     async with service.client(key=key) as client:
         yield client
 

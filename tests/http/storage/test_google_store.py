@@ -140,9 +140,7 @@ async def test_a_keyfile_serves_its_own_account_only(
     client: aiohttp.ClientSession, key: rsa.RSAPrivateKey, photo: bytes, service: Service
 ) -> None:
     id_ = await uploaded(client, keyfile(key))
-    account = json.loads(service.imgsvc("accounts", "create", "Stranger", "--json"))["id"]
-    secret = json.loads(service.imgsvc("keys", "create", account, "--json"))["secret"]
-    async with service.client(key=secret) as stranger:
+    async with service.client(key=service.new_key()) as stranger:
         reply = await upload(stranger, photo, {"store": store(id_, path="stolen.jpg")})
     assert_failure(reply, 422, "invalid_parameter", "must be the id of an uploaded keyfile")
 

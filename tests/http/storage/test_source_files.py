@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -122,8 +121,7 @@ async def test_bodies_of_one_account_leave_room_for_those_of_others(tmp_path: Pa
     head = form(b"").partition(b"\r\n--x--")[0]
     photo = encoded.jpeg().data
     with running(tmp_path / "state", settings) as service:
-        account = json.loads(service.imgsvc("accounts", "create", "Other", "--json"))["id"]
-        key = json.loads(service.imgsvc("keys", "create", account, "--json"))["secret"]
+        key = service.new_key()
 
         async def begin(sent: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
             """Announce a body of 50 MB, and send so many bytes of the file in it."""

@@ -1,0 +1,35 @@
+"""One call for all who ask for the same thing at the same time ("single flight")."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Hashable
+from typing import Any, Generic, TypeVar
+
+_K = TypeVar("_K", bound=Hashable)
+_T = TypeVar("_T")
+
+
+class SharedCalls(Generic[_K, _T]):
+    """Calls by key. A call goes on when its callers have left, and answers whoever asks meanwhile."""
+
+    def __init__(self) -> None:
+        self._running: dict[_K, asyncio.Task[_T]] = {}
+
+    async def get(self, key: _K, call: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
+        """Return the result of the call that runs for a key, or of a new one."""
+        running = self._running.get(key)
+        if running is None:
+            running = self._running[key] = asyncio.create_task(call())
+            running.add_done_callback(lambda ended: self._forget(key, ended))
+        return await asyncio.shield(running)
+
+    def cancel(self) -> None:
+        """Cancel all calls."""
+        for running in self._running.values():
+            running.cancel()
+
+    def _forget(self, key: _K, ended: asyncio.Task[_T]) -> None:
+        del self._running[key]
+        if not ended.cancelled():
+            ended.exception()  # mark it as retrieved, as all callers may have left
