@@ -93,7 +93,7 @@ def test_mistakes_name_the_preset(
         ("presets = 5", "Presets must be a table such as [presets.card], got 5"),
         ("[presets.card.resize]\nwidth = 0", "Preset 'card': Resize 'width' parameter must be integer"),
         ("[presets.card]\npreset = 'wide'", "Preset 'card' cannot name other presets"),
-        ("[presets.Card]", "Preset 'Card' must have a name of up to 63 lower-case letters"),
+        ("[presets.Card]", "Preset 'Card' must have a name of 1 to 63 lower-case letters"),
         ("", "There is no preset 'card'; none is defined"),
     ],
 )

@@ -94,7 +94,7 @@ def test_srcset_and_picture(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         (["photos/a", "--dpr", "9"], "URL 'dpr' parameter must be float within 0.1 to 5 range, got 9"),
         (["photos/a", "--expires", "soon"], "URL 'expires' parameter must be integer within 0 to"),
-        (["photos/a", "--preset", "A"], "The name of a preset must be lower-case letters"),
+        (["photos/a", "--preset", "A"], "The name of a preset must be 1 to 63 lower-case letters"),
         (["a.jpg"], 'The source of the URL must be a URL, or the name of an origin and a path, got "a.jpg"'),
         (["photos/a", "--base", "img"], "The address of the service must be a URL"),
         (["photos/a", "--key", "k1"], "--key needs the secret of the key in the environment variable"),

@@ -49,7 +49,7 @@ def test_all_shorthands_that_cannot_be_read_are_told_at_once() -> None:
         request_of({"flip": "x", "crop": "big", "resize": "800"})
     assert [problem.message for problem in caught.value.problems] == [
         "Option 'resize' must be a size such as 800x600, 800x or x600, got '800'",
-        "Option 'crop' must be a size such as 800x600, 800x or x600, got 'big'",
+        "Option 'crop' must be a size such as 400x300, a ratio such as 16:9, or face, got 'big'",
         "Option 'flip' must be h, v or hv, got 'x'",
     ]
 

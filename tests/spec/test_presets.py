@@ -102,7 +102,7 @@ def test_mistakes_have_their_paths_and_name_the_preset(document: Any, path: str,
 
 @pytest.mark.parametrize("name", ["", "A", "a b", "-a", "ä", "a" * 64])
 def test_names_of_presets_suit_urls(name: str) -> None:
-    with pytest.raises(SpecError, match="must have a name of up to 63 lower-case letters"):
+    with pytest.raises(SpecError, match="must have a name of 1 to 63 lower-case letters"):
         parse_preset(name, {})
 
 

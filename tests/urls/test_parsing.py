@@ -83,7 +83,8 @@ def test_sources(text: str, source: UrlSource | OriginSource) -> None:
         ),
         (
             "/preset:A%20b/photos/a",
-            'The name of a preset must be lower-case letters, digits, - and _, got "A b"',
+            "The name of a preset must be 1 to 63 lower-case letters, digits, - and _, the first a letter "
+            'or digit, got "A b"',
         ),
         ("/preset:card/photos/a", "There is no preset 'card'; none is defined"),
         ("/download/photos/a", "Option 'download' must be written download:value, got no value"),
@@ -121,7 +122,10 @@ def test_wrong_options(text: str, message: str) -> None:
         ("/photos/a%2fb", "must have plain slashes below the origin 'photos'"),
         ("/plain/", "must be a URL such as https://example.org/a.jpg"),
         ("/plain/a.jpg", "must be a URL such as https://example.org/a.jpg"),
-        ("/plain/https%3A%2F%2Fa%0Ab", "must be a URL such as https://example.org/a.jpg"),
+        (
+            "/plain/https%3A%2F%2Fa%0Ab",
+            'must be a URL of Unicode text without control characters, got "https',
+        ),
         ("/plain/https%253A%252F%252Fexample.org", "it is percent-encoded twice"),
         ("/b64/", "must be base64url of a URL in UTF-8 after b64/"),
         ("/b64/a+b", "must be base64url of a URL in UTF-8 after b64/"),
@@ -149,7 +153,7 @@ def test_all_problems_are_told_at_once() -> None:
         "Preset 'x' must be given once, got it 2 times",
         "URL 'dpr' parameter must be float within 0.1 to 5 range, got 9",
         "The source of the URL must be plain/URL, b64/URL in base64url, or the name of an origin and a path, "
-        'got "Photos"',
+        'got "Photos"; names of origins are lower case, and not those of options',
     ]
 
 

@@ -136,10 +136,8 @@ def test_dpr_multiplies_sizes_after_the_crop() -> None:
         "border": {"size": 2, "radius": 3},
         "watermark": {"id": "a", "x": -3, "width": 1},
     }
-    assert unparse(read(SIGNER.url("photos/a.jpg", asked, dpr=1.5)).spec()) == {
-        "crop": {"width": 50, "height": 40, "x": 3},
+    assert unparse(read(SIGNER.url("photos/a.jpg", asked, dpr=1.5)).spec()) == asked | {
         "resize": {"width": 50, "height": 30, "mode": "fill"},
-        "mask": {"shape": "rounded", "radius": 0},
         "padding": {"size": 2},
         "border": {"size": 3, "radius": 5},
         "watermark": {"id": "a", "x": -4, "width": 2},
@@ -147,11 +145,14 @@ def test_dpr_multiplies_sizes_after_the_crop() -> None:
     assert read(SIGNER.url("photos/a.jpg", resize="3x", dpr=0.1)).spec() == parse({"resize": {"width": 1}})
 
 
-def test_a_size_that_dpr_makes_too_large_is_told() -> None:
-    url = read(SIGNER.url("photos/a.jpg", resize="60000x", dpr=2))
+def test_all_sizes_that_dpr_makes_too_large_are_told() -> None:
+    url = read(SIGNER.url("photos/a.jpg", resize="60000x", padding=9000, dpr=2))
     with pytest.raises(SpecError) as caught:
         url.spec()
-    assert caught.value.message == (
-        "Resize 'width' parameter must be integer within 1 to 65535 range, got 120000, "
-        "after multiplication by dpr 2"
-    )
+    told = {problem.path: problem.message for problem in caught.value.problems}
+    expected = {"resize.width": "1 to 65535 range, got 120000", "padding.size": "0 to 16384 range, got 18000"}
+    assert list(told) == list(expected)
+    for path, words in expected.items():
+        assert told[path].endswith(
+            f" parameter must be integer within {words}, after multiplication by dpr 2"
+        )

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from imgsvc_core import Spec, SpecError
-from imgsvc_core.spec import unparse
-from imgsvc_core.urls import Signer, UrlSource, parse, verify
+from imgsvc_core.spec import params, unparse
+from imgsvc_core.spec.options import OPTIONS
+from imgsvc_core.urls import Delivery, Signer, UrlSource, parse, verify
 
 SECRETS = {"k1": "a secret of a signing key"}
 SIGNED = Signer("https://img.example.org", "k1", SECRETS["k1"])
@@ -64,7 +65,7 @@ def test_sources_are_urls_or_below_origins() -> None:
         (lambda: PLAIN.url("photos/a", resise="8x"), "There is no option 'resise'; did you mean 'resize'?"),
         (lambda: PLAIN.url("photos/a", quality=0), "'quality' parameter must be integer within 1 to 100"),
         (lambda: PLAIN.url("photos/a", {"resise": {}}), "'resise' parameter; did you mean 'resize'?"),
-        (lambda: PLAIN.url("photos/a", preset="Card"), "The name of a preset must be lower-case letters"),
+        (lambda: PLAIN.url("photos/a", preset="Card"), "The name of a preset must be 1 to 63 lower-case"),
         (lambda: PLAIN.url("photos/a", {"resize": {"with": 1}}, preset="a"), "did you mean 'width'?"),
         (lambda: PLAIN.url("a.jpg"), "must be a URL, or the name of an origin and a path"),
         (lambda: PLAIN.url("photos/../a.jpg"), "must be a path below the origin 'photos'"),
@@ -78,6 +79,12 @@ def test_sources_are_urls_or_below_origins() -> None:
             "Filter options are applied in the order isolate, monochrome, sepia",
         ),
         (lambda: PLAIN.srcset("photos/a", widths=[0]), "'width' parameter must be integer within 1 to 65535"),
+        (
+            lambda: PLAIN.srcset("photos/a", resize="80x", widths=[0]),
+            "must be integer within 1 to 65535 range",
+        ),
+        (lambda: PLAIN.srcset("photos/a", resize="80x", widths=[-5]), "within 1 to 65535 range, got -5"),
+        (lambda: PLAIN.srcset("photos/a", preset="a", widths=[0]), "must be integer within 1 to 65535 range"),
         (lambda: PLAIN.srcset("photos/a", densities=[9]), "'dpr' parameter must be float within 0.1 to 5"),
         (lambda: PLAIN.picture("photos/a", alt="", formats=["bmp"]), "The formats must be some of jpg"),
         (lambda: PLAIN.picture("photos/a", alt="", formats=[]), "The formats must be some of jpg"),
@@ -92,6 +99,12 @@ def test_mistakes_are_told(make: Any, words: str) -> None:
         make()
     assert words in caught.value.message
     assert len(caught.value.problems) == 1
+
+
+@pytest.mark.parametrize("name", sorted({*OPTIONS, *params(Delivery), "preset", "plain", "b64"}))
+def test_no_origin_has_a_name_that_means_something_else(name: str) -> None:
+    with pytest.raises(SpecError, match="names of origins are lower case, and not those of options"):
+        PLAIN.url(f"{name}/a.jpg")
 
 
 def test_srcset_multiplies_all_sizes_with_the_width() -> None:

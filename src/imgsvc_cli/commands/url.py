@@ -86,7 +86,8 @@ def _width(text: str) -> int:
     "--formats",
     metavar="LIST",
     callback=_list_of(str, "avif,webp,jpg"),
-    help=f"Formats for --picture, the preferred one first, of {', '.join(_FORMATS)}. [default avif,webp,jpg]",
+    help="Formats for --picture, in place of --format, the preferred one first, of "
+    f"{', '.join(_FORMATS)}. [default avif,webp,jpg]",
 )
 @click.option("--base64", "in_base64", is_flag=True, help="Write URLs of sources in base64url.")
 @spec_option

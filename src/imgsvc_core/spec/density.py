@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from imgsvc_core.spec.declare import Operation, params
+from imgsvc_core.spec.parsing import unparse_operation
 from imgsvc_core.spec.request import OPERATIONS, PHASES, Spec
 
 _SCALED = tuple(name for name in OPERATIONS if PHASES.index(name) > PHASES.index("crop"))
@@ -15,7 +16,7 @@ def at_density(spec: Spec, density: float) -> Spec:
     """Multiply all sizes in pixels by a density, except those of the crop, which are pixels of the source.
 
     Raises:
-        SpecError: a size becomes too large.
+        SpecError: sizes become too large.
 
     >>> at_density(Spec(resize={"width": 400}), 1.5).resize.width
     600
@@ -27,12 +28,14 @@ def at_density(spec: Spec, density: float) -> Spec:
     return Spec(**{**parts, **scaled}, filter=spec.filter)
 
 
-def _scaled(part: Operation, density: float) -> Operation:
-    values = {param.attribute: getattr(part, param.attribute) for param in params(type(part)).values()}
-    for param in params(type(part)).values():
-        if param.unit == "pixels" and values[param.attribute] is not None:
-            values[param.attribute] = _rounded(values[param.attribute], density)
-    return type(part)(**values)
+def _scaled(part: Operation, density: float) -> dict[str, Any]:
+    """Return the JSON object of an operation with its sizes multiplied."""
+    sizes = {
+        name: _rounded(size, density)
+        for name, param in params(type(part)).items()
+        if param.unit == "pixels" and (size := getattr(part, param.attribute)) is not None
+    }
+    return unparse_operation(part) | sizes
 
 
 def _rounded(size: int, density: float) -> int:

@@ -212,6 +212,7 @@ def _in_order() -> list[type[Operation]]:
 
 _BY_KEY: Mapping[str, type[Operation]] = {item.key: item for item in _in_order()}
 _BOX = "a size such as 800x600, 800x or x600"
+_CROP = "a size such as 400x300, a ratio such as 16:9, or face"
 
 SHORTHANDS: Mapping[str, Shorthand] = {
     option.name: option
@@ -222,7 +223,7 @@ SHORTHANDS: Mapping[str, Shorthand] = {
         ),
         _alias("mode", "auto|fit|fill|stretch", "Mode of the resize.", "resize", "mode"),
         Shorthand("gravity", "WORD", "What a resize or a crop keeps.", lambda _: {}),
-        Shorthand("crop", "WxH|W:H|face", "The part to keep: 400x300, 16:9 or face.", _crop, _BOX),
+        Shorthand("crop", "WxH|W:H|face", "The part to keep: 400x300, 16:9 or face.", _crop, _CROP),
         _alias("rotate", "DEGREES", "Rotate clockwise.", "rotate", "angle"),
         Shorthand("flip", "h|v|hv", "Mirror horizontally, vertically or both.", _flip, "h, v or hv"),
         _alias("scale", "FACTOR", "Multiply the size.", "scale", "size"),

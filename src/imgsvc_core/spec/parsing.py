@@ -40,7 +40,7 @@ def parse_operation(
         got = SOMETHING if operation.confidential else shown(value)
         message = f"{operation.title} must be an object of parameters, got {got}"
         raise SpecError([Problem(path, message)])
-    document = {key if isinstance(key, str) else shown(key): item for key, item in value.items()}
+    document = {_as_text(key): item for key, item in value.items()}
     try:
         return _converter.structure(document, operation)
     except SpecError as error:
@@ -64,13 +64,17 @@ def unparse_operation(operation: Parameters) -> dict[str, Any]:
     return document
 
 
-def unknown_keys(title: str, keys: Iterable[str], known: Iterable[str]) -> list[Problem]:
+def unknown_keys(title: str, keys: Iterable[object], known: Iterable[str]) -> list[Problem]:
     """Return a problem for each unknown key. The first ones suggest a similar key."""
     known = list(known)
     return [
         Problem(key, f"{title} has no '{key}' parameter{_advice(key, known) if place < _MAX_ADVICE else ''}")
-        for place, key in enumerate(key[:_MAX_NAME] for key in keys)
+        for place, key in enumerate(_as_text(key)[:_MAX_NAME] for key in keys)
     ]
+
+
+def _as_text(key: object) -> str:
+    return key if isinstance(key, str) else shown(key)
 
 
 def _advice(key: str, known: list[str]) -> str:

@@ -12,10 +12,12 @@ from imgsvc_core.spec.declare import Operation, below, params
 from imgsvc_core.spec.filters import FILTERS
 from imgsvc_core.spec.merging import Document, merge
 from imgsvc_core.spec.parsing import unknown_keys
-from imgsvc_core.spec.request import OPERATIONS, Spec, parse
+from imgsvc_core.spec.request import OPERATIONS, FilterKind, Spec, parse
 
 PRESET_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 """What names of presets look like."""
+
+PRESET_NAME_EXPECTATION = "1 to 63 lower-case letters, digits, - and _, the first a letter or digit"
 
 PRESET = "preset"
 """The key and the option that name presets."""
@@ -93,8 +95,7 @@ def parse_preset(name: str, value: object) -> Document:
     """
     title = f"Preset '{name[:_MAX_SHOWN]}'"
     if not PRESET_NAME.fullmatch(name):
-        expected = "must have a name of up to 63 lower-case letters, digits, - and _"
-        raise SpecError([Problem("", f"{title} {expected}")])
+        raise SpecError([Problem("", f"{title} must have a name of {PRESET_NAME_EXPECTATION}")])
     if isinstance(value, Mapping) and PRESET in value:
         raise SpecError([Problem(PRESET, f"{title} cannot name other presets; write what they say into it")])
     try:
@@ -133,11 +134,10 @@ def parse_partial(value: object, title: str, *, also_known: Iterable[str] = ()) 
     """
     if not isinstance(value, Mapping):
         raise SpecError([Problem("", f"{title} must be an object of parameters, got {shown(value)}")])
-    given = {key if isinstance(key, str) else shown(key): part for key, part in value.items()}
     known = (*OPERATIONS, *_PLACES_OF_FILTERS)
-    problems = unknown_keys(title, [key for key in given if key not in known], [*known, *also_known])
+    problems = unknown_keys(title, [key for key in value if key not in known], [*known, *also_known])
     found: Document = {}
-    for key, part in given.items():
+    for key, part in value.items():
         if part is None:
             continue
         try:
@@ -147,7 +147,7 @@ def parse_partial(value: object, title: str, *, also_known: Iterable[str] = ()) 
                 found["filter"] = _partial_filters(part)
         except SpecError as error:
             problems += below(key, error.problems)
-    if given.get("filter") is not None and given.get("stylize") is not None:
+    if value.get("filter") is not None and value.get("stylize") is not None:
         problems.append(Problem("stylize", "'stylize' is the old name of 'filter'; give only one of the two"))
     if problems:
         raise SpecError(problems)
@@ -170,8 +170,7 @@ def _partial_operation(operation: type[Operation], value: object) -> Document:
         message = f"{operation.title} must be an object of parameters, got {shown(value)}"
         raise SpecError([Problem("", message)])
     known = params(operation)
-    unknown = [key if isinstance(key, str) else shown(key) for key in value if key not in known]
-    problems = unknown_keys(operation.title, unknown, known)
+    problems = unknown_keys(operation.title, [key for key in value if key not in known], known)
     found: Document = {}
     for name, param in known.items():
         if value.get(name) is None:
@@ -205,10 +204,9 @@ def _partial_filters(value: object) -> Document | list[Document]:
 
 def _partial_filter_object(value: object) -> Document:
     if not isinstance(value, Mapping):
-        message = f"Filter must be an object of filters or an array of one-key objects, got {shown(value)}"
+        message = f"Filter must be an {FilterKind.expectation}, got {shown(value)}"
         raise SpecError([Problem("", message)])
-    unknown = [key if isinstance(key, str) else shown(key) for key in value if key not in _FILTERS]
-    problems = unknown_keys("Filter", unknown, _FILTERS)
+    problems = unknown_keys("Filter", [key for key in value if key not in _FILTERS], _FILTERS)
     found: Document = {}
     for key, part in value.items():
         if key in _FILTERS and part is not None:

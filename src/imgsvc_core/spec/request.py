@@ -259,8 +259,7 @@ def request_object() -> dict[str, Any]:
 
 def _parse_filters(value: Mapping[Any, Any]) -> list[Filter]:
     """Return the filters of an object, in its order."""
-    unknown = [key if isinstance(key, str) else shown(key) for key in value if key not in _FILTERS]
-    problems = unknown_keys("Filter", unknown, _FILTERS)
+    problems = unknown_keys("Filter", [key for key in value if key not in _FILTERS], _FILTERS)
     filters: list[Filter] = []
     for key, item in value.items():
         try:

@@ -5,8 +5,10 @@ from typing import ClassVar
 
 import attrs
 
-from imgsvc_core.spec.declare import Parameters, declared, param
+from imgsvc_core.spec.declare import Parameters, declared, param, params
 from imgsvc_core.spec.kinds import Integer, Number, Text
+from imgsvc_core.spec.options import OPTIONS
+from imgsvc_core.spec.presets import PRESET
 
 _LATEST = 253_402_300_799  # the end of the year 9999
 
@@ -45,3 +47,7 @@ class Delivery(Parameters):
     )
     filename: str | None = param("Name under which browsers save the picture.", FileName(200), default=None)
     download: bool = param("Whether browsers save the picture instead of showing it.", default=False)
+
+
+URL_OPTIONS = frozenset({*OPTIONS, *params(Delivery), PRESET})
+"""The names of all options of URLs."""

@@ -16,12 +16,17 @@ from imgsvc_core.spec.declare import params
 from imgsvc_core.spec.density import at_density
 from imgsvc_core.spec.merging import Document
 from imgsvc_core.spec.options import OPTIONS, request_of, typed
-from imgsvc_core.spec.presets import PRESET, PRESET_NAME, parse_merged, with_presets
+from imgsvc_core.spec.presets import (
+    PRESET,
+    PRESET_NAME,
+    PRESET_NAME_EXPECTATION,
+    parse_merged,
+    with_presets,
+)
 from imgsvc_core.spec.request import Spec
-from imgsvc_core.urls.delivery import Delivery
+from imgsvc_core.urls.delivery import URL_OPTIONS, Delivery
 from imgsvc_core.urls.sources import Source, decoded, parse_source
 
-_NAMES = frozenset({*OPTIONS, *params(Delivery), PRESET})
 _AS_SENT = re.compile(r"(?:[!$&-;=@-~]|%[0-9A-Fa-f]{2})*")  # printable ASCII but for " # < > ? and lone %
 _MAX_SHOWN = 60
 _MAX_ADVICE = 3  # finding the meant name takes longer than everything else
@@ -109,7 +114,7 @@ def read_options(given: Sequence[tuple[str, str]]) -> tuple[dict[str, str], tupl
     """
     presets = tuple(value for name, value in given if name == PRESET)
     counts = Counter(name for name, _ in given if name != PRESET)
-    problems = _unknown(name for name in counts if name not in _NAMES)
+    problems = _unknown(name for name in counts if name not in URL_OPTIONS)
     problems += [
         Problem(name, f"Option '{name[:_MAX_SHOWN]}' must be given once, got it {count} times")
         for name, count in counts.items()
@@ -151,7 +156,7 @@ def _collected(given: list[tuple[str, str]], segments: list[str]) -> PictureUrl:
 
 
 def _source(segments: list[str]) -> Source:
-    if segments and segments[0] in _NAMES:
+    if segments and segments[0] in URL_OPTIONS:
         name = segments[0]
         raise SpecError([Problem(name, f"Option '{name}' must be written {name}:value, got no value")])
     if segments and "%25" in segments[0] and ":" in decoded(decoded(segments[0])):
@@ -169,10 +174,9 @@ def _unknown(names: Iterable[str]) -> list[Problem]:
 
 
 def _advice(name: str) -> str:
-    near = difflib.get_close_matches(name, _NAMES, n=1)
+    near = difflib.get_close_matches(name, URL_OPTIONS, n=1)
     return f"; did you mean '{near[0]}'?" if near else ""
 
 
 def _bad_preset(name: str) -> Problem:
-    expected = "must be lower-case letters, digits, - and _"
-    return Problem(PRESET, f"The name of a preset {expected}, got {shown(name)}")
+    return Problem(PRESET, f"The name of a preset must be {PRESET_NAME_EXPECTATION}, got {shown(name)}")

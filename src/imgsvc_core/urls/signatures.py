@@ -73,10 +73,10 @@ def verify(path: str, secrets: Mapping[str, str | bytes]) -> str:
         InvalidSignature: it is not signed with one of the keys.
     """
     signed = split(path)
-    secret = secrets.get(signed.key_id or "")
-    if signed.key_id is not None and secret is None:
+    secret = b"" if signed.key_id is None else secrets.get(signed.key_id)
+    if secret is None:
         raise InvalidSignature(f"There is no signing key '{signed.key_id}': sign the URL with another key.")
-    signed.check(secret or b"")
+    signed.check(secret)
     return signed.text
 
 

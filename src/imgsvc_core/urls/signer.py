@@ -14,10 +14,10 @@ import attrs
 from imgsvc_core.codecs.table import FORMATS, OUTPUT_NAMES
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.jsontext import shown
-from imgsvc_core.spec.declare import params
 from imgsvc_core.spec.density import at_density
 from imgsvc_core.spec.merging import Document
 from imgsvc_core.spec.options import options_of, request_of, text_of
+from imgsvc_core.spec.parsing import unparse_operation
 from imgsvc_core.spec.presets import PRESET, parse_partial
 from imgsvc_core.spec.request import Spec, unparse
 from imgsvc_core.spec.request import parse as parse_request
@@ -146,7 +146,7 @@ class Signer:
             widths: as in `srcset`.
             densities: as in `srcset`.
             sizes: how wide the picture is on the page, for ``widths``.
-            formats: formats, the preferred one first; ``<img>`` has the last.
+            formats: formats in place of the request's, the preferred one first; ``<img>`` has the last.
             attributes: more attributes of ``<img>``, such as ``{"loading": "lazy"}``.
             options: as in `url`.
 
@@ -195,18 +195,20 @@ class _Asked:
 def _asked(request: Request | None, options: Mapping[str, Value]) -> _Asked:
     texts, presets, delivery = read_options(list(_texts(options)))
     base = unparse(request) if isinstance(request, Spec) else request
-    document = request_of(texts, base)
-    checked = parse_partial(document, "The request") if presets else unparse(parse_request(document))
-    return _Asked(checked, presets, _texts_of(delivery))
+    return _Asked(_checked(request_of(texts, base), presets), presets, _texts_of(delivery))
+
+
+def _checked(document: Document, presets: Sequence[str]) -> Document:
+    """Return a request in its JSON form. Beside presets it may be incomplete."""
+    return parse_partial(document, "The request") if presets else unparse(parse_request(document))
 
 
 def _at_width(asked: _Asked, width: int) -> _Asked:
-    if asked.presets or "width" not in asked.request.get("resize", {}):
-        document = request_of({"resize-width": str(width)}, asked.request)
-        return attrs.evolve(asked, request=document if asked.presets else unparse(parse_request(document)))
-    spec = parse_request(asked.request)
-    scaled = at_density(spec, width / asked.request["resize"]["width"])
-    return attrs.evolve(asked, request=unparse(scaled))
+    request = asked.request
+    if not asked.presets and "width" in request.get("resize", {}):
+        request = unparse(at_density(parse_request(request), width / request["resize"]["width"]))
+    document = request_of({"resize-width": text_of(width)}, request)
+    return attrs.evolve(asked, request=_checked(document, asked.presets))
 
 
 def _with_dpr(asked: _Asked, density: float) -> _Asked:
@@ -234,8 +236,7 @@ def _unix_time(name: str, time: datetime) -> int:
 
 def _texts_of(delivery: Delivery) -> dict[str, str]:
     """Return the options of a delivery that do not have their defaults."""
-    values = {name: getattr(delivery, param.attribute) for name, param in params(Delivery).items()}
-    return {name: text_of(value) for name, value in values.items() if value != params(Delivery)[name].default}
+    return {name: text_of(value) for name, value in unparse_operation(delivery).items()}
 
 
 def _quoted(name: str, value: str) -> str:

@@ -12,7 +12,7 @@ import attrs
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.jsontext import shown
-from imgsvc_core.spec.options import OPTIONS
+from imgsvc_core.urls.delivery import URL_OPTIONS
 
 PLAIN, BASE64 = "plain", "b64"
 
@@ -23,6 +23,8 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _BASE64 = re.compile(r"[A-Za-z0-9_-]+={0,2}")
 _NOT_TEXT = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _PATH = "source"
+_TAKEN = URL_OPTIONS | {PLAIN, BASE64}
+_ORIGIN_NAMES = "names of origins are lower case, and not those of options"
 
 
 @attrs.frozen
@@ -45,7 +47,7 @@ Source: TypeAlias = UrlSource | OriginSource
 
 def is_origin_name(name: str) -> bool:
     """Return True if an origin can have this name."""
-    return bool(ORIGIN_NAME.fullmatch(name)) and name not in (PLAIN, BASE64, *OPTIONS)
+    return bool(ORIGIN_NAME.fullmatch(name)) and name not in _TAKEN
 
 
 def parse_source(segments: Sequence[str]) -> Source:
@@ -61,7 +63,7 @@ def parse_source(segments: Sequence[str]) -> Source:
         return UrlSource(_checked(_from_base64(rest)))
     if not is_origin_name(head):
         expected = f"must be {PLAIN}/URL, {BASE64}/URL in base64url, or the name of an origin and a path"
-        raise _problem(f"{expected}, got {shown(head)}")
+        raise _problem(f"{expected}, got {shown(head)}; {_ORIGIN_NAMES}")
     if "%2f" in rest.lower():
         raise _problem(f"must have plain slashes below the origin '{head}', got {shown(rest)}")
     return _in_origin(head, decoded(rest))
@@ -80,7 +82,8 @@ def source_of(text: str) -> Source:
         return UrlSource(_checked(text))
     origin, _, path = text.partition("/")
     if not is_origin_name(origin):
-        raise _problem(f"must be a URL, or the name of an origin and a path, got {shown(text)}")
+        expected = "must be a URL, or the name of an origin and a path"
+        raise _problem(f"{expected}, got {shown(text)}; {_ORIGIN_NAMES}")
     return _in_origin(origin, path)
 
 
@@ -121,9 +124,11 @@ def _from_base64(text: str) -> str:
 
 def _checked(url: str) -> str:
     """Return the URL of a source. Its scheme and its host are checked by whoever fetches it."""
-    if not _SCHEME.match(url) or _NOT_TEXT.search(url):
+    if not _SCHEME.match(url):
         twice = "; it is percent-encoded twice" if _SCHEME.match(unquote(url)) else ""
         raise _problem(f"must be a URL such as https://example.org/a.jpg, got {shown(url)}{twice}")
+    if _NOT_TEXT.search(url):
+        raise _problem(f"must be a URL of Unicode text without control characters, got {shown(url)}")
     return url
 
 
