@@ -1,0 +1,318 @@
+"""Reading TIFF: compressions, samples of every type, planes and extra channels."""
+
+from __future__ import annotations
+
+import io
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs.headers.directory import read_first_directory
+from imgsvc_core.codecs.headers.reader import HeaderReader
+from imgsvc_core.codecs.probe import probe
+from imgsvc_core.codecs.readers import load
+from imgsvc_core.errors import CorruptImage, UnsupportedFormat
+from tests.codecs.test_readers import read
+from tests.support import encoded as files
+from tests.support import handmade, photos, requires
+from tests.support.perceptual import distance
+from tests.support.photos import Pixels
+
+
+@pytest.mark.parametrize("compression", ["lzma", "zstd", "jpeg", "packbits", "tiff_adobe_deflate"])
+def test_tiff_compressions_are_right_or_refused(compression: str) -> None:
+    try:
+        data = handmade.pillow(files.photo(), "TIFF", compression=compression)
+    except OSError as error:
+        pytest.skip(f"Pillow's libtiff cannot write it: {error}")
+    assert distance(read(data), files.photo()) <= (0.02 if compression == "jpeg" else 0)
+
+
+@pytest.mark.parametrize("compression", ["lzma", "zstd"])
+def test_damage_in_a_tiff_of_rare_compression_is_told_as_damage(compression: str) -> None:
+    try:
+        data = handmade.pillow(files.photo(), "TIFF", compression=compression)
+    except OSError as error:
+        pytest.skip(f"Pillow's libtiff cannot write it: {error}")
+    middle = len(data) // 2
+    with pytest.raises(CorruptImage, match="TIFF image is damaged"):
+        read(data[:middle] + bytes(64) + data[middle + 64 :])
+
+
+@pytest.mark.parametrize("compression", ["webp", "jpegxl", "jpeg2000"])
+def test_tiff_compressions_that_nothing_reads_are_refused(compression: str, tmp_path: Path) -> None:
+    import tifffile
+
+    path = tmp_path / "picture.tif"
+    tifffile.imwrite(path, files.photo(), photometric="rgb", compression=compression)
+    source = ByteSource(path)
+    with pytest.raises(UnsupportedFormat, match="compression"):
+        load(source, probe(source)).avg()
+
+
+_SAMPLES = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "float16", "float32"]
+
+
+def _ramp(sample: str) -> Pixels:
+    """4 x 8 steps from the lowest to the highest value of a type; of real numbers, from 0 to 1."""
+    steps = np.linspace(0, 1, 32).reshape(4, 8)
+    kind = np.dtype(sample)
+    if kind.kind == "f":
+        return steps.astype(kind)
+    limits = np.iinfo(kind)
+    return np.rint(steps * (int(limits.max) - int(limits.min)) + int(limits.min)).astype(kind)
+
+
+def _mapped(samples: Pixels) -> Pixels:
+    """What the rule makes of samples: the whole range of whole numbers, linear light of real ones."""
+    if samples.dtype.kind == "f":
+        linear = samples.astype(np.float64)
+        curved = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+        return np.rint(curved * 65535)
+    limits = np.iinfo(samples.dtype)
+    share = (samples.astype(np.float64) - limits.min) / (int(limits.max) - int(limits.min))
+    return np.rint(share * (255 if samples.itemsize == 1 else 65535))
+
+
+def _negative(samples: Pixels) -> Pixels:
+    """What samples mean if white is the lowest: of real numbers 1 - x in linear light."""
+    return 1 - samples.astype(np.float64) if samples.dtype.kind == "f" else ~samples
+
+
+def _tifffile(samples: Pixels, **options: Any) -> bytes:
+    file = io.BytesIO()
+    requires.module("tifffile").imwrite(file, samples, **options)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("sample", "compression"),
+    [
+        (sample, compression)
+        for sample in _SAMPLES
+        for compression in ("none", "deflate", "zstd")
+        if (sample, compression) != ("float16", "zstd")
+    ],
+)
+def test_tiff_samples_of_every_type(sample: str, compression: str) -> None:
+    """Zstandard is read by Pillow, which does not know float16; the others are read by libvips."""
+    samples = _ramp(sample)
+    found = read(_tifffile(samples, photometric="minisblack", compression=compression)).numpy()
+    assert found.dtype == (np.uint8 if samples.itemsize == 1 else np.uint16)
+    assert np.abs(found - _mapped(samples)).max() <= (5 if sample[0] == "f" else 1)
+
+
+@pytest.mark.parametrize("sample", _SAMPLES)
+def test_tiff_samples_of_every_type_in_color(sample: str) -> None:
+    samples = np.stack((_ramp(sample), _ramp(sample)[::-1], _ramp(sample)[:, ::-1]), axis=2)
+    found = read(_tifffile(samples, photometric="rgb")).numpy()
+    assert np.abs(found - _mapped(samples)).max() <= (5 if sample[0] == "f" else 1)
+
+
+@pytest.mark.parametrize("sample", _SAMPLES)
+def test_tiff_samples_of_every_type_with_white_as_the_lowest(sample: str) -> None:
+    samples = _ramp(sample)
+    found = read(_tifffile(samples, photometric="miniswhite")).numpy()
+    assert np.abs(found - _mapped(_negative(samples))).max() <= (5 if sample[0] == "f" else 1)
+
+
+@pytest.mark.parametrize("photometric", ["minisblack", "miniswhite"])
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("sample", _SAMPLES)
+def test_tiff_samples_in_zstandard_are_right_or_refused(sample: str, order: str, photometric: str) -> None:
+    samples = _ramp(sample)
+    data = _tifffile(samples, photometric=photometric, byteorder=order, compression="zstd")
+    swapped = order == ">" and sample in ("int16", "uint32", "int32", "float32")
+    negative = photometric == "miniswhite" and sample not in ("uint8", "float32")
+    if sample == "float16" or swapped or negative:
+        with pytest.raises(UnsupportedFormat, match="save it with deflate"):
+            read(data)
+    else:
+        meant = _negative(samples) if photometric == "miniswhite" else samples
+        assert np.abs(read(data).numpy() - _mapped(meant)).max() <= (5 if sample[0] == "f" else 1)
+
+
+@pytest.mark.parametrize("compression", [None, "tiff_lzw", "jpeg"])
+def test_ycbcr_in_tiff_becomes_rgb(compression: str | None) -> None:
+    picture = Image.fromarray(files.photo()).convert("YCbCr")
+    data = handmade.pillow(picture, "TIFF", compression=compression)
+    assert distance(read(data), files.photo()) < 0.02
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4, 12])
+def test_tiff_samples_of_few_bits(bits: int) -> None:
+    steps = np.rint(np.linspace(0, 1, 32).reshape(4, 8) * (2**bits - 1))
+    data = _tifffile(
+        steps.astype(np.uint8 if bits < 8 else np.uint16), photometric="minisblack", bitspersample=bits
+    )
+    found = read(data).numpy()
+    assert np.abs(found / np.iinfo(found.dtype).max - steps / (2**bits - 1)).max() < 1e-4
+
+
+@pytest.mark.parametrize("sample", ["int64", "uint64", "float64", "complex64"])
+def test_tiff_samples_that_nothing_reads_are_not_called_damaged(sample: str) -> None:
+    data = _tifffile(np.zeros((4, 8), sample), photometric="minisblack")
+    with pytest.raises(UnsupportedFormat, match=r"64 bits, .* save it with 8 or 16 bits"):
+        read(data)
+
+
+def test_tiff_samples_that_pillow_does_not_read_are_not_called_damaged() -> None:
+    with pytest.raises(UnsupportedFormat, match="save it with deflate"):
+        read(_tifffile(np.zeros((4, 8, 3), np.float32), photometric="rgb", compression="zstd"))
+
+
+_PLANES = {
+    "gray and alpha": ("minisblack", ["unassalpha"], 1),
+    "negative and alpha": ("miniswhite", ["unassalpha"], 1),
+    "RGB": ("rgb", [], 3),
+    "RGBA": ("rgb", ["unassalpha"], 3),
+    "RGBA and more": ("rgb", ["unspecified", "unassalpha", "unspecified"], 3),
+    "CMYK": ("separated", [], 4),
+}
+
+
+@pytest.mark.parametrize("compression", ["none", "deflate", "lzw", "packbits", "zstd"])
+@pytest.mark.parametrize("tile", [None, (16, 16)])
+@pytest.mark.parametrize("sample", _SAMPLES)
+@pytest.mark.parametrize("kind", _PLANES)
+def test_tiff_planes(kind: str, sample: str, tile: tuple[int, int] | None, compression: str) -> None:
+    """Alpha is straight, and of real numbers it is no light, so it keeps its value."""
+    photometric, extra, colors = _PLANES[kind]
+    planes = np.stack(
+        [np.roll(np.tile(_ramp(sample), (9, 5)), 3 * i, axis=1) for i in range(colors + len(extra))]
+    )
+    data = _tifffile(
+        planes, photometric=photometric, planarconfig="separate", extrasamples=extra, tile=tile,
+        compression=compression, byteorder=">" if colors == 3 else "<", bigtiff=colors == 4,
+    )  # fmt: skip
+    swapped = colors == 3 and sample in ("int16", "uint32", "int32", "float32")
+    negative = kind.startswith("neg") and sample not in ("uint8", "float32")
+    if compression == "zstd" and (sample == "float16" or swapped or negative):  # which only Pillow reads
+        with pytest.raises(UnsupportedFormat, match="save it with deflate"):
+            read(data)
+        return
+    expected = [_mapped(_negative(plane) if kind.startswith("neg") else plane) for plane in planes[:colors]]
+    if "unassalpha" in extra:
+        alpha = planes[colors + extra.index("unassalpha")]
+        expected.append(np.rint(alpha.astype(float) * 65535) if sample[0] == "f" else _mapped(alpha))
+    if sample[0] == "f" and kind == "CMYK":  # ink is no light either
+        expected = [np.rint(plane.astype(float) * 65535) for plane in planes]
+    image = read(data)
+    assert image.hasalpha() == ("unassalpha" in extra)
+    assert image.interpretation == "cmyk" or kind != "CMYK"
+    assert np.abs(image.numpy() - np.moveaxis(np.stack(expected), 0, -1)).max() <= (
+        5 if sample[0] == "f" else 1
+    )
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("tile", [None, (16, 16)])
+def test_lab_in_tiff_planes(tile: tuple[int, int] | None, bits: int) -> None:
+    planes = np.random.default_rng(3).integers(0, 2**bits, (3, 32, 48)).astype(f"uint{bits}")
+    found = read(_tifffile(planes, photometric="cielab", planarconfig="separate", tile=tile))
+    lightness = planes[0] * (100 / (2**bits - 1))
+    chroma = planes[1:].astype(f"int{bits}") / 2 ** (bits - 8)
+    assert found.interpretation == "lab"
+    assert np.allclose(found.numpy(), np.dstack((lightness, *chroma)), atol=1e-4)
+
+
+def test_tiff_planes_keep_orientation_and_profile() -> None:
+    planes = np.moveaxis(files.photo(), -1, 0)
+    tags = [(274, 3, 1, 6, True), (34675, 7, len(files.profile()), files.profile(), True)]
+    image = read(_tifffile(planes, photometric="rgb", planarconfig="separate", extratags=tags))
+    assert np.array_equal(image.numpy(), files.photo())
+    assert (image.get("orientation"), image.get("icc-profile-data")) == (6, files.profile())
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "reason"), [(3, 8, "too few parts"), (8, 0, "no size"), (8, -1, "impossible")]
+)
+def test_tiff_planes_of_impossible_parts_are_damaged(kind: int, rows: int, reason: str) -> None:
+    planes = np.moveaxis(files.photo(), -1, 0)
+    data = bytearray(_tifffile(planes, photometric="rgb", planarconfig="separate", rowsperstrip=16))
+    start = read_first_directory(HeaderReader(ByteSource(data), "TIFF")).entries[278].start
+    struct.pack_into("<HIh", data, start - 6, kind, 1, rows)
+    with pytest.raises(CorruptImage, match=reason):
+        read(bytes(data))
+
+
+def test_premultiplied_alpha_becomes_straight_in_planes() -> None:
+    for sample in _SAMPLES:
+        kind = np.dtype(sample)
+        steps = np.tile(np.linspace(0, 1, 32), (4, 1))
+        channels = np.stack((steps / 2, (1 - steps) / 2, steps / 2, np.full_like(steps, 0.5)))
+        if kind.kind != "f":
+            low, high = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
+            channels = np.rint(channels * (high - low) + low)
+        data = _tifffile(
+            channels.astype(kind), photometric="rgb", planarconfig="separate", extrasamples=["assocalpha"]
+        )
+        found = read(data).numpy()
+        expected = _mapped(steps) if kind.kind == "f" else np.rint(steps * np.iinfo(found.dtype).max)
+        assert np.abs(found[..., 0] - expected).max() <= (16 if kind.kind == "f" else 2), sample
+
+
+@pytest.mark.parametrize("sample", ["int8", "int16", "uint32", "int32"])
+def test_premultiplied_alpha_that_libvips_divides_wrongly_is_refused(sample: str) -> None:
+    samples = np.ones((8, 8, 4), sample)
+    with pytest.raises(UnsupportedFormat, match="premultiplied"):
+        read(_tifffile(samples, photometric="rgb", extrasamples=["assocalpha"]))
+
+
+def test_premultiplied_alpha_becomes_straight() -> None:
+    import tifffile
+
+    rgba = photos.deep(files.transparent())
+    premultiplied = rgba.copy()
+    premultiplied[..., :3] = np.rint(rgba[..., :3] * (rgba[..., 3:] / 65535))
+    file = io.BytesIO()
+    tifffile.imwrite(file, premultiplied, photometric="rgb", extrasamples=["assocalpha"])
+    assert distance(read(file.getvalue()), rgba) < 0.001
+
+
+@pytest.mark.parametrize(
+    ("photometric", "extra", "kept"),
+    [
+        ("rgb", ["unspecified"], [0, 1, 2]),
+        ("rgb", ["unspecified", "unspecified"], [0, 1, 2]),
+        ("rgb", ["unassalpha"], [0, 1, 2, 3]),
+        ("rgb", ["unspecified", "unassalpha"], [0, 1, 2, 4]),
+        ("minisblack", ["unspecified"], [0]),
+        ("minisblack", ["unspecified", "unassalpha"], [0, 2]),
+        ("separated", ["unspecified"], [0, 1, 2, 3]),
+        ("separated", ["unassalpha"], [0, 1, 2, 3, 4]),
+    ],
+)
+def test_only_transparency_is_read_of_the_extra_channels_of_a_tiff(
+    photometric: str, extra: list[str], kept: list[int]
+) -> None:
+    import tifffile
+
+    colors = {"rgb": 3, "minisblack": 1, "separated": 4}[photometric]
+    pixels = np.random.default_rng(5).integers(0, 256, (20, 30, colors + len(extra)), np.uint8)
+    file = io.BytesIO()
+    tifffile.imwrite(file, pixels, photometric=photometric, planarconfig="contig", extrasamples=extra)
+    image = read(file.getvalue())
+    assert np.array_equal(image.numpy().reshape(20, 30, -1), pixels[..., kept])
+    assert image.hasalpha() == probe(ByteSource(file.getvalue())).alpha == (len(kept) > colors)
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_tiff_by_pillow_is_not_turned(orientation: int) -> None:
+    import tifffile
+
+    planes = np.moveaxis(files.photo(), -1, 0)
+    file = io.BytesIO()
+    tifffile.imwrite(
+        file, planes, photometric="rgb", planarconfig="separate", tile=(32, 32),
+        extratags=[(274, 3, 1, orientation, True)],
+    )  # fmt: skip
+    image = read(file.getvalue())
+    assert np.array_equal(image.numpy(), files.photo())
+    stated = image.get("orientation") if image.get_typeof("orientation") else 1
+    assert stated == orientation
