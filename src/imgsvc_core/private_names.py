@@ -19,7 +19,7 @@ def keep_alive(image: pyvips.Image, needed: object) -> None:
 
 
 def read_resolution(picture: Jpeg2KImageFile, size: tuple[int, int], reduce: int) -> None:
-    """Let Pillow decode a lower resolution of a JPEG 2000 file: how many times it is halved, and its size."""
+    """Let Pillow decode a lower resolution of a JPEG 2000 file: ``size``, halved ``reduce`` times."""
     from PIL.ImageFile import _Tile
 
     codec, _, offset, arguments = picture.tile[0]

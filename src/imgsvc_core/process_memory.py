@@ -15,7 +15,7 @@ _SIZE, _DATA = 0, 5  # fields: all pages, and those of data and stack
 
 @contextlib.contextmanager
 def naming_shortage(needed: int) -> Iterator[None]:
-    """Tell failures of codecs as a lack of memory if this process may not have as many bytes as needed.
+    """Report failures of codecs as a lack of memory if this process may not allocate ``needed`` bytes.
 
     Few codecs say why they failed when they cannot allocate.
 

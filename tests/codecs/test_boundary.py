@@ -73,7 +73,7 @@ def test_mistakes_of_our_own_are_not_told_as_those_of_the_image(
         lambda image: image.resize(-1),
         lambda image: image.embed(0, 0, 1, 2_000_000).resize(1, vscale=5e-7),
         lambda image: image.resize(0.5, kernel="blunt"),
-        lambda image: image.colourspace("colorful"),
+        lambda image: image.colourspace("nosuch"),
         lambda image: image.get("n-subifds"),
         lambda image: image.set("delay", [100]),
     ],

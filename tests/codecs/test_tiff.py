@@ -265,14 +265,11 @@ def test_premultiplied_alpha_that_libvips_divides_wrongly_is_refused(sample: str
 
 
 def test_premultiplied_alpha_becomes_straight() -> None:
-    import tifffile
-
     rgba = photos.deep(files.transparent())
     premultiplied = rgba.copy()
     premultiplied[..., :3] = np.rint(rgba[..., :3] * (rgba[..., 3:] / 65535))
-    file = io.BytesIO()
-    tifffile.imwrite(file, premultiplied, photometric="rgb", extrasamples=["assocalpha"])
-    assert distance(read(file.getvalue()), rgba) < 0.001
+    data = _tifffile(premultiplied, photometric="rgb", extrasamples=["assocalpha"])
+    assert distance(read(data), rgba) < 0.001
 
 
 @pytest.mark.parametrize(
@@ -291,28 +288,30 @@ def test_premultiplied_alpha_becomes_straight() -> None:
 def test_only_transparency_is_read_of_the_extra_channels_of_a_tiff(
     photometric: str, extra: list[str], kept: list[int]
 ) -> None:
-    import tifffile
-
     colors = {"rgb": 3, "minisblack": 1, "separated": 4}[photometric]
     pixels = np.random.default_rng(5).integers(0, 256, (20, 30, colors + len(extra)), np.uint8)
-    file = io.BytesIO()
-    tifffile.imwrite(file, pixels, photometric=photometric, planarconfig="contig", extrasamples=extra)
-    image = read(file.getvalue())
+    data = _tifffile(pixels, photometric=photometric, planarconfig="contig", extrasamples=extra)
+    image = read(data)
     assert np.array_equal(image.numpy().reshape(20, 30, -1), pixels[..., kept])
-    assert image.hasalpha() == probe(ByteSource(file.getvalue())).alpha == (len(kept) > colors)
+    assert image.hasalpha() == probe(ByteSource(data)).alpha == (len(kept) > colors)
 
 
+@pytest.mark.parametrize("planes", ["contig", "separate"])
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_tiff_by_pillow_is_not_turned(orientation: int) -> None:
-    import tifffile
-
-    planes = np.moveaxis(files.photo(), -1, 0)
-    file = io.BytesIO()
-    tifffile.imwrite(
-        file, planes, photometric="rgb", planarconfig="separate", tile=(32, 32),
-        extratags=[(274, 3, 1, orientation, True)],
-    )  # fmt: skip
-    image = read(file.getvalue())
+def test_tiff_by_pillow_is_not_turned(orientation: int, planes: str) -> None:
+    pixels = files.photo() if planes == "contig" else np.moveaxis(files.photo(), -1, 0)
+    tags = [(274, 3, 1, orientation, True)]
+    data = _tifffile(pixels, photometric="rgb", planarconfig=planes, compression="zstd", extratags=tags)
+    image = read(data)
     assert np.array_equal(image.numpy(), files.photo())
     stated = image.get("orientation") if image.get_typeof("orientation") else 1
     assert stated == orientation
+
+
+@pytest.mark.parametrize("planes", ["contig", "separate"])
+@pytest.mark.parametrize("compression", ["deflate", "zstd"])
+def test_every_reader_of_tiff_keeps_exif(compression: str, planes: str) -> None:
+    pixels = files.photo() if planes == "contig" else np.moveaxis(files.photo(), -1, 0)
+    tags = [(33432, 2, 4, "Ann", True)]
+    data = _tifffile(pixels, photometric="rgb", planarconfig=planes, compression=compression, extratags=tags)
+    assert b"Ann" in read(data).get("exif-data")

@@ -159,8 +159,8 @@ def _haze(x: FloatArray, subject: BoolArray) -> CurveStep | None:
 def _sure(amount: float, doubt: float) -> float:
     """Return how much of a correction to apply.
 
-    An amount up to ``doubt`` may be intended, and gives 0. From three times ``doubt`` on
-    the whole amount is applied, and in between a growing part of it.
+    An amount up to ``doubt`` may be intended, and gives 0. From three times ``doubt`` on the whole amount is
+    applied, and in between a growing part of it.
     """
     return max(0.0, min(amount, 1.5 * (amount - doubt)))
 

@@ -85,9 +85,9 @@ def sepia(value: float) -> Matrix:
 
 
 def monochrome(value: float, color: RGB, alpha: int = 255) -> Matrix:
-    """Return the matrix of ``monochrome`` 0..100, which mixes a color with luma times ``color``.
+    """Return the matrix of ``monochrome`` 0..100, which mixes each pixel with its luma times ``color``.
 
-    The share of the latter is the value times the alpha of ``color``.
+    The share of the tinted luma is ``value`` times ``alpha``.
     """
     red, green, blue = (c / 255 for c in color)
     tinted: Matrix = tuple(scale((LUMA_WEIGHTS,), c)[0] for c in (red, green, blue))

@@ -110,9 +110,8 @@ def clipped(size: Size, left: int, top: int, width: int, height: int) -> Box | N
 def nearest_span(start: float, length: float, have: int, want: int) -> tuple[int, int]:
     """Return which whole pixels stand for a stretch of a row: the first, and how many.
 
-    They become ``want`` pixels.
-
-    Resampling keeps the middle of its input in the middle, so the middle has to be right.
+    They become ``want`` pixels. Resampling keeps the middle of its input in the middle, so the
+    middle has to be right.
     """
     end = start + length
     spans = [

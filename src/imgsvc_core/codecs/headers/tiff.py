@@ -47,11 +47,12 @@ _OLD_JPEG, _JPEG = 6, 7
 RARE_COMPRESSIONS = {_OLD_JPEG: "old-style JPEG", 34925: "LZMA", 50000: "Zstandard"}
 PREMULTIPLIED, STRAIGHT = TRANSPARENT = (1, 2)  # kinds of extra channels that are transparency
 UNSIGNED, SIGNED, REAL, UNDEFINED = 1, 2, 3, 4
+WHITE_IS_LOWEST, BLACK_IS_LOWEST = 0, 1  # photometric interpretations of gray
 _BITS = {UNSIGNED: (8, 16, 32), SIGNED: (8, 16, 32), REAL: (16, 32), UNDEFINED: (8, 16, 32)}
 _BITS_OF_ONE_CHANNEL = (1, 2, 4, 12)  # unsigned
 _CIELAB = 8
 _SEPARATE_PLANES = 2
-_PHOTOMETRICS_OF_PLANES = (0, 1, 2, 5, _CIELAB)
+_PHOTOMETRICS_OF_PLANES = (WHITE_IS_LOWEST, BLACK_IS_LOWEST, 2, 5, _CIELAB)  # and RGB and CMYK
 _ALIKE = (Tag.BITS, Tag.PHOTOMETRIC, Tag.CHANNELS, Tag.SAMPLE_FORMAT, Tag.EXTRA_CHANNELS)
 _YCBCR = 6
 _COLOR_SPACES = {
@@ -102,18 +103,21 @@ def read_info(reader: HeaderReader) -> ImageInfo:
 
 
 def has_planes(page: Directory) -> bool:
-    """Return True if the page stores each of its channels for itself."""
+    """Return True if the page stores its channels one after the other, and not interleaved."""
     return page.first(Tag.PLANES, 1) == _SEPARATE_PLANES and page.first(Tag.CHANNELS, 1) > 1
+
+
+def white_is_lowest(page: Directory) -> bool:
+    """Return True if the page is gray and its lowest value is white."""
+    return page.first(Tag.PHOTOMETRIC, BLACK_IS_LOWEST) == WHITE_IS_LOWEST
 
 
 def is_beyond_libvips(page: Directory) -> bool:
     """Return True if only Pillow decodes the page."""
-    bits = page.first(Tag.BITS, 1)
-    eight_bit_lab = page.first(Tag.PHOTOMETRIC, 0) == _CIELAB and bits == 8
-    compression = page.first(Tag.COMPRESSION, 1)
-    full_ycbcr = (
-        compression != _JPEG and page.first(Tag.PHOTOMETRIC, 0) == _YCBCR and _subsampling(page) == "4:4:4"
-    )
+    bits, compression = page.first(Tag.BITS, 1), page.first(Tag.COMPRESSION, 1)
+    photometric = page.first(Tag.PHOTOMETRIC, BLACK_IS_LOWEST)
+    eight_bit_lab = photometric == _CIELAB and bits == 8
+    full_ycbcr = photometric == _YCBCR and compression != _JPEG and _subsampling(page) == "4:4:4"
     return eight_bit_lab or full_ycbcr or bits == 12 or compression in RARE_COMPRESSIONS
 
 

@@ -25,6 +25,7 @@ from imgsvc_core.codecs.headers.tiff import (
     Tag,
     has_planes,
     is_beyond_libvips,
+    white_is_lowest,
 )
 from imgsvc_core.codecs.readers.expected_size import check_stored, expected_size
 from imgsvc_core.codecs.readers.pillow import SIXTEEN_BITS, lab_from_bytes, to_vips
@@ -45,7 +46,6 @@ from imgsvc_core.info import ImageInfo
 if TYPE_CHECKING:
     from PIL import Image
 
-_WHITE_IS_LOWEST = 0
 _COLORS = {"gray": 1, "cmyk": 4}
 _SIDEWAYS = (5, 6, 7, 8)
 # No build of the libraries reads these; asked for them, they complain on standard error.
@@ -81,11 +81,12 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
 
 
 def _read(source: ByteSource, page: Directory, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
-    if not has_planes(page) and is_beyond_libvips(page):
-        image = _eight_or_sixteen_bits(_decode_by_pillow(source, page, info), page)
-        return image if settings.scale >= 1 else _reduced(image, *expected_size(info, settings))
     if has_planes(page):
         image = _read_planes(source, page, info, settings)
+    elif is_beyond_libvips(page):
+        image = _eight_or_sixteen_bits(_decode_by_pillow(source, page, info), page)
+        if settings.scale < 1:
+            image = _reduced(image, *expected_size(info, settings))
     else:
         image = _colors_and_alpha(still(_open_level(source, info, settings)), page, info)
         image = _eight_or_sixteen_bits(image, page)
@@ -95,9 +96,10 @@ def _read(source: ByteSource, page: Directory, info: ImageInfo, settings: LoadSe
 
 @functools.cache
 def _pillow_has_codec(compression: int) -> bool:
-    """Try to write with a compression: Pillow raises the same error for a missing codec and for damage.
+    """Return True if Pillow can write with a compression, which shows that its libtiff has the codec.
 
-    Nothing writes old-style JPEG, so nobody knows about that.
+    Reading cannot tell: Pillow raises the same error for a missing codec and for damage. Old-style JPEG
+    cannot be written, so it counts as missing.
     """
     from PIL import Image
 
@@ -194,7 +196,7 @@ def _alpha_channel(page: Directory, info: ImageInfo) -> int | None:
 
 
 def _extra_kinds(page: Directory, info: ImageInfo) -> dict[int, int]:
-    """Return the extra channels and what they are; a single one that says nothing is transparency."""
+    """Return the extra channels and their kinds. A single one of no stated kind is transparency."""
     kinds = page.numbers(Tag.EXTRA_CHANNELS) or (STRAIGHT,)
     return dict(enumerate(kinds, start=_COLORS.get(info.colorspace, 3)))
 
@@ -208,8 +210,7 @@ def _eight_or_sixteen_bits(image: pyvips.Image, page: Directory) -> pyvips.Image
     """
     if image.interpretation in ("lab", "labs", "labq", "xyz"):
         return image
-    white_is_lowest = page.first(Tag.PHOTOMETRIC, 1) == _WHITE_IS_LOWEST
-    if white_is_lowest and image.format not in ("uchar", "ushort", "uint"):
+    if white_is_lowest(page) and image.format not in ("uchar", "ushort", "uint"):
         image = _inverted(image)  # libvips does so for unsigned samples alone
     match image.format:
         case "uchar" | "ushort":
@@ -287,7 +288,7 @@ def _decode_by_pillow(source: ByteSource, page: Directory, info: ImageInfo, numb
 def _pillow_misreads(mode: str, page: Directory) -> bool:
     """Return True for samples whose bytes Pillow swaps twice, or whose white it takes for black."""
     swapped = mode in ("I", "F") and page.layout.order == ">"
-    return swapped or (mode in SIXTEEN_BITS and page.first(Tag.PHOTOMETRIC, 1) == _WHITE_IS_LOWEST)
+    return swapped or (mode in SIXTEEN_BITS and white_is_lowest(page))
 
 
 def _native(picture: Image.Image, page: Directory) -> pyvips.Image:

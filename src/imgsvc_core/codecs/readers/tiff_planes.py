@@ -1,7 +1,8 @@
-"""TIFF with separate planes: the file is made one of several gray pages, a page for each channel.
+"""TIFF with separate planes: a copy of the file has a gray page for each channel.
 
-libvips decodes planes of half floats, and of gray with transparency, to wrong pixels, and no tiled ones.
-Pillow decodes tiled ones of 16 bits to wrong pixels. Both decode gray pages of all these kinds exactly.
+libvips decodes planes of half floats, and of gray with transparency, to wrong pixels, and cannot decode tiled
+planes. Pillow decodes tiled planes of 16 bits to wrong pixels. Both decode gray pages of all these kinds
+exactly.
 """
 
 from __future__ import annotations
@@ -11,11 +12,16 @@ from collections.abc import Mapping, Sequence
 
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.headers.directory import Directory, Layout
-from imgsvc_core.codecs.headers.tiff import UNSIGNED, Tag
+from imgsvc_core.codecs.headers.tiff import (
+    BLACK_IS_LOWEST,
+    UNSIGNED,
+    WHITE_IS_LOWEST,
+    Tag,
+    white_is_lowest,
+)
 from imgsvc_core.errors import CorruptImage
 
 _LONG, _UNDEFINED, _LONG8 = 4, 7, 16
-_WHITE_IS_LOWEST, _BLACK_IS_LOWEST = 0, 1
 _INTERLEAVED = 1
 _OF_EVERY_PAGE = (
     Tag.WIDTH, Tag.HEIGHT, Tag.COMPRESSION, Tag.BIT_ORDER, Tag.ORIENTATION, Tag.ROWS_PER_STRIP, Tag.PREDICTOR,
@@ -48,10 +54,10 @@ def planes_as_pages(source: ByteSource, page: Directory, channels: Sequence[int]
 
 
 def _tags(page: Directory, channel: int) -> _Values:
-    inverted = channel == 0 and page.first(Tag.PHOTOMETRIC, _BLACK_IS_LOWEST) == _WHITE_IS_LOWEST
+    inverted = channel == 0 and white_is_lowest(page)
     found: dict[int, Sequence[int] | bytes] = {
         Tag.BITS: [page.first(Tag.BITS, 1)],
-        Tag.PHOTOMETRIC: [_WHITE_IS_LOWEST if inverted else _BLACK_IS_LOWEST],
+        Tag.PHOTOMETRIC: [WHITE_IS_LOWEST if inverted else BLACK_IS_LOWEST],
         Tag.CHANNELS: [1],
         Tag.PLANES: [_INTERLEAVED],
         Tag.SAMPLE_FORMAT: [page.first(Tag.SAMPLE_FORMAT, UNSIGNED)],

@@ -44,9 +44,9 @@ def line_weights(across: float, down: float) -> Weights:
     """Return the weights of an antialiased line through the center.
 
     The line is ``across`` and ``down`` pixels long from end to end. The weights sum to one, and their width
-    and height are odd. Along the longer axis of the line each pixel gets the part of the
-    line inside it. Across it, the two nearest pixels share the weight. An upright line is thus the
-    box filter of that length, and lines set end to end add up to a longer one without a seam.
+    and height are odd. Along the longer axis of the line each pixel gets the part of the line inside it.
+    Across it, the two nearest pixels share the weight. An upright line is thus the box filter of that length,
+    and lines set end to end add up to a longer one without a seam.
     """
     if abs(across) < abs(down):
         return line_weights(down, across).T

@@ -43,7 +43,7 @@ def _mosaic(image: pyvips.Image, columns: int, rows: int) -> pyvips.Image:
     # any other thread it computes what several operations share once for each of them.
     for first in range(0, rows, at_once):
         cells = slice(first, first + at_once)
-        start, end = int(top[first]), int(top[cells.stop] if cells.stop <= rows else top[-1])
+        start, end = int(top[first]), int(top[min(cells.stop, rows)])
         strip = in_memory(image.crop(0, start, image.width, end - start)).numpy()
         strip = strip.reshape(end - start, image.width, image.bands)
         lines = np.add.reduceat(strip, top[:-1][cells] - start, axis=0, dtype=np.uint64)
