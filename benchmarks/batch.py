@@ -7,7 +7,6 @@ with and without it. What the cores of this machine are worth together is measur
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import functools
 import multiprocessing
@@ -23,7 +22,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks.harness import Bound, Series, Timing, print_series, verdict
+from benchmarks.harness import Bound, Series, Timing, options_of, print_series, verdict
 from benchmarks.pictures import FOLDER, picture
 
 _WIDTH = 320
@@ -40,11 +39,7 @@ _NOISE = random.Random(1).randbytes(10_000)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--files", type=int, default=2000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--tiny", type=int, default=100_000, help="tiny files for the memory of the parent")
-    options = parser.parse_args()
+    options = options_of(__doc__, files=2000, rounds=3, tiny=100_000)
     source = photographs(options.files)
     contenders: dict[str, Callable[[Path], None]] = {
         "imgsvc: all cores": lambda target: imgsvc(source, target, {"": _SPEC}),

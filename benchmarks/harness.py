@@ -7,6 +7,7 @@ so that a slow minute of the machine hits both sides.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import resource
@@ -78,6 +79,14 @@ class Bound:
     @property
     def met(self) -> bool:
         return self.value >= self.limit if self.at_least else self.value <= self.limit
+
+
+def options_of(description: str | None, **defaults: float) -> argparse.Namespace:
+    """Read the numbers that a benchmark takes as flags, by their names."""
+    parser = argparse.ArgumentParser(description=description)
+    for name, default in defaults.items():
+        parser.add_argument(f"--{name}", type=type(default), default=default, help=f"by default {default:,}")
+    return parser.parse_args()
 
 
 def timed(operation: Callable[[], object]) -> Contender:

@@ -6,7 +6,6 @@ A 2725 x 2225 JPEG is uploaded over TLS, and 720 pixels come back as a binary an
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import http.client
 import json
@@ -28,7 +27,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from benchmarks.harness import Bound, verdict
+from benchmarks.harness import Bound, options_of, verdict
 from benchmarks.pictures import picture
 
 REQUEST = {
@@ -69,10 +68,7 @@ class Running:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=int, default=15, help="of each load")
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
+    options = options_of(__doc__, seconds=15, rounds=3)
     photo = picture("6mp.jpg").read_bytes()
     with tempfile.TemporaryDirectory() as name, service(Path(name)) as running:
         body = form(photo)

@@ -7,7 +7,6 @@ that upload photographs as fast as they can.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -23,7 +22,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from benchmarks.harness import Bound, verdict
+from benchmarks.harness import Bound, options_of, verdict
 from benchmarks.pictures import picture
 from benchmarks.service import BOUNDARY, Running, client, form, median_call, service
 
@@ -36,9 +35,7 @@ _CLIENTS = 60
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pictures", type=int, default=40, help="of the quiet account in each turn")
-    options = parser.parse_args()
+    options = options_of(__doc__, pictures=40)
     photo = form(picture("6mp.jpg").read_bytes())
     drawing = form(_ENDLESS, {"output": {"format": "png"}})
     attacks: dict[str, Callable[[Running], None]] = {

@@ -7,7 +7,6 @@ arrive byte by byte, and beside 128 clients that upload photographs as fast as t
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import http.client
@@ -26,7 +25,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from benchmarks.harness import Bound, print_table, verdict
+from benchmarks.harness import Bound, options_of, print_table, verdict
 from benchmarks.pictures import picture
 from benchmarks.service import BOUNDARY, Running, form, service
 from benchmarks.service_attack import second_key
@@ -43,9 +42,7 @@ _MOST_SECONDS = 1.0
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=25, help="of each attack")
-    options = parser.parse_args()
+    options = options_of(__doc__, seconds=25.0)
     photo = form(picture("6mp.jpg").read_bytes())
     attacks: dict[str, Attack | None] = {
         "nobody": None,

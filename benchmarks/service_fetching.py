@@ -7,7 +7,6 @@ counts them. Needs node and npm.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -17,7 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.harness import Bound, verdict
+from benchmarks.harness import Bound, options_of, verdict
 from benchmarks.pictures import picture
 from benchmarks.service import Running, client, form, service, wrk
 from benchmarks.service_others import (
@@ -55,10 +54,7 @@ wrk.body = [==[{body}]==]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=int, default=10, help="of each load")
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
+    options = options_of(__doc__, seconds=10, rounds=5)
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))

@@ -9,7 +9,6 @@ thumbor takes all of these, it is measured with a new connection for each reques
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import os
@@ -26,7 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import Bound, verdict
+from benchmarks.harness import Bound, options_of, verdict
 from benchmarks.installed import node_packages, thumbor
 from benchmarks.pictures import picture
 from benchmarks.service import REQUEST, client, form, service, uploads, wrk
@@ -55,10 +54,7 @@ wrk.headers["Connection"] = "close"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=int, default=10, help="of each load")
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
+    options = options_of(__doc__, seconds=10, rounds=5)
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
     photo = picture(PHOTO)
     body = form(photo.read_bytes(), WANTED)

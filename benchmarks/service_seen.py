@@ -6,7 +6,6 @@ second. Send standard error to a file, as a service manager does.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import statistics
 import sys
@@ -16,7 +15,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks.harness import Bound, verdict
+from benchmarks.harness import Bound, options_of, verdict
 from benchmarks.pictures import picture
 from benchmarks.service import Running, form, service, uploads, wrk
 from benchmarks.service_others import free_port
@@ -25,10 +24,7 @@ _ACCOUNT = 'wrk.headers["Authorization"] = "Bearer {key}"\n'
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=int, default=4, help="of each load")
-    parser.add_argument("--rounds", type=int, default=9)
-    options = parser.parse_args()
+    options = options_of(__doc__, seconds=4, rounds=9)
     body, port = form(picture("6mp.jpg").read_bytes()), free_port()
     loads: dict[str, Callable[[Running], float]] = {
         "pictures": lambda running: uploads(running, body, options.seconds),

@@ -68,6 +68,13 @@ def test_signatures_tell_types(cls: type) -> None:
         assert argument.annotation not in ("Any", "object", Any, object, inspect.Parameter.empty), argument
 
 
+def test_a_run_takes_every_option_of_a_batch() -> None:
+    arguments = get_type_hints(imgsvc_batch.Batch.__init__)
+    for name in ("source", "target", "variants", "return"):
+        del arguments[name]
+    assert arguments == get_type_hints(imgsvc_batch.BatchOptions)
+
+
 @pytest.mark.parametrize("cls", OPERATIONS, ids=lambda cls: cls.__name__)
 def test_annotations_are_those_of_the_kinds(cls: type[Parameters]) -> None:
     hints = get_type_hints(cls)

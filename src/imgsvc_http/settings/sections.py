@@ -247,7 +247,12 @@ class SocialSettings:
 class WorkersSettings:
     """The worker processes."""
 
-    number: int = setting(Integer(0, 1024), "Processes; one for each core when 0.", default=0)
+    number: int = setting(
+        Integer(0, 1024),
+        "Pictures that are processed at a time; one for each core when 0. One process more is kept ready, "
+        "and there are up to twice as many while several accounts need them.",
+        default=0,
+    )
     memory_bytes: int = setting(
         Integer(2**28, 2**46), "Most data that one process may hold.", unit="bytes", default=2**31
     )
