@@ -78,9 +78,10 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def unknown(what: str, id: str) -> SpecError:
-    """Return the error for an id that the database does not have."""
-    return SpecError([Problem("", f"There is no {what} '{id}': see imgsvc {what.split()[-1]}s list")])
+def unknown(what: str, id: str, command: str = "") -> SpecError:
+    """Return the error for an id that the database does not have. ``command`` lists those there are."""
+    command = command or f"{what.split()[-1]}s"
+    return SpecError([Problem("", f"There is no {what} '{id}': see imgsvc {command} list")])
 
 
 def json_object(value: attrs.AttrsInstance) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from imgsvc_cli.commands.keyfiles import keyfiles
 from imgsvc_cli.commands.keys import keys
 from imgsvc_cli.commands.process import process
 from imgsvc_cli.commands.serve import serve
+from imgsvc_cli.commands.signing_keys import signing_keys
 from imgsvc_cli.commands.url import url
 from imgsvc_cli.commands.webhooks import webhooks
 from imgsvc_core.errors import ImgsvcError, TargetError
@@ -41,8 +42,8 @@ def cli() -> None:
 
 
 for _command in (
-    process, inspect, explain, formats, schema, batch, url, serve, db, accounts, keys, keyfiles, webhooks,
-    completion, docs,
+    process, inspect, explain, formats, schema, batch, url, serve, db, accounts, keys, signing_keys,
+    keyfiles, webhooks, completion, docs,
 ):  # fmt: skip
     cli.add_command(_command)
 

@@ -14,6 +14,7 @@ from aiohttp import web
 from imgsvc_core.stores import StorePool
 from imgsvc_http.access.authentication import Authenticator
 from imgsvc_http.access.rate_limit import RateLimiter
+from imgsvc_http.access.signing_keys import SigningKeys
 from imgsvc_http.blocking import run_in_daemon_thread
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.monitoring.metrics import Metrics
@@ -49,6 +50,7 @@ class Services:
     db: Database
     vault: Vault
     authenticator: Authenticator
+    signing_keys: SigningKeys
     limiter: RateLimiter
     answers: AnswerStore
     source_files: SourceFiles
@@ -113,6 +115,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             db=db,
             vault=vault,
             authenticator=Authenticator(db),
+            signing_keys=SigningKeys(db, vault),
             limiter=limiter,
             answers=AnswerStore(db, vault, timedelta(hours=settings.idempotency.hours)),
             source_files=SourceFiles(

@@ -20,6 +20,7 @@ from alembic.config import Config
 from imgsvc_cli import service_settings
 from imgsvc_cli.app import run
 from imgsvc_http.access.authentication import Authenticator
+from imgsvc_http.access.signing_keys import SigningKeys
 from imgsvc_http.settings import Settings
 from imgsvc_http.state import accounts, keyfiles, migrating
 from imgsvc_http.state.database import Database
@@ -105,6 +106,25 @@ def test_keys_are_rotated_and_revoked(imgsvc: Callable[..., Any], settings: Sett
     assert imgsvc("keys", "revoke", first["id"]) == {"id": first["id"], "revoked": True}
     assert _account_of(settings, third["secret"]) is None
     assert imgsvc("keys", "list")[0]["revoked_at"] is not None
+
+
+def test_signing_keys_are_made_and_revoked(imgsvc: Callable[..., Any], settings: Settings) -> None:
+    account = imgsvc("accounts", "create", "Acme")
+    first = imgsvc("signing-keys", "create", account["id"], "--name", "site")
+    second = imgsvc("signing-keys", "create", account["id"])
+    listed = imgsvc("signing-keys", "list", "--account", account["id"])
+    assert {key["id"]: key["name"] for key in listed} == {first["id"]: "site", second["id"]: ""}
+    assert first["secret"] not in json.dumps(listed)
+
+    async def secret(db: Database) -> str | None:
+        found = await SigningKeys(db, open_vault(settings)).get(first["id"])
+        return found.secret if found else None
+
+    assert _in_database(settings, secret) == first["secret"]
+    assert imgsvc("signing-keys", "revoke", first["id"]) == {"id": first["id"], "revoked": True}
+    assert _in_database(settings, secret) is None
+    working = [key["id"] for key in imgsvc("signing-keys", "list") if key["revoked_at"] is None]
+    assert working == [second["id"]]
 
 
 def test_accounts_list_what_they_used(imgsvc: Callable[..., Any], settings: Settings) -> None:
@@ -252,6 +272,11 @@ def test_a_flag_wins_over_an_assignment_of_its_setting() -> None:
             for grace in ("-1", "1e12", "1e300", "inf", "nan")
         ),
         (["keys", "revoke", "nothing"], "There is no working key 'nothing': see imgsvc keys list"),
+        (["signing-keys", "create", "nobody"], "There is no account 'nobody': see imgsvc accounts list"),
+        (
+            ["signing-keys", "revoke", "nothing"],
+            "There is no working signing key 'nothing': see imgsvc signing-keys list",
+        ),
         (["accounts", "quota", "nobody"], "There is no account 'nobody'"),
         (["accounts", "quota", "nobody", "5"], "There is no account 'nobody'"),
         (["accounts", "webhook-secret", "nobody"], "There is no account 'nobody'"),
@@ -298,6 +323,12 @@ def test_people_get_tables_and_are_told_to_keep_the_secret(capsys: pytest.Captur
     head, row = capsys.readouterr().out.splitlines()
     assert head.split()[0] == "id"
     assert "process, account" in row
+    assert run(["signing-keys", "list"]) == 0
+    assert capsys.readouterr().out == "There are no signing keys.\n"
+    assert run(["signing-keys", "create", account_id]) == 0
+    told = capsys.readouterr()
+    key_id = told.out.split()[told.out.split().index("id") + 1]
+    assert told.err.endswith(f"imgsvc url --key {key_id}\n")
     assert run(["accounts", "webhook-secret", account_id]) == 0
     assert capsys.readouterr().out.startswith("whsec_")
 

@@ -1,4 +1,4 @@
-"""``imgsvc keyfiles``: the master key that encrypts keyfiles and webhook secrets."""
+"""``imgsvc keyfiles``: the master key that encrypts keyfiles and the secrets of accounts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def key() -> None:
 @with_settings
 @as_json_option
 def rotate(drop_old: bool, settings: Settings, as_json: bool) -> None:
-    """Encrypt all keyfiles and webhook secrets with the newest master key.
+    """Encrypt all keyfiles, signing keys and webhook secrets with the newest master key.
 
     If the state folder holds the master key, a new one is added. If the settings hold it, put a new one
     first there, restart the service, and then rotate.

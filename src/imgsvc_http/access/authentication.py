@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import base64
 import binascii
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import attrs
-from cachetools import TTLCache
 
-from imgsvc_http.shared_calls import SharedCalls
+from imgsvc_http.access.lookup_cache import SECONDS, SIZE, LookupCache
 from imgsvc_http.state import keys
 from imgsvc_http.state.database import Database
 
-_LAST_USED_STEP = timedelta(hours=1)
+LAST_USED_STEP = timedelta(hours=1)
+"""How often the use of a key is noted."""
 
 
 @attrs.frozen
@@ -41,37 +40,27 @@ class Authenticator:
         self,
         db: Database,
         *,
-        seconds: float = 3,
-        size: int = 10_000,
+        seconds: float = SECONDS,
+        size: int = SIZE,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._db = db
         self._clock = clock
-        self._known: TTLCache[bytes, Principal] = TTLCache(size, seconds, timer=time.monotonic)
-        # A cache of its own, so that guesses cannot evict known keys.
-        self._unknown: TTLCache[bytes, None] = TTLCache(size, seconds, timer=time.monotonic)
-        # Of the requests that come when an answer expires, one asks the database.
-        self._asking: SharedCalls[bytes, Principal | None] = SharedCalls()
+        self._cache = LookupCache(self._find, seconds=seconds, size=size)
 
     async def principal(self, secret: str) -> Principal | None:
         """Return the owner of a secret, or None if no active key has it."""
-        digest = keys.digest_of(secret)
-        known = self._known.get(digest)
-        if known is not None or digest in self._unknown:
-            return known
-        return await self._asking.get(digest, lambda: self._find(digest))
+        return await self._cache.get(keys.digest_of(secret))
 
     async def _find(self, digest: bytes) -> Principal | None:
         """Return the owner of a secret as the database has it, and note the use of the key."""
         now = self._clock()
         key = await keys.find(self._db, digest, now)
         if key is None:
-            self._unknown[digest] = None
             return None
-        if key.last_used_at is None or now - key.last_used_at > _LAST_USED_STEP:
+        if key.last_used_at is None or now - key.last_used_at > LAST_USED_STEP:
             await keys.note_use(self._db, key.id, now)
-        principal = self._known[digest] = Principal(key.account_id, key.id, frozenset(key.scopes))
-        return principal
+        return Principal(key.account_id, key.id, frozenset(key.scopes))
 
 
 def secret_in(authorization: str) -> str | None:

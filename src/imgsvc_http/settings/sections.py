@@ -276,8 +276,8 @@ class SecuritySettings:
 
     master_keys: tuple[str, ...] = setting(
         Many(_FERNET_KEY),
-        "Fernet keys that encrypt keyfiles and webhook secrets, newest first; several nodes need the same. "
-        "One is made and kept in the state folder when there is none.",
+        "Fernet keys that encrypt keyfiles, signing keys and webhook secrets, newest first; several nodes "
+        "need the same. One is made and kept in the state folder when there is none.",
         default=(),
         secret=True,
     )

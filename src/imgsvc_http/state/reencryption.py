@@ -7,12 +7,13 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, select, update
 
 from imgsvc_http.state.database import Database, reading, writing
-from imgsvc_http.state.tables import UNSETTLED, AccountRow, AnswerRow, KeyfileRow, WebhookRow
+from imgsvc_http.state.tables import UNSETTLED, AccountRow, AnswerRow, KeyfileRow, SigningKeyRow, WebhookRow
 from imgsvc_http.state.vault import Vault
 
 # Requests of webhooks that are settled are not needed any more.
 _ENCRYPTED: tuple[tuple[Any, ColumnElement[bool]], ...] = (
     (KeyfileRow.encrypted, KeyfileRow.encrypted.is_not(None)),
+    (SigningKeyRow.encrypted, SigningKeyRow.encrypted.is_not(None)),
     (AccountRow.webhook_secret, AccountRow.webhook_secret.is_not(None)),
     (AccountRow.previous_webhook_secret, AccountRow.previous_webhook_secret.is_not(None)),
     (WebhookRow.request, WebhookRow.status.in_(UNSETTLED)),

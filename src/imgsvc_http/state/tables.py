@@ -123,6 +123,20 @@ class ApiKeyRow(Base):
     revoked_at: Mapped[datetime | None]
 
 
+class SigningKeyRow(Base):
+    """A key that signs URLs. Its encrypted secret is forgotten when the key is revoked."""
+
+    __tablename__ = "signing_keys"
+
+    id: Mapped[str] = _id()
+    account_id: Mapped[str] = _account()
+    name: Mapped[str] = mapped_column(Text)
+    encrypted: Mapped[bytes | None]
+    created_at: Mapped[datetime]
+    last_used_at: Mapped[datetime | None]
+    revoked_at: Mapped[datetime | None]
+
+
 class KeyfileRow(Base):
     __tablename__ = "keyfiles"
 

@@ -1,0 +1,52 @@
+"""Who signs: signing keys in URLs, and the accounts that they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from imgsvc_http.access.authentication import LAST_USED_STEP
+from imgsvc_http.access.lookup_cache import SECONDS, SIZE, LookupCache
+from imgsvc_http.state import signing_keys
+from imgsvc_http.state.database import Database
+from imgsvc_http.state.signing_keys import KeyWithSecret
+from imgsvc_http.state.vault import Vault
+
+
+class SigningKeys:
+    """Finds signing keys by their ids, and caches them for a few seconds.
+
+    Args:
+        db: the database.
+        vault: decrypts secrets.
+        seconds: how long a key is cached, and how long a revoked one may still work.
+        size: how many are cached.
+        clock: gives the present moment.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        vault: Vault,
+        *,
+        seconds: float = SECONDS,
+        size: int = SIZE,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._db = db
+        self._vault = vault
+        self._clock = clock
+        self._cache = LookupCache(self._find, seconds=seconds, size=size)
+
+    async def get(self, key_id: str) -> KeyWithSecret | None:
+        """Return a key that works, with its secret."""
+        return await self._cache.get(key_id)
+
+    async def _find(self, key_id: str) -> KeyWithSecret | None:
+        """Return a key as the database has it, and note its use."""
+        found, now = await signing_keys.find(self._db, self._vault, key_id), self._clock()
+        if found is not None and (
+            found.key.last_used_at is None or now - found.key.last_used_at > LAST_USED_STEP
+        ):
+            await signing_keys.note_use(self._db, key_id, now)
+        return found
