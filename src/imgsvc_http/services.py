@@ -7,15 +7,19 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
+from http import HTTPStatus
 
 import attrs
 from aiohttp import web
 
+from imgsvc_core.errors import ImgsvcError
 from imgsvc_core.stores import StorePool
 from imgsvc_http.access.authentication import Authenticator
 from imgsvc_http.access.rate_limit import RateLimiter
 from imgsvc_http.access.signing_keys import SigningKeys
+from imgsvc_http.answering.errors import Refusal, refusal_of
 from imgsvc_http.blocking import run_in_daemon_thread
+from imgsvc_http.cache import Cache, open_cache
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.monitoring.metrics import Metrics
 from imgsvc_http.processing.pipeline import Pipeline
@@ -55,6 +59,7 @@ class Services:
     answers: AnswerStore
     source_files: SourceFiles
     pipeline: Pipeline
+    cache: Cache
     metrics: Metrics
     access_log: AccessLog
     connections: Shares
@@ -124,6 +129,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 folder_bytes=server.upload_disk_bytes,
             ),
             pipeline=pipeline,
+            cache=await stack.enter_async_context(open_cache(settings.cache, _is_gone)),
             metrics=metrics,
             access_log=AccessLog(settings.monitoring.access_log, server.trusted_proxies, metrics),
             connections=Shares(server.connections or most_connections()),
@@ -132,6 +138,13 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             await idempotency.release_all(db)
         await workers.start()
         yield services
+
+
+def _is_gone(error: Exception) -> bool:
+    """Return True if an error of making a picture means that there is no such source any more."""
+    if isinstance(error, ImgsvcError):
+        error = refusal_of(error)
+    return isinstance(error, Refusal) and error.status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 
 
 @contextlib.asynccontextmanager

@@ -4,6 +4,7 @@ from imgsvc_http.settings.all_settings import SECTIONS, SETTINGS, Settings, rend
 from imgsvc_http.settings.sections import (
     MOST_RETRIES,
     QUOTA,
+    CacheSettings,
     DatabaseSettings,
     FetchSettings,
     ServerSettings,
@@ -16,6 +17,7 @@ __all__ = [
     "QUOTA",
     "SECTIONS",
     "SETTINGS",
+    "CacheSettings",
     "DatabaseSettings",
     "FetchSettings",
     "ServerSettings",

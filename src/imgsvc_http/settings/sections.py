@@ -135,13 +135,44 @@ class DatabaseSettings:
 
 @attrs.frozen(kw_only=True)
 class CacheSettings:
-    """The cache that the nodes of a service share."""
+    """The cache of pictures that URLs ask for, and what the nodes of a service share."""
 
     url: str = setting(
         Url(("redis", "rediss"), optional=True),
         "redis://host:6379/0 to count requests of all nodes together; each node counts alone when empty.",
         default="",
         secret=True,
+    )
+    memory_bytes: int = setting(
+        Integer(0, 2**46), "Memory for cached pictures of a node.", unit="bytes", default=2**26
+    )
+    default_seconds: float = setting(
+        Number(0, 2**31),
+        "How long a picture is fresh if its source says nothing about it; after that the source is asked "
+        "whether it has changed.",
+        unit="s",
+        default=3600,
+    )
+    min_seconds: float = setting(
+        Number(0, 2**31),
+        "How long a picture is fresh at least. Sources that forbid to store them are never cached.",
+        unit="s",
+        default=0,
+    )
+    max_seconds: float = setting(
+        Number(0, 2**31), "How long a picture is fresh at most.", unit="s", default=2_592_000
+    )
+    stale_seconds: float = setting(
+        Number(0, 2**31),
+        "How long after that it is still answered while its source is asked in the background.",
+        unit="s",
+        default=3600,
+    )
+    stale_error_seconds: float = setting(
+        Number(0, 2**31),
+        "How long after that it is still answered if its source cannot be reached.",
+        unit="s",
+        default=86_400,
     )
 
 

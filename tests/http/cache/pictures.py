@@ -1,0 +1,98 @@
+"""Pictures, clocks and producers for the tests of the cache."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import attrs
+
+from imgsvc_http.cache import Cache, CacheResult, Entry, Freshness, FreshnessBounds, Made, Picture, Unchanged
+from imgsvc_http.cache.cache import StaleBounds
+from imgsvc_http.cache.entries import entry_key
+
+START = 1_795_000_000.0
+FRESH, STALE, FAILING = 60.0, 30.0, 600.0
+SOURCE = "https://example.org/shoe.jpg"
+
+
+class Clock:
+    """A clock that tests move."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Gone(Exception):
+    """The source is gone."""
+
+
+class Down(Exception):
+    """The source cannot be reached."""
+
+
+@attrs.define
+class Producer:
+    """Makes pictures of a version of its source, and counts."""
+
+    version: int = 1
+    size: int = 1000
+    error: Exception | None = None
+    freshness: Freshness = Freshness(FRESH)
+    made: int = 0
+    revalidated: int = 0
+    waiting: asyncio.Event | None = None
+
+    async def __call__(self, known: Entry | None) -> Made | Unchanged:
+        if self.waiting is not None:
+            await self.waiting.wait()
+        await asyncio.sleep(0)
+        if self.error is not None:
+            raise self.error
+        if known is not None and known.picture.identity == str(self.version):
+            self.revalidated += 1
+            return Unchanged(self.freshness)
+        self.made += 1
+        return Made(picture(self.version, self.size), self.freshness)
+
+
+def picture(version: int = 1, size: int = 1000) -> Picture:
+    return Picture(
+        body=bytes([version]) * size,
+        content_type="image/webp",
+        etag=f'"{version}"',
+        identity=str(version),
+        last_modified=START - 1000,
+        facts={"width": 4},
+    )
+
+
+def entry(number: int, size: int = 1000, source: str = SOURCE, account: str = "acc") -> Entry:
+    return Entry(
+        key=entry_key(account, source, str(number)),
+        account=account,
+        source=source,
+        picture=picture(number % 256, size),
+        made_at=START,
+        fresh_until=START + FRESH,
+    )
+
+
+def new_cache(clock: Callable[[], float], *, memory_bytes: int = 2**20) -> Cache:
+    return Cache(
+        memory_bytes=memory_bytes,
+        fresh=FreshnessBounds(default_seconds=FRESH, min_seconds=0, max_seconds=3600),
+        stale=StaleBounds(revalidating_seconds=STALE, failing_seconds=FAILING),
+        is_gone=lambda error: isinstance(error, Gone),
+        clock=clock,
+    )
+
+
+async def ask(
+    cache: Cache, produce: Producer, what: str = "a", *, source: str = SOURCE, account: str = "acc"
+) -> CacheResult:
+    key = entry_key(account, source, what)
+    return await cache.answer(key, account=account, source=source, produce=produce)
