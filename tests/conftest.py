@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import zlib
 from pathlib import Path
 
 import hypothesis
@@ -45,6 +46,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FOLDER",
         help="write expected, actual and difference of each golden picture side by side",
     )
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Return one process more than there are cores, as tests of services wait for a third of their time."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mix files that wait with files that compute. Tests of one file stay together, in their order."""
+    items.sort(key=lambda item: zlib.crc32(item.nodeid.partition("::")[0].encode()))
 
 
 @pytest.fixture(scope="session")
