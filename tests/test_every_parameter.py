@@ -29,6 +29,8 @@ FILTER_KEYS = [item.key for item in imgsvc.FILTERS]
 
 BOX = {"resize": {"width": 40, "height": 40}}
 SMALL = {"crop": {"width": 20, "height": 20}}
+FIT = {"resize": {"width": 40, "height": 40, "mode": "fit"}}
+WIDE = {"resize": {"width": 40, "height": 10, "mode": "fit"}}
 ROUNDED = {"mask": {"shape": "rounded", "radius": 12}}
 MARK = {"watermark": {"id": "large", "scale": 0.5}}
 
@@ -42,13 +44,17 @@ CASES: Mapping[str, tuple[Request, Any, Any]] = {
     "crop.x": (SMALL, 0, 40),
     "crop.y": (SMALL, 0, 40),
     "crop.gravity": (SMALL, "left", "right"),
+    "crop.focus_x": ({"crop": {**SMALL["crop"], "gravity": "focus", "focus_y": 0.5}}, 0.3, 0.6),
+    "crop.focus_y": ({"crop": {**SMALL["crop"], "gravity": "focus", "focus_x": 0.5}}, 0.3, 0.6),
     "crop.ratio": ({"crop": {"mode": "ratio"}}, "1:1", "2:1"),
     "crop.padding": ({"crop": {"mode": "face"}}, 0.2, 1),
     "crop.faces": ({"crop": {"mode": "face"}}, "largest", "all"),
     "resize.width": ({}, 20, 30),
     "resize.height": ({}, 20, 30),
     "resize.mode": (BOX, "fit", "fill"),
-    "resize.gravity": ({"resize": {**BOX["resize"], "mode": "fit"}}, "left", "right"),
+    "resize.gravity": (FIT, "left", "right"),
+    "resize.focus_x": ({"resize": {**FIT["resize"], "gravity": "focus", "focus_y": 0.5}}, 0.3, 0.6),
+    "resize.focus_y": ({"resize": {**WIDE["resize"], "gravity": "focus", "focus_x": 0.5}}, 0.3, 0.6),
     "resize.background": ({"resize": {**BOX["resize"], "mode": "fill"}}, "f00", "00f"),
     "resize.upscale": ({"resize": {"width": 200}}, True, False),
     "scale.size": ({}, 0.5, 0.25),

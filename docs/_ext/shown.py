@@ -179,6 +179,8 @@ STRIPS: dict[str, Strip] = {
         {"resize": {"width": 110}},
         {
             "gravity": ({"width": 220, "height": 220}, [*_SIDES, "center", "face", "smart"]),
+            "focus_x": ({"width": 220, "height": 220, "gravity": "focus", "focus_y": 0.3}, [0, 0.4, 0.5, 1]),
+            "focus_y": ({"width": 220, "height": 220, "gravity": "focus", "focus_x": 0.5}, [0, 0.4, 0.6, 1]),
             "x": ({"width": 220, "height": 220, "y": 0}, [0, 60, 120, 180]),
             "y": ({"width": 220, "height": 220, "x": 60}, [0, 60, 120, 180]),
             "ratio": ({"mode": "ratio", "gravity": "top"}, ["1:1", "4:3", "16:9", "2:3", "9:16"]),
@@ -209,6 +211,14 @@ STRIPS: dict[str, Strip] = {
             "gravity": (
                 {"width": 120, "height": 90, "mode": "fit"},
                 ["top", "center", "bottom", "face", "smart"],
+            ),
+            "focus_x": (
+                {"width": 60, "height": 120, "mode": "fit", "gravity": "focus", "focus_y": 0.5},
+                [0, 0.4, 0.6, 1],
+            ),
+            "focus_y": (
+                {"width": 120, "height": 60, "mode": "fit", "gravity": "focus", "focus_x": 0.5},
+                [0, 0.3, 0.6, 1],
             ),
             "background": (
                 {"width": 150, "height": 100, "mode": "fill"},

@@ -21,7 +21,16 @@ from imgsvc_core.limits import Limits
 from imgsvc_core.spec import FILTERS, OPERATIONS, PHASES, Operation, Param, params, request_schema
 from imgsvc_core.spec.declare import doc
 from imgsvc_core.spec.options import SHORTHANDS
-from imgsvc_core.spec.rules import AtLeastOne, Needs, NotTogether, NotWhen, RequiredWhen, Rule, Together
+from imgsvc_core.spec.rules import (
+    AtLeastOne,
+    Needs,
+    NotTogether,
+    NotWhen,
+    OnlyWhen,
+    RequiredWhen,
+    Rule,
+    Together,
+)
 from imgsvc_core.stores import PROVIDERS, StoreSpec
 from imgsvc_core.stores.declarations import OneKind
 from imgsvc_core.urls import Delivery
@@ -281,6 +290,8 @@ def _rule(rule: Rule) -> str:
         case NotWhen(choice, options, excluded, values=values):
             refused = f"not be {_names(values, 'or')}" if values else "be left out"
             return f"- {_names(excluded, 'or')} must {refused} where `{choice}` is {_options(options)}."
+        case OnlyWhen(choice, options, excluded):
+            return f"- {_names(excluded)} are used where `{choice}` is {_options(options)} only."
         case Needs(name, other):
             return f"- `{name}` is used together with `{other}` only."
         case OneKind(first, second):

@@ -92,16 +92,25 @@ class _State:
             )
         self.keep(part, crop)
 
-    def keep_by_gravity(self, inner: Size, gravity: str, asked: Crop | Resize) -> None:
+    def keep_by_gravity(self, inner: Size, asked: Crop | Resize) -> None:
+        gravity = asked.gravity or "center"
         if gravity == "smart":
-            if inner != self.size:
-                self.add(SmartCrop(inner, asked))
+            self.keep_interesting(inner, asked)
             return
-        if gravity in ("face", "faces"):
+        if gravity == "focus":
+            assert asked.focus_x is not None
+            assert asked.focus_y is not None
+            point = asked.focus_x * self.size.width, asked.focus_y * self.size.height
+            left, top = geometry.around(point, inner, self.size)
+        elif gravity in ("face", "faces"):
             left, top = self.around_faces(inner, "largest" if gravity == "face" else "all")
         else:
             left, top = gravity_offset(gravity, inner, self.size)
         self.keep(Box(left, top, *inner), asked)
+
+    def keep_interesting(self, inner: Size, asked: Crop | Resize) -> None:
+        if inner != self.size:
+            self.add(SmartCrop(inner, asked))
 
     def around_faces(self, inner: Size, which: str) -> tuple[int, int]:
         """Return left and top of a frame around the faces, or in the middle if none are known.
@@ -156,7 +165,10 @@ def _crop(state: _State, spec: Spec) -> None:
             state.keep_at(crop.x or 0, crop.y or 0, crop.width, crop.height, crop)
             return
         inner = Size(min(crop.width, state.size.width), min(crop.height, state.size.height))
-    state.keep_by_gravity(inner, "smart" if crop.mode == "smart" else crop.gravity or "center", crop)
+    if crop.mode == "smart":
+        state.keep_interesting(inner, crop)
+    else:
+        state.keep_by_gravity(inner, crop)
 
 
 def _resize(state: _State, spec: Spec) -> None:
@@ -169,7 +181,7 @@ def _resize(state: _State, spec: Spec) -> None:
         gravity = resize.gravity if resize.gravity in EDGES else "center"
         state.add(Extend(*gravity_offset(gravity, scaled, final), final, resize))
     elif final != scaled:
-        state.keep_by_gravity(final, resize.gravity or "center", resize)
+        state.keep_by_gravity(final, resize)
 
 
 def _scale(state: _State, spec: Spec) -> None:

@@ -505,17 +505,19 @@ def _why_sized(resize: Resize) -> str:
 
 
 def _why_kept(asked: Crop | Resize, before: Size) -> str:
-    gravity = asked.gravity or "center"
+    gravity = f"gravity {asked.gravity or 'center'}"
+    if asked.gravity == "focus":
+        gravity += f" at {asked.focus_x:g}, {asked.focus_y:g}"
     if isinstance(asked, Resize):
-        return f"{before.width} x {before.height} covers the box, gravity {gravity}"
+        return f"{before.width} x {before.height} covers the box, {gravity}"
     match asked.mode:
         case "ratio":
             assert asked.ratio is not None
             width, height = asked.ratio
-            return f"the largest part of {width:g}:{height:g}, gravity {gravity}"
+            return f"the largest part of {width:g}:{height:g}, {gravity}"
         case "face":
             return "around all faces" if asked.faces == "all" else "around the largest face"
         case "smart":
             return "mode smart"
     placed = asked.x is not None or asked.y is not None
-    return "at the given place" if placed else f"gravity {gravity}"
+    return "at the given place" if placed else gravity

@@ -1,18 +1,33 @@
 """Operations on the size and position of the picture."""
 
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
 from imgsvc_core.spec.kinds import AspectRatio, HexColor, Integer, Number
-from imgsvc_core.spec.rules import AtLeastOne, NotTogether, NotWhen, RequiredWhen, Rule
+from imgsvc_core.spec.rules import AtLeastOne, NotTogether, NotWhen, OnlyWhen, RequiredWhen, Rule
 
 Edge = Literal["top-left", "top", "top-right", "right", "bottom-right", "bottom", "bottom-left", "left"]
-Gravity = Literal[Edge, "center", "face", "faces", "smart"]
+Gravity = Literal[Edge, "center", "focus", "face", "faces", "smart"]
 
 EDGES: tuple[str, ...] = get_args(Edge)
 PIXELS = Integer(1, 65_535)
 OFFSET = Integer(-65_535, 65_535)
+
+_FOCUS_RULES: tuple[Rule, ...] = (
+    RequiredWhen("gravity", ("focus",), ("focus_x", "focus_y")),
+    OnlyWhen("gravity", ("focus",), ("focus_x", "focus_y")),
+)
+
+
+def _focus(start: str, side: str) -> Any:
+    return param(
+        f"Where the point of gravity focus lies, from 0 at the {start} to 1 at the {side}; it becomes the "
+        "middle of what is kept, as far as the picture reaches.",
+        Number(0, 1),
+        unit="sides of the picture",
+        default=None,
+    )
 
 
 @declared
@@ -58,6 +73,7 @@ class Crop(Operation):
         NotWhen("mode", ("face",), ("width", "height", "x", "y", "gravity", "ratio")),
         NotWhen("mode", ("smart",), ("x", "y", "gravity", "ratio", "padding", "faces")),
         NotTogether(("gravity",), ("x", "y")),
+        *_FOCUS_RULES,
     )
 
     mode: Literal["rect", "ratio", "face", "smart"] = param(
@@ -77,6 +93,8 @@ class Crop(Operation):
         "Top edge of the part, from the top of the picture.", Integer(0, 65_535), unit="pixels", default=None
     )
     gravity: Gravity | None = param("Where the part lies; the center by default.", default=None)
+    focus_x: float | None = _focus("left", "right")
+    focus_y: float | None = _focus("top", "bottom")
     ratio: Accepts[tuple[float, float] | None, tuple[float, float] | str | None] = param(
         "Width to height.", AspectRatio(), default=None
     )
@@ -104,6 +122,8 @@ class Resize(Operation):
         RequiredWhen("mode", ("fit", "fill", "stretch"), ("width", "height")),
         NotWhen("mode", ("auto", "stretch"), ("gravity", "background"), default=True),
         NotWhen("mode", ("fit",), ("background",)),
+        NotWhen("mode", ("fill",), ("gravity",), values=("focus",)),
+        *_FOCUS_RULES,
     )
 
     width: int | None = param("Width of the box.", PIXELS, unit="pixels", default=None)
@@ -118,6 +138,8 @@ class Resize(Operation):
         "which keeps all, face, faces and smart mean the center.",
         default=None,
     )
+    focus_x: float | None = _focus("left", "right")
+    focus_y: float | None = _focus("top", "bottom")
     background: Accepts[Color | None, Color | str | None] = param(
         "Color of the padding of fill; transparent by default, white if the output has no alpha.",
         HexColor(),

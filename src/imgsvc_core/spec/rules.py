@@ -95,6 +95,21 @@ class NotWhen(_When):
 
 
 @attrs.frozen
+class OnlyWhen(_When):
+    """Parameters that mean nothing unless the choice has one of some values."""
+
+    def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+        for name in () if self._holds(values) else self.names:
+            if values[name] is not None:
+                unless = f"unless '{self.choice}' is {' or '.join(map(str, self.options))}"
+                yield Problem(name, f"{title} '{name}' parameter must be left out {unless}")
+
+    def schema(self) -> dict[str, Any]:
+        condition = {"properties": {self.choice: {"enum": list(self.options)}}, "required": [self.choice]}
+        return {"if": condition, "else": _absent(*self.names)}
+
+
+@attrs.frozen
 class Needs:
     """A parameter that means nothing without another one."""
 
