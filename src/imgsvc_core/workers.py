@@ -263,9 +263,16 @@ def prepare_worker(memory_bytes: int | None) -> None:
 
 
 def preload() -> None:
-    """Import what most pictures need, in a process that forks workers."""
+    """Import the library with the code of all formats, in a process that forks workers, which inherit it."""
     import imgsvc_core.codecs.readers.turbojpeg
-    import imgsvc_core.processing  # noqa: F401 (workers inherit what is loaded)
+    import imgsvc_core.processing  # noqa: F401
+    from imgsvc_core.codecs.functions import load_function
+    from imgsvc_core.codecs.table import FORMATS
+
+    for row in FORMATS.values():
+        for function in (row.header, row.reader.function, row.writer and row.writer.function):
+            if function is not None:
+                load_function(function)
 
 
 def _exit_with_parent(pipe: Connection, parent_pid: int) -> None:

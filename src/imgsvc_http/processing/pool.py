@@ -34,6 +34,7 @@ _log = logging.getLogger(__name__)
 # The library stops in time by itself. A codec that does not look at the time is killed a little later.
 _GRACE_SECONDS = 1.0
 _START_SECONDS = 60.0
+_END_SECONDS = 1.0
 
 
 class TaskFault(Exception):
@@ -47,7 +48,9 @@ class ForkedWorkers:
     server that has everything loaded, and are driven by the event loop.
 
     A task that ends in any other way than by its reply (timeout, crash, cancellation) costs its worker: it is
-    killed at once, and another one is forked in the background, so that no later task waits for it.
+    killed at once, and another one is forked in the background, so that no later task waits for it. The
+    request holds its slot until the killed process is gone. So an account whose clients leave again and again
+    has no more processes than slots.
 
     Args:
         queue: decides which request is next.
@@ -161,13 +164,15 @@ class ForkedWorkers:
             try:
                 yield worker
             finally:
-                self._keep_or_kill(worker)
+                await self._keep_or_end(worker)
         finally:
             self._lent -= 1
             self._refill()
 
-    def _keep_or_kill(self, worker: _Worker) -> None:
-        if worker.busy or len(self._idle) >= self._kept:
+    async def _keep_or_end(self, worker: _Worker) -> None:
+        if worker.busy:
+            await worker.end()  # its memory and cores are still those of the request
+        elif len(self._idle) >= self._kept:
             worker.kill()
         elif worker.tasks == self._tasks_per_worker:
             self.ends["replaced"] += 1
@@ -338,8 +343,19 @@ class _Worker:
             pass
         return False
 
+    async def end(self) -> None:
+        """Kill the process and wait until it is gone, which takes time if it holds much memory."""
+        ended = os.dup(self.pidfd)
+        self.kill()
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_END_SECONDS):
+                    await _readable(ended)
+        finally:
+            os.close(ended)
+
     def kill(self) -> None:
-        """End the process at once."""
+        """Kill the process."""
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
         os.close(self.pidfd)
@@ -351,7 +367,7 @@ def _log_failure(filling: asyncio.Task[None]) -> None:
         _log.error("No worker process can be started: %s", filling.exception())
 
 
-async def _readable(connection: socket.socket) -> None:
+async def _readable(connection: socket.socket | int) -> None:
     loop = asyncio.get_running_loop()
     ready = loop.create_future()
     loop.add_reader(connection, lambda: None if ready.done() else ready.set_result(None))

@@ -38,6 +38,11 @@ class Task(Protocol):
         """
 
 
+def _plain(limits: Limits) -> Limits:
+    """Return limits of the library: to unpickle those of the service, a worker would import its settings."""
+    return Limits(**{name: getattr(limits, name) for name in attrs.fields_dict(Limits)})
+
+
 @attrs.frozen(kw_only=True)
 class Process:
     """Do what a spec asks for to the source.
@@ -48,7 +53,7 @@ class Process:
 
     name: str
     spec: Spec
-    limits: Limits
+    limits: Limits = attrs.field(converter=_plain)
     watermark: bytes | None = attrs.field(default=None, repr=False)
     accept: str | None = None
     target: str | None = None
@@ -97,7 +102,7 @@ class Inspect:
     """Tell the facts of the source, and decode it small to see that it is whole."""
 
     name: str
-    limits: Limits
+    limits: Limits = attrs.field(converter=_plain)
 
     def run(self, source: bytes, threads: int) -> TaskResult:
         """Return the facts as `ImageInfo.to_dict` gives them."""

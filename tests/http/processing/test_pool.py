@@ -53,6 +53,15 @@ async def gone(pid: int) -> None:
             await asyncio.sleep(0.01)
 
 
+def runs(pid: int) -> bool:
+    """Return True unless the process has ended, though its parent may not have asked for its end yet."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state not in "ZX"
+
+
 async def test_a_task_gets_the_source_and_gives_facts_and_data_back() -> None:
     async with open_pool() as pool:
         outcome = await pool.run(tasks.Tell(), SOURCE, account="a")
@@ -108,6 +117,17 @@ async def test_a_crash_costs_one_task() -> None:
             await pool.run(tasks.Crash(), SOURCE, account="a")
         assert await pid_of(pool)
         assert pool.ends["crashed"] == 1
+
+
+async def test_a_request_that_is_cancelled_holds_its_slot_until_its_worker_is_gone() -> None:
+    async with open_pool() as pool:
+        worker = await pid_of(pool)
+        hanging = asyncio.create_task(pool.run(tasks.HangInNativeCode(), SOURCE, account="a"))
+        await asyncio.sleep(0.1)
+        hanging.cancel()
+        while pool.queue.running:
+            await asyncio.sleep(0)
+        assert not runs(worker)
 
 
 async def test_a_worker_that_dies_while_idle_costs_no_task() -> None:
