@@ -181,6 +181,8 @@ STRIPS: dict[str, Strip] = {
             "gravity": ({"width": 220, "height": 220}, [*_SIDES, "center", "face", "smart"]),
             "focus_x": ({"width": 220, "height": 220, "gravity": "focus", "focus_y": 0.3}, [0, 0.4, 0.5, 1]),
             "focus_y": ({"width": 220, "height": 220, "gravity": "focus", "focus_x": 0.5}, [0, 0.4, 0.6, 1]),
+            "offset_x": ({"width": 220, "height": 220, "gravity": "left"}, [0, 60, 120]),
+            "offset_y": ({"width": 220, "height": 220}, [-90, 0, 60]),
             "x": ({"width": 220, "height": 220, "y": 0}, [0, 60, 120, 180]),
             "y": ({"width": 220, "height": 220, "x": 60}, [0, 60, 120, 180]),
             "ratio": ({"mode": "ratio", "gravity": "top"}, ["1:1", "4:3", "16:9", "2:3", "9:16"]),
@@ -220,6 +222,11 @@ STRIPS: dict[str, Strip] = {
                 {"width": 120, "height": 60, "mode": "fit", "gravity": "focus", "focus_x": 0.5},
                 [0, 0.3, 0.6, 1],
             ),
+            "offset_x": (
+                {"width": 150, "height": 100, "mode": "fill", "gravity": "left", "background": "ffd9a0"},
+                [0, 20, 70],
+            ),
+            "offset_y": ({"width": 120, "height": 60, "mode": "fit", "gravity": "top"}, [0, 20, 40]),
             "background": (
                 {"width": 150, "height": 100, "mode": "fill"},
                 ["ffffff", "ffd9a0", "1b1464", "80ffb199"],

@@ -1,4 +1,4 @@
-"""Which part of a picture a crop or a resize keeps: given points."""
+"""Which part of a picture a crop or a resize keeps: given points, and distances from edges."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ import imgsvc_core as imgsvc
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.plan import compile_plan
 from imgsvc_core.plan.steps import CropBox
+from imgsvc_core.spec import unparse
+from imgsvc_core.spec.density import at_density
+from imgsvc_core.spec.geometry import EDGES
 from tests.support.decoded import decode
 from tests.support.photos import Pixels, coffee
 
@@ -79,6 +82,54 @@ def test_the_plan_names_the_point() -> None:
     assert "gravity focus at 0.25, 1" in str(imgsvc.explain({"crop": crop}, info))
 
 
+OFFSETS = st.integers(-4000, 4000)
+
+
+@given(SIDES, SIDES, SIDES, SIDES, st.sampled_from([*EDGES, "center"]), OFFSETS, OFFSETS)
+def test_offsets_lead_inwards_and_end_at_the_edges(
+    width: int, height: int, inner_width: int, inner_height: int, gravity: str, across: int, down: int
+) -> None:
+    crop = {"width": inner_width, "height": inner_height, "gravity": gravity}
+    plain = box_of({"crop": crop}, width, height)
+    moved = box_of({"crop": {**crop, "offset_x": across, "offset_y": down}}, width, height)
+    assert moved[2:] == plain[2:]
+    ways = (-1 if "right" in gravity else 1, -1 if "bottom" in gravity else 1)
+    for place, expected in enumerate((across, down)):
+        room = (width, height)[place] - plain[2 + place]
+        assert moved[place] == min(max(plain[place] + ways[place] * expected, 0), room)
+
+
+@pytest.mark.parametrize(
+    ("gravity", "left", "top"),
+    [("top-left", 30, 20), ("bottom-right", -150, -100), ("right", -150, 180), (None, 270, 180)],
+)
+def test_a_crop_lies_at_its_distance(gravity: str | None, left: int, top: int) -> None:
+    height, width = PHOTO.shape[:2]
+    assert (height, width) == (400, 600)
+    crop = {"width": 120, "height": 80, "gravity": gravity, "offset_x": 30, "offset_y": 20}
+    left, top = left % width, top % height
+    expected = PHOTO[top : top + 80, left : left + 120]
+    np.testing.assert_array_equal(shown({"crop": crop}), expected)
+
+
+def test_a_picture_lies_at_its_distance_in_a_filled_box() -> None:
+    box = {"width": 60, "height": 100, "mode": "fill", "gravity": "bottom", "background": "f00"}
+    plain = shown({"resize": {**box, "gravity": "top"}})
+    moved = shown({"resize": {**box, "offset_y": 15}})
+    assert plain.shape == moved.shape == (100, 60, 3)
+    np.testing.assert_array_equal(moved[45:85], plain[:40])
+    assert (moved[:45] == (255, 0, 0)).all()
+    assert (moved[85:] == (255, 0, 0)).all()
+    np.testing.assert_array_equal(shown({"resize": {**box, "offset_y": 900}}), plain)
+
+
+def test_densities_multiply_the_offsets_of_a_resize_only() -> None:
+    crop, resize = {"width": 9, "height": 9, "offset_x": 4}, {**FIT, "offset_x": -3}
+    dense = unparse(at_density(imgsvc.parse({"crop": crop, "resize": resize}), 2))
+    assert dense["crop"] == crop
+    assert dense["resize"] == {"width": 10, "height": 10, "mode": "fit", "offset_x": -6}
+
+
 FIT = {"width": 5, "height": 5, "mode": "fit"}
 FOCUS = {"gravity": "focus", "focus_x": 0.5, "focus_y": 0.5}
 
@@ -101,6 +152,18 @@ FOCUS = {"gravity": "focus", "focus_x": 0.5, "focus_y": 0.5}
         (
             {"resize": {**FIT, **FOCUS, "mode": "fill"}},
             "resize.gravity", "Resize 'gravity' parameter must not be focus when 'mode' is fill",
+        ),
+        (
+            {"resize": {**FIT, **FOCUS, "offset_x": 3}},
+            "resize.offset_x", "Resize 'offset_x' parameter must be left out when 'gravity' is focus",
+        ),
+        (
+            {"resize": {"width": 5, "offset_y": 3}},
+            "resize.offset_y", "Resize 'offset_y' parameter must be left out when 'mode' is auto",
+        ),
+        (
+            {"crop": {"width": 5, "height": 5, "offset_x": 3, "y": 4}},
+            "crop.offset_x", "Crop 'offset_x' parameter cannot be used together with 'y'; give one",
         ),
         (
             {"crop": {"width": 5, "height": 5, **FOCUS, "x": 4}},

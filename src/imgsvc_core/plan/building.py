@@ -12,7 +12,7 @@ from imgsvc_core.faces import Face, face_center, face_region
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.plan import geometry, turns
 from imgsvc_core.plan.geometry import Box, Size
-from imgsvc_core.plan.placement import gravity_offset
+from imgsvc_core.plan.placement import placed
 from imgsvc_core.plan.steps import (
     AddBorder,
     AddPadding,
@@ -101,12 +101,12 @@ class _State:
             assert asked.focus_x is not None
             assert asked.focus_y is not None
             point = asked.focus_x * self.size.width, asked.focus_y * self.size.height
-            left, top = geometry.around(point, inner, self.size)
+            part = Box(*geometry.around(point, inner, self.size), *inner)
         elif gravity in ("face", "faces"):
-            left, top = self.around_faces(inner, "largest" if gravity == "face" else "all")
+            part = Box(*self.around_faces(inner, "largest" if gravity == "face" else "all"), *inner)
         else:
-            left, top = gravity_offset(gravity, inner, self.size)
-        self.keep(Box(left, top, *inner), asked)
+            part = placed(inner, self.size, gravity, asked.offset_x, asked.offset_y)
+        self.keep(part, asked)
 
     def keep_interesting(self, inner: Size, asked: Crop | Resize) -> None:
         if inner != self.size:
@@ -179,7 +179,8 @@ def _resize(state: _State, spec: Spec) -> None:
     state.resample(scaled, resize)
     if resize.mode == "fill" and final != scaled:
         gravity = resize.gravity if resize.gravity in EDGES else "center"
-        state.add(Extend(*gravity_offset(gravity, scaled, final), final, resize))
+        box = placed(scaled, final, gravity, resize.offset_x, resize.offset_y)
+        state.add(Extend(box.left, box.top, final, resize))
     elif final != scaled:
         state.keep_by_gravity(final, resize)
 

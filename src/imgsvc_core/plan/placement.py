@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from imgsvc_core.plan.geometry import Size
+from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.spec import Watermark
 
 _TOP = frozenset({"top-left", "top", "top-right"})
@@ -12,16 +12,24 @@ _RIGHT = frozenset({"top-right", "right", "bottom-right"})
 
 
 def gravity_offset(
-    gravity: str, inner: tuple[int, int], outer: tuple[int, int], padding: int = 0
+    gravity: str, inner: tuple[int, int], outer: tuple[int, int], across: int = 0, down: int = 0
 ) -> tuple[int, int]:
     """Return left and top of a rectangle that gravity pulls to an edge, a corner or the center of another.
 
-    ``padding`` is the distance from the edges that gravity names. A larger ``inner`` gets negative offsets.
+    ``across`` and ``down`` are distances from the edges that gravity names, or from the center to the right
+    and down. A larger ``inner`` gets negative offsets.
     """
-    across, down = outer[0] - inner[0], outer[1] - inner[1]
-    left = padding if gravity in _LEFT else across - padding if gravity in _RIGHT else across // 2
-    top = padding if gravity in _TOP else down - padding if gravity in _BOTTOM else down // 2
+    width, height = outer[0] - inner[0], outer[1] - inner[1]
+    left = across if gravity in _LEFT else width - across if gravity in _RIGHT else width // 2 + across
+    top = down if gravity in _TOP else height - down if gravity in _BOTTOM else height // 2 + down
     return left, top
+
+
+def placed(inner: Size, outer: Size, gravity: str, offset_x: int | None, offset_y: int | None) -> Box:
+    """Return where gravity and offsets put a rectangle within another."""
+    left, top = gravity_offset(gravity, inner, outer, offset_x or 0, offset_y or 0)
+    room = outer.width - inner.width, outer.height - inner.height
+    return Box(min(max(left, 0), room[0]), min(max(top, 0), room[1]), *inner)
 
 
 def watermark_size(mark: tuple[int, int], image: tuple[int, int], watermark: Watermark) -> Size:
@@ -48,11 +56,18 @@ def watermark_position(
         return watermark.x or 0, watermark.y or 0
     if watermark.gravity is None:
         return gravity_offset("center", mark, image)
-    return gravity_offset(watermark.gravity, mark, image, watermark.padding or 0)
+    return gravity_offset(watermark.gravity, mark, image, *_margins(watermark))
 
 
 def _room(image: tuple[int, int], watermark: Watermark) -> Size:
-    padding = watermark.padding or 0
-    across = padding if watermark.gravity in _LEFT | _RIGHT else 0
-    down = padding if watermark.gravity in _TOP | _BOTTOM else 0
+    across, down = _margins(watermark)
     return Size(max(1, image[0] - across), max(1, image[1] - down))
+
+
+def _margins(watermark: Watermark) -> tuple[int, int]:
+    """Return the padding from a side edge, and from the top or bottom, if gravity names one."""
+    padding = watermark.padding or 0
+    return (
+        padding if watermark.gravity in _LEFT | _RIGHT else 0,
+        padding if watermark.gravity in _TOP | _BOTTOM else 0,
+    )

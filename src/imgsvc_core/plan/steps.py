@@ -508,6 +508,8 @@ def _why_kept(asked: Crop | Resize, before: Size) -> str:
     gravity = f"gravity {asked.gravity or 'center'}"
     if asked.gravity == "focus":
         gravity += f" at {asked.focus_x:g}, {asked.focus_y:g}"
+    if asked.offset_x or asked.offset_y:
+        gravity += f", offset {asked.offset_x or 0}, {asked.offset_y or 0}"
     if isinstance(asked, Resize):
         return f"{before.width} x {before.height} covers the box, {gravity}"
     match asked.mode:

@@ -14,9 +14,10 @@ EDGES: tuple[str, ...] = get_args(Edge)
 PIXELS = Integer(1, 65_535)
 OFFSET = Integer(-65_535, 65_535)
 
-_FOCUS_RULES: tuple[Rule, ...] = (
+_GRAVITY_RULES: tuple[Rule, ...] = (
     RequiredWhen("gravity", ("focus",), ("focus_x", "focus_y")),
     OnlyWhen("gravity", ("focus",), ("focus_x", "focus_y")),
+    NotWhen("gravity", ("focus", "face", "faces", "smart"), ("offset_x", "offset_y")),
 )
 
 
@@ -26,6 +27,17 @@ def _focus(start: str, side: str) -> Any:
         "middle of what is kept, as far as the picture reaches.",
         Number(0, 1),
         unit="sides of the picture",
+        default=None,
+    )
+
+
+def offset(start: str, side: str, way: str) -> Any:
+    """Declare the distance from an edge that gravity names."""
+    return param(
+        f"Distance from the {start} or {side} edge that gravity names, inwards; {way} from the center if it "
+        "names neither. It ends at the edges of the picture; none by default.",
+        OFFSET,
+        unit="pixels",
         default=None,
     )
 
@@ -70,10 +82,12 @@ class Crop(Operation):
         RequiredWhen("mode", ("ratio",), ("ratio",)),
         NotWhen("mode", ("rect",), ("ratio", "padding", "faces"), default=True),
         NotWhen("mode", ("ratio",), ("width", "height", "x", "y", "padding", "faces")),
-        NotWhen("mode", ("face",), ("width", "height", "x", "y", "gravity", "ratio")),
-        NotWhen("mode", ("smart",), ("x", "y", "gravity", "ratio", "padding", "faces")),
-        NotTogether(("gravity",), ("x", "y")),
-        *_FOCUS_RULES,
+        NotWhen("mode", ("face",), ("width", "height", "x", "y", "gravity", "ratio", "offset_x", "offset_y")),
+        NotWhen(
+            "mode", ("smart",), ("x", "y", "gravity", "ratio", "padding", "faces", "offset_x", "offset_y")
+        ),
+        NotTogether(("gravity", "offset_x", "offset_y"), ("x", "y")),
+        *_GRAVITY_RULES,
     )
 
     mode: Literal["rect", "ratio", "face", "smart"] = param(
@@ -95,6 +109,8 @@ class Crop(Operation):
     gravity: Gravity | None = param("Where the part lies; the center by default.", default=None)
     focus_x: float | None = _focus("left", "right")
     focus_y: float | None = _focus("top", "bottom")
+    offset_x: int | None = offset("left", "right", "to the right")
+    offset_y: int | None = offset("top", "bottom", "down")
     ratio: Accepts[tuple[float, float] | None, tuple[float, float] | str | None] = param(
         "Width to height.", AspectRatio(), default=None
     )
@@ -120,10 +136,10 @@ class Resize(Operation):
     rules: ClassVar[tuple[Rule, ...]] = (
         AtLeastOne(("width", "height")),
         RequiredWhen("mode", ("fit", "fill", "stretch"), ("width", "height")),
-        NotWhen("mode", ("auto", "stretch"), ("gravity", "background"), default=True),
+        NotWhen("mode", ("auto", "stretch"), ("gravity", "offset_x", "offset_y", "background"), default=True),
         NotWhen("mode", ("fit",), ("background",)),
         NotWhen("mode", ("fill",), ("gravity",), values=("focus",)),
-        *_FOCUS_RULES,
+        *_GRAVITY_RULES,
     )
 
     width: int | None = param("Width of the box.", PIXELS, unit="pixels", default=None)
@@ -140,6 +156,8 @@ class Resize(Operation):
     )
     focus_x: float | None = _focus("left", "right")
     focus_y: float | None = _focus("top", "bottom")
+    offset_x: int | None = offset("left", "right", "to the right")
+    offset_y: int | None = offset("top", "bottom", "down")
     background: Accepts[Color | None, Color | str | None] = param(
         "Color of the padding of fill; transparent by default, white if the output has no alpha.",
         HexColor(),
