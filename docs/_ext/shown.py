@@ -256,6 +256,32 @@ STRIPS: dict[str, Strip] = {
             "background": ({"shape": "ellipse"}, ["ffffff", "ffd9a0", "1b1464", "80ffb199"]),
         },
     ),
+    "canvas": Strip(
+        "portrait.jpg",
+        _varied(
+            "canvas",
+            [
+                {"width": 180, "height": 180, "background": "ffd9a0"},
+                {"ratio": "16:9", "background": "ffd9a0"},
+                {"height": 160, "gravity": "top", "background": "ffd9a0"},
+            ],
+        ),
+        PORTRAIT_SMALL,
+    ),
+    **_parameters(
+        "canvas",
+        "emblem.png",
+        {"resize": {"width": 60}},
+        {
+            "width": ({"background": "ffd9a0"}, [80, 120, 160]),
+            "height": ({"background": "ffd9a0"}, [80, 100, 120]),
+            "ratio": ({"background": "ffd9a0"}, ["4:3", "16:9", "2:3"]),
+            "gravity": ({"width": 100, "height": 100, "background": "ffd9a0"}, [*_SIDES, "center"]),
+            "offset_x": ({"width": 120, "gravity": "left", "background": "ffd9a0"}, [0, 10, 60]),
+            "offset_y": ({"height": 120, "gravity": "bottom", "background": "ffd9a0"}, [0, 10, 60]),
+            "background": ({"ratio": "2:1"}, ["ffffff", "ffd9a0", "1b1464", "80ffb199"]),
+        },
+    ),
     "padding": Strip(
         "portrait.jpg",
         _varied(

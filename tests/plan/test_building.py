@@ -26,8 +26,8 @@ from tests.spec.strategies import specs
 PHOTO = ImageInfo(format="jpg", width=640, height=480, colorspace="srgb", depth=8, bytes=90_000)
 GRAY = attrs.evolve(PHOTO, colorspace="gray")
 CONTRACT = (
-    "orient", "flip", "rotate", "crop", "resize", "scale", "auto", "adjust", "filter", "mask", "padding",
-    "border", "watermark", "opacity", "output",
+    "orient", "flip", "rotate", "crop", "resize", "scale", "auto", "adjust", "filter", "mask", "canvas",
+    "padding", "border", "watermark", "opacity", "output",
 )  # fmt: skip
 
 EVERYTHING: dict[str, Any] = {
@@ -35,6 +35,7 @@ EVERYTHING: dict[str, Any] = {
     "watermark": {"id": "a"},
     "border": {"size": 3},
     "padding": {"size": 5},
+    "canvas": {"ratio": "2:1"},
     "mask": {"shape": "ellipse"},
     "stylize": {"vignette": {"value": 50, "radius": 20}, "blur": {"mode": "zoom", "value": 5}},
     "adjust": {"opacity": 0.5, "sharpen": 20},

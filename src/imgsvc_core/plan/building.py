@@ -214,6 +214,16 @@ def _mask(state: _State, spec: Spec) -> None:
         state.add(ApplyMask(spec.mask))
 
 
+def _canvas(state: _State, spec: Spec) -> None:
+    canvas = spec.canvas
+    if canvas is None:
+        return
+    final = geometry.extended(state.size, canvas)
+    if final != state.size:
+        box = placed(state.size, final, canvas.gravity, canvas.offset_x, canvas.offset_y)
+        state.add(Extend(box.left, box.top, final, canvas))
+
+
 def _padding(state: _State, spec: Spec) -> None:
     if spec.padding:
         state.add(AddPadding(spec.padding))
@@ -244,6 +254,7 @@ _BUILDERS: Mapping[str, Callable[[_State, Spec], None]] = {
     "adjust": _adjust,
     "filter": _filter,
     "mask": _mask,
+    "canvas": _canvas,
     "padding": _padding,
     "border": _border,
     "watermark": _watermark,

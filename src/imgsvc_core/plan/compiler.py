@@ -17,7 +17,17 @@ from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.loading import load_scale
 from imgsvc_core.plan.memory import memory_bound
 from imgsvc_core.plan.plan import Plan
-from imgsvc_core.plan.steps import CropBox, Flatten, PlannedStep, Resample, RotateFreely, Step, ToSrgb, Turn
+from imgsvc_core.plan.steps import (
+    CropBox,
+    Extend,
+    Flatten,
+    PlannedStep,
+    Resample,
+    RotateFreely,
+    Step,
+    ToSrgb,
+    Turn,
+)
 from imgsvc_core.spec import Output, Spec
 
 _LARGEST_COORDINATE = 2**25 - 1  # libvips interpolates at 64ths of pixels, in integers of 32 bits
@@ -139,7 +149,7 @@ def _check_sizes(steps: Sequence[PlannedStep], info: ImageInfo, frames: int, lim
     what it keeps is.
     """
     for planned in steps:
-        if isinstance(planned.step, Resample) and max(planned.after) > _LARGEST_COORDINATE:
+        if isinstance(planned.step, Resample | Extend) and max(planned.after) > _LARGEST_COORDINATE:
             raise OutputTooLarge(
                 f"On its way to the result the picture would have {planned.after.width:,} x "
                 f"{planned.after.height:,} pixels; at most {_LARGEST_COORDINATE:,} per side can be counted: "

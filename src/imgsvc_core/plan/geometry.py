@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from imgsvc_core.spec import Resize, Scale
+from imgsvc_core.spec import Canvas, Resize, Scale
 
 
 class Size(NamedTuple):
@@ -98,6 +98,15 @@ def largest_of_ratio(size: Size, ratio: tuple[float, float]) -> Size:
     if size.width * down > size.height * across:
         return Size(min(size.width, _pixels(size.height * across / down)), size.height)
     return Size(size.width, min(size.height, _pixels(size.width * down / across)))
+
+
+def extended(size: Size, canvas: Canvas) -> Size:
+    """Return the size that a `Canvas` leads to."""
+    width, height = max(size.width, canvas.width or 0), max(size.height, canvas.height or 0)
+    across, down = canvas.ratio or (width, height)
+    if width * down < height * across:
+        return Size(_pixels(height * across / down), height)
+    return Size(width, _pixels(width * down / across))
 
 
 def clipped(size: Size, left: int, top: int, width: int, height: int) -> Box | None:

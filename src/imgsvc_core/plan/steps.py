@@ -20,6 +20,7 @@ from imgsvc_core.rgb_space import RgbSpace
 from imgsvc_core.spec import (
     Blur,
     Border,
+    Canvas,
     Color,
     Crop,
     Filter,
@@ -270,14 +271,16 @@ class Extend(Step):
     left: int
     top: int
     size: Size
-    asked: Resize
+    asked: Resize | Canvas
 
     @property
     def text(self) -> str:
         return f"pad to {self.size.width} x {self.size.height}"
 
     def why(self, before: Size) -> str:
-        return _why_sized(self.asked)
+        if isinstance(self.asked, Resize):
+            return _why_sized(self.asked)
+        return f"gravity {self.asked.gravity}{_offset(self.asked)}"
 
     def size_after(self, before: Size) -> Size:
         return self.size
@@ -504,12 +507,16 @@ def _why_sized(resize: Resize) -> str:
     return f"mode {resize.mode} {meaning[resize.mode]}"
 
 
+def _offset(asked: Crop | Resize | Canvas) -> str:
+    offsets = asked.offset_x or 0, asked.offset_y or 0
+    return ", offset {}, {}".format(*offsets) if any(offsets) else ""
+
+
 def _why_kept(asked: Crop | Resize, before: Size) -> str:
     gravity = f"gravity {asked.gravity or 'center'}"
     if asked.gravity == "focus":
         gravity += f" at {asked.focus_x:g}, {asked.focus_y:g}"
-    if asked.offset_x or asked.offset_y:
-        gravity += f", offset {asked.offset_x or 0}, {asked.offset_y or 0}"
+    gravity += _offset(asked)
     if isinstance(asked, Resize):
         return f"{before.width} x {before.height} covers the box, {gravity}"
     match asked.mode:

@@ -15,7 +15,7 @@ from imgsvc_core.spec.filters import (
     Sepia,
     Vignette,
 )
-from imgsvc_core.spec.frame import Border, Mask, Padding
+from imgsvc_core.spec.frame import Border, Canvas, Mask, Padding
 from imgsvc_core.spec.geometry import Crop, Flip, Resize, Rotate, Scale
 from imgsvc_core.spec.output import Output
 from imgsvc_core.spec.request import OPERATIONS, PHASES, Spec, parse, request_schema, unparse
@@ -29,6 +29,7 @@ __all__ = [
     "Auto",
     "Blur",
     "Border",
+    "Canvas",
     "Color",
     "Crop",
     "Duotone",

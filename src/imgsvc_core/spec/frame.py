@@ -1,11 +1,12 @@
-"""Operations on the frame around the picture: masks, padding, borders."""
+"""Operations on the frame around the picture: masks, canvas, padding, borders."""
 
 from typing import ClassVar, Literal
 
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
-from imgsvc_core.spec.kinds import HexColor, Integer
-from imgsvc_core.spec.rules import NotWhen, RequiredWhen, Rule
+from imgsvc_core.spec.geometry import PIXELS, Edge, offset
+from imgsvc_core.spec.kinds import AspectRatio, HexColor, Integer
+from imgsvc_core.spec.rules import AtLeastOne, NotWhen, RequiredWhen, Rule
 
 _WIDTH = Integer(0, 16_384)
 _BACKGROUND = "transparent by default, white if the output has no alpha."
@@ -34,6 +35,30 @@ class Mask(Operation):
     def is_neutral(self) -> bool:
         """Return True if the shape is the whole picture."""
         return self.shape == "rounded" and self.radius == 0
+
+
+@declared
+class Canvas(Operation):
+    """Extend the picture to a size or an aspect ratio; a side that is larger already stays.
+
+    With all parameters, it is extended to the width and height first, and then to the ratio.
+    """
+
+    key: ClassVar[str] = "canvas"
+    title: ClassVar[str] = "Canvas"
+    rules: ClassVar[tuple[Rule, ...]] = (AtLeastOne(("width", "height", "ratio")),)
+
+    width: int | None = param("Least width.", PIXELS, unit="pixels", default=None)
+    height: int | None = param("Least height.", PIXELS, unit="pixels", default=None)
+    ratio: Accepts[tuple[float, float] | None, tuple[float, float] | str | None] = param(
+        "Width to height.", AspectRatio(), default=None
+    )
+    gravity: Edge | Literal["center"] = param("Where the picture lies.", default="center")
+    offset_x: int | None = offset("left", "right", "to the right")
+    offset_y: int | None = offset("top", "bottom", "down")
+    background: Accepts[Color | None, Color | str | None] = param(
+        "Color of the space; " + _BACKGROUND, HexColor(), default=None
+    )
 
 
 @declared

@@ -182,6 +182,10 @@ def _crop(text: str) -> Document:
     return {"crop": _box(text)}
 
 
+def _canvas(text: str) -> Document:
+    return {"canvas": {"ratio": text} if ":" in text else _box(text)}
+
+
 def _flip(text: str) -> Document:
     if not text or set(text) - set("hv"):
         raise ValueError(text)
@@ -213,6 +217,7 @@ def _in_order() -> list[type[Operation]]:
 _BY_KEY: Mapping[str, type[Operation]] = {item.key: item for item in _in_order()}
 _BOX = "a size such as 800x600, 800x or x600"
 _CROP = "a size such as 400x300, a ratio such as 16:9, or face"
+_CANVAS = "a size such as 800x600, 800x or x600, or a ratio such as 16:9"
 
 SHORTHANDS: Mapping[str, Shorthand] = {
     option.name: option
@@ -228,6 +233,7 @@ SHORTHANDS: Mapping[str, Shorthand] = {
         Shorthand("flip", "h|v|hv", "Mirror horizontally, vertically or both.", _flip, "h, v or hv"),
         _alias("scale", "FACTOR", "Multiply the size.", "scale", "size"),
         Shorthand("mask", "ellipse|RADIUS", "Cut to an ellipse, or round the corners.", _mask),
+        Shorthand("canvas", "WxH|W:H", "Extend to a size or ratio: 800x600 or 16:9.", _canvas, _CANVAS),
         _alias("padding", "PIXELS", "Add space on all sides.", "padding", "size"),
         _alias("border", "PIXELS", "Draw a line around the picture.", "border", "size"),
         _alias("watermark", "ID", "Lay this picture over it.", "watermark", "id"),

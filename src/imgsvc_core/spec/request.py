@@ -24,7 +24,7 @@ from imgsvc_core.spec.declare import (
     params,
 )
 from imgsvc_core.spec.filters import FILTERS, Filter
-from imgsvc_core.spec.frame import Border, Mask, Padding
+from imgsvc_core.spec.frame import Border, Canvas, Mask, Padding
 from imgsvc_core.spec.geometry import Crop, Flip, Resize, Rotate, Scale
 from imgsvc_core.spec.output import Output
 from imgsvc_core.spec.parsing import parse_operation, unknown_keys, unparse_operation
@@ -124,6 +124,7 @@ class Spec(Parameters):
     adjust: Part[Adjust] = _part(Adjust)
     filter: Filters = param("Filters in the order of application.", FilterKind(), default=())
     mask: Part[Mask] = _part(Mask)
+    canvas: Part[Canvas] = _part(Canvas)
     padding: Part[Padding] = _part(Padding)
     border: Part[Border] = _part(Border)
     watermark: Part[Watermark] = _part(Watermark)
@@ -168,6 +169,7 @@ PHASES: tuple[str, ...] = (
     "adjust",
     "filter",
     "mask",
+    "canvas",
     "padding",
     "border",
     "watermark",
