@@ -129,7 +129,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 folder_bytes=server.upload_disk_bytes,
             ),
             pipeline=pipeline,
-            cache=await stack.enter_async_context(open_cache(settings.cache, _is_gone)),
+            cache=await stack.enter_async_context(open_cache(settings, db, _is_gone)),
             metrics=metrics,
             access_log=AccessLog(settings.monitoring.access_log, server.trusted_proxies, metrics),
             connections=Shares(server.connections or most_connections()),

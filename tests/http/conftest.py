@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +23,7 @@ from imgsvc_http.state.vault import Vault, new_master_key
 from tests.http.service_process import Service, running
 from tests.support import servers
 
+DISK_BYTES = 64 * 2**20
 NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
 
 
@@ -86,6 +89,20 @@ async def db(url: str) -> AsyncIterator[Database]:
 @pytest_asyncio.fixture
 async def account(db: Database) -> Account:
     return await accounts.create(db, company="Acme", plan="standard", period="monthly", quota=1000, now=NOW)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of a few megabytes, which a test can fill."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode != 0:
+        pytest.skip("only root can mount a small disk")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 @pytest.fixture

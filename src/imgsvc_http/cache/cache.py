@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine
@@ -12,7 +13,10 @@ import attrs
 
 from imgsvc_http.cache.entries import Entry, Made, Unchanged
 from imgsvc_http.cache.freshness import Freshness, FreshnessBounds
+from imgsvc_http.cache.leases import Leases
 from imgsvc_http.cache.memory import MemoryTier
+from imgsvc_http.cache.place_tier import PlaceTier
+from imgsvc_http.cache.purges import EVERYTHING, Purges
 from imgsvc_http.cache.statistics import CacheState, CacheStatistics
 from imgsvc_http.shared_calls import SharedCalls
 
@@ -46,10 +50,12 @@ class StaleBounds:
 
 
 class Cache:
-    """Answers from memory and makes what is missing, once for all who ask.
+    """Answers from memory or a place, and makes what is missing, once for all who ask.
 
     Args:
         memory_bytes: the most memory of entries.
+        place: the tier in a folder or bucket.
+        leases: keep nodes that share the place from making the same picture at the same time.
         fresh: bounds of freshness, which callers apply to what sources say.
         stale: bounds of stale answers.
         is_gone: tells if an error of `Produce` means that the source is gone. After any other error, a stale
@@ -61,6 +67,8 @@ class Cache:
         self,
         *,
         memory_bytes: int,
+        place: PlaceTier | None = None,
+        leases: Leases | None = None,
         fresh: FreshnessBounds,
         stale: StaleBounds,
         is_gone: Callable[[Exception], bool],
@@ -68,12 +76,23 @@ class Cache:
     ) -> None:
         self.statistics = CacheStatistics()
         self.memory = MemoryTier(memory_bytes)
+        self.place = place
         self.fresh = fresh
+        self._leases = leases
         self._stale = stale
         self._is_gone = is_gone
         self._clock = clock
-        self._refreshes: SharedCalls[str, CacheResult] = SharedCalls()
-        self._background: dict[str, asyncio.Task[None]] = {}
+        self._purges = Purges()
+        # After a purge, nobody joins what was begun before it.
+        self._reads: SharedCalls[tuple[str, int], Entry | None] = SharedCalls()
+        self._refreshes: SharedCalls[tuple[str, int], CacheResult] = SharedCalls()
+        self._revalidating: set[str] = set()
+        self._background: set[asyncio.Task[None]] = set()
+
+    @property
+    def epoch(self) -> int:
+        """The number of the last purge that is known."""
+        return self._purges.epoch
 
     async def answer(self, key: str, *, account: str, source: str, produce: Produce) -> CacheResult:
         """Return the picture of a key from the cache, or made by ``produce``.
@@ -87,19 +106,34 @@ class Cache:
             source: the URL or path of its source.
             produce: makes the picture.
         """
-        result = await self._answer(key, _Order(key, account, source, produce))
+        result = await self._answer(_Order(key, account, source, produce))
         self.statistics.answers[result.state] += 1
         return result
 
-    async def close(self) -> None:
-        """Give up everything that is being made."""
-        self._refreshes.cancel()
-        for task in tuple(self._background.values()):
-            task.cancel()
-        await asyncio.gather(*self._background.values(), return_exceptions=True)
+    def forget(self, number: int, source: bytes) -> None:
+        """Answer nothing any more that a purge is of; its files are deleted by `PlaceTier.purge`."""
+        self._purges.add(number, source)
+        if source == EVERYTHING:
+            self.memory.clear()
+        else:
+            self.memory.remove_source(source)
 
-    async def _answer(self, key: str, order: _Order) -> CacheResult:
-        known = self.memory.get(key)
+    async def close(self) -> None:
+        """Give up what is being made, and write what was made."""
+        self._reads.cancel()
+        self._refreshes.cancel()
+        if self.place is not None:
+            await self.place.close()
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+
+    async def _answer(self, order: _Order) -> CacheResult:
+        known = self.memory.get(order.key)
+        if known is None:
+            known = await self._found(order)
+        elif self.place is not None:
+            self.place.touch(order.key)
         if known is None:
             return await self._refresh(order, None)
         now = self._clock()
@@ -112,6 +146,23 @@ class Cache:
             return CacheResult(known, "stale")
         return await self._refresh(order, known)
 
+    async def _found(self, order: _Order) -> Entry | None:
+        """Return the entry of a key at the place, read once for all who ask."""
+        if self.place is None:
+            return None
+        return await self._reads.get((order.key, self.epoch), lambda: self._read(order))
+
+    async def _read(self, order: _Order) -> Entry | None:
+        assert self.place is not None
+        entry = await self.place.get(order.key)
+        if entry is None or self._purges.cover(entry):
+            return None
+        if (entry.account, entry.source) != (order.account, order.source):
+            return None
+        self.place.touch(order.key)
+        self.memory.put(entry)
+        return entry
+
     async def _refresh(self, order: _Order, known: Entry | None) -> CacheResult:
         """Make a picture or find out that it is unchanged, with all who want the same."""
         is_first = False
@@ -119,13 +170,41 @@ class Cache:
         def begin() -> Coroutine[Any, Any, CacheResult]:
             nonlocal is_first
             is_first = True
-            return self._produce(order, known)
+            return self._produce_alone(order, known)
 
-        result = await self._refreshes.get(order.key, begin)
+        result = await self._refreshes.get((order.key, self.epoch), begin)
         return result if is_first or result.state != "miss" else attrs.evolve(result, state="hit")
 
+    async def _produce_alone(self, order: _Order, known: Entry | None) -> CacheResult:
+        """Produce while no other node does; return what another node made meanwhile."""
+        if self._leases is None:
+            return await self._produce(order, known)
+        lease = contextlib.AsyncExitStack()
+        made: Entry | None = None
+
+        async def is_made() -> bool:
+            nonlocal made
+            found = await self._read(order)
+            if found is not None and self._clock() < found.fresh_until:
+                made = found
+            return made is not None
+
+        await lease.enter_async_context(self._leases.held(order.key, is_made))
+        try:
+            if made is not None or await is_made():
+                assert made is not None
+                return CacheResult(made, "hit")
+            return await self._produce(order, known)
+        finally:
+            self._in_background(self._release_when_written(order.key, lease))
+
+    async def _release_when_written(self, key: str, lease: contextlib.AsyncExitStack) -> None:
+        async with lease:
+            if self.place is not None:
+                await self.place.written(key)
+
     async def _produce(self, order: _Order, known: Entry | None) -> CacheResult:
-        now = self._clock()
+        now, epoch = self._clock(), self.epoch
         try:
             made = await order.produce(known)
         except Exception as error:
@@ -133,9 +212,9 @@ class Cache:
                 raise
             if not self._is_gone(error) and now < known.fresh_until + self._stale.failing_seconds:
                 stale = attrs.evolve(known, retry_at=self._clock() + _RETRY_SECONDS)
-                self.memory.put(stale)
+                self._remember(stale)
                 return CacheResult(stale, "stale")
-            self.memory.remove(known.key)
+            self._drop(known.key)
             raise
         if isinstance(made, Unchanged):
             assert known is not None, "Only the picture of an entry can be unchanged"
@@ -148,19 +227,33 @@ class Cache:
             picture=made.picture,
             made_at=now,
             fresh_until=now + made.freshness.seconds,
+            epoch=epoch,
         )
         return self._kept(entry, made.freshness, "miss")
 
     def _kept(self, entry: Entry, freshness: Freshness, state: CacheState) -> CacheResult:
-        if freshness.store:
-            self.memory.put(entry)
-        else:
-            self.memory.remove(entry.key)
+        if not freshness.store:
+            self._drop(entry.key)
+        elif self._remember(entry) and self.place is not None:
+            self.place.put(entry)
         return CacheResult(entry, state)
 
+    def _remember(self, entry: Entry) -> bool:
+        """Keep an entry in memory. Return False if it has been purged."""
+        if self._purges.cover(entry):
+            return False
+        self.memory.put(entry)
+        return True
+
+    def _drop(self, key: str) -> None:
+        self.memory.remove(key)
+        if self.place is not None:
+            self._in_background(self.place.remove(key))
+
     def _refresh_in_background(self, order: _Order, known: Entry) -> None:
-        if order.key in self._background:
+        if order.key in self._revalidating:
             return
+        self._revalidating.add(order.key)
 
         async def run() -> None:
             try:
@@ -168,9 +261,14 @@ class Cache:
             except Exception as error:  # the next request that may not be answered stale gets it
                 _log.info("A stale picture was not replaced: %s", error)
             finally:
-                del self._background[order.key]
+                self._revalidating.discard(order.key)
 
-        self._background[order.key] = asyncio.create_task(run())
+        self._in_background(run())
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
 
 @attrs.frozen

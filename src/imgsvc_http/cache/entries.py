@@ -58,6 +58,7 @@ class Entry:
         picture: the picture.
         made_at: the Unix time at which it was made.
         fresh_until: the Unix time until which it is fresh.
+        epoch: the number of the last purge that was known when it was begun.
         retry_at: the Unix time before which its source is not asked again, as that failed just now.
     """
 
@@ -67,7 +68,13 @@ class Entry:
     picture: Picture
     made_at: float
     fresh_until: float
+    epoch: int = 0
     retry_at: float = 0
+
+    @property
+    def source_digest(self) -> bytes:
+        """What names the source of the account in the index."""
+        return source_digest(self.account, self.source)
 
 
 def entry_key(account: str, source: str, *parts: str) -> str:
@@ -77,3 +84,8 @@ def entry_key(account: str, source: str, *parts: str) -> str:
         data = part.encode("utf-8", "surrogateescape")
         digest.update(len(data).to_bytes(8, "big") + data)
     return digest.hexdigest()
+
+
+def source_digest(account: str, source: str) -> bytes:
+    """Return what names a source of an account in the index."""
+    return hashlib.sha256(f"{account}\0{source}".encode("utf-8", "surrogateescape")).digest()[:16]

@@ -17,7 +17,7 @@ class MemoryTier:
     def __init__(self, bound: int) -> None:
         self._bound = bound
         self._entries: OrderedDict[str, Entry] = OrderedDict()
-        self._of_source: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        self._of_source: defaultdict[bytes, set[str]] = defaultdict(set)
         self.bytes = 0
 
     def __len__(self) -> int:
@@ -37,7 +37,7 @@ class MemoryTier:
         if size > self._bound:
             return
         self._entries[entry.key] = entry
-        self._of_source[entry.account, entry.source].add(entry.key)
+        self._of_source[entry.source_digest].add(entry.key)
         self.bytes += size
         while self.bytes > self._bound:
             self.remove(next(iter(self._entries)))
@@ -48,14 +48,14 @@ class MemoryTier:
         if entry is None:
             return
         self.bytes -= _size(entry)
-        source = entry.account, entry.source
+        source = entry.source_digest
         self._of_source[source].discard(key)
         if not self._of_source[source]:
             del self._of_source[source]
 
-    def remove_source(self, account: str, source: str) -> None:
-        """Remove all entries of a source of an account."""
-        self._remove_all(self._of_source.get((account, source), ()))
+    def remove_source(self, digest: bytes) -> None:
+        """Remove all entries of a source."""
+        self._remove_all(self._of_source.get(digest, ()))
 
     def clear(self) -> None:
         """Remove all entries."""

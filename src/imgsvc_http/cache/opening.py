@@ -2,35 +2,59 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
 
 from imgsvc_http.cache.cache import Cache, StaleBounds
 from imgsvc_http.cache.freshness import FreshnessBounds
-from imgsvc_http.settings import CacheSettings
+from imgsvc_http.cache.leases import Leases
+from imgsvc_http.cache.place_tier import PlaceTier
+from imgsvc_http.cache.places import open_place
+from imgsvc_http.cache.purging import catch_up, watch
+from imgsvc_http.settings import Settings
+from imgsvc_http.state.database import Database
+
+
+def open_place_tier(settings: Settings, db: Database) -> PlaceTier | None:
+    """Return the tier in a folder or bucket, or None if it may keep no bytes."""
+    bound = settings.cache.place_bytes
+    return PlaceTier(open_place(settings.cache_place), db, bound) if bound else None
 
 
 @contextlib.asynccontextmanager
-async def open_cache(settings: CacheSettings, is_gone: Callable[[Exception], bool]) -> AsyncIterator[Cache]:
+async def open_cache(
+    settings: Settings, db: Database, is_gone: Callable[[Exception], bool]
+) -> AsyncIterator[Cache]:
     """Open the cache, and close it at the end of the block.
 
     Args:
-        settings: its settings.
+        settings: the settings of the service.
+        db: the database, which has the index.
         is_gone: tells if an error of making a picture means that its source is gone.
     """
+    own = settings.cache
+    place = open_place_tier(settings, db)
     cache = Cache(
-        memory_bytes=settings.memory_bytes,
+        memory_bytes=own.memory_bytes,
+        place=place,
+        leases=Leases(db) if place is not None and db.is_shared else None,
         fresh=FreshnessBounds(
-            default_seconds=settings.default_seconds,
-            min_seconds=settings.min_seconds,
-            max_seconds=settings.max_seconds,
+            default_seconds=own.default_seconds, min_seconds=own.min_seconds, max_seconds=own.max_seconds
         ),
-        stale=StaleBounds(
-            revalidating_seconds=settings.stale_seconds, failing_seconds=settings.stale_error_seconds
-        ),
+        stale=StaleBounds(revalidating_seconds=own.stale_seconds, failing_seconds=own.stale_error_seconds),
         is_gone=is_gone,
     )
+    await catch_up(cache, db)
+    longest = own.max_seconds + max(own.stale_seconds, own.stale_error_seconds)
+    tasks = [asyncio.create_task(watch(cache, db, timedelta(seconds=longest, days=1)))]
+    if place is not None:
+        tasks.append(asyncio.create_task(place.run()))
     try:
         yield cache
     finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await cache.close()

@@ -92,6 +92,12 @@ class Settings:
         folder = (self.server.state_folder / "temporary").absolute()
         return self.temporary.url or f"file://{folder}"  # fsspec takes percent signs as they are
 
+    @property
+    def cache_place(self) -> str:
+        """The fsspec URL of the cache."""
+        folder = (self.server.state_folder / "cache").absolute()
+        return self.cache.place or f"file://{folder}"
+
     @classmethod
     def load(
         cls,

@@ -146,6 +146,16 @@ class CacheSettings:
     memory_bytes: int = setting(
         Integer(0, 2**46), "Memory for cached pictures of a node.", unit="bytes", default=2**26
     )
+    place: str = setting(
+        Url(optional=True),
+        "Any fsspec URL for cached pictures, such as s3://bucket/cache, which nodes may share; a folder in "
+        "the state folder when empty.",
+        default="",
+        secret=True,
+    )
+    place_bytes: int = setting(
+        Integer(0, 2**50), "Bytes of cached pictures there; none when 0.", unit="bytes", default=2**30
+    )
     default_seconds: float = setting(
         Number(0, 2**31),
         "How long a picture is fresh if its source says nothing about it; after that the source is asked "

@@ -12,6 +12,9 @@ from pathlib import Path
 
 from imgsvc_core.errors import Problem, SpecError
 
+CACHE = "cache"
+"""The folder of the cache in the state folder."""
+
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _PRIVATE = "a folder that only its owner can access"
 
@@ -35,7 +38,7 @@ def make_contents_private(folder: Path) -> None:
     """Deny other users any access to everything in the folder, whoever made it.
 
     Links are not followed, because what they lead to may not be the service's own. They have to lead to
-    something private.
+    something private. The folder of the cache is made private itself, but may hold too many files to look at.
 
     Raises:
         SpecError: something is another user's, its mode cannot be changed, or others can access the target
@@ -43,7 +46,10 @@ def make_contents_private(folder: Path) -> None:
     """
     links = []
     for parent, folders, files in os.walk(folder):
-        for name in (*folders, *files):
+        names = (*folders, *files)
+        if Path(parent) == folder:
+            folders[:] = [name for name in folders if name != CACHE]
+        for name in names:
             path = Path(parent, name)
             with contextlib.suppress(FileNotFoundError):  # a command may have used the database
                 if path.is_symlink():

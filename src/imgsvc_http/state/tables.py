@@ -203,3 +203,45 @@ class WebhookRow(Base):
     attempts: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))  # what became of each
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
+
+
+class CacheEntryRow(Base):
+    """A file of the cache. A row is there before its file and after it, so no file is without a row.
+
+    ``place`` is the number of the folder or bucket, ``source`` a digest of the account and the source, and
+    ``used_at`` the microsecond of the last use since 1970.
+    """
+
+    __tablename__ = "cache_entries"
+    __table_args__ = (
+        Index("ix_cache_entries_place_used_at", "place", "used_at", "size"),
+        Index("ix_cache_entries_place_source", "place", "source"),
+        {"sqlite_with_rowid": False},
+    )
+
+    place: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    key: Mapped[bytes] = mapped_column(primary_key=True)
+    source: Mapped[bytes]
+    size: Mapped[int]
+    used_at: Mapped[int]
+
+
+class CachePurgeRow(Base):
+    """The last purge of a source, or of everything if ``source`` is empty. Later ones have larger numbers."""
+
+    __tablename__ = "cache_purges"
+    __table_args__ = (Index("ix_cache_purges_number", "number", unique=True),)
+
+    source: Mapped[bytes] = mapped_column(primary_key=True)
+    number: Mapped[int]
+    purged_at: Mapped[datetime]
+
+
+class CacheLeaseRow(Base):
+    """The right of a node to make the picture of a key, while others wait for it."""
+
+    __tablename__ = "cache_leases"
+
+    key: Mapped[bytes] = mapped_column(primary_key=True)
+    holder: Mapped[str] = mapped_column(String(64))
+    expires_at: Mapped[datetime]

@@ -10,6 +10,8 @@ import attrs
 from imgsvc_http.cache import Cache, CacheResult, Entry, Freshness, FreshnessBounds, Made, Picture, Unchanged
 from imgsvc_http.cache.cache import StaleBounds
 from imgsvc_http.cache.entries import entry_key
+from imgsvc_http.cache.leases import Leases
+from imgsvc_http.cache.place_tier import PlaceTier
 
 START = 1_795_000_000.0
 FRESH, STALE, FAILING = 60.0, 30.0, 600.0
@@ -45,8 +47,10 @@ class Producer:
     made: int = 0
     revalidated: int = 0
     waiting: asyncio.Event | None = None
+    began: asyncio.Event = attrs.field(factory=asyncio.Event)
 
     async def __call__(self, known: Entry | None) -> Made | Unchanged:
+        self.began.set()
         if self.waiting is not None:
             await self.waiting.wait()
         await asyncio.sleep(0)
@@ -70,7 +74,7 @@ def picture(version: int = 1, size: int = 1000) -> Picture:
     )
 
 
-def entry(number: int, size: int = 1000, source: str = SOURCE, account: str = "acc") -> Entry:
+def entry(number: int, size: int = 1000, source: str = SOURCE, account: str = "acc", epoch: int = 0) -> Entry:
     return Entry(
         key=entry_key(account, source, str(number)),
         account=account,
@@ -78,12 +82,21 @@ def entry(number: int, size: int = 1000, source: str = SOURCE, account: str = "a
         picture=picture(number % 256, size),
         made_at=START,
         fresh_until=START + FRESH,
+        epoch=epoch,
     )
 
 
-def new_cache(clock: Callable[[], float], *, memory_bytes: int = 2**20) -> Cache:
+def new_cache(
+    clock: Callable[[], float],
+    *,
+    memory_bytes: int = 2**20,
+    place: PlaceTier | None = None,
+    leases: Leases | None = None,
+) -> Cache:
     return Cache(
         memory_bytes=memory_bytes,
+        place=place,
+        leases=leases,
         fresh=FreshnessBounds(default_seconds=FRESH, min_seconds=0, max_seconds=3600),
         stale=StaleBounds(revalidating_seconds=STALE, failing_seconds=FAILING),
         is_gone=lambda error: isinstance(error, Gone),

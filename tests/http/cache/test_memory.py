@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from imgsvc_http.cache.entries import source_digest
 from imgsvc_http.cache.memory import ENTRY_BYTES, MemoryTier
 from tests.http.cache.pictures import entry
 
@@ -49,8 +50,8 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @rule(source=st.sampled_from("xyz"))
     def purge(self, source: str) -> None:
-        self.tier.remove_source("acc", source)
-        self.tier.remove_source("another", source)
+        self.tier.remove_source(source_digest("acc", source))
+        self.tier.remove_source(source_digest("another", source))
         for key in [key for key in self.model if self.sources[key] == source]:
             del self.model[key]
 

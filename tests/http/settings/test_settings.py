@@ -205,6 +205,7 @@ def test_any_text_and_number_loads_back(
 SECRETS = {
     "database.url": "postgresql://someone:hidden-word@host/name",
     "cache.url": "redis://:hidden-word@host/0",
+    "cache.place": "sftp://user:hidden-word@host/cache",
     "temporary.url": "s3://key:hidden-word@bucket/folder",
     "security.master_keys": [KEY, "hiddenword".ljust(43, "B") + "="],
     "social.facebook_token": "hidden-word",

@@ -1,0 +1,54 @@
+"""Entries as files: a mark, a checksum of all that follows, the length of the head, the head and the picture.
+
+A file that is cut, damaged, of another version or of another key is no entry.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Iterable
+
+import attrs
+
+from imgsvc_http.cache.entries import Entry, Picture
+
+_MARK = b"imgsvc cache 1\n\0"
+_CHECKSUM_BYTES = hashlib.sha256().digest_size
+_LENGTH = struct.Struct(">I")
+_HEAD_AT = len(_MARK) + _CHECKSUM_BYTES + _LENGTH.size
+_OF_PICTURE = tuple(field.name for field in attrs.fields(Picture) if field.name != "body")
+_OF_ENTRY = ("key", "account", "source", "made_at", "fresh_until", "epoch")
+
+
+def encode(entry: Entry) -> bytes:
+    """Return an entry as the bytes of a file."""
+    facts = {name: getattr(entry, name) for name in _OF_ENTRY}
+    facts["picture"] = {name: getattr(entry.picture, name) for name in _OF_PICTURE}
+    head = json.dumps(facts, separators=(",", ":")).encode()
+    length = _LENGTH.pack(len(head))
+    return b"".join((_MARK, _checksum((length, head, entry.picture.body)), length, head, entry.picture.body))
+
+
+def decode(key: str, data: bytes) -> Entry | None:
+    """Return the entry of a key from the bytes of a file, or None if they are not that."""
+    view = memoryview(data)
+    if len(data) < _HEAD_AT or view[: len(_MARK)] != _MARK:
+        return None
+    rest = view[len(_MARK) + _CHECKSUM_BYTES :]
+    if view[len(_MARK) : len(_MARK) + _CHECKSUM_BYTES] != _checksum((rest,)):
+        return None
+    end = _HEAD_AT + _LENGTH.unpack_from(rest)[0]
+    facts = json.loads(data[_HEAD_AT:end])
+    if facts["key"] != key:
+        return None
+    facts["picture"] = Picture(body=data[end:], **facts["picture"])
+    return Entry(**facts)
+
+
+def _checksum(parts: Iterable[bytes | memoryview]) -> bytes:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.digest()

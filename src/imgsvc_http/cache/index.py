@@ -1,0 +1,102 @@
+"""The index of the files of a place: their sizes, their last use and their sources, in the database.
+
+Hits do not need it. A file is written after its row and deleted before it, so that whatever is killed at any
+moment, no file is forgotten. A row without a file takes part in the bound until it is the oldest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+from sqlalchemy import Connection, bindparam, delete, func, select, update
+
+from imgsvc_http.cache.purges import is_purged
+from imgsvc_http.state.database import counting, insert, reading
+from imgsvc_http.state.tables import CacheEntryRow
+
+_BATCH = 500
+
+
+@attrs.frozen
+class Indexed:
+    """A row: the key of a file, the bytes that it counts, and the microsecond of its last use."""
+
+    key: str
+    size: int
+    used_at: int
+
+
+@counting
+def put(connection: Connection, place: int, row: Indexed, source: bytes, epoch: int) -> int | None:
+    """Add a row or replace it. Return by how much the bytes of the place grow.
+
+    Return None without a change if the source was purged after the epoch, when its picture was begun.
+    """
+    if is_purged(connection, source, epoch):
+        return None
+    key = bytes.fromhex(row.key)
+    found = select(CacheEntryRow.size).where(CacheEntryRow.place == place, CacheEntryRow.key == key)
+    before = connection.execute(found).scalar() or 0
+    values = {"source": source, "size": row.size, "used_at": row.used_at}
+    connection.execute(
+        insert(connection, CacheEntryRow)
+        .values(place=place, key=key, **values)
+        .on_conflict_do_update(index_elements=["place", "key"], set_=values)
+    )
+    return row.size - before
+
+
+@counting
+def touch(connection: Connection, place: int, used: Mapping[str, int]) -> None:
+    """Set when files were used last."""
+    change = update(CacheEntryRow).where(
+        CacheEntryRow.place == place, CacheEntryRow.key == bindparam("of_key")
+    )
+    values = [{"of_key": bytes.fromhex(key), "used_at": used_at} for key, used_at in used.items()]
+    connection.execute(change.execution_options(synchronize_session=False), values)
+
+
+@reading
+def oldest(connection: Connection, place: int) -> list[Indexed]:
+    """Return some rows that were used longest ago, the oldest first."""
+    found = (
+        select(CacheEntryRow.key, CacheEntryRow.size, CacheEntryRow.used_at)
+        .where(CacheEntryRow.place == place)
+        .order_by(CacheEntryRow.used_at)
+        .limit(_BATCH)
+    )
+    return [Indexed(key.hex(), size, used_at) for key, size, used_at in connection.execute(found)]
+
+
+@reading
+def of_source(connection: Connection, place: int, source: bytes) -> list[Indexed]:
+    """Return some rows of a source."""
+    found = (
+        select(CacheEntryRow.key, CacheEntryRow.size, CacheEntryRow.used_at)
+        .where(CacheEntryRow.place == place, CacheEntryRow.source == source)
+        .limit(_BATCH)
+    )
+    return [Indexed(key.hex(), size, used_at) for key, size, used_at in connection.execute(found)]
+
+
+@counting
+def remove(connection: Connection, place: int, rows: Sequence[Indexed]) -> int:
+    """Remove those of some rows that are still as they were read. Return their number."""
+    gone = delete(CacheEntryRow).where(
+        CacheEntryRow.place == place,
+        CacheEntryRow.key == bindparam("of_key"),
+        CacheEntryRow.used_at == bindparam("of_used_at"),
+    )
+    values = [{"of_key": bytes.fromhex(row.key), "of_used_at": row.used_at} for row in rows]
+    return connection.execute(gone.execution_options(synchronize_session=False), values).rowcount
+
+
+@reading
+def totals(connection: Connection, place: int) -> tuple[int, int]:
+    """Return the number of rows of a place, and the sum of their bytes."""
+    found = select(func.count(), func.coalesce(func.sum(CacheEntryRow.size), 0)).where(
+        CacheEntryRow.place == place
+    )
+    count, size = connection.execute(found).one()
+    return count, int(size)

@@ -1,0 +1,171 @@
+"""Where the files of the cache lie: a folder, or any fsspec URL. All calls block, and belong into threads."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import secrets
+import time
+from pathlib import Path
+from typing import Any, Protocol
+
+import fsspec
+
+_NUMBER_FILE = "place"
+_INCOMING = "incoming"
+_LEFT_SECONDS = 600  # a file that is still incoming after so long was left by a process that died
+_MOST_RESERVED = 2**30
+_RESERVED_PART = 20
+
+
+class DiskFull(OSError):
+    """Writing would leave other programs no room on the disk."""
+
+    def __init__(self) -> None:
+        super().__init__(errno.ENOSPC, "The disk of the cache is nearly full")
+
+
+class Place(Protocol):
+    """Keeps the bytes of files under their keys, which are hexadecimal digests."""
+
+    def number(self) -> int:
+        """Return a number that the same place has at every start and for every node, and no other one has."""
+
+    def read(self, key: str) -> bytes | None:
+        """Return a file, or None if there is none."""
+
+    def write(self, key: str, data: bytes) -> None:
+        """Write a file or replace it. A reader finds the whole old one or the whole new one."""
+
+    def remove(self, key: str) -> None:
+        """Delete a file, if it is there."""
+
+    def sweep(self) -> None:
+        """Delete what processes that died left behind."""
+
+
+class LocalPlace:
+    """A folder of this machine, or one that is mounted. Files lie in two levels of folders by their keys."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._incoming = folder / _INCOMING
+
+    def number(self) -> int:
+        """Return the number in a file of the folder, which the first process writes."""
+        self._incoming.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = self._folder / _NUMBER_FILE
+        made = self._incoming / secrets.token_hex(16)
+        made.write_text(str(secrets.randbits(62)), encoding="ascii")
+        try:
+            with contextlib.suppress(FileExistsError):
+                os.link(made, file)  # fails if another process was first
+            return _number(file.read_bytes())
+        finally:
+            made.unlink(missing_ok=True)
+
+    def read(self, key: str) -> bytes | None:
+        try:
+            descriptor = os.open(self._path(key), os.O_RDONLY)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        with open(descriptor, "rb", buffering=0) as file:
+            return file.readall()
+
+    def write(self, key: str, data: bytes) -> None:
+        self._check_room(len(data))
+        path, made = self._path(key), f"{self._incoming}/{secrets.token_hex(16)}"
+        try:
+            descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with open(descriptor, "wb") as file:
+                file.write(data)
+            try:
+                os.replace(made, path)
+            except FileNotFoundError:
+                os.makedirs(os.path.dirname(path), exist_ok=True, mode=0o700)
+                os.replace(made, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(made)
+            raise
+
+    def remove(self, key: str) -> None:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            os.unlink(self._path(key))
+
+    def sweep(self) -> None:
+        before = time.time() - _LEFT_SECONDS
+        for left in self._incoming.iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                if left.stat().st_mtime < before:
+                    left.unlink()
+
+    def _path(self, key: str) -> str:
+        return f"{self._folder}/{key[:2]}/{key[2:4]}/{key[4:]}"
+
+    def _check_room(self, size: int) -> None:
+        """Raise `DiskFull` rather than use up the disk, on which the service's state may lie, too."""
+        disk = os.statvfs(self._folder)
+        reserved = min(disk.f_blocks * disk.f_frsize // _RESERVED_PART, _MOST_RESERVED)
+        if disk.f_bavail * disk.f_frsize - size < reserved:
+            raise DiskFull
+
+
+class FsspecPlace:
+    """A folder at an fsspec URL, such as one in a bucket, whose writes replace a whole object at once."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._opened: tuple[Any, str] | None = None
+
+    def number(self) -> int:
+        """Return a number made of the URL, which is the same for all nodes."""
+        return int.from_bytes(hashlib.sha256(self._url.encode()).digest()[:7], "big")
+
+    def read(self, key: str) -> bytes | None:
+        fs, path = self._path(key)
+        try:
+            return bytes(fs.cat_file(path))
+        except FileNotFoundError:
+            return None
+
+    def write(self, key: str, data: bytes) -> None:
+        fs, path = self._path(key)
+        try:
+            fs.pipe_file(path, data)
+        except FileNotFoundError:  # buckets have no folders
+            fs.makedirs(path.rpartition("/")[0], exist_ok=True)
+            fs.pipe_file(path, data)
+
+    def remove(self, key: str) -> None:
+        fs, path = self._path(key)
+        with contextlib.suppress(FileNotFoundError):
+            fs.rm_file(path)
+
+    def sweep(self) -> None:
+        """Do nothing: a store drops what was not written to its end."""
+
+    def _path(self, key: str) -> tuple[Any, str]:
+        if self._opened is None:
+            # A cached listing would hide what other nodes have written.
+            fs, root = fsspec.core.url_to_fs(self._url, use_listings_cache=False)
+            self._opened = fs, root.rstrip("/")
+        fs, root = self._opened
+        return fs, f"{root}/{key[:2]}/{key[2:4]}/{key[4:]}"
+
+
+def open_place(url: str) -> Place:
+    """Return the place at a path or an fsspec URL."""
+    scheme, colon, rest = url.partition("://")
+    if not colon:
+        return LocalPlace(Path(url))
+    return LocalPlace(Path(rest)) if scheme in ("file", "local") else FsspecPlace(url)
+
+
+def _number(text: bytes) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        return int.from_bytes(hashlib.sha256(text).digest()[:7], "big")

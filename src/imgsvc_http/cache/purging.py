@@ -1,0 +1,60 @@
+"""Purging: what one node or the command purges, every node of the database forgets."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import timedelta
+
+from imgsvc_http.cache import leases, purges
+from imgsvc_http.cache.cache import Cache
+from imgsvc_http.state.clock import now
+from imgsvc_http.state.database import Database
+
+_log = logging.getLogger(__name__)
+
+_POLL_SECONDS = 1
+_CLEANUP_SECONDS = 600
+
+
+async def purge(cache: Cache, db: Database, source: bytes) -> int:
+    """Purge a source, or all if it is `EVERYTHING`. Return how many files this node has deleted.
+
+    From now on this node answers nothing of it, and within a second no other node does.
+    """
+    number = await purges.record(db, source, now())
+    cache.forget(number, source)
+    return 0 if cache.place is None else await cache.place.purge(source)
+
+
+async def catch_up(cache: Cache, db: Database) -> list[bytes]:
+    """Forget what was purged elsewhere. Return the sources."""
+    found: list[bytes] = []
+    while later := await purges.after(db, cache.epoch):
+        for number, source in later:
+            cache.forget(number, source)
+            found.append(source)
+    return found
+
+
+async def watch(cache: Cache, db: Database, lifetime: timedelta) -> None:
+    """Catch up with other nodes each second, and clean up, until this is cancelled.
+
+    Args:
+        cache: the cache of this node.
+        db: the database of all nodes.
+        lifetime: how long an entry can be answered at most, so that purges must be remembered.
+    """
+    looks = 0
+    while True:
+        await asyncio.sleep(_POLL_SECONDS)
+        looks += 1
+        try:
+            for source in await catch_up(cache, db):
+                if cache.place is not None:
+                    await cache.place.purge(source)
+            if looks % _CLEANUP_SECONDS == 0:
+                await purges.forget(db, now() - lifetime)
+                await leases.forget_expired(db, now())
+        except Exception as error:  # of a database or a file system, which may come back
+            _log.warning("Purges of other nodes are not known yet; trying again: %s", error)

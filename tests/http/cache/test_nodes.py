@@ -1,0 +1,169 @@
+"""Nodes that share a place and a database: one computation, one purge."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from imgsvc_http.cache import Cache, leases
+from imgsvc_http.cache.entries import source_digest
+from imgsvc_http.cache.leases import Leases
+from imgsvc_http.cache.place_tier import PlaceTier
+from imgsvc_http.cache.places import LocalPlace
+from imgsvc_http.cache.purges import EVERYTHING
+from imgsvc_http.cache.purging import catch_up, purge, watch
+from imgsvc_http.state.clock import now
+from imgsvc_http.state.database import Database
+from tests.http.cache.pictures import FRESH, SOURCE, STALE, Clock, Down, Producer, ask, new_cache
+
+pytestmark = pytest.mark.asyncio
+
+
+@contextlib.asynccontextmanager
+async def node(url: str, folder: Path, clock: Clock) -> AsyncIterator[tuple[Cache, Database]]:
+    async with await Database.open(url) as db:
+        tier = PlaceTier(LocalPlace(folder), db, 2**24, clock=clock)
+        cache = new_cache(clock, place=tier, leases=Leases(db))
+        try:
+            yield cache, db
+        finally:
+            await cache.close()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+async def test_nodes_make_one_computation_for_a_thousand_requests(
+    url: str, tmp_path: Path, clock: Clock
+) -> None:
+    folder, produce = tmp_path / "cache", Producer(waiting=asyncio.Event())
+    async with node(url, folder, clock) as (one, _), node(url, folder, clock) as (two, _):
+        asked = [asyncio.create_task(ask(cache, produce)) for _ in range(500) for cache in (one, two)]
+        await asyncio.sleep(0.2)
+        assert produce.waiting is not None
+        produce.waiting.set()
+        states = Counter(result.state for result in await asyncio.gather(*asked))
+        assert states == Counter(miss=1, hit=999)
+        assert produce.made == 1
+
+
+async def test_a_node_whose_computation_fails_lets_the_other_try(
+    url: str, tmp_path: Path, clock: Clock
+) -> None:
+    folder = tmp_path / "cache"
+    failing, working = Producer(waiting=asyncio.Event(), error=Down()), Producer()
+    async with node(url, folder, clock) as (one, _), node(url, folder, clock) as (two, _):
+        first = asyncio.create_task(ask(one, failing))
+        await failing.began.wait()
+        second = asyncio.create_task(ask(two, working))
+        await asyncio.sleep(0.1)
+        assert working.made == 0
+        assert failing.waiting is not None
+        failing.waiting.set()
+        with pytest.raises(Down):
+            await first
+        assert (await second).state == "miss"
+
+
+async def test_the_lease_of_a_dead_node_ends(db: Database) -> None:
+    async def is_made() -> bool:
+        return False
+
+    key = "ab" * 32
+    short = Leases(db, lease=timedelta(seconds=0.3))
+    assert await leases._take(db, key, "a dead node", now(), timedelta(seconds=0.3))
+    began = asyncio.get_running_loop().time()
+    async with short.held(key, is_made):
+        assert asyncio.get_running_loop().time() - began > 0.2
+        await asyncio.sleep(0.5)  # the lease is renewed
+        assert not await leases._take(db, key, "another", now(), timedelta(seconds=1))
+    assert await leases._take(db, key, "another", now(), timedelta(seconds=1))
+
+
+async def test_a_purge_is_known_to_all_nodes_and_at_every_start(
+    url: str, tmp_path: Path, clock: Clock
+) -> None:
+    folder, produce = tmp_path / "cache", Producer()
+    async with node(url, folder, clock) as (one, db), node(url, tmp_path / "own", clock) as (two, other):
+        watching = asyncio.create_task(watch(two, other, timedelta(days=1)))
+        for cache in (one, two):
+            await ask(cache, produce)
+            await ask(cache, produce, source="other")
+        await purge(one, db, source_digest("acc", SOURCE))
+        assert (await ask(one, produce, source="other")).state == "hit"
+        assert (await ask(one, produce)).state == "miss"
+        while two.epoch == 0:
+            await asyncio.sleep(0.05)
+        assert (await ask(two, produce)).state == "miss"
+        assert (await ask(two, produce, source="other")).state == "hit"
+        watching.cancel()
+    async with node(url, folder, clock) as (one, db):
+        await catch_up(one, db)
+        assert (await ask(one, produce)).state == "hit"  # made after the purge
+        assert await purge(one, db, EVERYTHING) == 2
+        assert (await ask(one, produce)).state == "miss"
+
+
+async def test_a_node_that_was_away_does_not_answer_what_was_purged_meanwhile(
+    url: str, tmp_path: Path, clock: Clock
+) -> None:
+    produce = Producer()
+    async with node(url, tmp_path / "away", clock) as (away, _):
+        await ask(away, produce)
+    async with node(url, tmp_path / "cache", clock) as (one, db):
+        await purge(one, db, source_digest("acc", SOURCE))
+    async with node(url, tmp_path / "away", clock) as (away, db):
+        await catch_up(away, db)
+        assert (await ask(away, produce)).state == "miss"
+
+
+async def test_what_was_begun_before_a_purge_is_not_joined_and_not_kept(
+    url: str, tmp_path: Path, clock: Clock
+) -> None:
+    old, new = Producer(version=1, waiting=asyncio.Event()), Producer(version=2)
+    async with node(url, tmp_path / "cache", clock) as (cache, db):
+        alone = new_cache(clock, place=cache.place)
+        first = asyncio.create_task(ask(alone, old))
+        await asyncio.sleep(0.1)
+        await purge(alone, db, source_digest("acc", SOURCE))
+        assert (await ask(alone, new)).entry.picture.etag == '"2"'
+        assert old.waiting is not None
+        old.waiting.set()
+        assert (await first).entry.picture.etag == '"1"'
+        later = await ask(alone, new)
+        assert (later.state, later.entry.picture.etag) == ("hit", '"2"')
+
+
+async def test_a_picture_outlives_the_process_and_is_revalidated(
+    url: str, tmp_path: Path, clock: Clock
+) -> None:
+    produce = Producer()
+    async with node(url, tmp_path / "cache", clock) as (cache, _):
+        await ask(cache, produce)
+    async with node(url, tmp_path / "cache", clock) as (cache, _):
+        assert (await ask(cache, produce)).state == "hit"
+    clock.now += FRESH + STALE
+    async with node(url, tmp_path / "cache", clock) as (cache, _):
+        assert (await ask(cache, produce)).state == "revalidated"
+    async with node(url, tmp_path / "cache", clock) as (cache, _):
+        assert (await ask(cache, produce)).state == "hit"
+    assert (produce.made, produce.revalidated) == (1, 1)
+
+
+async def test_without_the_database_each_node_computes(url: str, tmp_path: Path, clock: Clock) -> None:
+    produce = Producer()
+    async with node(url, tmp_path / "cache", clock) as (cache, db):
+        await asyncio.to_thread(db.engine.dispose)
+        with db.engine.begin() as connection:
+            connection.exec_driver_sql("DROP TABLE cache_leases")
+            connection.exec_driver_sql("DROP TABLE cache_entries")
+        assert (await ask(cache, produce)).state == "miss"
+        assert (await ask(cache, produce)).state == "hit"
