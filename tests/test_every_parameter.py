@@ -53,6 +53,8 @@ CASES: Mapping[str, tuple[Request, Any, Any]] = {
     "crop.faces": ({"crop": {"mode": "face"}}, "largest", "all"),
     "resize.width": ({}, 20, 30),
     "resize.height": ({}, 20, 30),
+    "resize.min_width": ({}, 110, 120),
+    "resize.min_height": ({}, 110, 120),
     "resize.mode": (BOX, "fit", "fill"),
     "resize.gravity": (FIT, "left", "right"),
     "resize.focus_x": ({"resize": {**FIT["resize"], "gravity": "focus", "focus_y": 0.5}}, 0.3, 0.6),

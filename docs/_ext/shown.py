@@ -210,6 +210,8 @@ STRIPS: dict[str, Strip] = {
         {
             "width": ({}, [40, 80, 160]),
             "height": ({}, [50, 100, 200]),
+            "min_width": ({"width": 120, "height": 90}, [80, 120, 160]),
+            "min_height": ({"width": 120, "height": 60}, [60, 80, 120]),
             "gravity": (
                 {"width": 120, "height": 90, "mode": "fit"},
                 ["top", "center", "bottom", "face", "smart"],

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
+import attrs
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,6 +70,49 @@ def test_fill_lies_inside_the_box_and_pads_to_it(size: Size, box: Size, upscale:
     assert 1 <= scaled.width <= box.width
     assert 1 <= scaled.height <= box.height
     assert _keeps_aspect(size, scaled)
+
+
+LEAST = st.none() | st.integers(1, 3000)
+
+
+@given(SIZES, SIDES, SIDES, LEAST, LEAST, st.booleans(), st.sampled_from(["auto", "fit"]))
+def test_least_sides_enlarge_and_the_box_cuts(
+    size: Size, width: int, height: int, least_width: int | None, least_height: int | None, upscale: bool,
+    mode: Literal["auto", "fit"],
+) -> None:  # fmt: skip
+    request = Resize(width=width, height=height, mode=mode, upscale=upscale)
+    plain = geometry.resized(size, request)
+    request = attrs.evolve(request, min_width=least_width, min_height=least_height)
+    scaled, final = geometry.resized(size, request)
+    least = least_width or 1, least_height or 1
+    assert scaled.width >= least[0]
+    assert scaled.height >= least[1]
+    assert _keeps_aspect(size, scaled)
+    assert final == (min(scaled.width, width), min(scaled.height, height))
+    if plain.scaled.width >= least[0] and plain.scaled.height >= least[1]:
+        assert scaled == plain.scaled
+    else:
+        assert scaled.width == least[0] or scaled.height == least[1]
+
+
+@given(SIZES, st.integers(1, 3000))
+def test_without_a_box_only_what_is_smaller_is_enlarged(size: Size, least: int) -> None:
+    scaled, final = geometry.resized(size, Resize(min_width=least))
+    assert scaled == final
+    if size.width >= least:
+        assert scaled == size
+    else:
+        assert scaled == geometry.resized(size, Resize(width=least)).scaled
+
+
+def test_least_sides_of_some_pictures() -> None:
+    def both(width: int, height: int, **request: Any) -> tuple[Size, Size]:
+        return geometry.resized(Size(width, height), Resize(**request))
+
+    assert both(2725, 2225, width=300, height=200, min_width=400) == ((400, 327), (300, 200))
+    assert both(2725, 2225, width=300, height=200, min_width=400, upscale=False) == ((400, 327), (300, 200))
+    assert both(200, 100, width=100, min_height=80) == ((160, 80), (100, 80))
+    assert both(10_000, 1, width=100, min_width=400) == ((400, 1), (100, 1))
 
 
 @given(SIZES, SIZES)

@@ -42,7 +42,7 @@ def test_the_decoder_scales_because_enough_pixels_are_left() -> None:
         ({"crop": {"width": 9, "height": 9, "x": 1, "y": 1}}, {}, "crop", "at the given place"),
         (
             {"resize": {"width": 100, "height": 100, "mode": "fit", "gravity": "top"}},
-            {}, "resize", "122 x 100 covers the box, gravity top",
+            {}, "resize", "122 x 100 exceeds the box, gravity top",
         ),
         (
             {"adjust": {"brightness": 10, "contrast": 10}},

@@ -71,6 +71,12 @@ def test_a_resize_keeps_its_focal_point() -> None:
     np.testing.assert_array_equal(found, scaled[:, left : left + 40])
 
 
+def test_what_least_sides_push_out_of_the_box_is_cut_at_the_center() -> None:
+    scaled = shown({"resize": {"width": 900}})
+    found = shown({"resize": {"width": 300, "height": 200, "min_width": 900}})
+    np.testing.assert_array_equal(found, scaled[200:400, 300:600])
+
+
 def test_the_point_of_an_aspect_ratio() -> None:
     crop = {"mode": "ratio", "ratio": "1:1", "gravity": "focus", "focus_x": 0.4, "focus_y": 0}
     assert box_of({"crop": crop}, 400, 100) == (110, 0, 100, 100)

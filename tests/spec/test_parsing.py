@@ -147,7 +147,16 @@ def test_numbers_of_numpy_are_numbers(kind: Any) -> None:
             "resize.widht",
             "Resize has no 'widht' parameter; did you mean 'width'?",
         ),
-        ({"resize": {}}, "resize.width", "Resize needs at least one of 'width' and 'height', got none"),
+        (
+            {"resize": {}},
+            "resize.width",
+            "Resize needs at least one of 'width', 'height', 'min_width' and 'min_height', got none",
+        ),
+        (
+            {"resize": {"width": 5, "height": 5, "mode": "fill", "min_width": 9}},
+            "resize.min_width",
+            "Resize 'min_width' parameter must be left out when 'mode' is fill",
+        ),
         (
             {"resize": {"width": 10, "mode": "fit"}},
             "resize.height",

@@ -69,7 +69,10 @@ def test_sources(text: str, source: UrlSource | OriginSource) -> None:
             "/quality:nan/photos/a",
             "Output 'quality' parameter must be integer within 1 to 100 range, got NaN",
         ),
-        ("/mode:auto/photos/a", "Resize needs at least one of 'width' and 'height', got none"),
+        (
+            "/mode:auto/photos/a",
+            "Resize needs at least one of 'width', 'height', 'min_width' and 'min_height', got none",
+        ),
         ("/dpr:5.1/photos/a", "URL 'dpr' parameter must be float within 0.1 to 5 range, got 5.1"),
         (
             "/expires:soon/photos/a",

@@ -61,15 +61,16 @@ class Placement(NamedTuple):
 def resized(size: Size, resize: Resize) -> Placement:
     """Return the sizes that a `Resize` leads to."""
     if resize.mode == "auto":
-        scaled = _inside(size, resize.width, resize.height, upscale=resize.upscale)
-        return Placement(scaled, scaled)
+        scaled = _at_least(_inside(size, resize.width, resize.height, upscale=resize.upscale), size, resize)
+        kept = Size(_at_most(scaled.width, resize.width), _at_most(scaled.height, resize.height))
+        return Placement(scaled, kept)
     assert resize.width is not None
     assert resize.height is not None
     box = Size(resize.width, resize.height)
     if resize.mode == "fill":
         return Placement(_inside(size, *box, upscale=resize.upscale), box)
     if resize.mode == "fit":
-        scaled = _covering(size, box, upscale=resize.upscale)
+        scaled = _at_least(_covering(size, box, upscale=resize.upscale), size, resize)
         return Placement(scaled, _smaller(scaled, box))
     stretched = box if resize.upscale else _smaller(size, box)
     return Placement(stretched, stretched)
@@ -149,6 +150,8 @@ def around(center: tuple[float, float], inner: Size, outer: Size) -> tuple[int, 
 
 def _inside(size: Size, width: int | None, height: int | None, *, upscale: bool) -> Size:
     """Return the largest size of the same aspect within the box. A side that is None is not limited."""
+    if width is None and height is None:
+        return size
     across = math.inf if width is None else width / size.width
     down = math.inf if height is None else height / size.height
     if not upscale and min(across, down) >= 1:
@@ -160,14 +163,23 @@ def _inside(size: Size, width: int | None, height: int | None, *, upscale: bool)
     return Size(_at_most(_pixels(size.width * height / size.height), width), height)
 
 
-def _covering(size: Size, box: Size, *, upscale: bool) -> Size:
+def _at_least(scaled: Size, size: Size, resize: Resize) -> Size:
+    """Return the size that a picture of ``size`` is scaled to, or a larger one that has the least sides."""
+    least = resize.min_width or 0, resize.min_height or 0
+    if scaled.width >= least[0] and scaled.height >= least[1]:
+        return scaled
+    return _covering(size, least, upscale=True)
+
+
+def _covering(size: Size, box: tuple[int, int], *, upscale: bool) -> Size:
     """Return the smallest size of the same aspect that covers the box."""
-    across, down = box.width / size.width, box.height / size.height
+    width, height = box
+    across, down = width / size.width, height / size.height
     if not upscale and max(across, down) >= 1:
         return size
     if across >= down:
-        return Size(box.width, max(box.height, _pixels(size.height * box.width / size.width)))
-    return Size(max(box.width, _pixels(size.width * box.height / size.height)), box.height)
+        return Size(width, max(height, _pixels(size.height * width / size.width)))
+    return Size(max(width, _pixels(size.width * height / size.height)), height)
 
 
 def _smaller(first: Size, second: Size) -> Size:

@@ -504,7 +504,12 @@ def _why_sized(resize: Resize) -> str:
         "fill": f"fits inside {sides}",
         "stretch": f"takes on {sides}",
     }
-    return f"mode {resize.mode} {meaning[resize.mode]}"
+    least = ", ".join(
+        f"at least {side} {direction}"
+        for side, direction in ((resize.min_width, "wide"), (resize.min_height, "high"))
+        if side is not None
+    )
+    return f"mode {resize.mode} {meaning[resize.mode]}" + (f", {least}" if least else "")
 
 
 def _offset(asked: Crop | Resize | Canvas) -> str:
@@ -518,7 +523,7 @@ def _why_kept(asked: Crop | Resize, before: Size) -> str:
         gravity += f" at {asked.focus_x:g}, {asked.focus_y:g}"
     gravity += _offset(asked)
     if isinstance(asked, Resize):
-        return f"{before.width} x {before.height} covers the box, {gravity}"
+        return f"{before.width} x {before.height} exceeds the box, {gravity}"
     match asked.mode:
         case "ratio":
             assert asked.ratio is not None

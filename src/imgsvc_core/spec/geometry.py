@@ -31,6 +31,16 @@ def _focus(start: str, side: str) -> Any:
     )
 
 
+def _least(long: str) -> Any:
+    return param(
+        f"The picture is enlarged until it is so {long}, even if upscale is false; what then exceeds the box "
+        "is cropped.",
+        PIXELS,
+        unit="pixels",
+        default=None,
+    )
+
+
 def offset(start: str, side: str, way: str) -> Any:
     """Declare the distance from an edge that gravity names."""
     return param(
@@ -134,16 +144,19 @@ class Resize(Operation):
     key: ClassVar[str] = "resize"
     title: ClassVar[str] = "Resize"
     rules: ClassVar[tuple[Rule, ...]] = (
-        AtLeastOne(("width", "height")),
+        AtLeastOne(("width", "height", "min_width", "min_height")),
         RequiredWhen("mode", ("fit", "fill", "stretch"), ("width", "height")),
         NotWhen("mode", ("auto", "stretch"), ("gravity", "offset_x", "offset_y", "background"), default=True),
         NotWhen("mode", ("fit",), ("background",)),
+        NotWhen("mode", ("fill", "stretch"), ("min_width", "min_height")),
         NotWhen("mode", ("fill",), ("gravity",), values=("focus",)),
         *_GRAVITY_RULES,
     )
 
     width: int | None = param("Width of the box.", PIXELS, unit="pixels", default=None)
     height: int | None = param("Height of the box.", PIXELS, unit="pixels", default=None)
+    min_width: int | None = _least("wide")
+    min_height: int | None = _least("high")
     mode: Literal["auto", "fit", "fill", "stretch"] = param(
         "auto keeps the aspect ratio and never exceeds the box; fit covers the box and crops the overflow; "
         "fill fits inside and pads; stretch ignores the aspect ratio.",

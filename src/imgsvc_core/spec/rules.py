@@ -28,7 +28,8 @@ class AtLeastOne:
 
     def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
         if all(values[name] is None for name in self.names):
-            quoted = " and ".join(f"'{name}'" for name in self.names)
+            *others, last = (f"'{name}'" for name in self.names)
+            quoted = f"{', '.join(others)} and {last}"
             yield Problem(self.names[0], f"{title} needs at least one of {quoted}, got none")
 
     def schema(self) -> dict[str, Any]:
