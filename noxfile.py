@@ -72,6 +72,14 @@ def docs(session: nox.Session) -> None:
     session.log(f"open {Path('docs/_build/html/index.html').resolve()}")
 
 
+@nox.session(venv_backend="none")
+def web(session: nox.Session) -> None:
+    """The page of the playground: types, style, and the built files from the sources in web/. Needs npm."""
+    for command in (["ci"], ["run", "check"], ["run", "build"]):
+        session.run("npm", "--prefix", "web", *command, external=True)
+    session.run("git", "diff", "--exit-code", "--stat", "src/imgsvc_http/playground", external=True)
+
+
 @nox.session
 def wheel(session: nox.Session) -> None:
     """A wheel in dist/ with the documentation, which ``imgsvc docs`` opens."""

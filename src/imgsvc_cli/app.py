@@ -22,6 +22,7 @@ from imgsvc_cli.commands.formats import formats, schema
 from imgsvc_cli.commands.inspect import inspect
 from imgsvc_cli.commands.keyfiles import keyfiles
 from imgsvc_cli.commands.keys import keys
+from imgsvc_cli.commands.playground import playground
 from imgsvc_cli.commands.process import process
 from imgsvc_cli.commands.serve import serve
 from imgsvc_cli.commands.signing_keys import signing_keys
@@ -42,8 +43,8 @@ def cli() -> None:
 
 
 for _command in (
-    process, inspect, explain, formats, schema, batch, url, serve, db, accounts, keys, signing_keys,
-    keyfiles, webhooks, completion, docs,
+    process, inspect, explain, formats, schema, batch, url, serve, playground, db, accounts, keys,
+    signing_keys, keyfiles, webhooks, completion, docs,
 ):  # fmt: skip
     cli.add_command(_command)
 

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from imgsvc_core.errors import ImgsvcError
 from imgsvc_http.answering.headers import HeaderNames
-from imgsvc_http.endpoints import openapi
+from imgsvc_http.endpoints import openapi, playground
 from imgsvc_http.middleware import MIDDLEWARES, add_headers
 from imgsvc_http.routes import ROUTES
 from imgsvc_http.routing import add_routes
@@ -36,7 +36,8 @@ def create_app(settings: Settings | None = None) -> web.Application:
     description = openapi.description_of(
         ROUTES, settings.base_url, HeaderNames(settings.server.header_prefix)
     )
-    add_routes(app, (*ROUTES, description))
+    page = playground.routes() if settings.playground.enabled else ()
+    add_routes(app, (*ROUTES, description, *page))
     app.on_response_prepare.append(add_headers)
 
     async def services(app: web.Application) -> AsyncIterator[None]:

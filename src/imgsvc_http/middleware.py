@@ -84,8 +84,9 @@ async def limit_rate(request: web.Request, handler: Handler) -> web.StreamRespon
 
 @web.middleware
 async def require_tls(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Refuse plain HTTP."""
-    if not is_secure(request, services_of(request).settings.server.trusted_proxies):
+    """Refuse plain HTTP, unless the settings allow it."""
+    server = services_of(request).settings.server
+    if not server.plain_http and not is_secure(request, server.trusted_proxies):
         raise refusal("https_required")
     return await handler(request)
 

@@ -89,6 +89,17 @@ class Timing:
 
 
 @attrs.frozen(kw_only=True)
+class PlanStep:
+    """A step of the plan that a request was compiled to, with the size of a frame after it."""
+
+    phase: str = documented("The phase that it belongs to.")
+    text: str = documented("What is done.")
+    why: str = documented("Why it is done; empty if the request says it all.")
+    width: int
+    height: int
+
+
+@attrs.frozen(kw_only=True)
 class Result:
     """The result of a processing request."""
 
@@ -96,6 +107,9 @@ class Result:
     input: Image
     output: Output = documented("The result.", schema=_LOSSY_HAVE_QUALITY)
     timing: Timing
+    plan: tuple[PlanStep, ...] | None = documented(
+        "How the request was carried out, if it asked for that.", default=None
+    )
 
 
 @attrs.frozen(kw_only=True)

@@ -118,9 +118,10 @@ def _metadata(document: Mapping[str, Any], names: HeaderNames) -> dict[str, str]
 
 
 def _shortened(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Cut a long message, and leave out as many wrong parameters or faces as have no room."""
+    """Cut a long message, and leave out the plan, and as many wrong parameters or faces as have no room."""
     if len(message := document.get("message", "")) > _MOST_LETTERS:
         document = {**document, "message": message[:_MOST_LETTERS] + "..."}
+    document = {name: value for name, value in document.items() if name != "plan"}
     excess = len(_ascii(document)) - _MOST_HEADER_BYTES
     if "errors" in document:
         return {**document, "errors": _fewer(document["errors"], excess)}

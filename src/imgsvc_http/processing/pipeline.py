@@ -14,7 +14,7 @@ import attrs
 from imgsvc_core import Face
 from imgsvc_core.stores import StoredObject, StorePool, StoreSpec, open_store
 from imgsvc_http.access.quota import Counter, charged
-from imgsvc_http.answering.answers import Image, Output, Result, Timing
+from imgsvc_http.answering.answers import Image, Output, PlanStep, Result, Timing
 from imgsvc_http.answering.errors import invalid
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.monitoring.phases import note_phase, phase
@@ -105,6 +105,7 @@ class Pipeline:
             watermark=await self._watermark(account_id, request),
             accept=accept,
             target=target.path if target else None,
+            plan=request.plan,
         )
         async with charged(counter):
             outcome = await self.workers.run(task, source.path, account=account_id, background=background)
@@ -129,6 +130,7 @@ class Pipeline:
                 faces=None if faces is None else tuple(Face(**face) for face in faces),
             ),
             timing=Timing(fetch=round(source.fetch_ms, 3), **facts["timing"]),
+            plan=tuple(PlanStep(**line) for line in facts["plan"]) if request.plan else None,
         )
         return Processed(result=result, data=outcome.data, media_type=facts["media_type"])
 

@@ -48,7 +48,7 @@ class Process:
     """Do what a spec asks for to the source.
 
     ``watermark`` is the encoded picture that the spec names. ``target`` is the file that the result is
-    written to, without its suffix.
+    written to, without its suffix. ``plan`` says whether to tell how it was done.
     """
 
     name: str
@@ -57,6 +57,7 @@ class Process:
     watermark: bytes | None = attrs.field(default=None, repr=False)
     accept: str | None = None
     target: str | None = None
+    plan: bool = False
 
     def run(self, source: bytes, threads: int) -> TaskResult:
         """Return the result with its ``input``, ``output``, ``timing`` and ``media_type``.
@@ -79,6 +80,8 @@ class Process:
         described["output"] |= _encoding(row, result.output)
         described["output"]["name"] = f"{Path(self.name).stem or 'image'}{row.suffix}"
         described["media_type"] = row.media_type
+        if self.plan:
+            described["plan"] = result.plan.lines()
         if self.target is not None:
             started = time.perf_counter()
             described["written"] = _write(Path(f"{self.target}{row.suffix}"), result.data)

@@ -97,6 +97,7 @@ class ResponseOptions(Operation):
     mode: Literal["json", "binary"] = param(
         "json for metadata, binary for the picture itself.", default="json"
     )
+    plan: bool = param("Whether to tell how the request is carried out.", default=False)
 
 
 @declared
@@ -120,12 +121,13 @@ class WebhookOptions(Operation):
 
 @attrs.frozen(kw_only=True)
 class ProcessingRequest:
-    """A parsed processing request. An upload has no ``url``."""
+    """A parsed processing request. An upload has no ``url``. With ``plan`` the answer tells the plan."""
 
     url: str | None
     headers: Mapping[str, str] = attrs.field(repr=False)
     spec: Spec
     limits: Limits
+    plan: bool
     webhook: WebhookOptions | None
     store: StoreSpec | None
 
@@ -187,12 +189,15 @@ def parse_request(
     names = part(PRESET, lambda value: _known_presets(value, presets), ())
     spec = _or_default(Spec(), lambda value: _spec(value, own, names, presets), document, problems)
     lowered = part("limits", lambda value: _lowered(limits, value), limits)
-    part("response", lambda value: parse_operation(ResponseOptions, value, path="response"), None)
+    response = part(
+        "response", lambda value: parse_operation(ResponseOptions, value, path="response"), ResponseOptions()
+    )
     request = ProcessingRequest(
         url=url,
         headers=headers,
         spec=spec,
         limits=lowered,
+        plan=response.plan,
         webhook=part("webhook", lambda value: parse_operation(WebhookOptions, value, path="webhook"), None),
         store=part("store", parse_store, None),
     )

@@ -27,6 +27,7 @@ from imgsvc_http.settings.sections import (
     FetchSettings,
     IdempotencySettings,
     MonitoringSettings,
+    PlaygroundSettings,
     RateSettings,
     SecuritySettings,
     ServerSettings,
@@ -38,6 +39,7 @@ from imgsvc_http.settings.sections import (
     WorkersSettings,
     default_state_folder,
 )
+from imgsvc_http.settings.url_host import is_loopback
 
 PRESETS = "presets"
 FILE_VARIABLE = "IMGSVC_CONFIG"
@@ -66,6 +68,7 @@ class Settings:
     stores: StoresSettings = attrs.field(factory=StoresSettings)
     webhooks: WebhookSettings = attrs.field(factory=WebhookSettings)
     monitoring: MonitoringSettings = attrs.field(factory=MonitoringSettings)
+    playground: PlaygroundSettings = attrs.field(factory=PlaygroundSettings)
     presets: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict, converter=parse_presets)
     """Parts of requests by name, which requests name as ``preset``; a file has them as ``[presets.NAME]``."""
 
@@ -74,6 +77,11 @@ class Settings:
             missing = "private_key" if self.server.private_key is None else "certificate"
             message = f"Setting 'server.{missing}' must be given too: certificate and key belong together"
             raise SpecError([Problem(f"server.{missing}", message)])
+        if self.server.plain_http and not is_loopback(self.server.host):
+            message = (
+                f"must be a loopback address together with 'server.plain_http', got '{self.server.host}'"
+            )
+            raise SpecError([Problem("server.host", f"Setting 'server.host' {message}")])
 
     @property
     def base_url(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import attrs
 
-from imgsvc_core.declaring import Integer, Number, Text
+from imgsvc_core.declaring import Boolean, Integer, Number, Text
 from imgsvc_core.limits import Limits
 from imgsvc_core.stores import ENDPOINTS, PROVIDERS
 from imgsvc_http.settings.declaring import setting
@@ -58,6 +58,11 @@ class ServerSettings:
     )
     private_key: Path | None = setting(
         FilePath(optional=True), "Private key of the certificate in PEM.", default=None
+    )
+    plain_http: bool = setting(
+        Boolean(),
+        "Answer plain HTTP too, for trials; the host must be a loopback address such as 127.0.0.1.",
+        default=False,
     )
     trusted_proxies: Networks = setting(
         Many(Network()),
@@ -117,7 +122,8 @@ class ServerSettings:
     @property
     def public_url(self) -> str:
         """Public address of the service, without a slash at its end."""
-        return (self.base_url or f"https://{url_host(self.host)}:{self.port}").rstrip("/")
+        scheme = "http" if self.plain_http else "https"
+        return (self.base_url or f"{scheme}://{url_host(self.host)}:{self.port}").rstrip("/")
 
 
 @attrs.frozen(kw_only=True)
@@ -370,6 +376,15 @@ class MonitoringSettings:
     )
     metrics_port: int = setting(
         Integer(0, 65535), "Port of the metrics, over plain HTTP and without a key; none when 0.", default=0
+    )
+
+
+@attrs.frozen(kw_only=True)
+class PlaygroundSettings:
+    """The page at /playground, which shows what a request does to a picture."""
+
+    enabled: bool = setting(
+        Boolean(), "Show the page. What it asks of the service needs a key, as always.", default=True
     )
 
 

@@ -17,6 +17,12 @@ def parse_address(host: str) -> Address | None:
         return None
 
 
+def is_loopback(host: str) -> bool:
+    """Return True if only programs of this machine reach a host."""
+    address = parse_address(host)
+    return host == LOCALHOST if address is None else address.is_loopback
+
+
 def url_host(listening: str) -> str:
     """Return the host in the URL of a service that listens at a host: localhost for 127.0.0.1 and 0.0.0.0."""
     address = parse_address(listening)

@@ -13,7 +13,7 @@ from imgsvc_core import Limits, Spec, SpecError
 from imgsvc_core.spec import parse
 from imgsvc_core.spec.presets import parse_presets
 from imgsvc_http.receiving.processing_request import parse_request, request_body_schema, without_presets
-from tests.http.calls import assert_failure, upload
+from tests.http.calls import assert_failure, call, upload
 from tests.http.receivers import receiving
 from tests.http.service_process import Service, running
 from tests.support.encoded import png
@@ -107,6 +107,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.mark.asyncio
 async def test_the_service_has_the_presets_of_its_settings(client: aiohttp.ClientSession) -> None:
+    listed = (await call(client, "GET", "/playground/presets.json")).json["presets"]
+    assert listed == {"small": {"resize": {"width": 10}}}
     reply = await upload(client, png().data, {"preset": "small"})
     assert (reply.status, reply.json["output"]["width"]) == (200, 10)
     reply = await upload(client, png().data, {"preset": "other"})

@@ -55,6 +55,16 @@ def test_defaults_are_those_of_the_interface() -> None:
     assert settings.idempotency.hours == 24
 
 
+def test_plain_http_is_for_one_machine_only() -> None:
+    plain = Settings.load(None, HOME, {"server.plain_http": "true"})
+    assert plain.base_url == "http://localhost:8443"
+    for host in ("0.0.0.0", "192.0.2.1", "example.org", "::"):
+        with pytest.raises(SpecError, match="must be a loopback address"):
+            Settings.load(None, HOME, {"server.plain_http": "true", "server.host": host})
+    for host in ("127.0.0.2", "::1", "localhost"):
+        Settings.load(None, HOME, {"server.plain_http": "true", "server.host": host})
+
+
 def test_limits_are_those_of_the_core() -> None:
     settings = Settings.load(None, HOME)
     assert all(getattr(settings.limits, name) == value for name, value in attrs.asdict(Limits()).items())

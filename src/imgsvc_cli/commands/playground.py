@@ -1,0 +1,52 @@
+"""``imgsvc playground``: a service of one's own with the playground, in the browser."""
+
+from __future__ import annotations
+
+import tempfile
+
+import click
+
+from imgsvc_cli.service_settings import service_packages
+
+_MANY_PICTURES = 10**9
+
+
+@click.command()
+@click.option("--port", default=0, metavar="INTEGER", help="Port to listen at. [default: any free one]")
+@click.option("--no-browser", is_flag=True, help="Print the address, and open nothing.")
+def playground(port: int, no_browser: bool) -> None:
+    """Try requests on pictures in the browser.
+
+    Starts a service that only this machine reaches, and that keeps nothing. It needs no network, no account
+    and no settings.
+    """
+    with service_packages():
+        import asyncio
+
+        from imgsvc_http.serve import Greeting, event_loop, serve
+        from imgsvc_http.server.log import begin_log
+        from imgsvc_http.settings import Settings
+    begin_log(verbose=False)
+
+    def greet(greeting: Greeting) -> None:
+        # What follows # never leaves the browser.
+        address = f"{greeting.address}/playground#key={greeting.key}"
+        click.echo(f"{address}\nPress Ctrl-C to end.")
+        if not no_browser:
+            click.launch(address)
+
+    with (
+        tempfile.TemporaryDirectory(prefix="imgsvc-playground-", ignore_cleanup_errors=True) as folder,
+        asyncio.Runner(loop_factory=event_loop) as runner,
+    ):
+        settings = Settings.load(
+            flags={
+                "server.port": port,
+                "server.state_folder": folder,
+                "server.plain_http": True,
+                "server.shutdown_seconds": 2,
+                "accounts.quota": _MANY_PICTURES,
+                "monitoring.access_log": "off",
+            }
+        )
+        runner.run(serve(settings, greet))

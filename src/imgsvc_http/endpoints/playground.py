@@ -1,0 +1,211 @@
+"""The playground: a page that shows what requests do to a picture, and what it needs to know of them.
+
+The page is built from ``web/``. Its controls are generated from the declarations of the core.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from http import HTTPStatus
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import attrs
+from aiohttp import web
+
+from imgsvc_core import FORMATS, __version__, parse
+from imgsvc_core.declaring import Operation, Param, doc
+from imgsvc_core.spec import FILTERS
+from imgsvc_core.spec.options import PARAMETER_OPTIONS, ParameterOption
+from imgsvc_core.urls import Signer
+from imgsvc_http.answering.errors import invalid, refusal
+from imgsvc_http.context import HEADER_NAMES
+from imgsvc_http.receiving.body import read_json
+from imgsvc_http.routing import Route
+from imgsvc_http.services import services_of
+
+_PACKAGE = Path(__file__).parents[1]
+_PAGE = _PACKAGE / "playground"
+EXAMPLES = (_PAGE / "examples", _PACKAGE.parents[1] / "examples" / "pictures")
+"""Where the example pictures may be: in the wheel, or in a clone."""
+
+_TYPES = {
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".css": "text/css",
+    **{suffix: row.media_type for row in FORMATS.values() for suffix in row.suffixes},
+}
+_SECURITY = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
+        "connect-src 'self'; base-uri 'self'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+async def page(request: web.Request) -> web.StreamResponse:
+    """Return the page."""
+    return _file(request, _PAGE / "index.html")
+
+
+async def asset(request: web.Request) -> web.StreamResponse:
+    """Return a script or style sheet of the page."""
+    return _file(request, _named(request, _assets()))
+
+
+async def example(request: web.Request) -> web.StreamResponse:
+    """Return an example picture."""
+    return _file(request, _named(request, examples()))
+
+
+async def declarations(request: web.Request) -> Declarations:
+    """Describe the parameters of requests for the controls of the page."""
+    return Declarations(metadata_header=request[HEADER_NAMES].metadata, **_declared())
+
+
+async def presets(request: web.Request) -> Presets:
+    """Return the presets of the service by name."""
+    return Presets(services_of(request).settings.presets)
+
+
+async def urls(request: web.Request) -> Urls:
+    """Return the URL of a source with a request, and HTML that shows it in several sizes and formats."""
+    settings = services_of(request).settings
+    asked = await read_json(request, limit=settings.limits.json_bytes, seconds=settings.server.body_seconds)
+    if not isinstance(asked, dict) or not isinstance(asked.get("source"), str):
+        raise invalid("source", "The body must be an object with the 'source' and the 'request'")
+    signer, source, spec = Signer(settings.base_url), asked["source"], parse(asked.get("request", {}))
+    return Urls(signer.url(source, spec), signer.picture(source, spec, alt=""))
+
+
+@attrs.frozen(kw_only=True)
+class Declarations:
+    """What the page knows of the service: operations and filters stand in the order of application."""
+
+    version: str
+    metadata_header: str
+    groups: Sequence[Mapping[str, Any]]
+    formats: Sequence[Mapping[str, Any]]
+    examples: Sequence[str]
+
+
+@attrs.frozen
+class Presets:
+    """Parts of requests by name."""
+
+    presets: Mapping[str, Mapping[str, Any]]
+
+
+@attrs.frozen
+class Urls:
+    """How a web page shows a picture."""
+
+    url: str
+    picture: str
+
+
+def routes() -> tuple[Route, ...]:
+    """Return the routes of the playground. They are for its page, and not part of the interface."""
+    known: dict[str, Any] = {"tag": "Playground", "public": True}
+    return (
+        Route("GET", "/playground", page, "The page", **known),
+        Route("GET", "/playground/declarations.json", declarations, "Parameters of requests", **known),
+        Route("GET", "/playground/presets.json", presets, "Presets", "Playground", scope="process"),
+        Route("POST", "/playground/urls", urls, "URLs of a picture", "Playground", scope="process"),
+        Route("GET", "/playground/examples/{name}", example, "An example picture", **known),
+        Route("GET", "/playground/{name}", asset, "A file of the page", **known),
+    )
+
+
+@cache
+def examples() -> Mapping[str, Path]:
+    """Return the example pictures by name."""
+    folder = next((folder for folder in EXAMPLES if folder.is_dir()), None)
+    files = sorted(folder.iterdir()) if folder else ()
+    return {file.name: file for file in files if _TYPES.get(file.suffix, "").startswith("image/")}
+
+
+@cache
+def _assets() -> Mapping[str, Path]:
+    return {file.name: file for file in _PAGE.iterdir() if file.suffix in (".js", ".css", ".svg")}
+
+
+@cache
+def _declared() -> Mapping[str, Any]:
+    """Return what is the same for all services."""
+    in_order = groupby(PARAMETER_OPTIONS.values(), key=lambda option: option.operation)
+    return {
+        "version": __version__,
+        "groups": [_group(operation, tuple(options)) for operation, options in in_order],
+        "formats": [
+            {"name": row.name, "media_type": row.media_type, "suffix": row.suffix}
+            for row in FORMATS.values()
+            if row.writable
+        ],
+        "examples": list(examples()),
+    }
+
+
+def _group(operation: type[Operation], options: tuple[ParameterOption, ...]) -> Mapping[str, Any]:
+    return {
+        "key": operation.key,
+        "title": operation.title,
+        "doc": doc(operation),
+        "filter": operation in FILTERS,
+        "rules": [{"rule": type(rule).__name__, **_fields(rule)} for rule in operation.rules],
+        "params": [{**_param(option.param), "option": option.name} for option in options],
+    }
+
+
+def _param(param: Param) -> Mapping[str, Any]:
+    def plain(value: Any) -> Any:
+        return None if value in (attrs.NOTHING, None) else param.kind.unparse(value)
+
+    return {
+        "name": param.name,
+        "doc": param.doc,
+        "unit": param.unit,
+        "required": param.required,
+        "default": plain(param.default),
+        "neutral": plain(param.neutral),
+        "kind": type(param.kind).__name__,
+        **_fields(param.kind),
+    }
+
+
+def _fields(declared: object) -> Mapping[str, Any]:
+    """Return what a kind or a rule says, by the names of its fields."""
+    cls = type(declared)
+    fields = attrs.fields(cls) if attrs.has(cls) else ()
+    return {field.name: getattr(declared, field.name) for field in fields}
+
+
+def _named(request: web.Request, files: Mapping[str, Path]) -> Path:
+    file = files.get(request.match_info["name"])
+    if file is None:
+        raise refusal("not_found", what="file")
+    return file
+
+
+def _file(request: web.Request, file: Path) -> web.StreamResponse:
+    data, etag = _content(file)
+    headers = {**_SECURITY, "Cache-Control": "no-cache", "ETag": etag}
+    if request.headers.get("If-None-Match") == etag:
+        return web.Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
+    response = web.Response(body=data, headers=headers, content_type=_TYPES[file.suffix])
+    if response.content_type.startswith("text/"):
+        response.charset = "utf-8"
+        response.enable_compression()
+    return response
+
+
+@cache
+def _content(file: Path) -> tuple[bytes, str]:
+    """Return the content of a file and its ETag."""
+    data = file.read_bytes()
+    return data, f'"{hashlib.sha256(data).hexdigest()[:32]}"'

@@ -1,0 +1,140 @@
+"""What the service gives the page: its files, the declarations of parameters, presets and URLs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aiohttp
+import pytest
+
+import imgsvc_core as imgsvc
+from imgsvc_core.declaring import params
+from imgsvc_core.spec.options import PARAMETER_OPTIONS
+from imgsvc_core.urls import parse
+from imgsvc_http.app import create_app
+from imgsvc_http.routing import methods_at
+from imgsvc_http.settings import Settings
+from imgsvc_http.settings.sections import PlaygroundSettings
+from tests.http.calls import call, upload
+from tests.http.service_process import Service
+from tests.support import encoded
+
+
+@pytest.mark.asyncio
+async def test_the_page_loads_nothing_from_other_hosts(service: Service) -> None:
+    async with service.client(key="") as visitor:
+        page = await call(visitor, "GET", "/playground")
+        policy = page.headers["Content-Security-Policy"]
+        assert page.headers["Content-Type"] == "text/html; charset=utf-8"
+        assert "default-src 'none'" in policy
+        assert "script-src 'self'" in policy
+        assert "unsafe" not in policy
+        for name, media_type in (
+            ("app.js", "text/javascript"),
+            ("app.css", "text/css"),
+            ("icon.svg", "image/svg+xml"),
+        ):
+            assert name in page.body.decode()
+            file = await call(visitor, "GET", f"/playground/{name}")
+            assert file.status == 200
+            assert file.headers["Content-Type"].startswith(media_type)
+            assert b"//fonts." not in file.body
+            again = await call(
+                visitor, "GET", f"/playground/{name}", headers={"If-None-Match": file.headers["ETag"]}
+            )
+            assert (again.status, again.body) == (304, b"")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("name", ["index.html", "..%2F__init__.py", "app.py", "examples", "%2e%2e"])
+async def test_nothing_else_is_served(name: str, service: Service) -> None:
+    async with service.client(key="") as visitor:
+        assert (await call(visitor, "GET", f"/playground/{name}")).status in (401, 404)
+        assert (await call(visitor, "GET", f"/playground/examples/{name}")).status in (401, 404)
+
+
+@pytest.mark.asyncio
+async def test_every_parameter_is_declared_once_in_the_order_of_application(
+    client: aiohttp.ClientSession,
+) -> None:
+    document = (await call(client, "GET", "/playground/declarations.json")).json
+    declared = [param["option"] for group in document["groups"] for param in group["params"]]
+    assert declared == list(PARAMETER_OPTIONS)
+    assert document["metadata_header"] == "X-Svc-Metadata"
+    for group in document["groups"]:
+        for param in group["params"]:
+            own = params(PARAMETER_OPTIONS[param["option"]].operation)[param["name"]]
+            assert (param["doc"], param["unit"], param["required"]) == (own.doc, own.unit, own.required)
+            assert param["kind"] == type(own.kind).__name__
+
+
+@pytest.mark.asyncio
+async def test_what_is_declared_is_what_requests_accept(client: aiohttp.ClientSession) -> None:
+    groups: list[dict[str, Any]] = (await call(client, "GET", "/playground/declarations.json")).json["groups"]
+    adjust = next(group for group in groups if group["key"] == "adjust")
+    for param in adjust["params"]:
+        if param["kind"] in ("Integer", "Number"):
+            for end in ("minimum", "maximum"):
+                imgsvc.parse({"adjust": {param["name"]: param[end]}})
+            with pytest.raises(imgsvc.SpecError):
+                imgsvc.parse({"adjust": {param["name"]: param["maximum"] + 1}})
+            assert imgsvc.parse({"adjust": {param["name"]: param["neutral"]}}).simplified() == imgsvc.Spec()
+
+
+@pytest.mark.asyncio
+async def test_example_pictures_can_be_processed(client: aiohttp.ClientSession) -> None:
+    names = (await call(client, "GET", "/playground/declarations.json")).json["examples"]
+    assert {"portrait.jpg", "day.gif", "coffee.heic"} <= set(names)
+    for name in names:
+        picture = await call(client, "GET", f"/playground/examples/{name}")
+        assert imgsvc.inspect(picture.body).width > 0
+        assert picture.headers["Content-Type"].startswith("image/")
+
+
+@pytest.mark.asyncio
+async def test_urls_say_the_request(client: aiohttp.ClientSession) -> None:
+    request = {"resize": {"width": 480}, "filter": {"sepia": {"value": 70}}}
+    body = {"source": "https://example.org/a b.jpg", "request": request}
+    made = (await call(client, "POST", "/playground/urls", json=body)).json
+    _, path = made["url"].split("/1.0/image/unsigned")
+    assert parse(path).spec() == imgsvc.parse(request)
+    assert made["picture"].startswith("<picture>")
+
+
+@pytest.mark.parametrize("body", [[], {}, {"source": 1}, {"source": "https://a.example/x", "request": 3}])
+@pytest.mark.asyncio
+async def test_wrong_bodies_are_refused(body: Any, client: aiohttp.ClientSession) -> None:
+    assert (await call(client, "POST", "/playground/urls", json=body)).status == 422
+
+
+@pytest.mark.asyncio
+async def test_what_belongs_to_the_service_needs_a_key(service: Service) -> None:
+    async with service.client(key="") as visitor:
+        assert (await call(visitor, "GET", "/playground/presets.json")).status == 401
+        assert (await call(visitor, "POST", "/playground/urls", json={})).status == 401
+
+
+@pytest.mark.asyncio
+async def test_the_plan_is_told_if_it_is_asked_for(client: aiohttp.ClientSession) -> None:
+    data = encoded.png().data
+    steps = (await upload(client, data, {"resize": {"width": 50}, "response": {"plan": True}})).json["plan"]
+    assert steps[0]["phase"] == "load"
+    assert any(step["phase"] == "resize" and step["width"] == 50 for step in steps)
+    assert "plan" not in (await upload(client, data, {"resize": {"width": 50}})).json
+
+
+@pytest.mark.asyncio
+async def test_a_plan_that_is_too_long_for_the_header_is_left_out(client: aiohttp.ClientSession) -> None:
+    blurs = [{"blur": {"mode": "motion", "value": 1, "angle": angle}} for angle in range(48)]
+    document = {"filter": blurs, "response": {"mode": "binary", "plan": True}}
+    reply = await upload(client, encoded.png().data, document)
+    assert reply.status == 200
+    assert len(reply.headers["X-Svc-Metadata"]) <= 7_000
+    assert "plan" not in reply.metadata
+
+
+def test_the_page_can_be_switched_off() -> None:
+    app = create_app(Settings(playground=PlaygroundSettings(enabled=False)))
+    assert methods_at(app, "/playground") == frozenset()
+    assert methods_at(app, "/playground/presets.json") == frozenset()
+    assert methods_at(create_app(Settings()), "/playground") == {"GET", "HEAD"}

@@ -1,0 +1,272 @@
+/** The control of one parameter. */
+
+import { useId } from "preact/hooks";
+import { Gravity } from "./gravity";
+import { pixels } from "./request";
+import type { Param, Size, Value } from "./types";
+
+export interface ControlProps {
+  param: Param;
+  value: Value | undefined;
+  size: Size;
+  error: string | undefined;
+  onChange: (value: Value | null) => void;
+}
+
+/** A label, the input that fits the kind, and the error of the service below. */
+export function Control({ param, value, size, error, onChange }: ControlProps) {
+  const id = useId();
+  const given = value !== undefined;
+  const described = error ? `${id}-error` : `${id}-doc`;
+  const field = { param, value, size, id, described, invalid: Boolean(error), onChange };
+  return (
+    <div class={`control${given ? " given" : ""}`} data-param={param.option}>
+      <div class="control-head">
+        <label for={id} id={`${id}-label`} title={param.doc}>
+          {label(param)}
+        </label>
+        {given && (
+          <button type="button" class="clear" aria-label={`Reset ${label(param)}`} onClick={() => onChange(null)}>
+            ×
+          </button>
+        )}
+      </div>
+      <Field {...field} />
+      <span id={`${id}-doc`} class="hidden">
+        {param.doc}
+      </span>
+      {error && (
+        <p id={`${id}-error`} class="error">
+          {error}
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface FieldProps {
+  param: Param;
+  value: Value | undefined;
+  size: Size;
+  id: string;
+  described: string;
+  invalid: boolean;
+  onChange: (value: Value | null) => void;
+}
+
+function Field(props: FieldProps) {
+  switch (props.param.kind) {
+    case "Integer":
+    case "Number":
+      return <NumberField {...props} />;
+    case "Boolean":
+      return <Switch {...props} />;
+    case "Choice":
+      if (props.param.options?.includes("top-left")) return <Gravity {...props} />;
+      return <Choice {...props} />;
+    case "HexColor":
+      return <ColorField {...props} />;
+    default:
+      return <TextField {...props} />;
+  }
+}
+
+/** Returns the name of a parameter for people. */
+export function label(param: Param): string {
+  const words = param.name.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+const STEPS = 1000;
+
+function NumberField({ param, value, size, id, described, invalid, onChange }: FieldProps) {
+  const range = rangeOf(param, size);
+  const usual = usualOf(param, size);
+  const current = typeof value === "number" ? value : usual;
+  const place = current === undefined ? range.minimum : Math.min(Math.max(current, range.minimum), range.maximum);
+  const share = (of: number) => toSlider(range, of) / STEPS;
+  const origin = typeof param.neutral === "number" ? param.neutral : range.minimum;
+  const [from, to] = [Math.min(place, origin), Math.max(place, origin)];
+  const read = (text: string) => onChange(text === "" || Number.isNaN(Number(text)) ? null : Number(text));
+  return (
+    <div class="number">
+      <div class="slider" style={{ "--from": share(from), "--to": share(to), "--neutral": share(origin) }}>
+        <input
+          type="range"
+          aria-labelledby={`${id}-label`}
+          aria-describedby={described}
+          aria-valuetext={`${current ?? "automatic"}${param.unit ? ` ${param.unit}` : ""}`}
+          min={0}
+          max={STEPS}
+          step={STEPS / range.steps}
+          value={toSlider(range, place)}
+          onInput={(event) => onChange(fromSlider(range, Number(event.currentTarget.value)))}
+          onDblClick={() => onChange(null)}
+        />
+        {typeof param.neutral === "number" && <span class="neutral" aria-hidden="true" />}
+      </div>
+      <input
+        type="number"
+        id={id}
+        aria-describedby={described}
+        aria-invalid={invalid}
+        min={param.minimum}
+        max={param.maximum}
+        step="any"
+        placeholder={usual === undefined ? "auto" : String(usual)}
+        value={typeof value === "number" ? value : ""}
+        onChange={(event) => read(event.currentTarget.value)}
+      />
+      <span class="unit">{shortUnit(param.unit)}</span>
+    </div>
+  );
+}
+
+const SHORT_UNITS: Readonly<Record<string, string>> = { pixels: "px", percent: "%", degrees: "°", bytes: "B" };
+
+function shortUnit(unit: string | null): string {
+  return unit ? (SHORT_UNITS[unit] ?? "") : "";
+}
+
+interface Range {
+  minimum: number;
+  maximum: number;
+  steps: number;
+  logarithmic: boolean;
+  whole: boolean;
+}
+
+/** Returns the range of a slider; that of pixels and bytes is only what makes sense for the picture. */
+function rangeOf(param: Param, size: Size): Range {
+  const { minimum = 0, maximum = 1 } = param;
+  const whole = param.kind === "Integer";
+  const logarithmic = minimum > 0 && maximum / minimum >= 1000 && param.unit !== "pixels";
+  const largest = Math.max(size.width, size.height);
+  const [most, least] =
+    param.unit === "pixels" ? [Math.min(maximum, 2 * largest), Math.max(minimum, -largest)] : [maximum, minimum];
+  const steps = whole && !logarithmic ? Math.min(most - least, STEPS) : 200;
+  return { minimum: least, maximum: most, steps, logarithmic, whole };
+}
+
+function usualOf(param: Param, size: Size): number | undefined {
+  if (typeof param.default === "number") return param.default;
+  if (typeof param.neutral === "number") return param.neutral;
+  return param.unit === "pixels" && ["width", "height"].includes(param.name) ? pixels(param.name, size) : undefined;
+}
+
+function toSlider(range: Range, value: number): number {
+  const { minimum, maximum } = range;
+  if (range.logarithmic) return (Math.log(value / minimum) / Math.log(maximum / minimum)) * STEPS;
+  return ((value - minimum) / (maximum - minimum)) * STEPS;
+}
+
+function fromSlider(range: Range, place: number): number {
+  const { minimum, maximum } = range;
+  const share = place / STEPS;
+  const value = range.logarithmic
+    ? minimum * (maximum / minimum) ** share
+    : minimum + (maximum - minimum) * share;
+  return range.whole ? Math.round(value) : Number(value.toPrecision(3));
+}
+
+function Switch({ param, value, id, described, onChange }: FieldProps) {
+  const checked = (value ?? param.default) === true;
+  return (
+    <input
+      type="checkbox"
+      role="switch"
+      id={id}
+      aria-describedby={described}
+      checked={checked}
+      onChange={(event) => onChange(event.currentTarget.checked)}
+    />
+  );
+}
+
+const MOST_BUTTONS = 4;
+
+function Choice({ param, value, id, described, invalid, onChange }: FieldProps) {
+  const options = param.options ?? [];
+  const current = value ?? param.default ?? "";
+  if (options.length > MOST_BUTTONS) {
+    return (
+      <select
+        id={id}
+        aria-describedby={described}
+        aria-invalid={invalid}
+        value={String(current)}
+        onChange={(event) => onChange(event.currentTarget.value || null)}
+      >
+        {!param.required && param.default === null && <option value="">automatic</option>}
+        {options.map((option) => (
+          <option key={option} value={option}>
+            {option}
+          </option>
+        ))}
+      </select>
+    );
+  }
+  return (
+    <div class="choice" role="radiogroup" aria-labelledby={`${id}-label`} aria-describedby={described}>
+      {options.map((option, index) => (
+        <label key={option} class={option === current ? "chosen" : ""}>
+          <input
+            type="radio"
+            id={index === 0 ? id : undefined}
+            name={id}
+            checked={option === current}
+            onChange={() => onChange(option)}
+          />
+          {option}
+        </label>
+      ))}
+    </div>
+  );
+}
+
+function ColorField({ param, value, id, described, invalid, onChange }: FieldProps) {
+  const text = typeof value === "string" ? value : "";
+  const usual = typeof param.default === "string" ? param.default : "";
+  return (
+    <div class="color-field">
+      <input
+        type="color"
+        aria-labelledby={`${id}-label`}
+        value={opaque(text || usual)}
+        onInput={(event) => onChange(event.currentTarget.value.slice(1))}
+      />
+      <input
+        type="text"
+        id={id}
+        aria-describedby={described}
+        aria-invalid={invalid}
+        spellcheck={false}
+        maxLength={9}
+        placeholder={usual || (param.alpha ? "RRGGBB or AARRGGBB" : "RRGGBB")}
+        value={text}
+        onChange={(event) => onChange(event.currentTarget.value.replace("#", "") || null)}
+      />
+    </div>
+  );
+}
+
+/** Returns a color as the color input wants it. */
+function opaque(color: string): string {
+  const hex = color.length === 3 ? color.replace(/./g, "$&$&") : color.slice(-6);
+  return `#${hex.padEnd(6, "0")}`;
+}
+
+function TextField({ param, value, id, described, invalid, onChange }: FieldProps) {
+  return (
+    <input
+      type="text"
+      id={id}
+      aria-describedby={described}
+      aria-invalid={invalid}
+      spellcheck={false}
+      placeholder={param.kind === "AspectRatio" ? "16:9" : ""}
+      value={typeof value === "string" ? value : ""}
+      onChange={(event) => onChange(event.currentTarget.value || null)}
+    />
+  );
+}

@@ -1,0 +1,129 @@
+/** All controls: a folded group for each operation and filter, found by a search box. */
+
+import { useState } from "preact/hooks";
+import { Control, label } from "./control";
+import { allowed, pathOf, valuesOf, without, withValue } from "./request";
+import type { Group, Param, Problem, Request, Size } from "./types";
+import { WatermarkChoice } from "./watermark";
+
+interface Props {
+  groups: Group[];
+  request: Request;
+  size: Size;
+  problems: Problem[];
+  drawing: boolean;
+  onDraw: () => void;
+  onChange: (request: Request, touched?: string) => void;
+}
+
+const OPEN_AT_FIRST = ["resize", "adjust"];
+const DRAWN = "crop";
+
+export function Controls({ groups, request, size, problems, drawing, onDraw, onChange }: Props) {
+  const [search, setSearch] = useState("");
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set(OPEN_AT_FIRST));
+  const found = groups
+    .map((group) => ({ group, params: matching(group, search) }))
+    .filter(({ params }) => params.length > 0);
+  const toggle = (key: string) => {
+    setOpen((before) => new Set(before.has(key) ? [...before].filter((item) => item !== key) : [...before, key]));
+  };
+  return (
+    <aside class="controls" aria-label="Parameters">
+      <div class="search">
+        <input
+          type="search"
+          aria-label="Find a parameter"
+          placeholder="Find a parameter"
+          value={search}
+          onInput={(event) => setSearch(event.currentTarget.value)}
+        />
+      </div>
+      {found.map(({ group, params }) => {
+        const values = valuesOf(request, group.key);
+        const offered = new Set(allowed(group, values));
+        const shown = search !== "" || open.has(group.key);
+        const touched = Object.keys(values).length > 0;
+        const wrong = problems.find((problem) => problem.path === groupPath(group));
+        return (
+          <section key={group.key} class={`group${touched ? " given" : ""}`} data-group={group.key}>
+            <h2>
+              <button
+                type="button"
+                aria-expanded={shown}
+                title={group.doc}
+                onClick={() => {
+                  if (search === "") toggle(group.key);
+                }}
+              >
+                <span class="chevron" aria-hidden="true" />
+                {group.title}
+                {group.filter && <small>filter</small>}
+              </button>
+              {touched && (
+                <button
+                  type="button"
+                  class="clear"
+                  aria-label={`Reset ${group.title}`}
+                  onClick={() => onChange(without(request, group.key))}
+                >
+                  ×
+                </button>
+              )}
+            </h2>
+            {shown && (
+              <div class="group-body">
+                {group.key === DRAWN && (
+                  <button type="button" class="draw" aria-pressed={drawing} onClick={onDraw}>
+                    {drawing ? "Done drawing" : "Draw on the picture"}
+                  </button>
+                )}
+                {wrong && <p class="error">{wrong.message}</p>}
+                {params
+                  .filter((param) => offered.has(param))
+                  .map((param) => (
+                    <ParamControl
+                      key={param.name}
+                      {...{ group, param, request, size, onChange }}
+                      error={problems.find((problem) => problem.path === pathOf(group, param))?.message}
+                    />
+                  ))}
+              </div>
+            )}
+          </section>
+        );
+      })}
+      {found.length === 0 && <p class="nothing">No parameter is named so.</p>}
+    </aside>
+  );
+}
+
+interface ParamProps {
+  group: Group;
+  param: Param;
+  request: Request;
+  size: Size;
+  error: string | undefined;
+  onChange: (request: Request, touched?: string) => void;
+}
+
+function ParamControl({ group, param, request, size, error, onChange }: ParamProps) {
+  const value = valuesOf(request, group.key)[param.name];
+  const change = (next: typeof value | null) =>
+    onChange(withValue(request, group, param.name, next ?? null, size), param.option);
+  if (group.key === "watermark" && param.name === "id") {
+    return <WatermarkChoice value={value} error={error} onChange={change} />;
+  }
+  return <Control param={param} value={value} size={size} error={error} onChange={change} />;
+}
+
+function groupPath(group: Group): string {
+  return group.filter ? `filter.${group.key}` : group.key;
+}
+
+/** Returns the parameters of a group that a search finds by its name, their names or their meaning. */
+function matching(group: Group, search: string): Param[] {
+  const words = search.toLowerCase().trim();
+  if (words === "" || group.title.toLowerCase().includes(words)) return group.params;
+  return group.params.filter((param) => `${label(param)} ${param.doc}`.toLowerCase().includes(words));
+}

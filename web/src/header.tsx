@@ -1,0 +1,42 @@
+/** The bar at the top: undo, redo, reset, presets, share. */
+
+import type { History } from "./history";
+import { Presets } from "./presets";
+import type { Document } from "./request";
+import type { Declarations } from "./types";
+import { Copy } from "./copy";
+
+interface Props {
+  declarations: Declarations;
+  history: History;
+  document: Document;
+}
+
+export function Header({ declarations, history, document }: Props) {
+  return (
+    <header>
+      <h1>
+        imgsvc <span>playground</span>
+      </h1>
+      <div class="tools" role="toolbar" aria-label="Request">
+        <button type="button" disabled={!history.canUndo} onClick={history.undo} title="Undo (Ctrl+Z)">
+          Undo
+        </button>
+        <button type="button" disabled={!history.canRedo} onClick={history.redo} title="Redo (Ctrl+Shift+Z)">
+          Redo
+        </button>
+        <button
+          type="button"
+          disabled={Object.keys(history.request).length === 0}
+          onClick={() => history.set({})}
+          title="Remove everything from the request"
+        >
+          Reset
+        </button>
+        <Presets groups={declarations.groups} request={history.request} document={document} onLoad={history.set} />
+        <Copy text={() => location.href} label="Copy link" />
+      </div>
+      <small class="version">{declarations.version}</small>
+    </header>
+  );
+}

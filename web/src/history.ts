@@ -1,0 +1,61 @@
+/** Undo and redo of requests. */
+
+import { useCallback, useReducer } from "preact/hooks";
+import type { Request } from "./types";
+
+interface State {
+  past: Request[];
+  present: Request;
+  future: Request[];
+  touched: string;
+  at: number;
+}
+
+type Action = { kind: "set"; request: Request; touched: string } | { kind: "undo" } | { kind: "redo" };
+
+const MOST = 200;
+const ONE_EDIT_MS = 800;
+
+function reduce(state: State, action: Action): State {
+  const { past, present, future } = state;
+  const last = past[past.length - 1];
+  const next = future[0];
+  switch (action.kind) {
+    case "set": {
+      if (action.request === present) return state;
+      const at = Date.now();
+      // The many values of one drag of a slider are one step.
+      const same = action.touched !== "" && action.touched === state.touched && at - state.at < ONE_EDIT_MS;
+      const kept = same ? past : [...past.slice(-MOST), present];
+      return { past: kept, present: action.request, future: [], touched: action.touched, at };
+    }
+    case "undo":
+      if (!last) return state;
+      return { past: past.slice(0, -1), present: last, future: [present, ...future], touched: "", at: 0 };
+    case "redo":
+      if (!next) return state;
+      return { past: [...past, present], present: next, future: future.slice(1), touched: "", at: 0 };
+  }
+}
+
+export interface History {
+  request: Request;
+  /** Changes the request; changes of the same touched parameter in short order are one step. */
+  set: (request: Request, touched?: string) => void;
+  undo: () => void;
+  redo: () => void;
+  canUndo: boolean;
+  canRedo: boolean;
+}
+
+export function useHistory(initial: Request): History {
+  const [state, dispatch] = useReducer(reduce, { past: [], present: initial, future: [], touched: "", at: 0 });
+  return {
+    request: state.present,
+    set: useCallback((request: Request, touched = "") => dispatch({ kind: "set", request, touched }), []),
+    undo: useCallback(() => dispatch({ kind: "undo" }), []),
+    redo: useCallback(() => dispatch({ kind: "redo" }), []),
+    canUndo: state.past.length > 0,
+    canRedo: state.future.length > 0,
+  };
+}

@@ -1,0 +1,33 @@
+/** The dialog that asks for the API key. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+
+export function KeyDialog({ onKey }: { onKey: (key: string) => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [key, setKey] = useState("");
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} class="key" aria-labelledby="key-title" onCancel={(event) => event.preventDefault()}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (key.trim()) onKey(key.trim());
+        }}
+      >
+        <h2 id="key-title">API key</h2>
+        <p>Previews are ordinary requests, which count in the quota of the key. It stays in this tab.</p>
+        <input
+          type="password"
+          aria-label="API key"
+          autocomplete="off"
+          placeholder="isk_…"
+          value={key}
+          onInput={(event) => setKey(event.currentTarget.value)}
+        />
+        <button type="submit" class="primary">
+          Use this key
+        </button>
+      </form>
+    </dialog>
+  );
+}

@@ -1,0 +1,111 @@
+/** What is known of the result: sizes, times and plan; the same in other formats; the request as code. */
+
+import { useId, useState } from "preact/hooks";
+import { Code } from "./code";
+import { Formats } from "./formats";
+import { Plan } from "./plan";
+import type { Document } from "./request";
+import * as text from "./text";
+import type { Declarations, Request, Result, Source } from "./types";
+
+interface Props {
+  declarations: Declarations;
+  source: Source | null;
+  request: Request;
+  document: Document;
+  result: Result | null;
+  set: (request: Request) => void;
+}
+
+const TABS = ["Result", "Formats", "Code"] as const;
+
+export function Results(props: Props) {
+  const [tab, setTab] = useState<(typeof TABS)[number]>("Result");
+  const id = useId();
+  const { result } = props;
+  const choose = (step: number) => {
+    const next = TABS[(TABS.indexOf(tab) + step + TABS.length) % TABS.length] ?? "Result";
+    setTab(next);
+    document.getElementById(`${id}-${next}`)?.focus();
+  };
+  return (
+    <section class="results" aria-label="Details">
+      <div class="tabs" role="tablist" aria-label="Details">
+        {TABS.map((name) => (
+          <button
+            key={name}
+            id={`${id}-${name}`}
+            type="button"
+            role="tab"
+            aria-selected={tab === name}
+            aria-controls={`${id}-panel`}
+            tabIndex={tab === name ? 0 : -1}
+            onClick={() => setTab(name)}
+            onKeyDown={(event) => {
+              if (event.key === "ArrowRight") choose(1);
+              if (event.key === "ArrowLeft") choose(-1);
+            }}
+          >
+            {name}
+          </button>
+        ))}
+        {result && <Summary result={result} source={props.source} />}
+      </div>
+      <div id={`${id}-panel`} class="panel" role="tabpanel" aria-labelledby={`${id}-${tab}`} tabIndex={0}>
+        {tab === "Result" && result && <Numbers result={result} />}
+        {tab === "Formats" && <Formats {...props} />}
+        {tab === "Code" && <Code {...props} />}
+      </div>
+    </section>
+  );
+}
+
+function Summary({ result, source }: { result: Result; source: Source | null }) {
+  const { output, input } = result.facts;
+  const original = source?.blob.size ?? input.bytes;
+  return (
+    <p class="summary">
+      <span>{output.format}</span>
+      <span>{text.size(output)}</span>
+      <span>
+        {text.bytes(output.bytes)} <small>{text.change(original, output.bytes)}</small>
+      </span>
+      <span>{text.milliseconds(result.milliseconds)}</span>
+    </p>
+  );
+}
+
+function Numbers({ result }: { result: Result }) {
+  return (
+    <div class="numbers">
+      <Times result={result} />
+      {result.facts.plan && <Plan input={result.facts.input} steps={result.facts.plan} />}
+    </div>
+  );
+}
+
+/** How long each phase took in the service; the rest is the way there and back, and waiting for a worker. */
+function Times({ result }: { result: Result }) {
+  const phases = Object.entries(result.facts.timing).filter(([, taken]) => taken > 0);
+  const known = phases.reduce((sum, [, taken]) => sum + taken, 0);
+  const all: [string, number][] = [...phases, ["transfer", Math.max(0, result.milliseconds - known)]];
+  const total = all.reduce((sum, [, taken]) => sum + taken, 0);
+  return (
+    <div class="times">
+      <h3>Time</h3>
+      <div class="bar" aria-hidden="true">
+        {all.map(([name, taken]) => (
+          <span key={name} class={`phase ${name}`} style={{ width: `${(taken / total) * 100}%` }} />
+        ))}
+      </div>
+      <dl>
+        {all.map(([name, taken]) => (
+          <div key={name} class={name}>
+            <dt>{name}</dt>
+            <dd>{text.milliseconds(taken)}</dd>
+          </div>
+        ))}
+      </dl>
+    </div>
+  );
+}

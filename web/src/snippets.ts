@@ -1,0 +1,100 @@
+/** The request in other languages. What runs in a shell or in Python is quoted for it. */
+
+import { type Document, suffixOf } from "./request";
+import { address } from "./service";
+import type { Declarations, Group, Request, Source, Value } from "./types";
+
+interface Asked {
+  declarations: Declarations;
+  source: Source | null;
+  request: Request;
+  document: Document;
+  format: string;
+}
+
+export function json({ document, source }: Asked): string {
+  const place = source?.url === undefined ? {} : { url: source.url };
+  return JSON.stringify({ ...place, ...document }, null, 2);
+}
+
+export function curl(asked: Asked): string {
+  const { source, document } = asked;
+  const head = ["curl --fail", `-H "Authorization: Bearer $KEY"`];
+  const answer = { response: { mode: "binary" } };
+  const lines =
+    source?.url === undefined
+      ? [
+          `-F ${shell(`file=@${input(asked)}`)}`,
+          `-F ${shell(`data=${JSON.stringify({ ...document, ...answer })}`)}`,
+          `-o ${shell(output(asked))}`,
+          shell(address("1.0/upload")),
+        ]
+      : [
+          `-H "Content-Type: application/json"`,
+          `-d ${shell(JSON.stringify({ url: source.url, ...document, ...answer }))}`,
+          `-o ${shell(output(asked))}`,
+          shell(address("1.0/fetch")),
+        ];
+  return [...head, ...lines].join(" \\\n  ");
+}
+
+export function python(asked: Asked): string {
+  const marks = asked.request.watermark ? `, watermarks={${quoted(mark(asked))}: "logo.png"}` : "";
+  return [
+    "import imgsvc_core as imgsvc",
+    "",
+    `request = ${literal(asked.document, "")}`,
+    `result = imgsvc.process(${quoted(input(asked))}, request, ${quoted(output(asked))}${marks})`,
+    "print(result.output.width, result.output.height, result.output.bytes)",
+  ].join("\n");
+}
+
+export function command(asked: Asked): string {
+  const flags = asked.declarations.groups.flatMap((group) => flagsOf(group, asked.request));
+  const start = `imgsvc process ${shell(input(asked))} -o ${shell(output(asked))}`;
+  return [start, ...flags].join(" \\\n  ");
+}
+
+function flagsOf(group: Group, request: Request): string[] {
+  const values = request[group.key] ?? {};
+  return group.params.flatMap((param) => {
+    const value = values[param.name];
+    if (value === undefined) return [];
+    if (typeof value === "boolean") return [`--${value ? "" : "no-"}${param.option}`];
+    const file = group.key === "watermark" && param.name === "id";
+    return [`--${param.option} ${shell(file ? "logo.png" : String(value))}`];
+  });
+}
+
+function mark({ request }: Asked): string {
+  return String(request.watermark?.id ?? "");
+}
+
+function input({ source }: Asked): string {
+  return source?.url ?? source?.name ?? "picture.jpg";
+}
+
+function output(asked: Asked): string {
+  const stem = (asked.source?.name ?? "picture").replace(/\.[^.]*$/, "");
+  return `${stem}-result${suffixOf(asked.declarations, asked.format)}`;
+}
+
+function shell(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text); // a string of JSON is one of Python
+}
+
+function literal(value: unknown, indent: string): string {
+  if (typeof value !== "object" || value === null) return plain(value as Value);
+  const inner = `${indent}    `;
+  const lines = Object.entries(value).map(([name, item]) => `${inner}${quoted(name)}: ${literal(item, inner)},\n`);
+  return lines.length ? `{\n${lines.join("")}${indent}}` : "{}";
+}
+
+function plain(value: Value): string {
+  if (typeof value === "boolean") return value ? "True" : "False";
+  return typeof value === "string" ? quoted(value) : String(value);
+}

@@ -1,0 +1,83 @@
+/** Where the picture comes from: a file, the clipboard, a URL, or an example. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { bytes, size } from "./text";
+import type { ImageFacts, Source } from "./types";
+
+interface Props {
+  examples: string[];
+  source: Source | null;
+  facts: ImageFacts | undefined;
+  onFile: (file: File) => void;
+  onExample: (name: string) => void;
+  onUrl: (url: string) => void;
+}
+
+export function SourceBar({ examples, source, facts, onFile, onExample, onUrl }: Props) {
+  const chooser = useRef<HTMLInputElement>(null);
+  const [url, setUrl] = useState(source?.url ?? "");
+  useEffect(() => {
+    const paste = (event: ClipboardEvent) => {
+      const file = event.clipboardData?.files[0];
+      if (file) onFile(file);
+    };
+    addEventListener("paste", paste);
+    return () => removeEventListener("paste", paste);
+  }, [onFile]);
+  return (
+    <div class="source">
+      <button type="button" onClick={() => chooser.current?.click()}>
+        Choose a picture
+      </button>
+      <input
+        ref={chooser}
+        type="file"
+        accept="image/*,.heic,.heif,.psd,.jp2,.tif,.tiff"
+        class="hidden"
+        aria-label="Picture file"
+        tabIndex={-1}
+        onChange={(event) => {
+          const file = event.currentTarget.files?.[0];
+          if (file) onFile(file);
+        }}
+      />
+      <form
+        class="fetch"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (url) onUrl(url);
+        }}
+      >
+        <input
+          type="url"
+          aria-label="URL of a picture"
+          placeholder="or a URL: https://…"
+          value={url}
+          onInput={(event) => setUrl(event.currentTarget.value)}
+        />
+        <button type="submit" disabled={url === ""}>
+          Fetch
+        </button>
+      </form>
+      {examples.length > 0 && (
+        <select
+          aria-label="Example pictures"
+          value={source?.kind === "example" ? source.name : ""}
+          onChange={(event) => event.currentTarget.value && onExample(event.currentTarget.value)}
+        >
+          <option value="">Examples</option>
+          {examples.map((name) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+      )}
+      <p class="source-facts">
+        {source && <strong>{source.name}</strong>}
+        {facts ? ` ${facts.format} ${size(facts)}${facts.frames > 1 ? ` ${facts.frames} frames` : ""} ` : ""}
+        {source && facts ? bytes(source.blob.size) : ""}
+      </p>
+    </div>
+  );
+}

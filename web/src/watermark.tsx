@@ -1,0 +1,58 @@
+/** The choice of a watermark of the account, and the upload of a new one. */
+
+import { useEffect, useId, useState } from "preact/hooks";
+import { addWatermark, type WatermarkFacts, watermarks } from "./service";
+import type { Value } from "./types";
+
+interface Props {
+  value: Value | undefined;
+  error: string | undefined;
+  onChange: (value: Value | null) => void;
+}
+
+export function WatermarkChoice({ value, error, onChange }: Props) {
+  const id = useId();
+  const [known, setKnown] = useState<WatermarkFacts[]>([]);
+  const [failure, setFailure] = useState("");
+  useEffect(() => {
+    watermarks().then(setKnown, (reason: unknown) => setFailure(String(reason)));
+  }, []);
+  const upload = async (file: File | undefined) => {
+    if (!file) return;
+    try {
+      const made = await addWatermark(file, file.name);
+      setKnown((before) => [...before, made]);
+      setFailure("");
+      onChange(made.id);
+    } catch (reason) {
+      setFailure(reason instanceof Error ? reason.message : String(reason));
+    }
+  };
+  return (
+    <div class="control text" data-param="watermark-id">
+      <div class="control-head">
+        <label for={id}>Picture</label>
+      </div>
+      <div class="watermark">
+        <select id={id} value={String(value ?? "")} onChange={(event) => onChange(event.currentTarget.value || null)}>
+          <option value="">none</option>
+          {known.map((item) => (
+            <option key={item.id} value={item.id}>
+              {item.name}
+            </option>
+          ))}
+        </select>
+        <label class="button">
+          Upload
+          <input
+            type="file"
+            accept="image/*"
+            class="hidden"
+            onChange={(event) => void upload(event.currentTarget.files?.[0])}
+          />
+        </label>
+      </div>
+      {(error ?? failure) && <p class="error">{error ?? failure}</p>}
+    </div>
+  );
+}
