@@ -58,7 +58,7 @@ def test_reference_has_every_parameter_of_every_filter(item: type[imgsvc.Filter]
 def test_reference_has_every_rule_between_parameters() -> None:
     found = section(tables.operations(), "resize")
     assert "- At least one of `width`, `height`, `min_width` and `min_height` is required." in found
-    assert "- `width` and `height` must be given where `mode` is `fit` or `fill` or `stretch`." in found
+    assert "- `width` and `height` must be given where `mode` is `fit`, `fill` or `stretch`." in found
     assert "- `background` must be left out where `mode` is `fit`." in found
     assert "- `padding` is used together with `gravity` only." in section(tables.operations(), "watermark")
 

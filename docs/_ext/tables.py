@@ -309,7 +309,8 @@ def _options(options: Sequence[str | bool]) -> str:
 
 
 def _names(names: Sequence[str], word: str = "and") -> str:
-    return f" {word} ".join(f"`{name}`" for name in names)
+    *others, last = (f"`{name}`" for name in names)
+    return f"{', '.join(others)} {word} {last}" if others else last
 
 
 def _format_names(row: Format) -> tuple[str, ...]:
