@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from imgsvc_http.endpoints import account, health, images, keyfiles, processing, watermarks, webhooks
+from imgsvc_http.endpoints import account, cache, health, images, keyfiles, processing, watermarks, webhooks
 from imgsvc_http.routing import Route
 
 ROUTES: tuple[Route, ...] = (
@@ -12,6 +12,7 @@ ROUTES: tuple[Route, ...] = (
     *watermarks.ROUTES,
     *keyfiles.ROUTES,
     *images.ROUTES,
+    *cache.ROUTES,
     *health.ROUTES,
 )
 """In the order of documentation."""

@@ -21,11 +21,13 @@ from imgsvc_cli import service_settings
 from imgsvc_cli.app import run
 from imgsvc_http.access.authentication import Authenticator
 from imgsvc_http.access.signing_keys import SigningKeys
+from imgsvc_http.cache.opening import open_place_tier
 from imgsvc_http.settings import Settings
 from imgsvc_http.state import accounts, keyfiles, migrating
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.engine import create_engine
 from imgsvc_http.state.vault import new_master_key, open_vault
+from tests.http.cache.pictures import entry
 from tests.http.state.test_keyfiles import KEYFILE
 
 T = TypeVar("T")
@@ -449,3 +451,31 @@ def test_the_grace_of_a_rotated_key_is_in_seconds(imgsvc: Callable[..., Any]) ->
     rotated = imgsvc("keys", "rotate", key["id"], "--grace", "600")
     moments = [datetime.fromisoformat(rotated[name]) for name in ("rotated_at", "previous_until")]
     assert moments[1] - moments[0] == timedelta(seconds=600)
+
+
+def test_the_cache_is_counted_and_purged(
+    imgsvc: Callable[..., Any], settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    account, other = (imgsvc("accounts", "create", name)["id"] for name in ("Acme", "Other"))
+    url = "https://example.org/shoe.jpg"
+    made = [entry(1, account=account), entry(2, account=account), entry(1, account=other)]
+    made.append(entry(1, account=account, source="photos/shoe.jpg"))
+
+    async def fill(db: Database) -> None:
+        tier = open_place_tier(settings, db)
+        assert tier is not None
+        for item in made:
+            tier.put(item)
+        await tier.close()
+
+    _in_database(settings, fill)
+    assert imgsvc("cache", "stats")["entries"] == 4
+    assert imgsvc("cache", "stats")["bytes"] == 4 * 4096
+    assert imgsvc("cache", "purge", url, "--account", other) == {"purged": 1}
+    assert imgsvc("cache", "purge", url) == {"purged": 2}
+    assert imgsvc("cache", "purge", "--all") == {"purged": 1}
+    assert imgsvc("cache", "stats")["entries"] == 0
+    assert run(["cache", "purge", url, "--account", "nobody"]) == 2
+    assert "There is no account 'nobody'" in capsys.readouterr().err
+    for wrong in (["cache", "purge"], ["cache", "purge", url, "--all"]):
+        assert run(wrong) == 2

@@ -110,13 +110,13 @@ class Cache:
         self.statistics.answers[result.state] += 1
         return result
 
-    def forget(self, number: int, source: bytes) -> None:
-        """Answer nothing any more that a purge is of; its files are deleted by `PlaceTier.purge`."""
+    def forget(self, number: int, source: bytes) -> int:
+        """Answer nothing any more that a purge is of; `PlaceTier.purge` deletes its files.
+
+        Return how many entries were in memory.
+        """
         self._purges.add(number, source)
-        if source == EVERYTHING:
-            self.memory.clear()
-        else:
-            self.memory.remove_source(source)
+        return self.memory.clear() if source == EVERYTHING else self.memory.remove_source(source)
 
     async def close(self) -> None:
         """Give up what is being made, and write what was made."""

@@ -19,6 +19,7 @@ class MemoryTier:
         self._entries: OrderedDict[str, Entry] = OrderedDict()
         self._of_source: defaultdict[bytes, set[str]] = defaultdict(set)
         self.bytes = 0
+        self.evicted = 0
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -41,6 +42,7 @@ class MemoryTier:
         self.bytes += size
         while self.bytes > self._bound:
             self.remove(next(iter(self._entries)))
+            self.evicted += 1
 
     def remove(self, key: str) -> None:
         """Remove the entry of a key, if there is one."""
@@ -53,17 +55,19 @@ class MemoryTier:
         if not self._of_source[source]:
             del self._of_source[source]
 
-    def remove_source(self, digest: bytes) -> None:
-        """Remove all entries of a source."""
-        self._remove_all(self._of_source.get(digest, ()))
+    def remove_source(self, digest: bytes) -> int:
+        """Remove all entries of a source. Return their number."""
+        return self._remove_all(self._of_source.get(digest, ()))
 
-    def clear(self) -> None:
-        """Remove all entries."""
-        self._remove_all(self._entries)
+    def clear(self) -> int:
+        """Remove all entries. Return their number."""
+        return self._remove_all(self._entries)
 
-    def _remove_all(self, keys: Iterable[str]) -> None:
-        for key in tuple(keys):
+    def _remove_all(self, keys: Iterable[str]) -> int:
+        going = tuple(keys)
+        for key in going:
             self.remove(key)
+        return len(going)
 
 
 def _size(entry: Entry) -> int:

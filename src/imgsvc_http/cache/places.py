@@ -55,8 +55,10 @@ class LocalPlace:
 
     def number(self) -> int:
         """Return the number in a file of the folder, which the first process writes."""
-        self._incoming.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = self._folder / _NUMBER_FILE
+        with contextlib.suppress(FileNotFoundError):
+            return _number(file.read_bytes())
+        self._incoming.mkdir(parents=True, exist_ok=True, mode=0o700)
         made = self._incoming / secrets.token_hex(16)
         made.write_text(str(secrets.randbits(62)), encoding="ascii")
         try:

@@ -18,13 +18,13 @@ _CLEANUP_SECONDS = 600
 
 
 async def purge(cache: Cache, db: Database, source: bytes) -> int:
-    """Purge a source, or all if it is `EVERYTHING`. Return how many files this node has deleted.
+    """Purge a source, or all if it is `EVERYTHING`. Return how many pictures of it this node had.
 
     From now on this node answers nothing of it, and within a second no other node does.
     """
     number = await purges.record(db, source, now())
-    cache.forget(number, source)
-    return 0 if cache.place is None else await cache.place.purge(source)
+    in_memory = cache.forget(number, source)
+    return max(in_memory, await _delete_files(cache, source))
 
 
 async def catch_up(cache: Cache, db: Database) -> list[bytes]:
@@ -51,10 +51,20 @@ async def watch(cache: Cache, db: Database, lifetime: timedelta) -> None:
         looks += 1
         try:
             for source in await catch_up(cache, db):
-                if cache.place is not None:
-                    await cache.place.purge(source)
+                await _delete_files(cache, source)
             if looks % _CLEANUP_SECONDS == 0:
                 await purges.forget(db, now() - lifetime)
                 await leases.forget_expired(db, now())
         except Exception as error:  # of a database or a file system, which may come back
             _log.warning("Purges of other nodes are not known yet; trying again: %s", error)
+
+
+async def _delete_files(cache: Cache, source: bytes) -> int:
+    """Delete the files of a source. Return their number. A file that stays is no entry any more."""
+    if cache.place is None:
+        return 0
+    try:
+        return await cache.place.purge(source)
+    except Exception as error:  # of a database or a file system
+        _log.warning("Files that were purged from the cache are not deleted: %s", error)
+        return 0

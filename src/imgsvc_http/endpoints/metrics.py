@@ -10,6 +10,8 @@ from aiohttp import web
 from sqlalchemy.exc import SQLAlchemyError
 
 from imgsvc_core.errors import Problem, SpecError
+from imgsvc_http.cache import Cache
+from imgsvc_http.cache.statistics import STATES
 from imgsvc_http.monitoring import metrics
 from imgsvc_http.monitoring.metrics import MEDIA_TYPE, Metric, Snapshot
 from imgsvc_http.services import Services
@@ -64,9 +66,13 @@ async def snapshot(services: Services) -> Snapshot:
         metrics.WORKER_ENDS: {(reason,): count for reason, count in workers.ends.items()},
         metrics.DISK_FREE: {(): disk.free},
         metrics.DISK: {(): disk.total},
+        **_of_cache(services.cache),
     }
     try:
         webhooks = await records.statistics(services.db)
+        if services.cache.place is not None:
+            entries, size = await services.cache.place.totals()
+            found |= {metrics.CACHE_PLACE: {(): size}, metrics.CACHE_PLACE_ENTRIES: {(): entries}}
     except (OSError, SQLAlchemyError):
         return found
     counts = {status: webhooks[status][0] if status in webhooks else 0 for status in records.STATUSES}
@@ -79,4 +85,18 @@ async def snapshot(services: Services) -> Snapshot:
         **found,
         metrics.WEBHOOKS: {(status,): count for status, count in counts.items()},
         metrics.WEBHOOK_OLDEST: {(status,): seconds for status, seconds in ages.items()},
+    }
+
+
+def _of_cache(cache: Cache) -> dict[Metric, Mapping[tuple[str, ...], float]]:
+    memory, place = cache.memory, cache.place
+    return {
+        metrics.CACHE_ANSWERS: {(state,): cache.statistics.answers[state] for state in STATES},
+        metrics.CACHE_EVICTIONS: {
+            ("memory",): memory.evicted,
+            ("place",): 0 if place is None else place.evicted,
+        },
+        metrics.CACHE_ERRORS: {(): 0 if place is None else place.errors},
+        metrics.CACHE_MEMORY: {(): memory.bytes},
+        metrics.CACHE_MEMORY_ENTRIES: {(): len(memory)},
     }

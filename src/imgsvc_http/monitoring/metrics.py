@@ -79,10 +79,34 @@ WEBHOOK_OLDEST = Metric(
 )
 DISK_FREE = Metric("imgsvc_state_disk_free_bytes", "gauge", "Free disk of the state folder.", node=True)
 DISK = Metric("imgsvc_state_disk_bytes", "gauge", "Size of the disk of the state folder.", node=True)
+CACHE_ANSWERS = Metric(
+    "imgsvc_cache_answers_total",
+    "counter",
+    "Pictures of URLs by how the cache came by them: hit, miss, stale, revalidated.",
+    ("state",),
+)
+CACHE_EVICTIONS = Metric(
+    "imgsvc_cache_evictions_total",
+    "counter",
+    "Entries that made room for others in the cache, by tier: memory, place.",
+    ("tier",),
+)
+CACHE_ERRORS = Metric(
+    "imgsvc_cache_errors_total", "counter", "Failures of the folder or bucket of the cache, or of its index."
+)
+CACHE_MEMORY = Metric("imgsvc_cache_memory_bytes", "gauge", "Memory of cached pictures.")
+CACHE_MEMORY_ENTRIES = Metric("imgsvc_cache_memory_entries", "gauge", "Cached pictures in memory.")
+CACHE_PLACE = Metric(
+    "imgsvc_cache_place_bytes", "gauge", "Bytes of cached pictures in the folder or bucket.", node=True
+)
+CACHE_PLACE_ENTRIES = Metric(
+    "imgsvc_cache_place_entries", "gauge", "Cached pictures in the folder or bucket.", node=True
+)
 
 METRICS = (
     REQUESTS, ERRORS, SECONDS, PHASE_SECONDS, RECEIVED, SENT, QUEUE, QUEUE_OLDEST, RUNNING, WORKER_ENDS,
-    WEBHOOKS, WEBHOOK_OLDEST, DISK_FREE, DISK,
+    WEBHOOKS, WEBHOOK_OLDEST, DISK_FREE, DISK, CACHE_ANSWERS, CACHE_EVICTIONS, CACHE_ERRORS, CACHE_MEMORY,
+    CACHE_MEMORY_ENTRIES, CACHE_PLACE, CACHE_PLACE_ENTRIES,
 )  # fmt: skip
 """All metrics, in the order of documentation."""
 

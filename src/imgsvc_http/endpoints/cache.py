@@ -1,0 +1,61 @@
+"""The account's pictures in the cache."""
+
+from __future__ import annotations
+
+import attrs
+from aiohttp import web
+
+from imgsvc_http.answering.errors import invalid
+from imgsvc_http.cache.entries import source_digest
+from imgsvc_http.cache.purging import purge
+from imgsvc_http.context import PRINCIPAL
+from imgsvc_http.routing import Parameter, Route
+from imgsvc_http.services import services_of
+
+_URL = "url"
+
+
+@attrs.frozen(kw_only=True)
+class PurgeAnswer:
+    """How many pictures of the source this node had in its cache."""
+
+    purged: int
+
+
+async def delete(request: web.Request) -> PurgeAnswer:
+    """Purge all pictures of a source of the account from the cache.
+
+    They are not answered any more by this node, and by other nodes after a second at most.
+    """
+    source = request.query.get(_URL)
+    if not source:
+        raise invalid(
+            _URL, "Query 'url' parameter must be the source of the pictures to purge, got no such parameter"
+        )
+    services = services_of(request)
+    digest = source_digest(request[PRINCIPAL].account_id, source)
+    return PurgeAnswer(purged=await purge(services.cache, services.db, digest))
+
+
+ROUTES = (
+    Route(
+        "DELETE",
+        "/1.0/cache",
+        delete,
+        "Purge pictures of a source",
+        "Cache",
+        answer=PurgeAnswer,
+        parameters=(
+            Parameter(
+                name=_URL,
+                where="query",
+                schema={"type": "string", "minLength": 1},
+                doc="The URL of the source, or {origin}/{path}, as it was before the picture's URL was "
+                "encoded.",
+                required=True,
+            ),
+        ),
+        failures=(422,),
+        scope="account",
+    ),
+)
