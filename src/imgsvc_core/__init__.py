@@ -12,6 +12,7 @@ from imgsvc_core.codecs.table import FORMATS, Format
 from imgsvc_core.errors import (
     BudgetUnreachable,
     CorruptImage,
+    DialectError,
     EmptySource,
     EncodingFailed,
     ForkedProcess,
@@ -112,6 +113,7 @@ __all__ = [
     "Color",
     "CorruptImage",
     "Crop",
+    "DialectError",
     "Duotone",
     "EmptySource",
     "EncodingFailed",

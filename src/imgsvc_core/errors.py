@@ -23,6 +23,7 @@
     ├── ForkedProcess            forked_process
     ├── InvalidSignature         invalid_signature
     ├── UrlExpired               url_expired
+    ├── DialectError             dialect_error
     └── TargetError              target_unwritable
         ├── NameCollision        name_collision
         ├── StoreRefused         store_refused
@@ -201,6 +202,22 @@ class UrlExpired(ImgsvcError):
     """The URL of a picture was valid until a time that has passed."""
 
     slug = "url_expired"
+
+
+class DialectError(ImgsvcError):
+    """The URL of another service is wrong, or asks for something that is not possible here.
+
+    ``status`` is the HTTP status with which that service answers such a URL.
+    """
+
+    slug = "dialect_error"
+
+    def __init__(self, message: str, *, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return functools.partial(type(self), status=self.status), self.args
 
 
 class TargetError(ImgsvcError):

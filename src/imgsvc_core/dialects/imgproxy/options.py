@@ -1,0 +1,461 @@
+"""The options in URLs of imgproxy, as data: their names, their arguments and what they set."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+import attrs
+
+from imgsvc_core.dialects.reading import decimal, whole
+from imgsvc_core.errors import DialectError
+from imgsvc_core.jsontext import shown
+from imgsvc_core.spec import Color
+
+NOT_FOUND, FORBIDDEN = 404, 403
+
+FORMATS: Mapping[str, str] = {
+    "jpg": "jpg", "jpeg": "jpg", "png": "png", "webp": "webp", "gif": "gif", "avif": "avif", "heic": "heic",
+    "tiff": "tiff", "jxl": "jxl", "ico": "ico", "bmp": "bmp", "svg": "svg",
+}  # fmt: skip
+"""Our names of the formats."""
+
+_EDGES = ("no", "so", "ea", "we", "noea", "nowe", "soea", "sowe", "ce")
+_RESIZING_TYPES = ("fit", "fill", "fill-down", "force", "auto")
+_TRUE = ("1", "t", "T", "TRUE", "true", "True")
+_HEX = re.compile(r"(?:[0-9A-Fa-f]{3}){1,2}")
+_MAX_TEXT = 200
+
+
+@attrs.frozen
+class Gravity:
+    """An edge, a corner or the center with offsets, a focal point, smart, or the tiles of a watermark."""
+
+    type: str = "ce"
+    x: float = 0.0
+    y: float = 0.0
+
+
+@attrs.frozen
+class Extend:
+    """Whether the canvas is extended, and where the picture lies on it."""
+
+    enabled: bool = False
+    gravity: Gravity = Gravity()
+
+
+@attrs.frozen
+class Trim:
+    """What is cut off around the picture. The color is that of the first pixel if none is given."""
+
+    threshold: float
+    color: Color | None = None
+    equal_horizontally: bool = False
+    equal_vertically: bool = False
+
+
+@attrs.frozen
+class Watermark:
+    """How the watermark lies on the picture."""
+
+    opacity: float = 0.0
+    position: Gravity = Gravity()
+    scale: float = 0.0
+
+
+@attrs.frozen(kw_only=True)
+class Options:
+    """What the options of a URL set, whatever their order."""
+
+    resizing_type: Literal["fit", "fill", "fill-down", "force", "auto"] = "fit"
+    width: int = 0
+    height: int = 0
+    min_width: int = 0
+    min_height: int = 0
+    zoom: tuple[float, float] = (1.0, 1.0)
+    dpr: float = 1.0
+    enlarge: bool = False
+    extend: Extend = Extend()
+    extend_aspect_ratio: Extend = Extend()
+    gravity: Gravity = Gravity()
+    crop: tuple[float, float] = (0.0, 0.0)
+    crop_gravity: Gravity | None = None
+    trim: Trim | None = None
+    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
+    auto_rotate: bool = True
+    rotate: int = 0
+    flip: tuple[bool, bool] = (False, False)
+    background: Color | None = None
+    blur: float = 0.0
+    sharpen: float = 0.0
+    pixelate: int = 0
+    watermark: Watermark = Watermark()
+    quality: int = 0
+    format_quality: tuple[tuple[str, int], ...] = ()
+    max_bytes: int = 0
+    format: str | None = None
+    strip_metadata: bool = True
+    keep_copyright: bool = True
+    skip_processing: tuple[str, ...] = ()
+    raw: bool = False
+    expires: int = 0
+    filename: str | None = None
+    return_attachment: bool = False
+
+
+Values: TypeAlias = dict[str, Any]
+Segment: TypeAlias = tuple[str, list[str]]  # the name of an option and its arguments
+_Apply: TypeAlias = Callable[[Values, str, list[str]], None]
+
+
+def read_options(
+    segments: Iterable[Segment],
+    presets: Mapping[str, Sequence[Segment]],
+    *,
+    extension: str | None = None,
+    allowed: Collection[str] = (),
+) -> Options:
+    """Return what options set. A preset named ``default`` comes first, and the extension last.
+
+    Args:
+        segments: the options of a URL in their order.
+        presets: options by the names of presets.
+        extension: the extension of the source.
+        allowed: names of the only options that URLs may have; all if empty. Presets may have any.
+
+    Raises:
+        DialectError: an option is wrong; the message names it.
+    """
+    values: Values = {}
+    if "default" in presets:
+        _apply_all(values, [("preset", ["default"])], presets)
+    for name, _ in segments:
+        if allowed and name not in allowed:
+            raise DialectError(f"Option '{name[:60]}' is not allowed in URLs.", status=NOT_FOUND)
+    _apply_all(values, segments, presets)
+    if extension:
+        values["format"] = _FORMAT("@", extension)
+    return Options(**values)
+
+
+def _apply_all(
+    values: Values,
+    segments: Iterable[Segment],
+    presets: Mapping[str, Sequence[Segment]],
+    used: tuple[str, ...] = (),
+) -> None:
+    """Apply options, and those of presets at their places. A preset within itself is skipped."""
+    for name, arguments in segments:
+        if name in ("preset", "pr"):
+            for preset in arguments:
+                if preset not in presets:
+                    raise DialectError(f"There is no preset '{preset[:60]}'.", status=NOT_FOUND)
+                if preset not in used:
+                    _apply_all(values, presets[preset], presets, (*used, preset))
+            continue
+        apply = OPTIONS.get(name)
+        if apply is None:
+            raise DialectError(f"There is no option '{name[:60]}' of imgproxy.", status=NOT_FOUND)
+        apply(values, name, arguments)
+
+
+@attrs.frozen
+class _Argument:
+    """What an argument accepts. ``read`` raises `ValueError` if a text is not as ``expected``."""
+
+    read: Callable[[str], Any]
+    expected: str
+
+    def __call__(self, name: str, text: str) -> Any:
+        """Return the value of an argument."""
+        try:
+            return self.read(text)
+        except ValueError:
+            message = f"Option '{name}' must be {self.expected}, got {shown(text)}."
+            raise DialectError(message, status=NOT_FOUND) from None
+
+
+def _whole_within(minimum: int, maximum: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not minimum <= (value := whole(text)) <= maximum:
+            raise ValueError(text)
+        return value
+
+    return read
+
+
+def _decimal_if(condition: Callable[[float], bool]) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        if not condition(value := decimal(text)):
+            raise ValueError(text)
+        return value
+
+    return read
+
+
+def _one_of(words: Collection[str]) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in words:
+            raise ValueError(text)
+        return text
+
+    return read
+
+
+def _angle(text: str) -> int:
+    if (angle := whole(text)) % 90:
+        raise ValueError(text)
+    return angle % 360
+
+
+def _hex_color(text: str) -> Color:
+    if not _HEX.fullmatch(text):
+        raise ValueError(text)
+    return Color.parse(text)
+
+
+def _format(text: str) -> str:
+    try:
+        return FORMATS[text]
+    except KeyError:
+        raise ValueError(text) from None
+
+
+def _text(text: str) -> str:
+    if not 0 < len(text) <= _MAX_TEXT or re.search(r"[\x00-\x1f\x7f/\\\ud800-\udfff]", text):
+        raise ValueError(text)
+    return text
+
+
+def _base64_text(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_-]+={0,2}", text):
+        raise ValueError(text)
+    bare = text.rstrip("=")
+    return _text(base64.urlsafe_b64decode(bare + "=" * (-len(bare) % 4)).decode())
+
+
+_SIZE = _Argument(_whole_within(0, 2**31 - 1), "an integer of at least 0")
+_NUMBER = _Argument(decimal, "a decimal number")
+_POSITIVE = _Argument(_decimal_if(lambda value: 0 < value <= 10**6), "a decimal number greater than 0")
+_NOT_NEGATIVE = _Argument(_decimal_if(lambda value: 0 <= value < 10**9), "a decimal number of at least 0")
+_SHARE = _Argument(_decimal_if(lambda value: 0 <= value <= 1), "a decimal number within 0 to 1 range")
+_BOOLEAN = _Argument(lambda text: text in _TRUE, "a boolean")  # anything else is false, never an error
+_QUALITY = _Argument(_whole_within(0, 100), "an integer within 0 to 100 range")
+_BYTE = _Argument(_whole_within(0, 255), "three integers within 0 to 255 range, or a hex color")
+_COLOR = _Argument(_hex_color, "a hex color RGB or RRGGBB")
+_ANGLE = _Argument(_angle, "a multiple of 90")
+_TYPE = _Argument(_one_of(_RESIZING_TYPES), f"one of {', '.join(_RESIZING_TYPES)}")
+_FORMAT = _Argument(_format, f"one of {', '.join(FORMATS)}")
+_TIME = _Argument(_whole_within(0, 2**53), "a Unix time")
+_NAME = _Argument(_text, f"a file name of at most {_MAX_TEXT} characters")
+_BASE64_NAME = _Argument(_base64_text, "a file name in URL-safe base64")
+_ANYTHING = _Argument(lambda text: text, "a text")
+
+
+def _limit(name: str, arguments: list[str], most: int) -> None:
+    if len(arguments) > most:
+        message = f"Option '{name}' must have at most {most} arguments, got {len(arguments)}."
+        raise DialectError(message, status=NOT_FOUND)
+
+
+def _setting(field: str, argument: _Argument) -> _Apply:
+    """Return how an option of one argument sets a field."""
+
+    def apply(values: Values, name: str, arguments: list[str]) -> None:
+        _limit(name, arguments, 1)
+        values[field] = argument(name, arguments[0])
+
+    return apply
+
+
+def _ignored(argument: _Argument) -> _Apply:
+    """Return how an option that is only checked is applied."""
+
+    def apply(values: Values, name: str, arguments: list[str]) -> None:
+        _limit(name, arguments, 1)
+        argument(name, arguments[0])
+
+    return apply
+
+
+def _forbidden(values: Values, name: str, arguments: list[str]) -> None:
+    message = f"Option '{name}' must be left out: limits are set by the operator of the service."
+    raise DialectError(message, status=FORBIDDEN)
+
+
+def _resize(values: Values, name: str, arguments: list[str]) -> None:
+    _limit(name, arguments, 8)
+    if arguments[0]:
+        values["resizing_type"] = _TYPE(name, arguments[0])
+    _size(values, name, arguments[1:])
+
+
+def _size(values: Values, name: str, arguments: list[str]) -> None:
+    _limit(name, arguments, 7)
+    fields = (("width", _SIZE), ("height", _SIZE), ("enlarge", _BOOLEAN))
+    for (field, argument), text in zip(fields, arguments, strict=False):
+        if text:
+            values[field] = argument(name, text)
+    if len(arguments) > 3 and arguments[3]:
+        _extending("extend")(values, name, arguments[3:])
+
+
+def _extending(field: str) -> _Apply:
+    def apply(values: Values, name: str, arguments: list[str]) -> None:
+        _limit(name, arguments, 4)
+        old: Extend = values.get(field, Extend())
+        gravity = _gravity(name, arguments[1:], (*_EDGES, "fp")) if len(arguments) > 1 else old.gravity
+        values[field] = Extend(_BOOLEAN(name, arguments[0]), gravity)
+
+    return apply
+
+
+def _gravity(name: str, arguments: list[str], types: Collection[str]) -> Gravity:
+    type_ = _Argument(_one_of(types), f"one of {', '.join(types)}")(name, arguments[0])
+    if type_ == "sm":
+        _limit(name, arguments, 1)
+    _limit(name, arguments, 3)
+    if type_ == "fp" and len(arguments) < 3:
+        message = f"Option '{name}' must have both coordinates of the focal point fp:x:y."
+        raise DialectError(message, status=NOT_FOUND)
+    offset = _SHARE if type_ == "fp" else _NUMBER
+    return Gravity(type_, *(offset(name, text) for text in arguments[1:]))
+
+
+def _set_gravity(values: Values, name: str, arguments: list[str]) -> None:
+    values["gravity"] = _gravity(name, arguments, (*_EDGES, "sm", "fp"))
+
+
+def _crop(values: Values, name: str, arguments: list[str]) -> None:
+    _limit(name, arguments, 5)
+    sides = [_NOT_NEGATIVE(name, text) for text in arguments[:2]]
+    values["crop"] = (sides[0], sides[1] if len(sides) > 1 else 0.0)
+    if len(arguments) > 2:
+        values["crop_gravity"] = _gravity(name, arguments[2:], (*_EDGES, "sm", "fp"))
+
+
+def _zoom(values: Values, name: str, arguments: list[str]) -> None:
+    _limit(name, arguments, 2)
+    factors = [_POSITIVE(name, text) for text in arguments]
+    values["zoom"] = (factors[0], factors[-1])
+
+
+def _trim(values: Values, name: str, arguments: list[str]) -> None:
+    _limit(name, arguments, 4)
+    threshold, color, horizontal, vertical = (*arguments, "", "", "")[:4]
+    values["trim"] = None
+    if threshold:
+        values["trim"] = Trim(
+            _NOT_NEGATIVE(name, threshold),
+            _COLOR(name, color) if color else None,
+            _BOOLEAN(name, horizontal),
+            _BOOLEAN(name, vertical),
+        )
+
+
+def _padding(values: Values, name: str, arguments: list[str]) -> None:
+    _limit(name, arguments, 4)
+    top, right, bottom, left = (_SIZE(name, text) if text else None for text in (*arguments, "", "", "")[:4])
+    old_top, *_ = values.get("padding", (0, 0, 0, 0))
+    top = old_top if top is None else top
+    right = top if right is None else right
+    values["padding"] = (top, right, top if bottom is None else bottom, right if left is None else left)
+
+
+def _flip(values: Values, name: str, arguments: list[str]) -> None:
+    _limit(name, arguments, 2)
+    old = values.get("flip", (False, False))
+    flags = [_BOOLEAN(name, text) if text else flag for text, flag in zip(arguments, old, strict=False)]
+    values["flip"] = (*flags, *old[len(flags) :])
+
+
+def _background(values: Values, name: str, arguments: list[str]) -> None:
+    if len(arguments) == 1:
+        values["background"] = _COLOR(name, arguments[0]) if arguments[0] else None
+    elif len(arguments) == 3:
+        values["background"] = Color(*(_BYTE(name, text) for text in arguments))
+    else:
+        _BYTE(name, ":".join(arguments))
+
+
+def _set_watermark(values: Values, name: str, arguments: list[str]) -> None:
+    _limit(name, arguments, 5)
+    opacity, position, x, y, scale = (*arguments, "", "", "", "")[:5]
+    gravity = _gravity(name, [position or "ce", x or "0", y or "0"], (*_EDGES, "re"))
+    values["watermark"] = Watermark(
+        _SHARE(name, opacity), gravity, _NOT_NEGATIVE(name, scale) if scale else 0.0
+    )
+
+
+def _format_quality(values: Values, name: str, arguments: list[str]) -> None:
+    if len(arguments) % 2:
+        message = f"Option '{name}' must be pairs of a format and a quality, got {len(arguments)} arguments."
+        raise DialectError(message, status=NOT_FOUND)
+    qualities = dict(values.get("format_quality", ()))
+    for format_, quality in zip(arguments[::2], arguments[1::2], strict=True):
+        qualities[_FORMAT(name, format_)] = _QUALITY(name, quality)
+    values["format_quality"] = tuple(sorted(qualities.items()))
+
+
+def _skip_processing(values: Values, name: str, arguments: list[str]) -> None:
+    formats = {_FORMAT(name, text) for text in arguments}
+    values["skip_processing"] = tuple(sorted({*values.get("skip_processing", ()), *formats}))
+
+
+def _filename(values: Values, name: str, arguments: list[str]) -> None:
+    _limit(name, arguments, 2)
+    encoded = len(arguments) > 1 and _BOOLEAN(name, arguments[1])
+    values["filename"] = (_BASE64_NAME if encoded else _NAME)(name, arguments[0])
+
+
+_TABLE: tuple[tuple[tuple[str, ...], _Apply], ...] = (
+    (("resize", "rs"), _resize),
+    (("size", "s"), _size),
+    (("resizing_type", "rt"), _setting("resizing_type", _TYPE)),
+    (("width", "w"), _setting("width", _SIZE)),
+    (("height", "h"), _setting("height", _SIZE)),
+    (("min-width", "mw"), _setting("min_width", _SIZE)),
+    (("min-height", "mh"), _setting("min_height", _SIZE)),
+    (("zoom", "z"), _zoom),
+    (("dpr",), _setting("dpr", _POSITIVE)),
+    (("enlarge", "el"), _setting("enlarge", _BOOLEAN)),
+    (("extend", "ex"), _extending("extend")),
+    (("extend_aspect_ratio", "extend_ar", "exar"), _extending("extend_aspect_ratio")),
+    (("gravity", "g"), _set_gravity),
+    (("crop", "c"), _crop),
+    (("trim", "t"), _trim),
+    (("padding", "pd"), _padding),
+    (("auto_rotate", "ar"), _setting("auto_rotate", _BOOLEAN)),
+    (("rotate", "rot"), _setting("rotate", _ANGLE)),
+    (("flip", "fl"), _flip),
+    (("background", "bg"), _background),
+    (("blur", "bl"), _setting("blur", _NOT_NEGATIVE)),
+    (("sharpen", "sh"), _setting("sharpen", _NOT_NEGATIVE)),
+    (("pixelate", "pix"), _setting("pixelate", _SIZE)),
+    (("watermark", "wm"), _set_watermark),
+    (("quality", "q"), _setting("quality", _QUALITY)),
+    (("format_quality", "fq"), _format_quality),
+    (("max_bytes", "mb"), _setting("max_bytes", _SIZE)),
+    (("format", "f", "ext"), _setting("format", _FORMAT)),
+    (("strip_metadata", "sm"), _setting("strip_metadata", _BOOLEAN)),
+    (("keep_copyright", "kcr"), _setting("keep_copyright", _BOOLEAN)),
+    (("strip_color_profile", "scp"), _ignored(_BOOLEAN)),  # results are in sRGB
+    (("enforce_thumbnail", "eth"), _ignored(_BOOLEAN)),
+    (("preserve_hdr", "ph"), _ignored(_BOOLEAN)),
+    (("skip_processing", "skp"), _skip_processing),
+    (("raw",), _setting("raw", _BOOLEAN)),
+    (("cachebuster", "cb"), _ignored(_ANYTHING)),
+    (("expires", "exp"), _setting("expires", _TIME)),
+    (("filename", "fn"), _filename),
+    (("return_attachment", "att"), _setting("return_attachment", _BOOLEAN)),
+    (("max_src_resolution", "msr"), _forbidden),
+    (("max_src_file_size", "msfs"), _forbidden),
+    (("max_animation_frames", "maf"), _forbidden),
+    (("max_animation_frame_resolution", "mafr"), _forbidden),
+    (("max_result_dimension", "mrd"), _forbidden),
+)
+
+OPTIONS: Mapping[str, _Apply] = {name: apply for names, apply in _TABLE for name in names}
+"""How each option is applied, by its long and short names. ``preset`` is applied apart."""

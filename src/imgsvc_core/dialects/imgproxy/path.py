@@ -1,0 +1,154 @@
+"""The path of a URL of imgproxy: signature, options and source."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import re
+from collections.abc import Iterable, Sequence
+from urllib.parse import unquote
+
+import attrs
+
+from imgsvc_core.dialects.imgproxy.options import FORBIDDEN, NOT_FOUND, Segment
+from imgsvc_core.errors import DialectError
+from imgsvc_core.jsontext import shown
+
+_LOST_SLASHES = re.compile(r"/plain/([A-Za-z][A-Za-z0-9+.-]*):/(?!/)")
+_BASIC_FORM = ("fit", "fill", "fill-down", "force", "auto")
+_BASE64 = re.compile(r"[A-Za-z0-9_-]+={0,2}")
+
+
+@attrs.frozen
+class SourceText:
+    """The source of a URL, decoded, and the extension after it."""
+
+    text: str
+    extension: str | None
+
+
+def mended(path: str) -> str:
+    """Return a path with the slashes after the scheme of the source, where something on the way lost one.
+
+    >>> mended("/unsafe/w:80/plain/https:/pics.example/a.jpg")
+    '/unsafe/w:80/plain/https://pics.example/a.jpg'
+    """
+    return _LOST_SLASHES.sub(
+        lambda found: f"/plain/{found[1]}://{'/' if found[1] == 'local' else ''}", path, count=1
+    )
+
+
+def sign(key: bytes, salt: bytes, text: str, size: int = 32) -> str:
+    """Return the signature of all that follows it in a path, from its slash on."""
+    digest = hmac.digest(key, salt + text.encode("utf-8", "surrogatepass"), "sha256")
+    return base64.urlsafe_b64encode(digest[:size]).rstrip(b"=").decode("ascii")
+
+
+def verified(path: str, pairs: Sequence[tuple[bytes, bytes]], size: int, trusted: Iterable[str]) -> str:
+    """Return all of a path after its signature. Takes constant time for each pair of key and salt.
+
+    Raises:
+        DialectError: the signature is that of none of the pairs.
+    """
+    signature, slash, rest = path.removeprefix("/").partition("/")
+    text = slash + rest
+    got = signature.encode("utf-8", "surrogatepass")
+    if not pairs:
+        if ":" in signature:
+            message = f"The URL must begin with a signature or any word, got {shown(signature)}."
+            raise DialectError(message, status=FORBIDDEN)
+        return text
+    valid = [hmac.compare_digest(sign(key, salt, text, size).encode(), got) for key, salt in pairs]
+    valid += [hmac.compare_digest(word.encode(), got) for word in trusted]
+    if not any(valid):
+        message = "The signature of the URL is wrong: sign the URL again, and send it without changes."
+        raise DialectError(message, status=FORBIDDEN)
+    return text
+
+
+def split(
+    text: str, *, names_file: bool = False, only_presets: bool = False
+) -> tuple[list[Segment], SourceText]:
+    """Return the options and the source of a path after its signature.
+
+    Args:
+        text: the path after the signature, as it was sent.
+        names_file: whether a base64 source ends with a file name, which is dropped.
+        only_presets: whether the first segment is a list of presets, and there are no options.
+
+    Raises:
+        DialectError: the path cannot be read.
+    """
+    segments = text.removeprefix("/").split("/")
+    if only_presets:
+        presets, *rest = segments
+        return [("preset", _arguments(presets))], _source(rest, names_file=names_file)
+    if segments[0] in _BASIC_FORM:
+        message = "The old form of URLs, /type/width/height/gravity/enlarge/, is not supported: use options."
+        raise DialectError(message, status=NOT_FOUND)
+    options: list[Segment] = []
+    for segment in segments:
+        name, *arguments = _arguments(segment)
+        if not arguments:
+            break
+        options.append((name, arguments))
+    return options, _source(segments[len(options) :], names_file=names_file)
+
+
+def read_preset(text: str) -> tuple[str, list[Segment]]:
+    """Return name and options of a preset ``name=option:argument/option:argument``.
+
+    Raises:
+        ValueError: the text is not such a preset.
+    """
+    name, equals, value = text.strip().partition("=")
+    segments = [_arguments(segment) for segment in value.strip().split("/")]
+    if not name or not equals or "=" in value or any(len(segment) < 2 for segment in segments):
+        raise ValueError(text)
+    return name.strip(), [(option, arguments) for option, *arguments in segments]
+
+
+def _arguments(segment: str) -> list[str]:
+    return _decoded(segment).split(":")
+
+
+def _source(segments: Sequence[str], *, names_file: bool) -> SourceText:
+    head = segments[0] if segments else ""
+    if head == "enc":
+        raise DialectError("Encrypted sources (enc) are not supported.", status=NOT_FOUND)
+    if head == "plain" and len(segments) > 1:
+        text, extension = _with_extension("/".join(segments[1:]), "@")
+        return SourceText(_decoded(text), extension)
+    if names_file and len(segments) > 1:
+        segments = segments[:-1]
+    text, extension = _with_extension("".join(segments), ".")
+    return SourceText(_from_base64(text), extension)
+
+
+def _with_extension(text: str, mark: str) -> tuple[str, str | None]:
+    source, *extensions = text.split(mark)
+    if not source:
+        raise DialectError("The URL must name a source after its options, got none.", status=NOT_FOUND)
+    if len(extensions) > 1:
+        message = f"The source must have one extension after '{mark}', got {shown(text)}."
+        raise DialectError(message, status=NOT_FOUND)
+    return source, extensions[0] if extensions and extensions[0] else None
+
+
+def _from_base64(text: str) -> str:
+    try:
+        if not _BASE64.fullmatch(text):
+            raise ValueError(text)
+        bare = text.rstrip("=")
+        return base64.urlsafe_b64decode(bare + "=" * (-len(bare) % 4)).decode()
+    except ValueError:
+        message = f"The source must be plain/URL, or a URL in URL-safe base64, got {shown(text)}."
+        raise DialectError(message, status=NOT_FOUND) from None
+
+
+def _decoded(text: str) -> str:
+    try:
+        return unquote(text, errors="strict") if "%" in text else text
+    except UnicodeDecodeError:
+        message = f"The URL must be percent-encoded UTF-8, got {shown(text)}."
+        raise DialectError(message, status=NOT_FOUND) from None

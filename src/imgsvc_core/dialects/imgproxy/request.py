@@ -1,0 +1,211 @@
+"""What the options of a URL of imgproxy ask of a picture, as a request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from imgsvc_core.codecs.table import FORMATS
+from imgsvc_core.dialects.building import Side, blur, built, cut, gravity_of, stretched, watermark_at
+from imgsvc_core.dialects.imgproxy.geometry import Layout, layout, offset
+from imgsvc_core.dialects.imgproxy.options import Gravity, Options
+from imgsvc_core.errors import DialectError
+from imgsvc_core.info import ImageInfo
+from imgsvc_core.plan.geometry import Box, Placement, Size, resized
+from imgsvc_core.spec import Resize, Spec
+
+UNPROCESSABLE = 422
+
+_KEPT_FORMATS = ("jpg", "png", "gif")  # what a URL without a format leaves as it is
+_QUALITIES = {"webp": 79, "avif": 63}
+_QUALITY = 80
+_LEAST_OPACITY = 0.01
+
+
+def request(options: Options, info: ImageInfo, *, watermark: str | None, opacity: float) -> Spec | None:
+    """Return the request, or `None` to deliver the picture's file unchanged.
+
+    Args:
+        options: the options of the URL.
+        info: the facts of the picture.
+        watermark: the id of the watermark, if there is one.
+        opacity: the factor of the opacity of all watermarks.
+
+    Raises:
+        DialectError: an option asks for something that is not possible; the message names it.
+    """
+    if _unchanged(options, info):
+        return None
+    _check_possible(options, info)
+    turned = Size(*info.upright_size)
+    if options.rotate % 180:
+        turned = Size(turned.height, turned.width)
+    found = layout(options, turned, vector=info.format == "svg")
+    horizontal, vertical = options.flip
+    mirrored_once = horizontal != vertical
+    angle = -options.rotate % 360 if mirrored_once else options.rotate
+    return built(
+        flip={"horizontal": horizontal, "vertical": vertical} if any(options.flip) else None,
+        rotate={"angle": angle} if angle else None,
+        **_reduced(options, turned, found),
+        adjust={"sharpen": min(100, max(1, round(60 * options.sharpen)))} if options.sharpen else None,
+        filter=_filters(options, found.window.size),
+        padding=_padding(options, found),
+        watermark=_watermark(options, found, watermark, opacity),
+        output=_output(options, info),
+    )
+
+
+def _unchanged(options: Options, info: ImageInfo) -> bool:
+    if not options.raw and not (
+        info.format in options.skip_processing and options.format in (None, info.format)
+    ):
+        return False
+    if info.format == "svg":
+        name = "raw" if options.raw else "skip_processing"
+        raise _impossible(name, "drawings are delivered as pixels only, since they may hold scripts")
+    return True
+
+
+def _check_possible(options: Options, info: ImageInfo) -> None:
+    if not options.auto_rotate and info.orientation != 1:
+        raise _impossible("auto_rotate", "pictures are always turned upright")
+    if options.trim is not None and not info.animated:
+        raise _impossible("trim", "borders cannot be found")
+
+
+def _reduced(options: Options, turned: Size, found: Layout) -> dict[str, Any]:
+    """Return the crop and the resize that leave the window of the scaled picture."""
+    crop = _mirrored(found.crop, turned, options.flip)
+    crop_gravity = options.crop_gravity or options.gravity
+    smart_crop = crop_gravity.type == "sm" and crop.size != turned
+    first = {"mode": "smart", "width": crop.width, "height": crop.height} if smart_crop else cut(crop, turned)
+    if found.window.size == found.scaled:
+        return {"crop": first, "resize": stretched(crop.size, found.scaled)}
+    width, height = found.window.size
+    resize = Resize(mode="fit", width=width, height=height, **_keeping(options.gravity, found))
+    if resized(crop.size, resize) == Placement(found.scaled, found.window.size):
+        return {"crop": first, "resize": resize}
+    if smart_crop:
+        raise _impossible("crop", "a smart crop cannot be followed by this kind of resizing")
+    part = _unscaled(found, crop)
+    second = cut(part, turned)
+    if options.gravity.type == "sm":
+        if first is not None:
+            raise _impossible("gravity", "sm cannot follow a crop with this kind of resizing")
+        second = {"mode": "smart", "width": part.width, "height": part.height}
+    return {"crop": second, "resize": stretched(part.size, found.window.size)}
+
+
+def _mirrored(box: Box, size: Size, flip: tuple[bool, bool]) -> Box:
+    """Return where a part lies after mirroring: imgproxy crops before it mirrors."""
+    horizontal, vertical = flip
+    return box._replace(
+        left=size.width - box.left - box.width if horizontal else box.left,
+        top=size.height - box.top - box.height if vertical else box.top,
+    )
+
+
+def _unscaled(found: Layout, crop: Box) -> Box:
+    """Return the part of the picture that becomes the window."""
+    across, down = crop.width / found.scaled.width, crop.height / found.scaled.height
+    window = found.window
+    width = min(crop.width, max(1, round(window.width * across)))
+    height = min(crop.height, max(1, round(window.height * down)))
+    left = min(round(window.left * across), crop.width - width)
+    top = min(round(window.top * down), crop.height - height)
+    return Box(crop.left + left, crop.top + top, width, height)
+
+
+def _sides(gravity: Gravity) -> tuple[Side, Side]:
+    across: Side = "near" if "we" in gravity.type else "far" if "ea" in gravity.type else "center"
+    down: Side = "near" if "no" in gravity.type else "far" if "so" in gravity.type else "center"
+    return across, down
+
+
+def _keeping(gravity: Gravity, found: Layout) -> dict[str, Any]:
+    """Return the gravity of a resize that keeps the window of the scaled picture."""
+    if gravity.type == "sm":
+        return {"gravity": "smart"}
+    if gravity.type == "fp":
+        return {"gravity": "focus", "focus_x": gravity.x, "focus_y": gravity.y}
+    x = offset(gravity.x, found.scaled.width, found.dpr)
+    y = offset(gravity.y, found.scaled.height, found.dpr)
+    return {"gravity": gravity_of(*_sides(gravity)), "offset_x": x or None, "offset_y": y or None}
+
+
+def _filters(options: Options, size: Size) -> list[dict[str, Any]] | None:
+    filters: list[dict[str, Any]] = []
+    if options.blur:
+        filters.append({"blur": blur(options.blur, size)})
+    if options.pixelate > 1:
+        filters.append({"pixellate": {"value": min(100.0, 1000 * options.pixelate / min(size))}})
+    return filters or None
+
+
+def _padding(options: Options, found: Layout) -> dict[str, Any] | None:
+    if not any(found.margins):
+        return None
+    sides = dict(zip(("top", "right", "bottom", "left"), found.margins, strict=True))
+    return {**sides, "background": options.background}
+
+
+def _watermark(options: Options, found: Layout, id_: str | None, opacity: float) -> dict[str, Any] | None:
+    asked = options.watermark
+    opacity *= asked.opacity
+    if id_ is None or opacity < _LEAST_OPACITY / 2:
+        return None
+    if asked.position.type == "re":
+        raise _impossible("watermark", "watermarks are not repeated")
+    canvas = found.canvas
+    across, down = _sides(asked.position)
+    x = offset(asked.position.x, canvas.width, found.dpr)
+    y = offset(asked.position.y, canvas.height, found.dpr)
+    place = watermark_at((across, x), (down, y))
+    if place is None:
+        raise _impossible(
+            "watermark", "distances from the right and the bottom edge must be equal and not negative"
+        )
+    bounds = {}
+    if asked.scale:
+        width, height = (max(1, round(side * asked.scale)) for side in canvas)
+        bounds = {"width": width, "height": height}
+    return {"id": id_, "opacity": max(opacity, _LEAST_OPACITY), **place, **bounds}
+
+
+def _output(options: Options, info: ImageInfo) -> dict[str, Any]:
+    format_ = _format(options, info)
+    row = FORMATS[format_]
+    if options.background is not None and info.alpha and row.alpha:
+        raise _impossible("background", f"transparent pixels of a {row.title} stay as they are")
+    metadata = "copyright" if options.keep_copyright else "strip"
+    output: dict[str, Any] = {
+        "format": format_,
+        "metadata": metadata if options.strip_metadata else "keep",
+    }
+    if row.quality is not None:
+        by_format = dict(options.format_quality).get(format_) or _QUALITIES.get(format_, _QUALITY)
+        output["quality"] = options.quality or by_format
+        if options.max_bytes:
+            output["max_bytes"] = max(100, options.max_bytes)
+    if format_ == "jpg":
+        output["encoding"] = "baseline"
+    if options.background is not None:
+        output["background"] = options.background
+    return output
+
+
+def _format(options: Options, info: ImageInfo) -> str:
+    """Return the format of the result: that of the URL, else that of the source or a common one."""
+    if options.format is not None:
+        if options.format not in FORMATS or not FORMATS[options.format].writable:
+            raise _impossible("format", f"pictures cannot be written as {options.format}")
+        return options.format
+    source = "png" if info.format == "apng" else info.format
+    if source in _KEPT_FORMATS:
+        return source
+    extended = options.extend.enabled or options.extend_aspect_ratio.enabled or any(options.padding)
+    return "png" if options.background is None and (info.alpha or extended) else "jpg"
+
+
+def _impossible(name: str, why: str) -> DialectError:
+    return DialectError(f"Option '{name}' of imgproxy cannot be applied: {why}.", status=UNPROCESSABLE)

@@ -1,0 +1,76 @@
+"""Values in URLs and settings of dialects."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import attrs
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})")
+
+
+@attrs.frozen
+class Texts:
+    """An array of strings that match a pattern, which ``words`` describe."""
+
+    pattern: str
+    words: str
+
+    @property
+    def expectation(self) -> str:
+        return f"array of {self.words}"
+
+    def parse(self, value: object) -> tuple[str, ...]:
+        if not isinstance(value, list | tuple):
+            raise ValueError(value)
+        if not all(isinstance(item, str) and re.fullmatch(self.pattern, item) for item in value):
+            raise ValueError(value)
+        return tuple(value)
+
+    def unparse(self, value: tuple[str, ...]) -> list[str]:
+        return list(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": {"type": "string", "pattern": f"^(?:{self.pattern})$"}}
+
+
+@attrs.frozen
+class TextTable:
+    """An object of strings, kept as pairs."""
+
+    expectation = "table of texts"
+
+    def parse(self, value: object) -> tuple[tuple[str, str], ...]:
+        pairs = tuple(value.items()) if isinstance(value, dict) else value
+        if not isinstance(pairs, tuple) or not all(
+            isinstance(pair, tuple) and len(pair) == 2 and all(isinstance(item, str) for item in pair)
+            for pair in pairs
+        ):
+            raise ValueError(value)
+        return pairs
+
+    def unparse(self, value: tuple[tuple[str, str], ...]) -> dict[str, str]:
+        return dict(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "object", "additionalProperties": {"type": "string"}}
+
+
+def whole(text: str) -> int:
+    """Return the integer that decimal digits spell; raise `ValueError` for anything else."""
+    if not _WHOLE.fullmatch(text):
+        raise ValueError(text)
+    return int(text)
+
+
+def decimal(text: str) -> float:
+    """Return the number that plain decimals spell, without exponents; raise `ValueError` for anything else.
+
+    >>> decimal("-.5")
+    -0.5
+    """
+    if not _DECIMAL.fullmatch(text):
+        raise ValueError(text)
+    return float(text)

@@ -1,0 +1,525 @@
+"""URLs of imgproxy do here what they do there."""
+
+from __future__ import annotations
+
+import base64
+import io
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+import imgsvc_core as imgsvc
+from imgsvc_core.dialects.imgproxy import Imgproxy, ImgproxyUrl, sign
+from imgsvc_core.dialects.imgproxy.options import OPTIONS
+from imgsvc_core.urls import OriginSource, UrlSource
+from tests.dialects.pictures import DRAWN, PHOTO, document, facts, output, planned_size
+from tests.support import photos
+
+SOURCE = "https://pics.example/a.jpg"
+PLAIN = f"plain/{SOURCE}"
+KEY, SALT = "6c6f636b2d6b6579", "73616c742d31"
+
+
+def url(options: str, source: str = PLAIN, **settings: Any) -> ImgproxyUrl:
+    """A URL of a service without keys."""
+    return Imgproxy(**settings).parse("/".join(filter(None, ["/unsafe", options, source])))
+
+
+def refusal(options: str, status: int, source: str = PLAIN, **settings: Any) -> str:
+    """The message of a URL that is refused for any picture."""
+    with pytest.raises(imgsvc.DialectError) as caught:
+        url(options, source, **settings)
+    assert caught.value.status == status
+    return caught.value.message
+
+
+def impossible(options: str, info: imgsvc.ImageInfo = PHOTO, source: str = PLAIN, **settings: Any) -> str:
+    """The message of a URL that is refused for a picture."""
+    asked = url(options, source, **settings)
+    with pytest.raises(imgsvc.DialectError) as caught:
+        asked.spec(info)
+    assert caught.value.status == 422
+    return caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("options", "size"),
+    [
+        ("w:801", (801, 654)),
+        ("rs:fit:640:480", (588, 480)),
+        ("rs:fill:640:480/g:noea", (640, 480)),
+        ("rs:fill-down:3200:1800", (2725, 1533)),
+        ("rs:force:3000:500", (2725, 454)),
+        ("rs:auto:500:900", (500, 408)),
+        ("rs:auto:900:500", (900, 500)),
+        ("w:4000/el:1", (4000, 3266)),
+        ("w:4000", (2725, 2225)),
+        ("rs:fit:700:700:0:1/bg:336699", (700, 700)),
+        ("c:0.5:0.25/w:333", (333, 136)),
+        ("c:1200:700:nowe:100:50/rs:fit:300:300", (300, 175)),
+        ("rs:fill:320:240/dpr:1.5/pd:10:20", (540, 390)),
+        ("z:0.2", (545, 445)),
+        ("rot:90/w:410", (410, 502)),
+        ("rs:fill:300:600/g:fp:0.25:0.5", (300, 600)),
+        ("w:300/h:200/mw:400", (300, 200)),
+        ("rs:fit:1000:1000/dpr:4", (2725, 2225)),
+        ("", (2725, 2225)),
+        ("rs:force:300:0", (300, 2225)),
+        ("rs:force:300:200:1", (300, 200)),
+        ("rs:fill:4000:100", (2725, 100)),
+        ("rs:fill:4000:100:1", (4000, 100)),
+        ("rs:fill-down:4000:2000:1", (4000, 2000)),
+        ("rs:fill-down:1000:4000", (556, 2225)),
+        ("w:100/z:2:3", (200, 245)),
+        ("mw:3000/w:100", (100, 2450)),
+        ("mh:100/h:50", (122, 50)),
+        ("s:600:600/exar:1", (600, 600)),
+        ("rs:fill:300:100/exar:1:no", (300, 100)),
+        ("c:10000:0.00001", (2725, 1)),
+        ("rot:270/fl:1/rs:fill:100:300", (100, 300)),
+        ("w:1000/pd:1:2:3:4/dpr:2", (2012, 1641)),
+        ("rs:fill:0:100", (122, 100)),
+    ],
+)
+def test_sizes(options: str, size: tuple[int, int]) -> None:
+    assert planned_size(url(options)) == size
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("w:801", {"resize": {"mode": "stretch", "width": 801, "height": 654}}),
+        ("rs:fill:640:480/g:noea", {"resize": {"width": 640, "height": 480, "gravity": "top-right"}}),
+        (
+            "rs:fit:700:700:0:1/bg:336699",
+            {"padding": {"top": 64, "right": 0, "bottom": 64, "left": 0, "background": "336699"}},
+        ),
+        ("c:0.5:0.25/w:333", {"crop": {"x": 682, "y": 835, "width": 1363, "height": 556}}),
+        ("c:1200:700:nowe:100:50", {"crop": {"x": 100, "y": 50, "width": 1200, "height": 700}}),
+        ("c:1200:700/g:soea:100:50", {"crop": {"x": 1425, "y": 1475, "width": 1200, "height": 700}}),
+        ("c:1200:700:nowe:0.1:0", {"crop": {"x": 272, "y": 0, "width": 1200, "height": 700}}),
+        ("c:1200:700:nowe/fl:1", {"crop": {"x": 1525, "y": 0, "width": 1200, "height": 700}}),
+        ("c:1200:700:fp:1:0.5", {"crop": {"x": 1525, "y": 762, "width": 1200, "height": 700}}),
+        ("c:1200:700:sm", {"crop": {"mode": "smart", "width": 1200, "height": 700}}),
+        (
+            "rs:fill:300:600/g:fp:0.25:0.5",
+            {"resize": {"width": 300, "height": 600, "gravity": "focus", "focus_x": 0.25, "focus_y": 0.5}},
+        ),
+        (
+            "rs:fill:300:600/g:we:20:0/dpr:2",
+            {"resize": {"width": 600, "height": 1200, "gravity": "left", "offset_x": 40}},
+        ),
+        ("rs:fill:300:600/g:sm", {"resize": {"width": 300, "height": 600, "gravity": "smart"}}),
+        ("rot:90", {"rotate": {"angle": 90.0}}),
+        ("rot:450", {"rotate": {"angle": 90.0}}),
+        ("rot:90/fl:1", {"flip": {"horizontal": True}, "rotate": {"angle": 270.0}}),
+        ("rot:90/fl:1:1", {"flip": {"horizontal": True, "vertical": True}, "rotate": {"angle": 90.0}}),
+        ("fl::1", {"flip": {"vertical": True}}),
+        ("bl:4/w:400", {"filter": [{"blur": {"mode": "gaussian", "value": 8000 / 327}}]}),
+        ("pix:10/w:400", {"filter": [{"pixellate": {"value": 10000 / 327}}]}),
+        ("pix:1", {}),
+        ("sh:0.5", {"adjust": {"sharpen": 30}}),
+        ("pd:1::3", {"padding": {"top": 1, "right": 1, "bottom": 3, "left": 1}}),
+        ("wm:0.5", {}),
+        ("ar:0/scp:0/eth:1/ph:1/cb:abc/t:/bg:/bl:0", {}),
+    ],
+)
+def test_requests(options: str, expected: dict[str, dict[str, object]]) -> None:
+    found = document(url(options))
+    for name, part in expected.items():
+        if name == "resize":
+            assert {**part, "mode": part.get("mode", "fit")} == found[name]
+        else:
+            assert found[name] == part
+    if not expected:
+        assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("wm:0.5", {"id": "w1", "opacity": 0.25}),
+        ("wm:1:nowe:10:20", {"id": "w1", "opacity": 0.5, "x": 10, "y": 20}),
+        ("wm:1:nowe:0.1:0.1", {"id": "w1", "opacity": 0.5, "x": 272, "y": 222}),
+        ("wm:1:soea:10:10", {"id": "w1", "opacity": 0.5, "gravity": "bottom-right", "padding": 10}),
+        ("wm:1:so", {"id": "w1", "opacity": 0.5, "gravity": "bottom"}),
+        ("wm:1:ce:0:0:0.1", {"id": "w1", "opacity": 0.5, "width": 272, "height": 222}),
+        ("wm:0", None),
+    ],
+)
+def test_watermarks(options: str, expected: dict[str, object] | None) -> None:
+    found = document(url(options, watermark="w1", watermark_opacity=0.5))
+    assert found.get("watermark") == expected
+
+
+@pytest.mark.parametrize("options", ["wm:1:re", "wm:1:soea:10:20", "wm:1:ce:5:0"])
+def test_watermarks_that_no_request_can_place(options: str) -> None:
+    assert "'watermark'" in impossible(options, watermark="w1")
+
+
+@pytest.mark.parametrize(
+    ("options", "source", "expected"),
+    [
+        ("", PLAIN, {"format": "jpg", "quality": 80, "encoding": "baseline", "metadata": "copyright"}),
+        ("sm:0", PLAIN, {"metadata": "keep"}),
+        ("kcr:0", PLAIN, {"metadata": "strip"}),
+        ("q:70", PLAIN, {"quality": 70}),
+        ("q:0", PLAIN, {"quality": 80}),
+        ("fq:webp:60:jpg:50", PLAIN, {"quality": 50}),
+        ("fq:webp:60:jpg:50/q:40", PLAIN, {"quality": 40}),
+        ("fq:webp:60", PLAIN + "@webp", {"format": "webp", "quality": 60}),
+        ("f:png", PLAIN + "@webp", {"format": "webp", "quality": 79}),
+        ("ext:avif", PLAIN, {"format": "avif", "quality": 63}),
+        ("f:tiff/q:70", PLAIN, {"format": "tiff"}),
+        ("mb:20000", PLAIN, {"max_bytes": 20000}),
+        ("bg:255:0:16", PLAIN, {"background": "FF0010"}),
+        ("bg:f00", PLAIN, {"background": "FF0000"}),
+    ],
+)
+def test_outputs(options: str, source: str, expected: dict[str, object]) -> None:
+    found = output(url(options, source))
+    assert {name: found.get(name, "strip") for name in expected} == expected
+
+
+def test_formats_without_an_extension() -> None:
+    def format(options: str, info: imgsvc.ImageInfo) -> object:
+        return output(url(options), info)["format"]
+
+    assert format("", facts("webp", 100, 80)) == "jpg"
+    assert format("", facts("webp", 100, 80, alpha=True)) == "png"
+    assert format("pd:10", facts("webp", 100, 80)) == "png"
+    assert format("pd:10/bg:fff", facts("webp", 100, 80)) == "jpg"
+    assert format("", facts("gif", 100, 80)) == "gif"
+    assert format("", facts("svg", 100, 80, alpha=True)) == "png"
+
+
+def test_drawings_are_enlarged() -> None:
+    assert planned_size(url("w:1000"), facts("svg", 100, 80)) == (1000, 800)
+
+
+def test_files_that_are_not_processed() -> None:
+    assert url("raw:1/w:100").spec(PHOTO) is None
+    assert url("skp:jpg:png/w:100").spec(PHOTO) is None
+    assert url("skp:jpg/w:100", PLAIN + "@webp").spec(PHOTO) is not None
+    assert url("skp:png/w:100").spec(PHOTO) is not None
+    assert "'raw'" in impossible("raw:1", facts("svg", 100, 80))
+
+
+@pytest.mark.parametrize(
+    ("options", "info", "name"),
+    [
+        ("t:10", PHOTO, "'trim'"),
+        ("ar:0", facts("jpg", 10, 10, orientation=6), "'auto_rotate'"),
+        ("bg:fff", DRAWN, "'background'"),
+        ("f:jxl", PHOTO, "'format'"),
+        ("f:svg", PHOTO, "'format'"),
+        ("f:bmp", PHOTO, "'format'"),
+        ("w:70000/el:1", PHOTO, "'width'"),
+        ("rs:fill:70000:70000:1", PHOTO, "'width'"),
+        ("c:500:500:sm/w:300/h:200/mw:400", PHOTO, "'crop'"),
+        ("c:500:500:no/w:300/h:200/mw:400/g:sm", PHOTO, "'gravity'"),
+    ],
+)
+def test_what_is_refused_for_a_picture_is_named(options: str, info: imgsvc.ImageInfo, name: str) -> None:
+    assert name in impossible(options, info)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ("w:-5", "'w'"),
+        ("w:", "'w'"),
+        ("w:1:2", "'w'"),
+        ("w:1.5", "'w'"),
+        ("w:1_0", "'w'"),
+        ("w:" + "9" * 30, "'w'"),
+        ("rot:45", "'rot'"),
+        ("g:sm:0.1", "'g'"),
+        ("g:fp:0.2", "'g'"),
+        ("g:fp:0.2:1.1", "'g'"),
+        ("g:xx", "'g'"),
+        ("g:ce:nan", "'g'"),
+        ("q:101", "'q'"),
+        ("q:-1", "'q'"),
+        ("nosuch:1", "'nosuch'"),
+        ("br:10", "'br'"),
+        ("pr:absent", "'absent'"),
+        ("f:best", "'f'"),
+        ("rt:cover", "'rt'"),
+        ("rs:fit:1:1:1:1:ce:0:0:0", "'rs'"),
+        ("s:1:1:1:1:ce:0:0:0", "'s'"),
+        ("ex:1:sm", "'ex'"),
+        ("c:-1:5", "'c'"),
+        ("c:1:5:ce:0:0:0", "'c'"),
+        ("z:0", "'z'"),
+        ("dpr:0", "'dpr'"),
+        ("pd:1:2:3:4:5", "'pd'"),
+        ("bg:1:2", "'bg'"),
+        ("bg:256:0:0", "'bg'"),
+        ("bg:ffff", "'bg'"),
+        ("wm:2", "'wm'"),
+        ("wm:1:sm", "'wm'"),
+        ("fq:jpg", "'fq'"),
+        ("fq:jpg:x", "'fq'"),
+        ("skp:nosuch", "'skp'"),
+        ("fn:a%2Fb", "'fn'"),
+        ("fn:%21:1", "'fn'"),
+        ("exp:soon", "'exp'"),
+        ("t:1:ff0000:1:1:1", "'t'"),
+        ("fit/64/64/ce/0", "old form"),
+    ],
+)
+def test_wrong_options_are_named(options: str, name: str) -> None:
+    assert name in refusal(options, 404)
+
+
+@pytest.mark.parametrize("option", ["msr:5", "msfs:5", "maf:5", "mafr:5", "mrd:5"])
+def test_limits_are_the_operators(option: str) -> None:
+    assert f"'{option.partition(':')[0]}'" in refusal(option, 403)
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "0x1p-2", "1e3", "1_0", "١", "9" * 400, "", "."])
+@pytest.mark.parametrize("option", ["z:{}", "dpr:{}", "bl:{}", "sh:{}", "c:{}:5", "g:no:{}:0", "t:5{}"])
+def test_numbers_are_plain_decimals(option: str, number: str) -> None:
+    if option == "t:5{}" and number in ("", "."):
+        return
+    assert "must be" in refusal(option.format(number), 404)
+
+
+def test_every_option_is_tested_at_least_once() -> None:
+    """Each option is accepted with a usual value, by all of its names."""
+    usual = {
+        "resize": "fit:300:200:0:1:no:1:2", "rs": "fill", "size": "300:200", "s": "300",
+        "resizing_type": "force", "rt": "auto", "zoom": "0.5:0.5", "z": "0.5", "dpr": "2", "extend": "1:no",
+        "ex": "1", "extend_ar": "1", "extend_aspect_ratio": "1:so:0:3", "exar": "0", "gravity": "no:0:5",
+        "g": "ce", "crop": "100:50", "c": "0.5:0.5:so", "trim": "", "t": "", "padding": "1:2:3:4",
+        "pd": "5", "rotate": "180", "rot": "0", "flip": "1:0", "fl": "0", "background": "fff",
+        "bg": "1:2:3", "blur": "1", "bl": "0.5", "sharpen": "1", "sh": ".5", "watermark": "1:ce:0:0:0.5",
+        "wm": "0", "format_quality": "jpg:5", "fq": "png:5", "format": "webp", "f": "png", "ext": "jpeg",
+        "skip_processing": "png", "skp": "gif", "cachebuster": "x", "cb": "", "filename": "YQ:1", "fn": "a",
+    }  # fmt: skip
+    for name in OPTIONS:
+        if not name.startswith(("m", "max")) or name in ("mw", "mh", "min-width", "min-height", "mb"):
+            assert planned_size(url(f"{name}:{usual.get(name, '1' if name != 'raw' else '0')}"))
+
+
+def test_order_of_options_does_not_matter() -> None:
+    options = ["w:300", "h:200", "rt:fill", "g:no", "q:70"]
+    found = {url("/".join(order)) for order in itertools.permutations(options)}
+    assert len(found) == 1
+    assert url("w:300/w:200") == url("w:200")
+    assert url("rs:fill:300:200/rs::400") == url("rs:fill:400:200")
+
+
+def test_escaped_colons() -> None:
+    assert url("rs%3Afill%3a300:200") == url("rs:fill:300:200")
+
+
+BASE64 = base64.urlsafe_b64encode(SOURCE.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    ("source", "expected", "format"),
+    [
+        ("plain/https://pics.example/a%20b.jpg%3Fw=1", "https://pics.example/a b.jpg?w=1", "jpg"),
+        ("plain/https://pics.example/a+b%40c.jpg@webp", "https://pics.example/a+b@c.jpg", "webp"),
+        ("plain/https://pics.example/a.jpg@", SOURCE, "jpg"),
+        ("plain/https:/pics.example/a.jpg", SOURCE, "jpg"),
+        ("plain/local:/a.jpg", "local:///a.jpg", "jpg"),
+        (BASE64, SOURCE, "jpg"),
+        (BASE64.rstrip("="), SOURCE, "jpg"),
+        (BASE64.rstrip("=") + ".png", SOURCE, "png"),
+        (BASE64[:9] + "/" + BASE64[9:] + ".png", SOURCE, "png"),
+    ],
+)
+def test_sources(source: str, expected: str, format: str) -> None:
+    asked = url("w:80", source)
+    assert asked.source == UrlSource(expected)
+    assert output(asked)["format"] == format
+
+
+def test_sources_of_an_origin() -> None:
+    assert url("", "plain/a/b.jpg", base_url="photos/").source == OriginSource("photos", "a/b.jpg")
+    assert url("", "plain/photos/b.jpg", base_url="photos/").source == OriginSource("photos", "b.jpg")
+    assert "below the origin" in refusal("", 404, "plain/../b.jpg", base_url="photos/")
+
+
+def test_base64_with_a_file_name() -> None:
+    asked = url("w:80", f"{BASE64}/shoe.jpg", base64_url_includes_filename=True)
+    assert asked.source == UrlSource(SOURCE)
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["", "plain/", "plain/a@png@jpg", PLAIN + "@png@jpg", PLAIN + "@nosuch", "plain/%ff", "enc/abc",
+     BASE64.rstrip("=") + ".png.jpg", "a+b", "a", "plain/a.jpg", ".png"],
+)  # fmt: skip
+def test_wrong_sources(source: str) -> None:
+    refusal("w:80", 404, source)
+
+
+def test_presets() -> None:
+    presets = ("card=rs:fill:300:200/q:70", "sharp=sh:0.5/pr:sharp/pr:card", "default=q:50")
+    assert url("pr:card", presets=presets) == url("rs:fill:300:200/q:70")
+    assert url("q:60/pr:card", presets=presets) == url("pr:card", presets=presets)
+    assert url("pr:card/q:60", presets=presets) == url("rs:fill:300:200/q:60")
+    assert url("pr:sharp:card", presets=presets) == url("sh:0.5/rs:fill:300:200/q:70")
+    assert url("", presets=presets) == url("q:50")
+    only = Imgproxy(presets=presets, only_presets=True).parse(f"/unsafe/sharp:card/{PLAIN}")
+    assert only == url("sh:0.5/rs:fill:300:200/q:70")
+
+
+def test_allowed_options() -> None:
+    presets = ("card=rs:fill:300:200",)
+    settings = {"presets": presets, "allowed_options": ("pr", "w")}
+    assert url("pr:card/w:80", **settings) == url("rs:fill:80:200")
+    assert "'width'" in refusal("width:80", 404, **settings)
+    assert "'q'" in refusal("q:80", 404, **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"keys": [KEY]}, "as many salts as keys"),
+        ({"keys": ["xyz"], "salts": [SALT]}, "hexadecimal"),
+        ({"keys": KEY, "salts": SALT}, "array"),
+        ({"presets": ["card"]}, "name=option:argument"),
+        ({"presets": ["card=w"]}, "name=option:argument"),
+        ({"presets": ["card=w:80", "b=pr:absent"]}, "'absent'"),
+        ({"signature_size": 33}, "'signature_size'"),
+        ({"nosuch": 1}, "nosuch"),
+    ],
+)
+def test_wrong_settings(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises((imgsvc.SpecError, TypeError), match=words) as caught:
+        Imgproxy(**settings)
+    assert KEY not in str(caught.value)
+
+
+SIGNED = [
+    (
+        f"/rs:fill:640:480/g:noea/{PLAIN}@webp",
+        "p6mT6o-eTxE5SDh8IPExdB7Nhur5CENdh7H8JOJ56Sw",
+        "p6mT6o-eTxE",
+    ),
+    (
+        "/w:801/aHR0cHM6Ly9waWNzLmV4YW1wbGUvYS5qcGc.png",
+        "AKZ_MmtP-KO0XiGqEY1J0d83zXppePwE9ywON-EdwVc",
+        "AKZ_MmtP-KM",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "signature", "short"), SIGNED)
+def test_signatures(text: str, signature: str, short: str) -> None:
+    assert sign(bytes.fromhex(KEY), bytes.fromhex(SALT), text) == signature
+    pairs: dict[str, Any] = {"keys": ["00", KEY], "salts": ["11", SALT]}
+    assert Imgproxy(**pairs).parse(f"/{signature}{text}") == Imgproxy().parse(f"/_{text}")
+    assert Imgproxy(**pairs, signature_size=8).parse(f"/{short}{text}")
+    assert Imgproxy(**pairs, trusted_signatures=["internal"]).parse(f"/internal{text}")
+    assert KEY not in repr(Imgproxy(**pairs))
+    wrong = (signature.swapcase(), "B" + signature[1:], signature + "=", short, "unsafe", "", text[1:6])
+    for other in wrong:
+        with pytest.raises(imgsvc.DialectError, match="signature") as caught:
+            Imgproxy(**pairs).parse(f"/{other}{text}")
+        assert caught.value.status == 403
+    with pytest.raises(imgsvc.DialectError, match="signature"):
+        Imgproxy(**pairs).parse(f"/{signature}{text}x")
+
+
+def test_lost_slashes_are_mended_before_the_signature_is_checked() -> None:
+    text, signature, _ = SIGNED[0]
+    dialect = Imgproxy(keys=(KEY,), salts=(SALT,))
+    assert dialect.parse(f"/{signature}{text}".replace("https://", "https:/")).source == UrlSource(SOURCE)
+
+
+def test_without_keys_the_signature_must_not_be_an_option() -> None:
+    with pytest.raises(imgsvc.DialectError, match="signature") as caught:
+        Imgproxy().parse(f"/w:80/{PLAIN}")
+    assert caught.value.status == 403
+
+
+def test_expiry() -> None:
+    asked = url("exp:1000000")
+    assert asked.delivery.expires == 1_000_000
+    asked.check_expiry(999_999)
+    with pytest.raises(imgsvc.DialectError, match="expired") as caught:
+        asked.check_expiry(1_000_001)
+    assert caught.value.status == 404
+    url("exp:0").check_expiry(1e10)
+
+
+def test_delivery() -> None:
+    found = url("fn:shoe/att:1").delivery
+    assert (found.filename, found.download) == ("shoe", True)
+    assert url("fn:c2hvZQ:1").delivery.filename == "shoe"
+
+
+def test_caches_tell_requests_apart_and_nothing_else() -> None:
+    assert url("w:80").key == url("w:80/exp:99/fn:a/att:1/cb:2").key
+    assert url("w:80").key == url("w:80", "plain/https://other.example/b.jpg").key
+    assert url("w:80").key != url("w:81").key
+    assert url("w:80").key != url("w:80", watermark="w1").key
+
+
+ARGUMENTS = st.lists(
+    st.sampled_from(["", "0", "1", "-1", "0.5", "300", "1e9", "nan", "fit", "fp", "sm", "no", "png", "f00"]),
+    max_size=6,
+)  # fmt: skip
+OPTION = st.builds(
+    lambda name, rest: ":".join([name, *rest]), st.sampled_from([*OPTIONS, "pr", "x"]), ARGUMENTS
+)
+
+
+@given(st.lists(OPTION, max_size=6), st.sampled_from([PHOTO, DRAWN, facts("svg", 3, 1), facts("gif", 1, 1)]))
+def test_any_options_are_a_request_or_an_error(options: list[str], info: imgsvc.ImageInfo) -> None:
+    try:
+        found: object = url("/".join(options)).spec(info)
+    except imgsvc.DialectError as error:
+        found = error
+    assert found is None or isinstance(found, imgsvc.Spec | imgsvc.DialectError)
+
+
+@given(st.text() | st.lists(st.sampled_from(["plain", "w:80", "%", "@", BASE64, "enc", ":"])).map("/".join))
+def test_any_path_is_a_url_or_an_error(text: str) -> None:
+    try:
+        found: object = Imgproxy().parse(text).delivery
+    except imgsvc.DialectError as error:
+        found = error
+    assert found is not None
+
+
+SIDE = st.integers(1, 5000)
+
+
+@given(
+    SIDE, SIDE, st.integers(0, 4000), st.integers(0, 4000),
+    st.sampled_from(["fit", "fill", "fill-down", "auto"]),
+    st.sampled_from(["no", "soea:3:0.1", "fp:0.1:0.9", "ce:5:5"]), st.sampled_from([1, 0.5, 3]),
+)  # fmt: skip
+def test_without_enlarge_no_side_grows(
+    width: int, height: int, across: int, down: int, type_: str, gravity: str, dpr: float
+) -> None:
+    size = planned_size(url(f"rs:{type_}:{across}:{down}/g:{gravity}/dpr:{dpr}"), facts("jpg", width, height))
+    assert size[0] <= width
+    assert size[1] <= height
+
+
+def test_pixels_are_those_of_the_window() -> None:
+    picture = photos.coffee()
+    info = facts("png", picture.shape[1], picture.shape[0])
+    spec = url("c:300:300:nowe:20:10/rs:fill:100:50/g:so:0:5/rot:90/fl:1").spec(info)
+    assert spec is not None
+    data = imgsvc.process(picture, spec).data
+    assert data is not None
+    ours = np.asarray(Image.open(io.BytesIO(data)).convert("RGB"), float)
+    turned = Image.fromarray(picture).transpose(Image.Transpose.ROTATE_270)
+    part = turned.crop((20, 10, 320, 310)).resize((100, 100), Image.Resampling.LANCZOS)
+    theirs = part.transpose(Image.Transpose.FLIP_LEFT_RIGHT).crop((0, 45, 100, 95))
+    assert ours.shape == (50, 100, 3)
+    assert np.abs(ours - np.asarray(theirs, float)).mean() < 4

@@ -1,0 +1,71 @@
+"""Dialects are plug-ins, found by their entry points."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import imgsvc_core as imgsvc
+from imgsvc_core import dialects
+from imgsvc_core.dialects.imgproxy import Imgproxy
+from imgsvc_core.dialects.thumbor import Thumbor
+
+PLUGIN = """
+from imgsvc_core.dialects import DialectError
+
+class Other:
+    def __init__(self, word="other"):
+        self.word = word
+
+    def parse(self, path):
+        raise DialectError(f"{self.word} reads nothing", status=418)
+"""
+
+
+def test_ours_are_installed() -> None:
+    assert {"imgproxy", "thumbor"} <= set(dialects.names())
+    assert dialects.load("imgproxy") is Imgproxy
+    assert dialects.load("thumbor") is Thumbor
+
+
+def test_an_unknown_one_is_told_with_those_that_exist() -> None:
+    with pytest.raises(imgsvc.SpecError, match=r'imgproxy, thumbor.*got "imagor"'):
+        dialects.load("imagor")
+
+
+def test_others_can_add_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "other_dialect.py").write_text(PLUGIN)
+    installed = tmp_path / "other-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (installed / "entry_points.txt").write_text(f"[{dialects.GROUP}]\nother = other_dialect:Other\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "other" in dialects.names()
+    with pytest.raises(imgsvc.DialectError, match="it reads nothing") as caught:
+        dialects.load("other")(word="it").parse("/a")
+    assert caught.value.status == 418
+
+
+def test_errors_keep_their_status_in_other_processes() -> None:
+    error = pickle.loads(pickle.dumps(imgsvc.DialectError("no", status=404)))
+    assert (error.message, error.status) == ("no", 404)
+
+
+def test_libvips_is_not_needed() -> None:
+    code = """if True:
+        import sys
+        for name in ("pyvips", "numpy", "PIL", "aiohttp"):
+            sys.modules[name] = None  # importing it fails
+        from imgsvc_core import ImageInfo
+        from imgsvc_core.dialects import load
+        info = ImageInfo(format="jpg", width=300, height=200, colorspace="srgb", bytes=1)
+        url = load("imgproxy")().parse("/_/w:80/plain/https://pics.example/a.jpg")
+        assert url.spec(info).resize.width == 80
+        url = load("thumbor")(unsafe=True).parse("/unsafe/80x0/pics.example/a.jpg")
+        assert url.spec(info).resize.width == 80
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)
