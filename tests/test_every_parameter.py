@@ -111,6 +111,7 @@ CASES: Mapping[str, tuple[Request, Any, Any]] = {
     "output.subsampling": ({}, "420", "444"),
     "output.colors": ({"output": {"format": "png"}}, 8, 64),
     "output.metadata": ({}, "strip", "keep"),
+    "output.flatten": ({"output": {"format": "png"}}, True, False),
     "output.background": ({"output": {"format": "jpg"}}, "f00", "00f"),
     "output.max_bytes": ({}, 1000, 2000),
 }
@@ -119,6 +120,7 @@ SOURCES = {
     "crop.padding": "faces",
     "crop.faces": "faces",
     "output.background": "transparent",
+    "output.flatten": "transparent",
     "auto.enhance": "dull",
 }
 PATHS = [f"{key}.{name}" for key, operation in OPERATIONS.items() for name in imgsvc.params(operation)]

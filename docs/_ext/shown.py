@@ -356,7 +356,15 @@ STRIPS: dict[str, Strip] = {
             "colors": ({"format": "png"}, [2, 4, 16, 256]),
         },
     ),
-    **_parameters("output", "emblem.png", SMALL, {"background": ({"format": "jpg"}, ["FFFFFF", "ffd9a0"])}),
+    **_parameters(
+        "output",
+        "emblem.png",
+        SMALL,
+        {
+            "flatten": ({"format": "png", "background": "ffd9a0"}, None),
+            "background": ({"format": "jpg"}, ["FFFFFF", "ffd9a0"]),
+        },
+    ),
     **_adjustments(),
     "filter.isolate": _filters(
         "isolate",

@@ -70,11 +70,12 @@ def compile_plan(
     output = request.output or _USUAL_OUTPUT
     built, faces = build_steps(request, info, faces)
     alpha = info.alpha or any(planned.step.brings_alpha for planned in built)
-    formats, why = choose_formats(output, info, suffix=suffix, accept=accept, alpha=alpha)
+    keeps_alpha = alpha and not output.flatten
+    formats, why = choose_formats(output, info, suffix=suffix, accept=accept, alpha=keeps_alpha)
     frames = info.frames if all(row.animation for row in formats) else 1
     steps = _in_fast_order(built, info)
     opaque = tuple(row.title for row in formats if not row.alpha)
-    if alpha and opaque:
+    if alpha and (opaque or output.flatten):
         size = steps[-1].after if steps else Size(info.width, info.height)
         steps.append(PlannedStep("output", Flatten(output.background, opaque), size, size))
     _check_sizes(steps, info, frames, limits or Limits())

@@ -483,7 +483,7 @@ class SetOpacity(Step):
 
 @attrs.frozen
 class Flatten(Step):
-    """Lay the picture on a color; ``formats`` names those that need it."""
+    """Lay the picture on a color, as asked for or because of ``formats``, which have no alpha."""
 
     background: Color
     formats: tuple[str, ...]
@@ -493,7 +493,7 @@ class Flatten(Step):
         return f"lay on {self.background}"
 
     def why(self, before: Size) -> str:
-        return f"{' and '.join(self.formats)} has no transparency"
+        return f"{' and '.join(self.formats)} has no transparency" if self.formats else "as asked for"
 
 
 def _why_sized(resize: Resize) -> str:

@@ -79,8 +79,13 @@ class Output(Operation):
         "strip keeps only the color profile; copyright also the author's name and rights; keep everything.",
         default="strip",
     )
+    flatten: bool = param(
+        "Lay the picture on the background, so that the result has no alpha.", default=False
+    )
     background: Accepts[Color, Color | str] = param(
-        "Color under transparent pixels if the format has no alpha.", HexColor(alpha=False), default=WHITE
+        "Color under transparent pixels with flatten, and if the format has no alpha.",
+        HexColor(alpha=False),
+        default=WHITE,
     )
     max_bytes: int | None = param(
         "Largest size of the file; the best quality that fits is taken.",
