@@ -114,6 +114,18 @@ def test_sizes(options: str, size: tuple[int, int]) -> None:
             "rs:fill:300:600/g:we:20:0/dpr:2",
             {"resize": {"width": 600, "height": 1200, "gravity": "left", "offset_x": 40}},
         ),
+        (
+            "w:300/h:200/mw:400/g:sm",
+            {
+                "resize": {
+                    "width": 300,
+                    "height": 200,
+                    "min_width": 400,
+                    "min_height": 327,
+                    "gravity": "smart",
+                },
+            },
+        ),
         ("rs:fill:300:600/g:sm", {"resize": {"width": 300, "height": 600, "gravity": "smart"}}),
         ("rot:90", {"rotate": {"angle": 90.0}}),
         ("rot:450", {"rotate": {"angle": 90.0}}),
@@ -221,8 +233,8 @@ def test_files_that_are_not_processed() -> None:
         ("f:bmp", PHOTO, "'format'"),
         ("w:70000/el:1", PHOTO, "'width'"),
         ("rs:fill:70000:70000:1", PHOTO, "'width'"),
-        ("c:500:500:sm/w:300/h:200/mw:400", PHOTO, "'crop'"),
-        ("c:500:500:no/w:300/h:200/mw:400/g:sm", PHOTO, "'gravity'"),
+        ("c:500:500:sm/rs:force:300:100/mw:400", PHOTO, "'crop'"),
+        ("c:500:500:no/rs:force:300:100/mw:400/g:sm", PHOTO, "'gravity'"),
     ],
 )
 def test_what_is_refused_for_a_picture_is_named(options: str, info: imgsvc.ImageInfo, name: str) -> None:

@@ -199,11 +199,9 @@ def test_formats_without_a_filter() -> None:
 
 def test_fill_puts_the_picture_on_a_canvas() -> None:
     found = document(url("fit-in/3000x3000/filters:fill(336699)"))
-    assert found == {
-        "padding": {"top": 387, "right": 138, "bottom": 388, "left": 137, "background": "336699"}
-    }
+    assert found == {"canvas": {"width": 3000, "height": 3000, "background": "336699"}}
     assert planned_size(url("fit-in/300x300/filters:fill(white)")) == (300, 300)
-    assert "background" not in document(url("fit-in/300x300/filters:fill(transparent)"))["padding"]
+    assert "background" not in document(url("fit-in/300x300/filters:fill(transparent)"))["canvas"]
 
 
 @pytest.mark.parametrize(

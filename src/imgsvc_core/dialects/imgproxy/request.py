@@ -81,10 +81,12 @@ def _reduced(options: Options, turned: Size, found: Layout) -> dict[str, Any]:
     first = {"mode": "smart", "width": crop.width, "height": crop.height} if smart_crop else cut(crop, turned)
     if found.window.size == found.scaled:
         return {"crop": first, "resize": stretched(crop.size, found.scaled)}
-    width, height = found.window.size
-    resize = Resize(mode="fit", width=width, height=height, **_keeping(options.gravity, found))
-    if resized(crop.size, resize) == Placement(found.scaled, found.window.size):
-        return {"crop": first, "resize": resize}
+    for least in ({}, {"min_width": found.scaled.width, "min_height": found.scaled.height}):
+        width, height = found.window.size
+        keeping = {**_keeping(options.gravity, found), **least}
+        resize = Resize(mode="fit", width=width, height=height, **keeping)
+        if resized(crop.size, resize) == Placement(found.scaled, found.window.size):
+            return {"crop": first, "resize": resize}
     if smart_crop:
         raise _impossible("crop", "a smart crop cannot be followed by this kind of resizing")
     part = _unscaled(found, crop)

@@ -88,7 +88,7 @@ def request(
         adjust=drawn.adjust or None,
         filter=[{"blur": {"mode": "gaussian", "value": drawn.blur}}] if drawn.blur else None,
         mask=frame.mask,
-        padding=frame.padding,
+        canvas=frame.canvas,
         watermark=frame.watermark,
         output=output,
     )
@@ -207,7 +207,7 @@ class _Frame:
         self.size, self.asked = size, asked
         self.watermarks = watermarks
         self.mask: dict[str, Any] | None = None
-        self.padding: dict[str, Any] | None = None
+        self.canvas: dict[str, Any] | None = None
         self.watermark: dict[str, Any] | None = None
         self.flattened: Color | None = None
 
@@ -229,14 +229,10 @@ class _Frame:
             raise impossible("fill", f"'{name}' is not supported; name a color")
         color = _color("fill", name)
         canvas = Size(self.asked.width or self.size.width, self.asked.height or self.size.height)
-        across, down = canvas.width - self.size.width, canvas.height - self.size.height
-        if across < 0 or down < 0:
+        if self.size.width > canvas.width or self.size.height > canvas.height:
             raise impossible("fill", "the picture is larger than the canvas after the other filters")
-        if across or down:
-            left, top = across // 2, down // 2
-            self.padding = {
-                "top": top, "right": across - left, "bottom": down - top, "left": left, "background": color,
-            }  # fmt: skip
+        if self.size != canvas:
+            self.canvas = {"width": canvas.width, "height": canvas.height, "background": color}
         if is_true(transparent):
             self.flattened = color
         self.size = canvas
