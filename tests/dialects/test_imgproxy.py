@@ -191,6 +191,7 @@ def test_watermarks_that_no_request_can_place(options: str) -> None:
         ("mb:20000", PLAIN, {"max_bytes": 20000}),
         ("bg:255:0:16", PLAIN, {"background": "FF0010"}),
         ("bg:f00", PLAIN, {"background": "FF0000"}),
+        ("bg:f00/f:png", PLAIN, {"background": "FF0000", "flatten": True}),
     ],
 )
 def test_outputs(options: str, source: str, expected: dict[str, object]) -> None:
@@ -227,7 +228,6 @@ def test_files_that_are_not_processed() -> None:
     [
         ("t:10", PHOTO, "'trim'"),
         ("ar:0", facts("jpg", 10, 10, orientation=6), "'auto_rotate'"),
-        ("bg:fff", DRAWN, "'background'"),
         ("f:jxl", PHOTO, "'format'"),
         ("f:svg", PHOTO, "'format'"),
         ("f:bmp", PHOTO, "'format'"),

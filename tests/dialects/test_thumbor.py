@@ -181,6 +181,11 @@ def test_filters(filters: str, expected: dict[str, object] | None) -> None:
         ("max_bytes(20000)", {"format": "jpg", "quality": 80, "max_bytes": 20000}),
         ("format(avif):max_bytes(20000)", {"format": "avif", "quality": 80}),
         ("background_color(red)", {"format": "jpg", "quality": 80, "background": "FF0000"}),
+        (
+            "format(png):background_color(0f0)",
+            {"format": "png", "background": "00FF00", "flatten": True},
+        ),
+        ("format(png):fill(0f0,1)", {"format": "png", "background": "00FF00", "flatten": True}),
         ("background_color(0f0)", {"format": "jpg", "quality": 80, "background": "00FF00"}),
     ],
 )

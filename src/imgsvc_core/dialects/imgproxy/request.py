@@ -177,8 +177,6 @@ def _watermark(options: Options, found: Layout, id_: str | None, opacity: float)
 def _output(options: Options, info: ImageInfo) -> dict[str, Any]:
     format_ = _format(options, info)
     row = FORMATS[format_]
-    if options.background is not None and info.alpha and row.alpha:
-        raise _impossible("background", f"transparent pixels of a {row.title} stay as they are")
     metadata = "copyright" if options.keep_copyright else "strip"
     output: dict[str, Any] = {
         "format": format_,
@@ -192,7 +190,7 @@ def _output(options: Options, info: ImageInfo) -> dict[str, Any]:
     if format_ == "jpg":
         output["encoding"] = "baseline"
     if options.background is not None:
-        output["background"] = options.background
+        output |= {"background": options.background, "flatten": row.alpha}
     return output
 
 

@@ -305,11 +305,8 @@ def _output(filters: tuple[Filter, ...], info: ImageInfo, *, flattened: Color | 
         output["lossless"] = True
     if format_ in _WITH_MAX_BYTES and "max_bytes" in asked:
         output["max_bytes"] = max(100, int(asked["max_bytes"][0]))
-    if flattened is not None and row.alpha and info.alpha:
-        name = "background_color" if "background_color" in asked else "fill"
-        raise impossible(name, f"transparent pixels of a {row.title} stay as they are")
     if flattened is not None:
-        output["background"] = attrs.evolve(flattened, alpha=255)
+        output |= {"background": attrs.evolve(flattened, alpha=255), "flatten": row.alpha}
     if "cover" in asked and info.animated and row.animation:
         raise impossible("cover", f"a {row.title} keeps all frames")
     return output
