@@ -93,6 +93,17 @@ def remove(connection: Connection, place: int, rows: Sequence[Indexed]) -> int:
 
 
 @reading
+def unknown(connection: Connection, place: int, keys: Sequence[str]) -> list[str]:
+    """Return those keys that have no row."""
+    known: set[bytes] = set()
+    for start in range(0, len(keys), _BATCH):
+        part = [bytes.fromhex(key) for key in keys[start : start + _BATCH]]
+        found = select(CacheEntryRow.key).where(CacheEntryRow.place == place, CacheEntryRow.key.in_(part))
+        known.update(connection.execute(found).scalars())
+    return [key for key in keys if bytes.fromhex(key) not in known]
+
+
+@reading
 def totals(connection: Connection, place: int) -> tuple[int, int]:
     """Return the number of rows of a place, and the sum of their bytes."""
     found = select(func.count(), func.coalesce(func.sum(CacheEntryRow.size), 0)).where(

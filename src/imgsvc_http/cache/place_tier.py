@@ -6,6 +6,7 @@ A place that fails costs nobody an answer: the entry is a miss, and the place is
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,7 +17,7 @@ from imgsvc_http.cache import index
 from imgsvc_http.cache.encoding import decode, encode
 from imgsvc_http.cache.entries import Entry
 from imgsvc_http.cache.index import Indexed
-from imgsvc_http.cache.places import DiskFull, Place
+from imgsvc_http.cache.places import PARTS, DiskFull, Place
 from imgsvc_http.cache.purges import EVERYTHING
 from imgsvc_http.state.database import Database
 from imgsvc_http.storage.bulkhead import Bulkhead
@@ -107,10 +108,11 @@ class PlaceTier:
 
     async def run(self) -> None:
         """Write down the last uses, look at what other nodes have written, and clean up, until cancelled."""
-        while True:
+        for part in itertools.cycle(range(PARTS)):
             await asyncio.sleep(_FLUSH_SECONDS)
             await self._try("index", self.flush())
             await self._try("sweep", self._writes.call(self._place.sweep))
+            await self._try("sweep", self.delete_unknown(part))
             self._is_counted = self._is_counted and not self._db.is_shared
 
     async def flush(self) -> None:
@@ -121,6 +123,13 @@ class PlaceTier:
         for start in range(0, len(keys), _TOUCHES_AT_ONCE):
             part = {key: touched[key] for key in keys[start : start + _TOUCHES_AT_ONCE]}
             await index.touch(self._db, number, part)
+
+    async def delete_unknown(self, part: int) -> None:
+        """Delete files of a part of the place that have no row, such as those of a database that was lost."""
+        number = await self._place_number()
+        keys = await self._writes.call(self._place.some_keys, part)
+        for key in await index.unknown(self._db, number, keys):
+            await self._writes.call(self._place.remove, key)
 
     async def close(self) -> None:
         """Write what was put, as far as that does not take long, and when entries were used last."""

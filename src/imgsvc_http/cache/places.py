@@ -17,6 +17,10 @@ _NUMBER_FILE = "place"
 _INCOMING = "incoming"
 _LEFT_SECONDS = 600  # a file that is still incoming after so long was left by a process that died
 _MOST_RESERVED = 2**30
+_NAME_LENGTH = 60  # of the 64 digits of a key
+
+PARTS = 4096
+"""In how many parts the keys of a place are told."""
 _RESERVED_PART = 20
 
 
@@ -44,6 +48,9 @@ class Place(Protocol):
 
     def sweep(self) -> None:
         """Delete what processes that died left behind."""
+
+    def some_keys(self, part: int) -> list[str]:
+        """Return keys of files that were written some time ago, of one of ``PARTS`` parts."""
 
 
 class LocalPlace:
@@ -104,6 +111,15 @@ class LocalPlace:
                 if left.stat().st_mtime < before:
                     left.unlink()
 
+    def some_keys(self, part: int) -> list[str]:
+        before = time.time() - _LEFT_SECONDS
+        first, second = f"{part >> 4:02x}", f"{part & 15:x}"
+        return [
+            "".join(file.parts[-3:])
+            for file in self._folder.glob(f"{first}/{second}?/*")
+            if len(file.name) == _NAME_LENGTH and file.stat().st_mtime < before
+        ]
+
     def _path(self, key: str) -> str:
         return f"{self._folder}/{key[:2]}/{key[2:4]}/{key[4:]}"
 
@@ -148,6 +164,10 @@ class FsspecPlace:
 
     def sweep(self) -> None:
         """Do nothing: a store drops what was not written to its end."""
+
+    def some_keys(self, part: int) -> list[str]:
+        """Return none: listing a bucket costs money, and its rules can delete old objects."""
+        return []
 
     def _path(self, key: str) -> tuple[Any, str]:
         if self._opened is None:

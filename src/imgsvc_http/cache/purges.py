@@ -43,9 +43,13 @@ class Purges:
 
 @writing
 def record(connection: Connection, source: bytes, now: datetime) -> int:
-    """Record a purge. Return its number."""
+    """Record a purge. Return its number.
+
+    Numbers are moments, so that those of a database that was restored or replaced are larger than all before.
+    """
     lock_for_transaction(connection, _LOCK)  # numbers become visible in their order
-    number = (connection.execute(select(func.max(CachePurgeRow.number))).scalar() or 0) + 1
+    last = connection.execute(select(func.max(CachePurgeRow.number))).scalar() or 0
+    number = max(last + 1, int(now.timestamp() * 1_000_000))
     values = {"number": number, "purged_at": now}
     connection.execute(
         insert(connection, CachePurgeRow)

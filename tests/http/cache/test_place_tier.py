@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -212,6 +213,26 @@ async def test_two_nodes_writing_at_once_leave_no_file_without_a_row(
             )
         rows = {row.key for row in await index.oldest(db, LocalPlace(folder).number())}
         assert {"".join(file.parts[-3:]) for file in files(folder)} <= rows
+
+
+@pytest.mark.asyncio
+async def test_files_of_a_database_that_was_lost_are_deleted(
+    db: Database, folder: Path, clock: Clock
+) -> None:
+    async with opened(folder, db, clock) as tier:
+        for number in range(4):
+            await write(tier, entry(number))
+        rows = await index.oldest(db, LocalPlace(folder).number())
+        await index.remove(db, LocalPlace(folder).number(), rows[:2])
+        for file in files(folder):
+            os.utime(file, (1, 1))
+        await write(tier, entry(5))  # its row may not be seen yet
+        for key in {row.key for row in rows}:
+            await tier.delete_unknown(int(key[:3], 16))
+        assert {"".join(file.parts[-3:]) for file in files(folder)} == {
+            *(row.key for row in rows[2:]),
+            entry(5).key,
+        }
 
 
 class PlaceMachine(RuleBasedStateMachine):
