@@ -2,7 +2,7 @@
 
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { Controls } from "./controls";
-import { CropDrawing } from "./crop";
+import { type Drawing, DrawingArea } from "./drawing";
 import { Header } from "./header";
 import { useHistory } from "./history";
 import { KeyDialog } from "./key";
@@ -10,7 +10,7 @@ import { usePreview } from "./preview";
 import { before, fromDocument, toDocument, valuesOf, withValues } from "./request";
 import { Results } from "./results";
 import * as service from "./service";
-import { readAddress, type Shared, writeAddress } from "./share";
+import { addressOf, readAddress, type Shared } from "./share";
 import { SourceBar } from "./source";
 import { Stage } from "./stage";
 import { bytes, size } from "./text";
@@ -18,6 +18,7 @@ import type { Declarations, ImageFacts, Request, Size, Source, Value } from "./t
 
 const NO_SIZE: Size = { width: 1000, height: 1000 };
 const DRAWN_FORMAT = "webp";
+const ADDRESS_MS = 300; // browsers limit how often the address may change
 
 export function App() {
   const [declarations, setDeclarations] = useState<Declarations | null>(null);
@@ -39,14 +40,15 @@ function Playground({ declarations, shared }: { declarations: Declarations; shar
   const [original, setOriginal] = useState<Blob | null>(null);
   const [notice, setNotice] = useState("");
   const [locked, setLocked] = useState(!service.keys.get());
-  const [drawing, setDrawing] = useState(false);
+  const [drawing, setDrawing] = useState<Drawing | null>(null);
+  const [dropping, setDropping] = useState(false);
 
   const document = useMemo(() => toDocument(request, groups), [request, groups]);
   const asked = useMemo(
-    () => previewed(drawing ? before(request, groups, "crop") : request, drawing, source, declarations),
+    () => previewed(drawing ? before(request, groups, drawing.group) : request, drawing !== null, source, declarations),
     [request, groups, drawing, source, declarations],
   );
-  const { result, error, busy } = usePreview(locked ? null : source, asked, header);
+  const { result, document: shown, error, busy } = usePreview(locked ? null : source, asked, header);
 
   const open = useCallback(async (opening: Promise<Source>) => {
     setNotice("Opening the picture …");
@@ -75,25 +77,40 @@ function Playground({ declarations, shared }: { declarations: Declarations; shar
     return () => abort.abort();
   }, [source, header]);
 
-  useEffect(() => writeAddress(source, document), [source, document]);
+  useEffect(() => {
+    const timer = setTimeout(() => window.history.replaceState(null, "", addressOf(source, document)), ADDRESS_MS);
+    return () => clearTimeout(timer);
+  }, [source, document]);
   useEffect(() => {
     if (error?.status === 401) setLocked(true);
   }, [error]);
   useShortcuts(undo, redo);
+  useEffect(() => {
+    const load = () => location.reload(); // the address of another request was pasted
+    addEventListener("hashchange", load);
+    return () => removeEventListener("hashchange", load);
+  }, []);
 
   const sourceSize = result ? upright(result.facts.input) : NO_SIZE;
   const message = error?.message ?? notice;
   return (
     <div
-      class="page"
-      onDragOver={(event) => event.preventDefault()}
+      class={`page${dropping ? " dropping" : ""}`}
+      onDragOver={(event) => {
+        event.preventDefault();
+        setDropping(true);
+      }}
+      onDragLeave={(event) => {
+        if (event.relatedTarget === null) setDropping(false);
+      }}
       onDrop={(event) => {
         event.preventDefault();
+        setDropping(false);
         const file = event.dataTransfer?.files[0];
         if (file) setSource(fromFile(file));
       }}
     >
-      <Header {...{ declarations, history, document }} />
+      <Header {...{ declarations, history, document }} link={() => addressOf(source, document)} />
       <main>
         <SourceBar
           examples={declarations.examples}
@@ -103,14 +120,15 @@ function Playground({ declarations, shared }: { declarations: Declarations; shar
           onExample={(name) => void open(service.example(name))}
           onUrl={(url) => void open(service.fetched(url, header))}
         />
-        <Stage original={original} result={result} busy={busy} plain={drawing}>
-          {drawing && result && (
-            <CropDrawing
+        <Stage original={original} result={result} busy={busy} plain={drawing !== null}>
+          {drawing && result && shown === asked && (
+            <DrawingArea
+              drawing={drawing}
               size={result.facts.output}
-              values={valuesOf(request, "crop")}
+              values={valuesOf(request, drawing.group)}
               onChange={(values) => {
-                const crop = groups.find((group) => group.key === "crop");
-                if (crop) set(withValues(request, crop, values), "crop");
+                const group = groups.find((item) => item.key === drawing.group);
+                if (group) set(withValues(request, group, values), drawing.group);
               }}
             />
           )}
@@ -131,7 +149,7 @@ function Playground({ declarations, shared }: { declarations: Declarations; shar
         size={sourceSize}
         problems={error?.problems ?? []}
         drawing={drawing}
-        onDraw={() => setDrawing(!drawing)}
+        onDraw={setDrawing}
         onChange={(next, touched) => set(next, touched)}
       />
       {locked && (

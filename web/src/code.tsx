@@ -16,18 +16,20 @@ interface Props {
 }
 
 const DELAY_MS = 200;
+const UNSIGNED = "unsigned: the account has no signing key, or the API key not the scope admin";
 const UNKNOWN_SOURCE = "https://example.org/";
 
 export function Code({ declarations, source, request, document, result }: Props) {
   const format = result?.facts.output.format ?? "jpg";
   const asked = { declarations, source, request, document, format };
   const made = useUrls(source?.url ?? UNKNOWN_SOURCE + encodeURIComponent(source?.name ?? "picture.jpg"), document);
+  const note = typeof made !== "string" && !made.signed ? UNSIGNED : "";
   const parts: [string, string, string?][] = [
     ["JSON", snippets.json(asked)],
     ["curl", snippets.curl(asked)],
     ["Python", snippets.python(asked)],
     ["Command", snippets.command(asked)],
-    ["URL", typeof made === "string" ? made : made.url, "Unsigned: sign it with imgsvc url --key."],
+    ["URL", typeof made === "string" ? made : made.url, note],
     ["HTML", typeof made === "string" ? made : made.picture],
   ];
   return (

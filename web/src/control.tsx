@@ -83,9 +83,10 @@ function NumberField({ param, value, size, id, described, invalid, onChange }: F
   const range = rangeOf(param, size);
   const usual = usualOf(param, size);
   const current = typeof value === "number" ? value : usual;
-  const place = current === undefined ? range.minimum : Math.min(Math.max(current, range.minimum), range.maximum);
+  const place = Math.min(Math.max(current ?? 0, range.minimum), range.maximum);
   const share = (of: number) => toSlider(range, of) / STEPS;
-  const origin = typeof param.neutral === "number" ? param.neutral : range.minimum;
+  const start = current === undefined ? place : range.minimum;
+  const origin = typeof param.neutral === "number" ? param.neutral : start;
   const [from, to] = [Math.min(place, origin), Math.max(place, origin)];
   const read = (text: string) => onChange(text === "" || Number.isNaN(Number(text)) ? null : Number(text));
   return (

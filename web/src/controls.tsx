@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { Control, label } from "./control";
+import { type Drawing, drawings } from "./drawing";
 import { allowed, pathOf, valuesOf, without, withValue } from "./request";
 import type { Group, Param, Problem, Request, Size } from "./types";
 import { WatermarkChoice } from "./watermark";
@@ -11,13 +12,12 @@ interface Props {
   request: Request;
   size: Size;
   problems: Problem[];
-  drawing: boolean;
-  onDraw: () => void;
+  drawing: Drawing | null;
+  onDraw: (drawing: Drawing | null) => void;
   onChange: (request: Request, touched?: string) => void;
 }
 
 const OPEN_AT_FIRST = ["resize", "adjust"];
-const DRAWN = "crop";
 
 export function Controls({ groups, request, size, problems, drawing, onDraw, onChange }: Props) {
   const [search, setSearch] = useState("");
@@ -73,11 +73,20 @@ export function Controls({ groups, request, size, problems, drawing, onDraw, onC
             </h2>
             {shown && (
               <div class="group-body">
-                {group.key === DRAWN && (
-                  <button type="button" class="draw" aria-pressed={drawing} onClick={onDraw}>
-                    {drawing ? "Done drawing" : "Draw on the picture"}
-                  </button>
-                )}
+                {drawings(group, values).map((offer) => {
+                  const active = drawing?.group === offer.group && drawing.what === offer.what;
+                  return (
+                    <button
+                      key={offer.what}
+                      type="button"
+                      class="draw"
+                      aria-pressed={active}
+                      onClick={() => onDraw(active ? null : offer)}
+                    >
+                      {active ? "Done" : offer.what === "box" ? "Draw on the picture" : "Pick the point on the picture"}
+                    </button>
+                  );
+                })}
                 {wrong && <p class="error">{wrong.message}</p>}
                 {params
                   .filter((param) => offered.has(param))

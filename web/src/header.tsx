@@ -1,18 +1,20 @@
 /** The bar at the top: undo, redo, reset, presets, share. */
 
+import { Copy } from "./copy";
 import type { History } from "./history";
 import { Presets } from "./presets";
 import type { Document } from "./request";
 import type { Declarations } from "./types";
-import { Copy } from "./copy";
 
 interface Props {
   declarations: Declarations;
   history: History;
   document: Document;
+  /** Returns the address that shows the same again. */
+  link: () => string;
 }
 
-export function Header({ declarations, history, document }: Props) {
+export function Header({ declarations, history, document, link }: Props) {
   return (
     <header>
       <h1>
@@ -34,7 +36,7 @@ export function Header({ declarations, history, document }: Props) {
           Reset
         </button>
         <Presets groups={declarations.groups} request={history.request} document={document} onLoad={history.set} />
-        <Copy text={() => location.href} label="Copy link" />
+        <Copy text={link} label="Copy link" />
       </div>
       <small class="version">{declarations.version}</small>
     </header>

@@ -9,6 +9,8 @@ const PATIENCE_MS = 250;
 
 export interface Preview {
   result: Result | null;
+  /** The document that the result is of. */
+  document: Document | null;
   error: ServiceError | null;
   busy: boolean;
 }
@@ -25,7 +27,7 @@ interface Asked {
  * follows a moving slider; otherwise it is aborted, and the service stops its work.
  */
 export function usePreview(source: Source | null, document: Document, header: string): Preview {
-  const [preview, setPreview] = useState<Preview>({ result: null, error: null, busy: false });
+  const [preview, setPreview] = useState<Preview>({ result: null, document: null, error: null, busy: false });
   const running = useRef<AbortController | null>(null);
   const waiting = useRef<Asked | null>(null);
   const shownSource = useRef<Source | null>(null);
@@ -39,11 +41,12 @@ export function usePreview(source: Source | null, document: Document, header: st
       try {
         const result = await process(asked.source, asked.document, header, abort.signal);
         shownSource.current = asked.source;
-        setPreview({ result, error: null, busy: false });
+        setPreview({ result, document: asked.document, error: null, busy: false });
       } catch (error) {
         if (!abort.signal.aborted) {
           const known = error instanceof ServiceError ? error : new ServiceError(0, String(error));
           setPreview((before) => ({
+            ...before,
             result: shownSource.current === asked.source ? before.result : null,
             error: known,
             busy: false,

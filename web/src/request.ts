@@ -80,7 +80,7 @@ function except<T>(record: Readonly<Record<string, T>>, names: string[]): Record
 
 /** Returns the parameters of a group that its other values do not exclude. */
 export function allowed(group: Group, values: Values): Param[] {
-  const excluded = group.rules.filter((rule) => rule.rule === "NotWhen" && !rule.values?.length && holds(rule, values));
+  const excluded = group.rules.filter((rule) => excludes(rule, values) && !rule.values?.length);
   const names = new Set(excluded.flatMap((rule) => rule.names ?? []));
   return group.params.filter((param) => !names.has(param.name));
 }
@@ -100,7 +100,7 @@ function settled(group: Group, given: Values, touched: string, size: Size): Valu
     const { name = "", other = "", first = [], second = [], names = [] } = rule;
     if (rule.rule === "NotTogether" && first.includes(touched) && has(touched)) drop(second);
     if (rule.rule === "NotTogether" && second.includes(touched) && has(touched)) drop(first);
-    if (rule.rule === "NotWhen" && rule.choice === touched && holds(rule, values)) {
+    if (rule.choice === touched && excludes(rule, values)) {
       drop(rule.values?.length ? names.filter((item) => rule.values?.includes(values[item] ?? "")) : names);
     }
     if (rule.rule === "Needs" && touched === name && has(name)) fill(other);
@@ -114,6 +114,11 @@ function settled(group: Group, given: Values, touched: string, size: Size): Valu
     if (rule.rule === "AtLeastOne" && !names.some(has)) names.slice(0, 1).forEach(fill);
   }
   return values;
+}
+
+/** Returns true if a rule excludes its parameters, or some values of them. */
+function excludes(rule: Rule, values: Values): boolean {
+  return (rule.rule === "NotWhen" && holds(rule, values)) || (rule.rule === "OnlyWhen" && !holds(rule, values));
 }
 
 function holds(rule: Rule, values: Values): boolean {
@@ -137,8 +142,7 @@ function initial(param: Param, group: Group, size: Size): Value {
       return "";
     default:
       if (param.unit === "pixels") return Math.min(maximum, Math.max(minimum, pixels(param.name, size)));
-      if (neutral === minimum || neutral === maximum) return (minimum + maximum) / 2;
-      return neutral ?? minimum;
+      return neutral === null || neutral === minimum || neutral === maximum ? (minimum + maximum) / 2 : neutral;
   }
 }
 

@@ -26,6 +26,7 @@ interface Failure {
 export interface Urls {
   url: string;
   picture: string;
+  signed: boolean;
 }
 
 export interface WatermarkFacts {

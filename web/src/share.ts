@@ -17,7 +17,7 @@ export function readAddress(): Shared {
   if (key) {
     keys.set(key);
     parts.delete("key");
-    replace(parts);
+    history.replaceState(null, "", withParts(parts));
   }
   let document: Document = {};
   try {
@@ -29,16 +29,16 @@ export function readAddress(): Shared {
   return { document, ...(example && { example }), ...(url && { url }) };
 }
 
-/** Writes the address without a step in the history of the browser. */
-export function writeAddress(source: Source | null, document: Document): void {
+/** Returns the address of a source and a request. */
+export function addressOf(source: Source | null, document: Document): string {
   const parts = new URLSearchParams();
   if (source?.kind === "example") parts.set("example", source.name);
   if (source?.url) parts.set("url", source.url);
   if (Object.keys(document).length) parts.set("request", JSON.stringify(document));
-  replace(parts);
+  return withParts(parts);
 }
 
-function replace(parts: URLSearchParams): void {
+function withParts(parts: URLSearchParams): string {
   const text = parts.toString();
-  history.replaceState(null, "", `${location.pathname}${location.search}${text && `#${text}`}`);
+  return `${location.origin}${location.pathname}${text && `#${text}`}`;
 }

@@ -74,6 +74,12 @@ export function Stage({ original, result, busy, plain, children }: Props) {
               }}
             />
           )}
+          {compared && (
+            <p class="labels" aria-hidden="true">
+              <span>Original</span>
+              <span>Result</span>
+            </p>
+          )}
           {children}
         </div>
       </div>

@@ -22,10 +22,12 @@ from imgsvc_core.spec import FILTERS
 from imgsvc_core.spec.options import PARAMETER_OPTIONS, ParameterOption
 from imgsvc_core.urls import Signer
 from imgsvc_http.answering.errors import invalid, refusal
-from imgsvc_http.context import HEADER_NAMES
+from imgsvc_http.context import HEADER_NAMES, PRINCIPAL
 from imgsvc_http.receiving.body import read_json
 from imgsvc_http.routing import Route
 from imgsvc_http.services import services_of
+from imgsvc_http.state import signing_keys
+from imgsvc_http.state.scopes import ADMIN
 
 _PACKAGE = Path(__file__).parents[1]
 _PAGE = _PACKAGE / "playground"
@@ -79,8 +81,10 @@ async def urls(request: web.Request) -> Urls:
     asked = await read_json(request, limit=settings.limits.json_bytes, seconds=settings.server.body_seconds)
     if not isinstance(asked, dict) or not isinstance(asked.get("source"), str):
         raise invalid("source", "The body must be an object with the 'source' and the 'request'")
-    signer, source, spec = Signer(settings.base_url), asked["source"], parse(asked.get("request", {}))
-    return Urls(signer.url(source, spec), signer.picture(source, spec, alt=""))
+    source, spec = asked["source"], parse(asked.get("request", {}))
+    signer = await _signer(request)
+    signed = signer.key_id is not None
+    return Urls(signer.url(source, spec), signer.picture(source, spec, alt=""), signed)
 
 
 @attrs.frozen(kw_only=True)
@@ -107,6 +111,7 @@ class Urls:
 
     url: str
     picture: str
+    signed: bool
 
 
 def routes() -> tuple[Route, ...]:
@@ -120,6 +125,20 @@ def routes() -> tuple[Route, ...]:
         Route("GET", "/playground/examples/{name}", example, "An example picture", **known),
         Route("GET", "/playground/{name}", asset, "A file of the page", **known),
     )
+
+
+async def _signer(request: web.Request) -> Signer:
+    """Return a signer with the newest signing key of the account.
+
+    Signed URLs work longer than the API key may, so they are for keys with the scope admin; others get
+    unsigned URLs.
+    """
+    services, principal = services_of(request), request[PRINCIPAL]
+    if ADMIN in principal.scopes:
+        for key in reversed(await signing_keys.list_all(services.db, principal.account_id)):
+            if found := await signing_keys.find(services.db, services.vault, key.id):
+                return Signer(services.settings.base_url, key.id, found.secret)
+    return Signer(services.settings.base_url)
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import aiohttp
@@ -10,7 +11,7 @@ import pytest
 import imgsvc_core as imgsvc
 from imgsvc_core.declaring import params
 from imgsvc_core.spec.options import PARAMETER_OPTIONS
-from imgsvc_core.urls import parse
+from imgsvc_core.urls import parse, verify
 from imgsvc_http.app import create_app
 from imgsvc_http.routing import methods_at
 from imgsvc_http.settings import Settings
@@ -99,6 +100,23 @@ async def test_urls_say_the_request(client: aiohttp.ClientSession) -> None:
     _, path = made["url"].split("/1.0/image/unsigned")
     assert parse(path).spec() == imgsvc.parse(request)
     assert made["picture"].startswith("<picture>")
+
+
+@pytest.mark.asyncio
+async def test_urls_are_signed_for_administrators_of_an_account_with_a_signing_key(service: Service) -> None:
+    account = json.loads(service.imgsvc("accounts", "create", "Signing", "--json"))["id"]
+    signing = json.loads(service.imgsvc("signing-keys", "create", account, "--json"))
+    made = {}
+    for scope in ("process", "admin"):
+        key = json.loads(service.imgsvc("keys", "create", account, "--scope", scope, "--json"))["secret"]
+        async with service.client(key=key) as client:
+            body = {"source": "https://example.org/a.jpg", "request": {"resize": {"width": 480}}}
+            made[scope] = (await call(client, "POST", "/playground/urls", json=body)).json
+    assert "/1.0/image/unsigned/" in made["process"]["url"]
+    assert not made["process"]["signed"]
+    assert made["admin"]["signed"]
+    path = made["admin"]["url"].partition("/1.0/image")[2]
+    assert verify(path, {signing["id"]: signing["secret"]}).startswith("/resize:480x/plain/")
 
 
 @pytest.mark.parametrize("body", [[], {}, {"source": 1}, {"source": "https://a.example/x", "request": 3}])
