@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from http import HTTPStatus
 
 from aiohttp import web
 
+from imgsvc_http.answering.conditions import asked_range, check_if_match, is_known
 from imgsvc_http.answering.errors import refusal
 from imgsvc_http.answering.json_schema import FILE
 from imgsvc_http.processing.pipeline import IMAGES_PATH
@@ -15,8 +15,6 @@ from imgsvc_http.routing import Parameter, Route, path_parameter
 from imgsvc_http.services import services_of
 from imgsvc_http.state.clock import now
 from imgsvc_http.storage.temporary import TemporaryStorage, stored_of
-
-_RANGE = re.compile(r"(?i:bytes)=(?:([0-9]{1,30})-([0-9]{1,30})?|-([0-9]{1,30}))")
 
 
 async def image(request: web.Request) -> web.StreamResponse:
@@ -47,12 +45,10 @@ async def serve(
         "X-Content-Type-Options": "nosniff",
         "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     }
-    expected = request.headers.get("If-Match", "*")
-    if not _matches(expected, etag, weakly=False):
-        raise refusal("precondition_failed", etag=etag, got=expected)
-    if _matches(request.headers.get("If-None-Match", ""), etag, weakly=True):
+    check_if_match(request, etag)
+    if is_known(request, etag):
         return web.Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
-    start, end = _range(request, size, etag)
+    start, end = asked_range(request, size, etag)
     status = HTTPStatus.OK
     if (start, end) != (0, size):
         status = HTTPStatus.PARTIAL_CONTENT
@@ -65,28 +61,6 @@ async def serve(
             await response.write(chunk)
     await response.write_eof()
     return response
-
-
-def _range(request: web.Request, size: int, etag: str) -> tuple[int, int]:
-    """Return start and end of the bytes that are asked for.
-
-    Everything is, if the method is not GET, or the range is of another unit or of another version.
-    """
-    asked = _RANGE.fullmatch(request.headers.get("Range", "")) if request.method == "GET" else None
-    if asked is None or request.headers.get("If-Range", etag) != etag:
-        return 0, size
-    first, last, suffix = asked.groups()
-    start = int(first) if first else max(0, size - int(suffix))
-    end = min(int(last) + 1 if last else size, size)
-    if start >= end:
-        raise refusal("range_not_satisfiable", size=size)
-    return start, end
-
-
-def _matches(header: str, etag: str, *, weakly: bool) -> bool:
-    """Return True if an ETag is in a header. A weak comparison ignores the mark of weak ETags."""
-    items = [item.strip() for item in header.split(",")]
-    return items == ["*"] or etag in [item.removeprefix("W/") if weakly else item for item in items]
 
 
 def _header(name: str, doc: str) -> Parameter:
