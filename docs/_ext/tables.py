@@ -37,6 +37,7 @@ from imgsvc_core.urls import Delivery
 from imgsvc_http.answering.errors import KINDS, status_of
 from imgsvc_http.monitoring.metrics import METRICS
 from imgsvc_http.routes import ROUTES
+from imgsvc_http.routing import Route
 from imgsvc_http.settings import SETTINGS, Settings
 from imgsvc_http.settings.declaring import toml_value
 
@@ -132,11 +133,14 @@ def metrics() -> str:
 
 def endpoints() -> str:
     """Every endpoint of the service."""
-    rows = (
-        (f"`{route.method} {route.path}`", route.summary, "nobody" if route.public else route.scope or "any")
-        for route in ROUTES
-    )
+    rows = ((f"`{route.method} {route.path}`", route.summary, _who_may_call(route)) for route in ROUTES)
     return table(("call", "what it does", "key of scope"), rows)
+
+
+def _who_may_call(route: Route) -> str:
+    if route.authenticate is not None:
+        return "a signature"
+    return "nobody" if route.public else route.scope or "any"
 
 
 def service_errors() -> str:

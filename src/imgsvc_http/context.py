@@ -53,4 +53,7 @@ def binary_header(request: web.Request) -> str:
 def failure_response(request: web.Request, refusal: Refusal) -> Response:
     """Return an error in the mode of the request."""
     request[ERROR] = refusal.slug
+    route = route_of(request)
+    if route is not None and route.failure is not None:
+        return route.failure(request, refusal)
     return failure(refusal, request[REQUEST_ID], request[HEADER_NAMES] if wants_picture(request) else None)

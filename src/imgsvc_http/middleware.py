@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from imgsvc_http.access.authentication import secret_in
+from imgsvc_http.access.authentication import Principal, secret_in
 from imgsvc_http.access.proxies import client_address, is_secure
 from imgsvc_http.answering.errors import Refusal, as_refusal, method_not_allowed, refusal
 from imgsvc_http.answering.headers import HeaderNames, set_common_headers
@@ -66,20 +66,34 @@ async def end_in_time(request: web.Request, handler: Handler) -> web.StreamRespo
 @web.middleware
 async def limit_rate(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Count the request of a key, or of an address if it has no key that works."""
-    services = services_of(request)
-    address = f"address:{client_address(request, services.settings.server.trusted_proxies)}"
-    secret = secret_in(request.headers.get("Authorization", ""))
+    services, failed = services_of(request), None
+    principal: Principal | None = None
     try:
-        principal = await services.authenticator.principal(secret) if secret else None
-    except Exception:  # the database cannot be reached, but the answer tells the rate
-        request[RATE] = await services.limiter.hit(address)
-        raise
+        principal = await _principal(request)
+    except Exception as error:  # a stranger, or the database cannot be reached; the answer tells the rate
+        failed = error
     if principal is not None:
         request[PRINCIPAL] = principal
-    request[RATE] = await services.limiter.hit(f"key:{principal.key_id}" if principal else address)
+    owner = (
+        f"key:{principal.key_id}"
+        if principal is not None and principal.key_id is not None
+        else f"address:{client_address(request, services.settings.server.trusted_proxies)}"
+    )
+    request[RATE] = await services.limiter.hit(owner)
     if not request[RATE].allowed:
         raise refusal("rate_limit_exceeded", seconds=request[RATE].retry_seconds)
+    if failed is not None:
+        raise failed
     return await handler(request)
+
+
+async def _principal(request: web.Request) -> Principal | None:
+    """Return who calls, by an API key or as the endpoint has it."""
+    route = route_of(request)
+    if route is not None and route.authenticate is not None:
+        return await route.authenticate(request)
+    secret = secret_in(request.headers.get("Authorization", ""))
+    return await services_of(request).authenticator.principal(secret) if secret else None
 
 
 @web.middleware

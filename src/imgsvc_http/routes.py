@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from imgsvc_http.delivery import endpoint as delivery
 from imgsvc_http.endpoints import account, cache, health, images, keyfiles, processing, watermarks, webhooks
 from imgsvc_http.routing import Route
 
 ROUTES: tuple[Route, ...] = (
     *processing.ROUTES,
+    *delivery.ROUTES,
     *webhooks.ROUTES,
     *account.ROUTES,
     *watermarks.ROUTES,

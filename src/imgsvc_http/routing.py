@@ -10,7 +10,9 @@ from typing import Any
 import attrs
 from aiohttp import web
 
+from imgsvc_http.access.authentication import Principal
 from imgsvc_http.answering import responses
+from imgsvc_http.answering.errors import Refusal
 
 Handler = Callable[[web.Request], Awaitable[attrs.AttrsInstance | responses.Response | web.StreamResponse]]
 """Returns an answer, which is sent as JSON, or a response."""
@@ -45,8 +47,11 @@ class Route:
         replies: what else is answered, by status: its meaning, and its schemas by content type.
         failures: statuses of errors beyond those of every endpoint, and of every one with a body.
         public: whether it needs no key.
+        authenticate: returns who calls, instead of an API key; it raises an error for a stranger.
+        failure: returns an error in a form of the endpoint's own.
         scope: the scope that the key needs; any key will do without one.
         binary: whether it may answer with a picture.
+        with_slashes: whether the last parameter of the path may have slashes.
         idempotent: whether it heeds the header ``Idempotency-Key``.
     """
 
@@ -62,9 +67,22 @@ class Route:
     replies: Mapping[int, tuple[str, Mapping[str, Schema]]] = attrs.field(factory=dict)
     failures: Sequence[int] = ()
     public: bool = False
+    authenticate: Callable[[web.Request], Awaitable[Principal]] | None = None
+    failure: Callable[[web.Request, Refusal], responses.Response] | None = None
     scope: str | None = None
     binary: bool = False
+    with_slashes: bool = False
     idempotent: bool = False
+
+    @property
+    def needs_key(self) -> bool:
+        """True if a call needs an API key."""
+        return not self.public and self.authenticate is None
+
+    @property
+    def pattern(self) -> str:
+        """The path as the router takes it."""
+        return f"{self.path[:-1]}:.*}}" if self.with_slashes else self.path
 
 
 _ROUTES = web.AppKey("routes", dict[Any, Route])
@@ -77,9 +95,9 @@ def add_routes(app: web.Application, routes: Sequence[Route]) -> None:
         handle = _handler(route)
         app[_ROUTES][handle] = route
         if route.method == "GET":
-            app.router.add_get(route.path, handle, allow_head=True, expect_handler=_send_no_continue)
+            app.router.add_get(route.pattern, handle, allow_head=True, expect_handler=_send_no_continue)
         else:
-            app.router.add_route(route.method, route.path, handle, expect_handler=_send_no_continue)
+            app.router.add_route(route.method, route.pattern, handle, expect_handler=_send_no_continue)
     app.router.add_route("*", "/{path:.*}", _not_found, expect_handler=_send_no_continue)
 
 
@@ -90,13 +108,18 @@ def route_of(request: web.Request) -> Route | None:
 
 def methods_at(app: web.Application, path: str) -> frozenset[str]:
     """Return the methods that an application has at a path."""
-    found = {route.method for route in app[_ROUTES].values() if _pattern(route.path).fullmatch(path)}
+    found = {
+        route.method
+        for route in app[_ROUTES].values()
+        if _matching(route.path, route.with_slashes).fullmatch(path)
+    }
     return frozenset(found | {"HEAD"} if "GET" in found else found)
 
 
 @functools.cache
-def _pattern(path: str) -> re.Pattern[str]:
-    return re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path)))
+def _matching(path: str, with_slashes: bool) -> re.Pattern[str]:
+    matching = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path))
+    return re.compile(f"{matching.removesuffix('[^/]+')}.*" if with_slashes else matching)
 
 
 def _handler(route: Route) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:

@@ -18,9 +18,11 @@ from imgsvc_http.access.authentication import Authenticator
 from imgsvc_http.access.rate_limit import RateLimiter
 from imgsvc_http.access.signing_keys import SigningKeys
 from imgsvc_http.answering.errors import Refusal, refusal_of
+from imgsvc_http.answering.fallback import Fallback, load_fallback
 from imgsvc_http.blocking import run_in_daemon_thread
 from imgsvc_http.cache import Cache, open_cache
 from imgsvc_http.fetching.fetcher import Fetcher
+from imgsvc_http.fetching.origins import Origins
 from imgsvc_http.monitoring.metrics import Metrics
 from imgsvc_http.processing.pipeline import Pipeline
 from imgsvc_http.processing.pool import open_pool
@@ -60,6 +62,8 @@ class Services:
     source_files: SourceFiles
     pipeline: Pipeline
     cache: Cache
+    origins: Origins
+    fallback: Fallback | None
     metrics: Metrics
     access_log: AccessLog
     connections: Shares
@@ -88,8 +92,10 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             settings.rate.requests, settings.rate.period_seconds, cache_url=settings.cache.url
         )
         stack.push_async_callback(limiter.close)
+        fallback = None if settings.delivery.fallback is None else load_fallback(settings.delivery.fallback)
         fetcher = Fetcher(settings.fetch, settings.social)
         stack.push_async_callback(fetcher.close)
+        origins = Origins(settings.delivery.origins, fetcher, seconds=settings.fetch.total_seconds)
         temporary = TemporaryStorage(
             settings.temporary_url,
             settings.temporary.lifetime_seconds,
@@ -130,6 +136,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             ),
             pipeline=pipeline,
             cache=await stack.enter_async_context(open_cache(settings, db, _is_gone)),
+            origins=origins,
+            fallback=fallback,
             metrics=metrics,
             access_log=AccessLog(settings.monitoring.access_log, server.trusted_proxies, metrics),
             connections=Shares(server.connections or most_connections()),

@@ -79,9 +79,11 @@ class Service:
 
 
 @contextlib.contextmanager
-def running(state: Path, settings: Mapping[str, object] | None = None) -> Iterator[Service]:
+def running(
+    state: Path, settings: Mapping[str, object] | None = None, *, config: Path | None = None
+) -> Iterator[Service]:
     """A service with its state in a folder; ended gently, which has to work."""
-    process = start(state, settings)
+    process = start(state, settings, config=config)
     try:
         yield await_start(process, state)
         process.send_signal(signal.SIGTERM)
@@ -92,11 +94,19 @@ def running(state: Path, settings: Mapping[str, object] | None = None) -> Iterat
 
 
 def start(
-    state: Path, settings: Mapping[str, object] | None = None, *, sources: Path | None = None
+    state: Path,
+    settings: Mapping[str, object] | None = None,
+    *,
+    sources: Path | None = None,
+    config: Path | None = None,
 ) -> subprocess.Popen[str]:
-    """Start the command that serves, of the installed packages or of those in a folder."""
+    """Start the command that serves, of the installed packages or of those in a folder.
+
+    ``config`` is a settings file.
+    """
     values = {"server.port": 0, "server.state_folder": state, "workers.number": 1, **(settings or {})}
     flags = [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
+    flags += [] if config is None else ["--config", str(config)]
     return subprocess.Popen(
         [sys.executable, "-m", "imgsvc_cli", "serve", *flags],
         stdout=subprocess.PIPE,

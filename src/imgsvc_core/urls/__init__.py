@@ -17,7 +17,7 @@ from imgsvc_core.urls.delivery import Delivery
 from imgsvc_core.urls.parsing import PictureUrl, parse
 from imgsvc_core.urls.signatures import UNSIGNED, SignedPath, sign, split, verify
 from imgsvc_core.urls.signer import ROOT, Signer
-from imgsvc_core.urls.sources import OriginSource, Source, UrlSource
+from imgsvc_core.urls.sources import OriginSource, Source, UrlSource, is_origin_name
 
 __all__ = [
     "ROOT",
@@ -29,6 +29,7 @@ __all__ = [
     "Signer",
     "Source",
     "UrlSource",
+    "is_origin_name",
     "parse",
     "parse_preset",
     "sign",

@@ -53,20 +53,24 @@ class PictureUrl:
         """
         return request_of(self.options, with_presets(self.presets, presets or {}, {}))
 
-    def spec(self, presets: Mapping[str, Mapping[str, Any]] | None = None) -> Spec:
+    def spec(
+        self, presets: Mapping[str, Mapping[str, Any]] | None = None, *, dpr: float | None = None
+    ) -> Spec:
         """Return the request, with its sizes at the pixel density.
 
         Args:
             presets: presets by name, as `parse_preset` returns them.
+            dpr: a pixel density instead of that of the URL.
 
         Raises:
             SpecError: with all problems found.
         """
+        density = self.delivery.dpr if dpr is None else dpr
         spec = parse_merged(self.request(presets), self.presets)
         try:
-            return at_density(spec, self.delivery.dpr)
+            return at_density(spec, density)
         except SpecError as error:
-            after = f"after multiplication by dpr {self.delivery.dpr:g}"
+            after = f"after multiplication by dpr {density:g}"
             raise SpecError(
                 Problem(item.path, f"{item.message}, {after}") for item in error.problems
             ) from None

@@ -19,10 +19,13 @@ LAST_USED_STEP = timedelta(hours=1)
 
 @attrs.frozen
 class Principal:
-    """The account that calls, the key that it uses and the scopes of the key."""
+    """The account that calls, the key that it uses and the scopes of the key.
+
+    Calls without a key, which an account pays for, have no ``key_id``.
+    """
 
     account_id: str
-    key_id: str
+    key_id: str | None
     scopes: frozenset[str]
 
 

@@ -20,6 +20,11 @@ class HeaderNames:
         return f"{self.prefix}-Binary"
 
     @property
+    def cache(self) -> str:
+        """In a response that is a picture of a URL: if the cache had it."""
+        return f"{self.prefix}-Cache"
+
+    @property
     def metadata(self) -> str:
         """In a response that is a picture: its metadata."""
         return f"{self.prefix}-Metadata"

@@ -84,7 +84,7 @@ def _operation(route: Route, names: HeaderNames) -> dict[str, Any]:
     if route.bodies:
         contents = {media_type: _body(schema) for media_type, schema in route.bodies.items()}
         operation["requestBody"] = {"required": True, "content": contents}
-    if route.public:
+    if not route.needs_key:
         operation["security"] = []
     return operation
 
@@ -105,7 +105,7 @@ def _responses(route: Route, names: HeaderNames) -> Iterator[tuple[str, dict[str
     statuses = {
         *route.failures,
         *_OF_ALL,
-        *(() if route.public else _OF_KEYS),
+        *(_OF_KEYS if route.needs_key else ()),
         *(_OF_BODIES if route.bodies else ()),
         *((HTTPStatus.CONFLICT,) if route.idempotent else ()),
     }

@@ -28,6 +28,8 @@ from imgsvc_http.settings import FetchSettings, SocialSettings
 from imgsvc_http.storage.source_files import Allocate
 
 _BUFFER_BYTES = 1 << 16  # it may be full of small chunks, which are all parsed at once
+_NO_HEADERS: Mapping[str, str] = {}
+_NOT_MODIFIED = 304
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _COMPRESSED = ("gzip", "x-gzip", "deflate")
 _FORBIDDEN_HEADERS = frozenset({
@@ -41,13 +43,25 @@ _MOST_HEADER_CHARACTERS = 8000
 _MOST_PROFILE_BYTES = 2_000_000
 
 
+class SourceMissing(SourceUnreachable):
+    """Whoever keeps the source says that there is none."""
+
+
 @attrs.frozen
 class Fetched:
-    """A source that was fetched into a file: its path, its name, and how long it took."""
+    """A source that was fetched into a file: its path, its name, how long it took, and its headers."""
 
     path: Path
     name: str
     seconds: float
+    headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+
+
+@attrs.frozen
+class NotModified:
+    """A source that is still what was fetched before, by the conditions of a fetch."""
+
+    headers: Mapping[str, str] = attrs.field(repr=False)
 
 
 class Fetcher:
@@ -95,6 +109,32 @@ class Fetcher:
             NoRoom: there is no room for the source.
             EmptySource, SourceTooLarge: too few or too many bytes came.
         """
+        fetched = await self.fetch_if_modified(
+            url, {}, allocate, limit_bytes, headers=headers, account=account
+        )
+        assert isinstance(fetched, Fetched)
+        return fetched
+
+    async def fetch_if_modified(
+        self,
+        url: str,
+        conditions: Mapping[str, str],
+        allocate: Allocate,
+        limit_bytes: int | None,
+        *,
+        headers: Mapping[str, str] = _NO_HEADERS,
+        account: str = "",
+    ) -> Fetched | NotModified:
+        """Fetch as `fetch` does, unless the server answers that the conditions do not hold any more.
+
+        Args:
+            url: as in `fetch`.
+            conditions: ``If-None-Match`` or ``If-Modified-Since``, sent to the host of the URL.
+            allocate: as in `fetch`.
+            limit_bytes: as in `fetch`.
+            headers: as in `fetch`.
+            account: as in `fetch`.
+        """
         check_headers(headers)
         ACCOUNT.set(account)
         started = time.perf_counter()
@@ -102,19 +142,22 @@ class Fetcher:
             async with asyncio.timeout(self._settings.total_seconds):
                 profile = profile_of(url, self._social) if is_social(url) else None
                 location, extra = (
-                    (_parsed(url), self._with_user_agent(headers))
+                    (_parsed(url), {**self._with_user_agent(headers), **conditions})
                     if profile is None
                     else await self._profile_picture(profile)
                 )
                 async with self._get(location, extra, profile) as response:
+                    if response.status == _NOT_MODIFIED and conditions:
+                        return NotModified(response.headers)
+                    _check_status(response, profile)
                     path = await _save(response, allocate, limit_bytes)
-                    name = _name(response)
+                    name, received = _name(response), response.headers
         except TimeoutError:
             raise SourceUnreachable(
                 f"Source '{_shown(url)}' did not answer completely within "
                 f"{self._settings.total_seconds:g} seconds."
             ) from None
-        return Fetched(path, name, time.perf_counter() - started)
+        return Fetched(path, name, time.perf_counter() - started, received)
 
     def _with_user_agent(self, headers: Mapping[str, str]) -> dict[str, str]:
         """Append the service's User-Agent to a client's, so that it always identifies the service."""
@@ -130,6 +173,7 @@ class Fetcher:
         if profile.picture_in is None:
             return location, headers
         async with self._get(location, headers, profile) as response:
+            _check_status(response, profile)
             body = bytearray()
             async for chunk in response.content.iter_any():
                 body += chunk
@@ -141,13 +185,12 @@ class Fetcher:
     async def _get(
         self, location: URL, headers: Mapping[str, str], profile: Profile | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Give the response with status 200, after redirects."""
+        """Give the response after redirects."""
         shown = _shown(str(location))
         headers = {**headers, **authorization(location)}
         for _ in range(self._settings.redirects + 1):
             async with await self._request(location, headers, shown) as response:
                 if response.status not in _REDIRECTS:
-                    _check_status(response, shown, profile)
                     try:
                         yield response
                     except aiohttp.ClientError as error:
@@ -218,13 +261,15 @@ def _redirect(location: URL, target: str, shown: str) -> URL:
     return joined
 
 
-def _check_status(response: aiohttp.ClientResponse, shown: str, profile: Profile | None) -> None:
-    if response.status in (404, 410) and profile is not None:
+def _check_status(response: aiohttp.ClientResponse, profile: Profile | None) -> None:
+    """Raise an error unless the response has a picture."""
+    missing = response.status in (404, 410)
+    if missing and profile is not None:
         raise profile.unknown()
     if response.status != 200:
-        raise SourceUnreachable(
-            f"Source '{shown}' answered with status {response.status}; expected 200 with an image."
-        )
+        kind = SourceMissing if missing else SourceUnreachable
+        shown = _shown(str(response.url))
+        raise kind(f"Source '{shown}' answered with status {response.status}; expected 200 with an image.")
 
 
 async def _save(response: aiohttp.ClientResponse, allocate: Allocate, limit: int | None) -> Path:

@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from imgsvc_core import Face
+from imgsvc_core import Face, Limits, Spec
 from imgsvc_core.stores import StoredObject, StorePool, StoreSpec, open_store
 from imgsvc_http.access.quota import Counter, charged
 from imgsvc_http.answering.answers import Image, Output, PlanStep, Result, Timing
@@ -102,7 +102,7 @@ class Pipeline:
             name=source.name,
             spec=request.spec,
             limits=request.limits,
-            watermark=await self._watermark(account_id, request),
+            watermark=await self._watermark(account_id, request.spec),
             accept=accept,
             target=target.path if target else None,
             plan=request.plan,
@@ -110,8 +110,7 @@ class Pipeline:
         async with charged(counter):
             outcome = await self.workers.run(task, source.path, account=account_id, background=background)
             facts = outcome.facts
-            for name, taken in facts["timing"].items():
-                note_phase(name, taken / 1000)
+            _note_phases(facts)
             if target is not None:
                 url, expires_at = self._written(target, facts)
             else:
@@ -134,10 +133,38 @@ class Pipeline:
         )
         return Processed(result=result, data=outcome.data, media_type=facts["media_type"])
 
+    async def render(
+        self,
+        source: Source,
+        spec: Spec,
+        limits: Limits,
+        counter: Counter,
+        *,
+        accept: str | None = None,
+    ) -> TaskResult:
+        """Process a source, and give the picture back without storing it. It counts as in `process`.
+
+        Raises:
+            ImgsvcError: the picture cannot be processed.
+            Refusal: the quota is used up, or too many requests wait.
+        """
+        account_id = counter.account_id
+        task = Process(
+            name=source.name,
+            spec=spec,
+            limits=limits,
+            watermark=await self._watermark(account_id, spec),
+            accept=accept,
+        )
+        async with charged(counter):
+            outcome = await self.workers.run(task, source.path, account=account_id)
+        _note_phases(outcome.facts)
+        return outcome
+
     async def check_ids(self, account_id: str, request: ProcessingRequest) -> None:
         """Raise `SpecError` if the request names a keyfile or watermark that the account does not have."""
         await self._credentials(account_id, request.store)
-        await self._watermark(account_id, request)
+        await self._watermark(account_id, request.spec)
 
     async def _fetch(self, request: ProcessingRequest, allocate: Allocate, account_id: str) -> Source:
         assert request.url is not None
@@ -182,13 +209,18 @@ class Pipeline:
             raise invalid("store.keyfile", f"Store 'keyfile' parameter {expected}, got '{id_[:60]}'")
         return found
 
-    async def _watermark(self, account_id: str, request: ProcessingRequest) -> bytes | None:
+    async def _watermark(self, account_id: str, spec: Spec) -> bytes | None:
         """Return the bytes of the watermark that a request names."""
-        if request.spec.watermark is None:
+        if spec.watermark is None:
             return None
-        id_ = request.spec.watermark.id
+        id_ = spec.watermark.id
         found = await watermarks.data(self.db, account_id, id_)
         if found is None:
             expected = "must be the id of an uploaded watermark"
             raise invalid("watermark.id", f"Watermark 'id' parameter {expected}, got '{id_[:60]}'")
         return found
+
+
+def _note_phases(facts: Mapping[str, Any]) -> None:
+    for name, taken in facts["timing"].items():
+        note_phase(name, taken / 1000)

@@ -1,11 +1,13 @@
 """The settings of the service: `sections` declares them, `all_settings` reads and writes them."""
 
 from imgsvc_http.settings.all_settings import SECTIONS, SETTINGS, Settings, render
+from imgsvc_http.settings.origins import Origin
 from imgsvc_http.settings.sections import (
     MOST_RETRIES,
     QUOTA,
     CacheSettings,
     DatabaseSettings,
+    DeliverySettings,
     FetchSettings,
     ServerSettings,
     SocialSettings,
@@ -19,7 +21,9 @@ __all__ = [
     "SETTINGS",
     "CacheSettings",
     "DatabaseSettings",
+    "DeliverySettings",
     "FetchSettings",
+    "Origin",
     "ServerSettings",
     "Settings",
     "SocialSettings",

@@ -24,6 +24,7 @@ from imgsvc_http.settings.sections import (
     AccountsSettings,
     CacheSettings,
     DatabaseSettings,
+    DeliverySettings,
     FetchSettings,
     IdempotencySettings,
     MonitoringSettings,
@@ -67,6 +68,7 @@ class Settings:
     idempotency: IdempotencySettings = attrs.field(factory=IdempotencySettings)
     stores: StoresSettings = attrs.field(factory=StoresSettings)
     webhooks: WebhookSettings = attrs.field(factory=WebhookSettings)
+    delivery: DeliverySettings = attrs.field(factory=DeliverySettings)
     monitoring: MonitoringSettings = attrs.field(factory=MonitoringSettings)
     playground: PlaygroundSettings = attrs.field(factory=PlaygroundSettings)
     presets: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict, converter=parse_presets)

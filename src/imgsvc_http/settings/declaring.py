@@ -20,6 +20,7 @@ from imgsvc_core.declaring import Boolean, Integer, Number
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.jsontext import shown
 from imgsvc_http.settings.kinds import NONE, Kind, Many, Maybe, Url
+from imgsvc_http.settings.origins import Origins
 
 MASK = "********"
 _METADATA_KEY = "imgsvc_setting"
@@ -101,15 +102,21 @@ def from_text(kind: Kind, text: str) -> object:
                 return _number(text, float if isinstance(kind, Number) else int)
             except ValueError:
                 return text
+        case Origins():
+            return _from_json(text)
         case Many():
             if text.lstrip().startswith("["):
-                try:
-                    return json.loads(text)
-                except ValueError:
-                    return text
+                return _from_json(text)
             return [from_text(kind.kind, item.strip()) for item in text.split(",") if item.strip()]
         case _:
             return text
+
+
+def _from_json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def toml_value(value: Any) -> str:
@@ -170,9 +177,18 @@ def _declared(field: attrs.Attribute[Any]) -> Setting:
 def _masked(kind: Kind, plain: Any) -> Any:
     if isinstance(kind, Many):
         return [_masked(kind.kind, item) for item in plain]
+    if isinstance(kind, Origins):
+        return {name: _masked_origin(item) for name, item in plain.items()}
     if isinstance(kind, Url):
         return _without_secrets(plain)
     return MASK if plain else plain
+
+
+def _masked_origin(plain: str | Mapping[str, Any]) -> Any:
+    """Return an origin with its URL; all options of its file system may be secret."""
+    if isinstance(plain, str):
+        return _without_secrets(plain)
+    return {name: _without_secrets(value) if name == "url" else MASK for name, value in plain.items()}
 
 
 def _without_secrets(url: str) -> str:

@@ -15,6 +15,7 @@ from imgsvc_core.limits import Limits
 from imgsvc_core.stores import ENDPOINTS, PROVIDERS
 from imgsvc_http.settings.declaring import setting
 from imgsvc_http.settings.kinds import FilePath, Host, Many, Matching, Network, Replacement, Url
+from imgsvc_http.settings.origins import Origin, Origins
 from imgsvc_http.settings.url_host import url_host
 
 Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
@@ -385,6 +386,46 @@ class PlaygroundSettings:
 
     enabled: bool = setting(
         Boolean(), "Show the page. What it asks of the service needs a key, as always.", default=True
+    )
+
+
+@attrs.frozen(kw_only=True)
+class DeliverySettings:
+    """Pictures by URL, at /1.0/image/. Without origins and signing keys there are none."""
+
+    origins: Mapping[str, Origin] = setting(
+        Origins(),
+        "Places that URLs name: a web address, or any fsspec URL such as file:///srv/photos or "
+        "s3://bucket/photos, or a table with url and the options of its file system, such as key and secret; "
+        "JSON in a variable.",
+        factory=dict,
+        secret=True,
+    )
+    unsigned: str = setting(
+        Text(64, minimum=0),
+        "Id of the account that pays for URLs without a signature, which may name only origins and presets; "
+        "such URLs are refused when empty.",
+        default="",
+    )
+    presets_only: bool = setting(
+        Boolean(), "Whether URLs may name presets only, and no operations of their own.", default=False
+    )
+    max_age: int = setting(
+        Integer(0, 31_536_000),
+        "How long browsers and CDNs may keep a picture; never longer than its URL is valid.",
+        unit="s",
+        default=86_400,
+    )
+    client_hints: bool = setting(
+        Boolean(),
+        "Whether Sec-CH-DPR, Sec-CH-Width and Save-Data give the density, the width and the quality that a "
+        "URL leaves open.",
+        default=False,
+    )
+    fallback: Path | None = setting(
+        FilePath(optional=True),
+        "Picture that is shown instead of an error, with its status; errors are JSON when empty.",
+        default=None,
     )
 
 

@@ -61,7 +61,7 @@ class TemporaryStorage:
     """
 
     def __init__(self, url: str, lifetime_seconds: float, *, seconds: float = 60) -> None:
-        _check_protocols(url)
+        check_protocols(url, "temporary.url")
         self._folder = FsspecFolder(url, seconds)
         self._lifetime = lifetime_seconds
 
@@ -120,7 +120,8 @@ def stored_of(name: str) -> Stored | None:
     return Stored(name, datetime.fromtimestamp(int(match[1], 36), UTC), _MEDIA_TYPES[match[3]])
 
 
-def _check_protocols(url: str) -> None:
+def check_protocols(url: str, setting: str) -> None:
+    """Raise `SpecError` with the name of a setting if fsspec cannot open such a URL."""
     for part in url.split("::"):
         protocol = part.partition("://")[0]
         try:
@@ -128,8 +129,8 @@ def _check_protocols(url: str) -> None:
         except (ValueError, ImportError) as error:
             shown = f"'{protocol}://'" if _PROTOCOL.fullmatch(protocol) else "another one"  # maybe a secret
             advice = f": {error}" if isinstance(error, ImportError) else ""
-            message = f"Setting 'temporary.url' must be a URL that fsspec can open, got {shown}{advice}"
-            raise SpecError([Problem("temporary.url", message)]) from error
+            message = f"Setting '{setting}' must be a URL that fsspec can open, got {shown}{advice}"
+            raise SpecError([Problem(setting, message)]) from error
 
 
 def _write(fs: Any, root: str, name: str, data: bytes) -> None:

@@ -19,7 +19,18 @@ from imgsvc_core.errors import SpecError
 from imgsvc_core.limits import Limits
 from imgsvc_core.stores import PROVIDERS, providers
 from imgsvc_core.stores.declarations import ENDPOINTS
-from imgsvc_http.settings import SECTIONS, SETTINGS, ServerSettings, Settings, render
+from imgsvc_http.fetching.fetcher import Fetcher
+from imgsvc_http.fetching.origins import Origins
+from imgsvc_http.settings import (
+    SECTIONS,
+    SETTINGS,
+    FetchSettings,
+    Origin,
+    ServerSettings,
+    Settings,
+    SocialSettings,
+    render,
+)
 from imgsvc_http.settings.declaring import MASK, from_text
 from imgsvc_http.state.engine import create_engine
 from imgsvc_http.storage.temporary import TemporaryStorage
@@ -217,6 +228,7 @@ SECRETS = {
     "cache.url": "redis://:hidden-word@host/0",
     "cache.place": "sftp://user:hidden-word@host/cache",
     "temporary.url": "s3://key:hidden-word@bucket/folder",
+    "delivery.origins": {"shop": {"url": "s3://bucket/photos", "secret": "hidden-word"}},
     "security.master_keys": [KEY, "hiddenword".ljust(43, "B") + "="],
     "social.facebook_token": "hidden-word",
     "social.twitter_token": "hidden-word",
@@ -436,3 +448,64 @@ def test_all_mistakes_in_presets_are_told_with_others(tmp_path: Path) -> None:
     found = _problems(_written(tmp_path, text), HOME)
     assert found.keys() == {"server.port", "presets.card.resize.width", "presets.Old"}
     assert found["presets.card.resize.width"].startswith("Preset 'card': Resize 'width' parameter must be")
+
+
+def test_origins_are_urls_or_tables_with_the_options_of_their_file_systems(tmp_path: Path) -> None:
+    text = """
+    [delivery.origins]
+    photos = "file:///srv/photos"
+    shop = {url = "s3://bucket/photos", key = "k", secret = "hidden", client_kwargs = {region_name = "eu"}}
+    """
+    expected = {
+        "photos": Origin("file:///srv/photos"),
+        "shop": Origin(
+            "s3://bucket/photos", {"key": "k", "secret": "hidden", "client_kwargs": {"region_name": "eu"}}
+        ),
+    }
+    assert Settings.load(_written(tmp_path, text), HOME).delivery.origins == expected
+    in_json = '{"photos": "file:///srv/photos"}'
+    for arguments in (
+        (None, {**HOME, "IMGSVC_DELIVERY_ORIGINS": in_json}),
+        (None, HOME, {"delivery.origins": in_json}),
+    ):
+        assert Settings.load(*arguments).delivery.origins == {"photos": expected["photos"]}
+
+
+@pytest.mark.parametrize(
+    ("origins", "path", "told"),
+    [
+        ("photos", "", "must be table of names and URLs"),
+        (
+            {"photos": "/srv/photos"},
+            ".photos",
+            "must be a URL such as https://example.org/photos, file:///srv",
+        ),
+        ({"photos": {"key": "hidden"}}, ".photos", "or a table with such a url"),
+        ({"photos": 5}, ".photos", "must be a URL such as"),
+        ({"plain": "file:///srv"}, ".plain", "must have a name of lower-case letters"),
+        ({"resize": "file:///srv"}, ".resize", "that is no option of URLs"),
+        ({"Photos": "file:///srv"}, ".Photos", "must have a name of lower-case letters"),
+        (
+            {"web": {"url": "https://example.org", "key": "hidden"}},
+            ".web",
+            "must have no options beside its url",
+        ),
+    ],
+)
+def test_wrong_origins_are_named_without_their_secrets(origins: object, path: str, told: str) -> None:
+    problems = _problems(None, HOME, {"delivery.origins": origins})
+    assert list(problems) == [f"delivery.origins{path}"]
+    assert told in problems[f"delivery.origins{path}"]
+    assert "hidden" not in str(problems)
+
+
+def test_origins_that_nothing_can_open_are_told() -> None:
+    async def open_origins() -> None:
+        fetcher = Fetcher(FetchSettings(), SocialSettings())
+        try:
+            Origins({"photos": Origin("nothing://srv/photos")}, fetcher, seconds=5)
+        finally:
+            await fetcher.close()
+
+    with pytest.raises(SpecError, match=r"'delivery\.origins\.photos' must be a URL that fsspec can open"):
+        asyncio.run(open_origins())

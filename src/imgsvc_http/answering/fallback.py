@@ -1,0 +1,32 @@
+"""The picture that is shown instead of an error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
+
+import imgsvc_core
+from imgsvc_core import FORMATS
+from imgsvc_core.errors import Problem, SourceError, SpecError
+
+_SETTING = "delivery.fallback"
+
+
+@attrs.frozen
+class Fallback:
+    """A picture and its media type."""
+
+    body: bytes = attrs.field(repr=False)
+    content_type: str
+
+
+def load_fallback(file: Path) -> Fallback:
+    """Return the picture of a file; raise `SpecError` if it is none."""
+    try:
+        body = file.read_bytes()
+        row = FORMATS[imgsvc_core.inspect(body).format]
+    except (OSError, SourceError) as error:
+        message = f"Setting '{_SETTING}' must be the file of a picture, got '{file}': {error}"
+        raise SpecError([Problem(_SETTING, message)]) from error
+    return Fallback(body, row.media_type)

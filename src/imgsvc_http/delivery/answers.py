@@ -1,0 +1,135 @@
+"""Answers with pictures and errors: their headers, conditions and ranges."""
+
+from __future__ import annotations
+
+from email.utils import formatdate
+from http import HTTPStatus
+from pathlib import PurePosixPath
+from urllib.parse import quote
+
+import attrs
+from aiohttp import web
+
+from imgsvc_core.urls import Delivery
+from imgsvc_http.answering import responses
+from imgsvc_http.answering.conditions import asked_range, check_if_match, is_known
+from imgsvc_http.answering.errors import Refusal
+from imgsvc_http.answering.responses import Response
+from imgsvc_http.cache import CacheResult
+from imgsvc_http.context import HEADER_NAMES, PHASES, REQUEST_ID
+from imgsvc_http.delivery.negotiation import DPR, SAVE_DATA, WIDTH, Negotiated
+from imgsvc_http.delivery.rendering import NAME
+from imgsvc_http.services import services_of
+from imgsvc_http.state.clock import now
+
+_MISSING_SECONDS = 60
+_FOR_ALL = {
+    "Access-Control-Allow-Origin": "*",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+    "Timing-Allow-Origin": "*",
+}
+_SAFE = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+}
+_EXPOSED = "Content-DPR, Content-Length, Content-Range, ETag, Server-Timing, X-Request-Id"
+_PREFLIGHT = {
+    **_FOR_ALL,
+    "Access-Control-Allow-Methods": "GET, HEAD",
+    "Access-Control-Allow-Headers": f"If-None-Match, If-Range, Range, {DPR}, {WIDTH}, {SAVE_DATA}",
+    "Access-Control-Max-Age": "86400",
+    "Allow": "GET, HEAD, OPTIONS",
+}
+
+
+def preflight() -> Response:
+    """Return the answer to a browser that asks if a script may load pictures."""
+    return Response(HTTPStatus.NO_CONTENT, _PREFLIGHT, b"")
+
+
+def not_modified(
+    request: web.Request, delivery: Delivery, negotiated: Negotiated, etag: str
+) -> Response | None:
+    """Return the answer to a client that has the picture with this ETag, or None to any other."""
+    check_if_match(request, etag)
+    if not is_known(request, etag):
+        return None
+    return Response(HTTPStatus.NOT_MODIFIED, _headers(request, delivery, negotiated, etag), b"")
+
+
+def answer(
+    request: web.Request, delivery: Delivery, negotiated: Negotiated, result: CacheResult, *, volatile: bool
+) -> Response:
+    """Return a picture, a range of it, or 304 to a client that has it. Nobody keeps a ``volatile`` one."""
+    picture = result.entry.picture
+    known = not_modified(request, delivery, negotiated, picture.etag)
+    if known is not None:
+        return known
+    headers = {
+        **_headers(request, delivery, negotiated, picture.etag),
+        **_SAFE,
+        "Content-Type": picture.content_type,
+        "Content-Disposition": _disposition(delivery, picture.facts[NAME]),
+        "Accept-Ranges": "bytes",
+        request[HEADER_NAMES].cache: result.state,
+    }
+    if volatile:
+        headers["Cache-Control"] = "no-store"
+    if picture.last_modified is not None:
+        headers["Last-Modified"] = formatdate(picture.last_modified, usegmt=True)
+    if negotiated.dpr != 1:
+        headers["Content-DPR"] = f"{negotiated.dpr:g}"
+    start, end = asked_range(request, len(picture.body), picture.etag)
+    if (start, end) == (0, len(picture.body)):
+        return Response(HTTPStatus.OK, headers, picture.body)
+    headers["Content-Range"] = f"bytes {start}-{end - 1}/{len(picture.body)}"
+    return Response(HTTPStatus.PARTIAL_CONTENT, headers, picture.body[start:end])
+
+
+def failure(request: web.Request, refusal: Refusal) -> Response:
+    """Return an error as JSON, or as the fallback picture with the JSON in a header."""
+    caching = f"public, max-age={_MISSING_SECONDS}" if refusal.status == HTTPStatus.NOT_FOUND else "no-store"
+    more = {**_FOR_ALL, "Cache-Control": caching}
+    fallback = services_of(request).fallback
+    if fallback is None:
+        plain = responses.failure(refusal, request[REQUEST_ID])
+        return attrs.evolve(plain, headers={**plain.headers, **more})
+    empty = responses.failure(refusal, request[REQUEST_ID], request[HEADER_NAMES])
+    headers = {**empty.headers, **more, **_SAFE, "Content-Type": fallback.content_type}
+    return Response(refusal.status, headers, fallback.body)
+
+
+def _headers(request: web.Request, delivery: Delivery, negotiated: Negotiated, etag: str) -> dict[str, str]:
+    """Return the headers that a picture and 304 have in common."""
+    headers = {
+        **_FOR_ALL,
+        "Access-Control-Expose-Headers": _EXPOSED,
+        "Cache-Control": _cache_control(request, delivery),
+        "ETag": etag,
+        "Server-Timing": ", ".join(
+            f"{name};dur={1000 * seconds:.1f}" for name, seconds in request[PHASES].items()
+        ),
+    }
+    if negotiated.vary:
+        headers["Vary"] = ", ".join(negotiated.vary)
+    if services_of(request).settings.delivery.client_hints:
+        headers["Accept-CH"] = f"{DPR}, {WIDTH}"
+    return {name: value for name, value in headers.items() if value}
+
+
+def _cache_control(request: web.Request, delivery: Delivery) -> str:
+    seconds = services_of(request).settings.delivery.max_age
+    if delivery.expires is not None:
+        seconds = max(0, min(seconds, delivery.expires - int(now().timestamp())))
+    return f"public, max-age={seconds}" + (", immutable" if delivery.version is not None else "")
+
+
+def _disposition(delivery: Delivery, name: str) -> str:
+    """Return how a browser saves the picture (RFC 6266)."""
+    if delivery.filename is not None:
+        suffix = PurePosixPath(name).suffix
+        name = delivery.filename if delivery.filename.endswith(suffix) else f"{delivery.filename}{suffix}"
+    kind = "attachment" if delivery.download else "inline"
+    plain = "".join(letter if letter.isascii() and letter not in '"\\%' else "_" for letter in name)
+    extended = "" if plain == name else f"; filename*=UTF-8''{quote(name, safe='')}"
+    return f'{kind}; filename="{plain}"{extended}'

@@ -1,0 +1,146 @@
+"""The picture of a URL: what determines it, and making it where the cache does not have it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http import HTTPStatus
+
+import attrs
+
+import imgsvc_core
+from imgsvc_core import Spec
+from imgsvc_core.errors import SourceError, SourceTooLarge
+from imgsvc_core.urls import OriginSource, UrlSource
+from imgsvc_http.access import quota
+from imgsvc_http.answering.errors import Refusal
+from imgsvc_http.cache import CacheResult, Entry, Freshness, Made, Picture, Unchanged, entry_key
+from imgsvc_http.fetching.fetcher import NotModified, SourceMissing
+from imgsvc_http.fetching.origins import Identity
+from imgsvc_http.fetching.social import is_social
+from imgsvc_http.monitoring.phases import phase
+from imgsvc_http.processing.pipeline import Source
+from imgsvc_http.services import Services
+from imgsvc_http.state.clock import now
+
+PIXELS_VERSION = imgsvc_core.__version__
+"""Changes whenever the same request may give other pixels."""
+
+NAME = "name"
+"""The fact of a picture in the cache that names its file."""
+
+
+@attrs.frozen(kw_only=True)
+class Order:
+    """What determines a picture, beside the identity of its source.
+
+    Args:
+        account_id: the account that pays, and that owns its watermark.
+        source: where its source is.
+        spec: what to do with it.
+        accept: the formats that the client shows, if the format is negotiated.
+    """
+
+    account_id: str
+    source: UrlSource | OriginSource
+    spec: Spec
+    accept: str | None
+
+    @property
+    def is_volatile(self) -> bool:
+        """True if the picture is never cached: the current profile picture is always wanted."""
+        return isinstance(self.source, UrlSource) and is_social(self.source.url)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What determines the picture, beside account and source."""
+        return self.spec.digest, self.accept or "", PIXELS_VERSION
+
+    def etag(self, identity: str) -> str:
+        """Return the strong ETag of the picture of a source with an identity."""
+        text = "\0".join((identity, *self.parts))
+        return f'"{hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:32]}"'
+
+
+async def identity_of(services: Services, order: Order) -> Identity | None:
+    """Return the identity of the source of an order, or None if only fetching it would tell."""
+    with _source_errors():
+        return await services.origins.identity(order.source)
+
+
+async def picture_of(services: Services, order: Order, file: Identity | None) -> CacheResult:
+    """Return the picture of an order from the cache, or make it.
+
+    Args:
+        services: they have the cache.
+        order: the order.
+        file: the identity of a source that is a file of this machine. It is part of the key, so the picture
+            of a changed file is another one, and pictures of files stay fresh.
+
+    Raises:
+        ImgsvcError, Refusal: the picture cannot be made.
+    """
+    cache, source = services.cache, _shown(order.source)
+
+    async def produce(known: Entry | None) -> Made | Unchanged:
+        made = await _make(services, order, known.picture.identity if known else None)
+        if isinstance(made, NotModified):
+            return Unchanged(cache.fresh.freshness(made.headers))
+        picture, headers = made
+        if order.is_volatile:
+            return Made(picture, Freshness(0, store=False))
+        if file is not None:
+            return Made(picture, Freshness(cache.fresh.max_seconds))
+        return Made(picture, cache.fresh.freshness(headers))
+
+    address = services.origins.address_of(order.source)
+    key = entry_key(order.account_id, source, address, *order.parts, file.text if file else "")
+    return await cache.answer(key, account=order.account_id, source=source, produce=produce)
+
+
+async def _make(
+    services: Services, order: Order, known: str | None
+) -> tuple[Picture, Mapping[str, str] | None] | NotModified:
+    """Return a picture and the headers of its source, unless the source has the known identity."""
+    limits, account_id = services.settings.limits, order.account_id
+    services.pipeline.workers.check_room(account_id)
+    with _source_errors(), services.source_files.allocator(account_id) as allocate:
+        with phase("fetch"):
+            opened = await services.origins.open(
+                order.source, known, allocate, limits.source_bytes, account=account_id
+            )
+        if isinstance(opened, NotModified):
+            return opened
+        made = await services.pipeline.render(
+            Source(opened.path, opened.name),
+            order.spec,
+            limits,
+            quota.Call(services.db, account_id, now()),
+            accept=order.accept,
+        )
+    picture = Picture(
+        body=made.data,
+        content_type=made.facts["media_type"],
+        etag=order.etag(opened.identity.text),
+        identity=opened.identity.text,
+        last_modified=opened.identity.last_modified,
+        facts={NAME: made.facts["output"]["name"]},
+    )
+    return picture, opened.headers
+
+
+def _shown(source: UrlSource | OriginSource) -> str:
+    """Return a source as people write it: its URL, or its origin and path."""
+    return source.url if isinstance(source, UrlSource) else f"{source.origin}/{source.path}"
+
+
+@contextmanager
+def _source_errors() -> Iterator[None]:
+    """Answer errors of sources with 404 and 424, since the URL itself is right."""
+    try:
+        yield
+    except SourceMissing as error:
+        raise Refusal(error.slug, HTTPStatus.NOT_FOUND, error.message) from error
+    except (SourceError, SourceTooLarge) as error:
+        raise Refusal(error.slug, HTTPStatus.FAILED_DEPENDENCY, error.message) from error

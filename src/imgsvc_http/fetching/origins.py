@@ -1,0 +1,295 @@
+"""Sources that URLs of pictures name: at a web address, or below an origin of the settings."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+from urllib.parse import quote
+
+import attrs
+import fsspec
+
+from imgsvc_core.errors import EmptySource, ImgsvcError, SourceTooLarge, SourceUnreachable
+from imgsvc_core.io import missing_package, reason_of
+from imgsvc_core.urls import OriginSource, Source, UrlSource
+from imgsvc_http.access.lookup_cache import LookupCache
+from imgsvc_http.answering.errors import invalid
+from imgsvc_http.fetching.fetcher import Fetcher, NotModified, SourceMissing
+from imgsvc_http.settings import Origin
+from imgsvc_http.storage.bulkhead import Bulkhead
+from imgsvc_http.storage.source_files import Allocate
+from imgsvc_http.storage.temporary import check_protocols
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_CHUNK_BYTES = 1 << 23
+_FACTS_SECONDS = 1  # of many requests for one file, few ask the disk
+_ETAGS = ("ETag", "etag")
+_TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
+_VALIDATORS = {"ETag": "If-None-Match", "Last-Modified": "If-Modified-Since"}
+
+
+@attrs.frozen
+class Identity:
+    """What changes whenever a source does, and when that was, in Unix time, if it is known."""
+
+    text: str
+    last_modified: float | None = None
+
+
+@attrs.frozen
+class OpenedSource:
+    """A source in a file: its name, its identity, and the headers of its server, if it has one."""
+
+    path: Path
+    name: str
+    identity: Identity
+    headers: Mapping[str, str] | None = attrs.field(default=None, repr=False)
+
+
+class Origins:
+    """Reads sources.
+
+    Args:
+        origins: the origins of the settings.
+        fetcher: fetches what is at a web address.
+        seconds: how long a call of an origin's file system may take.
+
+    Raises:
+        SpecError: fsspec cannot open the URL of an origin.
+    """
+
+    def __init__(self, origins: Mapping[str, Origin], fetcher: Fetcher, *, seconds: float) -> None:
+        self._fetcher = fetcher
+        self._addresses = {name: origin.url for name, origin in origins.items()}
+        self._web = {name for name, origin in origins.items() if origin.is_web}
+        self._files = {name for name, origin in origins.items() if origin.is_local}
+        self._folders = {
+            name: _Folder(name, origin, seconds) for name, origin in origins.items() if not origin.is_web
+        }
+
+    async def identity(self, source: Source) -> Identity | None:
+        """Return the identity of a file or object, or None for a source that has to be fetched for it.
+
+        Raises:
+            SpecError: there is no such origin.
+            SourceMissing, SourceUnreachable: the source cannot be looked up.
+        """
+        folder = self._folder_of(source)
+        return None if folder is None else await folder.identity(_path(source))
+
+    async def open(
+        self, source: Source, known: str | None, allocate: Allocate, limit_bytes: int | None, *, account: str
+    ) -> OpenedSource | NotModified:
+        """Open a source, unless it still has an identity that is known.
+
+        Args:
+            source: the source.
+            known: the text of the known identity.
+            allocate: gives a file for it.
+            limit_bytes: the most bytes.
+            account: whose share of what fetching takes it counts in.
+
+        Raises:
+            SpecError: there is no such origin, or the URL is wrong.
+            SourceError, SourceTooLarge: the source cannot be used.
+        """
+        folder = self._folder_of(source)
+        if folder is not None:
+            return await folder.open(_path(source), known, allocate, limit_bytes)
+        conditions = json.loads(known) if known and known.startswith("{") else {}
+        fetched = await self._fetcher.fetch_if_modified(
+            self.address_of(source), conditions, allocate, limit_bytes, account=account
+        )
+        if isinstance(fetched, NotModified):
+            return fetched
+        identity = await _identity_of_response(fetched.headers, fetched.path)
+        return OpenedSource(fetched.path, fetched.name, identity, fetched.headers)
+
+    def address_of(self, source: Source) -> str:
+        """Return the URL of a source, below that of its origin."""
+        if isinstance(source, UrlSource):
+            return source.url
+        address, mark, query = self._addresses.get(source.origin, "").partition("?")
+        return f"{address.rstrip('/')}/{quote(source.path, safe='/')}{mark}{query}"
+
+    def is_file(self, source: Source) -> bool:
+        """Return True if a source is a file of this machine, whose identity is known at once."""
+        return isinstance(source, OriginSource) and source.origin in self._files
+
+    def _folder_of(self, source: Source) -> _Folder | None:
+        if isinstance(source, UrlSource) or source.origin in self._web:
+            return None
+        if source.origin not in self._folders:
+            known = ", ".join(sorted(self._addresses)) or "none is defined"
+            raise invalid("source", f"There is no origin '{source.origin}'; known: {known}")
+        return self._folders[source.origin]
+
+
+class _Folder:
+    """An origin in a file system: a folder of this machine, or a bucket."""
+
+    def __init__(self, name: str, origin: Origin, seconds: float) -> None:
+        check_protocols(origin.url, f"delivery.origins.{name}")
+        self._name = name
+        self._origin = origin
+        self._calls = Bulkhead(seconds)
+        self._opened: tuple[Any, str] | None = None
+        self._facts = LookupCache(self._look_up, seconds=_FACTS_SECONDS)
+
+    async def identity(self, path: str) -> Identity:
+        """Return the identity of a file."""
+        return (await self._facts_of(path)).identity
+
+    async def open(
+        self, path: str, known: str | None, allocate: Allocate, limit_bytes: int | None
+    ) -> OpenedSource | NotModified:
+        """Return a file, or `NotModified` if it still has the known identity."""
+        facts = await self._facts_of(path)
+        if facts.identity.text == known:
+            return NotModified({})
+        shown = f"Source '{self._name}/{path}'"
+        if facts.size == 0:
+            raise EmptySource(f"{shown} is empty; expected an image.")
+        if limit_bytes is not None and facts.size > limit_bytes:
+            message = f"has more than {limit_bytes:,} bytes, which is the limit: use a smaller file."
+            raise SourceTooLarge(f"{shown} {message}")
+        file = facts.local
+        if file is None:
+            target = allocate(facts.size)
+            file = target.path
+            with target.writing() as writing:
+                for start in range(0, facts.size, _CHUNK_BYTES):
+                    end = min(start + _CHUNK_BYTES, facts.size)
+                    writing.write(await self._call(path, _read, start, end))
+            if facts.size > _CHUNK_BYTES and await self._look_up(path) != facts:
+                raise SourceUnreachable(f"{shown} was changed while it was read: try again.")
+        return OpenedSource(file, path.rpartition("/")[2], facts.identity)
+
+    async def _facts_of(self, path: str) -> _Facts:
+        facts = await self._facts.get(path)
+        assert facts is not None
+        return facts
+
+    async def _look_up(self, path: str) -> _Facts:
+        return await self._call(path, _facts)
+
+    async def _call(
+        self, path: str, work: Callable[Concatenate[Any, str, str, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Call a function with the file system, the path of the folder and that of a file in it."""
+        shown = f"Source '{self._name}/{path}'"
+        try:
+            return await self._calls.call(lambda: work(*self._open(), path, *args, **kwargs))
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            raise SourceMissing(f"{shown} does not exist.") from None
+        except ImportError as error:
+            raise missing_package("Origin", self._origin.url, error) from error
+        except ImgsvcError:
+            raise
+        except Exception as error:  # of the packages of stores, which have no base class in common
+            raise SourceUnreachable(
+                f"{shown} cannot be read: {reason_of(error, self._origin.url)}."
+            ) from error
+
+    def _open(self) -> tuple[Any, str]:
+        if self._opened is None:
+            # A cached listing would hide changes.
+            options = {"use_listings_cache": False, **self._origin.options}
+            self._opened = fsspec.core.url_to_fs(self._origin.url, **options)
+        return self._opened
+
+
+@attrs.frozen
+class _Facts:
+    """What is known of a file before it is read. A file of this machine has a path."""
+
+    size: int
+    identity: Identity
+    local: Path | None = None
+
+
+def _facts(fs: Any, root: str, path: str) -> _Facts:
+    if _is_local(fs):
+        return _local_facts(Path(root), path)
+    info = fs.info(f"{root.rstrip('/')}/{path}")
+    if info["type"] != "file":
+        raise FileNotFoundError(path)
+    time = next((info[name] for name in _TIMES if info.get(name)), None)
+    size, modified = int(info["size"]), _unix_time(time)
+    tag = next((str(info[name]) for name in _ETAGS if info.get(name)), None)
+    return _Facts(
+        size,
+        Identity(f"{tag or modified or hashlib.sha256(str(info).encode()).hexdigest()}-{size}", modified),
+    )
+
+
+def _local_facts(root: Path, path: str) -> _Facts:
+    """Return the facts of a file, which no link may lead out of the folder to."""
+    file = (root / path).resolve(strict=True)
+    status = file.stat()
+    if not file.is_relative_to(root.resolve()) or not stat.S_ISREG(status.st_mode):
+        raise FileNotFoundError(path)
+    if not os.access(file, os.R_OK):
+        raise PermissionError(13, os.strerror(13))
+    return _Facts(
+        status.st_size, Identity(f"{status.st_mtime_ns:x}-{status.st_size:x}", status.st_mtime), file
+    )
+
+
+def _read(fs: Any, root: str, path: str, start: int, end: int) -> bytes:
+    return bytes(fs.cat_file(f"{root.rstrip('/')}/{path}", start=start, end=end))
+
+
+def _is_local(fs: Any) -> bool:
+    return fs.protocol == "file" or "file" in fs.protocol
+
+
+def _unix_time(value: object) -> float | None:
+    """Return the time that a file system tells: a number, a `datetime`, or text."""
+    if isinstance(value, int | float):
+        return float(value)
+    if isinstance(value, datetime):
+        return value.timestamp()
+    if not isinstance(value, str):
+        return None
+    try:
+        return datetime.fromisoformat(value).timestamp()
+    except ValueError:
+        return http_time(value)
+
+
+def http_time(text: str) -> float | None:
+    """Return the Unix time of an HTTP header, or None if it is none."""
+    try:
+        return parsedate_to_datetime(text).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+async def _identity_of_response(headers: Mapping[str, str], file: Path) -> Identity:
+    """Return the validators of a response, as conditions of the next fetch, or the digest of its body."""
+    modified = http_time(headers.get("Last-Modified", ""))
+    conditions = {condition: headers[name] for name, condition in _VALIDATORS.items() if name in headers}
+    return Identity(
+        json.dumps(conditions) if conditions else await asyncio.to_thread(_digest, file), modified
+    )
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _path(source: Source) -> str:
+    assert isinstance(source, OriginSource)
+    return source.path

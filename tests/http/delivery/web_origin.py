@@ -1,0 +1,59 @@
+"""A web server of pictures, which counts what is asked of it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import attrs
+
+
+@attrs.define
+class Page:
+    """What the server answers at a path."""
+
+    body: bytes = b""
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+    status: int = 200
+
+
+@attrs.define
+class WebOrigin:
+    """Its URL, its pages by path, and what was asked: method or 304, and path."""
+
+    url: str = ""
+    pages: dict[str, Page] = attrs.field(factory=dict)
+    log: list[str] = attrs.field(factory=list)
+
+
+@contextlib.contextmanager
+def web_origin() -> Iterator[WebOrigin]:
+    origin = WebOrigin()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            page = origin.pages.get(self.path, Page(b"nothing here", status=404))
+            etag = page.headers.get("ETag")
+            status = 304 if etag is not None and self.headers["If-None-Match"] == etag else page.status
+            origin.log.append(f"{status} {self.path}")
+            self.send_response(status)
+            for name, value in page.headers.items():
+                self.send_header(name, value)
+            body = b"" if status == 304 else page.body
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    origin.url = f"http://127.0.0.1:{server.server_address[1]}"
+    try:
+        yield origin
+    finally:
+        server.shutdown()
+        server.server_close()
