@@ -15,6 +15,7 @@ from imgsvc_cli import INTERRUPTED, exit_codes, printing
 from imgsvc_cli.commands.accounts import accounts
 from imgsvc_cli.commands.batch import batch
 from imgsvc_cli.commands.cache import cache
+from imgsvc_cli.commands.compare_urls import compare_urls
 from imgsvc_cli.commands.completion import completion
 from imgsvc_cli.commands.db import db
 from imgsvc_cli.commands.docs import docs
@@ -44,8 +45,8 @@ def cli() -> None:
 
 
 for _command in (
-    process, inspect, explain, formats, schema, batch, url, serve, playground, db, accounts, keys,
-    signing_keys, keyfiles, webhooks, cache, completion, docs,
+    process, inspect, explain, formats, schema, batch, url, compare_urls, serve, playground, db, accounts,
+    keys, signing_keys, keyfiles, webhooks, cache, completion, docs,
 ):  # fmt: skip
     cli.add_command(_command)
 

@@ -32,6 +32,6 @@ def exit_code(error: BaseException) -> int:
 
 def exit_code_help() -> str:
     """Return the table of exit codes for the help."""
-    meanings = {0: "success", SOME_FAILED: "some pictures of a batch failed"}
+    meanings = {0: "success", SOME_FAILED: "some pictures of a batch failed, or of a comparison differ"}
     meanings |= {code: text for _, code, text in EXIT_CODES}
     return "\n".join(f"  {code:>3}  {text}" for code, text in sorted(meanings.items()))

@@ -1,0 +1,130 @@
+"""Compare what two servers answer to the same URLs: formats, sizes, and how different the pictures look."""
+
+from __future__ import annotations
+
+import http.client
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+import imgsvc_core as imgsvc
+from imgsvc_core.errors import ImgsvcError, MissingDependency
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_SECONDS = 60
+_MAX_BYTES = 1 << 26
+_WINDOW = 7  # pixels, the window in which scikit-image compares
+
+
+@attrs.frozen(kw_only=True)
+class Answer:
+    """What a server answers: a picture, or an HTTP status or another reason why there is none."""
+
+    info: imgsvc.ImageInfo | None = None
+    problem: str | None = None
+
+    @property
+    def size(self) -> tuple[int, int] | None:
+        """Width and height of the picture."""
+        return None if self.info is None else (self.info.width, self.info.height)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts as JSON values."""
+        if self.info is None:
+            return {"problem": self.problem}
+        return {name: getattr(self.info, name) for name in ("format", "width", "height", "bytes")}
+
+
+@attrs.frozen(kw_only=True)
+class Comparison:
+    """The answers of two servers to one URL. ``dssim`` is None for pictures that cannot be compared."""
+
+    path: str
+    old: Answer
+    new: Answer
+    dssim: float | None = None
+
+    def verdict(self, threshold: float) -> str:
+        """Return what a person should know: "same", or what is different."""
+        if self.old.info is None and self.new.info is None:
+            return "same" if self.old.problem == self.new.problem else "other error"
+        if self.new.info is None:
+            return "refused"
+        if self.old.info is None:
+            return "only new"
+        if self.old.size != self.new.size:
+            return "other size"
+        if self.old.info.format != self.new.info.format:
+            return "other format"
+        return "same" if self.dssim is not None and self.dssim <= threshold else "looks different"
+
+
+def compare(path: str, old: str, new: str) -> Comparison:
+    """Return the answers of two servers to a path below their addresses."""
+    (first, old_data), (second, new_data) = fetch(old + path), fetch(new + path)
+    comparison = Comparison(path=path, old=first, new=second)
+    if first.size is None or first.size != second.size:
+        return comparison
+    try:
+        return attrs.evolve(comparison, dssim=dssim(old_data, new_data))
+    except MissingDependency:
+        raise
+    except ImgsvcError as error:
+        return attrs.evolve(comparison, new=Answer(problem=error.message))
+
+
+def fetch(url: str) -> tuple[Answer, bytes]:
+    """Return what a server answers to a URL, and the bytes of the picture."""
+    try:
+        with urllib.request.urlopen(url, timeout=_SECONDS) as response:
+            data = response.read(_MAX_BYTES)
+        return Answer(info=imgsvc.inspect(data)), data
+    except urllib.error.HTTPError as error:
+        error.close()
+        return Answer(problem=str(error.code)), b""
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        return Answer(problem=str(getattr(error, "reason", error)) or type(error).__name__), b""
+    except ImgsvcError as error:
+        return Answer(problem=error.message), b""
+
+
+def dssim(first: bytes, second: bytes) -> float:
+    """Return the structural dissimilarity 1 / SSIM - 1 of the luma of two pictures of one size.
+
+    It is 0 for equal pictures, and at most 99. One photograph is about 0.01 from itself written by another
+    encoder with the same quality, 0.06 with quality 80 instead of 90, and 0.1 after a blur of one pixel.
+
+    Pictures with alpha are compared on white and on black, and the larger value counts.
+
+    Raises:
+        MissingDependency: scikit-image is not installed.
+        ImgsvcError: a picture cannot be decoded.
+    """
+    return max(_dssim(_on(ground, first), _on(ground, second)) for ground in ("fff", "000"))
+
+
+def _on(ground: str, data: bytes) -> NDArray[np.uint8]:
+    """Return the luma of a picture on a color, of an animation that of the first frame."""
+    import numpy as np
+
+    output = {"format": "png", "flatten": True, "background": ground}
+    return np.asarray(imgsvc.process(data, {"output": output}).to_pil().convert("L"))
+
+
+def _dssim(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> float:
+    import numpy as np
+
+    try:
+        from skimage.metrics import structural_similarity
+    except ImportError as error:
+        message = "Comparing pictures needs scikit-image: pip install 'imgsvc[compare]'."
+        raise MissingDependency(message) from error
+    room = [(0, max(0, _WINDOW - side)) for side in first.shape]
+    first, second = (np.pad(item, room, mode="edge") for item in (first, second))
+    similarity = float(structural_similarity(first, second, data_range=255))
+    return 1 / max(similarity, 0.01) - 1

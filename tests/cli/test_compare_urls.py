@@ -1,0 +1,107 @@
+"""``imgsvc compare-urls`` tells what two servers answer to the same URLs."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from imgsvc_cli.app import run
+from imgsvc_cli.comparing import dssim
+from tests.support.photos import as_vips, coffee
+
+PICTURE = as_vips(coffee()).thumbnail_image(90)
+JPEG: bytes = PICTURE.jpegsave_buffer(Q=90)
+OTHER_JPEG: bytes = PICTURE.jpegsave_buffer(Q=80)
+PNG: bytes = PICTURE.pngsave_buffer()
+MIRRORED: bytes = PICTURE.fliphor().jpegsave_buffer(Q=90)
+SMALL: bytes = PICTURE.resize(0.5).jpegsave_buffer(Q=90)
+ANSWERS: dict[str, bytes | int] = {
+    "/old/same": JPEG, "/new/same": OTHER_JPEG,
+    "/old/size": JPEG, "/new/size": SMALL,
+    "/old/format": JPEG, "/new/format": PNG,
+    "/old/looks": JPEG, "/new/looks": MIRRORED,
+    "/old/refused": JPEG, "/new/refused": 422,
+    "/old/neither": 404, "/new/neither": 404,
+    "/old/only": 500, "/new/only": JPEG,
+    "/old/text": JPEG, "/new/text": b"no picture",
+}  # fmt: skip
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers what the table tells."""
+
+    def do_GET(self) -> None:
+        answer = ANSWERS.get(self.path, 404)
+        self.send_response(answer if isinstance(answer, int) else 200)
+        self.end_headers()
+        if isinstance(answer, bytes):
+            self.wfile.write(answer)
+
+    def log_message(self, *arguments: object) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def compare(server: str, folder: Path, *lines: str, more: tuple[str, ...] = ()) -> int:
+    (folder / "urls.txt").write_text("\n".join(lines))
+    file = str(folder / "urls.txt")
+    return run(["compare-urls", file, "--old", f"{server}/old/", "--new", f"{server}/new", *more])
+
+
+def test_each_kind_of_difference_is_told(
+    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("same", "size", "format", "looks", "refused", "neither", "only", "text")
+    assert compare(server, tmp_path, *(f"/{name}" for name in names), more=("--json",)) == 7
+    found = {item["path"][1:]: item for item in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert {name: item["verdict"] for name, item in found.items()} == {
+        "same": "same", "size": "other size", "format": "other format", "looks": "looks different",
+        "refused": "refused", "neither": "same", "only": "only new", "text": "refused",
+    }  # fmt: skip
+    assert found["same"]["old"] == {"format": "jpg", "width": 90, "height": 60, "bytes": len(JPEG)}
+    assert 0 < found["same"]["dssim"] < 0.1 < found["looks"]["dssim"]
+    assert found["refused"]["new"] == {"problem": "422"}
+
+
+def test_the_report_is_a_table(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare(server, tmp_path, "# ours", "", f"{server}/old/same") == 0
+    heading, row, counts = capsys.readouterr().out.splitlines()
+    assert heading.split() == ["old", "new", "DSSIM", "verdict", "URL"]
+    assert row.split()[:2] == ["90x60", "jpg"]
+    assert row.endswith("same     /same")
+    assert counts == "1 same"
+
+
+def test_servers_that_do_not_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare("http://127.0.0.1:1", tmp_path, "/same") == 0
+    assert "refused" in capsys.readouterr().out
+
+
+def test_wrong_lines_and_addresses(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare(server, tmp_path, "https://other.example/a") == 2
+    assert "Each line must be a path" in capsys.readouterr().err
+    assert compare("file:///etc", tmp_path, "/passwd") == 2
+    assert "must begin with http" in capsys.readouterr().err
+
+
+def test_dissimilarity() -> None:
+    assert dssim(PNG, PNG) == 0
+    assert dssim(JPEG, OTHER_JPEG) < dssim(JPEG, MIRRORED)
+    dot = as_vips(np.full((1, 1, 3), 200, np.uint8)).pngsave_buffer()
+    assert dssim(dot, dot) == 0
+    clear = np.dstack([coffee()[:40, :60], np.full((40, 60), 0, np.uint8)])
+    opaque = np.dstack([coffee()[:40, :60], np.full((40, 60), 255, np.uint8)])
+    assert dssim(as_vips(clear).pngsave_buffer(), as_vips(opaque).pngsave_buffer()) > 0.1
