@@ -7,6 +7,7 @@ for a request: with its watermark, the search for faces, or the picture that var
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import sys
@@ -92,7 +93,8 @@ VARIANTS: dict[str, Any] = {
         "square": {"crop": {"mode": "ratio", "ratio": "1:1"}, "output": {"format": "png"}},
     }
 }
-LAYERED_SIDE = 2500  # malloc uses layers of 25 MB again; larger ones are fresh pages, empty until drawn on
+LAYERED_SIDE = 2500  # malloc keeps what it frees of up to 32 MB, such as layers of this size
+TILE = 6000
 _CIRCLE = '<circle cx="1500" cy="1200" r="900" {}/>'
 _SQUARE = f'<rect width="{LAYERED_SIDE}" height="{LAYERED_SIDE}" {{}}/>'
 _GROUPS = 20
@@ -120,6 +122,15 @@ DRAWINGS = {
         + "</filter>"
         + _SQUARE.format('filter="url(#f)"'),
     ),
+    "pattern.svg": (
+        1000,
+        f'<pattern id="p" width="{TILE}" height="{TILE}" patternUnits="userSpaceOnUse">'
+        f'<rect width="{TILE}" height="{TILE}"/></pattern>'
+        + _CIRCLE.format('fill="url(#p)" stroke="url(#p)"'),
+    ),
+    "elements.svg": (SIDE, "<rect/>" * 20_000),
+    "paths.svg": (SIDE, f'<path d="M0 0{"a9 9 0 1 1 1 1" * 50_000}"/>'),
+    "text.svg": (SIDE, f'<text y="50">{"word " * 1500}</text>'),
 }
 FRAME_LOOKS: list[dict[str, Any]] = [
     *({"rotate": {"angle": angle}} for angle in (5, 90)),
@@ -209,6 +220,7 @@ def _sources(folder: Path) -> Mapping[str, Path]:
         "deep.psd": lambda path: Path(path).write_bytes(_psd(np.asarray(picture).astype(">u2") * 257)),
         "float.psd": lambda path: Path(path).write_bytes(_psd((np.asarray(picture) / 255).astype(">f4"))),
         **{name: partial(_write_drawing, *drawing) for name, drawing in DRAWINGS.items()},
+        "inlined.svg": lambda path: _write_drawing(SIDE, _inlined(image), path),
         "moving.gif": lambda path: views[0].save(path, **moving),
         "moving.webp": lambda path: views[0].save(path, quality=60, method=0, **moving),
         "moving.png": lambda path: views[0].save(path, **moving),
@@ -222,6 +234,11 @@ def _sources(folder: Path) -> Mapping[str, Path]:
 def _write_drawing(side: int, content: str, path: str) -> None:
     start = f'<svg xmlns="http://www.w3.org/2000/svg" width="{side}" height="{side}">'
     Path(path).write_text(f"{start}{content}</svg>")
+
+
+def _inlined(image: pyvips.Image) -> str:
+    data = base64.b64encode(image.jpegsave_buffer(Q=50)).decode()
+    return f'<image width="{SIDE}" height="{SIDE}" href="data:image/jpeg;base64,{data}"/>'
 
 
 def _psd(pixels: np.ndarray[Any, Any]) -> bytes:

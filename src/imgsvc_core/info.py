@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import attrs
@@ -37,8 +38,12 @@ class ImageInfo:
     layers: int | None = attrs.field(
         default=None,
         metadata={
-            "doc": "Images of its size that nested opacities, masks and filters of a drawing need at most."
+            "doc": "Images of its size that layers, masks, filters and patterns of a drawing need at most."
         },
+    )
+    contents: int | None = attrs.field(
+        default=None,
+        metadata={"doc": "Bytes that the elements, texts and inlined pictures of a drawing need at most."},
     )
     interlaced: bool = attrs.field(
         default=False, metadata={"doc": "Whether the image is progressive or interlaced."}
@@ -80,6 +85,16 @@ class ImageInfo:
     def upright_size(self) -> tuple[int, int]:
         """Return width and height as shown, after the EXIF orientation."""
         return (self.height, self.width) if self.orientation >= 5 else (self.width, self.height)
+
+    @property
+    def colors(self) -> int:
+        """Return the number of color channels once a palette is looked up."""
+        return {"gray": 1, "cmyk": 4}.get(self.colorspace, 3)
+
+    @property
+    def stored_pixel(self) -> int:
+        """Return the bytes of a pixel with all its channels."""
+        return (self.channels or self.colors + self.alpha) * math.ceil(self.depth / 8)
 
     @property
     def animated(self) -> bool:

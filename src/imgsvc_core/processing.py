@@ -266,7 +266,7 @@ def _make(
             info = attrs.evolve(opened.info, alpha=True)
             compiled = _compile(task, served, info, found)
             served = {key: attrs.evolve(plan, load=settings) for key, plan in compiled.items()}
-        if threads is not None:
+        if threads is not None and not image.get_typeof("concurrency"):
             image.set_type(pyvips.GValue.gint_type, "concurrency", threads)
         if len(served) > 1:
             shared = decoded_bound(info, settings)

@@ -1,4 +1,4 @@
-"""Nested groups of drawings that are rendered apart count before anything is rendered."""
+"""What librsvg draws apart counts before anything is drawn: nested groups, patterns, inlined pictures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 import imgsvc_core as imgsvc
 
-GROUPS = 60
+GROUPS = 100
 
 
 def drawing(content: str, side: int = 2500) -> bytes:
@@ -33,7 +33,7 @@ def chained(first: str, element: str) -> str:
         nested('<g style="color:red; OPACIT\\59 : /**/ .5">'),
         nested('<g style="mix-blend-mode:multiply">'),
         '<mask id="m"><rect width="9" height="9"/></mask>' + nested('<g mask="url(#m)">'),
-        '<clipPath id="c"/>' + nested('<g clip-path="url(#c)">'),
+        '<clipPath id="c" clipPathUnits="objectBoundingBox"/>' + nested('<g clip-path="url(#c)">'),
         '<filter id="f"/>' + nested('<g style="filter:url(#f)">'),
         nested('<g id="a" opacity=".9">'),
         nested('<g class="a b">') + "<style>g rect, .b { opacity: .5 }</style>",
@@ -41,10 +41,10 @@ def chained(first: str, element: str) -> str:
         '<filter id="f">' + '<feFlood result="{}"/>' * 2 * GROUPS + '</filter><g filter="url(#f)"/>',
         chained(
             '<g id="e0"/>', '<g id="{id}"><use opacity=".5" xlink:href="#{before}"/></g>'
-        ) + '<use href="#e59"/>',
+        ) + '<use href="#e99"/>',
         chained(
             '<mask id="e0"/>', '<mask id="{id}"><rect width="9" height="9" mask="url(#{before})"/></mask>'
-        ) + '<rect mask="url(#e59)"/>',
+        ) + '<rect mask="url(#e99)"/>',
         '<g id="a"><use href="#a"/></g>',
         '<style>@import url("data:text/css,g{opacity:.5}")</style>',
     ],
@@ -59,13 +59,19 @@ def test_deeply_nested_layers_are_refused_by_their_memory(content: str) -> None:
 @pytest.mark.parametrize(
     ("content", "layers"),
     [
-        ('<rect opacity=".5" width="9" height="9"/>' * 500, 2),
+        ('<rect opacity=".5" width="9" height="9"/>' * 500, 1),
         ('<g fill-opacity=".5" opacity="1" style="stroke-opacity:.5;filter:none">' * 9 + "</g>" * 9, 0),
         ('<linearGradient id="a"/><g><g><rect fill="url(#a)" width="9" height="9"/></g></g>' * 500, 0),
-        ("<style>.a{opacity:.5} .b{opacity: 1}</style>" + '<g class="b"><a class="a"/></g>' * 9, 2),
-        ('<clipPath id="c"/><g clip-path="url(#c)"><g opacity=".5"><path/></g></g>' * 200, 4),
+        ("<style>.a{opacity:.5} .b{opacity: 1}</style>" + '<g class="b"><a class="a"/></g>' * 9, 1),
+        ('<clipPath id="c"/><g clip-path="url(#c)"><g opacity=".5"><path/></g></g>' * 200, 1),
+        ('<pattern id="p" width="9" height="9" patternUnits="userSpaceOnUse"/><rect fill="url(#p)"/>' * 9, 1),
+        (
+            '<pattern id="p" width="1" height="1"><image/></pattern>'
+            '<rect width="9" height="9" fill="url(#p)"/><path d="M0 0L1000 1000H0z" fill="url(#p)"/>',
+            1,
+        ),
     ],
-    ids=["siblings", "neutral", "gradients", "classes", "groups"],
+    ids=["siblings", "neutral", "gradients", "classes", "clips", "small patterns", "boxed patterns"],
 )  # fmt: skip
 def test_ordinary_drawings_need_few_layers(content: str, layers: int) -> None:
     info = imgsvc.inspect(drawing(content, 4000))
@@ -77,3 +83,79 @@ def test_layers_of_inlined_drawings_count() -> None:
     inner = base64.b64encode(drawing(nested('<g opacity=".9">'))).decode()
     with pytest.raises(imgsvc.ImageTooLarge, match="inlined in the SVG image"):
         imgsvc.inspect(drawing(f'<image href="data:image/svg+xml;base64,{inner}" width="9" height="9"/>', 20))
+
+
+IN_USER_UNITS = 'patternUnits="userSpaceOnUse"'
+FILLED = '<rect width="100" height="100" fill="url(#p)"/>'
+
+
+def pattern(attributes: str, content: str = '<rect width="90" height="90"/>', id: str = "p") -> str:
+    return f'<pattern id="{id}" {attributes}>{content}</pattern>'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pattern(f'width="900" height="900" {IN_USER_UNITS}') + FILLED,
+        pattern(f'width="900%" height="900%" {IN_USER_UNITS}') + FILLED,
+        pattern(f'width="9" height="9" patternTransform="scale(100)" {IN_USER_UNITS}') + FILLED,
+        pattern(f'width="9" height="9" patternTransform="matrix(0 100 -100 0 0 0)" {IN_USER_UNITS}') + FILLED,
+        pattern(f'width="9" height="9" {IN_USER_UNITS}') + f'<g transform="scale(100)">{FILLED}</g>',
+        pattern(f'width="9" height="9" {IN_USER_UNITS}')
+        + f'<style>.a{{transform:scale(100)}}</style><g class="a">{FILLED}</g>',
+        pattern(f'width="9" height="9" {IN_USER_UNITS}') + f'<svg viewBox="0 0 1 1">{FILLED}</svg>',
+        pattern(f'width="9" height="9" {IN_USER_UNITS}')
+        + f'<symbol id="s" viewBox="0 0 1 1">{FILLED}</symbol><use href="#s" width="100" height="100"/>',
+        pattern(f'width="9" height="9" {IN_USER_UNITS}')
+        + f'<marker id="m" markerWidth="10" markerHeight="10" viewBox="0 0 1 1">{FILLED}</marker>'
+        '<path stroke-width="10" marker-start="url(#m)" d="M1 1h9"/>',
+        pattern(f'width="900" height="900" {IN_USER_UNITS}', id="q") + pattern('href="#q"', "") + FILLED,
+        pattern(f'width="100" height="100" viewBox="0 0 1 1" {IN_USER_UNITS}', FILLED.replace("#p", "#q"))
+        + pattern(f'width="9" height="9" {IN_USER_UNITS}', id="q")
+        + FILLED,
+        pattern('width="9" height="9"') + FILLED,
+        pattern('width="1" height="1"') + '<rect style="width:900px;height:900px" fill="url(#p)"/>',
+        pattern('width="1" height="1"') + '<path d="M0 0L900 900H0z" fill="url(#p)"/>',
+        pattern('width="1" height="1"') + '<path d="m9 9h900v900z" fill="url(#p)"/>',
+        pattern('width="1" height="1"') + '<circle r="450" fill="url(#p)"/>',
+        pattern('width="1" height="1"') + '<ellipse rx="450" ry="450" fill="url(#p)"/>',
+        pattern('width="1" height="1"') + '<polygon points="0 0 900 900 900 0" fill="url(#p)"/>',
+        pattern('width="1" height="1"') + '<text font-size="300" fill="url(#p)">nine hundred</text>',
+        pattern('width="1" height="1" patternContentUnits="objectBoundingBox"', FILLED.replace("#p", "#q"))
+        + pattern(f'width="9" height="9" {IN_USER_UNITS}', id="q")
+        + FILLED,
+    ],
+    ids=["user units", "percent", "scaled", "matrix", "group", "sheet", "view", "symbol", "marker",
+         "inherited", "view of a pattern", "boxed", "style", "path", "relative path", "circle", "ellipse",
+         "polygon", "text", "boxed content"],
+)  # fmt: skip
+def test_the_tiles_of_patterns_count(content: str) -> None:
+    """Each tile has 900 x 900 pixels, 81 times as many as the drawing, and there may be two."""
+    layers = imgsvc.inspect(drawing(content, 100)).layers
+    assert layers is not None
+    assert layers >= 2 * 81
+
+
+def test_a_large_tile_is_refused() -> None:
+    content = pattern(f'width="20000" height="20000" {IN_USER_UNITS}') + FILLED
+    with pytest.raises(imgsvc.MemoryLimitExceeded):
+        imgsvc.process(drawing(content, 1000), {"output": {"format": "png"}})
+
+
+def test_a_resolution_of_filters_is_not_followed() -> None:
+    content = '<filter id="f"><feConvolveMatrix kernelUnitLength=".01"/></filter><rect filter="url(#f)"/>'
+    with pytest.raises(imgsvc.MemoryLimitExceeded):
+        imgsvc.process(drawing(content, 2000), {"output": {"format": "png"}})
+
+
+def test_elements_and_texts_count() -> None:
+    def needed(content: str) -> int:
+        return imgsvc.inspect(drawing(content, 9)).contents or 0
+
+    assert needed("<g/>" * 1000) > 3_000_000
+    assert needed(f"<text>{1000 * 'a'}</text>") > 6_000_000
+    assert needed(f'<path d="M0 0{1000 * "h1v1"}"/>') > 400_000
+    least = imgsvc.Limits(memory_bytes=75_000_000)
+    imgsvc.process(drawing("<g/>" * 1000, 9), {"output": {"format": "png"}}, limits=least)
+    with pytest.raises(imgsvc.MemoryLimitExceeded):
+        imgsvc.process(drawing("<g/>" * 5000, 9), {"output": {"format": "png"}}, limits=least)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import subprocess
@@ -17,6 +18,7 @@ import imgsvc_core as imgsvc
 
 MEASURE = """
 import json, sys
+import numpy
 import imgsvc_core as imgsvc
 
 def peak():
@@ -24,9 +26,9 @@ def peak():
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
 
 source, request = sys.argv[1], json.loads(sys.argv[2])
-imgsvc.process(source, {"resize": {"width": 8}, "output": {"format": "webp"}})
+imgsvc.process(numpy.zeros((8, 8, 3), numpy.uint8), {"output": {"format": "webp"}})
 before = peak()
-memory = imgsvc.process(source, request, limits=imgsvc.Limits.none(), threads=2).plan.memory
+memory = imgsvc.process(source, request, limits=imgsvc.Limits.none(), threads=4).plan.memory
 print(json.dumps([peak() - before, memory]))
 """
 
@@ -66,19 +68,29 @@ def test_the_bound_of_an_animation_grows_with_its_result(animation: Path) -> Non
     assert plan.memory > 2 * 80 * 640 * 640 * 3  # its frames, and the copy that an encoder makes of them
 
 
-NESTED = {
+def inlined(side: int) -> str:
+    file = io.BytesIO()
+    Image.new("RGB", (side, side)).save(file, "PNG")
+    return f'<image href="data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"/>'
+
+
+PATTERN = '<pattern id="p" width="6000" height="6000" patternUnits="userSpaceOnUse">{}</pattern>'
+DRAWINGS = {
     "isolation": '<g style="isolation:isolate">' * 30 + "{}" + "</g>" * 30,
-    "opacity": '<g opacity=".9">' * 30 + "{}" + "</g>" * 30,
+    "opacity": ('<g opacity=".9">' + "{}") * 20 + "</g>" * 20,
     "results": '<filter id="f" x="0" y="0" width="1" height="1">'
     + "".join(f'<feFlood result="r{number}"/>' for number in range(60))
     + '</filter><g filter="url(#f)">{}</g>',
+    "pattern": PATTERN + '<rect width="99" height="99" fill="url(#p)" stroke="url(#p)" fill-opacity=".5"/>',
+    "inlined": inlined(5000),
+    "elements": "<rect/>" * 60_000,
 }
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
-@pytest.mark.parametrize("nested", NESTED.values(), ids=NESTED)
-def test_layers_of_drawings_stay_below_the_bound(tmp_path: Path, nested: str) -> None:
-    content = nested.format('<rect width="2100" height="2100"/>')
+@pytest.mark.parametrize("content", DRAWINGS.values(), ids=DRAWINGS)
+def test_drawings_stay_below_the_bound(tmp_path: Path, content: str) -> None:
+    content = content.replace("{}", '<rect width="6000" height="6000"/>')
     path = tmp_path / "a.svg"
     path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" width="2100" height="2100">{content}</svg>')
     peak, bound = peak_and_bound(path, {"output": {"format": "png"}})

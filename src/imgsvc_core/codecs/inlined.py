@@ -4,22 +4,46 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 from collections.abc import Iterator
 from urllib.parse import unquote_to_bytes
 from xml.parsers import expat
+
+import attrs
 
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.header import read_header, sniff
 from imgsvc_core.codecs.headers import svg
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.errors import CorruptImage, ImageTooLarge, UnsupportedFormat
+from imgsvc_core.info import ImageInfo
 
 _SCHEME = "data:"
 _MOST_NESTED = 5
+_PIXEL = 4  # bytes of a pixel of a decoded picture
 
 
-def check_inlined(source: ByteSource, most: int) -> None:
-    """Refuse a drawing whose inlined pictures, by their headers, have too many pixels together.
+@attrs.define
+class _Pictures:
+    """The pictures seen so far: their pixels, and the most bytes of one while it is decoded."""
+
+    most: float
+    pixels: int = 0
+    decoding: int = 0
+
+    def add(self, info: ImageInfo) -> None:
+        area = info.width * info.height
+        self.pixels += area * (1 + (info.layers or 0))
+        self.decoding = max(self.decoding, area * (_PIXEL + info.stored_pixel))
+        if self.pixels > self.most:
+            raise ImageTooLarge(
+                f"The pictures that are inlined in the SVG image have {self.pixels:,} pixels or more "
+                f"together; at most {self.most:,} are allowed: inline smaller ones."
+            )
+
+
+def inlined_bytes(source: ByteSource, most: int | None) -> int:
+    """Return how many bytes the inlined pictures of a drawing need when decoded, by their headers.
 
     To be called before librsvg opens the drawing: it decodes the pictures to find the size of a drawing that
     states none.
@@ -28,11 +52,13 @@ def check_inlined(source: ByteSource, most: int) -> None:
         ImageTooLarge: there are more than ``most`` pixels.
         CorruptImage: the XML or the header of a picture is damaged.
     """
-    _count(svg.read_markup(HeaderReader(source, "SVG")), 0, most, depth=0)
+    pictures = _Pictures(math.inf if most is None else most)
+    _count(svg.read_markup(HeaderReader(source, "SVG")), pictures, depth=0)
+    return pictures.pixels * _PIXEL + pictures.decoding
 
 
-def _count(markup: bytes, pixels: int, most: int, *, depth: int) -> int:
-    """Return ``pixels`` plus those of all pictures that a drawing holds inlined, at any depth."""
+def _count(markup: bytes, pictures: _Pictures, *, depth: int) -> None:
+    """Count all pictures that a drawing holds inlined, at any depth."""
     if depth > _MOST_NESTED:
         raise CorruptImage(f"The SVG image holds drawings in more than {_MOST_NESTED} levels.")
     for data, included in _inlined(markup):
@@ -40,25 +66,16 @@ def _count(markup: bytes, pixels: int, most: int, *, depth: int) -> int:
         format = sniff(source)
         drawing = format is not None and format.name == "svg"
         if drawing or included:
-            inner = svg.read_markup(HeaderReader(source, "SVG"))
-            pixels = _count(inner, pixels, most, depth=depth + 1)
+            _count(svg.read_markup(HeaderReader(source, "SVG")), pictures, depth=depth + 1)
         if format is None:
             continue
         try:
-            info = read_header(source, format)
+            pictures.add(read_header(source, format))
         except UnsupportedFormat:
             continue
         except CorruptImage:
-            if drawing:  # without a size, so librsvg does not draw it
-                continue
-            raise
-        pixels += info.width * info.height * (1 + (info.layers or 0))
-        if pixels > most:
-            raise ImageTooLarge(
-                f"The pictures that are inlined in the SVG image have {pixels:,} pixels or more together; "
-                f"at most {most:,} are allowed: inline smaller ones."
-            )
-    return pixels
+            if not drawing:  # a drawing without a size is not drawn
+                raise
 
 
 def _inlined(markup: bytes) -> Iterator[tuple[bytes, bool]]:

@@ -6,7 +6,7 @@ import attrs
 
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.header import read_header, sniff
-from imgsvc_core.codecs.inlined import check_inlined
+from imgsvc_core.codecs.inlined import inlined_bytes
 from imgsvc_core.codecs.table import FORMATS
 from imgsvc_core.errors import UnsupportedFormat
 from imgsvc_core.info import ImageInfo
@@ -33,7 +33,8 @@ def probe(source: ByteSource, *, most_inlined: int | None = None) -> ImageInfo:
         raise UnsupportedFormat(
             f"{subject} is no image of a known format (it starts with {start}); expected {known}."
         )
-    if format.name == "svg" and most_inlined is not None:
-        check_inlined(source, most_inlined)
+    inlined = inlined_bytes(source, most_inlined) if format.name == "svg" else 0
     info = read_header(source, format)
+    if inlined:
+        info = attrs.evolve(info, contents=(info.contents or 0) + inlined)
     return attrs.evolve(info, name=source.name) if source.name else info

@@ -267,7 +267,7 @@ _ROWS = (
         name="svg", title="SVG", media_type="image/svg+xml", suffixes=(".svg", ".svgz"),
         magic=rb"", accept="headers.svg:is_svg",
         header="headers.svg:read_info",
-        reader=Coder("readers.svg:read", Memory(11), ("libvips:svgload_buffer",)),
+        reader=Coder("readers.svg:read", Memory(2), ("libvips:svgload_buffer",)),
         load_scaling=LoadScaling.CONTINUOUS, becomes="png",
     ),
 )  # fmt: skip

@@ -6,7 +6,6 @@ needs it as a whole, what filters hold, and what the encoder holds. Everything e
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from imgsvc_core.codecs.settings import LoadSettings, SaveSettings
@@ -19,7 +18,6 @@ _BASE = 60_000_000  # threads, small images that are decoded at once, and what a
 _BUFFERS = 35_000_000  # of threads in a filter, however small the image is: measured on 150 frames
 _LINES = 1000  # how many lines of the image are in memory while it streams
 _ENCODED = 0.4  # of the size of a frame is an encoded one
-_COLORS = {"gray": 1, "cmyk": 4}
 
 
 def memory_bound(
@@ -31,7 +29,7 @@ def memory_bound(
 ) -> int:
     """Return the most bytes that the plan needs, beyond those of the program itself."""
     loaded = _loaded(info, load)
-    sample, colors, alpha = _sample(info), _COLORS.get(info.colorspace, 3), info.alpha
+    sample, colors, alpha = _sample(info), info.colors, info.alpha
     strip = _area(loaded) * (colors + alpha) * sample * frames
     streams = load.sequential and frames == 1
     held = 0.0 if streams else strip
@@ -55,7 +53,7 @@ def memory_bound(
 def decoded_bound(info: ImageInfo, load: LoadSettings) -> int:
     """Return the most bytes that an image takes while it is decoded into memory."""
     frames = info.frames if load.all_frames else 1
-    pixel = (_COLORS.get(info.colorspace, 3) + info.alpha) * _sample(info)
+    pixel = (info.colors + info.alpha) * _sample(info)
     return int(_decoder(info, load) + _area(_loaded(info, load)) * pixel * frames)
 
 
@@ -82,9 +80,8 @@ def _decoder(info: ImageInfo, load: LoadSettings) -> float:
     memory = row.reader.memory
     several = load.all_frames and not memory.one_by_one
     pixels = max(pixels, info.decoded_pixels or 0) * (info.frames if several else 1)
-    pixel = (info.channels or _COLORS.get(info.colorspace, 3) + info.alpha) * math.ceil(info.depth / 8)
     copies = memory.copies(whole=info.interlaced) + (info.layers or 0)
-    return info.bytes + copies * pixels * pixel
+    return info.bytes + (info.contents or 0) + copies * pixels * info.stored_pixel
 
 
 def _encoder(settings: SaveSettings, alpha: bool, sample: int, frames: int, *, several: bool) -> float:

@@ -6,6 +6,7 @@ import re
 import zlib
 
 from imgsvc_core.codecs.headers.reader import HeaderReader
+from imgsvc_core.codecs.headers.svg_contents import content_bytes
 from imgsvc_core.codecs.headers.svg_layers import most_layers
 from imgsvc_core.codecs.headers.svg_size import states_side_beyond
 from imgsvc_core.errors import CorruptImage, ImageTooLarge
@@ -77,7 +78,8 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         colorspace="srgb",
         bytes=reader.size,
         alpha=True,
-        layers=most_layers(markup),
+        layers=most_layers(markup, *size),
+        contents=content_bytes(markup),
     )
 
 

@@ -75,11 +75,11 @@ def _may_be_styled(markup: bytes) -> bool:
 
 def _sides(root: Mapping[str, str]) -> tuple[float, float]:
     """Return width and height in pixels: 0 if the drawing decides, infinite if only librsvg can tell."""
-    em = _pixels(root.get("font-size", _FONT_SIZE), em=math.inf) or math.inf
-    width, height = (_pixels(root.get(name, "auto"), em) for name in ("width", "height"))
+    em = length_in_pixels(root.get("font-size", _FONT_SIZE), em=math.inf) or math.inf
+    width, height = (length_in_pixels(root.get(name, "auto"), em) for name in ("width", "height"))
     if width and height:
         return width, height
-    box_width, box_height = _box(root.get("viewBox", ""))
+    box_width, box_height = view_box(root.get("viewBox", ""))
     if not box_width or not box_height:
         return 0, 0
     if width:
@@ -89,7 +89,7 @@ def _sides(root: Mapping[str, str]) -> tuple[float, float]:
     return box_width, box_height
 
 
-def _pixels(length: str, em: float) -> float:
+def length_in_pixels(length: str, em: float) -> float:
     """Return a length in pixels: 0 if it depends on what is drawn, infinite if it is not understood."""
     match = _LENGTH.fullmatch(length)
     if match is None:
@@ -98,6 +98,6 @@ def _pixels(length: str, em: float) -> float:
     return number * (_EMS[unit] * em if unit in _EMS else _PIXELS.get(unit, math.inf))
 
 
-def _box(view_box: str) -> tuple[float, float]:
+def view_box(view_box: str) -> tuple[float, float]:
     match = _VIEW_BOX.fullmatch(view_box)
     return (float(match[1]), float(match[2])) if match else (0, 0)
