@@ -74,8 +74,6 @@ def retry(id_: str, settings: Settings, as_json: bool) -> None:
     """Notify the endpoint of a failed or scheduled webhook now. A running service does it."""
 
     async def work(db: Database) -> dict[str, Any]:
-        from functools import partial
-
         from imgsvc_http.state.vault import present_vault
         from imgsvc_http.webhooks import records
         from imgsvc_http.webhooks.engine import Queues
@@ -83,9 +81,12 @@ def retry(id_: str, settings: Settings, as_json: bool) -> None:
 
         queues = Queues(settings.database_url)
         try:
-            put = partial(queues.enqueue, DELIVER, id_)
             vault = present_vault(settings)
-            if not await records.retry(db, vault, id_, now(), lambda attempt: put(attempt=attempt)):
+
+            def put(account_id: str, attempt: int) -> records.Enqueue:
+                return queues.enqueue(DELIVER, id_, account_id, attempt=attempt)
+
+            if not await records.retry(db, vault, id_, now(), put):
                 raise unknown("failed or scheduled webhook", id_)
         finally:
             queues.close()

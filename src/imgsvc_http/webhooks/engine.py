@@ -74,14 +74,15 @@ class Queues:
         self._client.destroy()
 
     def enqueue(
-        self, name: str, id_: str, *, attempt: int = 1, delay: float = 0
+        self, name: str, id_: str, account_id: str, *, attempt: int = 1, delay: float = 0
     ) -> Callable[[Connection], None]:
-        """Return a function that puts a job into its queue, within the transaction of a connection."""
+        """Return a function that puts a job of an account into its queue, given a connection."""
 
         def put(connection: Connection) -> None:
             options: Any = {
                 "workflow_name": name,
                 "queue_name": name,
+                "queue_partition_key": account_id,
                 "workflow_id": f"{id_}:{name}:{attempt}",
                 "app_version": _VERSION,
             }
@@ -119,7 +120,8 @@ class Engine:
         """Run jobs from now on.
 
         Args:
-            jobs: the jobs by name, and how many of each may run on this node.
+            jobs: the jobs by name, and how many of each may run on this node; those of one account take at
+                most half of that.
             give_up: settles a webhook whose job fails for reasons that do not pass.
         """
         logging.getLogger("dbos").setLevel(logging.WARNING)
@@ -143,7 +145,12 @@ class Engine:
             DBOS.workflow(name=name, max_recovery_attempts=None)(self._workflow(job, give_up))
         DBOS.launch()
         for name, (_, most) in jobs.items():
-            await DBOS.register_queue_async(name, worker_concurrency=most, polling_interval_sec=_POLL_SECONDS)
+            await DBOS.register_queue_async(
+                name,
+                worker_concurrency=most,
+                partition_worker_concurrency=most // 2,  # a partition has the jobs of an account
+                polling_interval_sec=_POLL_SECONDS,
+            )
         self._queues = await asyncio.to_thread(Queues, self._url)
         self._started.set()
 

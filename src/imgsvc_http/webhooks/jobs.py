@@ -65,7 +65,7 @@ class Webhooks:
         # Answers give moments in milliseconds, and a list from such a moment has to include its webhook.
         moment = now()
         moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
-        then = (self.engine.queues.enqueue(PROCESS, id_), keep)
+        then = (self.engine.queues.enqueue(PROCESS, id_, account_id), keep)
         await records.create(db, vault, id_, account_id, request, moment, then)
 
     async def process(self, id_: str, attempt: int) -> None:
@@ -169,14 +169,14 @@ class Webhooks:
 
         If another node was first, which happens when it was taken for dead, its result counts.
         """
-        delay = _delay(work)
+        delay, enqueue = _delay(work), self.engine.queues.enqueue
         status = "scheduled" if delay else "dispatched"
         changed = await records.change(
             self.services.db,
             work.id,
             now(),
             since=("created",),
-            enqueue=self.engine.queues.enqueue(DELIVER, work.id, delay=delay) if delay else None,
+            enqueue=enqueue(DELIVER, work.id, work.account_id, delay=delay) if delay else None,
             status=status,
             payload=payload,
         )
@@ -222,7 +222,8 @@ class Webhooks:
                 services.db, id_, now(), status="delivered", code=outcome.code, attempts=attempts
             )
         elif outcome.worth_retrying and attempt <= len(waits):
-            retry = self.engine.queues.enqueue(DELIVER, id_, attempt=attempt + 1, delay=waits[attempt - 1])
+            enqueue, delay = self.engine.queues.enqueue, waits[attempt - 1]
+            retry = enqueue(DELIVER, id_, work.account_id, attempt=attempt + 1, delay=delay)
             await self._settle(
                 work,
                 since="dispatched",

@@ -183,23 +183,24 @@ def refund(connection: Connection, work: Work) -> None:
 
 @writing
 def retry(
-    connection: Connection, vault: Vault, id_: str, now: datetime, enqueue: Callable[[int], Enqueue]
+    connection: Connection, vault: Vault, id_: str, now: datetime, enqueue: Callable[[str, int], Enqueue]
 ) -> bool:
     """Notify the endpoint of a failed or scheduled webhook at once.
 
-    ``enqueue`` gets the number of the attempt.
+    ``enqueue`` gets the account and the number of the attempt.
 
     Return False if there is no such webhook. Raise `MissingMasterKey` if its request cannot be decrypted.
     """
     waiting = _TABLE.c.status.in_(("scheduled", "failed")) & _TABLE.c.payload.is_not(None)
-    query = select(_TABLE.c.attempt, _TABLE.c.request).where(_TABLE.c.id == id_, waiting).with_for_update()
+    columns = (_TABLE.c.account_id, _TABLE.c.attempt, _TABLE.c.request)
+    query = select(*columns).where(_TABLE.c.id == id_, waiting).with_for_update()
     row = connection.execute(query).first()
     if row is None:
         return False
     vault.decrypt(row.request)
     values = {"status": "scheduled", "attempt": row.attempt + 1, "updated_at": now}
     connection.execute(update(_TABLE).where(_TABLE.c.id == id_).values(values))
-    enqueue(row.attempt + 1)(connection)
+    enqueue(row.account_id, row.attempt + 1)(connection)
     return True
 
 

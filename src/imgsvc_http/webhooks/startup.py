@@ -21,7 +21,7 @@ from imgsvc_http.webhooks.takeover import watch, watch_cluster
 
 _log = logging.getLogger(__name__)
 
-_JOBS_AT_ONCE = 500  # of each kind on a node: most of them wait for an endpoint
+_JOBS_AT_ONCE = 1000  # of each kind on a node: most of them wait for an endpoint
 _CLEANUP_SECONDS = 600
 _FINISHED_SECONDS = 30
 _SINGLE_NODE = "imgsvc"

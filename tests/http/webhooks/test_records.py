@@ -146,10 +146,10 @@ async def test_a_picture_counts_once_in_the_month_in_which_it_was_accepted(
 async def test_failed_and_scheduled_webhooks_can_be_retried(
     db: Database, account: Account, vault: Vault
 ) -> None:
-    put: list[int] = []
+    put: list[tuple[str, int]] = []
 
-    def enqueue(attempt: int) -> Callable[[Connection], None]:
-        return lambda connection: put.append(attempt)
+    def enqueue(account_id: str, attempt: int) -> Callable[[Connection], None]:
+        return lambda connection: put.append((account_id, attempt))
 
     for status in STATUSES:
         await records.create(db, vault, status, account.id, AsyncRequest(document={}), NOW, ())
@@ -157,7 +157,7 @@ async def test_failed_and_scheduled_webhooks_can_be_retried(
         await records.change(db, status, NOW, **values)
         allowed = status in ("scheduled", "failed")
         assert await records.retry(db, vault, status, NOW, enqueue) is allowed
-        assert put == ([4] if allowed else [])
+        assert put == ([(account.id, 4)] if allowed else [])
         put.clear()
     assert not await records.retry(db, vault, "unknown", NOW, enqueue)
     stranger = new_master_key()

@@ -441,7 +441,7 @@ async def test_jobs_that_only_a_newer_version_knows_are_left_to_its_nodes(
     await asyncio.to_thread(register)
     queues = await asyncio.to_thread(Queues, url)
     async with await Database.open(url) as db:
-        await db.writing(queues.enqueue("webhook-newer", "newer"))
+        await db.writing(queues.enqueue("webhook-newer", "newer", "account"))
     await asyncio.to_thread(queues.close)
     await asyncio.sleep(3)
     id_ = accepted(await upload(client, photo, {"webhook": {"url": f"{receiver.url}/"}}))

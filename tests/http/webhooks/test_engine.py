@@ -1,0 +1,47 @@
+"""The durable engine alone: which of the waiting jobs runs next."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from imgsvc_http.state.database import Database
+from imgsvc_http.state.migrating import migrate
+from imgsvc_http.webhooks.engine import Engine, Job
+
+pytestmark = pytest.mark.asyncio
+
+
+@contextlib.asynccontextmanager
+async def running(url: str, job: Job, most: int) -> AsyncIterator[Engine]:
+    engine = Engine(url, "node")
+    await engine.start({"job": (job, most)}, job)
+    try:
+        yield engine
+    finally:
+        await engine.stop(0)
+
+
+async def test_waiting_jobs_of_an_account_leave_room_for_those_of_others(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'state.db'}"
+    await migrate(url)
+    begun: list[str] = []
+
+    async def never_end(id_: str, attempt: int) -> None:
+        begun.append(id_)
+        await asyncio.Event().wait()
+
+    async with running(url, never_end, 4) as engine, await Database.open(url) as db:
+        async with asyncio.timeout(60):
+            for number in range(9):
+                await db.writing(engine.queues.enqueue("job", f"greedy-{number}", "greedy"))
+            while len(begun) < 2:
+                await asyncio.sleep(0.05)
+            await db.writing(engine.queues.enqueue("job", "modest", "modest"))
+            while "modest" not in begun:
+                await asyncio.sleep(0.05)
+    assert begun == ["greedy-0", "greedy-1", "modest"]
