@@ -26,6 +26,7 @@ from imgsvc_http.endpoints.metrics import serving_metrics
 from imgsvc_http.routing import methods_at
 from imgsvc_http.server.certificate import certificate_to_trust, tls_context
 from imgsvc_http.server.connection import Connection
+from imgsvc_http.server.connection_rate import ConnectionRate
 from imgsvc_http.server.listener import Listener, listen, most_connections
 from imgsvc_http.services import SERVICES, Services
 from imgsvc_http.settings import ServerSettings, Settings
@@ -97,6 +98,7 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
             app[SERVICES].in_flight,
             most=server.connections or most_connections(),
             handshake_seconds=server.header_seconds,
+            rate=ConnectionRate(server.connections_per_second, server.trusted_proxies),
         )
         metrics = serving_metrics(app[SERVICES])
         await ending.enter_async_context(metrics)

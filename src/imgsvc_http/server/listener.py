@@ -15,6 +15,7 @@ from aiohttp import web
 
 from imgsvc_http.private_names import ListeningSite
 from imgsvc_http.server.connection import Connection
+from imgsvc_http.server.connection_rate import ConnectionRate
 from imgsvc_http.server.drain import InFlight
 
 _TLS_HANDSHAKE = 0x16  # the first byte of every TLS connection
@@ -38,7 +39,8 @@ class Listener(ListeningSite):
         in_flight: the requests that are handled.
         most: the most connections. One more closes the one that has been idle for the longest time, or is
             refused if none is idle.
-        handshake_seconds: how long a TLS handshake may take.
+        handshake_seconds: how long a TLS handshake may take, and before it the wait for its turn.
+        rate: gives each address its turns to connect.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Listener(ListeningSite):
         *,
         most: int,
         handshake_seconds: float,
+        rate: ConnectionRate,
     ) -> None:
         super().__init__(runner)
         self._tls = tls
@@ -60,6 +63,7 @@ class Listener(ListeningSite):
         self._accepting: asyncio.Task[None] | None = None
         self._most = most
         self._handshake_seconds = handshake_seconds
+        self._rate = rate
         self._opening: dict[asyncio.Task[None], float] = {}  # handshakes, and when they began
 
     @property
@@ -108,14 +112,14 @@ class Listener(ListeningSite):
         loop = asyncio.get_running_loop()
         while True:
             try:
-                connection, _ = await loop.sock_accept(self._socket)
+                connection, address = await loop.sock_accept(self._socket)
             except OSError:  # too many open files, or a client that has gone
                 await asyncio.sleep(_RETRY_SECONDS)
                 continue
             if not self._make_room():
                 connection.close()
                 continue
-            task = asyncio.create_task(self._open(connection))
+            task = asyncio.create_task(self._open(connection, address[0]))
             self._opening[task] = loop.time()
             task.add_done_callback(lambda done: self._opening.pop(done, None))
 
@@ -141,12 +145,13 @@ class Listener(ListeningSite):
         del self._opening[task]
         task.cancel()
 
-    async def _open(self, connection: socket.socket) -> None:
+    async def _open(self, connection: socket.socket, address: str) -> None:
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             async with asyncio.timeout(self._handshake_seconds):
                 first = await _peek(connection)
+                await self._rate.wait(address)
             server = self.runner.server
             if not first or server is None:
                 connection.close()

@@ -91,6 +91,14 @@ class ServerSettings:
         "when 0.",
         default=0,
     )
+    connections_per_second: float = setting(
+        Number(0, 10**6),
+        "New connections that an address may open in a second; more wait for their turn after a burst of two "
+        "seconds. Addresses of IPv6 count by their networks of 64 bits, trusted proxies do not count, and "
+        "there is no limit when 0.",
+        unit="/s",
+        default=50,
+    )
     body_seconds: float = setting(
         Number(0.1, 3600),
         "How long a request body may take to arrive, and how long a client may read nothing of a response.",
