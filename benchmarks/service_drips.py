@@ -28,7 +28,7 @@ import attrs
 from benchmarks.harness import Bound, options_of, print_table, verdict
 from benchmarks.pictures import picture
 from benchmarks.service import BOUNDARY, Running, form, service
-from benchmarks.service_attack import second_key
+from benchmarks.service_attack import OTHER_ADDRESS, second_key
 from benchmarks.service_fetching import serving_files
 
 Attack: TypeAlias = Callable[[Running, bytes], Coroutine[Any, Any, None]]
@@ -148,7 +148,9 @@ async def _repeat(
 async def _exchange(running: Running, tls: ssl.SSLContext, parts: Iterable[bytes]) -> None:
     """Send the parts of a request over a new connection with pauses between, and read the answer."""
     address = urlsplit(running.url)
-    reader, writer = await asyncio.open_connection(address.hostname, address.port, ssl=tls)
+    reader, writer = await asyncio.open_connection(
+        address.hostname, address.port, ssl=tls, local_addr=(OTHER_ADDRESS, 0)
+    )
     try:
         answer = asyncio.ensure_future(reader.read(1))
         for part in parts:
