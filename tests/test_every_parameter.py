@@ -38,6 +38,9 @@ MARK = {"watermark": {"id": "large", "scale": 0.5}}
 CASES: Mapping[str, tuple[Request, Any, Any]] = {
     "rotate.angle": ({}, 10, 90),
     "rotate.background": ({"rotate": {"angle": 30}}, "f00", "00f"),
+    "trim.threshold": ({}, 40, 120),
+    "trim.color": ({"trim": {"threshold": 60}}, "fff", "000"),
+    "trim.symmetric": ({"trim": {"threshold": 10}}, "horizontal", "vertical"),
     "crop.mode": (SMALL, "rect", "smart"),
     "crop.width": ({"crop": {"height": 20}}, 20, 30),
     "crop.height": ({"crop": {"width": 20}}, 20, 30),
@@ -121,6 +124,9 @@ SOURCES = {
     "crop.faces": "faces",
     "output.background": "transparent",
     "output.flatten": "transparent",
+    "trim.threshold": "transparent",
+    "trim.color": "framed",
+    "trim.symmetric": "framed",
     "auto.enhance": "dull",
 }
 PATHS = [f"{key}.{name}" for key, operation in OPERATIONS.items() for name in imgsvc.params(operation)]
@@ -164,6 +170,9 @@ def source(name: str) -> bytes:
     if name == "transparent":
         return bytes(as_vips(cut_out()).resize(0.15).pngsave_buffer())
     photo = as_vips(coffee()).resize(0.16).copy()
+    if name == "framed":
+        light = photo.embed(9, 4, photo.width + 30, photo.height + 20, extend="white")
+        return bytes(light.pngsave_buffer())
     if name == "dull":
         photo = (photo * 0.3 + 90).cast("uchar")
     photo.set_type(pyvips.GValue.gstr_type, "exif-ifd0-Copyright", "Somebody")
@@ -206,7 +215,7 @@ print(json.dumps(codes), file=sys.stderr)
 @pytest.fixture(scope="module")
 def from_command(tmp_path_factory: pytest.TempPathFactory) -> Results:
     folder = tmp_path_factory.mktemp("command")
-    for name in ("photo", "faces", "transparent", "dull"):
+    for name in ("photo", "faces", "transparent", "dull", "framed"):
         (folder / name).write_bytes(source(name))
     for name in ("small", "large"):
         (folder / name).write_bytes(mark(name))

@@ -151,6 +151,20 @@ STRIPS: dict[str, Strip] = {
         ],
         {"resize": {"width": 120}},
     ),
+    "trim": Strip(
+        "framed",
+        [("the original", {}), *_varied("trim", [{"threshold": 10}])],
+    ),
+    **_parameters(
+        "trim",
+        "framed",
+        {},
+        {
+            "threshold": ({}, [10, 30]),
+            "color": ({"threshold": 10}, ["ffd9a0", "e8c890"]),
+            "symmetric": ({"threshold": 30}, None),
+        },
+    ),
     "flip": Strip(
         "portrait.jpg",
         _varied("flip", [{"horizontal": False}, {"horizontal": True}, {"vertical": True}]),

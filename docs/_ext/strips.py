@@ -56,12 +56,17 @@ _TWO: Request = {
 _DRAWN: dict[str, Request] = {
     "dark.png": {"adjust": {"exposure": -55, "temperature": 35, "contrast": -20}, **PORTRAIT},
     "two": _TWO,
+    "framed": {
+        "resize": {"width": 120},
+        "padding": {"top": 20, "right": 30, "bottom": 10, "left": 5, "background": "e8c890"},
+        "border": {"size": 12, "color": "ffd9a0"},
+    },
 }
 
 
 @functools.cache
 def _drawn(name: str) -> bytes:
-    """Return the portrait made too dark, or twice side by side."""
+    """Return the portrait made too dark, twice side by side, or in two frames."""
     portrait = PICTURES / "portrait.jpg"
     request = {**_DRAWN[name], "output": {"format": "png"}}
     made = imgsvc.process(portrait, request, watermarks={"portrait": portrait})

@@ -77,8 +77,8 @@ def explain(
 ) -> Plan:
     """Return the plan of a request for a source with these facts; ``print`` it to read it.
 
-    ``suffix`` is that of the target's name. Faces are not looked for: places that depend on them are shown
-    as for a picture without faces.
+    ``suffix`` is that of the target's name. Faces and borders are not looked for: the plan is that of
+    a picture without them.
 
     Raises:
         SpecError: the request is wrong, or ``limits`` is not `Limits`.

@@ -25,6 +25,8 @@ class Opened:
     info: ImageInfo
     encoded: ByteSource | None
     image: pyvips.Image | None
+    threads: int | None = None
+    """How many threads libvips may use for it; all cores by default."""
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return the decoded image, as an object that is not shared.
@@ -34,11 +36,18 @@ class Opened:
         """
         check_not_forked()
         if self.image is not None:
-            return self.image.copy()
-        from imgsvc_core.codecs.readers import load  # with libvips, which reading headers should not wait for
+            image = self.image.copy()
+        else:
+            # With libvips, which reading headers should not wait for.
+            from imgsvc_core.codecs.readers import load
 
-        assert self.encoded is not None
-        return load(self.encoded, self.info, settings)
+            assert self.encoded is not None
+            image = load(self.encoded, self.info, settings)
+        if self.threads is not None and not image.get_typeof("concurrency"):
+            import pyvips
+
+            image.set_type(pyvips.GValue.gint_type, "concurrency", self.threads)
+        return image
 
 
 def open_source(

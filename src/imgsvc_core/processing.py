@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, TypedDict, Unpack, overload
 import attrs
 import pyvips
 
+from imgsvc_core.border_search import find_border
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.boundary import translate_errors
 from imgsvc_core.codecs.probe import probe
@@ -28,13 +29,14 @@ from imgsvc_core.limits import Limits, check_memory, check_threads, limits_or
 from imgsvc_core.opening import Opened, open_source
 from imgsvc_core.pixels.render import render
 from imgsvc_core.plan import Plan, compile_plan, wants_faces
+from imgsvc_core.plan.geometry import Box
 from imgsvc_core.plan.memory import decoded_bound
 from imgsvc_core.plan.variants import decodings
 from imgsvc_core.process_memory import naming_shortage
 from imgsvc_core.result import Result, Timing
 from imgsvc_core.saving import save_best
 from imgsvc_core.sources import Source, received
-from imgsvc_core.spec import Spec, parse
+from imgsvc_core.spec import Spec, Trim, parse
 from imgsvc_core.targets import Target, check_target, is_file, name_of, suffix_of, writing
 from imgsvc_core.watermarks import Watermarks, receive_watermark, render_watermark
 
@@ -224,25 +226,34 @@ def _process_task(task: _Task, open_target: Callable[[], BinaryIO]) -> dict[str,
     limits, deadline = task.limits, task.deadline
     name, digest = task.options.get("name"), task.options.get("digest", False)
     opened = open_source(task.source, limits, inlined_pixels=limits.source_pixels, name=name, digest=digest)
+    opened = attrs.evolve(opened, threads=task.options.get("threads"))
     wanted = any(map(wants_faces, task.requests.values()))
     found = find_faces(opened, limits, deadline) if wanted else None
-    plans = _compile(task, task.requests, opened.info, found)
+    trims = {request.trim for request in task.requests.values() if request.trim}
+    trimmed = {trim: find_border(opened, trim, limits, deadline) for trim in trims}
+    plans = _compile(task, task.requests, opened.info, found, trimmed)
     with naming_shortage(max(plan.memory for plan in plans.values())):
-        return _make(task, opened, plans, found, open_target)
+        return _make(task, opened, plans, found, trimmed, open_target)
 
 
 def _compile(
-    task: _Task, keys: Iterable[str], info: ImageInfo, found: tuple[Face, ...] | None
+    task: _Task,
+    keys: Iterable[str],
+    info: ImageInfo,
+    found: tuple[Face, ...] | None,
+    trimmed: Mapping[Trim, Box],
 ) -> dict[str, Plan]:
     """Return the plans of some of the requests."""
     plans = {}
     for key in keys:
         with _naming_variant(key):
+            request = task.requests[key]
             plans[key] = compile_plan(
-                task.requests[key],
+                request,
                 info,
                 limits=task.limits,
                 faces=found or (),
+                trimmed=trimmed[request.trim] if request.trim else None,
                 suffix=suffix_of(task.target),
                 accept=task.options.get("accept"),
             )
@@ -254,20 +265,19 @@ def _make(
     opened: Opened,
     plans: Mapping[str, Plan],
     found: tuple[Face, ...] | None,
+    trimmed: Mapping[Trim, Box],
     open_target: Callable[[], BinaryIO],
 ) -> dict[str, _VariantResult]:
     """Load, render and save; plans that decode in the same way share the decoded image."""
-    limits, deadline, threads = task.limits, task.deadline, task.options.get("threads")
+    limits, deadline = task.limits, task.deadline
     made: dict[str, _VariantResult] = {}
     info, started = opened.info, task.started
     for settings, served in decodings(plans):
         image = deadline.watch(opened.load(settings))
         if image.hasalpha() and not opened.info.alpha:  # the pixels know better than the header
             info = attrs.evolve(opened.info, alpha=True)
-            compiled = _compile(task, served, info, found)
+            compiled = _compile(task, served, info, found, trimmed)
             served = {key: attrs.evolve(plan, load=settings) for key, plan in compiled.items()}
-        if threads is not None and not image.get_typeof("concurrency"):
-            image.set_type(pyvips.GValue.gint_type, "concurrency", threads)
         if len(served) > 1:
             shared = decoded_bound(info, settings)
             check_memory(shared + max(plan.memory for plan in served.values()), limits)

@@ -54,7 +54,7 @@ def test_one_side_grows_to_the_ratio(size: Size, least: int | None, across: floa
     ("canvas", "size", "left", "top"),
     [
         ({"width": 80, "height": 70}, (80, 70), 10, 15),
-        ({"width": 81, "height": 71}, (81, 71), 10, 15),
+        ({"width": 81, "height": 71, "gravity": "center"}, (81, 71), 10, 15),
         ({"width": 80, "height": 70, "gravity": "bottom-right"}, (80, 70), 20, 30),
         ({"width": 80, "height": 70, "gravity": "top", "offset_x": -4, "offset_y": 5}, (80, 70), 6, 5),
         ({"height": 70, "gravity": "bottom", "offset_y": 500}, (60, 70), 0, 0),

@@ -26,8 +26,8 @@ from tests.spec.strategies import specs
 PHOTO = ImageInfo(format="jpg", width=640, height=480, colorspace="srgb", depth=8, bytes=90_000)
 GRAY = attrs.evolve(PHOTO, colorspace="gray")
 CONTRACT = (
-    "orient", "flip", "rotate", "crop", "resize", "scale", "auto", "adjust", "filter", "mask", "canvas",
-    "padding", "border", "watermark", "opacity", "output",
+    "orient", "trim", "flip", "rotate", "crop", "resize", "scale", "auto", "adjust", "filter", "mask",
+    "canvas", "padding", "border", "watermark", "opacity", "output",
 )  # fmt: skip
 
 EVERYTHING: dict[str, Any] = {
@@ -45,6 +45,7 @@ EVERYTHING: dict[str, Any] = {
     "crop": {"width": 600, "height": 400},
     "rotate": {"angle": 10},
     "flip": {"horizontal": True},
+    "trim": {"threshold": 10},
 }
 
 

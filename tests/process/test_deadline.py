@@ -45,7 +45,9 @@ def test_work_that_ends_in_time_is_not_stopped_later() -> None:
     assert image.avg() == 0
 
 
-@pytest.mark.parametrize("request_", [{}, {"resize": {"width": 19_000}}, {"rotate": {"angle": 90}}])
+@pytest.mark.parametrize(
+    "request_", [{}, {"resize": {"width": 19_000}}, {"rotate": {"angle": 90}}, {"trim": {"threshold": 5}}]
+)
 def test_a_picture_that_is_computed_on_and_on_is_stopped_once_for_all(request_: dict[str, Any]) -> None:
     limits = attrs.evolve(imgsvc.Limits.none(), seconds=0.3)
     started = time.monotonic()

@@ -33,23 +33,24 @@ from imgsvc_core.plan.steps import (
     Unsharp,
 )
 from imgsvc_core.plan.tracking import box_of, tracked
-from imgsvc_core.spec import PHASES, Crop, Resize, Scale, Spec
+from imgsvc_core.spec import PHASES, Crop, Resize, Scale, Spec, Trim
 from imgsvc_core.spec.geometry import EDGES
 
 _SPATIAL_ADJUSTMENTS: dict[str, type[Sharpen | Unsharp]] = {"sharpen": Sharpen, "unsharp": Unsharp}
 
 
 def build_steps(
-    spec: Spec, info: ImageInfo, faces: Iterable[Face]
+    spec: Spec, info: ImageInfo, faces: Iterable[Face], trimmed: Box | None = None
 ) -> tuple[list[PlannedStep], tuple[Face, ...]]:
     """Return the steps of a request in the order of `PHASES`, and the faces after them.
 
+    ``trimmed`` is what the borders of the upright source enclose, or None if its pixels were not looked at.
     ``faces`` are given for the upright source. They are followed up to the first smart crop, whose place
     depends on pixels.
     """
     state = _State(size=Size(info.width, info.height), gray=info.colorspace == "gray", phase="orient")
     state.add(Turn(info.orientation, exif=info.orientation))
-    state.faces = tuple(faces)
+    state.faces, state.trimmed = tuple(faces), trimmed
     for phase in PHASES[1:-1]:  # the compiler adds what the output format needs
         state.phase = phase
         _BUILDERS[phase](state, spec)
@@ -64,6 +65,7 @@ class _State:
     gray: bool
     phase: str
     faces: tuple[Face, ...] = ()
+    trimmed: Box | None = None
     followed: bool = True
     planned: list[PlannedStep] = attrs.field(factory=list)
 
@@ -125,9 +127,19 @@ class _State:
             return left, top
         return geometry.around(face_center(self.faces, "largest"), inner, self.size)
 
-    def keep(self, part: Box, asked: Crop | Resize) -> None:
+    def keep(self, part: Box, asked: Crop | Resize | Trim) -> None:
         if part.size != self.size:
             self.add(CropBox(part, asked))
+
+
+def _trim(state: _State, spec: Spec) -> None:
+    trim = spec.trim
+    if trim is None:
+        return
+    if state.trimmed is None:
+        state.add(CropBox(Box(0, 0, *state.size), trim))
+    else:
+        state.keep(geometry.symmetric(state.trimmed, state.size, trim), trim)
 
 
 def _flip(state: _State, spec: Spec) -> None:
@@ -245,6 +257,7 @@ def _opacity(state: _State, spec: Spec) -> None:
 
 
 _BUILDERS: Mapping[str, Callable[[_State, Spec], None]] = {
+    "trim": _trim,
     "flip": _flip,
     "rotate": _rotate,
     "crop": _crop,

@@ -13,7 +13,7 @@ from imgsvc_core.limits import Limits, check_memory, check_output
 from imgsvc_core.plan import turns
 from imgsvc_core.plan.building import build_steps
 from imgsvc_core.plan.encoding import choose_formats, settings_for
-from imgsvc_core.plan.geometry import Size
+from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.loading import load_scale
 from imgsvc_core.plan.memory import memory_bound
 from imgsvc_core.plan.plan import Plan
@@ -48,6 +48,7 @@ def compile_plan(
     *,
     limits: Limits | None = None,
     faces: Sequence[Face] = (),
+    trimmed: Box | None = None,
     suffix: str = "",
     accept: str | None = None,
 ) -> Plan:
@@ -58,6 +59,8 @@ def compile_plan(
         info: the facts of the source.
         limits: how large the result and what leads to it may be.
         faces: the faces of the upright source, for requests that look at them.
+        trimmed: what the borders of the upright source enclose, for requests that trim; without it the plan
+            is that of a source without borders.
         suffix: the suffix of the target's name.
         accept: an HTTP ``Accept`` header.
 
@@ -68,7 +71,7 @@ def compile_plan(
     """
     request = _simplified(spec)
     output = request.output or _USUAL_OUTPUT
-    built, faces = build_steps(request, info, faces)
+    built, faces = build_steps(request, info, faces, trimmed)
     alpha = info.alpha or any(planned.step.brings_alpha for planned in built)
     keeps_alpha = alpha and not output.flatten
     formats, why = choose_formats(output, info, suffix=suffix, accept=accept, alpha=keeps_alpha)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from imgsvc_core.spec import Canvas, Resize, Scale
+from imgsvc_core.spec import Canvas, Resize, Scale, Trim
 
 
 class Size(NamedTuple):
@@ -28,6 +28,16 @@ class Box(NamedTuple):
         """Width and height."""
         return Size(self.width, self.height)
 
+    @property
+    def right(self) -> int:
+        """The first column to the right of it."""
+        return self.left + self.width
+
+    @property
+    def bottom(self) -> int:
+        """The first row below it."""
+        return self.top + self.height
+
     def shifted(self, across: int, down: int) -> Box:
         """Return the rectangle moved to the right and down."""
         return self._replace(left=self.left + across, top=self.top + down)
@@ -37,8 +47,8 @@ class Box(NamedTuple):
         return (
             self.left <= other.left
             and self.top <= other.top
-            and other.left + other.width <= self.left + self.width
-            and other.top + other.height <= self.top + self.height
+            and other.right <= self.right
+            and other.bottom <= self.bottom
         )
 
 
@@ -108,6 +118,16 @@ def extended(size: Size, canvas: Canvas) -> Size:
     if width * down < height * across:
         return Size(_pixels(height * across / down), height)
     return Size(width, _pixels(width * down / across))
+
+
+def symmetric(box: Box, size: Size, trim: Trim) -> Box:
+    """Return what a `Trim` keeps of a picture if ``box`` is what its borders enclose."""
+    left, top, right, bottom = box.left, box.top, size.width - box.right, size.height - box.bottom
+    if trim.symmetric in ("horizontal", "both"):
+        left = right = min(left, right)
+    if trim.symmetric in ("vertical", "both"):
+        top = bottom = min(top, bottom)
+    return Box(left, top, size.width - left - right, size.height - top - bottom)
 
 
 def clipped(size: Size, left: int, top: int, width: int, height: int) -> Box | None:

@@ -28,6 +28,7 @@ from imgsvc_core.spec import (
     Padding,
     Resize,
     Scale,
+    Trim,
     Watermark,
     params,
 )
@@ -198,13 +199,15 @@ class CropBox(Step):
     """Keep a rectangle. ``asked`` is the operation that it comes from."""
 
     box: Box
-    asked: Crop | Resize
+    asked: Crop | Resize | Trim
 
     @property
     def text(self) -> str:
         return f"keep {self.box.width} x {self.box.height} from {self.box.left}, {self.box.top}"
 
     def why(self, before: Size) -> str:
+        if isinstance(self.asked, Trim):
+            return "less if pixels show a border" if self.box.size == before else "the rest is border"
         return _why_kept(self.asked, before)
 
     def size_after(self, before: Size) -> Size:

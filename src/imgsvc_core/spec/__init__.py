@@ -16,7 +16,7 @@ from imgsvc_core.spec.filters import (
     Vignette,
 )
 from imgsvc_core.spec.frame import Border, Canvas, Mask, Padding
-from imgsvc_core.spec.geometry import Crop, Flip, Resize, Rotate, Scale
+from imgsvc_core.spec.geometry import Crop, Flip, Resize, Rotate, Scale, Trim
 from imgsvc_core.spec.output import Output
 from imgsvc_core.spec.request import OPERATIONS, PHASES, Spec, parse, request_schema, unparse
 from imgsvc_core.spec.watermark import Watermark
@@ -49,6 +49,7 @@ __all__ = [
     "Scale",
     "Sepia",
     "Spec",
+    "Trim",
     "Vignette",
     "Watermark",
     "params",

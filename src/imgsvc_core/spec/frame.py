@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
-from imgsvc_core.spec.geometry import PIXELS, Edge, offset
+from imgsvc_core.spec.geometry import PIXELS, EdgeOrCenter, offset
 from imgsvc_core.spec.kinds import AspectRatio, HexColor, Integer
 from imgsvc_core.spec.rules import AtLeastOne, NotWhen, RequiredWhen, Rule
 
@@ -53,7 +53,7 @@ class Canvas(Operation):
     ratio: Accepts[tuple[float, float] | None, tuple[float, float] | str | None] = param(
         "Width to height.", AspectRatio(), default=None
     )
-    gravity: Edge | Literal["center"] = param("Where the picture lies.", default="center")
+    gravity: EdgeOrCenter = param("Where the picture lies.", default="center")
     offset_x: int | None = offset("left", "right", "to the right")
     offset_y: int | None = offset("top", "bottom", "down")
     background: Accepts[Color | None, Color | str | None] = param(

@@ -8,7 +8,8 @@ from imgsvc_core.spec.kinds import AspectRatio, HexColor, Integer, Number
 from imgsvc_core.spec.rules import AtLeastOne, NotTogether, NotWhen, OnlyWhen, RequiredWhen, Rule
 
 Edge = Literal["top-left", "top", "top-right", "right", "bottom-right", "bottom", "bottom-left", "left"]
-Gravity = Literal[Edge, "center", "focus", "face", "faces", "smart"]
+EdgeOrCenter = Literal[Edge, "center"]
+Gravity = Literal[EdgeOrCenter, "focus", "face", "faces", "smart"]
 
 EDGES: tuple[str, ...] = get_args(Edge)
 PIXELS = Integer(1, 65_535)
@@ -48,6 +49,31 @@ def offset(start: str, side: str, way: str) -> Any:
         "names neither. It ends at the edges of the picture; none by default.",
         OFFSET,
         unit="pixels",
+        default=None,
+    )
+
+
+@declared
+class Trim(Operation):
+    """Cut away a border of one color, before everything else.
+
+    Of an animation, the border of all frames together is cut. A picture of one color stays as it is.
+    """
+
+    key: ClassVar[str] = "trim"
+    title: ClassVar[str] = "Trim"
+
+    threshold: float = param(
+        "How far the border may differ from its color in each channel; 10 suits most pictures.",
+        Number(0, 255),
+        unit="levels of 255",
+    )
+    color: Accepts[Color | None, Color | str | None] = param(
+        "Color of the border; by default that of the top left corner.", HexColor(), default=None
+    )
+    symmetric: Literal["horizontal", "vertical", "both"] | None = param(
+        "Cut the same on opposite sides, which is the smaller of both: left and right, top and bottom, or "
+        "both pairs; by default each side loses its own border.",
         default=None,
     )
 

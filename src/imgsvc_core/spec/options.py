@@ -228,6 +228,7 @@ SHORTHANDS: Mapping[str, Shorthand] = {
         ),
         _alias("mode", "auto|fit|fill|stretch", "Mode of the resize.", "resize", "mode"),
         Shorthand("gravity", "WORD", "What a resize or a crop keeps.", lambda _: {}),
+        _alias("trim", "THRESHOLD", "Cut away a border of one color.", "trim", "threshold"),
         Shorthand("crop", "WxH|W:H|face", "The part to keep: 400x300, 16:9 or face.", _crop, _CROP),
         _alias("rotate", "DEGREES", "Rotate clockwise.", "rotate", "angle"),
         Shorthand("flip", "h|v|hv", "Mirror horizontally, vertically or both.", _flip, "h, v or hv"),

@@ -25,7 +25,7 @@ from imgsvc_core.spec.declare import (
 )
 from imgsvc_core.spec.filters import FILTERS, Filter
 from imgsvc_core.spec.frame import Border, Canvas, Mask, Padding
-from imgsvc_core.spec.geometry import Crop, Flip, Resize, Rotate, Scale
+from imgsvc_core.spec.geometry import Crop, Flip, Resize, Rotate, Scale, Trim
 from imgsvc_core.spec.output import Output
 from imgsvc_core.spec.parsing import parse_operation, unknown_keys, unparse_operation
 from imgsvc_core.spec.rules import NotTogether, given
@@ -115,6 +115,7 @@ class Spec(Parameters):
 
     title: ClassVar[str] = "The request"
 
+    trim: Part[Trim] = _part(Trim)
     flip: Part[Flip] = _part(Flip)
     rotate: Part[Rotate] = _part(Rotate)
     crop: Part[Crop] = _part(Crop)
@@ -160,6 +161,7 @@ OPERATIONS: Mapping[str, type[Operation]] = {
 
 PHASES: tuple[str, ...] = (
     "orient",
+    "trim",
     "flip",
     "rotate",
     "crop",
