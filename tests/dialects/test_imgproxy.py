@@ -431,7 +431,9 @@ SIGNED = [
 def test_signatures(text: str, signature: str, short: str) -> None:
     assert sign(bytes.fromhex(KEY), bytes.fromhex(SALT), text) == signature
     pairs: dict[str, Any] = {"keys": ["00", KEY], "salts": ["11", SALT]}
-    assert Imgproxy(**pairs).parse(f"/{signature}{text}") == Imgproxy().parse(f"/_{text}")
+    found, unsigned = Imgproxy(**pairs).parse(f"/{signature}{text}"), Imgproxy().parse(f"/_{text}")
+    assert (found.source, found.options) == (unsigned.source, unsigned.options)
+    assert (found.signed, unsigned.signed) == (True, False)
     assert Imgproxy(**pairs, signature_size=8).parse(f"/{short}{text}")
     assert Imgproxy(**pairs, trusted_signatures=["internal"]).parse(f"/internal{text}")
     assert KEY not in repr(Imgproxy(**pairs))

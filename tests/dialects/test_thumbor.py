@@ -302,7 +302,10 @@ def test_signatures() -> None:
     assert sign("lock-key", "fit-in/640x640/pics.example%2Fa.jpg") == "UL8XkQSxgZD0Ff8SEi3vqVN1nvY="
     signed = Thumbor(keys=("other", "lock-key"))  # type: ignore[arg-type]
     for form in ("g4tbGm96Saiwd6TBUw4sGs4TuB4=", "g4tbGm96Saiwd6TBUw4sGs4TuB4%3D"):
-        assert planned_size(signed.parse(f"/{form}/{text}")) == (640, 480)
+        found = signed.parse(f"/{form}/{text}")
+        assert planned_size(found) == (640, 480)
+        assert found.signed
+    assert not url("300x200").signed
     assert "lock-key" not in repr(signed)
 
 

@@ -38,6 +38,7 @@ class ForeignDelivery:
     download: bool = False
     expires: int | None = None
     max_age: int | None = None
+    version: None = None
 
 
 class ForeignUrl(Protocol):
@@ -46,6 +47,10 @@ class ForeignUrl(Protocol):
     @property
     def source(self) -> Source:
         """The picture to fetch."""
+
+    @property
+    def signed(self) -> bool:
+        """Whether the URL has a signature that was checked."""
 
     @property
     def delivery(self) -> ForeignDelivery:

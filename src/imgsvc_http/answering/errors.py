@@ -143,6 +143,7 @@ STATUSES: tuple[tuple[type[ImgsvcError], HTTPStatus], ...] = (
     (errors.UnsupportedOperation, HTTPStatus.UNPROCESSABLE_ENTITY),
     (errors.InvalidSignature, HTTPStatus.FORBIDDEN),
     (errors.UrlExpired, HTTPStatus.GONE),
+    (errors.DialectError, HTTPStatus.BAD_REQUEST),
     (errors.TargetError, HTTPStatus.FAILED_DEPENDENCY),
     (errors.ImgsvcError, HTTPStatus.INTERNAL_SERVER_ERROR),
 )
@@ -170,6 +171,8 @@ def refusal(slug: str, **values: object) -> Refusal:
 def refusal_of(error: ImgsvcError) -> Refusal:
     """Return an error of the library as it is answered."""
     problems = error.problems if isinstance(error, SpecError) else ()
+    if isinstance(error, errors.DialectError):
+        return Refusal(error.slug, HTTPStatus(error.status), error.message)
     return Refusal(error.slug, status_of(type(error)), error.message, problems=problems)
 
 

@@ -10,6 +10,7 @@ from urllib.parse import quote
 import attrs
 from aiohttp import web
 
+from imgsvc_core.dialects import ForeignDelivery
 from imgsvc_core.urls import Delivery
 from imgsvc_http.answering import responses
 from imgsvc_http.answering.conditions import asked_range, check_if_match, is_known
@@ -48,7 +49,7 @@ def preflight() -> Response:
 
 
 def not_modified(
-    request: web.Request, delivery: Delivery, negotiated: Negotiated, etag: str
+    request: web.Request, delivery: Delivery | ForeignDelivery, negotiated: Negotiated, etag: str
 ) -> Response | None:
     """Return the answer to a client that has the picture with this ETag, or None to any other."""
     check_if_match(request, etag)
@@ -58,7 +59,12 @@ def not_modified(
 
 
 def answer(
-    request: web.Request, delivery: Delivery, negotiated: Negotiated, result: CacheResult, *, volatile: bool
+    request: web.Request,
+    delivery: Delivery | ForeignDelivery,
+    negotiated: Negotiated,
+    result: CacheResult,
+    *,
+    volatile: bool,
 ) -> Response:
     """Return a picture, a range of it, or 304 to a client that has it. Nobody keeps a ``volatile`` one."""
     picture = result.entry.picture
@@ -99,7 +105,9 @@ def failure(request: web.Request, refusal: Refusal) -> Response:
     return Response(refusal.status, headers, fallback.body)
 
 
-def _headers(request: web.Request, delivery: Delivery, negotiated: Negotiated, etag: str) -> dict[str, str]:
+def _headers(
+    request: web.Request, delivery: Delivery | ForeignDelivery, negotiated: Negotiated, etag: str
+) -> dict[str, str]:
     """Return the headers that a picture and 304 have in common."""
     headers = {
         **_FOR_ALL,
@@ -117,14 +125,16 @@ def _headers(request: web.Request, delivery: Delivery, negotiated: Negotiated, e
     return {name: value for name, value in headers.items() if value}
 
 
-def _cache_control(request: web.Request, delivery: Delivery) -> str:
+def _cache_control(request: web.Request, delivery: Delivery | ForeignDelivery) -> str:
     seconds = services_of(request).settings.delivery.max_age
+    if isinstance(delivery, ForeignDelivery) and delivery.max_age is not None:
+        seconds = delivery.max_age
     if delivery.expires is not None:
         seconds = max(0, min(seconds, delivery.expires - int(now().timestamp())))
     return f"public, max-age={seconds}" + (", immutable" if delivery.version is not None else "")
 
 
-def _disposition(delivery: Delivery, name: str) -> str:
+def _disposition(delivery: Delivery | ForeignDelivery, name: str) -> str:
     """Return how a browser saves the picture (RFC 6266)."""
     if delivery.filename is not None:
         suffix = PurePosixPath(name).suffix

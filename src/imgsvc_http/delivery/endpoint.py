@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from imgsvc_core.urls import ROOT
+from imgsvc_core.dialects import ForeignDelivery
+from imgsvc_core.urls import ROOT, Delivery
 from imgsvc_http.answering.json_schema import FILE
 from imgsvc_http.answering.responses import Response
 from imgsvc_http.context import PRINCIPAL
 from imgsvc_http.delivery import answers
-from imgsvc_http.delivery.negotiation import DPR, SAVE_DATA, WIDTH, negotiate
+from imgsvc_http.delivery.negotiation import DPR, SAVE_DATA, WIDTH, Negotiated, negotiate
 from imgsvc_http.delivery.reading import read_url, signer_of
 from imgsvc_http.delivery.rendering import Order, identity_of, picture_of
 from imgsvc_http.routing import Parameter, Route, path_parameter
@@ -39,18 +40,26 @@ async def picture(request: web.Request) -> Response:
     order = Order(
         account_id=principal.account_id,
         source=url.source,
-        spec=negotiated.spec,
+        asked=negotiated.spec,
         accept=negotiated.accept,
     )
+    return await deliver(request, order, url.delivery, negotiated)
+
+
+async def deliver(
+    request: web.Request, order: Order, delivery: Delivery | ForeignDelivery, negotiated: Negotiated
+) -> Response:
+    """Return the picture of an order, or 304 if the client has it."""
+    services = services_of(request)
     is_file, identity = services.origins.is_file(order.source), None
     if is_file or "If-None-Match" in request.headers:
         identity = await identity_of(services, order)
     if identity is not None:
-        known = answers.not_modified(request, url.delivery, negotiated, order.etag(identity.text))
+        known = answers.not_modified(request, delivery, negotiated, order.etag(identity.text))
         if known is not None:
             return known
     result = await picture_of(services, order, identity if is_file else None)
-    return answers.answer(request, url.delivery, negotiated, result, volatile=order.is_volatile)
+    return answers.answer(request, delivery, negotiated, result, volatile=order.is_volatile)
 
 
 async def preflight(request: web.Request) -> Response:

@@ -10,7 +10,8 @@ from http import HTTPStatus
 import attrs
 
 import imgsvc_core
-from imgsvc_core import Spec
+from imgsvc_core import Spec, parse
+from imgsvc_core.dialects import ForeignUrl
 from imgsvc_core.errors import SourceError, SourceTooLarge
 from imgsvc_core.urls import OriginSource, UrlSource
 from imgsvc_http.access import quota
@@ -21,6 +22,7 @@ from imgsvc_http.fetching.origins import Identity
 from imgsvc_http.fetching.social import is_social
 from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.processing.pipeline import Source
+from imgsvc_http.processing.tasks import TaskResult
 from imgsvc_http.services import Services
 from imgsvc_http.state.clock import now
 
@@ -38,13 +40,13 @@ class Order:
     Args:
         account_id: the account that pays, and that owns its watermark.
         source: where its source is.
-        spec: what to do with it.
+        asked: what to do with it, or a URL of another service that tells it once the source is known.
         accept: the formats that the client shows, if the format is negotiated.
     """
 
     account_id: str
     source: UrlSource | OriginSource
-    spec: Spec
+    asked: Spec | ForeignUrl
     accept: str | None
 
     @property
@@ -55,7 +57,8 @@ class Order:
     @property
     def parts(self) -> tuple[str, ...]:
         """What determines the picture, beside account and source."""
-        return self.spec.digest, self.accept or "", PIXELS_VERSION
+        asked = self.asked.digest if isinstance(self.asked, Spec) else self.asked.key
+        return asked, self.accept or "", PIXELS_VERSION
 
     def etag(self, identity: str) -> str:
         """Return the strong ETag of the picture of a source with an identity."""
@@ -112,13 +115,7 @@ async def _make(
             )
         if isinstance(opened, NotModified):
             return opened
-        made = await services.pipeline.render(
-            Source(opened.path, opened.name),
-            order.spec,
-            limits,
-            quota.Call(services.db, account_id, now()),
-            accept=order.accept,
-        )
+        made = await _rendered(services, order, Source(opened.path, opened.name))
     picture = Picture(
         body=made.data,
         content_type=made.facts["media_type"],
@@ -128,6 +125,18 @@ async def _make(
         facts={NAME: made.facts["output"]["name"]},
     )
     return picture, opened.headers
+
+
+async def _rendered(services: Services, order: Order, source: Source) -> TaskResult:
+    """Return the picture of an order whose source is in a file."""
+    limits, account_id, spec = services.settings.limits, order.account_id, order.asked
+    if not isinstance(spec, Spec):
+        told = await services.pipeline.translate(source, spec, limits, account_id)
+        if "request" not in told.facts:
+            return told
+        spec = parse(told.facts["request"])
+    call = quota.Call(services.db, account_id, now())
+    return await services.pipeline.render(source, spec, limits, call, accept=order.accept)
 
 
 def _shown(source: UrlSource | OriginSource) -> str:

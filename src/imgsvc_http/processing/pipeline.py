@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 
 from imgsvc_core import Face, Limits, Spec
+from imgsvc_core.dialects import ForeignUrl
 from imgsvc_core.stores import StoredObject, StorePool, StoreSpec, open_store
 from imgsvc_http.access.quota import Counter, charged
 from imgsvc_http.answering.answers import Image, Output, PlanStep, Result, Timing
@@ -19,7 +20,7 @@ from imgsvc_http.answering.errors import invalid
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.monitoring.phases import note_phase, phase
 from imgsvc_http.processing.pool import ForkedWorkers
-from imgsvc_http.processing.tasks import Process, TaskResult
+from imgsvc_http.processing.tasks import Process, TaskResult, Translate
 from imgsvc_http.receiving.processing_request import ProcessingRequest
 from imgsvc_http.state import keyfiles, watermarks
 from imgsvc_http.state.clock import now
@@ -160,6 +161,16 @@ class Pipeline:
             outcome = await self.workers.run(task, source.path, account=account_id)
         _note_phases(outcome.facts)
         return outcome
+
+    async def translate(self, source: Source, url: ForeignUrl, limits: Limits, account_id: str) -> TaskResult:
+        """Return what a URL of another service asks of a source, as `Translate` gives it.
+
+        Raises:
+            ImgsvcError: the source is no picture, or the URL asks for what is not possible.
+            Refusal: too many requests wait.
+        """
+        task = Translate(name=source.name, url=url, limits=limits)
+        return await self.workers.run(task, source.path, account=account_id)
 
     async def check_ids(self, account_id: str, request: ProcessingRequest) -> None:
         """Raise `SpecError` if the request names a keyfile or watermark that the account does not have."""

@@ -19,7 +19,7 @@ from typing import Any
 
 import attrs
 
-from imgsvc_core.errors import ImgsvcError, Problem, SpecError, WorkerDied
+from imgsvc_core.errors import DialectError, ImgsvcError, Problem, SpecError, WorkerDied
 from imgsvc_core.limits import too_long
 from imgsvc_core.workers import DIED, NOT_BEGUN
 from imgsvc_http.answering.errors import refusal
@@ -384,6 +384,8 @@ def _error(reply: dict[str, Any]) -> ImgsvcError:
     kind = next(kind for kind in _kinds(ImgsvcError) if kind.slug == reply["error"])
     error = kind.__new__(kind)
     ImgsvcError.__init__(error, reply["message"])
+    if isinstance(error, DialectError):
+        error.status = int(reply["status"])
     return error
 
 

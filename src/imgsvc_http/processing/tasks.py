@@ -12,6 +12,7 @@ import attrs
 
 import imgsvc_core as imgsvc
 from imgsvc_core import FORMATS, Format, ImageInfo, Limits, Spec
+from imgsvc_core.dialects import ForeignUrl
 
 
 @attrs.frozen
@@ -98,6 +99,24 @@ def _write(path: Path, data: bytes) -> int:
             path.unlink()
         return error.errno or errno.EIO
     return 0
+
+
+@attrs.frozen(kw_only=True)
+class Translate:
+    """Turn a URL of another service into the request for the source."""
+
+    name: str
+    url: ForeignUrl
+    limits: Limits = attrs.field(converter=_plain)
+
+    def run(self, source: bytes, threads: int) -> TaskResult:
+        """Return the ``request`` as JSON, or the source and its ``media_type`` to deliver it unchanged."""
+        info = imgsvc.inspect(source, name=self.name, limits=self.limits)
+        spec = self.url.spec(info)
+        if spec is not None:
+            return TaskResult({"request": imgsvc.unparse(spec)})
+        facts = {"media_type": FORMATS[info.format].media_type, "output": {"name": self.name}}
+        return TaskResult(facts, source)
 
 
 @attrs.frozen(kw_only=True)

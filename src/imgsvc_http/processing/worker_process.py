@@ -21,7 +21,7 @@ import sys
 import traceback
 from typing import Any, NoReturn
 
-from imgsvc_core.errors import ImgsvcError, MemoryLimitExceeded, SpecError
+from imgsvc_core.errors import DialectError, ImgsvcError, MemoryLimitExceeded, SpecError
 from imgsvc_core.workers import NO_MEMORY, OUT_OF_MEMORY_SIGNALS, preload, prepare_worker
 from imgsvc_http.processing.tasks import Task
 
@@ -114,7 +114,8 @@ def _answer(task: Task, source: bytes, threads: int) -> tuple[dict[str, Any], by
         problems = (
             [[item.path, item.message] for item in error.problems] if isinstance(error, SpecError) else []
         )
-        return {"error": error.slug, "message": error.message, "problems": problems}, b""
+        status = {"status": error.status} if isinstance(error, DialectError) else {}
+        return {"error": error.slug, "message": error.message, "problems": problems, **status}, b""
     except Exception:  # a mistake of ours
         return {"fault": traceback.format_exc()}, b""
     return {"facts": outcome.facts}, outcome.data

@@ -79,6 +79,11 @@ class Settings:
             missing = "private_key" if self.server.private_key is None else "certificate"
             message = f"Setting 'server.{missing}' must be given too: certificate and key belong together"
             raise SpecError([Problem(f"server.{missing}", message)])
+        for name, dialect in self.delivery.dialects.items():
+            if not (dialect.account or self.delivery.unsigned):
+                path = f"delivery.dialects.{name}.account"
+                message = f"Setting '{path}' must be the id of the account that pays, or 'delivery.unsigned'"
+                raise SpecError([Problem(path, f"{message} must be, got neither")])
         if self.server.plain_http and not is_loopback(self.server.host):
             message = (
                 f"must be a loopback address together with 'server.plain_http', got '{self.server.host}'"

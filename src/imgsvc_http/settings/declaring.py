@@ -19,6 +19,7 @@ import attrs
 from imgsvc_core.declaring import Boolean, Integer, Number
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.jsontext import shown
+from imgsvc_http.settings.dialects import OF_ALL, Dialects
 from imgsvc_http.settings.kinds import NONE, Kind, Many, Maybe, Url
 from imgsvc_http.settings.origins import Origins
 
@@ -104,6 +105,8 @@ def from_text(kind: Kind, text: str) -> object:
                 return text
         case Origins():
             return _from_json(text)
+        case Dialects():
+            return _from_json(text) if text.lstrip()[:1] in ("[", "{") else text.split(",")
         case Many():
             if text.lstrip().startswith("["):
                 return _from_json(text)
@@ -179,6 +182,8 @@ def _masked(kind: Kind, plain: Any) -> Any:
         return [_masked(kind.kind, item) for item in plain]
     if isinstance(kind, Origins):
         return {name: _masked_origin(item) for name, item in plain.items()}
+    if isinstance(kind, Dialects):
+        return {name: _masked_dialect(item) for name, item in plain.items()}
     if isinstance(kind, Url):
         return _without_secrets(plain)
     return MASK if plain else plain
@@ -189,6 +194,11 @@ def _masked_origin(plain: str | Mapping[str, Any]) -> Any:
     if isinstance(plain, str):
         return _without_secrets(plain)
     return {name: _without_secrets(value) if name == "url" else MASK for name, value in plain.items()}
+
+
+def _masked_dialect(plain: Mapping[str, Any]) -> Any:
+    """Return the settings of a dialect; all that are its own may be secret."""
+    return {name: value if name in OF_ALL else MASK for name, value in plain.items()}
 
 
 def _without_secrets(url: str) -> str:

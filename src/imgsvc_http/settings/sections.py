@@ -14,6 +14,7 @@ from imgsvc_core.declaring import Boolean, Integer, Number, Text
 from imgsvc_core.limits import Limits
 from imgsvc_core.stores import ENDPOINTS, PROVIDERS
 from imgsvc_http.settings.declaring import setting
+from imgsvc_http.settings.dialects import Dialects, DialectSettings
 from imgsvc_http.settings.kinds import FilePath, Host, Many, Matching, Network, Replacement, Url
 from imgsvc_http.settings.origins import Origin, Origins
 from imgsvc_http.settings.url_host import url_host
@@ -414,6 +415,14 @@ class DeliverySettings:
         "Id of the account that pays for URLs without a signature, which may name only origins and presets; "
         "such URLs are refused when empty.",
         default="",
+    )
+    dialects: Mapping[str, DialectSettings] = setting(
+        Dialects(),
+        "URLs of other services that are answered below their name, such as /imgproxy/: names, or a table "
+        "with the settings of each; account is the id of the account that pays, by default that of unsigned; "
+        "sources are beginnings of URLs of sources; JSON in a variable.",
+        factory=dict,
+        secret=True,
     )
     presets_only: bool = setting(
         Boolean(), "Whether URLs may name presets only, and no operations of their own.", default=False

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import zipfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -112,6 +115,14 @@ def signer_for(service: Service) -> Signer:
     account = json.loads(service.imgsvc("accounts", "list", "--json"))[0]["id"]
     key = json.loads(service.imgsvc("signing-keys", "create", account, "--json"))
     return Signer("", key["id"], key["secret"])
+
+
+def new_account(state: Path) -> str:
+    """The id of a new account of a service that does not run yet."""
+    command = [sys.executable, "-m", "imgsvc_cli", "accounts", "create", "Page", "--json"]
+    environment = os.environ | {"IMGSVC_SERVER_STATE_FOLDER": str(state)}
+    made = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    return str(json.loads(made.stdout)["id"])
 
 
 @pytest_asyncio.fixture

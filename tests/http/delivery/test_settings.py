@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from imgsvc_core.urls import Signer
-from tests.http.delivery.conftest import CONFIG, Site, signer_for
+from tests.http.delivery.conftest import CONFIG, Site, new_account, signer_for
 from tests.http.delivery.web_origin import WebOrigin
 from tests.http.service_process import Service, running
 from tests.support import encoded
@@ -28,7 +27,7 @@ def delivering(photos: Path, web: WebOrigin, tmp_path_factory: pytest.TempPathFa
     (folder / "error.webp").write_bytes(encoded.webp().data)
     settings = {
         "delivery.origins": json.dumps({"photos": f"file://{photos}"}),
-        "delivery.unsigned": _account(folder / "state"),
+        "delivery.unsigned": new_account(folder / "state"),
         "delivery.presets_only": "true",
         "delivery.client_hints": "true",
         "delivery.max_age": 60,
@@ -41,13 +40,6 @@ def delivering(photos: Path, web: WebOrigin, tmp_path_factory: pytest.TempPathFa
 @pytest.fixture(scope="session")
 def signer(delivering: Service) -> Signer:
     return signer_for(delivering)
-
-
-def _account(state: Path) -> str:
-    command = [sys.executable, "-m", "imgsvc_cli", "accounts", "create", "Page", "--json"]
-    environment = os.environ | {"IMGSVC_SERVER_STATE_FOLDER": str(state)}
-    made = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-    return str(json.loads(made.stdout)["id"])
 
 
 async def test_unsigned_urls_with_presets_are_answered_and_paid_for(site: Site) -> None:

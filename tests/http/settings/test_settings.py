@@ -229,6 +229,7 @@ SECRETS = {
     "cache.place": "sftp://user:hidden-word@host/cache",
     "temporary.url": "s3://key:hidden-word@bucket/folder",
     "delivery.origins": {"shop": {"url": "s3://bucket/photos", "secret": "hidden-word"}},
+    "delivery.dialects": {"thumbor": {"account": "page", "keys": ["hidden-word"]}},
     "security.master_keys": [KEY, "hiddenword".ljust(43, "B") + "="],
     "social.facebook_token": "hidden-word",
     "social.twitter_token": "hidden-word",
@@ -509,3 +510,43 @@ def test_origins_that_nothing_can_open_are_told() -> None:
 
     with pytest.raises(SpecError, match=r"'delivery\.origins\.photos' must be a URL that fsspec can open"):
         asyncio.run(open_origins())
+
+
+def test_dialects_are_names_or_tables_with_their_settings(tmp_path: Path) -> None:
+    text = """
+    [delivery]
+    unsigned = "page"
+    [delivery.dialects.imgproxy]
+    keys = ["6c6f"]
+    salts = ["7361"]
+    account = "shop"
+    sources = ["https://pics.example/"]
+    [delivery.dialects.thumbor]
+    """
+    found = Settings.load(_written(tmp_path, text), HOME).delivery.dialects
+    assert list(found) == ["imgproxy", "thumbor"]
+    assert (found["imgproxy"].account, found["imgproxy"].sources) == ("shop", ("https://pics.example/",))
+    assert "6c6f" not in repr(found)
+    for names in ("thumbor,imgproxy", '["thumbor", "imgproxy"]', '{"thumbor": {}, "imgproxy": {}}'):
+        environ = {**HOME, "IMGSVC_DELIVERY_DIALECTS": names, "IMGSVC_DELIVERY_UNSIGNED": "page"}
+        assert list(Settings.load(environ=environ).delivery.dialects) == ["thumbor", "imgproxy"]
+
+
+@pytest.mark.parametrize(
+    ("dialects", "path", "told"),
+    [
+        ("imagor", ".imagor", "A dialect must be one of imgproxy, thumbor"),
+        ({"imgproxy": "6c6f"}, ".imgproxy", "must be a table of settings"),
+        ({"imgproxy": {"keys": ["6c6f"]}}, ".imgproxy", "as many salts as keys"),
+        ({"imgproxy": {"key": "6c6f"}}, ".imgproxy", "unknown setting"),
+        ({"thumbor": {"account": 5}}, ".thumbor.account", "must be the id of an account"),
+        ({"thumbor": {"sources": ["https://a.example"]}}, ".thumbor.sources", "slash after its host"),
+        ({"thumbor": {}}, ".thumbor.account", "must be the id of the account that pays"),
+        (5, "", "must be array of names"),
+    ],
+)
+def test_wrong_dialects_are_named_without_their_secrets(dialects: object, path: str, told: str) -> None:
+    problems = _problems(None, HOME, {"delivery.dialects": dialects})
+    assert list(problems) == [f"delivery.dialects{path}"]
+    assert told in problems[f"delivery.dialects{path}"]
+    assert "6c6f" not in str(problems)

@@ -35,6 +35,7 @@ class ImgproxyUrl:
     """What a URL of imgproxy asks for; see `imgsvc_core.dialects.ForeignUrl`."""
 
     source: Source
+    signed: bool
     options: Options
     watermark: str | None
     watermark_opacity: float
@@ -141,7 +142,9 @@ class Imgproxy(Parameters):
             extension=source.extension,
             allowed=() if self.only_presets else self.allowed_options,
         )
-        return ImgproxyUrl(self._source(source.text), options, self.watermark, self.watermark_opacity)
+        return ImgproxyUrl(
+            self._source(source.text), bool(pairs), options, self.watermark, self.watermark_opacity
+        )
 
     def _source(self, text: str) -> Source:
         try:

@@ -15,7 +15,7 @@ from imgsvc_core.dialects.building import refusing
 from imgsvc_core.dialects.reading import Texts, TextTable
 from imgsvc_core.dialects.thumbor.filters import Filter, read_filters
 from imgsvc_core.dialects.thumbor.geometry import FocalArea
-from imgsvc_core.dialects.thumbor.path import BAD_REQUEST, Parts, extracted, sign, split, verified
+from imgsvc_core.dialects.thumbor.path import BAD_REQUEST, UNSAFE, Parts, extracted, sign, split, verified
 from imgsvc_core.dialects.thumbor.request import Smart, check_possible, focal_areas, request
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.spec import Spec
@@ -29,6 +29,7 @@ class ThumborUrl:
     """What a URL of thumbor asks for; see `imgsvc_core.dialects.ForeignUrl`."""
 
     source: Source
+    signed: bool
     parts: Parts
     filters: tuple[Filter, ...]
     focal: tuple[FocalArea, ...]
@@ -99,7 +100,8 @@ class Thumbor(Parameters):
         if inner is not None:
             image = inner[0]
             focal = (*focal, FocalArea(*inner[1]))
-        return ThumborUrl(self._source(image), parts, filters, focal, self.smart, self.watermarks)
+        signed = not path.startswith(f"/{UNSAFE}/")
+        return ThumborUrl(self._source(image), signed, parts, filters, focal, self.smart, self.watermarks)
 
     def _source(self, image: str) -> Source:
         with refusing(BAD_REQUEST):

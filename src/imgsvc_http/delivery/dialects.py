@@ -1,0 +1,90 @@
+"""GET /imgproxy/..., /thumbor/...: URLs of other services."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
+
+import attrs
+from aiohttp import web
+
+from imgsvc_core import Spec
+from imgsvc_core.dialects import ForeignUrl
+from imgsvc_core.errors import InvalidSignature
+from imgsvc_core.urls import UrlSource
+from imgsvc_http.access.authentication import Principal
+from imgsvc_http.answering.json_schema import FILE
+from imgsvc_http.answering.responses import Response
+from imgsvc_http.context import PRINCIPAL
+from imgsvc_http.delivery import answers
+from imgsvc_http.delivery.endpoint import deliver, preflight
+from imgsvc_http.delivery.negotiation import Negotiated
+from imgsvc_http.delivery.rendering import Order
+from imgsvc_http.routing import Route
+from imgsvc_http.services import services_of
+from imgsvc_http.settings.dialects import DialectSettings
+from imgsvc_http.state.clock import now
+
+_URL: web.RequestKey[ForeignUrl] = web.RequestKey("foreign_url")
+_NOT_NEGOTIATED = Negotiated(spec=Spec(), dpr=1, accept=None, vary=())
+
+
+def routes(dialects: Mapping[str, DialectSettings]) -> tuple[Route, ...]:
+    """Return the endpoints of dialects, each below its name."""
+    return tuple(route for name, settings in dialects.items() for route in _routes_of(name, settings))
+
+
+def _routes_of(name: str, settings: DialectSettings) -> tuple[Route, Route]:
+    path = f"/{name}/{{path}}"
+    found = Route(
+        "GET",
+        path,
+        _picture,
+        f"Get the picture that a URL of {name} asks for",
+        "Delivery",
+        replies={200: ("The picture.", {"image/*": FILE})},
+        authenticate=_reader(name, settings),
+        failure=answers.failure,
+        with_slashes=True,
+    )
+    asked = attrs.evolve(
+        found,
+        method="OPTIONS",
+        handler=preflight,
+        status=HTTPStatus.NO_CONTENT,
+        authenticate=None,
+        public=True,
+    )
+    return found, asked
+
+
+def _reader(name: str, settings: DialectSettings) -> Callable[[web.Request], Awaitable[Principal]]:
+    """Return what reads the URL of a request in a dialect, and tells which account pays."""
+
+    async def read(request: web.Request) -> Principal:
+        path = request.message.path.partition("?")[0].partition(f"/{name}/")[2]
+        url = settings.dialect.parse(f"/{path}")
+        url.check_expiry(now().timestamp())
+        _check_source(url, settings.sources)
+        request[_URL] = url
+        account = settings.account or services_of(request).settings.delivery.unsigned
+        return Principal(account, f"dialect:{name}" if url.signed else None, frozenset())
+
+    return read
+
+
+def _check_source(url: ForeignUrl, allowed: tuple[str, ...]) -> None:
+    """Raise `InvalidSignature` if a URL takes its source from a place that it may not use."""
+    if not isinstance(url.source, UrlSource) or url.source.url.startswith(allowed):
+        return
+    if allowed:
+        raise InvalidSignature("The source of the URL is none of those that this service allows.")
+    if not url.signed:
+        raise InvalidSignature("Unsigned URLs must take their source from an allowed place: sign the URL.")
+
+
+async def _picture(request: web.Request) -> Response:
+    """Return the picture that a URL of another service asks for."""
+    url = request[_URL]
+    order = Order(account_id=request[PRINCIPAL].account_id, source=url.source, asked=url, accept=None)
+    return await deliver(request, order, url.delivery, _NOT_NEGOTIATED)

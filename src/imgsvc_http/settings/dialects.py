@@ -1,0 +1,85 @@
+"""Dialects: URLs of other services that this one answers, and the accounts that pay for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from imgsvc_core.dialects import Dialect, load
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_http.settings.kinds import Many, Matching
+
+PATH = "delivery.dialects"
+OF_ALL = ("account", "sources")
+"""The settings that all dialects have."""
+
+_SOURCES = Many(Matching(r"https?://[^/\s]+/\S*", "URL with a slash after its host"))
+
+
+@attrs.frozen(kw_only=True)
+class DialectSettings:
+    """A dialect with its own settings, ``options``, and what all dialects have.
+
+    Args:
+        dialect: the dialect.
+        account: the id of the account that pays, or empty for the one that pays for unsigned URLs.
+        sources: beginnings of the URLs of sources. If empty, signed URLs may name any source, and unsigned
+            ones only origins.
+        options: the settings of the dialect.
+    """
+
+    dialect: Dialect = attrs.field(repr=False, eq=False)
+    account: str = ""
+    sources: tuple[str, ...] = ()
+    options: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
+
+
+class Dialects:
+    """Dialects by name: an array of names, or a table with the settings of each."""
+
+    expectation = 'array of names such as ["imgproxy", "thumbor"], or table of names and settings'
+
+    def parse(self, value: object) -> dict[str, DialectSettings]:
+        if isinstance(value, list | tuple) and all(isinstance(name, str) for name in value):
+            value = {name: {} for name in value}
+        if not isinstance(value, Mapping):
+            raise ValueError(value)
+        return {name: _dialect(name, item) for name, item in value.items()}
+
+    def unparse(self, value: Mapping[str, DialectSettings]) -> dict[str, Any]:
+        return {
+            name: {
+                **({"account": item.account} if item.account else {}),
+                **({"sources": list(item.sources)} if item.sources else {}),
+                **item.options,
+            }
+            for name, item in value.items()
+        }
+
+
+def _dialect(name: str, value: object) -> DialectSettings:
+    if isinstance(value, DialectSettings):
+        return value
+    if not isinstance(value, Mapping):
+        raise _wrong(name, "must be a table of settings such as account, keys and salts")
+    options = dict(value)
+    account, sources = options.pop("account", ""), options.pop("sources", ())
+    if not isinstance(account, str):
+        raise _wrong(f"{name}.account", "must be the id of an account")
+    try:
+        sources = _SOURCES.parse(sources)
+    except ValueError:
+        raise _wrong(f"{name}.sources", f"must be {_SOURCES.expectation}") from None
+    try:
+        dialect = load(name)(**options)
+    except SpecError as error:
+        raise _wrong(name, f"is wrong: {error.message}") from None
+    except TypeError as error:
+        raise _wrong(name, f"has an unknown setting, or one is missing: {error}") from None
+    return DialectSettings(dialect=dialect, account=account, sources=sources, options=options)
+
+
+def _wrong(name: str, how: str) -> SpecError:
+    return SpecError([Problem(f"{PATH}.{name}", f"Setting '{PATH}.{name}' {how}")])

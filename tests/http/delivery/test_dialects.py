@@ -1,0 +1,153 @@
+"""URLs of imgproxy and thumbor are answered like our own: with signatures, origins, cache and quota."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from imgsvc_core.dialects import imgproxy, thumbor
+from imgsvc_core.urls import Signer
+from tests.http.delivery.conftest import CONFIG, Site, new_account, signer_for
+from tests.http.delivery.web_origin import Page, WebOrigin
+from tests.http.service_process import Service, running
+from tests.support import encoded
+
+pytestmark = pytest.mark.asyncio
+
+KEY, SALT, SECRET = "6c6f636b2d6b6579", "73616c742d31", "lock-key"
+
+
+@pytest.fixture(scope="session")
+def delivering(photos: Path, web: WebOrigin, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service that answers URLs of imgproxy with signatures only, and unsigned ones of thumbor too."""
+    folder = tmp_path_factory.mktemp("dialects")
+    (folder / "imgsvc.toml").write_text(CONFIG)
+    dialects = {
+        "imgproxy": {
+            "account": new_account(folder / "state"),
+            "keys": [KEY],
+            "salts": [SALT],
+            "presets": ["card=rs:fill:30:30"],
+        },
+        "thumbor": {
+            "keys": [SECRET],
+            "unsafe": True,
+            "base_url": "photos/",
+            "sources": [f"{web.url}/pictures/"],
+        },
+    }
+    settings = {
+        "delivery.origins": json.dumps({"photos": f"file://{photos}"}),
+        "delivery.unsigned": dialects["imgproxy"]["account"],
+        "delivery.dialects": json.dumps(dialects),
+        "fetch.private_allowed": "127.0.0.1",
+    }
+    with running(folder / "state", settings, config=folder / "imgsvc.toml") as service:
+        yield service
+
+
+@pytest.fixture(scope="session")
+def signer(delivering: Service) -> Signer:
+    return signer_for(delivering)
+
+
+def of_imgproxy(text: str) -> str:
+    """The path of a signed URL of imgproxy."""
+    return f"/imgproxy/{imgproxy.sign(bytes.fromhex(KEY), bytes.fromhex(SALT), text)}{text}"
+
+
+def of_thumbor(text: str) -> str:
+    """The path of a signed URL of thumbor."""
+    return f"/thumbor/{thumbor.sign(SECRET, text)}/{text}"
+
+
+async def test_urls_of_imgproxy(site: Site) -> None:
+    site.web.pages["/pictures/a.png"] = Page(encoded.jpeg().data, {"Cache-Control": "max-age=60"})
+    path = of_imgproxy(f"/rs:fill:20:10/fn:shoe/plain/{site.web.url}/pictures/a.png@webp")
+    reply = await site.get(path)
+    assert (reply.status, reply.headers["Content-Type"]) == (200, "image/webp")
+    assert reply.picture.size == (20, 10)
+    assert reply.headers["Content-Disposition"] == 'inline; filename="shoe.webp"'
+    assert reply.headers["Access-Control-Allow-Origin"] == "*"
+    assert reply.headers["X-Svc-Cache"] == "miss"
+    assert (await site.get(path)).headers["X-Svc-Cache"] == "hit"
+    known = await site.get(path, If_None_Match=reply.headers["ETag"])
+    assert (known.status, known.body) == (304, b"")
+    assert (await site.get(of_imgproxy(f"/pr:card/plain/{site.web.url}/pictures/a.png"))).picture.size == (
+        30,
+        30,
+    )
+
+
+async def test_urls_of_thumbor(site: Site) -> None:
+    reply = await site.get(of_thumbor("20x10/filters:max_age(60):format(png)/photo.jpg"))
+    assert (reply.status, reply.picture.format, reply.picture.size) == (200, "PNG", (20, 10))
+    assert reply.headers["Cache-Control"] == "public, max-age=60"
+    reply = await site.get("/thumbor/unsafe/fit-in/50x10/deep/%C3%BC%20%25.png")
+    assert (reply.status, reply.picture.format) == (200, "PNG")
+    assert reply.picture.size[1] == 10
+
+
+async def test_files_that_are_not_processed(site: Site) -> None:
+    site.web.pages["/pictures/b.png"] = Page(encoded.png().data)
+    reply = await site.get(of_imgproxy(f"/raw:1/w:3/plain/{site.web.url}/pictures/b.png"))
+    assert (reply.status, reply.headers["Content-Type"]) == (200, "image/png")
+    assert reply.body == encoded.png().data
+    site.web.pages["/pictures/c.txt"] = Page(b"no picture")
+    assert (await site.get(of_imgproxy(f"/raw:1/plain/{site.web.url}/pictures/c.txt"))).status == 424
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "told"),
+    [
+        (of_imgproxy("/w:-5/plain/https://a.example/a.jpg"), 404, "Option 'w' must be"),
+        (of_imgproxy("/exp:1000000/plain/https://a.example/a.jpg"), 404, "has expired"),
+        (of_imgproxy("/w:5/plain/a.jpg"), 404, "The source of the URL must be"),
+        ("/imgproxy/unsafe/w:5/plain/https://a.example/a.jpg", 403, "The signature of the URL is wrong"),
+        ("/imgproxy/", 403, "The signature of the URL is wrong"),
+        ("/thumbor/AAAA/20x10/photo.jpg", 400, "The signature of the URL is wrong"),
+        ("/thumbor/unsafe/trim/photo.jpg", 400, "'trim' is not supported"),
+        ("/thumbor/unsafe/20x10/..%2Fsecret.jpg", 400, "must be a path below the origin 'photos'"),
+        ("/thumbor/unsafe/20x10/nowhere.jpg", 404, "nowhere.jpg"),
+        ("/thumbor/unsafe/20x10/https://a.example/a.jpg", 403, "none of those that this service allows"),
+        (of_thumbor("20x10/https://a.example/a.jpg"), 403, "none of those that this service allows"),
+        (of_thumbor("fit-in/20x10/filters:rotate(90):fill(red)/photo.jpg"), 400, "Filter 'fill' of thumbor"),
+    ],
+)
+async def test_wrong_urls_are_answered_with_the_status_of_the_service(
+    site: Site, path: str, status: int, told: str
+) -> None:
+    reply = await site.get(path)
+    assert reply.status == status, reply.body
+    assert told in reply.json["message"]
+    assert reply.headers["Cache-Control"] in ("no-store", "public, max-age=60")
+
+
+async def test_what_is_not_possible_is_told_once_the_picture_is_known(site: Site) -> None:
+    site.web.pages["/pictures/d.jpg"] = Page(encoded.jpeg().data)
+    reply = await site.get(of_imgproxy(f"/w:20/plain/{site.web.url}/pictures/d.jpg@jxl"))
+    assert reply.status == 422
+    assert reply.json["message"].startswith("Option 'format' of imgproxy")
+
+
+async def test_pictures_are_paid_for_once(site: Site) -> None:
+    before = json.loads(site.service.imgsvc("accounts", "list", "--json"))
+    for _ in range(3):
+        assert (await site.get(of_thumbor("21x11/photo.jpg"))).status == 200
+    after = json.loads(site.service.imgsvc("accounts", "list", "--json"))
+    assert sum(item["used"] for item in after) == sum(item["used"] for item in before) + 1
+
+
+async def test_scripts_may_load_pictures(site: Site) -> None:
+    reply = await site.get("/imgproxy/any/path", method="OPTIONS")
+    assert (reply.status, reply.headers["Access-Control-Allow-Methods"]) == (204, "GET, HEAD")
+    assert (await site.get(of_thumbor("20x10/photo.jpg"), method="HEAD")).status == 200
+
+
+async def test_secrets_are_not_shown(site: Site) -> None:
+    shown = site.service.imgsvc("serve", "--print-config")
+    assert "imgproxy" in shown
+    assert not any(secret in shown for secret in (KEY, SALT, SECRET))
