@@ -1,6 +1,6 @@
 """Defaults of all lossy and indexed formats: size, quality and time, beside sharp, libvips and Pillow.
 
-``python -m benchmarks.encoding docs/formats.md`` also writes the table there. Quality is SSIMULACRA2: 100 is
+``python -m benchmarks.encoding docs/quality.md`` also writes the table there. Quality is SSIMULACRA2: 100 is
 the same picture, at 90 the difference cannot be seen, at 70 it is hard to see, and 50 is medium quality. The
 package agrees with the implementation in Rust to within one point. Times are of the CPU, with one thread, and
 include decoding a PNG that is hardly compressed.
