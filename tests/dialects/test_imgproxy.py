@@ -155,6 +155,29 @@ def test_requests(options: str, expected: dict[str, dict[str, object]]) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
+        ("t:10", {"trim": {"threshold": 10.0}}),
+        ("t:10:ff0000:1", {"trim": {"threshold": 10.0, "color": "FF0000", "symmetric": "horizontal"}}),
+        ("t:300:::1/w:80", {"trim": {"threshold": 255.0, "symmetric": "vertical"},
+                            "resize": {"width": 80, "upscale": False}}),
+        ("t:10/rs:fit:80:60:1", {"trim": {"threshold": 10.0}, "resize": {"width": 80, "height": 60}}),
+        ("t:10/rs:fill:80:0", {"trim": {"threshold": 10.0}, "resize": {"width": 80, "upscale": False}}),
+        ("t:10/rs:fill:80:60:1/g:no:0:5", {
+            "trim": {"threshold": 10.0},
+            "resize": {"mode": "fit", "width": 80, "height": 60, "gravity": "top", "offset_y": 5},
+        }),
+        ("t:10/rs:force:80:60:1", {
+            "trim": {"threshold": 10.0}, "resize": {"mode": "stretch", "width": 80, "height": 60},
+        }),
+    ],
+)  # fmt: skip
+def test_trim(options: str, expected: dict[str, object]) -> None:
+    assert document(url(options)) == expected
+    assert "trim" not in document(url(options), facts("gif", 100, 80, frames=3))
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
         ("wm:0.5", {"id": "w1", "opacity": 0.25}),
         ("wm:1:nowe:10:20", {"id": "w1", "opacity": 0.5, "x": 10, "y": 20}),
         ("wm:1:nowe:0.1:0.1", {"id": "w1", "opacity": 0.5, "x": 272, "y": 222}),
@@ -226,7 +249,11 @@ def test_files_that_are_not_processed() -> None:
 @pytest.mark.parametrize(
     ("options", "info", "name"),
     [
-        ("t:10", PHOTO, "'trim'"),
+        ("t:10/c:5:5", PHOTO, "'trim'"),
+        ("t:10/w:5/dpr:2", PHOTO, "'dpr'"),
+        ("t:10/rs:fill-down:5:5", PHOTO, "'fill-down'"),
+        ("t:10/rs:force:5:5", PHOTO, "'force'"),
+        ("t:10/rs:fill:5:5/g:no:0:0.5", PHOTO, "'trim'"),
         ("ar:0", facts("jpg", 10, 10, orientation=6), "'auto_rotate'"),
         ("f:jxl", PHOTO, "'format'"),
         ("f:svg", PHOTO, "'format'"),

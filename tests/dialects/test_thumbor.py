@@ -214,8 +214,12 @@ def test_fill_puts_the_picture_on_a_canvas() -> None:
     [
         ("meta/300x200", "'meta'"),
         ("debug/300x200", "'debug'"),
-        ("trim/300x200", "'trim'"),
-        ("trim:top-left:10/300x200", "'trim'"),
+        ("trim:bottom-right/300x200", "'trim'"),
+        ("trim/full-fit-in/300x200", "'trim'"),
+        ("trim/1x2:3x4/300x200", "'trim'"),
+        ("trim/origx200", "'trim'"),
+        ("trim/300x200/filters:blur(2)", "'blur'"),
+        ("trim/-300x200/left", "'trim'"),
         ("filters:colorize(10,10,10,ff0000)", "'colorize'"),
         ("filters:convolution(1;2;1,3,true)", "'convolution'"),
         ("filters:curve([(0,0)],[(0,0)],[(0,0)],[(0,0)])", "'curve'"),
@@ -287,6 +291,37 @@ def test_focal_points_of_a_url_within_the_url() -> None:
     assert found.source == UrlSource("http://pics.example/a.jpg")
     assert document(found)["crop"] == {"x": 1679, "y": 0, "width": 742, "height": 2225}
     assert url("filters:extract_focal()").source == UrlSource(f"http://{IMAGE}")
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ("trim", {"trim": {"threshold": 0.0}}),
+        ("trim:top-left:10/300x0", {"trim": {"threshold": 10.0}, "resize": {"width": 300}}),
+        ("trim:999999999999", {"trim": {"threshold": 255.0}}),
+        (
+            "trim:10/fit-in/300x200/filters:quality(70)",
+            {"trim": {"threshold": 10.0}, "resize": {"width": 300, "height": 200, "upscale": False}},
+        ),
+        (
+            "trim:10/300x200/left/top",
+            {
+                "trim": {"threshold": 10.0},
+                "resize": {"mode": "fit", "width": 300, "height": 200, "gravity": "top-left"},
+            },
+        ),
+        (
+            "trim:10/-300x200",
+            {
+                "trim": {"threshold": 10.0},
+                "flip": {"horizontal": True},
+                "resize": {"mode": "fit", "width": 300, "height": 200, "gravity": "center"},
+            },
+        ),
+    ],
+)
+def test_trim(parts: str, expected: dict[str, object]) -> None:
+    assert document(url(parts)) == expected
 
 
 def test_smart_means_what_the_settings_tell() -> None:

@@ -109,7 +109,7 @@ async def test_files_that_are_not_processed(site: Site) -> None:
         ("/imgproxy/unsafe/w:5/plain/https://a.example/a.jpg", 403, "The signature of the URL is wrong"),
         ("/imgproxy/", 403, "The signature of the URL is wrong"),
         ("/thumbor/AAAA/20x10/photo.jpg", 400, "The signature of the URL is wrong"),
-        ("/thumbor/unsafe/trim/photo.jpg", 400, "'trim' is not supported"),
+        ("/thumbor/unsafe/meta/photo.jpg", 400, "'meta' is not supported"),
         ("/thumbor/unsafe/20x10/..%2Fsecret.jpg", 400, "must be a path below the origin 'photos'"),
         ("/thumbor/unsafe/20x10/nowhere.jpg", 404, "nowhere.jpg"),
         ("/thumbor/unsafe/20x10/https://a.example/a.jpg", 403, "none of those that this service allows"),

@@ -410,7 +410,7 @@ def _filename(values: Values, name: str, arguments: list[str]) -> None:
     values["filename"] = (_BASE64_NAME if encoded else _NAME)(name, arguments[0])
 
 
-_TABLE: tuple[tuple[tuple[str, ...], _Apply], ...] = (
+TABLE: tuple[tuple[tuple[str, ...], _Apply], ...] = (
     (("resize", "rs"), _resize),
     (("size", "s"), _size),
     (("resizing_type", "rt"), _setting("resizing_type", _TYPE)),
@@ -457,5 +457,5 @@ _TABLE: tuple[tuple[tuple[str, ...], _Apply], ...] = (
     (("max_result_dimension", "mrd"), _forbidden),
 )
 
-OPTIONS: Mapping[str, _Apply] = {name: apply for names, apply in _TABLE for name in names}
+OPTIONS: Mapping[str, _Apply] = {name: apply for names, apply in TABLE for name in names}
 """How each option is applied, by its long and short names. ``preset`` is applied apart."""

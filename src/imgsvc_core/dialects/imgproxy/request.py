@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
+
 from imgsvc_core.codecs.table import FORMATS
 from imgsvc_core.dialects.building import Side, blur, built, cut, gravity_of, stretched, watermark_at
 from imgsvc_core.dialects.imgproxy.geometry import Layout, layout, offset
-from imgsvc_core.dialects.imgproxy.options import Gravity, Options
+from imgsvc_core.dialects.imgproxy.options import Gravity, Options, Trim
 from imgsvc_core.errors import DialectError
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.plan.geometry import Box, Placement, Size, resized
@@ -19,6 +21,9 @@ _KEPT_FORMATS = ("jpg", "png", "gif")  # what a URL without a format leaves as i
 _QUALITIES = {"webp": 79, "avif": 63}
 _QUALITY = 80
 _LEAST_OPACITY = 0.01
+_SYMMETRIC = {
+    (False, False): None, (True, False): "horizontal", (False, True): "vertical", (True, True): "both",
+}  # fmt: skip
 
 
 def request(options: Options, info: ImageInfo, *, watermark: str | None, opacity: float) -> Spec | None:
@@ -35,7 +40,10 @@ def request(options: Options, info: ImageInfo, *, watermark: str | None, opacity
     """
     if _unchanged(options, info):
         return None
-    _check_possible(options, info)
+    if not options.auto_rotate and info.orientation != 1:
+        raise _impossible("auto_rotate", "pictures are always turned upright")
+    if options.trim is not None and not info.animated:
+        return built(**_trimmed(options, options.trim), output=_output(options, info))
     turned = Size(*info.upright_size)
     if options.rotate % 180:
         turned = Size(turned.height, turned.width)
@@ -66,11 +74,42 @@ def _unchanged(options: Options, info: ImageInfo) -> bool:
     return True
 
 
-def _check_possible(options: Options, info: ImageInfo) -> None:
-    if not options.auto_rotate and info.orientation != 1:
-        raise _impossible("auto_rotate", "pictures are always turned upright")
-    if options.trim is not None and not info.animated:
-        raise _impossible("trim", "borders cannot be found")
+def _trimmed(options: Options, trim: Trim) -> dict[str, Any]:
+    """Return the operations after a trim, which must not depend on the size that it leaves."""
+    handled = (
+        "trim", "width", "height", "resizing_type", "enlarge", "gravity", "background", "quality",
+        "format_quality", "max_bytes", "format", "strip_metadata", "keep_copyright", "auto_rotate",
+        "skip_processing", "expires", "filename", "return_attachment",
+    )  # fmt: skip
+    usual = Options()
+    for field in attrs.fields(Options):
+        if field.name not in handled and getattr(options, field.name) != getattr(usual, field.name):
+            raise _impossible("trim", f"together with '{field.name}' the result depends on what is cut away")
+    return {
+        "trim": {
+            "threshold": min(255.0, trim.threshold),
+            "color": trim.color,
+            "symmetric": _SYMMETRIC[trim.equal_horizontally, trim.equal_vertically],
+        },
+        "resize": _resized_after_trim(options),
+    }
+
+
+def _resized_after_trim(options: Options) -> dict[str, Any] | None:
+    sides = {"width": options.width or None, "height": options.height or None}
+    gravity = options.gravity
+    if not (options.width or options.height):
+        return None
+    match options.resizing_type:
+        case "fit":
+            return {**sides, "upscale": options.enlarge}
+        case "fill" if not all(sides.values()):
+            return {**sides, "upscale": options.enlarge}
+        case "fill" if gravity.type in ("sm", "fp") or not (0 < abs(gravity.x) < 1 or 0 < abs(gravity.y) < 1):
+            return {"mode": "fit", **sides, "upscale": options.enlarge, **_keeping(gravity, Size(1, 1), 1.0)}
+        case "force" if options.enlarge and all(sides.values()):
+            return {"mode": "stretch", **sides}
+    raise _impossible("trim", f"the size of '{options.resizing_type}' depends on what is cut away")
 
 
 def _reduced(options: Options, turned: Size, found: Layout) -> dict[str, Any]:
@@ -83,7 +122,7 @@ def _reduced(options: Options, turned: Size, found: Layout) -> dict[str, Any]:
         return {"crop": first, "resize": stretched(crop.size, found.scaled)}
     for least in ({}, {"min_width": found.scaled.width, "min_height": found.scaled.height}):
         width, height = found.window.size
-        keeping = {**_keeping(options.gravity, found), **least}
+        keeping = {**_keeping(options.gravity, found.scaled, found.dpr), **least}
         resize = Resize(mode="fit", width=width, height=height, **keeping)
         if resized(crop.size, resize) == Placement(found.scaled, found.window.size):
             return {"crop": first, "resize": resize}
@@ -124,14 +163,13 @@ def _sides(gravity: Gravity) -> tuple[Side, Side]:
     return across, down
 
 
-def _keeping(gravity: Gravity, found: Layout) -> dict[str, Any]:
+def _keeping(gravity: Gravity, scaled: Size, dpr: float) -> dict[str, Any]:
     """Return the gravity of a resize that keeps the window of the scaled picture."""
     if gravity.type == "sm":
         return {"gravity": "smart"}
     if gravity.type == "fp":
         return {"gravity": "focus", "focus_x": gravity.x, "focus_y": gravity.y}
-    x = offset(gravity.x, found.scaled.width, found.dpr)
-    y = offset(gravity.y, found.scaled.height, found.dpr)
+    x, y = offset(gravity.x, scaled.width, dpr), offset(gravity.y, scaled.height, dpr)
     return {"gravity": gravity_of(*_sides(gravity)), "offset_x": x or None, "offset_y": y or None}
 
 

@@ -22,7 +22,7 @@ _POSITION = r"-?[0-9]{1,9}p?|center|repeat"
 _RATIO = r"-?[0-9]{1,9}|none"
 _POINTS = r"\[.*?\]"
 
-_ARGUMENTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+FILTERS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     # name: (patterns of required arguments, of optional arguments)
     "autojpg": ((), (_BOOLEAN,)),
     "background_color": ((_WORD,), ()),
@@ -96,4 +96,4 @@ def _unquoted(text: str) -> str:
     return quoted[1] if quoted else text
 
 
-_PATTERNS = {name: _pattern(*patterns) for name, patterns in _ARGUMENTS.items()}
+_PATTERNS = {name: _pattern(*patterns) for name, patterns in FILTERS.items()}

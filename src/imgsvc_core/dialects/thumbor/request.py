@@ -9,7 +9,7 @@ from typing import Any, Literal
 import attrs
 
 from imgsvc_core.codecs.table import FORMATS
-from imgsvc_core.dialects.building import Side, blur, built, cut, stretched, watermark_at
+from imgsvc_core.dialects.building import Side, blur, built, cut, gravity_of, stretched, watermark_at
 from imgsvc_core.dialects.thumbor.filters import Filter, is_true
 from imgsvc_core.dialects.thumbor.geometry import (
     FocalArea,
@@ -41,6 +41,10 @@ _BEFORE_FRAMING = (
     "blur", "brightness", "contrast", "grayscale", "proportion", "rgb", "rotate", "saturation", "sharpen",
     "upscale",
 )  # fmt: skip
+_AFTER_TRIM = (
+    "autojpg", "format", "max_age", "max_bytes", "noise", "quality", "strip_exif", "strip_icc",
+)  # fmt: skip
+_TRIM = re.compile(r"trim(?::(top-left|bottom-right))?(?::([0-9]{1,9}))?")
 _FOCAL = re.compile(r"([0-9]{1,9})x([0-9]{1,9}):([0-9]{1,9})x([0-9]{1,9})")
 
 
@@ -67,6 +71,8 @@ def request(
         DialectError: a part or a filter asks for something that is not possible; the message names it.
     """
     check_possible(parts, filters)
+    if parts.trim is not None:
+        return built(**_trimmed(parts, filters), output=_output(filters, info, flattened=None))
     size = Size(*info.upright_size)
     called = {item.name for item in filters}
     found = layout(
@@ -96,7 +102,7 @@ def request(
 
 def check_possible(parts: Parts, filters: tuple[Filter, ...]) -> None:
     """Raise `DialectError` if parts or filters are not possible with any picture."""
-    for name in ("debug", "meta", "trim"):
+    for name in ("debug", "meta"):
         if getattr(parts, name):
             raise DialectError(f"'{name}' is not supported in URLs of thumbor.", status=BAD_REQUEST)
     framed = ""
@@ -110,6 +116,41 @@ def check_possible(parts: Parts, filters: tuple[Filter, ...]) -> None:
                 why = "it is given twice" if item.name == framed else f"it must stand before '{framed}'"
                 raise impossible(item.name, why)
             framed = item.name
+
+
+def _trimmed(parts: Parts, filters: tuple[Filter, ...]) -> dict[str, Any]:
+    """Return the operations after a trim, which must not depend on the size that it leaves."""
+    corner, threshold = _TRIM.findall(parts.trim or "")[0]
+    if corner == "bottom-right":
+        raise _impossible_trim("the color is that of the top left corner")
+    for item in filters:
+        if item.name not in _AFTER_TRIM:
+            raise _impossible_trim(f"with filter '{item.name}' the result depends on what is cut away")
+    width, height = parts.width, parts.height
+    if parts.crop or parts.full or parts.adaptive or parts.smart or None in (width, height):
+        raise _impossible_trim("it is supported together with a size, fit-in and alignment only")
+    resize: dict[str, Any] = {"width": width or None, "height": height or None}
+    if parts.fit_in:
+        resize |= {"upscale": False}
+    elif width and height:
+        resize |= {"mode": "stretch"} if parts.stretch else {"mode": "fit", "gravity": _alignment(parts)}
+    flip = {"horizontal": parts.flip[0], "vertical": parts.flip[1]} if any(parts.flip) else None
+    if flip and resize.get("gravity", "center") != "center":
+        raise _impossible_trim("it is not supported together with mirroring and alignment")
+    return {
+        "trim": {"threshold": min(255, int(threshold or 0))},
+        "flip": flip,
+        "resize": resize if width or height else None,
+    }
+
+
+def _alignment(parts: Parts) -> str:
+    sides: dict[str, Side] = {"left": "near", "top": "near", "right": "far", "bottom": "far"}
+    return gravity_of(sides.get(parts.halign, "center"), sides.get(parts.valign, "center"))
+
+
+def _impossible_trim(why: str) -> DialectError:
+    return DialectError(f"'trim' of thumbor cannot be applied: {why}.", status=BAD_REQUEST)
 
 
 def focal_areas(filters: tuple[Filter, ...]) -> Iterator[FocalArea]:
