@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from imgsvc_core.codecs.boundary import translate_errors
-from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.deadline import Deadline, in_memory
 from imgsvc_core.limits import Limits, check_memory
 from imgsvc_core.opening import Opened
 from imgsvc_core.pixels import border, colorspace
 from imgsvc_core.plan import turns
 from imgsvc_core.plan.geometry import Box, Size
-from imgsvc_core.plan.memory import decoded_bound
+from imgsvc_core.plan.memory import border_search, border_search_bound
 from imgsvc_core.spec import Trim
 
 
@@ -20,12 +19,11 @@ def find_border(opened: Opened, trim: Trim, limits: Limits, deadline: Deadline) 
     The source is decoded in full, because a smaller copy would blur the border.
     """
     info = opened.info
-    settings = LoadSettings(scale=1.0, all_frames=info.animated, sequential=True)
-    check_memory(decoded_bound(info, settings), limits)
+    check_memory(border_search_bound(info), limits)
     stored, back = Size(info.width, info.height), turns.inverse(info.orientation)
     corner = turns.turned_box(Box(0, 0, 1, 1), Size(*info.upright_size), back)
     with translate_errors(info.format):
-        image = colorspace.to_srgb(deadline.watch(opened.load(settings)), info.rgb_space)
+        image = colorspace.to_srgb(deadline.watch(opened.load(border_search(info))), info.rgb_space)
         if (corner.left, corner.top) != (0, 0):  # it would be read before what lies above it
             image = deadline.watch(in_memory(image))
         box = border.enclosed(image, stored, (corner.left, corner.top), trim)

@@ -62,6 +62,19 @@ def test_the_steps_of_animations_stay_below_the_bound(animation: Path, request_:
     assert peak < bound
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
+@pytest.mark.parametrize(("format", "orientation"), [("WebP", 1), ("JPEG", 6)])
+def test_looking_for_a_border_stays_below_the_bound(tmp_path: Path, format: str, orientation: int) -> None:
+    ramp = np.tile(np.arange(4000, dtype=np.uint32) // 16, (4000, 1)).astype(np.uint8)
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    path = tmp_path / "a"
+    Image.fromarray(np.dstack([ramp, ramp.T, ramp])).save(path, format, exif=exif)
+    request = {"trim": {"threshold": 5}, "resize": {"width": 100}, "output": {"format": "jpg"}}
+    peak, bound = peak_and_bound(path, request)
+    assert peak < bound
+
+
 def test_the_bound_of_an_animation_grows_with_its_result(animation: Path) -> None:
     info = imgsvc.inspect(animation)
     plan = imgsvc.explain({"resize": {"width": 640}, "output": {"format": "webp"}}, info)

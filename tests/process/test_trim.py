@@ -6,7 +6,6 @@ import io
 import subprocess
 from typing import Any
 
-import attrs
 import numpy as np
 import pytest
 import pyvips
@@ -242,12 +241,15 @@ def test_the_plan_tells_the_box_and_before_that_only_the_most() -> None:
 
 
 def test_limits_hold_while_the_border_is_looked_for() -> None:
-    request = {"trim": {"threshold": 10}, "resize": {"width": 8}, "output": {"format": "jpg"}}
-    source = as_vips(framed(np.tile(INNER, (20, 20, 1)))).jpegsave_buffer()
-    limits = imgsvc.Limits(memory_bytes=imgsvc.explain(request, imgsvc.inspect(source)).memory)
-    imgsvc.process(source, {**request, "trim": None}, limits=limits)
+    request = {"resize": {"width": 8}, "output": {"format": "jpg"}}
+    source = imgsvc.process(framed(np.tile(INNER, (20, 20, 1))), {"output": {"format": "webp"}}).data
+    limits = imgsvc.Limits(memory_bytes=70_000_000)
+    imgsvc.process(source, request, limits=limits)
+    trimming = {**request, "trim": {"threshold": 10}}
     with pytest.raises(imgsvc.MemoryLimitExceeded):
-        imgsvc.process(source, request, limits=attrs.evolve(limits, memory_bytes=20_000_000))
+        imgsvc.process(source, trimming, limits=limits)
+    with pytest.raises(imgsvc.MemoryLimitExceeded):
+        imgsvc.explain(trimming, imgsvc.inspect(source), limits=limits)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from imgsvc_core.plan.building import build_steps
 from imgsvc_core.plan.encoding import choose_formats, settings_for
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.loading import load_scale
-from imgsvc_core.plan.memory import memory_bound
+from imgsvc_core.plan.memory import border_search_bound, memory_bound
 from imgsvc_core.plan.plan import Plan
 from imgsvc_core.plan.steps import (
     CropBox,
@@ -86,6 +86,8 @@ def compile_plan(
     load = LoadSettings(scale=scale, all_frames=frames > 1, sequential=_streams(steps))
     save = tuple(settings_for(row, output, info) for row in formats)
     memory = memory_bound(info, load, steps, save, frames)
+    if request.trim:
+        memory = max(memory, border_search_bound(info))
     check_memory(memory, limits or Limits())
     return Plan(
         info=info,

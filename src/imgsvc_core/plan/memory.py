@@ -57,6 +57,16 @@ def decoded_bound(info: ImageInfo, load: LoadSettings) -> int:
     return int(_decoder(info, load) + _area(_loaded(info, load)) * pixel * frames)
 
 
+def border_search(info: ImageInfo) -> LoadSettings:
+    """Return how the source of a trim is decoded while its border is looked for: all pixels of all frames."""
+    return LoadSettings(scale=1.0, all_frames=info.animated, sequential=True)
+
+
+def border_search_bound(info: ImageInfo) -> int:
+    """Return the most bytes that looking for a border takes, before the plan runs."""
+    return _BASE + decoded_bound(info, border_search(info))
+
+
 def _loaded(info: ImageInfo, load: LoadSettings) -> Size:
     return Size(max(1, round(info.width * load.scale)), max(1, round(info.height * load.scale)))
 
