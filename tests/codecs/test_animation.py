@@ -326,6 +326,28 @@ def test_with_two_animation_headers_it_is_a_still(second: tuple[int, int]) -> No
     assert np.array_equal(read(data).numpy(), default)
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        struct.pack(">II", 0, 0),
+        struct.pack(">II", 1 << 31, 0),
+        struct.pack(">II", 2, 1 << 31),
+        b"",
+        bytes(12),
+    ],
+    ids=["no frames", "too many frames", "too many plays", "empty", "too long"],
+)
+def test_with_an_impossible_animation_header_it_is_a_still(header: bytes) -> None:
+    """As browsers do, Chromium for one."""
+    default = np.full_like(frames(1)[0], 99)
+    data = apng_by_hand([ApngFrame(pixels=picture) for picture in frames(2)], default=default)
+    valid = png_chunk(b"acTL", struct.pack(">II", 2, 0))
+    assert data.count(valid) == 1
+    data = data.replace(valid, png_chunk(b"acTL", header))
+    assert (probe(ByteSource(data)).format, probe(ByteSource(data)).frames) == ("png", 1)
+    assert np.array_equal(read(data).numpy(), default)
+
+
 @pytest.mark.parametrize("damage", ["sequence", "outside", "missing", "checksum"])
 def test_wrong_structure_is_refused(damage: str) -> None:
     picture = frames(1)[0]

@@ -166,6 +166,27 @@ def test_tiff_samples_that_pillow_does_not_read_are_not_called_damaged() -> None
         read(_tifffile(np.zeros((4, 8, 3), np.float32), photometric="rgb", compression="zstd"))
 
 
+@pytest.mark.parametrize("planes", [False, True])
+@pytest.mark.parametrize("compression", ["none", "deflate"])
+def test_tiff_tiles_may_be_much_larger_than_the_image(compression: str, planes: bool) -> None:
+    """libvips takes a tile of more than twice the side for damage."""
+    stored = np.moveaxis(files.photo(), -1, 0) if planes else files.photo()
+    data = _tifffile(
+        np.ascontiguousarray(stored), photometric="rgb", tile=(1024, 1024), compression=compression,
+        planarconfig="separate" if planes else "contig",
+    )  # fmt: skip
+    assert np.array_equal(read(data).numpy(), files.photo())
+    assert probe(ByteSource(data)).decoded_pixels == 1024 * 1024
+
+
+def test_tiff_tiles_of_more_than_100_megabytes_are_not_called_damaged() -> None:
+    flat = np.full((3100, 3100, 3), 200, np.uint8)
+    tiled = {"photometric": "rgb", "compression": "deflate"}
+    assert (read(_tifffile(flat, tile=(8192, 8192), **tiled)).numpy() == 200).all()
+    with pytest.raises(UnsupportedFormat, match="in strips"):
+        read(_tifffile(flat.astype(np.float32), tile=(3008, 3008), **tiled))
+
+
 _PLANES = {
     "gray and alpha": ("minisblack", ["unassalpha"], 1),
     "negative and alpha": ("miniswhite", ["unassalpha"], 1),

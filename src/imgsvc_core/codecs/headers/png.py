@@ -25,7 +25,8 @@ _COLOR_SPACES = {
     _GRAY: "gray", _RGB: "srgb", _PALETTE: "palette", _GRAY_ALPHA: "gray", _RGB_ALPHA: "srgb",
 }  # fmt: skip
 _CHANNELS = {_GRAY: 1, _RGB: 3, _PALETTE: 1, _GRAY_ALPHA: 2, _RGB_ALPHA: 4}
-_LONGEST = (1 << 31) - 1
+_LONGEST = (1 << 31) - 1  # of all numbers of four bytes
+_ANIMATION = ">II"  # how many frames there are, and how often they play
 
 
 @attrs.frozen
@@ -101,7 +102,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         profile=b"iCCP" in before,
         rgb_space=_read_rgb_space(reader, before),
     )
-    if not _announces_frames(chunks):
+    if not _announces_frames(reader, chunks):
         return info
     animation = read_animation(reader, head)
     info = attrs.evolve(info, format="apng")
@@ -141,16 +142,23 @@ def _numbers(reader: HeaderReader, chunk: Chunk | None, layout: str) -> tuple[in
 def is_animated(reader: HeaderReader) -> bool:
     """Return True if exactly one chunk before the data announces frames; of two, decoders heed neither.
 
-    A damaged file is not animated.
+    A damaged file is not animated, nor is one with impossible numbers in that chunk: browsers show the
+    default image.
     """
     try:
-        return _announces_frames(chunks_before_data(reader))
+        return _announces_frames(reader, chunks_before_data(reader))
     except CorruptImage:
         return False
 
 
-def _announces_frames(chunks: Iterable[Chunk]) -> bool:
-    return [chunk.kind for chunk in chunks].count(b"acTL") == 1
+def _announces_frames(reader: HeaderReader, chunks: Iterable[Chunk]) -> bool:
+    announcing = [chunk for chunk in chunks if chunk.kind == b"acTL"]
+    if len(announcing) != 1 or announcing[0].length != struct.calcsize(_ANIMATION):
+        return False
+    frames: int
+    plays: int
+    frames, plays = struct.unpack(_ANIMATION, read_content(reader, announcing[0]))
+    return 0 < frames <= _LONGEST and plays <= _LONGEST
 
 
 def is_still(reader: HeaderReader) -> bool:
@@ -204,7 +212,7 @@ def read_animation(reader: HeaderReader, head: Head) -> Animation:
     frames: list[ApngFrame] = []
     for chunk in read_chunks(reader):
         if chunk.kind == b"acTL" and not announced:
-            announced, plays = struct.unpack(">II", read_content(reader, chunk, 8))
+            announced, plays = struct.unpack(_ANIMATION, read_content(reader, chunk, 8))
         elif chunk.kind == b"IDAT" and frames:
             frames[-1].data.append(chunk)
         elif chunk.kind in (b"fcTL", b"fdAT"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Iterable, Iterator
 
 from imgsvc_core.codecs.headers.directory import Directory, read_first_directory, valid_orientation
@@ -65,6 +66,7 @@ _PYRAMID_TOLERANCE = 5
 _SMALLEST_LEVEL = 2
 _MOST_LEVELS = 32
 _MOST_CHANNELS = 65_535
+_MOST_TILE_SIDE, _STEP_OF_TILES, _MOST_TILE_BYTES = 8192, 256, 100_000_000  # of libvips
 
 
 def read_info(reader: HeaderReader) -> ImageInfo:
@@ -86,6 +88,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     if not 1 <= depth <= 64 or channels < 1:
         raise reader.corrupt(f"its {channels} channels of {depth} bits are impossible")
     _check_samples(reader, page, depth, channels)
+    tile = math.prod(_tile(page))
     return ImageInfo(
         format="tiff",
         width=width,
@@ -99,6 +102,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         profile=Tag.PROFILE in page.entries,
         levels=_levels(page, (width, height)),
         channels=channels,
+        decoded_pixels=tile if tile > width * height else None,
     )
 
 
@@ -118,7 +122,22 @@ def is_beyond_libvips(page: Directory) -> bool:
     photometric = page.first(Tag.PHOTOMETRIC, BLACK_IS_LOWEST)
     eight_bit_lab = photometric == _CIELAB and bits == 8
     full_ycbcr = photometric == _YCBCR and compression != _JPEG and _subsampling(page) == "4:4:4"
-    return eight_bit_lab or full_ycbcr or bits == 12 or compression in RARE_COMPRESSIONS
+    rare = bits == 12 or compression in RARE_COMPRESSIONS
+    return eight_bit_lab or full_ycbcr or rare or has_tiles_beyond_libvips(page)
+
+
+def has_tiles_beyond_libvips(page: Directory) -> bool:
+    """Return True if libvips takes the tiles for damage, as they are large in bytes or beside the image."""
+    sides = _tile(page)
+    channels = 1 if has_planes(page) else page.first(Tag.CHANNELS, 1)
+    size = math.prod(sides) * channels * page.first(Tag.BITS, 1) / 8
+    beside = 2 * max(page.first(Tag.WIDTH, 0), page.first(Tag.HEIGHT, 0))
+    most = min(_MOST_TILE_SIDE, math.ceil(beside / _STEP_OF_TILES) * _STEP_OF_TILES)
+    return max(sides) > most or size > _MOST_TILE_BYTES
+
+
+def _tile(page: Directory) -> tuple[int, int]:
+    return page.first(Tag.TILE_WIDTH, 0), page.first(Tag.TILE_HEIGHT, 0)
 
 
 def _check_samples(reader: HeaderReader, page: Directory, depth: int, channels: int) -> None:

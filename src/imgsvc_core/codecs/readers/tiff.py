@@ -24,6 +24,7 @@ from imgsvc_core.codecs.headers.tiff import (
     UNSIGNED,
     Tag,
     has_planes,
+    has_tiles_beyond_libvips,
     is_beyond_libvips,
     white_is_lowest,
 )
@@ -52,7 +53,7 @@ _SIDEWAYS = (5, 6, 7, 8)
 _NEVER_READ = {50001: "WebP"}
 _UNKNOWN_SAMPLES = (
     "The TIFF image cannot be read: its samples are not supported in its compression or layout; "
-    "save it with deflate."
+    "save it with deflate, in strips."
 )
 _PILLOW_NAMES = {34925: "lzma", 50000: "zstd"}
 
@@ -144,7 +145,7 @@ def _read_planes(
     alpha = _alpha_channel(page, info)
     channels = [*range(_COLORS.get(info.colorspace, 3)), *([] if alpha is None else [alpha])]
     pages = planes_as_pages(source, page, channels)
-    rare = page.first(Tag.COMPRESSION, 1) in RARE_COMPRESSIONS
+    rare = page.first(Tag.COMPRESSION, 1) in RARE_COMPRESSIONS or has_tiles_beyond_libvips(page)
     planes = [
         _decode_by_pillow(pages, page, info, number)
         if rare
