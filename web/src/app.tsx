@@ -7,7 +7,7 @@ import { Header } from "./header";
 import { useHistory } from "./history";
 import { KeyDialog } from "./key";
 import { usePreview } from "./preview";
-import { before, fromDocument, toDocument, valuesOf, withValues } from "./request";
+import { before, type Document, fromDocument, toDocument, valuesOf, withValues } from "./request";
 import { Results } from "./results";
 import * as service from "./service";
 import { addressOf, readAddress, type Shared } from "./share";
@@ -44,10 +44,11 @@ function Playground({ declarations, shared }: { declarations: Declarations; shar
   const [dropping, setDropping] = useState(false);
 
   const document = useMemo(() => toDocument(request, groups), [request, groups]);
-  const asked = useMemo(
-    () => previewed(drawing ? before(request, groups, drawing.group) : request, drawing !== null, source, declarations),
-    [request, groups, drawing, source, declarations],
+  // What is drawn is no part of the preview below it: only a change of the text is a new preview.
+  const text = JSON.stringify(
+    previewed(drawing ? before(request, groups, drawing.group) : request, drawing !== null, source, declarations),
   );
+  const asked = useMemo(() => JSON.parse(text) as Document, [text]);
   const { result, document: shown, error, busy } = usePreview(locked ? null : source, asked, header);
 
   const open = useCallback(async (opening: Promise<Source>) => {
@@ -154,6 +155,7 @@ function Playground({ declarations, shared }: { declarations: Declarations; shar
       />
       {locked && (
         <KeyDialog
+          refusal={service.keys.get() && message}
           onKey={(key) => {
             service.keys.set(key);
             setLocked(false);

@@ -95,8 +95,9 @@ function BoxDrawing({ size, values, onChange }: Props) {
     const role = event.target instanceof HTMLElement ? event.target.dataset.role : undefined;
     area.current?.setPointerCapture(event.pointerId);
     event.preventDefault();
-    if (role === "move") drag.current = (to, down) => moved(box, to - x, down - y, size);
-    else if (role) {
+    const whole = box.width === size.width && box.height === size.height;
+    if (role === "move" && !whole) drag.current = (to, down) => moved(box, to - x, down - y, size);
+    else if (role && role !== "move") {
       const fixed = [role.includes("w") ? box.x + box.width : box.x, role.includes("n") ? box.y + box.height : box.y];
       drag.current = (to, down) => between(fixed[0] ?? 0, fixed[1] ?? 0, to, down);
     } else drag.current = (to, down) => between(x, y, to, down);

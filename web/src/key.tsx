@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-export function KeyDialog({ onKey }: { onKey: (key: string) => void }) {
+export function KeyDialog({ refusal, onKey }: { refusal: string; onKey: (key: string) => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [key, setKey] = useState("");
   useEffect(() => dialog.current?.showModal(), []);
@@ -24,6 +24,11 @@ export function KeyDialog({ onKey }: { onKey: (key: string) => void }) {
           value={key}
           onInput={(event) => setKey(event.currentTarget.value)}
         />
+        {refusal && (
+          <p class="error" role="alert">
+            {refusal}
+          </p>
+        )}
         <button type="submit" class="primary">
           Use this key
         </button>

@@ -59,12 +59,13 @@ export function usePreview(source: Source | null, document: Document, header: st
       if (next) void start(next);
     };
     waiting.current = { source, document };
-    if (!running.current) {
+    const overtaken = running.current;
+    if (!overtaken) {
       waiting.current = null;
       void start({ source, document });
       return;
     }
-    const timer = setTimeout(() => running.current?.abort(), PATIENCE_MS);
+    const timer = setTimeout(() => overtaken.abort(), PATIENCE_MS);
     return () => clearTimeout(timer);
   }, [source, document, header]);
 

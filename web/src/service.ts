@@ -47,14 +47,13 @@ export function address(path: string): string {
 async function call(path: string, options: RequestInit = {}): Promise<Response> {
   const headers = new Headers(options.headers);
   if (keys.get()) headers.set("Authorization", `Bearer ${keys.get()}`);
-  let response: Response;
   try {
-    response = await fetch(address(path), { ...options, headers });
+    // Without credentials the browser asks for no password of its own after a 401.
+    return await fetch(address(path), { ...options, headers, credentials: "omit" });
   } catch (error) {
     if (error instanceof DOMException) throw error; // aborted
     throw new ServiceError(0, "The service cannot be reached. Is it still running?");
   }
-  return response;
 }
 
 async function refused(response: Response, header?: string | null): Promise<ServiceError> {

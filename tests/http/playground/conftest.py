@@ -1,0 +1,76 @@
+"""A playground of one's own in a real browser."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.support import requires
+
+WAIT_MS = 60_000  # machines that run tests may be busy
+
+
+@attrs.frozen
+class Opened:
+    """A page of the playground, and what went wrong in it."""
+
+    page: Any
+    troubles: list[str]
+
+
+Open = Callable[..., Opened]
+
+
+@pytest.fixture(scope="session")
+def playground() -> Iterator[str]:
+    """The address of a local playground, with its key."""
+    command = [sys.executable, "-m", "imgsvc_cli", "playground", "--no-browser"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.terminate()
+        assert process.wait(timeout=60) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    api = requires.module("playwright.sync_api")
+    program = requires.program("chromium", "chromium-browser", "google-chrome")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(chromium: Any, playground: str) -> Iterator[Open]:
+    """Open the playground with a request in its address; nothing may go wrong that a test does not expect."""
+    contexts = []
+
+    def open_page(fragment: str = "", *, ready: bool = True, **options: Any) -> Opened:
+        context = chromium.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(WAIT_MS)
+        troubles: list[str] = []
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("console", lambda line: troubles.append(line.text) if line.type == "error" else None)
+        page.goto(playground + (f"&{fragment}" if fragment else ""))
+        if ready:
+            page.get_by_alt_text("Result").wait_for()
+            page.get_by_alt_text("Original").wait_for()
+        return Opened(page, troubles)
+
+    yield open_page
+    for context in contexts:
+        context.close()

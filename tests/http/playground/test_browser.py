@@ -1,0 +1,355 @@
+"""The playground in a real browser: what a visitor does, from the first picture to the copied request."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+import imgsvc_core as imgsvc
+from tests.http.playground.conftest import Open
+from tests.support import encoded, requires
+
+WEB = Path(__file__).parents[3] / "web"
+
+
+def number(page: Any, option: str) -> Any:
+    return page.locator(f"[data-param={option}] input[type=number]")
+
+
+def slider(page: Any, option: str) -> Any:
+    return page.locator(f"[data-param={option}] input[type=range]")
+
+
+def expect_summary(page: Any, *words: str) -> None:
+    """Wait until the summary of the result has these words."""
+    for word in words:
+        page.locator(".summary", has_text=word).wait_for()
+
+
+def asked(page: Any) -> Any:
+    """The request as the page shows it."""
+    page.get_by_role("tab", name="Code").click()
+    return json.loads(page.get_by_role("group", name="JSON").inner_text())
+
+
+def test_a_dropped_picture_is_processed(open_page: Open) -> None:
+    opened = open_page()
+    page = opened.page
+    data = list(encoded.png().data)
+    transfer = page.evaluate_handle(
+        """data => {
+            const transfer = new DataTransfer();
+            transfer.items.add(new File([new Uint8Array(data)], "mine.png", { type: "image/png" }));
+            return transfer;
+        }""",
+        data,
+    )
+    page.dispatch_event(".page", "drop", {"dataTransfer": transfer})
+    expect_summary(page, "png", f"{encoded.WIDTH} × {encoded.HEIGHT}")
+    page.get_by_text("mine.png", exact=True).wait_for()
+    assert opened.troubles == []
+
+
+def test_a_pasted_and_a_chosen_picture_are_processed(open_page: Open) -> None:
+    page = open_page().page
+    page.evaluate(
+        """data => {
+            const clipboardData = new DataTransfer();
+            clipboardData.items.add(new File([new Uint8Array(data)], "pasted.png", { type: "image/png" }));
+            dispatchEvent(new ClipboardEvent("paste", { clipboardData }));
+        }""",
+        list(encoded.png().data),
+    )
+    expect_summary(page, "png", f"{encoded.WIDTH} × {encoded.HEIGHT}")
+    file = {"name": "chosen.gif", "mimeType": "image/gif", "buffer": encoded.gif().data}
+    page.get_by_label("Picture file").set_input_files(file)
+    expect_summary(page, "gif")
+
+
+def test_a_slider_changes_the_result(open_page: Open) -> None:
+    opened = open_page()
+    page = opened.page
+    slider(page, "saturation").focus()
+    before = page.get_by_alt_text("Result").get_attribute("src")
+    page.keyboard.press("Home")
+    page.wait_for_function("before => document.querySelector('img.after').src !== before", arg=before)
+    assert number(page, "saturation").input_value() == "-100"
+    page.locator("[aria-busy=false].stage").wait_for()
+    colors = page.evaluate(
+        """async () => {
+            const image = await createImageBitmap(document.querySelector("img.after"));
+            const context = new OffscreenCanvas(image.width, image.height).getContext("2d");
+            context.drawImage(image, 0, 0);
+            const { data } = context.getImageData(0, 0, image.width, image.height);
+            let most = 0;
+            for (let at = 0; at < data.length; at += 4)
+                most = Math.max(most, Math.abs(data[at] - data[at + 2]));
+            return most;
+        }"""
+    )
+    assert colors <= 2  # gray
+    page.get_by_role("button", name="Reset Saturation").click()
+    assert number(page, "saturation").input_value() == ""
+    assert opened.troubles == []
+
+
+def test_every_step_can_be_undone_and_done_again(open_page: Open) -> None:
+    page = open_page().page
+    number(page, "resize-width").fill("120")
+    page.keyboard.press("Tab")
+    expect_summary(page, "120 × ")
+    number(page, "contrast").fill("40")
+    page.keyboard.press("Tab")
+    assert asked(page) == {"resize": {"width": 120}, "adjust": {"contrast": 40}}
+    page.get_by_role("button", name="Undo").click()
+    assert asked(page) == {"resize": {"width": 120}}
+    page.keyboard.press("Control+z")
+    assert asked(page) == {}
+    page.keyboard.press("Control+Shift+z")
+    assert asked(page) == {"resize": {"width": 120}}
+    page.get_by_role("button", name="Reset", exact=True).click()
+    assert asked(page) == {}
+
+
+def test_the_divider_moves_with_pointer_and_keys(open_page: Open) -> None:
+    page = open_page().page
+    divider = page.get_by_role("slider", name="Divider between original and result")
+    place = divider.bounding_box()
+    middle = place["x"] + place["width"] / 2, place["y"] + place["height"] / 2
+    page.mouse.move(*middle)
+    page.mouse.down()
+    page.mouse.move(middle[0] - 60, middle[1])
+    page.mouse.up()
+    moved = int(divider.get_attribute("aria-valuenow"))
+    assert moved < 50
+    divider.press("ArrowRight")
+    assert int(divider.get_attribute("aria-valuenow")) == moved + 2
+    divider.press("Home")
+    assert divider.get_attribute("aria-valuenow") == "0"
+    assert "inset(0px 100% 0px 0px)" in page.get_by_alt_text("Original").get_attribute("style")
+
+
+def test_the_zoom_shows_pixels(open_page: Open) -> None:
+    page = open_page('request={"resize":{"width":100}}').page
+    page.get_by_role("button", name="400 %").click()
+    assert page.locator(".canvas").bounding_box()["width"] == 400
+
+
+def test_a_crop_is_drawn_on_the_picture(open_page: Open) -> None:
+    page = open_page("example=emblem.png").page
+    page.get_by_role("button", name="Crop", exact=True).click()
+    page.get_by_role("button", name="Draw on the picture").click()
+    area = page.get_by_role("application")
+    area.wait_for()
+    place = area.bounding_box()
+    corner = place["x"] + place["width"], place["y"] + place["height"]
+    page.mouse.move(corner[0] - 2, corner[1] - 2)
+    page.mouse.down()
+    page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2, steps=4)
+    page.mouse.up()
+    page.get_by_role("button", name="Done").click()
+    crop = asked(page)["crop"]
+    width = page.evaluate("document.querySelector('img.before').naturalWidth")
+    assert crop["x"] == 0
+    assert abs(crop["width"] - width / 2) <= width / 50
+    expect_summary(page, f"{crop['width']} × {crop['height']}")
+
+
+def test_the_focus_is_picked_on_the_picture(open_page: Open) -> None:
+    page = open_page('request={"resize":{"width":100,"height":60,"mode":"fit"}}').page
+    page.locator("[data-group=resize] .gravity-words").get_by_text("focus").click()
+    page.get_by_role("button", name="Pick the point on the picture").click()
+    area = page.get_by_role("application")
+    area.wait_for()
+    place = area.bounding_box()
+    page.mouse.click(place["x"] + place["width"] * 0.25, place["y"] + place["height"] * 0.75)
+    page.get_by_role("button", name="Done").click()
+    resize = asked(page)["resize"]
+    assert resize["gravity"] == "focus"
+    assert (resize["focus_x"], resize["focus_y"]) == pytest.approx((0.25, 0.75), abs=0.02)
+    expect_summary(page, "100 × 60")
+
+
+def test_one_touch_of_a_control_makes_a_valid_request(open_page: Open) -> None:
+    """A filter whose other parameters are required gets values for them."""
+    opened = open_page()
+    page = opened.page
+    page.get_by_label("Find a parameter").fill("motion")
+    page.get_by_label("Find a parameter").fill("blur")
+    slider(page, "blur-value").focus()
+    page.keyboard.press("End")
+    page.get_by_label("Find a parameter").fill("duotone")
+    page.locator("[data-param=duotone-light] input[type=text]").fill("ffcc00")
+    page.keyboard.press("Tab")
+    page.get_by_label("Find a parameter").fill("mask")
+    page.get_by_text("ellipse", exact=True).click()
+    request = asked(page)
+    assert request["filter"]["blur"] == {"mode": "gaussian", "value": 100}
+    assert request["filter"]["duotone"]["light"] == "ffcc00"
+    assert request["mask"] == {"shape": "ellipse"}
+    imgsvc.parse(request)
+    page.locator("[aria-busy=false].stage").wait_for()
+    assert opened.troubles == []
+
+
+def test_an_error_is_shown_where_it_belongs(open_page: Open) -> None:
+    page = open_page().page
+    number(page, "exposure").fill("500")
+    page.keyboard.press("Tab")
+    alert = page.get_by_role("alert")
+    alert.wait_for()
+    assert "must be integer within -100 to 100 range, got 500" in alert.inner_text()
+    assert "got 500" in page.locator("[data-param=exposure] .error").inner_text()
+    assert number(page, "exposure").get_attribute("aria-invalid") == "true"
+    page.get_by_role("button", name="Undo").click()
+    alert.wait_for(state="detached")
+
+
+def test_formats_are_compared(open_page: Open) -> None:
+    page = open_page('request={"resize":{"width":160}}').page
+    page.get_by_role("tab", name="Formats").click()
+    page.locator(".formats[aria-busy=false]").wait_for()
+    cells = {
+        row.get_attribute("data-format"): row.locator("td.amount").all_inner_texts()
+        for row in page.locator(".formats tbody tr").all()
+    }
+    assert list(cells) == ["avif", "webp", "jpg"]
+    for size, difference, encoding in cells.values():
+        assert re.fullmatch(r"[\d.]+ (B|kB)", size)
+        assert 0 < float(difference) < 0.2
+        assert encoding.endswith(" ms")
+    page.locator("[data-format=webp]").get_by_role("button", name="Use").click()
+    expect_summary(page, "webp")
+
+
+def test_the_request_is_copied_in_every_language(open_page: Open, tmp_path: Path) -> None:
+    page = open_page('request={"resize":{"width":90},"filter":{"sepia":{"value":60}}}').page
+    page.get_by_role("tab", name="Code").click()
+    page.get_by_role("group", name="HTML").get_by_text("<picture>").wait_for()
+    copied = {}
+    for name in ("JSON", "curl", "Python", "Command", "URL", "HTML"):
+        page.get_by_role("button", name=f"Copy {name}").click()
+        page.get_by_role("button", name="Copied").first.wait_for()
+        copied[name] = page.evaluate("navigator.clipboard.readText()")
+        page.get_by_role("button", name=f"Copy {name}").wait_for()
+    assert json.loads(copied["JSON"]) == {"resize": {"width": 90}, "filter": {"sepia": {"value": 60}}}
+    assert "/1.0/image/unsigned/resize:90x/sepia:60/" in copied["URL"]
+    picture = Path(__file__).parents[3] / "examples" / "pictures" / "portrait.jpg"
+    (tmp_path / "portrait.jpg").write_bytes(picture.read_bytes())
+    key = page.evaluate("sessionStorage.getItem('imgsvc-key')")
+    sizes = set()
+    folder = Path(sys.executable).parent
+    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "KEY": key}
+    for language in ("curl", "Python", "Command"):
+        program = sys.executable if language == "Python" else "sh"
+        run = [program, "-c", copied[language]]
+        subprocess.run(run, check=True, cwd=tmp_path, env=environment, capture_output=True)
+        result = tmp_path / "portrait-result.jpg"
+        sizes.add((imgsvc.inspect(result).width, imgsvc.inspect(result).height, len(result.read_bytes())))
+        result.unlink()
+    assert len(sizes) == 1
+
+
+def test_a_link_shows_the_same_again(open_page: Open) -> None:
+    page = open_page("example=day.gif").page
+    number(page, "resize-width").fill("64")
+    page.keyboard.press("Tab")
+    expect_summary(page, "64 × ")
+    page.get_by_role("button", name="Copy link").click()
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert "isk_" not in link
+    again = open_page(link.partition("#")[2]).page
+    expect_summary(again, "gif", "64 × ")
+    assert asked(again) == {"resize": {"width": 64}}
+
+
+def test_presets_are_kept_by_the_browser(open_page: Open) -> None:
+    page = open_page('request={"resize":{"width":77}}').page
+    page.get_by_role("button", name="Presets").click()
+    page.get_by_label("Name of the preset").fill("narrow")
+    page.get_by_role("button", name="Save the request").click()
+    page.get_by_role("button", name="Close").click()
+    page.get_by_role("button", name="Reset", exact=True).click()
+    assert asked(page) == {}
+    page.get_by_role("button", name="Presets").click()
+    page.get_by_role("button", name="narrow").first.click()
+    assert asked(page) == {"resize": {"width": 77}}
+
+
+def test_what_browsers_cannot_show_is_shown_anyway(open_page: Open) -> None:
+    page = open_page("example=coffee.heic&request=" + quote('{"output":{"format":"jp2"}}')).page
+    expect_summary(page, "jp2")
+    width = "document.querySelector('img.{}').naturalWidth"
+    assert page.evaluate(width.format("after")) == page.evaluate(width.format("before")) > 0
+
+
+def test_an_overtaken_request_is_cancelled(open_page: Open) -> None:
+    page = open_page().page
+    aborted: list[str] = []
+    page.on("requestfailed", lambda request: aborted.append(request.failure))
+    # The first answer takes for ever, so that only an abort ends it.
+    held: list[Any] = []
+    page.route("**/1.0/upload", lambda route: held.append(route) if not held else route.continue_())
+    number(page, "resize-width").fill("50")
+    page.keyboard.press("Tab")
+    page.wait_for_function("document.querySelector('.stage').getAttribute('aria-busy') === 'true'")
+    number(page, "resize-width").fill("60")
+    page.keyboard.press("Tab")
+    expect_summary(page, "60 × ")
+    assert aborted == ["net::ERR_ABORTED"]
+
+
+def test_the_key_is_asked_for_once(open_page: Open, playground: str) -> None:
+    address, _, key = playground.partition("#key=")
+    page = open_page().page
+    page.evaluate("sessionStorage.clear()")
+    page.goto(address.replace("playground", "healthz"))
+    page.goto(address)
+    dialog = page.get_by_role("dialog", name="API key")
+    dialog.wait_for()
+    dialog.get_by_label("API key").fill("isk_wrong")
+    dialog.get_by_role("button").click()
+    dialog.get_by_role("alert").wait_for()
+    dialog.get_by_label("API key").fill(key)
+    dialog.get_by_role("button").click()
+    page.get_by_alt_text("Result").wait_for()
+    page.reload()
+    page.get_by_alt_text("Result").wait_for()
+    assert not dialog.is_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_everybody_can_use_it(scheme: str, width: int, open_page: Open) -> None:
+    """axe finds nothing serious in any tab, and nothing is wider than the window."""
+    axe = WEB / "node_modules" / "axe-core" / "axe.min.js"
+    if not axe.is_file():
+        requires.missing("axe-core is not installed (npm --prefix web ci)")
+    opened = open_page(
+        'request={"adjust":{"exposure":20},"resize":{"width":300}}',
+        viewport={"width": width, "height": 844},
+        color_scheme=scheme,
+        bypass_csp=True,
+    )
+    page = opened.page
+    page.add_script_tag(path=str(axe))
+    page.evaluate("document.querySelectorAll('.group [aria-expanded=false]').forEach(one => one.click())")
+    for tab in ("Result", "Formats", "Code"):
+        page.get_by_role("tab", name=tab).click()
+        if tab == "Formats":
+            page.locator(".formats[aria-busy=false]").wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        found = page.evaluate("axe.run().then(result => result.violations)")
+        serious = [item for item in found if item["impact"] in ("serious", "critical")]
+        assert not serious, json.dumps([(item["id"], item["nodes"][0]["html"]) for item in serious], indent=1)
+    background = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", background)[:3])) < 200) == (scheme == "dark")
+    assert opened.troubles == []
