@@ -64,6 +64,15 @@ class Comparison:
         return "same" if self.dssim is not None and self.dssim <= threshold else "looks different"
 
 
+def check_installed() -> None:
+    """Raise `MissingDependency` unless the package that compares pictures is installed."""
+    try:
+        import skimage.metrics  # noqa: F401
+    except ImportError as error:
+        message = "Comparing pictures needs scikit-image: pip install 'imgsvc[compare]'."
+        raise MissingDependency(message) from error
+
+
 def compare(path: str, old: str, new: str) -> Comparison:
     """Return the answers of two servers to a path below their addresses."""
     (first, old_data), (second, new_data) = fetch(old + path), fetch(new + path)
@@ -72,8 +81,6 @@ def compare(path: str, old: str, new: str) -> Comparison:
         return comparison
     try:
         return attrs.evolve(comparison, dssim=dssim(old_data, new_data))
-    except MissingDependency:
-        raise
     except ImgsvcError as error:
         return attrs.evolve(comparison, new=Answer(problem=error.message))
 
@@ -102,7 +109,6 @@ def dssim(first: bytes, second: bytes) -> float:
     Pictures with alpha are compared on white and on black, and the larger value counts.
 
     Raises:
-        MissingDependency: scikit-image is not installed.
         ImgsvcError: a picture cannot be decoded.
     """
     return max(_dssim(_on(ground, first), _on(ground, second)) for ground in ("fff", "000"))
@@ -118,12 +124,8 @@ def _on(ground: str, data: bytes) -> NDArray[np.uint8]:
 
 def _dssim(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> float:
     import numpy as np
+    from skimage.metrics import structural_similarity
 
-    try:
-        from skimage.metrics import structural_similarity
-    except ImportError as error:
-        message = "Comparing pictures needs scikit-image: pip install 'imgsvc[compare]'."
-        raise MissingDependency(message) from error
     room = [(0, max(0, _WINDOW - side)) for side in first.shape]
     first, second = (np.pad(item, room, mode="edge") for item in (first, second))
     similarity = float(structural_similarity(first, second, data_range=255))

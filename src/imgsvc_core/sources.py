@@ -127,7 +127,7 @@ def as_image(source: Source) -> pyvips.Image | None:
 def _is_a(value: object, module: str, name: str) -> TypeGuard[Any]:
     """Return True if a value is of a class whose module need not be imported to find out."""
     loaded = sys.modules.get(module)
-    return loaded is not None and isinstance(value, getattr(loaded, name))
+    return loaded is not None and isinstance(value, getattr(loaded, name, ()))
 
 
 def _of_array(array: npt.NDArray[Any]) -> pyvips.Image:

@@ -20,7 +20,7 @@ MISSING = {
     "adlfs", "aiobotocore", "aiohttp", "aiosqlite", "alembic", "alibabacloud_oss_v2", "asyncpg", "azure",
     "botocore", "cachetools", "cryptography", "cv2", "dask", "dbos", "distributed", "gcsfs", "google",
     "imagecodecs", "limits", "multidict", "multipart", "ossfs", "pillow_heif", "redis", "s3fs",
-    "simplejpeg", "sqlalchemy", "uvloop", "yarl",
+    "simplejpeg", "skimage", "sqlalchemy", "uvloop", "yarl",
 }
 
 class Plain(PathFinder):
@@ -55,6 +55,7 @@ def _run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
         ("process http://localhost/a.jpg", "http"),
         ("process photo.png -o s3://bucket/a.png", "s3"),
         ("process photo.png -o a.heic", "heic"),
+        ("compare-urls photo.png --old http://a.example --new http://b.example", "compare"),
     ],
 )
 def test_what_is_missing_is_told_with_its_extra(line: str, extra: str, tmp_path: Path) -> None:

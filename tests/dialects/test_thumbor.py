@@ -169,24 +169,30 @@ def test_filters(filters: str, expected: dict[str, object] | None) -> None:
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [
-        ("quality(70)", {"format": "jpg", "quality": 70}),
-        ("quality(0)", {"format": "jpg", "quality": 1}),
-        ("quality(abc)", {"format": "jpg", "quality": 80}),
-        ("quality(70):quality(60)", {"format": "jpg", "quality": 60}),
+        ("quality(70)", {"format": "jpg", "subsampling": "420", "quality": 70}),
+        ("quality(0)", {"format": "jpg", "subsampling": "420", "quality": 1}),
+        ("quality(abc)", {"format": "jpg", "subsampling": "420", "quality": 80}),
+        ("quality(70):quality(60)", {"format": "jpg", "subsampling": "420", "quality": 60}),
         ("format(webp)", {"format": "webp", "quality": 80}),
         ("format(webp):quality(100)", {"format": "webp", "quality": 100, "lossless": True}),
         ("format(heif)", {"format": "heic", "quality": 75}),
         ("format(PNG)", {"format": "png"}),
-        ("format(bmp)", {"format": "jpg", "quality": 80}),
-        ("max_bytes(20000)", {"format": "jpg", "quality": 80, "max_bytes": 20000}),
+        ("format(bmp)", {"format": "jpg", "subsampling": "420", "quality": 80}),
+        ("max_bytes(20000)", {"format": "jpg", "subsampling": "420", "quality": 80, "max_bytes": 20000}),
         ("format(avif):max_bytes(20000)", {"format": "avif", "quality": 80}),
-        ("background_color(red)", {"format": "jpg", "quality": 80, "background": "FF0000"}),
+        (
+            "background_color(red)",
+            {"format": "jpg", "subsampling": "420", "quality": 80, "background": "FF0000"},
+        ),
         (
             "format(png):background_color(0f0)",
             {"format": "png", "background": "00FF00", "flatten": True},
         ),
         ("format(png):fill(0f0,1)", {"format": "png", "background": "00FF00", "flatten": True}),
-        ("background_color(0f0)", {"format": "jpg", "quality": 80, "background": "00FF00"}),
+        (
+            "background_color(0f0)",
+            {"format": "jpg", "subsampling": "420", "quality": 80, "background": "00FF00"},
+        ),
     ],
 )
 def test_outputs(filters: str, expected: dict[str, object]) -> None:
@@ -200,6 +206,11 @@ def test_formats_without_a_filter() -> None:
     assert output(filtered("autojpg()"), facts("png", 100, 80))["format"] == "jpg"
     assert output(filtered("autojpg(false)"), facts("png", 100, 80))["format"] == "png"
     assert output(filtered("autojpg()"), DRAWN)["format"] == "png"
+
+
+def test_jpegs_keep_the_resolution_of_color() -> None:
+    assert output(url(""), facts("jpg", 100, 80, subsample="4:4:4"))["subsampling"] == "444"
+    assert output(url(""), facts("jpg", 100, 80, subsample="4:2:2"))["subsampling"] == "420"
 
 
 def test_fill_puts_the_picture_on_a_canvas() -> None:

@@ -20,6 +20,7 @@ UNPROCESSABLE = 422
 _KEPT_FORMATS = ("jpg", "png", "gif")  # what a URL without a format leaves as it is
 _QUALITIES = {"webp": 79, "avif": 63}
 _QUALITY = 80
+_FULL_COLOR_QUALITY = 90  # from which libvips keeps the resolution of color
 _LEAST_OPACITY = 0.01
 _SYMMETRIC = {
     (False, False): None, (True, False): "horizontal", (False, True): "vertical", (True, True): "both",
@@ -226,7 +227,8 @@ def _output(options: Options, info: ImageInfo) -> dict[str, Any]:
         if options.max_bytes:
             output["max_bytes"] = max(100, options.max_bytes)
     if format_ == "jpg":
-        output["encoding"] = "baseline"
+        halved = output["quality"] < _FULL_COLOR_QUALITY
+        output |= {"encoding": "baseline", "subsampling": "420" if halved else "444"}
     if options.background is not None:
         output |= {"background": options.background, "flatten": row.alpha}
     return output

@@ -342,6 +342,8 @@ def _output(filters: tuple[Filter, ...], info: ImageInfo, *, flattened: Color | 
     if row.quality is not None:
         quality = int(asked["quality"][0]) if "quality" in asked else _QUALITIES.get(format_, _QUALITY)
         output["quality"] = min(100, max(1, quality))
+    if format_ == "jpg":
+        output["subsampling"] = "444" if info.subsample == "4:4:4" else "420"  # as in the source
     if format_ == "webp" and output["quality"] == 100:
         output["lossless"] = True
     if format_ in _WITH_MAX_BYTES and "max_bytes" in asked:
