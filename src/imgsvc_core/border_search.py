@@ -6,7 +6,7 @@ from imgsvc_core.codecs.boundary import translate_errors
 from imgsvc_core.deadline import Deadline, in_memory
 from imgsvc_core.limits import Limits, check_memory
 from imgsvc_core.opening import Opened
-from imgsvc_core.pixels import border, colorspace
+from imgsvc_core.pixels import colorspace
 from imgsvc_core.plan import turns
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.memory import border_search, border_search_bound
@@ -18,6 +18,8 @@ def find_border(opened: Opened, trim: Trim, limits: Limits, deadline: Deadline) 
 
     The source is decoded in full, because a smaller copy would blur the border.
     """
+    from imgsvc_core.pixels import border  # with numpy, which plain resizing should not wait for
+
     info = opened.info
     check_memory(border_search_bound(info), limits)
     stored, back = Size(info.width, info.height), turns.inverse(info.orientation)

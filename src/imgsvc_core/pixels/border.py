@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+import numpy as np
 import pyvips
 
 from imgsvc_core.pixels.blending import band_values, fit_for
@@ -20,30 +19,21 @@ def enclosed(image: pyvips.Image, frame: Size, corner: tuple[int, int], trim: Tr
     """
     if trim.color is not None:
         image = fit_for(image, trim.color)
-    top = white(image)
+    largest = white(image)
     values: list[float] = [] if trim.color is None else list(band_values(image, trim.color))
     if image.hasalpha():
         image = image.premultiply().rint().cast(image.format)
         if values:
             *color, alpha = values
-            values = [*(round(value * alpha / top) for value in color), alpha]
+            values = [*(round(value * alpha / largest) for value in color), alpha]
     values = values or image.getpoint(*corner)
     levels = pyvips.Image.identity(bands=image.bands, ushort=is_deep(image))
-    differs = (levels - values).abs() > trim.threshold * top / 255
+    differs = (levels - values).abs() > trim.threshold * largest / 255
     columns, rows = image.maplut(differs).bandor().project()
-    lines = _sums(rows)
-    across = _span(_sums(columns))
-    down = _span([sum(lines[line :: frame.height]) for line in range(frame.height)])
-    if across is None or down is None:
+    inner_columns = np.flatnonzero(columns.numpy())
+    inner_rows = np.flatnonzero(rows.numpy().reshape(-1, frame.height).any(axis=0))
+    if not inner_columns.size:
         return Box(0, 0, *frame)
-    return Box(across[0], down[0], across[1], down[1])
-
-
-def _sums(row: pyvips.Image) -> memoryview[int]:
-    return memoryview(row.write_to_memory()).cast("I")
-
-
-def _span(sums: Sequence[int]) -> tuple[int, int] | None:
-    """Return the first place that is not zero, and how many places lie from there to the last one."""
-    used = [place for place, total in enumerate(sums) if total]
-    return (used[0], used[-1] + 1 - used[0]) if used else None
+    left, right = int(inner_columns[0]), int(inner_columns[-1]) + 1
+    top, bottom = int(inner_rows[0]), int(inner_rows[-1]) + 1
+    return Box(left, top, right - left, bottom - top)

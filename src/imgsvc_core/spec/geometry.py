@@ -64,7 +64,7 @@ class Trim(Operation):
     title: ClassVar[str] = "Trim"
 
     threshold: float = param(
-        "How far the border may differ from its color in each channel; 10 suits most pictures.",
+        "How far the border may differ from its color in each channel: 10 suits most PNGs, 30 JPEGs.",
         Number(0, 255),
         unit="levels of 255",
     )
