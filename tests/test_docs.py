@@ -105,7 +105,7 @@ def test_reference_has_every_call_with_its_parameters_and_answers(route: Route) 
 def test_reference_has_every_parameter_of_every_store(name: str) -> None:
     found = section(tables.stores(), name)
     assert re.findall(r"^\| `(\w+)` \|", found, re.MULTILINE) == list(imgsvc.params(PROVIDERS[name]))
-    assert f"| `{name}` | `http" in (DOCS / "stores.md").read_text(encoding="utf-8")
+    assert f"| `{name}` | `http" in (DOCS / "reference/stores.md").read_text(encoding="utf-8")
 
 
 def test_tables_are_rectangular() -> None:
