@@ -25,6 +25,7 @@ from imgsvc_cli.commands.inspect import inspect
 from imgsvc_cli.commands.keyfiles import keyfiles
 from imgsvc_cli.commands.keys import keys
 from imgsvc_cli.commands.playground import playground
+from imgsvc_cli.commands.presets import presets
 from imgsvc_cli.commands.process import process
 from imgsvc_cli.commands.serve import serve
 from imgsvc_cli.commands.signing_keys import signing_keys
@@ -46,7 +47,7 @@ def cli() -> None:
 
 for _command in (
     process, inspect, explain, formats, schema, batch, url, compare_urls, serve, playground, db, accounts,
-    keys, signing_keys, keyfiles, webhooks, cache, completion, docs,
+    keys, signing_keys, presets, keyfiles, webhooks, cache, completion, docs,
 ):  # fmt: skip
     cli.add_command(_command)
 

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from imgsvc_http.delivery import endpoint as delivery
-from imgsvc_http.endpoints import account, cache, health, images, keyfiles, processing, watermarks, webhooks
+from imgsvc_http.endpoints import (
+    account,
+    cache,
+    health,
+    images,
+    keyfiles,
+    presets,
+    processing,
+    watermarks,
+    webhooks,
+)
 from imgsvc_http.routing import Route
 
 ROUTES: tuple[Route, ...] = (
@@ -13,6 +23,7 @@ ROUTES: tuple[Route, ...] = (
     *account.ROUTES,
     *watermarks.ROUTES,
     *keyfiles.ROUTES,
+    *presets.ROUTES,
     *images.ROUTES,
     *cache.ROUTES,
     *health.ROUTES,

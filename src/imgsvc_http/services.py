@@ -15,6 +15,7 @@ from aiohttp import web
 from imgsvc_core.errors import ImgsvcError
 from imgsvc_core.stores import StorePool
 from imgsvc_http.access.authentication import Authenticator
+from imgsvc_http.access.presets import KnownPresets
 from imgsvc_http.access.rate_limit import RateLimiter
 from imgsvc_http.access.signing_keys import SigningKeys
 from imgsvc_http.answering.errors import Refusal, refusal_of
@@ -57,6 +58,7 @@ class Services:
     vault: Vault
     authenticator: Authenticator
     signing_keys: SigningKeys
+    presets: KnownPresets
     limiter: RateLimiter
     answers: AnswerStore
     source_files: SourceFiles
@@ -127,6 +129,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             vault=vault,
             authenticator=Authenticator(db),
             signing_keys=SigningKeys(db, vault),
+            presets=KnownPresets(db, settings.presets),
             limiter=limiter,
             answers=AnswerStore(db, vault, timedelta(hours=settings.idempotency.hours)),
             source_files=SourceFiles(

@@ -129,6 +129,22 @@ def test_signing_keys_are_made_and_revoked(imgsvc: Callable[..., Any], settings:
     assert working == [second["id"]]
 
 
+def test_presets_are_kept_listed_and_deleted(imgsvc: Callable[..., Any], tmp_path: Path) -> None:
+    account = imgsvc("accounts", "create", "Acme")["id"]
+    assert imgsvc("presets", "list", account) == []
+    (tmp_path / "card.json").write_text('{"filter": {"sepia": {"value": 5}}}')
+    spec = ("--spec", str(tmp_path / "card.json"))
+    made = imgsvc("presets", "set", account, "card", *spec, "--resize", "40x30", "--mode", "fit")
+    request = {"filter": {"sepia": {"value": 5}}, "resize": {"width": 40, "height": 30, "mode": "fit"}}
+    assert made["request"] == request
+    changed = imgsvc("presets", "set", account, "card", "--quality", "7")
+    assert changed["request"] == {"output": {"quality": 7}}
+    assert changed["created_at"] == made["created_at"]
+    assert imgsvc("presets", "list", account) == [changed]
+    assert imgsvc("presets", "delete", account, "card") == {"name": "card", "deleted": True}
+    assert imgsvc("presets", "list", account) == []
+
+
 def test_accounts_list_what_they_used(imgsvc: Callable[..., Any], settings: Settings) -> None:
     assert imgsvc("accounts", "list") == []
     first = imgsvc("accounts", "create", "First", "--quota", "5", "--plan", "large", "--period", "yearly")
@@ -278,6 +294,12 @@ def test_a_flag_wins_over_an_assignment_of_its_setting() -> None:
         (
             ["signing-keys", "revoke", "nothing"],
             "There is no working signing key 'nothing': see imgsvc signing-keys list",
+        ),
+        (["presets", "list", "nobody"], "There is no account 'nobody': see imgsvc accounts list"),
+        (["presets", "set", "nobody", "card"], "There is no account 'nobody': see imgsvc accounts list"),
+        (
+            ["presets", "delete", "nobody", "card"],
+            "see imgsvc presets list nobody",
         ),
         (["accounts", "quota", "nobody"], "There is no account 'nobody'"),
         (["accounts", "quota", "nobody", "5"], "There is no account 'nobody'"),

@@ -42,6 +42,11 @@ class LookupCache(Generic[_K, _V]):
             return found
         return await self._asking.get(key, lambda: self._find(key))
 
+    def forget(self, key: _K) -> None:
+        """Look a key up again when it is wanted next, since what it finds has changed."""
+        self._found.pop(key, None)
+        self._missing.pop(key, None)
+
     async def _find(self, key: _K) -> _V | None:
         found = await self._look_up(key)
         if found is None:

@@ -69,6 +69,8 @@ def _of_type(hint: Any) -> Schema:
     arguments = get_args(hint)
     if get_origin(hint) is tuple:
         return {"type": "array", "items": _of_type(arguments[0])}
+    if get_origin(hint) is dict:
+        return {"type": "object", "additionalProperties": True}
     if get_origin(hint) in (Union, UnionType):
         return {"anyOf": [_of_type(item) for item in arguments]}
     if get_origin(hint) is Literal:

@@ -33,7 +33,7 @@ async def picture(request: web.Request) -> Response:
     url = read_url(request, is_signed=principal.key_id is not None)
     negotiated = negotiate(
         url,
-        services.settings.presets,
+        await services.presets.of(principal.account_id) if url.presets else {},
         request.headers,
         client_hints=services.settings.delivery.client_hints,
     )

@@ -15,7 +15,7 @@ import attrs
 from imgsvc_core import Spec, parse, unparse
 from imgsvc_core.errors import SpecError
 from imgsvc_core.urls import PictureUrl
-from imgsvc_http.delivery.reading import Presets
+from imgsvc_http.access.presets import Presets
 
 DPR, WIDTH, SAVE_DATA = "Sec-CH-DPR", "Sec-CH-Width", "Save-Data"
 

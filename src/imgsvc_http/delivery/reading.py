@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from aiohttp import web
 
 from imgsvc_core.errors import InvalidSignature, Problem, SpecError
@@ -15,8 +12,6 @@ from imgsvc_http.state.clock import now
 
 SIGNED = web.RequestKey("signed", str)
 """The path after a signature that was checked, as it was sent."""
-
-Presets = Mapping[str, Mapping[str, Any]]
 
 
 async def signer_of(request: web.Request) -> Principal:

@@ -91,7 +91,7 @@ async def _process(request: web.Request, read: Read) -> Response:
                 settings.limits,
                 fetching=source is None,
                 binary_header=binary_header(request),
-                presets=settings.presets,
+                presets=await services.presets.of(account_id),
             )
             if asked.webhook is not None:
                 await services.pipeline.check_ids(account_id, asked)

@@ -137,6 +137,18 @@ class SigningKeyRow(Base):
     revoked_at: Mapped[datetime | None]
 
 
+class PresetRow(Base):
+    """A part of a request, which requests of its account name."""
+
+    __tablename__ = "presets"
+
+    account_id: Mapped[str] = mapped_column(ForeignKey("accounts.id", ondelete="CASCADE"), primary_key=True)
+    name: Mapped[str] = _id()
+    request: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+
+
 class KeyfileRow(Base):
     __tablename__ = "keyfiles"
 

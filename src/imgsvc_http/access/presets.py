@@ -1,0 +1,39 @@
+"""The presets that the requests of an account can name: those of the settings, and its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from imgsvc_http.access.lookup_cache import SECONDS, LookupCache
+from imgsvc_http.state import presets
+from imgsvc_http.state.database import Database
+
+Presets = Mapping[str, Mapping[str, Any]]
+
+
+class KnownPresets:
+    """Finds the presets of accounts, and caches them for a few seconds.
+
+    Args:
+        db: the database.
+        common: the presets of the settings. One of an account with the same name wins.
+        seconds: how long presets are cached, and so how long a change stays unknown to other nodes.
+    """
+
+    def __init__(self, db: Database, common: Presets, *, seconds: float = SECONDS) -> None:
+        self._db = db
+        self._common = common
+        self._cache = LookupCache(self._find, seconds=seconds)
+
+    async def of(self, account_id: str) -> Presets:
+        """Return the presets that an account can name."""
+        return await self._cache.get(account_id) or {}
+
+    def forget(self, account_id: str) -> None:
+        """Look the presets of an account up again, since they have changed."""
+        self._cache.forget(account_id)
+
+    async def _find(self, account_id: str) -> Presets:
+        own = await presets.list_all(self._db, account_id)
+        return {**self._common, **{preset.name: preset.request for preset in own}}
