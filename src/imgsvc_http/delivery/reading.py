@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from aiohttp import web
 
 from imgsvc_core.errors import InvalidSignature, Problem, SpecError
@@ -12,6 +14,8 @@ from imgsvc_http.state.clock import now
 
 SIGNED = web.RequestKey("signed", str)
 """The path after a signature that was checked, as it was sent."""
+
+_parsed = functools.lru_cache(1024)(parse)  # pictures of a page are asked for again and again
 
 
 async def signer_of(request: web.Request) -> Principal:
@@ -40,7 +44,7 @@ def read_url(request: web.Request, *, is_signed: bool) -> PictureUrl:
         UrlExpired: it is not valid any more.
         InvalidSignature: it is not signed, and asks for more than unsigned URLs may.
     """
-    url = parse(request[SIGNED])
+    url = _parsed(request[SIGNED])
     url.check_expiry(now().timestamp())
     if not is_signed and not isinstance(url.source, OriginSource):
         raise InvalidSignature("Unsigned URLs must take their source from a named origin: sign the URL.")
