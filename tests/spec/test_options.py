@@ -31,6 +31,11 @@ def test_names_of_options_are_lower_case_words() -> None:
         ),
         ({"lossless": "0", "format": "png"}, {"output": {"lossless": False, "format": "png"}}),
         ({"invert": True}, {"adjust": {"invert": True}}),
+        (
+            {"trim": "12", "canvas": "40x30"},
+            {"trim": {"threshold": 12}, "canvas": {"width": 40, "height": 30}},
+        ),
+        ({"canvas": "16:9", "canvas-gravity": "top"}, {"canvas": {"ratio": "16:9", "gravity": "top"}}),
         ({"sepia": "1e1"}, {"filter": {"sepia": {"value": 10}}}),
     ],
 )
