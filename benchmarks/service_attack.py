@@ -2,8 +2,8 @@
 
 The quiet account uploads one photograph after the other. Then the same again beside each attack of another
 account: one client that sends drawings of a few bytes which take minutes, and leaves at once; sixty such
-clients that leave a little later, when some drawings are begun; sixty that wait for them; and sixty that
-upload photographs as fast as they can.
+clients that leave a little later, when some drawings are begun; sixty that wait for them; sixty that upload
+photographs as fast as they can; and sixty that send wrong requests over connections that stay open.
 
 Attackers come from an address of their own, and yield the cores to the service, as they would on a machine of
 their own. What they take all the same is told.
@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import http.client
 import json
 import os
 import resource
-import socket
 import subprocess
 import sys
 import tempfile
@@ -45,14 +45,15 @@ _ENDLESS = (
 
 @attrs.frozen
 class Attack:
-    """Clients that upload a form again and again, each time over a new connection.
+    """Clients that upload a form again and again.
 
-    They wait for the answer for so many seconds, and leave.
+    They wait for the answer for so many seconds. Then they leave, unless their connections are ``kept``.
     """
 
     clients: int
     body: bytes
     seconds: float
+    kept: bool = False
 
 
 def main() -> int:
@@ -66,6 +67,7 @@ def main() -> int:
         "sixty clients that leave": Attack(60, drawing, seconds=0.2),
         "endless drawings": Attack(60, drawing, seconds=60),
         "sixty uploaders": Attack(60, photo, seconds=60),
+        "sixty wrong callers": Attack(60, form(b"", {"resize": {"width": -1}}), seconds=60, kept=True),
     }
     rows, bounds = [], []
     with tempfile.TemporaryDirectory() as name, service(Path(name)) as running:
@@ -100,22 +102,24 @@ def under(attack: Attack, attacker: Running) -> Iterator[None]:
 def _attack(attack: Attack, attacker: Running) -> None:
     os.nice(_LEAST_PRIORITY)
     address, tls = urlsplit(attacker.url), attacker.tls
-    head = (
-        f"POST /1.0/upload HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {attacker.key}\r\n"
-        f"Content-Type: multipart/form-data; boundary={BOUNDARY}\r\n"
-        f"Content-Length: {len(attack.body)}\r\n\r\n"
-    )
+    headers = {
+        "Authorization": f"Bearer {attacker.key}",
+        "Content-Type": f"multipart/form-data; boundary={BOUNDARY}",
+    }
 
     def upload() -> None:
-        target = (address.hostname or "", address.port or 443)
-        with (
-            socket.create_connection(target, source_address=(OTHER_ADDRESS, 0)) as plain,
-            tls.wrap_socket(plain, server_hostname=address.hostname) as connection,
-        ):
-            connection.sendall(head.encode() + attack.body)
-            if attack.seconds > 0:
-                connection.settimeout(attack.seconds)
-                connection.recv(1 << 16)
+        connection = http.client.HTTPSConnection(
+            address.hostname or "", address.port, context=tls, source_address=(OTHER_ADDRESS, 0)
+        )
+        with contextlib.closing(connection):
+            connection.connect()
+            connection.sock.settimeout(attack.seconds or None)
+            again = True
+            while again:
+                connection.request("POST", "/1.0/upload", attack.body, headers)
+                if attack.seconds:
+                    connection.getresponse().read()
+                again = attack.kept
 
     def repeat() -> None:
         while True:

@@ -65,7 +65,10 @@ async def end_in_time(request: web.Request, handler: Handler) -> web.StreamRespo
 
 @web.middleware
 async def limit_rate(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Count the request of a key, or of an address if it has no key that works."""
+    """Count the request of a key, or of an address if it has no key that works.
+
+    The requests of an account, or of such an address, begin one after the other.
+    """
     services, failed = services_of(request), None
     principal: Principal | None = None
     try:
@@ -74,17 +77,15 @@ async def limit_rate(request: web.Request, handler: Handler) -> web.StreamRespon
         failed = error
     if principal is not None:
         request[PRINCIPAL] = principal
-    owner = (
-        f"key:{principal.key_id}"
-        if principal is not None and principal.key_id is not None
-        else f"address:{client_address(request, services.settings.server.trusted_proxies)}"
-    )
-    request[RATE] = await services.limiter.hit(owner)
-    if not request[RATE].allowed:
-        raise refusal("rate_limit_exceeded", seconds=request[RATE].retry_seconds)
-    if failed is not None:
-        raise failed
-    return await handler(request)
+    address = client_address(request, services.settings.server.trusted_proxies)
+    key_id = principal and principal.key_id
+    async with services.pacing.begun(principal.account_id if principal else address):
+        request[RATE] = await services.limiter.hit(f"key:{key_id}" if key_id else f"address:{address}")
+        if not request[RATE].allowed:
+            raise refusal("rate_limit_exceeded", seconds=request[RATE].retry_seconds)
+        if failed is not None:
+            raise failed
+        return await handler(request)
 
 
 async def _principal(request: web.Request) -> Principal | None:

@@ -32,6 +32,7 @@ from imgsvc_http.receiving.idempotency import AnswerStore
 from imgsvc_http.server.access_log import AccessLog
 from imgsvc_http.server.drain import InFlight
 from imgsvc_http.server.listener import most_connections
+from imgsvc_http.server.pacing import RequestPacing
 from imgsvc_http.settings import Settings
 from imgsvc_http.state.clock import now
 from imgsvc_http.state.database import Database
@@ -70,6 +71,7 @@ class Services:
     access_log: AccessLog
     connections: Shares
     in_flight: InFlight = attrs.field(factory=InFlight)
+    pacing: RequestPacing = attrs.field(factory=RequestPacing)
     stopping: asyncio.Event = attrs.field(factory=asyncio.Event)
 
 
