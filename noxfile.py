@@ -103,6 +103,8 @@ def pictures(session: nox.Session) -> None:
     session.run("python", "-m", "examples.demo", "build/demo")
     shutil.copy("build/demo/sheet.jpg", "docs/images/demo.jpg")
     session.run("python", "docs/_ext/strips.py")
+    session.install("playwright")
+    session.run("python", "docs/_ext/playground.py")
 
 
 @nox.session
