@@ -121,6 +121,8 @@ def test_what_the_bound_grows_with() -> None:
     assert bound(depth=16) > least
     assert bound(interlaced=True) > least
     assert bound({"rotate": {"angle": 90}}) > least
+    smaller = {"resize": {"width": 1000}}
+    assert bound({**smaller, "rotate": {"angle": 90}}) >= bound(smaller) + 1000 * 1000 * 3
     blurred = {"filter": {"blur": {"mode": "gaussian", "value": 50}}}
     assert bound(blurred) > bound({"rotate": {"angle": 90}})
     assert bound({**blurred, "resize": {"width": 300}}) < bound({"rotate": {"angle": 90}})
