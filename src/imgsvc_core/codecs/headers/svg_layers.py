@@ -44,6 +44,7 @@ _WORD = re.compile(r"[\w-]+")
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})\s?|(.))", re.DOTALL)
 _BOXED = "objectBoundingBox"
+_OF_PATTERNS = ("width", "height", "viewBox", "patternTransform", "patternUnits", "patternContentUnits")
 _DRAWING, _END = "", "-"  # parts of the drawing beside those with an id
 _DAMAGE = (expat.ExpatError, ValueError, LookupError)
 
@@ -111,6 +112,7 @@ class _Survey:
     font: float = 12.0
     boxed_clips: bool = False
     see_through: bool = False
+    patterns: bool = False
 
 
 def most_layers(markup: bytes, width: int, height: int) -> int:
@@ -164,6 +166,7 @@ def _survey(markup: bytes, width: int, height: int) -> _Survey:
             styles.append(f"font-size:{attributes['font-size']}")
         if "style" in attributes:
             styles.append(attributes["style"])
+        found.patterns |= local == "pattern"
         found.boxed_clips |= attributes.get("clipPathUnits") == _BOXED
         found.see_through |= not attributes.keys().isdisjoint(("fill-opacity", "stroke-opacity"))
 
@@ -252,7 +255,7 @@ def _read(markup: bytes, survey: _Survey, rules: Mapping[str, _Style]) -> dict[s
         here.scale *= _view_scale(local, attributes, survey, root=len(opened) == 1)
         if local == "pattern":
             graph[here.node].pattern = attributes
-        for style in (own, *(rules[word] for word in words)):
+        for style in (own, *(rules[word] for word in words)) if survey.patterns else ():
             sized = {**attributes, **style.sizes}
             draw(here, svg_shapes.area(local, sized, survey.width, survey.height))
         for target in (*_links(attributes), *own.references):
@@ -307,14 +310,15 @@ def _tiles(graph: Mapping[str, _Node], order: list[str], survey: _Survey, pixels
     """Return the size of the tile of each pattern, in images of the size of the drawing."""
     scales: dict[str, float] = defaultdict(float, {_DRAWING: 1.0})
     tiles: dict[str, float] = {}
+    patterns = _patterns(graph, order)
     largest = 0.0  # of the shapes on a way to here
     for name in reversed(order):
         node = graph.get(name)
         if node is None:
             continue
         scale = scales[name]
-        if node.pattern is not None:
-            attributes = _inherited(node.pattern, graph)
+        attributes = patterns.get(name)
+        if attributes is not None:
             grown = svg_shapes.growth(attributes.get("patternTransform", ""))
             boxed = attributes.get("patternUnits", _BOXED) == _BOXED
             width, height = (
@@ -335,17 +339,17 @@ def _tiles(graph: Mapping[str, _Node], order: list[str], survey: _Survey, pixels
     return tiles
 
 
-def _inherited(attributes: Mapping[str, str], graph: Mapping[str, _Node]) -> Mapping[str, str]:
-    """Return the attributes of a pattern with those of the patterns that it refers to."""
-    found, seen = dict(attributes), set[str]()
-    while True:
-        target = next((f"#{id}" for id in _hrefs(attributes)), "")
-        node = graph.get(target)
-        if node is None or node.pattern is None or target in seen:
-            return found
-        seen.add(target)
-        attributes = node.pattern
-        found = {**attributes, **found}
+def _patterns(graph: Mapping[str, _Node], order: list[str]) -> dict[str, dict[str, str]]:
+    """Return the attributes of each pattern, with those of the pattern that it refers to."""
+    found: dict[str, dict[str, str]] = {}
+    for name in order:
+        node = graph.get(name)
+        if node is None or node.pattern is None:
+            continue
+        own = {key: value for key, value in node.pattern.items() if key in _OF_PATTERNS}
+        target = next((f"#{id}" for id in _hrefs(node.pattern)), "")
+        found[name] = {**found.get(target, {}), **own}
+    return found
 
 
 def _hrefs(attributes: Mapping[str, str]) -> Iterator[str]:

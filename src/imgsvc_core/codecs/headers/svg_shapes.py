@@ -11,7 +11,7 @@ from imgsvc_core.codecs.headers.svg_size import length_in_pixels, view_box
 _EM = 12.0
 """Pixels of an em if no font size is stated, of libvips."""
 _NUMBER = re.compile(r"[-+]?(?:\d*\.\d+|\d+\.?)(?:e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
-_FUNCTION = re.compile(r"(\w+)\s*\(([^()]*)\)")
+_FUNCTION = re.compile(r"(?<!\w)(\w++)\s*+\(([^()]*+)\)")
 _FREE = re.compile(r"[mlhvcsqta]|A")
 """Commands of a path with relative coordinates, and arcs, which leave the box around their ends."""
 
