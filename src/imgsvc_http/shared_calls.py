@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine, Hashable
 from typing import Any, Generic, TypeVar
 
@@ -11,10 +12,17 @@ _T = TypeVar("_T")
 
 
 class SharedCalls(Generic[_K, _T]):
-    """Calls by key. A call goes on when its callers have left, and answers whoever asks meanwhile."""
+    """Calls by key.
 
-    def __init__(self) -> None:
+    Args:
+        ends_alone: cancel a call whose callers have all left. Otherwise it goes on, and answers whoever asks
+            meanwhile.
+    """
+
+    def __init__(self, *, ends_alone: bool = False) -> None:
+        self._ends_alone = ends_alone
         self._running: dict[_K, asyncio.Task[_T]] = {}
+        self._callers: Counter[asyncio.Task[_T]] = Counter()
 
     async def get(self, key: _K, call: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
         """Return the result of the call that runs for a key, or of a new one."""
@@ -22,7 +30,16 @@ class SharedCalls(Generic[_K, _T]):
         if running is None:
             running = self._running[key] = asyncio.create_task(call())
             running.add_done_callback(lambda ended: self._forget(key, ended))
-        return await asyncio.shield(running)
+        self._callers[running] += 1
+        try:
+            return await asyncio.shield(running)
+        finally:
+            self._callers[running] -= 1
+            if not self._callers[running]:
+                del self._callers[running]
+                if self._ends_alone and not running.done():
+                    del self._running[key]
+                    running.cancel()
 
     def cancel(self) -> None:
         """Cancel all calls."""
@@ -30,6 +47,7 @@ class SharedCalls(Generic[_K, _T]):
             running.cancel()
 
     def _forget(self, key: _K, ended: asyncio.Task[_T]) -> None:
-        del self._running[key]
+        if self._running.get(key) is ended:
+            del self._running[key]
         if not ended.cancelled():
             ended.exception()  # mark it as retrieved, as all callers may have left

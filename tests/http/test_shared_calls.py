@@ -18,11 +18,13 @@ class Calls:
 
     may_end: asyncio.Event = attrs.field(factory=asyncio.Event)
     begun: int = 0
+    ended: list[int] = attrs.field(factory=list)
 
     async def __call__(self) -> int:
         self.begun += 1
         number = self.begun
         await self.may_end.wait()
+        self.ended.append(number)
         return number
 
 
@@ -44,6 +46,21 @@ async def test_a_caller_that_leaves_does_not_end_the_call_of_the_others() -> Non
     call.may_end.set()
     assert await staying == 1
     assert leaving.cancelled()
+
+
+@pytest.mark.parametrize("ends_alone", [False, True])
+async def test_a_call_without_callers_goes_on_unless_it_is_to_end(ends_alone: bool) -> None:
+    shared, call = SharedCalls[str, int](ends_alone=ends_alone), Calls()
+    leaving = [asyncio.create_task(shared.get("a", call)) for _ in range(2)]
+    await asyncio.sleep(0)
+    for caller in leaving:
+        caller.cancel()
+    await asyncio.gather(*leaving, return_exceptions=True)
+    asking = asyncio.create_task(shared.get("a", call))
+    await asyncio.sleep(0)
+    call.may_end.set()
+    assert await asking == (2 if ends_alone else 1)
+    assert call.ended == ([2] if ends_alone else [1])
 
 
 async def test_all_callers_get_the_error_of_the_call() -> None:

@@ -85,7 +85,7 @@ class Cache:
         self._purges = Purges()
         # After a purge, nobody joins what was begun before it.
         self._reads: SharedCalls[tuple[str, int], Entry | None] = SharedCalls()
-        self._refreshes: SharedCalls[tuple[str, int], CacheResult] = SharedCalls()
+        self._refreshes: SharedCalls[tuple[str, int], CacheResult] = SharedCalls(ends_alone=True)
         self._revalidating: set[str] = set()
         self._background: set[asyncio.Task[None]] = set()
 
@@ -97,8 +97,7 @@ class Cache:
     async def answer(self, key: str, *, account: str, source: str, produce: Produce) -> CacheResult:
         """Return the picture of a key from the cache, or made by ``produce``.
 
-        All who ask for a key meanwhile get the same picture or error. It is made to its end, even if all
-        callers leave.
+        All who ask for a key meanwhile get the same picture or error. If all of them leave, it is given up.
 
         Args:
             key: the key, made by `entry_key`.

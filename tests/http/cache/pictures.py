@@ -46,13 +46,18 @@ class Producer:
     freshness: Freshness = Freshness(FRESH)
     made: int = 0
     revalidated: int = 0
+    given_up: int = 0
     waiting: asyncio.Event | None = None
     began: asyncio.Event = attrs.field(factory=asyncio.Event)
 
     async def __call__(self, known: Entry | None) -> Made | Unchanged:
         self.began.set()
         if self.waiting is not None:
-            await self.waiting.wait()
+            try:
+                await self.waiting.wait()
+            except asyncio.CancelledError:
+                self.given_up += 1
+                raise
         await asyncio.sleep(0)
         if self.error is not None:
             raise self.error

@@ -64,15 +64,19 @@ async def test_an_error_is_that_of_all_who_wait_and_is_not_kept(cache: Cache) ->
     assert (await ask(cache, produce)).state == "miss"
 
 
-async def test_a_caller_that_leaves_does_not_stop_the_work(cache: Cache) -> None:
+async def test_a_picture_that_nobody_waits_for_is_given_up(cache: Cache) -> None:
     produce = Producer(waiting=asyncio.Event())
-    leaving = asyncio.create_task(ask(cache, produce))
+    leaving, staying = (asyncio.create_task(ask(cache, produce)) for _ in range(2))
     await settled()
     leaving.cancel()
+    await settled()
+    assert produce.given_up == 0
+    staying.cancel()
+    await settled()
+    assert produce.given_up == 1
     assert produce.waiting is not None
     produce.waiting.set()
-    await settled()
-    assert (await ask(cache, produce)).state == "hit"
+    assert (await ask(cache, produce)).state == "miss"
 
 
 async def test_a_stale_picture_is_answered_while_its_source_is_asked(cache: Cache, clock: Clock) -> None:
