@@ -244,6 +244,14 @@ def test_faint_print_does_not_make_paper_dark() -> None:
     assert result[55:65].mean() > result[50:350:20, 30:270].mean() + 100
 
 
+@pytest.mark.parametrize(("level", "share", "found"), [(0, 0.1, False), (0, 0.3, True), (99, 0.1, True)])
+def test_a_small_black_area_is_no_ground(level: int, share: float, found: bool) -> None:
+    """Photographs have such areas where they are underexposed."""
+    pixels = np.random.default_rng(0).integers(0, 256, (100, 100, 3)).astype(np.uint8)
+    pixels[: round(100 * share)] = level
+    assert flat_ground(pixels / 255).any() == found
+
+
 def test_thin_black_letters_on_paper_are_not_taken_for_haze() -> None:
     """Averaged, they would be gray and the darkest tone of the page."""
     page = np.full((1600, 1200, 3), 250.0)
