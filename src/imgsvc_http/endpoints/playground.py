@@ -71,8 +71,8 @@ async def declarations(request: web.Request) -> Declarations:
 
 
 async def presets(request: web.Request) -> Presets:
-    """Return the presets of the service by name."""
-    return Presets(services_of(request).settings.presets)
+    """Return the presets that requests of the account may name."""
+    return Presets(await services_of(request).presets.of(request[PRINCIPAL].account_id))
 
 
 async def urls(request: web.Request) -> Urls:

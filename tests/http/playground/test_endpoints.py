@@ -133,6 +133,15 @@ async def test_what_belongs_to_the_service_needs_a_key(service: Service) -> None
 
 
 @pytest.mark.asyncio
+async def test_the_page_lists_presets_of_the_account(client: aiohttp.ClientSession) -> None:
+    preset = {"resize": {"width": 50}}
+    assert (await call(client, "PUT", "/1.0/presets/small", json=preset)).status == 200
+    shown = (await call(client, "GET", "/playground/presets.json")).json["presets"]
+    assert shown["small"] == preset
+    assert (await call(client, "DELETE", "/1.0/presets/small")).status == 200
+
+
+@pytest.mark.asyncio
 async def test_the_plan_is_told_if_it_is_asked_for(client: aiohttp.ClientSession) -> None:
     data = encoded.png().data
     steps = (await upload(client, data, {"resize": {"width": 50}, "response": {"plan": True}})).json["plan"]

@@ -123,6 +123,8 @@ async def test_a_request_that_is_cancelled_holds_its_slot_until_its_worker_is_go
     async with open_pool() as pool:
         worker = await pid_of(pool)
         hanging = asyncio.create_task(pool.run(tasks.HangInNativeCode(), SOURCE, account="a"))
+        while not pool.queue.running:
+            await asyncio.sleep(0)
         await asyncio.sleep(0.1)
         hanging.cancel()
         while pool.queue.running:
