@@ -295,7 +295,6 @@ IMPOSSIBLE = {
     "png interlaced otherwise": png(5, 5, interlace=2),
     "png with a wrong checksum": png(5, 5).replace(b"\0\0\0\x05\0\0\0\x05", b"\0\0\0\x05\0\0\0\x06"),
     "png with an endless chunk": png(5, 5, b"\xff\xff\xff\xfftEXt"),
-    "apng of no frames": png(5, 5, animation(0)),
     "apng with frames missing": png(5, 5, animation(3), control(5, 5)),
     "apng with a frame outside": png(5, 5, animation(1), control(5, 5, left=1)),
     "apng with an endless frame": png(5, 5, animation(1), control(2**32 - 1, 5)),
