@@ -25,6 +25,7 @@ _MOST_THREADS = 1024
 
 def _check_positive(_limits: Limits, field: attrs.Attribute[Any], value: object) -> None:
     kinds = (int, float) if field.metadata["unit"] == "s" else (int,)
+    value = plain_number(value)
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, kinds) or not 0 < value < float("inf"):
@@ -36,7 +37,6 @@ def _check_positive(_limits: Limits, field: attrs.Attribute[Any], value: object)
 def _limit(default: float, unit: str, doc: str) -> Any:
     return attrs.field(
         default=default,
-        converter=plain_number,
         validator=_check_positive,
         metadata={"doc": doc, "unit": unit},
     )
@@ -58,6 +58,11 @@ class Limits:
         1_800_000_000, "bytes", "Memory that a request may need, as estimated from header and plan."
     )
     seconds: float | None = _limit(30, "s", "Time to process one picture.")
+
+    def __attrs_post_init__(self) -> None:
+        # A converter would hide the types of the arguments.
+        for name in attrs.fields_dict(Limits):
+            object.__setattr__(self, name, plain_number(getattr(self, name)))
 
     @classmethod
     def none(cls) -> Limits:
