@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 import attrs
 
 from imgsvc_http.answering.errors import refusal
 from imgsvc_http.state import accounts
+from imgsvc_http.state.completion import run_or_undo
 from imgsvc_http.state.database import Database
 
 
@@ -25,7 +26,7 @@ class Counter(Protocol):
     def account_id(self) -> str:
         """The account."""
 
-    async def spend(self) -> bool:
+    def spend(self) -> Coroutine[Any, Any, bool]:
         """Count the picture. Return False if the quota is used up."""
 
     async def refund(self) -> None:
@@ -56,7 +57,12 @@ async def charged(counter: Counter) -> AsyncIterator[None]:
     Raises:
         Refusal: the quota of the month is used up.
     """
-    if not await counter.spend():
+
+    async def give_back(spent: bool) -> None:
+        if spent:
+            await counter.refund()
+
+    if not await run_or_undo(counter.spend(), give_back):
         account = await accounts.get(counter.db, counter.account_id)
         raise refusal("quota_exceeded", total=account.quota if account else 0)
     try:

@@ -28,6 +28,7 @@ from imgsvc_http.answering.responses import Response
 from imgsvc_http.context import PRINCIPAL, failure_response
 from imgsvc_http.routing import Parameter
 from imgsvc_http.state.clock import now
+from imgsvc_http.state.completion import run_or_undo
 from imgsvc_http.state.database import Database, insert, writing
 from imgsvc_http.state.tables import AnswerRow
 from imgsvc_http.state.validation import check_text
@@ -102,7 +103,13 @@ async def once(
     if key is None:
         return await work(_keep_nothing)
     digest = fingerprint(request.method.encode(), request.path.encode(), *await parts())
-    claimed = await claim(store.db, store.vault, request[PRINCIPAL].account_id, key, digest, now())
+
+    async def give_up(claimed: KeyClaim | Response) -> None:
+        if isinstance(claimed, KeyClaim):
+            await abandon(store.db, claimed)
+
+    account_id = request[PRINCIPAL].account_id
+    claimed = await run_or_undo(claim(store.db, store.vault, account_id, key, digest, now()), give_up)
     if isinstance(claimed, Response):
         return attrs.evolve(claimed, headers={**claimed.headers, "Idempotent-Replayed": "true"})
     kept = False

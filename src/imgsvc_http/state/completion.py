@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -16,4 +16,16 @@ async def run_to_completion(work: Coroutine[Any, Any, T]) -> T:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
         await asyncio.wait([running])
+        raise
+
+
+async def run_or_undo(work: Coroutine[Any, Any, T], undo: Callable[[T], Awaitable[object]]) -> T:
+    """Return the result of some work. If the caller is cancelled, the work ends, and its result is undone."""
+    running = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait([running])
+        if not running.cancelled() and running.exception() is None:
+            await undo(running.result())
         raise

@@ -177,6 +177,25 @@ async def test_an_answer_that_is_kept_with_its_record_outlives_the_end_of_its_re
     assert len(await keyfiles.KEYFILES.list_all(db, account.id)) == 1
 
 
+async def test_the_key_of_a_client_that_leaves_at_once_is_free(db: Database, account: Account) -> None:
+    once = partial(idempotency.once, AnswerStore(db, VAULT, DAY))
+
+    async def hang(keep: Keep) -> Response:
+        await asyncio.Event().wait()
+        return ANSWER
+
+    async def work(keep: Keep) -> Response:
+        return ANSWER
+
+    for steps in range(12):
+        leaving = asyncio.create_task(once(_request(account), _parts, hang))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        leaving.cancel()
+        await asyncio.gather(leaving, return_exceptions=True)
+    assert (await once(_request(account), _parts, work)).status == ANSWER.status
+
+
 async def test_a_record_is_not_made_when_the_claim_was_lost(db: Database, account: Account) -> None:
     """A node that hung for longer than its lease finds that another one works on the request."""
 
