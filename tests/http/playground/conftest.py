@@ -41,7 +41,7 @@ def playground() -> Iterator[str]:
         process.communicate()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     api = requires.module("playwright.sync_api")
     program = requires.program("chromium", "chromium-browser", "google-chrome")
