@@ -159,3 +159,39 @@ def test_elements_and_texts_count() -> None:
     imgsvc.process(drawing("<g/>" * 1000, 9), {"output": {"format": "png"}}, limits=least)
     with pytest.raises(imgsvc.MemoryLimitExceeded):
         imgsvc.process(drawing("<g/>" * 5000, 9), {"output": {"format": "png"}}, limits=least)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '<g stroke-dasharray="{}">',
+        '<g font-family="{}">',
+        '<g xml:lang="{}">',
+        '<g style="fill:red; stroke-dasharray: {}">',
+        "<g><style>/* { */ * { font-family : '{}' }</style>",
+        "<g><style><![CDATA[* { f\\6fnt-family: {}; }]]></style>",
+        '<g><style>@import url("data:text/css,*{font-family:{}}");</style>',
+    ],
+)
+def test_long_values_count_in_each_element_that_inherits_them(content: str) -> None:
+    value = "1 " * 10_000 if "dash" in content else ";" * 20_000 if "'" in content else "a" * 20_000
+
+    def needed(elements: int) -> int:
+        return (
+            imgsvc.inspect(drawing(content.replace("{}", value) + "<g/>" * elements + "</g>", 9)).contents
+            or 0
+        )
+
+    assert needed(1000) - needed(0) > 1000 * len(value)
+
+
+def test_long_values_that_few_elements_inherit_cost_little() -> None:
+    font = f"<style>@font-face {{ font-family: a; src: url(data:font/woff;base64,{'A' * 90_000}) }}</style>"
+    own = f'<path id="{"a" * 9000}" d="M0 0{"h1v1" * 2000}"/>'
+    assert (imgsvc.inspect(drawing((font + own) + "<g/>" * 1000, 9)).contents or 0) < 25_000_000
+
+
+def test_values_beyond_any_memory_are_refused_before_they_are_copied() -> None:
+    content = f'<g stroke-dasharray="{"1 " * 100_000}">' + "<g/>" * 2000 + "</g>"
+    with pytest.raises(imgsvc.ImageTooLarge, match="long values that many elements inherit"):
+        imgsvc.inspect(drawing(content, 9))

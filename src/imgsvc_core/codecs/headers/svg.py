@@ -15,6 +15,8 @@ from imgsvc_core.info import ImageInfo
 GZIP_SIGNATURE = b"\x1f\x8b"
 MOST_MARKUP = 10_000_000
 """Bytes of markup that libvips accepts; a compressed file may not unfold to more."""
+MOST_CONTENTS = 2**32
+"""Bytes that librsvg may need to read an SVG, before anything is drawn."""
 MOST_SIDE = 100_000_000
 """Pixels of a side that libvips can count."""
 
@@ -64,6 +66,11 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     markup = read_markup(reader)
     if states_side_beyond(markup, MOST_SIDE):
         raise _too_large(reader)
+    contents = content_bytes(markup)
+    if contents > MOST_CONTENTS:
+        raise reader.too_large(
+            f"its elements could need {contents:,} bytes; remove long values that many elements inherit"
+        )
     try:
         image = pyvips.Image.svgload_buffer(markup)
         size = image.width, image.height
@@ -79,7 +86,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         bytes=reader.size,
         alpha=True,
         layers=most_layers(markup, *size),
-        contents=content_bytes(markup),
+        contents=contents,
     )
 
 
