@@ -22,7 +22,13 @@ from tests.support import encoded, photos, servers
 pytestmark = pytest.mark.asyncio
 
 # No attempt may be used up, and nothing is waited for.
-_SETTINGS = {"fetch.private_allowed": "127.0.0.1", "webhooks.retries": "0", "server.shutdown_seconds": 0}
+_SETTINGS = {
+    "fetch.private_allowed": "127.0.0.1",
+    "fetch.total_seconds": 60,
+    "webhooks.seconds": 60,
+    "webhooks.retries": "0",
+    "server.shutdown_seconds": 0,
+}
 _SLOW = {"filter": {"blur": {"mode": "zoom", "value": 80}}, "output": {"format": "png"}}
 
 
