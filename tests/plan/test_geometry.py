@@ -106,13 +106,13 @@ def test_without_a_box_only_what_is_smaller_is_enlarged(size: Size, least: int) 
 
 
 def test_least_sides_of_some_pictures() -> None:
-    def both(width: int, height: int, **request: Any) -> tuple[Size, Size]:
-        return geometry.resized(Size(width, height), Resize(**request))
+    def both(source: tuple[int, int], **request: Any) -> tuple[Size, Size]:
+        return geometry.resized(Size(*source), Resize(**request))
 
-    assert both(2725, 2225, width=300, height=200, min_width=400) == ((400, 327), (300, 200))
-    assert both(2725, 2225, width=300, height=200, min_width=400, upscale=False) == ((400, 327), (300, 200))
-    assert both(200, 100, width=100, min_height=80) == ((160, 80), (100, 80))
-    assert both(10_000, 1, width=100, min_width=400) == ((400, 1), (100, 1))
+    assert both((2725, 2225), width=300, height=200, min_width=400) == ((400, 327), (300, 200))
+    assert both((2725, 2225), width=300, height=200, min_width=400, upscale=False) == ((400, 327), (300, 200))
+    assert both((200, 100), width=100, min_height=80) == ((160, 80), (100, 80))
+    assert both((10_000, 1), width=100, min_width=400) == ((400, 1), (100, 1))
 
 
 @given(SIZES, SIZES)

@@ -33,18 +33,19 @@ def memory_bound(
     strip = _area(loaded) * (colors + alpha) * sample * frames
     streams = load.sequential and frames == 1
     held = 0.0 if streams else strip
+    rendered = 0.0  # frames that a step rereads or that are encoded
     for planned in steps:
         colors, alpha = 3 if planned.step.brings_color else colors, alpha or planned.step.brings_alpha
         pixel = (colors + alpha) * sample
         if streams and planned.step.rereads:
             held, streams = held + _area(planned.before) * pixel, False
+        if frames > 1 and (planned.step.rereads or planned is steps[-1]):
+            rendered = max(rendered, _area(planned.after) * pixel * frames)
         if planned.step.copies:
             held += planned.step.copies * _area(planned.after) * pixel + _BUFFERS
     size = steps[-1].after if steps else Size(info.width, info.height)
     pixel = (colors + alpha) * sample
-    if frames > 1 and steps:
-        rendered = _area(size) * pixel * frames
-        held += max(rendered, 2 * rendered - strip)  # beside the decoded strip, or again for the encoder
+    held += max(rendered, 2 * rendered - strip)  # beside the decoded strip, or again for the encoder
     lines = min(_LINES * max(loaded.width, size.width), 2 * (_area(loaded) + _area(size))) * pixel
     encoder = max(_encoder(settings, alpha, sample, frames, several=len(save) > 1) for settings in save)
     return int(_BASE + _decoder(info, load) + held + lines + encoder * _area(size))
