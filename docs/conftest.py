@@ -35,6 +35,8 @@ PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
 PORTS = ("8443", "8444", "9000", "8000")
 """Ports that pages name; free ones take their places."""
 SERVERS = {"5432": postgresql, "6379": redis}
+ENDLESS = {"imgsvc serve": "Serving at", "imgsvc playground": "Press Ctrl-C"}
+"""Commands that a reader ends with Ctrl-C, and what they print as soon as they answer."""
 END = "-- the command has ended:"
 COMMAND = re.compile(r".*<<'(\w+)'\n(?s:.*?)\n\1$|(?:.*\\\n)*.*", re.MULTILINE)
 """A command with a text of several lines, or one whose lines but the last end in a backslash."""
@@ -47,6 +49,7 @@ class Terminal:
         self.folder = folder
         self.ports = dict(zip(PORTS, map(str, free_ports(len(PORTS))), strict=True))
         self.environment = os.environ | {
+            "BROWSER": "true",
             "HOME": str(folder),
             "IMGSVC_SERVER_PORT": self.ports["8443"],
             "NO_COLOR": "1",
@@ -54,7 +57,7 @@ class Terminal:
             "XDG_STATE_HOME": "",
         }
         self.servers = ExitStack()
-        self.serving: subprocess.Popen[bytes] | None = None
+        self.endless: list[subprocess.Popen[bytes]] = []
         self.bash = subprocess.Popen(
             ["bash", "--norc"],
             cwd=folder, env=self.environment, text=True,
@@ -63,8 +66,9 @@ class Terminal:
 
     def run(self, command: str) -> str:
         """Return what the command prints."""
-        if command.startswith("imgsvc serve") and "&" not in command:
-            return self.serve(command)
+        for endless, answers in ENDLESS.items():
+            if command.startswith(endless) and "&" not in command:
+                return self.start(command, answers)
         assert self.bash.stdin
         assert self.bash.stdout
         self.start_servers(command)
@@ -79,17 +83,18 @@ class Terminal:
                 return self.with_documented_ports(output)
         raise AssertionError(f"bash ended in: {command}\n{output}")
 
-    def serve(self, command: str) -> str:
-        """Start the service, as in another terminal, and wait until it answers."""
+    def start(self, command: str, answers: str) -> str:
+        """Start a service, as in another terminal, and wait until it answers."""
         log = self.folder / "serve.log"
         with log.open("wb") as file:
-            self.serving = subprocess.Popen(
+            process = subprocess.Popen(
                 command, shell=True, cwd=self.folder, env=self.environment, stdout=file, stderr=file,
                 start_new_session=True,
             )  # fmt: skip
+        self.endless.append(process)
         deadline = time.monotonic() + 60
-        while "Serving at" not in log.read_text():
-            assert self.serving.poll() is None, log.read_text()
+        while answers not in log.read_text():
+            assert process.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.1)
         return self.with_documented_ports(log.read_text())
@@ -117,10 +122,9 @@ class Terminal:
         return text
 
     def close(self) -> None:
-        for process in (self.serving, self.bash):
-            if process:
-                os.killpg(process.pid, signal.SIGTERM)
-                process.wait(30)
+        for process in (*self.endless, self.bash):
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait(30)
         self.servers.close()
 
 
