@@ -1,0 +1,107 @@
+"""Steps that change each pixel by itself."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import attrs
+
+from imgsvc_core.color.steps import ColorStep
+from imgsvc_core.plan.folding import Block, fold
+from imgsvc_core.plan.geometry import Size
+from imgsvc_core.plan.steps.base import Step
+from imgsvc_core.rgb_space import RgbSpace
+from imgsvc_core.spec import Color
+
+
+@attrs.frozen
+class ToSrgb(Step):
+    """Convert the picture from its profile or color space to sRGB, or to gray if it is gray."""
+
+    profile: bool
+    colorspace: str
+    stated: RgbSpace | None
+
+    @property
+    def text(self) -> str:
+        hdr = self.stated is not None and self.stated.is_hdr
+        return "convert to sRGB, HDR tone-mapped" if hdr else "convert to sRGB"
+
+    def why(self, before: Size) -> str:
+        if self.stated:
+            return "the file states another RGB space"
+        return "the picture has a profile" if self.profile else f"the picture is {self.colorspace}"
+
+
+@attrs.frozen(slots=False)
+class Recolor(Step):
+    """Pointwise color operations, folded into the fewest tables and matrices.
+
+    With ``enhance``, the corrections that the picture's own histogram asks for come first. ``gray`` says that
+    the picture has one band, so that what concerns colors only is left out.
+    """
+
+    operations: tuple[ColorStep, ...] = ()
+    enhance: bool = False
+    gray: bool = False
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """The operations without the measured corrections, folded."""
+        return fold(self.operations, gray=self.gray)
+
+    @property
+    def text(self) -> str:
+        measured = ["corrections measured on the picture"] if self.enhance else []
+        return "; ".join(measured + [block.summary for block in self.blocks])
+
+    def why(self, before: Size) -> str:
+        return "pointwise steps go together" if len(self.operations) > 1 else ""
+
+    def joined(self, following: Step) -> Step | None:
+        if not isinstance(following, Recolor):
+            return None
+        return Recolor((*self.operations, *following.operations), self.enhance, self.gray)
+
+    @property
+    def idle(self) -> bool:
+        return not self.enhance and not self.blocks
+
+    @property
+    def rereads(self) -> bool:
+        """Return True if a histogram is measured, which takes a pass of its own."""
+        return self.enhance
+
+    @property
+    def brings_color(self) -> bool:
+        return any(step.brings_color and not step.neutral for step in self.operations)
+
+
+@attrs.frozen
+class SetOpacity(Step):
+    """Multiply alpha."""
+
+    opacity: float
+
+    @property
+    def text(self) -> str:
+        return f"opacity {self.opacity:g}"
+
+    @property
+    def brings_alpha(self) -> bool:
+        return self.opacity < 1
+
+
+@attrs.frozen
+class Flatten(Step):
+    """Lay the picture on a color, as asked for or because of ``formats``, which have no alpha."""
+
+    background: Color
+    formats: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        return f"lay on {self.background}"
+
+    def why(self, before: Size) -> str:
+        return f"{' and '.join(self.formats)} has no transparency" if self.formats else "as asked for"
