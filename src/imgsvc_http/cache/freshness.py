@@ -67,7 +67,7 @@ def _stated_seconds(headers: Mapping[str, str], directives: Mapping[str, str]) -
     age = _seconds(headers.get("age", "")) or 0
     for name in ("s-maxage", "max-age"):
         if name in directives:
-            return max(0, (_seconds(directives[name]) or 0) - age)  # a number that is none means stale
+            return max(0, (_seconds(directives[name]) or 0) - age)  # stale if it is no number
     if "expires" not in headers:
         return None
     try:

@@ -28,7 +28,7 @@ from imgsvc_http.answering.responses import Response
 from imgsvc_http.context import PRINCIPAL, failure_response
 from imgsvc_http.routing import Parameter
 from imgsvc_http.state.clock import now
-from imgsvc_http.state.completion import run_or_undo
+from imgsvc_http.state.completion import run_or_undo, run_to_completion
 from imgsvc_http.state.database import Database, insert, writing
 from imgsvc_http.state.tables import AnswerRow
 from imgsvc_http.state.validation import check_text
@@ -133,7 +133,10 @@ async def once(
         await abandon(store.db, claimed)
         raise
     if not kept:
-        await finish(store.db, store.vault, claimed, answer, now(), lifetime=store.lifetime)
+        # The work is done: also for a client that has left.
+        await run_to_completion(
+            finish(store.db, store.vault, claimed, answer, now(), lifetime=store.lifetime)
+        )
     return answer
 
 

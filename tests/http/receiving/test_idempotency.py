@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -147,12 +148,19 @@ async def test_keys_have_a_length_and_can_be_printed(db: Database, account: Acco
     assert await _fresh(db, account, key="ü" * 255)
 
 
-def _request(account: Account) -> web.Request:
-    request = make_mocked_request("POST", "/1.0/keyfiles", headers={"Idempotency-Key": "key"})
+def _request(account: Account, key: str = "key") -> web.Request:
+    request = make_mocked_request("POST", "/1.0/keyfiles", headers={"Idempotency-Key": key})
     request[PRINCIPAL] = Principal(account.id, "id of a key", frozenset())
     request[REQUEST_ID] = "id"
     request[HEADER_NAMES] = HeaderNames("X-Svc")
     return request
+
+
+async def _unclaimed(db: Database, key: str) -> bool:
+    return (
+        await db.reading(lambda connection: connection.scalar(select(AnswerRow.key).filter_by(key=key)))
+        is None
+    )
 
 
 async def _parts() -> tuple[bytes, ...]:
@@ -194,6 +202,34 @@ async def test_the_key_of_a_client_that_leaves_at_once_is_free(db: Database, acc
         leaving.cancel()
         await asyncio.gather(leaving, return_exceptions=True)
     assert (await once(_request(account), _parts, work)).status == ANSWER.status
+
+
+@pytest.mark.parametrize("cancellations", [1, 2])
+async def test_the_key_of_a_client_that_leaves_while_its_answer_is_kept_is_not_held(
+    db: Database, account: Account, cancellations: int
+) -> None:
+    once = partial(idempotency.once, AnswerStore(db, VAULT, DAY))
+
+    async def work(keep: Keep) -> Response:
+        return ANSWER
+
+    async def refuse(keep: Keep) -> Response:
+        raise refusal("not_found", what="watermark")
+
+    for number, answer in itertools.product(range(12), (work, refuse)):
+        key = f"{answer.__name__} {number}"
+        leaving = asyncio.create_task(once(_request(account, key), _parts, answer))
+        async with asyncio.timeout(10):
+            while await _unclaimed(db, key) and not leaving.done():
+                await asyncio.sleep(0)
+        for _ in range(number):
+            await asyncio.sleep(0)
+        for _ in range(cancellations):
+            leaving.cancel()
+            await asyncio.sleep(0)
+        await asyncio.gather(leaving, return_exceptions=True)
+        digest = fingerprint(b"POST", b"/1.0/keyfiles", b"body")
+        assert await _claim(db, account, key=key, fingerprint=digest) != RUNNING, number
 
 
 async def test_a_record_is_not_made_when_the_claim_was_lost(db: Database, account: Account) -> None:
