@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import timedelta
 from http import HTTPStatus
 
 import attrs
 from aiohttp import web
 
-from imgsvc_core.errors import ImgsvcError
+from imgsvc_core.errors import ImgsvcError, Problem, SpecError
 from imgsvc_core.stores import StorePool
 from imgsvc_http.access.authentication import Authenticator
 from imgsvc_http.access.presets import KnownPresets
@@ -34,6 +34,7 @@ from imgsvc_http.server.drain import InFlight
 from imgsvc_http.server.listener import most_connections
 from imgsvc_http.server.pacing import RequestPacing
 from imgsvc_http.settings import Settings
+from imgsvc_http.state import accounts
 from imgsvc_http.state.clock import now
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.folder import locked, make_contents_private, make_private
@@ -96,6 +97,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         await run_in_daemon_thread(make_contents_private, settings.server.state_folder)
         await migrate(settings.database_url)
         db = await stack.enter_async_context(await Database.open(settings.database_url))
+        await _check_accounts(db, settings.delivery.paying)
         limiter = RateLimiter(
             settings.rate.requests, settings.rate.period_seconds, cache_url=settings.cache.url
         )
@@ -155,6 +157,14 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             await idempotency.release_all(db)
         await workers.start()
         yield services
+
+
+async def _check_accounts(db: Database, named: Mapping[str, str]) -> None:
+    """Raise `SpecError` unless all accounts exist that settings name."""
+    for path, account in named.items():
+        if await accounts.get(db, account) is None:
+            expected = "must be the id of an account, which 'imgsvc accounts list' shows"
+            raise SpecError([Problem(path, f"Setting '{path}' {expected}, got '{account}'")])
 
 
 def _is_gone(error: Exception) -> bool:

@@ -445,6 +445,14 @@ class DeliverySettings:
         default=None,
     )
 
+    @property
+    def paying(self) -> dict[str, str]:
+        """The ids of the accounts that pay for URLs, by the settings that name them."""
+        named = {"delivery.unsigned": self.unsigned}
+        for name, dialect in self.dialects.items():
+            named[f"delivery.dialects.{name}.account"] = dialect.account
+        return {path: account for path, account in named.items() if account}
+
 
 @attrs.frozen(kw_only=True)
 class WebhookSettings:

@@ -108,16 +108,37 @@ async def test_client_hints_choose_the_size(site: Site) -> None:
     assert len(small.body) < len((await site.get(auto, Accept="image/webp")).body)
 
 
-async def test_a_fallback_that_is_no_picture_is_told_at_the_start(tmp_path: Path) -> None:
-    (tmp_path / "text.txt").write_text("no picture")
-    for name in ("text.txt", "missing.png"):
-        flags = [
-            "--set",
-            f"delivery.fallback={tmp_path / name}",
-            "--set",
-            f"server.state_folder={tmp_path}/state",
-        ]
-        command = [sys.executable, "-m", "imgsvc_cli", "serve", "--set", "server.port=0", *flags]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == 2
-        assert "Setting 'delivery.fallback' must be the file of a picture" in done.stderr
+@pytest.mark.parametrize("text", ["no picture", None])
+async def test_a_fallback_that_is_no_picture_is_told_at_the_start(tmp_path: Path, text: str | None) -> None:
+    file = tmp_path / "fallback.png"
+    if text is not None:
+        file.write_text(text)
+    refused = _refused_start(tmp_path, "delivery.fallback", str(file))
+    assert "Setting 'delivery.fallback' must be the file of a picture" in refused
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "path"),
+    [
+        ("delivery.unsigned", "nobody", "delivery.unsigned"),
+        ("delivery.dialects", '{"thumbor": {"account": "nobody"}}', "delivery.dialects.thumbor.account"),
+    ],
+)
+async def test_an_unknown_account_is_told_at_the_start(
+    tmp_path: Path, setting: str, value: str, path: str
+) -> None:
+    told = _refused_start(tmp_path, setting, value)
+    assert (
+        f"Setting '{path}' must be the id of an account, which 'imgsvc accounts list' shows, got 'nobody'"
+        in told
+    )
+
+
+def _refused_start(folder: Path, setting: str, value: str) -> str:
+    """What the service says that does not start with a setting."""
+    settings = {setting: value, "server.state_folder": folder / "state", "server.port": 0}
+    flags = [part for name, given in settings.items() for part in ("--set", f"{name}={given}")]
+    command = [sys.executable, "-m", "imgsvc_cli", "serve", *flags]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2
+    return done.stderr
