@@ -13,16 +13,15 @@ from imgsvc_core.codecs.headers.png import make_chunk
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.metadata import keep_flags
 from imgsvc_core.codecs.settings import SaveSettings
-from imgsvc_core.codecs.table import codec_effort
-from imgsvc_core.codecs.writers.png import choose_filter
+from imgsvc_core.codecs.writers.png import deflating
 from imgsvc_core.codecs.writers.sink import Sink
 from imgsvc_core.vipsimage import frame_count, split_frames
 
 
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
     """Write all frames; never interlaced."""
-    image, filter = choose_filter(image.copy_memory(), "apng", settings)
-    sink.write(_encode(image, {"compression": codec_effort("apng", settings.effort), "filter": filter}))
+    image, options = deflating(image.copy_memory(), "apng", settings)
+    sink.write(_encode(image, options))
 
 
 def _encode(image: pyvips.Image, options: dict[str, object]) -> bytes:
