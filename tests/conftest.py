@@ -48,6 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Return one process more than there are cores, as tests of services wait for a third of their time."""
     return len(os.sched_getaffinity(0)) + 1
