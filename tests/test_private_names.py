@@ -33,6 +33,7 @@ NAMES = {
         "_call", "_format_path", "_get_params", "_location", "_request", "_set_session",
     ),
     "multipart:PushMultipartParser": ("_create_segment",),
+    "ossfs:OSSFileSystem": ("_call_oss",),
     "PIL.ImageFile": ("_Tile",),
     "PIL.Image:Image": ("_size",),
     "pyvips:Image": ("_references",),

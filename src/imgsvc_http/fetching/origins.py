@@ -10,6 +10,7 @@ import stat
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
@@ -22,7 +23,9 @@ from imgsvc_core.io import missing_package, reason_of
 from imgsvc_core.urls import OriginSource, Source, UrlSource
 from imgsvc_http.access.lookup_cache import LookupCache
 from imgsvc_http.answering.errors import invalid
+from imgsvc_http.fetching.address_guard import cause_of
 from imgsvc_http.fetching.fetcher import Fetcher, NotModified, SourceMissing
+from imgsvc_http.private_names import oss_info
 from imgsvc_http.settings import Origin
 from imgsvc_http.storage.bulkhead import Bulkhead
 from imgsvc_http.storage.source_files import Allocate
@@ -35,6 +38,8 @@ _CHUNK_BYTES = 1 << 23
 _FACTS_SECONDS = 1  # of many requests for one file, few ask the disk
 _ETAGS = ("ETag", "etag")
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
+_DENIED = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
+_LEAST_SECRET = 6  # characters; shorter ones are words such as a region
 _VALIDATORS = {"ETag": "If-None-Match", "Last-Modified": "If-Modified-Since"}
 
 
@@ -197,9 +202,7 @@ class _Folder:
         except ImgsvcError:
             raise
         except Exception as error:  # of the packages of stores, which have no base class in common
-            raise SourceUnreachable(
-                f"{shown} cannot be read: {reason_of(error, self._origin.url)}."
-            ) from error
+            raise SourceUnreachable(f"{shown} cannot be read: {_reason(error, self._origin)}.") from error
 
     def _open(self) -> tuple[Any, str]:
         if self._opened is None:
@@ -219,9 +222,10 @@ class _Facts:
 
 
 def _facts(fs: Any, root: str, path: str) -> _Facts:
-    if _is_local(fs):
+    if _speaks(fs, "file"):
         return _local_facts(Path(root), path)
-    info = fs.info(f"{root.rstrip('/')}/{path}")
+    place = f"{root.rstrip('/')}/{path}"
+    info = oss_info(fs, place) if _speaks(fs, "oss") else fs.info(place)
     if info["type"] != "file":
         raise FileNotFoundError(path)
     time = next((info[name] for name in _TIMES if info.get(name)), None)
@@ -246,12 +250,38 @@ def _local_facts(root: Path, path: str) -> _Facts:
     )
 
 
+def _reason(error: Exception, origin: Origin) -> str:
+    """Return why an origin cannot be read, without anything of its options."""
+    if cause_of(error, PermissionError) or _statuses(error) & _DENIED:
+        return "the origin denies access"
+    reason = reason_of(error, origin.url)
+    for text in sorted(_texts(origin.options), key=len, reverse=True):
+        reason = reason.replace(text, "***")
+    return reason
+
+
+def _statuses(error: BaseException | None) -> set[object]:
+    """Return the HTTP statuses of an error and its causes, under the names that packages of stores use."""
+    found: set[object] = set()
+    while error is not None:
+        found |= {getattr(error, name, None) for name in ("status", "status_code", "code")}
+        error = error.__cause__ or error.__context__
+    return found
+
+
+def _texts(value: object) -> set[str]:
+    """Return the texts in options that are long enough to be secrets."""
+    if isinstance(value, Mapping):
+        return set().union(*map(_texts, value.values()))
+    return {value} if isinstance(value, str) and len(value) >= _LEAST_SECRET else set()
+
+
 def _read(fs: Any, root: str, path: str, start: int, end: int) -> bytes:
     return bytes(fs.cat_file(f"{root.rstrip('/')}/{path}", start=start, end=end))
 
 
-def _is_local(fs: Any) -> bool:
-    return fs.protocol == "file" or "file" in fs.protocol
+def _speaks(fs: Any, protocol: str) -> bool:
+    return protocol in ([fs.protocol] if isinstance(fs.protocol, str) else fs.protocol)
 
 
 def _unix_time(value: object) -> float | None:

@@ -62,6 +62,9 @@ class Front:
     def routes(self, application: web.Application) -> None:
         application.router.add_post("/token", self.token)
         application.router.add_post("/upload/storage/v1/b/{bucket}/o", self.upload)
+        application.router.add_get("/storage/v1/b/{bucket}/o", self.read)
+        application.router.add_get("/storage/v1/b/{bucket}/o/{name:.*}", self.read)
+        application.router.add_get("/download/storage/v1/b/{bucket}/o/{name:.*}", self.read)
         application.router.add_get("/{bucket}/{name:.*}", self.public)
 
     async def token(self, request: web.Request) -> web.Response:
@@ -97,17 +100,22 @@ class Front:
         if "https://www.googleapis.com/auth/devstorage.full_control" not in claims["scope"].split():
             raise Denied("Invalid OAuth scope or ID token audience provided.")
 
-    async def upload(self, request: web.Request) -> web.Response:
-        body, bucket = await request.read(), request.match_info["bucket"]
+    def _refused(self, request: web.Request) -> web.Response | None:
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        predefined = request.query.get("predefinedAcl", "projectPrivate")
         if self.tokens.get(token, 0) < time.time():
             return _error(401, "authError", "Invalid Credentials")
+        bucket = request.match_info["bucket"]
         if bucket == self.foreign_bucket:
-            message = "The account does not have storage.objects.create access to the bucket."
-            return _error(403, "forbidden", message)
+            return _error(403, "forbidden", "The account does not have access to the objects of the bucket.")
         if bucket != self.bucket:
             return _error(404, "notFound", "The specified bucket does not exist.")
+        return None
+
+    async def upload(self, request: web.Request) -> web.Response:
+        body = await request.read()
+        predefined = request.query.get("predefinedAcl", "projectPrivate")
+        if refused := self._refused(request):
+            return refused
         if predefined not in _LISTS:
             return _error(400, "invalid", "Invalid argument.")
         sent = {"Content-Type": request.headers["Content-Type"]}
@@ -117,6 +125,11 @@ class Front:
         assert isinstance(answer.body, bytes)
         self.lists[json.loads(answer.body)["name"]] = predefined
         return answer
+
+    async def read(self, request: web.Request) -> web.Response:
+        """An object or its facts, for those who have a token."""
+        refused = self._refused(request)
+        return refused or await forwarded("GET", f"{self.emulator}{request.raw_path}", {})
 
     async def public(self, request: web.Request) -> web.Response:
         bucket, name = request.match_info["bucket"], request.match_info["name"]
