@@ -9,7 +9,12 @@ export default defineConfig({
     assetsDir: ".",
     modulePreload: false,
     rollupOptions: {
-      output: { entryFileNames: "app.js", assetFileNames: "app[extname]" },
+      input: { app: "index.html", dashboard: "dashboard.html" },
+      output: {
+        entryFileNames: "[name].js",
+        chunkFileNames: "shared.js",
+        assetFileNames: "[name][extname]",
+      },
     },
   },
   // `npm run dev` shows the sources beside a service that `imgsvc playground --port 8444` started.

@@ -1,4 +1,4 @@
-"""Photograph the playground for its page of the documentation: ``nox -s pictures`` runs this."""
+"""Photograph the playground and the dashboard for the documentation: ``nox -s pictures`` runs this."""
 
 from __future__ import annotations
 
@@ -23,6 +23,22 @@ SHOTS = {
     "playground-phone.jpg": {"viewport": {"width": 390, "height": 800}, "device_scale_factor": 1.5},
 }
 _TABS = {"playground-dark.jpg": "Formats"}
+DASHBOARDS = {
+    "dashboard.jpg": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
+    "dashboard-phone.jpg": {
+        "viewport": {"width": 390, "height": 800},
+        "device_scale_factor": 1.5,
+        "color_scheme": "dark",
+    },
+}
+REQUESTS = {
+    "portrait.jpg": {"resize": {"width": 320}, "filter": {"duotone": {"light": "ffe2b8", "dark": "120a52"}}},
+    "day.gif": {"resize": {"width": 240}, "output": {"format": "webp"}},
+    "coffee.heic": {"crop": {"mode": "smart", "width": 400, "height": 300}, "output": {"format": "avif"}},
+    "emblem.png": {"adjust": {"gamma": 120}},
+}
+WEBHOOKS = ("https://127.0.0.1/webhook", "https://shop.example.org/webhook")
+"""An address that is refused, and one that does not answer."""
 
 
 def main() -> None:
@@ -30,13 +46,18 @@ def main() -> None:
     service = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert service.stdout is not None
-        address = f"{service.stdout.readline().strip()}&request={quote(json.dumps(REQUEST))}"
+        page = service.stdout.readline().strip()
+        address = f"{page}&request={quote(json.dumps(REQUEST))}"
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(
                 executable_path=shutil.which("chromium"), args=["--no-sandbox"]
             )
             for name in SHOTS:
                 photograph(browser, address, name)
+            url, _, key = page.partition("/playground#key=")
+            fill(browser, url, key)
+            for name in DASHBOARDS:
+                photograph_dashboard(browser, url, key, name)
             browser.close()
     finally:
         service.terminate()
@@ -52,6 +73,28 @@ def photograph(browser: Browser, address: str, name: str) -> None:
         page.get_by_role("tab", name=tab).click()
         page.locator(".formats[aria-busy=false]").wait_for()
     page.locator(".stage[aria-busy=false]").wait_for()
+    page.screenshot(path=IMAGES / name, type="jpeg", quality=86)
+
+
+def fill(browser: Browser, url: str, key: str) -> None:
+    """Make requests for the dashboard to show."""
+    pictures = Path(__file__).parents[2] / "examples" / "pictures"
+    documents = [*REQUESTS.items(), *(("portrait.jpg", {"webhook": {"url": hook}}) for hook in WEBHOOKS)]
+    client = browser.new_context(extra_http_headers={"Authorization": f"Bearer {key}"}).request
+    for name, document in documents:
+        file = {"name": name, "mimeType": "image/jpeg", "buffer": (pictures / name).read_bytes()}
+        client.post(f"{url}/1.0/upload", multipart={"data": json.dumps(document), "file": file})
+
+
+def photograph_dashboard(browser: Browser, url: str, key: str, name: str) -> None:
+    page = browser.new_context(**DASHBOARDS[name]).new_page()
+    page.set_default_timeout(120_000)
+    page.goto(f"{url}/dashboard")
+    page.get_by_role("textbox", name="API key").fill(key)
+    page.keyboard.press("Enter")
+    page.get_by_text("its address is not public").wait_for()
+    page.locator(".badge.scheduled").wait_for()
+    page.wait_for_function("[...document.querySelectorAll('.thumb img')].every(one => one.complete)")
     page.screenshot(path=IMAGES / name, type="jpeg", quality=86)
 
 

@@ -25,6 +25,7 @@ from imgsvc_http.cache import Cache, open_cache
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.fetching.origins import Origins
 from imgsvc_http.monitoring.metrics import Metrics
+from imgsvc_http.processing.past_requests import RecentRequests
 from imgsvc_http.processing.pipeline import Pipeline
 from imgsvc_http.processing.pool import open_pool
 from imgsvc_http.receiving import idempotency
@@ -69,6 +70,7 @@ class Services:
     origins: Origins
     fallback: Fallback | None
     metrics: Metrics
+    requests: RecentRequests
     access_log: AccessLog
     connections: Shares
     in_flight: InFlight = attrs.field(factory=InFlight)
@@ -150,6 +152,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             origins=origins,
             fallback=fallback,
             metrics=metrics,
+            requests=await stack.enter_async_context(RecentRequests.open(db)),
             access_log=AccessLog(settings.monitoring.access_log, server.trusted_proxies, metrics),
             connections=Shares(server.connections or most_connections()),
         )

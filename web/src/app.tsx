@@ -155,6 +155,7 @@ function Playground({ declarations, shared }: { declarations: Declarations; shar
       />
       {locked && (
         <KeyDialog
+          note="Previews are ordinary requests, which count in the quota of the key. It stays in this tab."
           refusal={service.keys.get() && message}
           onKey={(key) => {
             service.keys.set(key);

@@ -4,6 +4,7 @@ import { Copy } from "./copy";
 import type { History } from "./history";
 import { Presets } from "./presets";
 import type { Document } from "./request";
+import { address } from "./service";
 import type { Declarations } from "./types";
 
 interface Props {
@@ -37,6 +38,9 @@ export function Header({ declarations, history, document, link }: Props) {
         </button>
         <Presets groups={declarations.groups} request={history.request} document={document} onLoad={history.set} />
         <Copy text={link} label="Copy link" />
+        <a class="button" href={address("dashboard")}>
+          Dashboard
+        </a>
       </div>
       <small class="version">{declarations.version}</small>
     </header>

@@ -2,7 +2,13 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-export function KeyDialog({ refusal, onKey }: { refusal: string; onKey: (key: string) => void }) {
+interface Props {
+  note: string;
+  refusal: string;
+  onKey: (key: string) => void;
+}
+
+export function KeyDialog({ note, refusal, onKey }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [key, setKey] = useState("");
   useEffect(() => dialog.current?.showModal(), []);
@@ -15,7 +21,7 @@ export function KeyDialog({ refusal, onKey }: { refusal: string; onKey: (key: st
         }}
       >
         <h2 id="key-title">API key</h2>
-        <p>Previews are ordinary requests, which count in the quota of the key. It stays in this tab.</p>
+        <p>{note}</p>
         <input
           type="password"
           aria-label="API key"

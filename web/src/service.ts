@@ -37,6 +37,7 @@ export interface WatermarkFacts {
 export const keys = {
   get: (): string => sessionStorage.getItem(KEY) ?? "",
   set: (key: string): void => sessionStorage.setItem(KEY, key),
+  forget: (): void => sessionStorage.removeItem(KEY),
 };
 
 /** Returns the address of a path of the service, which may be mounted below another one. */
@@ -66,7 +67,7 @@ async function refused(response: Response, header?: string | null): Promise<Serv
   }
 }
 
-async function json<T>(path: string, options?: RequestInit): Promise<T> {
+export async function json<T>(path: string, options?: RequestInit): Promise<T> {
   const response = await call(path, options);
   if (!response.ok) throw await refused(response);
   return (await response.json()) as T;

@@ -19,3 +19,22 @@ export function change(before: number, after: number): string {
   const percent = Math.round((after / before - 1) * 100);
   return `${percent > 0 ? "+" : percent < 0 ? "−" : "±"}${Math.abs(percent)} %`;
 }
+
+const AGO = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
+const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
+  ["day", 86400],
+  ["hour", 3600],
+  ["minute", 60],
+];
+
+/** Returns how long ago a moment was, such as 5 min. ago. */
+export function ago(at: string, now = Date.now()): string {
+  const seconds = Math.max(0, (now - Date.parse(at)) / 1000);
+  const [unit, length] = UNITS.find(([, length]) => seconds >= length) ?? ["second", 1];
+  return unit === "second" ? "just now" : AGO.format(-Math.floor(seconds / length), unit);
+}
+
+/** Returns a moment as people write it, in the time zone of the browser. */
+export function moment(at: string): string {
+  return new Date(at).toLocaleString("en", { dateStyle: "medium", timeStyle: "medium" });
+}

@@ -80,6 +80,10 @@ KINDS: Mapping[str, RefusalKind] = {
         "The request of this Idempotency-Key is still being processed. Retry in 1 second.",
         {"Retry-After": "1"},
     ),
+    "no_retry": RefusalKind(
+        HTTPStatus.CONFLICT,
+        "The webhook must be failed or scheduled to be sent again, got {status}: wait until it is settled.",
+    ),
     "expired": RefusalKind(HTTPStatus.GONE, "The {what} has expired: process its source again."),
     "precondition_failed": RefusalKind(
         HTTPStatus.PRECONDITION_FAILED,

@@ -1,6 +1,7 @@
-"""The playground: a page that shows what requests do to a picture, and what it needs to know of them.
+"""The pages of the service, and what they need to know: the playground and the dashboard.
 
-The page is built from ``web/``. Its controls are generated from the declarations of the core.
+They are built from ``web/``. The controls of the playground are generated from the declarations of the core.
+The dashboard needs nothing but the interface.
 """
 
 from __future__ import annotations
@@ -51,12 +52,17 @@ _SECURITY = {
 
 
 async def page(request: web.Request) -> web.StreamResponse:
-    """Return the page."""
+    """Return the playground, which shows what requests do to a picture."""
     return _file(request, _PAGE / "index.html")
 
 
+async def dashboard(request: web.Request) -> web.StreamResponse:
+    """Return the dashboard, which shows what an account has used, asked and got."""
+    return _file(request, _PAGE / "dashboard.html")
+
+
 async def asset(request: web.Request) -> web.StreamResponse:
-    """Return a script or style sheet of the page."""
+    """Return a script or style sheet of the pages."""
     return _file(request, _named(request, _assets()))
 
 
@@ -115,10 +121,11 @@ class Urls:
 
 
 def routes() -> tuple[Route, ...]:
-    """Return the routes of the playground. They are for its page, and not part of the interface."""
+    """Return the routes of the pages. They are not part of the interface."""
     known: dict[str, Any] = {"tag": "Playground", "public": True}
     return (
-        Route("GET", "/playground", page, "The page", **known),
+        Route("GET", "/playground", page, "The playground", **known),
+        Route("GET", "/dashboard", dashboard, "The dashboard", **known),
         Route("GET", "/playground/declarations.json", declarations, "Parameters of requests", **known),
         Route("GET", "/playground/presets.json", presets, "Presets", "Playground", scope="process"),
         Route("POST", "/playground/urls", urls, "URLs of a picture", "Playground", scope="process"),

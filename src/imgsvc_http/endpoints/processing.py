@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -78,30 +79,36 @@ async def _process(request: web.Request, read: Read) -> Response:
     services, account_id = services_of(request), request[PRINCIPAL].account_id
     services.pipeline.workers.check_room(account_id)
     with services.source_files.allocator(account_id) as allocate:
-        with phase("receive"):
+        with phase("receive"), _failures_noted(request):
             source = await read(request, allocate)
 
         async def parts() -> tuple[bytes, ...]:
             return await _parts(request, source)
 
         async def work(keep: Keep) -> Response:
-            settings = services.settings
-            asked = parse_request(
-                request[DOCUMENT],
-                settings.limits,
-                fetching=source is None,
-                binary_header=binary_header(request),
-                presets=await services.presets.of(account_id),
-            )
-            if asked.webhook is not None:
-                await services.pipeline.check_ids(account_id, asked)
-                accepted = success(Accepted(id=request[REQUEST_ID]), HTTPStatus.ACCEPTED)
-                document = without_presets(request[DOCUMENT], asked.spec)
-                await run_to_completion(_accept(request, document, source, lambda c: keep(c, accepted)))
-                return accepted
-            return await _answer(request, asked, source, allocate)
+            with _failures_noted(request):
+                return await _work(request, source, allocate, keep)
 
         return await once(services.answers, request, parts, work)
+
+
+async def _work(request: web.Request, source: Source | None, allocate: Allocate, keep: Keep) -> Response:
+    """Process the picture, or accept the request if its result goes to a webhook."""
+    services, account_id = services_of(request), request[PRINCIPAL].account_id
+    asked = parse_request(
+        request[DOCUMENT],
+        services.settings.limits,
+        fetching=source is None,
+        binary_header=binary_header(request),
+        presets=await services.presets.of(account_id),
+    )
+    if asked.webhook is None:
+        return await _answer(request, asked, source, allocate)
+    await services.pipeline.check_ids(account_id, asked)
+    accepted = success(Accepted(id=request[REQUEST_ID]), HTTPStatus.ACCEPTED)
+    document = without_presets(request[DOCUMENT], asked.spec)
+    await run_to_completion(_accept(request, document, source, lambda c: keep(c, accepted)))
+    return accepted
 
 
 async def _answer(
@@ -116,6 +123,7 @@ async def _answer(
         allocate,
         accept=request.headers.get("Accept") if binary else None,
     )
+    services.requests.note_result(request[PRINCIPAL].account_id, done.result)
     if binary:
         return picture(done.result, done.data, done.media_type, request[HEADER_NAMES])
     return success(done.result)
@@ -143,6 +151,17 @@ async def _accept(
         await webhooks.accept(id_, account_id, asked, keep)
     except BaseException:
         await webhooks.uploads.delete(kept)
+        raise
+
+
+@contextlib.contextmanager
+def _failures_noted(request: web.Request) -> Iterator[None]:
+    """Note a failure of the block among the last requests of the account."""
+    try:
+        yield
+    except Exception as error:
+        id_, account_id = request[REQUEST_ID], request[PRINCIPAL].account_id
+        services_of(request).requests.note_failure(account_id, id_, error)
         raise
 
 

@@ -18,6 +18,7 @@ from imgsvc_http.context import PRINCIPAL
 from imgsvc_http.routing import Parameter, Route, path_parameter
 from imgsvc_http.services import services_of
 from imgsvc_http.webhooks import records
+from imgsvc_http.webhooks.jobs import WEBHOOKS
 from imgsvc_http.webhooks.records import STATUSES, Attempt, Record
 
 _USUAL, _MOST = 50, 100
@@ -74,6 +75,15 @@ async def get(request: web.Request) -> WebhookAnswer:
     if found is None:
         raise refusal("not_found", what="webhook")
     return WebhookAnswer(webhook=Webhook.of(found))
+
+
+async def retry(request: web.Request) -> WebhookAnswer:
+    """Notify the endpoint of a failed or scheduled webhook now, as the next attempt."""
+    webhooks = request.config_dict[WEBHOOKS]
+    before = (await get(request)).webhook
+    if not await webhooks.retry(before.id):
+        raise refusal("no_retry", status=before.status)
+    return await get(request)
 
 
 @attrs.frozen
@@ -189,6 +199,17 @@ ROUTES = (
         answer=WebhookAnswer,
         parameters=(path_parameter("id", "Id of the request."),),
         failures=(404,),
+        scope="account",
+    ),
+    Route(
+        "POST",
+        "/1.0/webhooks/{id}/retry",
+        retry,
+        "Notify the endpoint again",
+        "Webhooks",
+        answer=WebhookAnswer,
+        parameters=(path_parameter("id", "Id of the request."),),
+        failures=(404, 409),
         scope="account",
     ),
 )

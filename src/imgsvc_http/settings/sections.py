@@ -391,10 +391,10 @@ class MonitoringSettings:
 
 @attrs.frozen(kw_only=True)
 class PlaygroundSettings:
-    """The page at /playground, which shows what a request does to a picture."""
+    """The pages at /playground, where requests are tried, and /dashboard, which shows an account."""
 
     enabled: bool = setting(
-        Boolean(), "Show the page. What it asks of the service needs a key, as always.", default=True
+        Boolean(), "Show the pages. What they ask of the service needs a key, as always.", default=True
     )
 
 

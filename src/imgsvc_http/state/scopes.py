@@ -4,7 +4,7 @@ from __future__ import annotations
 
 SCOPES = {
     "process": "processing pictures",
-    "account": "the watermarks, keyfiles, webhooks and cached pictures of its account",
+    "account": "the watermarks, keyfiles, webhooks, cached pictures, last requests and keys of its account",
     "admin": "all that the other scopes allow",
 }
 """What each scope allows. `GET /1.0/account` is allowed with every key."""

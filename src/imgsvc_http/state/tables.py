@@ -217,6 +217,27 @@ class WebhookRow(Base):
     updated_at: Mapped[datetime]
 
 
+class PastRequestRow(Base):
+    """What became of a request. An account has only its last ones. A failure has no facts of a result."""
+
+    __tablename__ = "past_requests"
+    __table_args__ = (Index("ix_past_requests_account_id_finished_at", "account_id", "finished_at", "id"),)
+
+    id: Mapped[str] = _id()
+    account_id: Mapped[str] = mapped_column(ForeignKey("accounts.id", ondelete="CASCADE"))
+    finished_at: Mapped[datetime]
+    code: Mapped[int]
+    message: Mapped[str | None] = mapped_column(Text)
+    source: Mapped[str | None] = mapped_column(Text)
+    format: Mapped[str | None] = mapped_column(String(16))
+    width: Mapped[int | None]
+    height: Mapped[int | None]
+    bytes: Mapped[int | None]
+    milliseconds: Mapped[int | None]
+    url: Mapped[str | None] = mapped_column(Text)
+    expires_at: Mapped[datetime | None]
+
+
 class CacheEntryRow(Base):
     """A file of the cache. A row is there before its file and after it, so no file is without a row.
 

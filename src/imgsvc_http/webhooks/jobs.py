@@ -84,6 +84,14 @@ class Webhooks:
         if work is not None:
             await self._notify(work, attempt)
 
+    async def retry(self, id_: str) -> bool:
+        """Notify the endpoint of a failed or scheduled webhook now. Return False if it is neither."""
+
+        def enqueue(account_id: str, attempt: int) -> Enqueue:
+            return self.engine.queues.enqueue(DELIVER, id_, account_id, attempt=attempt)
+
+        return await records.retry(self.services.db, self.services.vault, id_, now(), enqueue)
+
     async def give_up(self, id_: str, attempt: int) -> None:
         """Settle a webhook whose job cannot succeed. Its endpoint is notified if that is possible."""
         try:
@@ -146,9 +154,11 @@ class Webhooks:
         except Exception as error:  # whatever it is, the endpoint is told
             if is_transient(error) or _is_cancelling():
                 raise
+            services.requests.note_failure(work.account_id, work.id, error)
             refused = as_refusal(error, work.id)
             services.metrics.count_error(refused.slug)
             return failure_body(refused, work.id)
+        services.requests.note_result(work.account_id, done.result)
         services.metrics.count_phases(phases)
         return success_body(done.result)
 

@@ -26,7 +26,7 @@ class Opened:
 Open = Callable[..., Opened]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def playground() -> Iterator[str]:
     """The address of a local playground, with its key."""
     command = [sys.executable, "-m", "imgsvc_cli", "playground", "--no-browser"]

@@ -22,17 +22,18 @@ from tests.support import encoded
 
 
 @pytest.mark.asyncio
-async def test_the_page_loads_nothing_from_other_hosts(service: Service) -> None:
+@pytest.mark.parametrize(("name", "script"), [("playground", "app"), ("dashboard", "dashboard")])
+async def test_the_pages_load_nothing_from_other_hosts(name: str, script: str, service: Service) -> None:
     async with service.client(key="") as visitor:
-        page = await call(visitor, "GET", "/playground")
+        page = await call(visitor, "GET", f"/{name}")
         policy = page.headers["Content-Security-Policy"]
         assert page.headers["Content-Type"] == "text/html; charset=utf-8"
         assert "default-src 'none'" in policy
         assert "script-src 'self'" in policy
         assert "unsafe" not in policy
         for name, media_type in (
-            ("app.js", "text/javascript"),
-            ("app.css", "text/css"),
+            (f"{script}.js", "text/javascript"),
+            (f"{script}.css", "text/css"),
             ("icon.svg", "image/svg+xml"),
         ):
             assert name in page.body.decode()
@@ -160,8 +161,9 @@ async def test_a_plan_that_is_too_long_for_the_header_is_left_out(client: aiohtt
     assert "plan" not in reply.metadata
 
 
-def test_the_page_can_be_switched_off() -> None:
+def test_the_pages_can_be_switched_off() -> None:
     app = create_app(Settings(playground=PlaygroundSettings(enabled=False)))
+    assert methods_at(app, "/dashboard") == frozenset()
     assert methods_at(app, "/playground") == frozenset()
     assert methods_at(app, "/playground/presets.json") == frozenset()
     assert methods_at(create_app(Settings()), "/playground") == {"GET", "HEAD"}

@@ -216,6 +216,28 @@ async def test_attempts_are_told_and_a_failed_webhook_can_be_retried(
         service.imgsvc("webhooks", "retry", id_)
 
 
+async def test_a_failed_webhook_is_sent_again_on_request(
+    client: aiohttp.ClientSession, receiver: Receiver, photo: bytes, service: Service
+) -> None:
+    receiver.answers["/again"] = [410, 200]
+    id_ = accepted(await upload(client, photo, {"webhook": {"url": f"{receiver.url}/again"}}))
+    assert (await settled(client, id_))["status"] == "failed"
+    other = json.loads(service.imgsvc("accounts", "create", "Other", "--json"))["id"]
+    key = json.loads(service.imgsvc("keys", "create", other, "--json"))["secret"]
+    async with service.client(key=key) as stranger:
+        assert_failure(await call(stranger, "POST", f"/1.0/webhooks/{id_}/retry"), 404, "not_found")
+    again = await call(client, "POST", f"/1.0/webhooks/{id_}/retry")
+    assert again.status == 200
+    assert again.json["webhook"]["id"] == id_
+    first, second = await receiver.arrived(2)
+    assert first.body == second.body
+    async with asyncio.timeout(30):
+        while (record := await shown(client, id_))["status"] != "delivered":
+            await asyncio.sleep(0.05)
+    assert [item["code"] for item in record["attempts"]] == [410, 200]
+    assert_failure(await call(client, "POST", f"/1.0/webhooks/{id_}/retry"), 409, "no_retry", "delivered")
+
+
 async def test_basic_credentials_of_the_url_are_sent(
     client: aiohttp.ClientSession, receiver: Receiver, photo: bytes, service: Service
 ) -> None:

@@ -1,0 +1,35 @@
+"""GET /1.0/requests."""
+
+from __future__ import annotations
+
+import attrs
+from aiohttp import web
+
+from imgsvc_http.context import PRINCIPAL
+from imgsvc_http.processing.past_requests import PastRequest
+from imgsvc_http.routing import Route
+from imgsvc_http.services import services_of
+
+
+@attrs.frozen(kw_only=True)
+class RequestsAnswer:
+    """The last requests of the account, newest first."""
+
+    requests: tuple[PastRequest, ...]
+
+
+async def last_requests(request: web.Request) -> RequestsAnswer:
+    """Return what became of the last 50 calls of fetch and upload. Those of a webhook are among them.
+
+    Other nodes tell of theirs within a second or two.
+    """
+    found = await services_of(request).requests.of(request[PRINCIPAL].account_id)
+    return RequestsAnswer(requests=tuple(found))
+
+
+ROUTES = (
+    Route(
+        "GET", "/1.0/requests", last_requests, "List the last requests", "Account",
+        answer=RequestsAnswer, scope="account",
+    ),
+)  # fmt: skip

@@ -1,0 +1,190 @@
+"""The dashboard in a real browser: what its visitor sees of an account, and does with it."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.http.playground.conftest import WAIT_MS, Opened
+from tests.http.service_process import Service, running
+from tests.support import encoded, requires
+
+AXE = Path(__file__).parents[3] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+
+Open = Callable[..., Opened]
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    folder = tmp_path_factory.mktemp("dashboard")
+    with running(folder / "state", {"fetch.private_allowed": "127.0.0.1"}) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    """An endpoint for webhooks that is gone at the first attempt of each path."""
+    seen: set[str] = set()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200 if self.path in seen else 410)
+            seen.add(self.path)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture
+def open_page(chromium: Any, service: Service) -> Iterator[Open]:
+    """Open the dashboard; with a key, it is typed into the dialog."""
+    contexts = []
+
+    def open_page(key: str = "", **options: Any) -> Opened:
+        chosen = {"viewport": {"width": 1280, "height": 800}, "ignore_https_errors": True, **options}
+        context = chromium.new_context(**chosen)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(WAIT_MS)
+        troubles: list[str] = []
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("console", lambda line: troubles.append(line.text) if line.type == "error" else None)
+        page.goto(f"{service.url}/dashboard")
+        if key:
+            page.get_by_role("textbox", name="API key").fill(key)
+            page.get_by_role("button", name="Use this key").click()
+            page.get_by_text("pictures").first.wait_for()
+        return Opened(page, troubles)
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+def ask(page: Any, service: Service, key: str, document: dict[str, Any], data: bytes | None = None) -> Any:
+    """Send an upload, as a program would."""
+    picture = encoded.png().data if data is None else data
+    file = {"name": "mine.png", "mimeType": "image/png", "buffer": picture}
+    return page.request.post(
+        f"{service.url}/1.0/upload",
+        headers={"Authorization": f"Bearer {key}"},
+        multipart={"data": json.dumps(document), "file": file},
+    ).json()
+
+
+def section(page: Any, title: str) -> Any:
+    return page.get_by_role("region", name=title)
+
+
+def test_an_account_is_shown(open_page: Open, service: Service) -> None:
+    key = service.new_key("Pictures & Co")
+    opened = open_page()
+    page = opened.page
+    ask(page, service, key, {"resize": {"width": 30}})
+    wrong = ask(page, service, key, {"resize": {"width": 0}})
+    page.get_by_role("textbox", name="API key").fill(key)
+    page.keyboard.press("Enter")
+    page.get_by_text("Pictures & Co").wait_for()
+    assert section(page, "Usage").get_by_role("meter").get_attribute("aria-valuenow") == "1"
+    rows = section(page, "Last requests").locator("tbody tr")
+    rows.filter(has_text=wrong["message"]).wait_for()
+    done = rows.filter(has_text="mine.png")
+    image = done.get_by_role("img", name="mine.png")
+    image.wait_for()
+    page.wait_for_function("document.querySelector('.thumb img')?.naturalWidth === 30")
+    assert "png 30 × " in done.inner_text()
+    own = section(page, "API keys").locator("tbody tr")
+    own.filter(has_text="this key").wait_for()
+    assert f"…{key[-4:]}" in own.inner_text()
+    assert key not in page.content()
+    page.clock.set_fixed_time("2099-01-01T00:00:00Z")
+    done.filter(has_text="expired").wait_for()
+    assert opened.troubles == []
+
+
+def test_a_new_request_appears_by_itself(open_page: Open, service: Service) -> None:
+    key = service.new_key()
+    page = open_page(key).page
+    section(page, "Last requests").get_by_text("No request yet").wait_for()
+    ask(page, service, key, {"resize": {"width": 20}})
+    section(page, "Last requests").get_by_text("mine.png").wait_for()
+
+
+def test_a_failed_webhook_is_sent_again_by_keyboard(open_page: Open, service: Service, endpoint: str) -> None:
+    key = service.new_key()
+    opened = open_page(key)
+    page = opened.page
+    id_ = ask(page, service, key, {"webhook": {"url": f"{endpoint}/again"}})["id"]
+    row = section(page, "Webhooks").locator("tbody tr").filter(has_text=id_[:8])
+    row.get_by_text("it answered 410").wait_for()
+    row.get_by_text("failed", exact=True).wait_for()
+    row.get_by_role("button", name="Retry").focus()
+    page.keyboard.press("Enter")
+    row.get_by_text("delivered", exact=True).wait_for()
+    assert row.get_by_role("button").count() == 0
+    section(page, "Webhooks").get_by_label("Status").select_option("failed")
+    section(page, "Webhooks").get_by_text("No failed webhook").wait_for()
+    assert opened.troubles == []
+
+
+def test_only_what_the_key_may_see_is_shown(open_page: Open, service: Service) -> None:
+    account = json.loads(service.imgsvc("accounts", "create", "Narrow", "--json"))["id"]
+    made = json.loads(service.imgsvc("keys", "create", account, "--scope", "process", "--json"))
+    page = open_page(made["secret"]).page
+    section(page, "Usage").get_by_role("meter").wait_for()
+    for title in ("Last requests", "Webhooks", "API keys"):
+        section(page, title).get_by_text("lacks the scope 'account'").wait_for()
+        assert section(page, title).get_by_role("table").count() == 0
+
+
+def test_the_key_stays_in_the_tab_until_it_is_changed(open_page: Open, service: Service) -> None:
+    page = open_page().page
+    page.get_by_role("textbox", name="API key").fill("isk_wrong")
+    page.keyboard.press("Enter")
+    page.get_by_role("alert").filter(has_text="needs a valid API key").wait_for()
+    page.get_by_role("textbox", name="API key").fill(service.key)
+    page.keyboard.press("Enter")
+    section(page, "Usage").get_by_role("meter").wait_for()
+    page.reload()
+    section(page, "Usage").get_by_role("meter").wait_for()
+    assert page.evaluate("localStorage.length") == 0
+    page.get_by_role("button", name="Change key").click()
+    page.get_by_role("textbox", name="API key").wait_for()
+    assert page.evaluate("sessionStorage.length") == 0
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_everybody_can_use_it(
+    width: int, scheme: str, open_page: Open, service: Service, endpoint: str
+) -> None:
+    if not AXE.exists():
+        requires.missing("the packages of web/ are not installed (npm --prefix web ci)")
+    key = service.new_key("A company with quite a long name, and branches in many towns")
+    opened = open_page(key, viewport={"width": width, "height": 800}, color_scheme=scheme, bypass_csp=True)
+    page = opened.page
+    ask(page, service, key, {"resize": {"width": 30}})
+    ask(page, service, key, {"resize": {"width": 0}, "adjust": {"gamma": 1000}})
+    ask(page, service, key, {"webhook": {"url": f"{endpoint}/{width}"}})
+    section(page, "Webhooks").get_by_role("button", name="Retry").wait_for()
+    page.add_script_tag(path=str(AXE))
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    found = page.evaluate("axe.run().then(result => result.violations)")
+    serious = [item for item in found if item["impact"] in ("serious", "critical")]
+    assert not serious, json.dumps([(item["id"], item["nodes"][0]["html"]) for item in serious], indent=1)
+    background = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", background)[:3])) < 200) == (scheme == "dark")
+    assert opened.troubles == []

@@ -1,0 +1,43 @@
+/** Asks the service for something again and again while the page is seen. */
+
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { ServiceError } from "../service";
+
+const POLL_MS = 5000;
+
+export interface Polled<T> {
+  value: T | null;
+  error: ServiceError | null;
+  /** Asks now. */
+  reload: () => void;
+}
+
+/** Asks at once and every few seconds, as long as the key works; another question starts anew. */
+export function usePolled<T>(ask: () => Promise<T>, active: boolean): Polled<T> {
+  const [value, setValue] = useState<T | null>(null);
+  const [error, setError] = useState<ServiceError | null>(null);
+  const newest = useRef(0);
+  const reload = useCallback(() => {
+    const number = ++newest.current;
+    ask().then(
+      (found) => {
+        if (number !== newest.current) return;
+        setValue(found);
+        setError(null);
+      },
+      (reason: unknown) => {
+        if (number !== newest.current) return;
+        setError(reason instanceof ServiceError ? reason : new ServiceError(0, String(reason)));
+      },
+    );
+  }, [ask]);
+  useEffect(() => {
+    if (!active) return;
+    reload();
+    const timer = setInterval(() => {
+      if (!document.hidden) reload();
+    }, POLL_MS);
+    return () => clearInterval(timer);
+  }, [active, reload]);
+  return { value, error, reload };
+}
