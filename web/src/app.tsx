@@ -7,7 +7,7 @@ import { Header } from "./header";
 import { useHistory } from "./history";
 import { KeyDialog } from "./key";
 import { usePreview } from "./preview";
-import { before, type Document, fromDocument, toDocument, valuesOf, withValues } from "./request";
+import { before, type Document, fromDocument, groupsOf, toDocument, valuesOf, withValues } from "./request";
 import { Results } from "./results";
 import * as service from "./service";
 import { addressOf, readAddress, type Shared } from "./share";
@@ -32,10 +32,12 @@ export function App() {
   return <Playground declarations={declarations} shared={shared} />;
 }
 
-function Playground({ declarations, shared }: { declarations: Declarations; shared: Shared }) {
-  const { groups, metadata_header: header } = declarations;
-  const history = useHistory(useMemo(() => fromDocument(shared.document, groups), [shared, groups]));
+function Playground({ declarations: declared, shared }: { declarations: Declarations; shared: Shared }) {
+  const header = declared.metadata_header;
+  const history = useHistory(useMemo(() => fromDocument(shared.document, declared.groups), [shared, declared]));
   const { request, set, undo, redo } = history;
+  const groups = useMemo(() => groupsOf(request, declared.groups), [request, declared]);
+  const declarations = useMemo(() => ({ ...declared, groups }), [declared, groups]);
   const [source, setSource] = useState<Source | null>(null);
   const [original, setOriginal] = useState<Blob | null>(null);
   const [notice, setNotice] = useState("");
@@ -64,11 +66,11 @@ function Playground({ declarations, shared }: { declarations: Declarations; shar
 
   useEffect(() => {
     if (locked) return;
-    const first = declarations.examples.find((name) => name.endsWith(".jpg")) ?? declarations.examples[0];
+    const first = declared.examples.find((name) => name.endsWith(".jpg")) ?? declared.examples[0];
     const name = shared.example ?? first;
     if (shared.url) void open(service.fetched(shared.url, header));
     else if (name) void open(service.example(name));
-  }, [locked, shared, declarations, header, open]);
+  }, [locked, shared, declared, header, open]);
 
   useEffect(() => {
     if (!source) return;
@@ -111,7 +113,7 @@ function Playground({ declarations, shared }: { declarations: Declarations; shar
         if (file) setSource(fromFile(file));
       }}
     >
-      <Header {...{ declarations, history, document }} link={() => addressOf(source, document)} />
+      <Header {...{ declarations: declared, history, document }} link={() => addressOf(source, document)} />
       <main>
         <SourceBar
           examples={declarations.examples}

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { Control, label } from "./control";
 import { type Drawing, drawings } from "./drawing";
-import { allowed, pathOf, valuesOf, without, withValue } from "./request";
+import { allowed, groupPath, valuesOf, without, withValue } from "./request";
 import type { Group, Param, Problem, Request, Size } from "./types";
 import { WatermarkChoice } from "./watermark";
 
@@ -94,7 +94,7 @@ export function Controls({ groups, request, size, problems, drawing, onDraw, onC
                     <ParamControl
                       key={param.name}
                       {...{ group, param, request, size, onChange }}
-                      error={problems.find((problem) => problem.path === pathOf(group, param))?.message}
+                      error={problems.find((problem) => problem.path === `${groupPath(group)}.${param.name}`)?.message}
                     />
                   ))}
               </div>
@@ -124,10 +124,6 @@ function ParamControl({ group, param, request, size, error, onChange }: ParamPro
     return <WatermarkChoice value={value} error={error} onChange={change} />;
   }
   return <Control param={param} value={value} size={size} error={error} onChange={change} />;
-}
-
-function groupPath(group: Group): string {
-  return group.filter ? `filter.${group.key}` : group.key;
 }
 
 /** Returns the parameters of a group that a search finds by its name, their names or their meaning. */

@@ -5,6 +5,7 @@ import type { Declarations, Group, Param, Request, Rule, Size, Value, Values } f
 export type Document = Record<string, unknown>;
 
 const NO_VALUES: Values = {};
+const AFTER_ALL = 1000; // more than the filters of an array
 const COLORS = ["f2c79b", "1d2b64"];
 
 /** Returns the values of a group. */
@@ -12,35 +13,74 @@ export function valuesOf(request: Request, group: string): Values {
   return request[group] ?? NO_VALUES;
 }
 
+/**
+ * Returns the groups of a request in the order of application.
+ *
+ * Filters of an array have an order of their own, and may be there twice. Their keys begin with a number, and all
+ * filters that the array has not could follow.
+ */
+export function groupsOf(request: Request, declared: Group[]): Group[] {
+  const numbered = Object.keys(request).filter(isNumbered);
+  if (numbered.length === 0) return declared;
+  const filters = declared.filter((group) => group.filter);
+  const named = new Set(numbered.map(nameOf));
+  const others = filters.map((group, index) => `${AFTER_ALL + index}:${group.key}`);
+  const keys = [...numbered, ...others.filter((key) => !named.has(nameOf(key)))].sort((a, b) => parseInt(a) - parseInt(b));
+  const listed = keys.flatMap((key, place) =>
+    filters.filter((group) => group.key === nameOf(key)).map((group) => ({ ...group, key, place })),
+  );
+  const first = declared.findIndex((group) => group.filter);
+  const rest = declared.filter((group) => !group.filter);
+  return [...rest.slice(0, first), ...listed, ...rest.slice(first)];
+}
+
 /** Returns the JSON document of a request; groups stand in the order of application. */
 export function toDocument(request: Request, groups: Group[]): Document {
   const found: Document = {};
-  const filters: Document = {};
+  const filters: [string, Values][] = [];
+  const listed = groups.some((group) => group.place !== undefined);
   for (const { key, filter } of groups) {
     const values = request[key];
-    if (values) (filter ? filters : found)[key] = values;
-    if (filter && values) found.filter = filters;
+    if (!values) continue;
+    if (filter) filters.push([nameOf(key), values]);
+    else found[key] = values;
+    if (filter) found.filter = listed ? filters.map((one) => Object.fromEntries([one])) : Object.fromEntries(filters);
   }
   return found;
 }
 
-/** Returns the request of a document, without what the groups do not know. */
-export function fromDocument(document: Document, groups: Group[]): Request {
-  const filters = filtersOf(document.filter ?? document.stylize);
+/** Returns the request of a document, without what the declared groups do not know. */
+export function fromDocument(document: Document, declared: Group[]): Request {
   const found: Record<string, Values> = {};
-  for (const group of groups) {
-    const part = (group.filter ? filters : document)[group.key];
-    if (typeof part !== "object" || part === null) continue;
+  const filters = filtersOf(document, declared);
+  for (const [key, part] of [...Object.entries(document), ...filters]) {
+    const group = declared.find((item) => item.key === nameOf(key) && item.filter === filters.some(([one]) => one === key));
+    if (!group || typeof part !== "object" || part === null) continue;
     const known = group.params.filter((param) => isValue((part as Document)[param.name]));
     const values = known.map((param) => [param.name, (part as Document)[param.name] as Value]);
-    if (values.length) found[group.key] = Object.fromEntries(values) as Values;
+    if (values.length) found[key] = Object.fromEntries(values) as Values;
   }
   return found;
 }
 
-function filtersOf(filter: unknown): Document {
-  if (Array.isArray(filter)) return Object.assign({}, ...(filter as Document[])) as Document;
-  return typeof filter === "object" && filter !== null ? (filter as Document) : {};
+/** Returns the filters of a document by their keys, which are numbered if their order is not the usual one. */
+function filtersOf(document: Document, declared: Group[]): [string, unknown][] {
+  const filter = document.filter ?? document.stylize;
+  if (typeof filter !== "object" || filter === null) return [];
+  if (!Array.isArray(filter)) return Object.entries(filter);
+  const listed = filter.flatMap((item) => Object.entries(item as Document));
+  const places = listed.map(([name]) => declared.findIndex((group) => group.key === name));
+  const usual = places.every((place, index) => index === 0 || place > (places[index - 1] ?? 0));
+  return usual ? listed : listed.map(([name, part], index) => [`${index}:${name}`, part]);
+}
+
+/** Returns the name that a group has in documents. */
+export function nameOf(key: string): string {
+  return key.replace(/^\d+:/, "");
+}
+
+function isNumbered(key: string): boolean {
+  return nameOf(key) !== key;
 }
 
 function isValue(value: unknown): value is Value {
@@ -152,9 +192,10 @@ export function pixels(name: string, size: Size): number {
   return Math.round(Math.min(size.width, size.height) / 10);
 }
 
-/** Returns the path of a parameter in messages of the service. */
-export function pathOf(group: Group, param: Param): string {
-  return `${group.filter ? "filter." : ""}${group.key}.${param.name}`;
+/** Returns the path of a group in messages of the service. */
+export function groupPath({ key, filter, place }: Group): string {
+  if (place !== undefined) return `filter[${place}].${nameOf(key)}`;
+  return filter ? `filter.${key}` : key;
 }
 
 /** Returns the groups that come before one of them, as a request that stops there. */

@@ -50,8 +50,12 @@ export function python(asked: Asked): string {
 }
 
 export function command(asked: Asked): string {
-  const flags = asked.declarations.groups.flatMap((group) => flagsOf(group, asked.request));
+  const { groups } = asked.declarations;
   const start = `imgsvc process ${shell(input(asked))} -o ${shell(output(asked))}`;
+  if (groups.some((group) => group.place !== undefined)) {
+    return `echo ${shell(JSON.stringify(asked.document))} | ${start} --spec -`; // flags have no order
+  }
+  const flags = groups.flatMap((group) => flagsOf(group, asked.request));
   return [start, ...flags].join(" \\\n  ");
 }
 
@@ -89,6 +93,7 @@ function quoted(text: string): string {
 
 function literal(value: unknown, indent: string): string {
   if (typeof value !== "object" || value === null) return plain(value as Value);
+  if (Array.isArray(value)) return `[${value.map((item) => literal(item, indent)).join(", ")}]`;
   const inner = `${indent}    `;
   const lines = Object.entries(value).map(([name, item]) => `${inner}${quoted(name)}: ${literal(item, inner)},\n`);
   return lines.length ? `{\n${lines.join("")}${indent}}` : "{}";

@@ -33,6 +33,8 @@ export interface Rule {
 /** An operation or a filter with its parameters. */
 export interface Group {
   key: string;
+  /** Where a filter stands in an array of filters. */
+  place?: number;
   title: string;
   doc: string;
   filter: boolean;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,6 +25,14 @@ class Opened:
 
 
 Open = Callable[..., Opened]
+
+
+def until(page: Any, condition: str) -> None:
+    """Wait until an expression is true in a page; the page forbids what Playwright's own waiting does."""
+    deadline = time.monotonic() + WAIT_MS / 1000
+    while not page.evaluate(condition):
+        assert time.monotonic() < deadline, condition
+        page.wait_for_timeout(50)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +65,7 @@ def open_page(chromium: Any, playground: str) -> Iterator[Open]:
     """Open the playground with a request in its address; nothing may go wrong that a test does not expect."""
     contexts = []
 
-    def open_page(fragment: str = "", *, ready: bool = True, **options: Any) -> Opened:
+    def open_page(fragment: str = "", *, ready: bool = True, address: str = "", **options: Any) -> Opened:
         context = chromium.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         contexts.append(context)
@@ -65,7 +74,7 @@ def open_page(chromium: Any, playground: str) -> Iterator[Open]:
         troubles: list[str] = []
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("console", lambda line: troubles.append(line.text) if line.type == "error" else None)
-        page.goto(playground + (f"&{fragment}" if fragment else ""))
+        page.goto((address or playground) + (f"&{fragment}" if fragment else ""))
         if ready:
             page.get_by_alt_text("Result").wait_for()
             page.get_by_alt_text("Original").wait_for()

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from PIL import Image
 
 import imgsvc_core as imgsvc
-from tests.http.playground.conftest import Open
+from tests.http.playground.conftest import Open, until
+from tests.http.service_process import Service
 from tests.support import encoded, requires
 
 WEB = Path(__file__).parents[3] / "web"
+PICTURES = WEB.parent / "examples" / "pictures"
 
 
 def number(page: Any, option: str) -> Any:
@@ -26,6 +34,30 @@ def number(page: Any, option: str) -> Any:
 
 def slider(page: Any, option: str) -> Any:
     return page.locator(f"[data-param={option}] input[type=range]")
+
+
+def solid(color: tuple[int, int, int]) -> bytes:
+    """A small picture of one color."""
+    file = io.BytesIO()
+    Image.new("RGB", (50, 50), color).save(file, "PNG")
+    return file.getvalue()
+
+
+@pytest.fixture(scope="module")
+def pictures() -> Iterator[str]:
+    """A web server with the example pictures."""
+    handler = partial(SilentHandler, directory=str(PICTURES))
+    with HTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class SilentHandler(SimpleHTTPRequestHandler):
+    """Serves files, and prints nothing."""
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
 
 
 def expect_summary(page: Any, *words: str) -> None:
@@ -80,7 +112,7 @@ def test_a_slider_changes_the_result(open_page: Open) -> None:
     slider(page, "saturation").focus()
     before = page.get_by_alt_text("Result").get_attribute("src")
     page.keyboard.press("Home")
-    page.wait_for_function("before => document.querySelector('img.after').src !== before", arg=before)
+    until(page, f"document.querySelector('img.after').src !== '{before}'")
     assert number(page, "saturation").input_value() == "-100"
     page.locator("[aria-busy=false].stage").wait_for()
     colors = page.evaluate(
@@ -284,6 +316,98 @@ def test_presets_are_kept_by_the_browser(open_page: Open) -> None:
     assert asked(page) == {"resize": {"width": 77}}
 
 
+def test_an_array_of_filters_keeps_its_order_and_its_repetitions(open_page: Open) -> None:
+    blur = {"blur": {"mode": "motion", "value": 5, "angle": 0}}
+    request = {"filter": [{"sepia": {"value": 80}}, blur, {"blur": {"mode": "zoom", "value": 3}}]}
+    page = open_page(f"request={quote(json.dumps(request))}").page
+    assert asked(page) == request
+    page.get_by_role("button", name="Presets").click()
+    page.get_by_label("Name of the preset").fill("listed")
+    page.get_by_role("button", name="Save the request").click()
+    page.get_by_role("button", name="Close").click()
+    page.get_by_role("button", name="Reset", exact=True).click()
+    assert asked(page) == {}
+    page.get_by_role("button", name="Presets").click()
+    page.get_by_role("button", name="listed").first.click()
+    assert asked(page) == request
+    page.get_by_label("Find a parameter").fill("blur")
+    second = number(page, "blur-value").nth(1)
+    second.fill("7")
+    page.keyboard.press("Tab")
+    page.get_by_label("Find a parameter").fill("vignette")
+    slider(page, "vignette-value").focus()
+    page.keyboard.press("End")
+    request["filter"][2]["blur"]["value"] = 7
+    changed = asked(page)
+    assert changed["filter"][:3] == request["filter"]
+    assert list(changed["filter"][3]) == ["vignette"]
+    imgsvc.parse(changed)
+    command = page.get_by_role("group", name="Command").inner_text()
+    assert command.startswith('echo \'{"filter":[')
+    assert command.endswith("--spec -")
+    page.get_by_label("Find a parameter").fill("blur")
+    second.fill("900")
+    page.keyboard.press("Tab")
+    error = page.locator("[data-param=blur-value]").nth(1).locator(".error")
+    error.filter(has_text="0 to 100").wait_for()
+
+
+def test_a_picture_is_fetched_by_its_url(open_page: Open, pictures: str, service: Service) -> None:
+    own: dict[str, Any] = {
+        "address": f"{service.url}/playground#key={service.key}",
+        "ignore_https_errors": True,
+    }
+    opened = open_page('request={"resize":{"width":90}}', **own)
+    page = opened.page
+    place = page.get_by_label("URL of a picture")
+    place.fill(f"{pictures}/day.gif")
+    page.keyboard.press("Enter")
+    expect_summary(page, "gif", "90 × ")
+    page.locator(".source-facts", has_text="day.gif").wait_for()
+    assert asked(page) == {"url": f"{pictures}/day.gif", "resize": {"width": 90}}
+    until(page, "location.hash.includes('day.gif')")
+    again = open_page(page.url.partition("#")[2], **own).page
+    expect_summary(again, "gif", "90 × ")
+    assert opened.troubles == []
+    place.fill(f"{pictures}/none.jpg")
+    page.get_by_role("button", name="Fetch").click()
+    page.get_by_role("alert").filter(has_text="404").wait_for()
+
+
+def test_a_watermark_is_uploaded_and_laid_on_the_picture(open_page: Open) -> None:
+    opened = open_page('request={"resize":{"width":200,"height":200,"mode":"fit"}}')
+    page = opened.page
+    center = """name => {
+        const image = document.querySelector(`img.${name}`);
+        const canvas = Object.assign(document.createElement("canvas"), { width: 1, height: 1 });
+        const context = canvas.getContext("2d");
+        context.drawImage(image, image.naturalWidth / 2, image.naturalHeight / 2, 1, 1, 0, 0, 1, 1);
+        return [...context.getImageData(0, 0, 1, 1).data];
+    }"""
+    shown = page.evaluate(f"JSON.stringify(({center})('after'))")
+    page.get_by_role("button", name="Watermark", exact=True).click()
+    green = solid((0, 200, 0))
+    mark = {"name": "green.png", "mimeType": "image/png", "buffer": green}
+    page.locator("[data-param=watermark-id] input[type=file]").set_input_files(mark)
+    until(page, f"JSON.stringify(({center})('after')) !== '{shown}'")
+    red, green_, blue, _ = page.evaluate(center, "after")
+    assert green_ > 150 > 80 > max(red, blue)
+    id_ = asked(page)["watermark"]["id"]
+    chooser = page.locator("[data-param=watermark-id] select")
+    assert chooser.input_value() == id_
+    again = open_page(f"request={quote(json.dumps({'watermark': {'id': id_}}))}").page
+    again.get_by_role("button", name="Watermark", exact=True).click()
+    again.locator("[data-param=watermark-id] select").get_by_role("option", name="green").wait_for(
+        state="attached"
+    )
+    chooser.select_option("")
+    until(page, f"JSON.stringify(({center})('after')) === '{shown}'")
+    assert "watermark" not in asked(page)
+    wrong = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"no picture"}
+    page.locator("[data-param=watermark-id] input[type=file]").set_input_files(wrong)
+    page.locator("[data-param=watermark-id] .error").wait_for()
+
+
 def test_what_browsers_cannot_show_is_shown_anyway(open_page: Open) -> None:
     page = open_page("example=coffee.heic&request=" + quote('{"output":{"format":"jp2"}}')).page
     expect_summary(page, "jp2")
@@ -300,7 +424,7 @@ def test_an_overtaken_request_is_cancelled(open_page: Open) -> None:
     page.route("**/1.0/upload", lambda route: held.append(route) if not held else route.continue_())
     number(page, "resize-width").fill("50")
     page.keyboard.press("Tab")
-    page.wait_for_function("document.querySelector('.stage').getAttribute('aria-busy') === 'true'")
+    until(page, "document.querySelector('.stage').getAttribute('aria-busy') === 'true'")
     number(page, "resize-width").fill("60")
     page.keyboard.press("Tab")
     expect_summary(page, "60 × ")

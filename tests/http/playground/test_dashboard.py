@@ -12,20 +12,13 @@ from typing import Any
 
 import pytest
 
-from tests.http.playground.conftest import WAIT_MS, Opened
-from tests.http.service_process import Service, running
+from tests.http.playground.conftest import WAIT_MS, Opened, until
+from tests.http.service_process import Service
 from tests.support import encoded, requires
 
 AXE = Path(__file__).parents[3] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
 Open = Callable[..., Opened]
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    folder = tmp_path_factory.mktemp("dashboard")
-    with running(folder / "state", {"fetch.private_allowed": "127.0.0.1"}) as service:
-        yield service
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +98,7 @@ def test_an_account_is_shown(open_page: Open, service: Service) -> None:
     done = rows.filter(has_text="mine.png")
     image = done.get_by_role("img", name="mine.png")
     image.wait_for()
-    page.wait_for_function("document.querySelector('.thumb img')?.naturalWidth === 30")
+    until(page, "document.querySelector('.thumb img')?.naturalWidth === 30")
     assert "png 30 × " in done.inner_text()
     own = section(page, "API keys").locator("tbody tr")
     own.filter(has_text="this key").wait_for()
