@@ -28,6 +28,9 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default")
 # any of its threads, they would log as well, and GLib would end the process.
 logging.getLogger("pyvips").disabled = True
 
+# The processes that tests start would compile every module anew, which takes longer than most tests.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # Commands that tests start inherit ignored signals, as below ``nohup pytest &``, but no handlers.
 for _number, _handler in {
     signal.SIGINT: signal.default_int_handler,

@@ -205,7 +205,9 @@ def command() -> str:
 
     top = click.Context(cli, info_name="imgsvc", **cli.context_settings)
     parts = [f"```text\n{cli.get_help(top)}\n```"]
-    for name, subcommand in cli.commands.items():
+    for name in cli.list_commands(top):
+        subcommand = cli.get_command(top, name)
+        assert subcommand is not None
         context = click.Context(subcommand, info_name=name, parent=top)
         parts.append(f"## imgsvc {name}\n\n```text\n{subcommand.get_help(context)}\n```")
     return "\n\n".join(parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import os
 import sys
@@ -17,9 +18,12 @@ def main() -> None:
     _open_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be text
+    gc.disable()  # what is imported stays, and collecting would look at it again and again
     try:
         from imgsvc_cli.app import run
 
+        gc.freeze()
+        gc.enable()
         code = run(sys.argv[1:])
     except KeyboardInterrupt:  # during imports
         print("imgsvc: interrupted", file=sys.stderr)

@@ -7,49 +7,45 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 
 import click
 
 import imgsvc_core as imgsvc
 from imgsvc_cli import INTERRUPTED, exit_codes, printing
-from imgsvc_cli.commands.accounts import accounts
-from imgsvc_cli.commands.batch import batch
-from imgsvc_cli.commands.cache import cache
-from imgsvc_cli.commands.compare_urls import compare_urls
-from imgsvc_cli.commands.completion import completion
-from imgsvc_cli.commands.db import db
-from imgsvc_cli.commands.docs import docs
-from imgsvc_cli.commands.explain import explain
-from imgsvc_cli.commands.formats import formats, schema
-from imgsvc_cli.commands.inspect import inspect
-from imgsvc_cli.commands.keyfiles import keyfiles
-from imgsvc_cli.commands.keys import keys
-from imgsvc_cli.commands.playground import playground
-from imgsvc_cli.commands.presets import presets
-from imgsvc_cli.commands.process import process
-from imgsvc_cli.commands.serve import serve
-from imgsvc_cli.commands.signing_keys import signing_keys
-from imgsvc_cli.commands.url import url
-from imgsvc_cli.commands.webhooks import webhooks
 from imgsvc_core.errors import ImgsvcError, TargetError
 
 _USAGE = 2
+_COMMANDS = (
+    "accounts", "batch", "cache", "compare-urls", "completion", "db", "docs", "explain", "formats", "inspect",
+    "keyfiles", "keys", "playground", "presets", "process", "schema", "serve", "signing-keys", "url",
+    "webhooks",
+)  # fmt: skip
+"""The subcommands; each is in a module of its name."""
+
+
+class _Commands(click.Group):
+    """A group that imports a subcommand when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*_COMMANDS, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        name = cmd_name.replace("-", "_")
+        command: click.Command = getattr(import_module(f"imgsvc_cli.commands.{name}"), name)
+        return command
 
 
 @click.group(
+    cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="\b\nExit codes:\n" + exit_codes.exit_code_help(),
 )
 @click.version_option(imgsvc.__version__, prog_name="imgsvc")
 def cli() -> None:
     """Transform pictures: resize, crop, adjust, filter, watermark and convert them."""
-
-
-for _command in (
-    process, inspect, explain, formats, schema, batch, url, compare_urls, serve, playground, db, accounts,
-    keys, signing_keys, presets, keyfiles, webhooks, cache, completion, docs,
-):  # fmt: skip
-    cli.add_command(_command)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imgsvc_cli.app import cli
+from imgsvc_cli.commands.process import process
 from imgsvc_cli.flags import request_document
 from imgsvc_core import SpecError
 from imgsvc_core.spec import FILTERS, OPERATIONS, Spec, params, parse, unparse
@@ -18,7 +18,7 @@ from tests.spec.strategies import specs
 
 
 def _options() -> dict[str, click.Parameter]:
-    return {name: param for param in cli.commands["process"].params for name in param.opts}
+    return {name: param for param in process.params for name in param.opts}
 
 
 def test_every_parameter_has_a_flag_with_its_documentation() -> None:
@@ -31,9 +31,7 @@ def test_every_parameter_has_a_flag_with_its_documentation() -> None:
 
 
 def test_no_flag_stands_for_two_things() -> None:
-    names = [
-        name for param in cli.commands["process"].params for name in (*param.opts, *param.secondary_opts)
-    ]
+    names = [name for param in process.params for name in (*param.opts, *param.secondary_opts)]
     assert len(names) == len(set(names))
 
 

@@ -1,8 +1,7 @@
-"""``imgsvc formats`` and ``imgsvc schema``: what requests can ask for here."""
+"""``imgsvc formats``: the formats that can be read and written here."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
@@ -48,9 +47,3 @@ def formats(as_json: bool) -> None:
         for row in rows
     ]
     click.echo(printing.table([head, *lines]))
-
-
-@click.command()
-def schema() -> None:
-    """Print the JSON Schema of requests."""
-    click.echo(json.dumps(imgsvc.request_schema(), indent=2))
