@@ -73,9 +73,9 @@ def check_installed() -> None:
         raise MissingDependency(message) from error
 
 
-def compare(path: str, old: str, new: str) -> Comparison:
-    """Return the answers of two servers to a path below their addresses."""
-    (first, old_data), (second, new_data) = fetch(old + path), fetch(new + path)
+def compare(path: str, old: str, new: str, accept: str) -> Comparison:
+    """Return the answers of two servers to a path below their addresses, with a header ``Accept``."""
+    (first, old_data), (second, new_data) = fetch(old + path, accept), fetch(new + path, accept)
     comparison = Comparison(path=path, old=first, new=second)
     if first.size is None or first.size != second.size:
         return comparison
@@ -85,10 +85,11 @@ def compare(path: str, old: str, new: str) -> Comparison:
         return attrs.evolve(comparison, new=Answer(problem=error.message))
 
 
-def fetch(url: str) -> tuple[Answer, bytes]:
+def fetch(url: str, accept: str) -> tuple[Answer, bytes]:
     """Return what a server answers to a URL, and the bytes of the picture."""
     try:
-        with urllib.request.urlopen(url, timeout=_SECONDS) as response:
+        asked = urllib.request.Request(url, headers={"Accept": accept})
+        with urllib.request.urlopen(asked, timeout=_SECONDS) as response:
             data = response.read(_MAX_BYTES)
         return Answer(info=imgsvc.inspect(data)), data
     except urllib.error.HTTPError as error:

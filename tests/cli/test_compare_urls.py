@@ -30,6 +30,7 @@ ANSWERS: dict[str, bytes | int] = {
     "/old/neither": 404, "/new/neither": 404,
     "/old/only": 500, "/new/only": JPEG,
     "/old/text": JPEG, "/new/text": b"no picture",
+    "/old/accept image/png": PNG, "/new/accept image/png": PNG,
 }  # fmt: skip
 
 
@@ -37,7 +38,8 @@ class Handler(BaseHTTPRequestHandler):
     """Answers what the table tells."""
 
     def do_GET(self) -> None:
-        answer = ANSWERS.get(self.path, 404)
+        accepted = f" {self.headers['Accept']}" if self.path.endswith("accept") else ""
+        answer = ANSWERS.get(f"{self.path}{accepted}", 404)
         self.send_response(answer if isinstance(answer, int) else 200)
         self.end_headers()
         if isinstance(answer, bytes):
@@ -74,6 +76,15 @@ def test_each_kind_of_difference_is_told(
     assert found["same"]["old"] == {"format": "jpg", "width": 90, "height": 60, "bytes": len(JPEG)}
     assert 0 < found["same"]["dssim"] < 0.1 < found["looks"]["dssim"]
     assert found["refused"]["new"] == {"problem": "422"}
+
+
+def test_both_servers_are_told_what_is_accepted(
+    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = ("--json", "--accept", "image/png")
+    assert compare(server, tmp_path, "/accept", more=more) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["old"]["format"], found["new"]["format"]) == ("png", "png")
 
 
 def test_the_report_is_a_table(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ import io
 import itertools
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 from hypothesis import given
@@ -565,3 +566,32 @@ def test_pixels_are_those_of_the_window() -> None:
     theirs = part.transpose(Image.Transpose.FLIP_LEFT_RIGHT).crop((0, 45, 100, 95))
     assert ours.shape == (50, 100, 3)
     assert np.abs(ours - np.asarray(theirs, float)).mean() < 4
+
+
+@pytest.mark.parametrize(
+    ("accept", "options", "info", "format"),
+    [
+        ("image/avif,image/webp,image/*", "w:80", PHOTO, "avif"),
+        ("image/webp,image/*", "w:80", PHOTO, "webp"),
+        ("image/*", "w:80", PHOTO, "jpg"),
+        ("", "w:80", PHOTO, "jpg"),
+        ("image/avif,image/webp,image/*", "w:80/f:png", PHOTO, "png"),
+        ("image/avif,image/webp,image/*", "w:80", attrs.evolve(PHOTO, format="gif", frames=3), "webp"),
+        ("image/avif,image/webp,image/*", "t:10/w:80", PHOTO, "avif"),
+    ],
+)
+def test_formats_that_the_client_accepts(
+    accept: str, options: str, info: imgsvc.ImageInfo, format: str
+) -> None:
+    dialect = Imgproxy(auto_avif=True, auto_webp=True)
+    asked = dialect.parse(f"/unsafe/{options}/{PLAIN}", accept)
+    assert output(asked, info)["format"] == format
+    assert asked.negotiated == ("f:png" not in options)
+
+
+def test_clients_that_get_other_formats_have_other_keys() -> None:
+    path, dialect = f"/unsafe/w:80/{PLAIN}", Imgproxy(auto_webp=True)
+    keys = {dialect.parse(path, accept).key for accept in ("image/webp", "image/avif,image/webp", "image/*")}
+    assert len(keys) == 2
+    assert not Imgproxy().parse(path, "image/webp").negotiated
+    assert output(Imgproxy().parse(path, "image/webp"))["format"] == "jpg"

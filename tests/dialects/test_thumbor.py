@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import attrs
 import numpy as np
 import pytest
 from hypothesis import given
@@ -417,3 +418,24 @@ def test_pixels_are_those_of_the_corner_that_is_kept() -> None:
     part = Image.fromarray(picture).crop((0, 0, 200, 200)).resize((100, 100), Image.Resampling.LANCZOS)
     theirs = part.transpose(Image.Transpose.FLIP_LEFT_RIGHT).rotate(90)
     assert np.abs(ours - np.asarray(theirs, float)).mean() < 4
+
+
+@pytest.mark.parametrize(
+    ("accept", "filters", "info", "format"),
+    [
+        ("image/avif,image/webp,image/*", "", PHOTO, "webp"),
+        ("image/avif,image/*", "", PHOTO, "avif"),
+        ("image/*", "", PHOTO, "jpg"),
+        ("image/avif,image/webp,image/*", "filters:format(png)/", PHOTO, "png"),
+        ("image/webp,image/*", "filters:format(xyz)/", PHOTO, "webp"),
+        ("image/webp,image/*", "", attrs.evolve(PHOTO, format="gif", frames=3), "gif"),
+    ],
+)
+def test_formats_that_the_client_accepts(
+    accept: str, filters: str, info: imgsvc.ImageInfo, format: str
+) -> None:
+    dialect = Thumbor(unsafe=True, auto_avif=True, auto_webp=True)
+    asked = dialect.parse(f"/unsafe/80x/{filters}{IMAGE}", accept)
+    assert output(asked, info)["format"] == format
+    assert asked.negotiated == ("png" not in filters)
+    assert not UNSAFE.parse(f"/unsafe/80x/{filters}{IMAGE}", accept).negotiated

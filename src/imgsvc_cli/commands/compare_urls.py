@@ -51,8 +51,17 @@ class _Address(click.ParamType[str]):
     show_default=True,
     help="How many URLs are compared at the same time.",
 )
+@click.option(
+    "--accept",
+    default="*/*",
+    show_default=True,
+    metavar="TEXT",
+    help="Header Accept of the requests, such as image/avif,image/webp,*/* of browsers.",
+)
 @as_json_option
-def compare_urls(file: TextIO, old: str, new: str, threshold: float, jobs: int, as_json: bool) -> int:
+def compare_urls(
+    file: TextIO, old: str, new: str, threshold: float, jobs: int, accept: str, as_json: bool
+) -> int:
     """Compare the answers of another server and of the service to the same URLs.
 
     FILE has a URL or a path below --old on each line; - is standard input. DSSIM is 0 for equal pictures.
@@ -63,7 +72,7 @@ def compare_urls(file: TextIO, old: str, new: str, threshold: float, jobs: int, 
     check_installed()
     paths = [_path(line.strip(), old) for line in file if line.strip() and not line.startswith("#")]
     with ThreadPoolExecutor(jobs) as pool:
-        found = list(pool.map(partial(compare, old=old, new=new), paths))
+        found = list(pool.map(partial(compare, old=old, new=new, accept=accept), paths))
     if as_json:
         for item in found:
             printing.echo_json(_document(item, threshold))

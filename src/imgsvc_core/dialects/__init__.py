@@ -53,6 +53,10 @@ class ForeignUrl(Protocol):
         """Whether the URL has a signature that was checked."""
 
     @property
+    def negotiated(self) -> bool:
+        """Whether the format of the result depends on the client."""
+
+    @property
     def delivery(self) -> ForeignDelivery:
         """How the result is delivered."""
 
@@ -74,11 +78,12 @@ class ForeignUrl(Protocol):
 class Dialect(Protocol):
     """A dialect with its settings."""
 
-    def parse(self, path: str) -> ForeignUrl:
+    def parse(self, path: str, accept: str = "") -> ForeignUrl:
         """Return what a path asks for.
 
         Args:
             path: the path as it was sent, from the slash before the signature, without a query.
+            accept: the header ``Accept`` of the client, for dialects that choose the format by it.
 
         Raises:
             DialectError: the path cannot be read, or its signature is wrong.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -56,6 +57,15 @@ class TextTable:
 
     def schema(self) -> dict[str, Any]:
         return {"type": "object", "additionalProperties": {"type": "string"}}
+
+
+def accepted_formats(accept: str, formats: Mapping[str, bool]) -> tuple[str, ...]:
+    """Return the formats that an ``Accept`` header names, of those that may be chosen by it.
+
+    >>> accepted_formats("image/webp,image/*", {"avif": True, "webp": True})
+    ('webp',)
+    """
+    return tuple(name for name, wanted in formats.items() if wanted and f"image/{name}" in accept)
 
 
 def whole(text: str) -> int:

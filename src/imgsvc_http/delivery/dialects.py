@@ -18,7 +18,7 @@ from imgsvc_http.answering.responses import Response
 from imgsvc_http.context import PRINCIPAL
 from imgsvc_http.delivery import answers
 from imgsvc_http.delivery.endpoint import deliver, preflight
-from imgsvc_http.delivery.negotiation import Negotiated
+from imgsvc_http.delivery.negotiation import Negotiated, shown_formats
 from imgsvc_http.delivery.rendering import Order
 from imgsvc_http.routing import Route
 from imgsvc_http.services import services_of
@@ -26,7 +26,6 @@ from imgsvc_http.settings.dialects import DialectSettings
 from imgsvc_http.state.clock import now
 
 _URL: web.RequestKey[ForeignUrl] = web.RequestKey("foreign_url")
-_NOT_NEGOTIATED = Negotiated(spec=Spec(), dpr=1, accept=None, vary=())
 
 
 def routes(dialects: Mapping[str, DialectSettings]) -> tuple[Route, ...]:
@@ -63,7 +62,7 @@ def _reader(name: str, settings: DialectSettings) -> Callable[[web.Request], Awa
 
     async def read(request: web.Request) -> Principal:
         path = request.message.path.partition("?")[0].partition(f"/{name}/")[2]
-        url = settings.dialect.parse(f"/{path}")
+        url = settings.dialect.parse(f"/{path}", shown_formats(request.headers.get("Accept", "")))
         url.check_expiry(now().timestamp())
         _check_source(url, settings.sources)
         request[_URL] = url
@@ -87,4 +86,5 @@ async def _picture(request: web.Request) -> Response:
     """Return the picture that a URL of another service asks for."""
     url = request[_URL]
     order = Order(account_id=request[PRINCIPAL].account_id, source=url.source, asked=url, accept=None)
-    return await deliver(request, order, url.delivery, _NOT_NEGOTIATED)
+    negotiated = Negotiated(spec=Spec(), dpr=1, accept=None, vary=("Accept",) if url.negotiated else ())
+    return await deliver(request, order, url.delivery, negotiated)

@@ -11,6 +11,7 @@ import pytest
 from imgsvc_core.dialects import imgproxy, thumbor
 from imgsvc_core.urls import Signer
 from tests.http.delivery.conftest import CONFIG, Site, new_account, signer_for
+from tests.http.delivery.test_negotiation import CHROME
 from tests.http.delivery.web_origin import Page, WebOrigin
 from tests.http.service_process import Service, running
 from tests.support import encoded
@@ -35,6 +36,7 @@ def delivering(photos: Path, web: WebOrigin, tmp_path_factory: pytest.TempPathFa
         "thumbor": {
             "keys": [SECRET],
             "unsafe": True,
+            "auto_webp": True,
             "base_url": "photos/",
             "sources": [f"{web.url}/pictures/"],
         },
@@ -89,6 +91,18 @@ async def test_urls_of_thumbor(site: Site) -> None:
     reply = await site.get("/thumbor/unsafe/fit-in/50x10/deep/%C3%BC%20%25.png")
     assert (reply.status, reply.picture.format) == (200, "PNG")
     assert reply.picture.size[1] == 10
+
+
+async def test_the_format_that_a_browser_accepts(site: Site) -> None:
+    path = of_thumbor("22x10/photo.jpg")
+    for accept, format in ((CHROME, "WEBP"), ("image/webp;q=0,*/*", "JPEG"), ("*/*", "JPEG")):
+        reply = await site.get(path, Accept=accept)
+        assert (reply.picture.format, reply.headers["Vary"]) == (format, "Accept")
+        known = await site.get(path, Accept=accept, If_None_Match=reply.headers["ETag"])
+        assert (known.status, known.headers["Vary"]) == (304, "Accept")
+    named = await site.get(of_thumbor("22x10/filters:format(png)/photo.jpg"), Accept=CHROME)
+    assert named.picture.format == "PNG"
+    assert "Vary" not in named.headers
 
 
 async def test_files_that_are_not_processed(site: Site) -> None:

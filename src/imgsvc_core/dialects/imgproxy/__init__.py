@@ -18,7 +18,7 @@ from imgsvc_core.dialects.building import refusing
 from imgsvc_core.dialects.imgproxy.options import NOT_FOUND, Options, Segment, read_options
 from imgsvc_core.dialects.imgproxy.path import mended, read_preset, sign, split, verified
 from imgsvc_core.dialects.imgproxy.request import UNPROCESSABLE, request
-from imgsvc_core.dialects.reading import Texts
+from imgsvc_core.dialects.reading import Texts, accepted_formats
 from imgsvc_core.errors import DialectError, Problem, SpecError
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.jsontext import shown
@@ -39,6 +39,8 @@ class ImgproxyUrl:
     options: Options
     watermark: str | None
     watermark_opacity: float
+    negotiated: bool = False
+    accepted: tuple[str, ...] = ()
 
     @property
     def delivery(self) -> ForeignDelivery:
@@ -53,7 +55,8 @@ class ImgproxyUrl:
     def key(self) -> str:
         """A text that is the same for URLs that ask for the same of a picture."""
         delivery = {"expires": 0, "filename": None, "return_attachment": False}
-        asked = (attrs.evolve(self.options, **delivery), self.watermark, self.watermark_opacity)  # type: ignore[arg-type]
+        options = attrs.evolve(self.options, **delivery)  # type: ignore[arg-type]
+        asked = (options, self.watermark, self.watermark_opacity, self.accepted)
         return hashlib.sha256(repr(asked).encode()).hexdigest()
 
     def check_expiry(self, now: float) -> None:
@@ -64,7 +67,13 @@ class ImgproxyUrl:
     def spec(self, info: ImageInfo) -> Spec | None:
         """Return the request for a picture, or `None` to deliver its file unchanged."""
         with refusing(UNPROCESSABLE):
-            return request(self.options, info, watermark=self.watermark, opacity=self.watermark_opacity)
+            return request(
+                self.options,
+                info,
+                watermark=self.watermark,
+                opacity=self.watermark_opacity,
+                accepted=self.accepted,
+            )
 
 
 @declared
@@ -110,6 +119,14 @@ class Imgproxy(Parameters):
         "Whether sources in base64 end with a file name (IMGPROXY_BASE64_URL_INCLUDES_FILENAME).",
         default=False,
     )
+    auto_avif: bool = param(
+        "Whether stills without a format become AVIF for clients that accept it (IMGPROXY_AUTO_AVIF).",
+        default=False,
+    )
+    auto_webp: bool = param(
+        "Whether pictures without a format become WebP for clients that accept it (IMGPROXY_AUTO_WEBP).",
+        default=False,
+    )
     watermark: str | None = param("Id of the watermark.", Text(200), default=None)
     watermark_opacity: float = param(
         "Factor of the opacity of watermarks (IMGPROXY_WATERMARK_OPACITY).", Number(0, 1), default=1.0
@@ -127,7 +144,7 @@ class Imgproxy(Parameters):
             except DialectError as error:
                 raise _wrong_preset(f"{name}: {error.message}") from error
 
-    def parse(self, path: str) -> ImgproxyUrl:
+    def parse(self, path: str, accept: str = "") -> ImgproxyUrl:
         """Return what a path asks for; see `imgsvc_core.dialects.Dialect`."""
         pairs = [
             (bytes.fromhex(key), bytes.fromhex(salt)) for key, salt in zip(self.keys, self.salts, strict=True)
@@ -142,8 +159,16 @@ class Imgproxy(Parameters):
             extension=source.extension,
             allowed=() if self.only_presets else self.allowed_options,
         )
+        formats = {"avif": self.auto_avif, "webp": self.auto_webp}
+        negotiated = options.format is None and any(formats.values())
         return ImgproxyUrl(
-            self._source(source.text), bool(pairs), options, self.watermark, self.watermark_opacity
+            self._source(source.text),
+            bool(pairs),
+            options,
+            self.watermark,
+            self.watermark_opacity,
+            negotiated,
+            accepted_formats(accept, formats) if negotiated else (),
         )
 
     def _source(self, text: str) -> Source:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -27,7 +28,9 @@ _SYMMETRIC = {
 }  # fmt: skip
 
 
-def request(options: Options, info: ImageInfo, *, watermark: str | None, opacity: float) -> Spec | None:
+def request(
+    options: Options, info: ImageInfo, *, watermark: str | None, opacity: float, accepted: Sequence[str] = ()
+) -> Spec | None:
     """Return the request, or `None` to deliver the picture's file unchanged.
 
     Args:
@@ -35,6 +38,7 @@ def request(options: Options, info: ImageInfo, *, watermark: str | None, opacity
         info: the facts of the picture.
         watermark: the id of the watermark, if there is one.
         opacity: the factor of the opacity of all watermarks.
+        accepted: formats for a URL without one, as the client accepts them, the preferred one first.
 
     Raises:
         DialectError: an option asks for something that is not possible; the message names it.
@@ -44,7 +48,7 @@ def request(options: Options, info: ImageInfo, *, watermark: str | None, opacity
     if not options.auto_rotate and info.orientation != 1:
         raise _impossible("auto_rotate", "pictures are always turned upright")
     if options.trim is not None and not info.animated:
-        return built(**_trimmed(options, options.trim), output=_output(options, info))
+        return built(**_trimmed(options, options.trim), output=_output(options, info, accepted))
     turned = Size(*info.upright_size)
     if options.rotate % 180:
         turned = Size(turned.height, turned.width)
@@ -60,7 +64,7 @@ def request(options: Options, info: ImageInfo, *, watermark: str | None, opacity
         filter=_filters(options, found.window.size),
         padding=_padding(options, found),
         watermark=_watermark(options, found, watermark, opacity),
-        output=_output(options, info),
+        output=_output(options, info, accepted),
     )
 
 
@@ -213,8 +217,8 @@ def _watermark(options: Options, found: Layout, id_: str | None, opacity: float)
     return {"id": id_, "opacity": max(opacity, _LEAST_OPACITY), **place, **bounds}
 
 
-def _output(options: Options, info: ImageInfo) -> dict[str, Any]:
-    format_ = _format(options, info)
+def _output(options: Options, info: ImageInfo, accepted: Sequence[str]) -> dict[str, Any]:
+    format_ = _format(options, info, accepted)
     row = FORMATS[format_]
     metadata = "copyright" if options.keep_copyright else "strip"
     output: dict[str, Any] = {
@@ -234,12 +238,15 @@ def _output(options: Options, info: ImageInfo) -> dict[str, Any]:
     return output
 
 
-def _format(options: Options, info: ImageInfo) -> str:
-    """Return the format of the result: that of the URL, else that of the source or a common one."""
+def _format(options: Options, info: ImageInfo, accepted: Sequence[str]) -> str:
+    """Return the format of the result: that of the URL, of the client, of the source, or a common one."""
     if options.format is not None:
         if options.format not in FORMATS or not FORMATS[options.format].writable:
             raise _impossible("format", f"pictures cannot be written as {options.format}")
         return options.format
+    for name in accepted:
+        if FORMATS[name].animation or not info.animated:
+            return name
     source = "png" if info.format == "apng" else info.format
     if source in _KEPT_FORMATS:
         return source

@@ -12,11 +12,11 @@ import attrs
 
 from imgsvc_core.dialects import ForeignDelivery
 from imgsvc_core.dialects.building import refusing
-from imgsvc_core.dialects.reading import Texts, TextTable
+from imgsvc_core.dialects.reading import Texts, TextTable, accepted_formats
 from imgsvc_core.dialects.thumbor.filters import Filter, read_filters
 from imgsvc_core.dialects.thumbor.geometry import FocalArea
 from imgsvc_core.dialects.thumbor.path import BAD_REQUEST, UNSAFE, Parts, extracted, sign, split, verified
-from imgsvc_core.dialects.thumbor.request import Smart, check_possible, focal_areas, request
+from imgsvc_core.dialects.thumbor.request import Smart, check_possible, focal_areas, named_format, request
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.spec import Spec
 from imgsvc_core.spec.declare import Parameters, declared, param
@@ -35,6 +35,8 @@ class ThumborUrl:
     focal: tuple[FocalArea, ...]
     smart: Smart
     watermarks: tuple[tuple[str, str], ...]
+    negotiated: bool = False
+    accepted: tuple[str, ...] = ()
 
     @property
     def delivery(self) -> ForeignDelivery:
@@ -47,7 +49,7 @@ class ThumborUrl:
         """A text that is the same for URLs that ask for the same of a picture."""
         parts = attrs.evolve(self.parts, filters=(), image="")
         filters = tuple(item for item in self.filters if item.name != "max_age")
-        asked = (parts, filters, self.focal, self.smart, self.watermarks)
+        asked = (parts, filters, self.focal, self.smart, self.watermarks, self.accepted)
         return hashlib.sha256(repr(asked).encode()).hexdigest()
 
     def check_expiry(self, now: float) -> None:
@@ -63,6 +65,7 @@ class ThumborUrl:
                 focal=self.focal,
                 smart=self.smart,
                 watermarks=dict(self.watermarks),
+                accepted=self.accepted,
             )
 
 
@@ -90,7 +93,15 @@ class Thumbor(Parameters):
         "Ids of watermarks by the URLs in filters.", TextTable(), default=()
     )
 
-    def parse(self, path: str) -> ThumborUrl:
+    auto_webp: bool = param(
+        "Whether stills without a format become WebP for clients that accept it (AUTO_WEBP).", default=False
+    )
+    auto_avif: bool = param(
+        "Whether stills without a format become AVIF for clients that accept it, but not WebP (AUTO_AVIF).",
+        default=False,
+    )
+
+    def parse(self, path: str, accept: str = "") -> ThumborUrl:
         """Return what a path asks for; see `imgsvc_core.dialects.Dialect`."""
         parts = split(verified(path, self.keys, unsafe=self.unsafe))
         filters = read_filters(parts.filters)
@@ -100,8 +111,19 @@ class Thumbor(Parameters):
         if inner is not None:
             image = inner[0]
             focal = (*focal, FocalArea(*inner[1]))
-        signed = not path.startswith(f"/{UNSAFE}/")
-        return ThumborUrl(self._source(image), signed, parts, filters, focal, self.smart, self.watermarks)
+        formats = {"webp": self.auto_webp, "avif": self.auto_avif}
+        negotiated = named_format(filters) is None and any(formats.values())
+        return ThumborUrl(
+            self._source(image),
+            not path.startswith(f"/{UNSAFE}/"),
+            parts,
+            filters,
+            focal,
+            self.smart,
+            self.watermarks,
+            negotiated,
+            accepted_formats(accept, formats) if negotiated else (),
+        )
 
     def _source(self, image: str) -> Source:
         with refusing(BAD_REQUEST):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import attrs
@@ -56,6 +56,7 @@ def request(
     focal: Iterable[FocalArea],
     smart: Smart,
     watermarks: Mapping[str, str],
+    accepted: Sequence[str] = (),
 ) -> Spec:
     """Return the request.
 
@@ -66,13 +67,14 @@ def request(
         focal: what should stay visible.
         smart: the gravity that the part ``smart`` stands for.
         watermarks: the ids of watermarks by their URLs.
+        accepted: formats for a URL without one, as the client accepts them, the preferred one first.
 
     Raises:
         DialectError: a part or a filter asks for something that is not possible; the message names it.
     """
     check_possible(parts, filters)
     if parts.trim is not None:
-        return built(**_trimmed(parts, filters), output=_output(filters, info, flattened=None))
+        return built(**_trimmed(parts, filters), output=_output(filters, info, accepted, flattened=None))
     size = Size(*info.upright_size)
     called = {item.name for item in filters}
     found = layout(
@@ -86,7 +88,7 @@ def request(
     frame = _Frame(drawn.size, found.asked, watermarks)
     for item in filters:
         frame.add(item)
-    output = _output(filters, info, flattened=frame.flattened)
+    output = _output(filters, info, accepted, flattened=frame.flattened)
     return built(
         flip={"horizontal": parts.flip[0], "vertical": parts.flip[1]} if any(parts.flip) else None,
         rotate={"angle": -drawn.angle % 360} if drawn.angle else None,
@@ -334,9 +336,11 @@ def _color(filter_: str, text: str) -> Color | None:
     raise impossible(filter_, f"there is no color '{text[:60]}'")
 
 
-def _output(filters: tuple[Filter, ...], info: ImageInfo, *, flattened: Color | None) -> dict[str, Any]:
+def _output(
+    filters: tuple[Filter, ...], info: ImageInfo, accepted: Sequence[str], *, flattened: Color | None
+) -> dict[str, Any]:
     asked = {item.name: item.arguments for item in filters}
-    format_ = _format(asked, info)
+    format_ = named_format(filters) or _unnamed_format(asked, info, accepted)
     row = FORMATS[format_]
     output: dict[str, Any] = {"format": format_}
     if row.quality is not None:
@@ -355,10 +359,15 @@ def _output(filters: tuple[Filter, ...], info: ImageInfo, *, flattened: Color | 
     return output
 
 
-def _format(asked: Mapping[str, tuple[str, ...]], info: ImageInfo) -> str:
-    named = _FORMATS.get(asked["format"][0].lower()) if "format" in asked else None
-    if named is not None:
-        return named
+def named_format(filters: Iterable[Filter]) -> str | None:
+    """Return the format that the last filter ``format`` names, if it is known."""
+    named = [item.arguments[0] for item in filters if item.name == "format"]
+    return _FORMATS.get(named[-1].lower()) if named else None
+
+
+def _unnamed_format(asked: Mapping[str, tuple[str, ...]], info: ImageInfo, accepted: Sequence[str]) -> str:
+    if accepted and not info.animated:
+        return accepted[0]
     opaque = info.format == "png" and not info.alpha
     if opaque and "autojpg" in asked and (not asked["autojpg"] or is_true(asked["autojpg"][0])):
         return "jpg"
