@@ -11,6 +11,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from textwrap import dedent
 from typing import Any, TypeVar
 
 import pytest
@@ -358,9 +359,15 @@ def test_people_get_tables_and_are_told_to_keep_the_secret(capsys: pytest.Captur
 
 
 def test_commands_for_pictures_load_nothing_of_the_service() -> None:
-    code = "import imgsvc_cli.app, json, sys; print(json.dumps(list(sys.modules)))"
+    code = """
+        import json, sys
+        import imgsvc_cli.app
+        from imgsvc_cli.commands import batch, explain, formats, inspect, process, url
+        print(json.dumps(list(sys.modules)))
+    """
     loaded = {
-        name.partition(".")[0] for name in json.loads(subprocess.check_output([sys.executable, "-c", code]))
+        name.partition(".")[0]
+        for name in json.loads(subprocess.check_output([sys.executable, "-c", dedent(code)]))
     }
     assert not loaded & {"aiohttp", "alembic", "asyncio", "cryptography", "limits", "sqlalchemy"}
 
