@@ -56,6 +56,7 @@ def test_tiff_compressions_that_nothing_reads_are_refused(compression: str, tmp_
 
 
 _SAMPLES = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "float16", "float32"]
+_WIDE = ["uint64", "int64", "float64"]  # which libvips does not know
 
 
 def _ramp(sample: str) -> Pixels:
@@ -64,6 +65,8 @@ def _ramp(sample: str) -> Pixels:
     kind = np.dtype(sample)
     if kind.kind == "f":
         return steps.astype(kind)
+    if kind.itemsize == 8:  # beyond the precision of the steps
+        return np.left_shift(_ramp(sample.replace("64", "32")).astype(kind), 32)
     limits = np.iinfo(kind)
     return np.rint(steps * (int(limits.max) - int(limits.min)) + int(limits.min)).astype(kind)
 
@@ -94,27 +97,28 @@ def _tifffile(samples: Pixels, **options: Any) -> bytes:
     ("sample", "compression"),
     [
         (sample, compression)
-        for sample in _SAMPLES
+        for sample in (*_SAMPLES, *_WIDE)
         for compression in ("none", "deflate", "zstd")
-        if (sample, compression) != ("float16", "zstd")
+        if compression != "zstd" or sample not in ("float16", *_WIDE)
     ],
 )
 def test_tiff_samples_of_every_type(sample: str, compression: str) -> None:
-    """Zstandard is read by Pillow, which does not know float16; the others are read by libvips."""
+    """Zstandard is read by Pillow, which does not know some; the others are read by libvips."""
     samples = _ramp(sample)
     found = read(_tifffile(samples, photometric="minisblack", compression=compression)).numpy()
     assert found.dtype == (np.uint8 if samples.itemsize == 1 else np.uint16)
     assert np.abs(found - _mapped(samples)).max() <= (5 if sample[0] == "f" else 1)
 
 
-@pytest.mark.parametrize("sample", _SAMPLES)
-def test_tiff_samples_of_every_type_in_color(sample: str) -> None:
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("sample", [*_SAMPLES, *_WIDE])
+def test_tiff_samples_of_every_type_in_color(sample: str, order: str) -> None:
     samples = np.stack((_ramp(sample), _ramp(sample)[::-1], _ramp(sample)[:, ::-1]), axis=2)
-    found = read(_tifffile(samples, photometric="rgb")).numpy()
+    found = read(_tifffile(samples, photometric="rgb", byteorder=order)).numpy()
     assert np.abs(found - _mapped(samples)).max() <= (5 if sample[0] == "f" else 1)
 
 
-@pytest.mark.parametrize("sample", _SAMPLES)
+@pytest.mark.parametrize("sample", [*_SAMPLES, *_WIDE])
 def test_tiff_samples_of_every_type_with_white_as_the_lowest(sample: str) -> None:
     samples = _ramp(sample)
     found = read(_tifffile(samples, photometric="miniswhite")).numpy()
@@ -154,11 +158,40 @@ def test_tiff_samples_of_few_bits(bits: int) -> None:
     assert np.abs(found / np.iinfo(found.dtype).max - steps / (2**bits - 1)).max() < 1e-4
 
 
-@pytest.mark.parametrize("sample", ["int64", "uint64", "float64", "complex64"])
-def test_tiff_samples_that_nothing_reads_are_not_called_damaged(sample: str) -> None:
-    data = _tifffile(np.zeros((4, 8), sample), photometric="minisblack")
+def test_tiff_samples_that_nothing_reads_are_not_called_damaged() -> None:
+    data = _tifffile(np.zeros((4, 8), np.complex64), photometric="minisblack")
     with pytest.raises(UnsupportedFormat, match=r"64 bits, .* save it with 8 or 16 bits"):
         read(data)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"photometric": "minisblack", "compression": "deflate", "predictor": True},
+        {"photometric": "cielab"},
+        {"photometric": "rgb", "compression": "zstd"},
+    ],
+)
+def test_tiff_samples_of_64_bits_that_nothing_reads_are_not_called_damaged(options: dict[str, Any]) -> None:
+    shape = (4, 8) if options["photometric"] == "minisblack" else (4, 8, 3)
+    with pytest.raises(UnsupportedFormat, match=r"save it with (samples of 32 bits|deflate)"):
+        read(_tifffile(np.zeros(shape), **options))
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("tile", [None, (16, 16)])
+@pytest.mark.parametrize("compression", ["none", "lzw", "deflate"])
+def test_tiff_of_64_bits_in_every_layout(order: str, tile: tuple[int, int] | None, compression: str) -> None:
+    samples = np.tile(_ramp("float64"), (9, 5))
+    pixels = np.stack((samples, samples[::-1], samples[:, ::-1], samples.T.reshape(samples.shape)), axis=2)
+    data = _tifffile(
+        pixels, photometric="rgb", extrasamples=["unassalpha"], byteorder=order, tile=tile,
+        compression=compression, bigtiff=tile is None,
+    )  # fmt: skip
+    found = read(data)
+    assert found.hasalpha()
+    assert np.abs(found.numpy()[..., :3] - _mapped(pixels[..., :3])).max() <= 5
+    assert np.abs(found.numpy()[..., 3] - np.rint(pixels[..., 3] * 65535)).max() <= 1
 
 
 def test_tiff_samples_that_pillow_does_not_read_are_not_called_damaged() -> None:
@@ -199,7 +232,7 @@ _PLANES = {
 
 @pytest.mark.parametrize("compression", ["none", "deflate", "lzw", "packbits", "zstd"])
 @pytest.mark.parametrize("tile", [None, (16, 16)])
-@pytest.mark.parametrize("sample", _SAMPLES)
+@pytest.mark.parametrize("sample", [*_SAMPLES, *_WIDE])
 @pytest.mark.parametrize("kind", _PLANES)
 def test_tiff_planes(kind: str, sample: str, tile: tuple[int, int] | None, compression: str) -> None:
     """Alpha is straight, and of real numbers it is no light, so it keeps its value."""
@@ -213,7 +246,8 @@ def test_tiff_planes(kind: str, sample: str, tile: tuple[int, int] | None, compr
     )  # fmt: skip
     swapped = colors == 3 and sample in ("int16", "uint32", "int32", "float32")
     negative = kind.startswith("neg") and sample not in ("uint8", "float32")
-    if compression == "zstd" and (sample == "float16" or swapped or negative):  # which only Pillow reads
+    unknown = sample == "float16" or sample in _WIDE
+    if compression == "zstd" and (unknown or swapped or negative):  # which only Pillow reads
         with pytest.raises(UnsupportedFormat, match="save it with deflate"):
             read(data)
         return

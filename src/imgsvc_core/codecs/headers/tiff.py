@@ -49,11 +49,12 @@ RARE_COMPRESSIONS = {_OLD_JPEG: "old-style JPEG", 34925: "LZMA", 50000: "Zstanda
 PREMULTIPLIED, STRAIGHT = TRANSPARENT = (1, 2)  # kinds of extra channels that are transparency
 UNSIGNED, SIGNED, REAL, UNDEFINED = 1, 2, 3, 4
 WHITE_IS_LOWEST, BLACK_IS_LOWEST = 0, 1  # photometric interpretations of gray
-_BITS = {UNSIGNED: (8, 16, 32), SIGNED: (8, 16, 32), REAL: (16, 32), UNDEFINED: (8, 16, 32)}
+_BITS = {UNSIGNED: (8, 16, 32, 64), SIGNED: (8, 16, 32, 64), REAL: (16, 32, 64), UNDEFINED: (8, 16, 32)}
 _BITS_OF_ONE_CHANNEL = (1, 2, 4, 12)  # unsigned
 _CIELAB = 8
 _SEPARATE_PLANES = 2
-_PHOTOMETRICS_OF_PLANES = (WHITE_IS_LOWEST, BLACK_IS_LOWEST, 2, 5, _CIELAB)  # and RGB and CMYK
+_NO_PREDICTOR = 1
+_PLAIN_PHOTOMETRICS = (WHITE_IS_LOWEST, BLACK_IS_LOWEST, 2, 5)  # and RGB and CMYK
 _ALIKE = (Tag.BITS, Tag.PHOTOMETRIC, Tag.CHANNELS, Tag.SAMPLE_FORMAT, Tag.EXTRA_CHANNELS)
 _YCBCR = 6
 _COLOR_SPACES = {
@@ -111,6 +112,11 @@ def has_planes(page: Directory) -> bool:
     return page.first(Tag.PLANES, 1) == _SEPARATE_PLANES and page.first(Tag.CHANNELS, 1) > 1
 
 
+def has_halves(page: Directory) -> bool:
+    """Return True if libvips can only read the samples of 64 bits as two halves."""
+    return page.first(Tag.BITS, 1) == 64
+
+
 def white_is_lowest(page: Directory) -> bool:
     """Return True if the page is gray and its lowest value is white."""
     return page.first(Tag.PHOTOMETRIC, BLACK_IS_LOWEST) == WHITE_IS_LOWEST
@@ -144,18 +150,24 @@ def _check_samples(reader: HeaderReader, page: Directory, depth: int, channels: 
     kind = page.first(Tag.SAMPLE_FORMAT, UNSIGNED)
     photometric = page.first(Tag.PHOTOMETRIC, 1)
     old_jpeg = page.first(Tag.COMPRESSION, 1) == _OLD_JPEG
-    if has_planes(page) and (old_jpeg or photometric not in _PHOTOMETRICS_OF_PLANES):
+    if has_planes(page) and (old_jpeg or photometric not in (*_PLAIN_PHOTOMETRICS, _CIELAB)):
         raise reader.unsupported(
             "its colors are stored in separate planes; save it with interleaved channels"
         )
     if len(set(page.numbers(Tag.BITS, _MOST_CHANNELS))) > 1:
         raise reader.unsupported("its channels have different numbers of bits; save it with 8 or 16 bits")
     premultiplied = PREMULTIPLIED in page.numbers(Tag.EXTRA_CHANNELS, _MOST_CHANNELS)
-    if premultiplied and not has_planes(page) and (kind == SIGNED or (kind != REAL and depth == 32)):
+    if premultiplied and not has_planes(page) and (kind == SIGNED or (kind != REAL and depth >= 32)):
         name = "signed" if kind == SIGNED else "unsigned"
         raise reader.unsupported(
             f"its premultiplied transparency in {name} samples of {depth} bits is not supported; "
             "save it with unsigned samples of 16 bits"
+        )
+    predicted = page.first(Tag.PREDICTOR, _NO_PREDICTOR) != _NO_PREDICTOR
+    if depth == 64 and (predicted or photometric not in _PLAIN_PHOTOMETRICS):
+        raise reader.unsupported(
+            "its samples of 64 bits are only supported in gray, RGB and CMYK without a predictor; "
+            "save it with samples of 32 bits"
         )
     narrow = channels == 1 and kind in (UNSIGNED, UNDEFINED) and depth in _BITS_OF_ONE_CHANNEL
     if not narrow and depth not in _BITS.get(kind, ()):

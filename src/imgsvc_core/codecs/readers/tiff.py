@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import io
 import operator
+import sys
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import pyvips
@@ -18,11 +20,13 @@ from imgsvc_core.codecs.headers.tiff import (
     COMMON_COMPRESSIONS,
     PREMULTIPLIED,
     RARE_COMPRESSIONS,
+    REAL,
     SIGNED,
     STRAIGHT,
     TRANSPARENT,
     UNSIGNED,
     Tag,
+    has_halves,
     has_planes,
     has_tiles_beyond_libvips,
     is_beyond_libvips,
@@ -30,7 +34,7 @@ from imgsvc_core.codecs.headers.tiff import (
 )
 from imgsvc_core.codecs.readers.expected_size import check_stored, expected_size
 from imgsvc_core.codecs.readers.pillow import SIXTEEN_BITS, lab_from_bytes, to_vips
-from imgsvc_core.codecs.readers.tiff_planes import planes_as_pages
+from imgsvc_core.codecs.readers.tiff_planes import halves_as_channels, planes_as_pages
 from imgsvc_core.codecs.readers.vips import (
     attach,
     from_array,
@@ -82,8 +86,8 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
 
 
 def _read(source: ByteSource, page: Directory, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
-    if has_planes(page):
-        image = _read_planes(source, page, info, settings)
+    if has_planes(page) or (has_halves(page) and not is_beyond_libvips(page)):
+        image = _read_channels(source, page, info, settings)
     elif is_beyond_libvips(page):
         image = _eight_or_sixteen_bits(_decode_by_pillow(source, page, info), page)
         if settings.scale < 1:
@@ -138,23 +142,22 @@ def _open_level(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> 
     return _reduced(image, *expected_size(info, settings))
 
 
-def _read_planes(
+def _read_channels(
     source: ByteSource, page: Directory, info: ImageInfo, settings: LoadSettings
 ) -> pyvips.Image:
-    """Join the channels of a page that stores each for itself."""
+    """Read a page that is stored in separate planes, or in samples that libvips does not know."""
     alpha = _alpha_channel(page, info)
     channels = [*range(_COLORS.get(info.colorspace, 3)), *([] if alpha is None else [alpha])]
-    pages = planes_as_pages(source, page, channels)
-    rare = page.first(Tag.COMPRESSION, 1) in RARE_COMPRESSIONS or has_tiles_beyond_libvips(page)
-    planes = [
-        _decode_by_pillow(pages, page, info, number)
-        if rare
-        else still(open_lazily("tiff", pages, settings, page=number, fail_on="error"))
-        for number in range(len(channels))
-    ]
-    joined = planes[0].bandjoin(planes[1:])
+    if has_planes(page):
+        joined = _planes(source, page, info, settings, channels)
+    else:
+        halves = still(open_lazily("tiff", halves_as_channels(source, page), settings, fail_on="error"))
+        samples = _samples_of_halves(halves, page)
+        joined = _bands(samples, channels)
     if info.colorspace == "lab":
         return _lab(joined)
+    if has_halves(page) and white_is_lowest(page) and joined.format == "uint":
+        joined = _inverted(joined)  # as libvips does for samples that it knows
     usual = usual_interpretation(joined.bands, joined.format)
     joined = joined.copy(interpretation="cmyk" if info.colorspace == "cmyk" else usual)
     if alpha is None or _extra_kinds(page, info).get(alpha) != PREMULTIPLIED:
@@ -164,6 +167,44 @@ def _read_planes(
     image = _eight_or_sixteen_bits(joined, page)
     straight = image.unpremultiply(max_alpha=255 if image.format == "uchar" else 65535)
     return straight.rint().cast(image.format).copy(interpretation=image.interpretation)
+
+
+def _planes(
+    source: ByteSource, page: Directory, info: ImageInfo, settings: LoadSettings, channels: Sequence[int]
+) -> pyvips.Image:
+    """Join the channels of a page that stores each for itself."""
+    pages = planes_as_pages(source, page, channels)
+    if page.first(Tag.COMPRESSION, 1) in RARE_COMPRESSIONS or has_tiles_beyond_libvips(page):
+        planes = [_decode_by_pillow(pages, page, info, number) for number in range(len(channels))]
+    else:
+        planes = [
+            still(open_lazily("tiff", pages, settings, page=number, fail_on="error"))
+            for number in range(len(channels))
+        ]
+        if has_halves(page):
+            planes = [_samples_of_halves(plane, page) for plane in planes]
+    return planes[0].bandjoin(planes[1:])
+
+
+def _bands(image: pyvips.Image, chosen: Iterable[int]) -> pyvips.Image:
+    first, *rest = (image[band] for band in chosen)
+    return first.bandjoin(rest) if rest else first
+
+
+def _samples_of_halves(image: pyvips.Image, page: Directory) -> pyvips.Image:
+    """Return floats, or the upper halves of whole numbers, from channels that are halves of 64 bits.
+
+    libvips has given the halves the byte order of this machine, but left them in the order of the file.
+    """
+    upper = 0 if page.layout.order == ">" else 1
+    kind = page.first(Tag.SAMPLE_FORMAT, UNSIGNED)
+    if kind == REAL:
+        order = list(range(image.bands))
+        if page.layout.order != ("<" if sys.byteorder == "little" else ">"):
+            order = [channel ^ 1 for channel in order]
+        return _bands(image, order).copy(format="double", bands=image.bands // 2).cast("float")
+    words = _bands(image, range(upper, image.bands, 2))
+    return words.copy(format="int") if kind == SIGNED else words
 
 
 def _lab(image: pyvips.Image) -> pyvips.Image:

@@ -1,8 +1,10 @@
-"""TIFF with separate planes: a copy of the file has a gray page for each channel.
+"""TIFF that libvips decodes only from a copy of the file that describes the same pixels in another way.
 
-libvips decodes planes of half floats, and of gray with transparency, to wrong pixels, and cannot decode tiled
-planes. Pillow decodes tiled planes of 16 bits to wrong pixels. Both decode gray pages of all these kinds
-exactly.
+Separate planes become gray pages: libvips decodes planes of half floats, and of gray with transparency, to
+wrong pixels, and cannot decode tiled planes. Pillow decodes tiled planes of 16 bits to wrong pixels. Both
+decode gray pages of all these kinds exactly.
+
+Samples of 64 bits, which libvips does not know, become two channels of 32 bits each.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from imgsvc_core.codecs.headers.tiff import (
 from imgsvc_core.errors import CorruptImage
 
 _LONG, _UNDEFINED, _LONG8 = 4, 7, 16
+_WORD = 32  # bits of a channel that stands for half a sample
 _INTERLEAVED = 1
 _OF_EVERY_PAGE = (
     Tag.WIDTH, Tag.HEIGHT, Tag.COMPRESSION, Tag.BIT_ORDER, Tag.ORIENTATION, Tag.ROWS_PER_STRIP, Tag.PREDICTOR,
@@ -40,38 +43,67 @@ def planes_as_pages(source: ByteSource, page: Directory, channels: Sequence[int]
     Raises:
         CorruptImage: the file lists fewer strips or tiles than its planes have, or impossible ones.
     """
+    return _with_pages(source, page, [_tags_of_plane(page, channel) for channel in channels])
+
+
+def halves_as_channels(source: ByteSource, page: Directory) -> ByteSource:
+    """Return a copy of the file whose page has two channels of 32 bits for each sample of 64 bits.
+
+    The first is the half that the byte order of the file puts first.
+
+    Raises:
+        CorruptImage: the file states an impossible size or place.
+    """
+    tags = _tags(page, channels=page.first(Tag.CHANNELS, 1), white_is_lowest=False)
+    return _with_pages(source, page, [tags | {tag: page.numbers(tag) for tag in _parts(page)}])
+
+
+def _with_pages(source: ByteSource, page: Directory, pages: Sequence[_Values]) -> ByteSource:
     layout = page.layout
     begin = 2 * layout.word_size
     start = source.size + source.size % 2
     body = b""
     try:
-        for channel in channels:
-            body += _directory(layout, _tags(page, channel), start + len(body), last=channel == channels[-1])
+        for number, tags in enumerate(pages, start=1):
+            body += _directory(layout, tags, start + len(body), last=number == len(pages))
     except struct.error as error:
         raise CorruptImage("The TIFF image is damaged: it states an impossible size or place.") from error
     head = source.read(0, begin - layout.word_size) + struct.pack(layout.word, start)
     return ByteSource(b"".join((head, source.read(begin), bytes(source.size % 2), body)), name=source.name)
 
 
-def _tags(page: Directory, channel: int) -> _Values:
-    inverted = channel == 0 and white_is_lowest(page)
-    found: dict[int, Sequence[int] | bytes] = {
-        Tag.BITS: [page.first(Tag.BITS, 1)],
-        Tag.PHOTOMETRIC: [WHITE_IS_LOWEST if inverted else BLACK_IS_LOWEST],
-        Tag.CHANNELS: [1],
-        Tag.PLANES: [_INTERLEAVED],
-        Tag.SAMPLE_FORMAT: [page.first(Tag.SAMPLE_FORMAT, UNSIGNED)],
-    }
-    found |= {tag: [page.first(tag, 0)] for tag in _OF_EVERY_PAGE if tag in page.entries}
-    found |= {tag: page.content(tag) for tag in _BLOBS if tag in page.entries}
+def _tags_of_plane(page: Directory, channel: int) -> _Values:
+    found = _tags(page, channels=1, white_is_lowest=channel == 0 and white_is_lowest(page))
     count = _parts_of_a_plane(page)
-    tiled = Tag.TILE_WIDTH in page.entries
-    for tag in (Tag.TILE_OFFSETS, Tag.TILE_LENGTHS) if tiled else (Tag.STRIP_OFFSETS, Tag.STRIP_LENGTHS):
+    for tag in _parts(page):
         parts = page.numbers(tag)[channel * count : (channel + 1) * count]
         if len(parts) < count:
             raise CorruptImage("The TIFF image is damaged: it lists too few parts of its planes.")
         found[tag] = parts
     return found
+
+
+def _tags(page: Directory, *, channels: int, white_is_lowest: bool) -> dict[int, Sequence[int] | bytes]:
+    """Return the tags of a page of gray channels, but for the places of its pixels."""
+    bits, kind = page.first(Tag.BITS, 1), page.first(Tag.SAMPLE_FORMAT, UNSIGNED)
+    if bits == 2 * _WORD:
+        bits, kind, channels, white_is_lowest = _WORD, UNSIGNED, 2 * channels, False
+    found: dict[int, Sequence[int] | bytes] = {
+        Tag.BITS: [bits] * channels,
+        Tag.PHOTOMETRIC: [WHITE_IS_LOWEST if white_is_lowest else BLACK_IS_LOWEST],
+        Tag.CHANNELS: [channels],
+        Tag.PLANES: [_INTERLEAVED],
+        Tag.SAMPLE_FORMAT: [kind] * channels,
+    }
+    found |= {tag: [page.first(tag, 0)] for tag in _OF_EVERY_PAGE if tag in page.entries}
+    return found | {tag: page.content(tag) for tag in _BLOBS if tag in page.entries}
+
+
+def _parts(page: Directory) -> tuple[Tag, Tag]:
+    """Return the tags that tell where the pixels are and how many bytes they have."""
+    if Tag.TILE_WIDTH in page.entries:
+        return Tag.TILE_OFFSETS, Tag.TILE_LENGTHS
+    return Tag.STRIP_OFFSETS, Tag.STRIP_LENGTHS
 
 
 def _parts_of_a_plane(page: Directory) -> int:
