@@ -11,7 +11,7 @@ import pyvips
 import skimage.data
 from skimage.color import deltaE_ciede2000, rgb2lab
 
-from imgsvc_core.color.enhance import flat_ground
+from imgsvc_core.color.grounds import flat_ground, without_noise
 from imgsvc_core.color.steps import CurveStep, VibranceStep, adjustments
 from imgsvc_core.pixels.enhance import measure
 from imgsvc_core.pixels.pointwise import apply_blocks
@@ -205,6 +205,60 @@ def test_what_lies_on_a_flat_ground_is_meant_as_it_is(name: str) -> None:
         assert difference(enhanced(original)[::3, ::3], original[::3, ::3]) < 1.2
 
 
+def noisy(color: tuple[int, ...], noise: float, share: float, *, colored: bool) -> tuple[Pixels, Pixels]:
+    """A cat on a ground with noise, and where the cat is."""
+    cat = photo("cat")[::2, ::2]
+    height, width = (round(side / np.sqrt(1 - share)) for side in cat.shape[:2])
+    bands = 3 if colored else 1
+    grain = np.random.default_rng(0).normal(0, noise, (height, width, bands))
+    pixels = np.rint(np.clip(np.array(color) + grain, 0, 255)).astype(np.uint8)
+    top, left = (height - cat.shape[0]) // 2, (width - cat.shape[1]) // 2
+    place = np.zeros((height, width), bool)
+    place[top : top + cat.shape[0], left : left + cat.shape[1]] = True
+    pixels[place] = cat.reshape(-1, 3)
+    return pixels, place
+
+
+NOISY = [
+    ((level,) * 3, noise, share, colored)
+    for level in (240, 245, 250, 252, 253, 254)
+    for noise, share, colored in ((1, 0.9, True), (1.5, 0.75, False), (2.5, 0.4, True), (4, 0.6, False))
+]
+NOISY += [
+    (color, noise, share, True)
+    for color in ((250, 240, 225), (230, 200, 190), (128, 128, 128), (40, 90, 160))
+    for noise, share in ((0, 0.2), (2.5, 0.2), (4, 0.6))
+]
+
+
+@pytest.mark.parametrize(("color", "noise", "share", "colored"), NOISY)
+def test_what_lies_on_a_noisy_ground_is_meant_as_it_is(
+    color: tuple[int, ...], noise: float, share: float, colored: bool
+) -> None:
+    """Lossless photographs of products: noise must not be taken for clipped highlights."""
+    pixels, place = noisy(color, noise, share, colored=colored)
+    assert difference(enhanced(pixels)[place], pixels[place]) < 1.2
+
+
+def test_a_photograph_on_a_noisy_ground_is_corrected() -> None:
+    pixels, place = noisy((250, 250, 250), 2.5, 0.6, colored=True)
+    dull = pixels.copy()
+    dull[place] = spoiled(pixels[place], 0.4)
+    assert difference(enhanced(dull)[place], dull[place]) < 1.2  # lit by the ground's light
+    grounds = without_noise(dull / 255)[1]
+    assert grounds[~place].mean() > 0.99
+    assert grounds[place].mean() < 0.01
+
+
+@pytest.mark.parametrize("name", PHOTOS)
+def test_photographs_with_noise_have_no_ground_but_black_and_white(name: str) -> None:
+    pixels = photo(name)[::4, ::4]
+    noise = np.random.default_rng(0).normal(0, 3, pixels.shape)
+    for bad in (pixels, spoiled(pixels, 2.0), np.rint(np.clip(pixels + noise, 0, 255))):
+        found = bad[without_noise(bad / 255)[1]]
+        assert ((found < 20) | (found > 250)).all()
+
+
 def test_a_gray_ground_stays_gray() -> None:
     """A brown cup on gray paper: its highlights are no cast of the light."""
     cup = cut_out("coffee").astype(float)
@@ -220,7 +274,7 @@ def test_a_margin_does_not_count(tone: int) -> None:
     for spoiling in (softened, partial(spoiled, gain=CASTS["warm"])):
         bad = spoiling(photo("astronaut"))[::2, ::2]
         pixels = np.pad(bad, ((0, 0), (60, 60), (0, 0)), constant_values=tone)
-        assert len(flat_ground(pixels / 255)[:, :58].nonzero()[0]) > 0.95 * 58 * len(bad)
+        assert len(flat_ground(pixels / 255)[0][:, :58].nonzero()[0]) > 0.95 * 58 * len(bad)
         alone = difference(enhanced(bad), photo("astronaut")[::2, ::2])
         framed = difference(enhanced(pixels)[:, 60:-60], photo("astronaut")[::2, ::2])
         assert framed < max(1.15 * alone, difference(bad, photo("astronaut")[::2, ::2]) + 0.75)
@@ -230,7 +284,7 @@ def test_a_margin_does_not_count(tone: int) -> None:
 def test_photographs_have_no_ground_but_black_and_white(name: str) -> None:
     pixels = photo(name)[::4, ::4]
     for bad in (pixels, spoiled(pixels, 2.0), spoiled(pixels, 0.4)):
-        found = bad[flat_ground(bad / 255)]
+        found = bad[flat_ground(bad / 255)[0]]
         assert ((found < 10) | (found > 250)).all()
 
 
@@ -249,7 +303,7 @@ def test_a_small_black_area_is_no_ground(level: int, share: float, found: bool) 
     """Photographs have such areas where they are underexposed."""
     pixels = np.random.default_rng(0).integers(0, 256, (100, 100, 3)).astype(np.uint8)
     pixels[: round(100 * share)] = level
-    assert flat_ground(pixels / 255).any() == found
+    assert flat_ground(pixels / 255)[0].any() == found
 
 
 def test_thin_black_letters_on_paper_are_not_taken_for_haze() -> None:

@@ -37,8 +37,23 @@ ENHANCE_BLACK_GROUND: Final = 0.2
 ENHANCE_SAME_LEVEL: Final = 2
 """Levels of 255 by which JPEG may change the color of a ground."""
 
+ENHANCE_NOISE: Final = 5.5
+"""Standard deviation of the pixels of a ground in levels of 255: a little more than noise of 4 levels."""
+
+ENHANCE_NOISE_SIDE: Final = 9
+"""Side of the squares whose mean tells the color of a noisy ground."""
+
+ENHANCE_STEADY: Final = 0.6
+"""Standard deviation of the means of a ground's squares, which that noise moves by half a level."""
+
+ENHANCE_NOISY_GROUND: Final = 0.1
+"""Part of the picture from which on a noisy ground is left out."""
+
 ENHANCE_MOSTLY_FLAT: Final = 0.5
-"""Part of grounds other than black from which on a picture is a graphic, which is meant as it is."""
+"""Part of flat grounds other than black from which on a picture is a graphic, which is meant as it is."""
+
+ENHANCE_LEAST_SUBJECT: Final = 0.01
+"""Part of the pixels beside all grounds up to which they are too few to tell anything."""
 
 ENHANCE_TAIL: Final = 0.5
 """Percent of the tones at each end that ``enhance`` may clip."""
@@ -94,8 +109,8 @@ ENHANCE_MUCH_GRAY: Final = 0.25
 ENHANCE_COLORED_LIGHT: Final = 0.5
 """Saturation of linear light from which highlights have a color of their own."""
 
-ENHANCE_MIN_CAST: Final = 0.01
-"""Gains nearer to 1 than this are no cast."""
+ENHANCE_CAST_DOUBT: Final = 0.01
+"""Distance of the largest gain from 1 up to which it may be no cast."""
 
 ENHANCE_MIN_CHROMA: Final = 0.05
 """Mean chroma below which there is no color to enliven."""

@@ -13,8 +13,9 @@ The corrections are ordinary steps and fold with all others:
    only the dark end is far from black there is haze, and an offset takes it away.
 3. Vibrance, if colors are dull but present.
 
-Flat grounds, such as white behind a product, tell nothing about light: they are left out, except for the ends
-of the tones. A picture that is mostly flat is a graphic, and gets no steps. Neither does one that needs none.
+Grounds of one color, such as white behind a product, tell nothing about light: they are left out, except for
+the ends of the tones. A picture that is mostly flat, without noise, is a graphic, and gets no steps. Neither
+does one that needs none.
 """
 
 from __future__ import annotations
@@ -22,26 +23,26 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from . import constants as c
 from .curves import FloatArray, apply_curves, decode
+from .grounds import BoolArray
 from .steps import ColorStep, CurveStep, VibranceStep
 from .weights import chroma, saturation
 from .white_balance import Triple
 
-BoolArray = npt.NDArray[np.bool_]
-
 _LUMA = np.asarray(c.LUMA_WEIGHTS)
 
 
-def corrections(x: FloatArray, ground: BoolArray) -> tuple[ColorStep, ...]:
+def corrections(x: FloatArray, flat: BoolArray, ground: BoolArray) -> tuple[ColorStep, ...]:
     """Return the corrections for colors in [0, 1], shape (n, 3), or gray tones, shape (n, 1).
 
-    ``ground`` tells which pixels are a flat ground, as `flat_ground` finds them.
+    ``flat`` tells which pixels lie in a flat ground, and ``ground`` which belong to that or a noisy one.
     """
     lit = x.max(axis=1, initial=0) > c.ENHANCE_MARGIN
-    if not lit.any() or (ground & lit).sum() > c.ENHANCE_MOSTLY_FLAT * lit.sum():
+    if not lit.any() or (flat & lit).sum() > c.ENHANCE_MOSTLY_FLAT * lit.sum():
+        return ()
+    if ground.mean() > 1 - c.ENHANCE_LEAST_SUBJECT:
         return ()
     steps: list[CurveStep] = []
     subject = ~ground
@@ -56,28 +57,6 @@ def corrections(x: FloatArray, ground: BoolArray) -> tuple[ColorStep, ...]:
             x = apply_curves(x, [(step.name, step.values)])
     vibrance = _vibrance(np.clip(x[subject], 0, 1)) if x.shape[1] == 3 else 0
     return (*steps, VibranceStep(vibrance)) if vibrance else tuple(steps)
-
-
-def flat_ground(colors: FloatArray) -> BoolArray:
-    """Return which pixels of a picture, shape (height, width, bands), are part of a flat ground.
-
-    These are pixels whose neighbors have their color too, if a large part of the picture has that color:
-    white behind a product, the background of a screenshot, the areas of a logo. Noise and gradients of
-    photographs have none. JPEG may have changed the color a little.
-    """
-    levels = np.rint(colors * 255).astype(np.int64)
-    flat = np.ones(levels.shape[:2], bool)
-    for axis in (0, 1):
-        same = (np.abs(np.diff(levels, axis=axis)) <= c.ENHANCE_SAME_LEVEL).all(axis=2)
-        edge = np.ones_like(flat.take([0], axis))
-        flat &= np.concatenate([edge, same], axis) & np.concatenate([same, edge], axis)
-    found, counts = np.unique(levels[flat], axis=0, return_counts=True)
-    black = found.max(axis=1, initial=0) <= 255 * c.ENHANCE_MARGIN
-    least = np.where(black, c.ENHANCE_BLACK_GROUND, c.ENHANCE_GROUND) * flat.size
-    ground = np.zeros_like(flat)
-    for color in found[counts >= least]:
-        ground |= (np.abs(levels - color) <= c.ENHANCE_SAME_LEVEL).all(axis=2)
-    return flat & ground
 
 
 def _is_gray(ground: FloatArray) -> bool:
@@ -99,8 +78,11 @@ def _white_balance(x: FloatArray) -> Triple | None:
     one, other = (-np.log(light / (light @ _LUMA)) for light in (highlights, mid_tones))
     agreed = np.where(one * other > 0, np.sign(one) * np.minimum(np.abs(one), np.abs(other)), 0)
     gains = np.exp(agreed * c.ENHANCE_CAST_STRENGTH)
-    red, green, blue = (float(gain) for gain in gains / (gains @ _LUMA))
-    return (red, green, blue) if max(red, green, blue) - 1 > c.ENHANCE_MIN_CAST else None
+    gains /= gains @ _LUMA
+    cast = max(float(gains.max()) - 1, 1e-9)
+    sure = _sure(cast, c.ENHANCE_CAST_DOUBT)
+    red, green, blue = (1 + (float(gain) - 1) * sure / cast for gain in gains)
+    return (red, green, blue) if sure else None
 
 
 def _stretch(x: FloatArray, subject: BoolArray) -> CurveStep | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyvips
 
 from imgsvc_core.color.constants import ENHANCE_SAMPLE_SIDE
 from imgsvc_core.color.curves import FloatArray
-from imgsvc_core.color.enhance import BoolArray, corrections, flat_ground
+from imgsvc_core.color.enhance import corrections
+from imgsvc_core.color.grounds import BoolArray, flat_ground, without_noise
 from imgsvc_core.color.steps import ColorStep
 from imgsvc_core.pixels.channels import white
 
@@ -17,12 +19,11 @@ def measure(image: pyvips.Image) -> tuple[ColorStep, ...]:
     The picture is sRGB or gray with 8 or 16 bits, with or without alpha. Of an animation the first frame
     counts. All pixels are read once, so a sequential source cannot be read again afterwards.
     """
-    pixels, ground = _sample(image)
-    return corrections(pixels, ground)
+    return corrections(*_sample(image))
 
 
-def _sample(image: pyvips.Image) -> tuple[FloatArray, BoolArray]:
-    """Return the colors of some pixels in [0, 1], shape (n, bands), and which of them are a flat ground.
+def _sample(image: pyvips.Image) -> tuple[FloatArray, BoolArray, BoolArray]:
+    """Return the colors of some pixels in [0, 1], shape (n, bands), which are flat, and which a ground.
 
     Pixels are picked and not averaged, which would turn black letters on white to gray. Those that are
     transparent are left out.
@@ -32,8 +33,7 @@ def _sample(image: pyvips.Image) -> tuple[FloatArray, BoolArray]:
     picked = frame.subsample(min(factor, frame.width), min(factor, frame.height)).numpy() / white(image)
     picked = picked.reshape(*picked.shape[:2], -1)
     colors = picked[..., :-1] if image.hasalpha() else picked
-    pixels, ground = colors.reshape(-1, colors.shape[2]), flat_ground(colors).reshape(-1)
-    if not image.hasalpha():
-        return pixels, ground
-    opaque = picked[..., -1].reshape(-1) > 0.5
-    return pixels[opaque], ground[opaque]
+    even, noisy = without_noise(colors)
+    flat, ground = flat_ground(colors)
+    opaque = picked[..., -1] > 0.5 if image.hasalpha() else np.ones_like(flat)
+    return even[opaque], flat[opaque], (ground | noisy)[opaque]

@@ -1,0 +1,92 @@
+"""Grounds of one color: white behind a product, paper, the background of a screenshot, areas of a logo."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
+
+from . import constants as c
+from .curves import FloatArray
+
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+
+
+def flat_ground(colors: FloatArray) -> tuple[BoolArray, BoolArray]:
+    """Find the flat grounds of a picture, shape (height, width, bands).
+
+    Return which pixels lie inside of them, and which belong to them with the edges. Inside are pixels whose
+    neighbors have their color too, if a large part of the picture has that color.
+    Noise and gradients of photographs have none. JPEG may have changed the color a little.
+    """
+    levels = np.rint(colors * 255).astype(np.int64)
+    flat = np.ones(levels.shape[:2], bool)
+    for axis in (0, 1):
+        same = (np.abs(np.diff(levels, axis=axis)) <= c.ENHANCE_SAME_LEVEL).all(axis=2)
+        edge = np.ones_like(flat.take([0], axis))
+        flat &= np.concatenate([edge, same], axis) & np.concatenate([same, edge], axis)
+    found, counts = np.unique(levels[flat], axis=0, return_counts=True)
+    black = found.max(axis=1, initial=0) <= 255 * c.ENHANCE_MARGIN
+    least = np.where(black, c.ENHANCE_BLACK_GROUND, c.ENHANCE_GROUND) * flat.size
+    ground = np.zeros_like(flat)
+    for color in found[counts >= least]:
+        ground |= (np.abs(levels - color) <= c.ENHANCE_SAME_LEVEL).all(axis=2)
+    inside = flat & ground
+    return inside, _covered(inside, 3)[1:-1, 1:-1] & ground
+
+
+def without_noise(colors: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Return a picture, shape (height, width, bands), with even colors on noisy grounds, and where these are.
+
+    Such a ground mostly consists of squares whose pixels differ by no more than the noise of a camera, and
+    whose mean colors are the same. Those of skies and walls change from one end to the other.
+    """
+    levels = colors * 255
+    even, ground = colors.copy(), np.zeros(colors.shape[:2], bool)
+    side = c.ENHANCE_NOISE_SIDE
+    if min(ground.shape) < side:
+        return even, ground
+    means = _means(levels, side)
+    variances = (_means(levels**2, side) - means**2).max(axis=2)
+    smooth, rough = variances <= c.ENHANCE_NOISE**2, variances > (2 * c.ENHANCE_NOISE) ** 2
+    while (color := _commonest(np.rint(means[smooth]).astype(np.int64))) is not None:
+        near = ~rough & (np.abs(means - color).max(axis=2) <= c.ENHANCE_SAME_LEVEL)
+        noise = 3 * np.sqrt(variances[near & smooth].mean())
+        alike = np.abs(levels - color).max(axis=2) <= c.ENHANCE_SAME_LEVEL + noise
+        found = _covered(near, side) & alike
+        least = c.ENHANCE_BLACK_GROUND if color.max() <= 255 * c.ENHANCE_MARGIN else c.ENHANCE_NOISY_GROUND
+        if found.mean() < least or (means[near] - color).std(axis=0).max() > c.ENHANCE_STEADY:
+            break
+        even[found] = color / 255
+        ground |= found
+        smooth &= ~near
+    return even, ground
+
+
+def _means(values: FloatArray, side: int) -> FloatArray:
+    """Return the means of all squares of a side."""
+    for axis in (0, 1):
+        rows = sliding_window_view(values, side, axis)
+        values = reduce(np.add, (rows[..., place] for place in range(side))) / side
+    return values
+
+
+def _covered(squares: BoolArray, side: int) -> BoolArray:
+    """Return which pixels lie in one of the squares."""
+    pixels = np.pad(squares, side - 1)
+    for axis in (0, 1):
+        rows = sliding_window_view(pixels, side, axis)
+        pixels = reduce(np.logical_or, (rows[..., place] for place in range(side)))
+    return pixels
+
+
+def _commonest(colors: IntArray) -> IntArray | None:
+    """Return the color that most of them have, or None if there are none."""
+    found, counts = np.unique(colors @ (256 ** np.arange(colors.shape[1])), return_counts=True)
+    if not len(found):
+        return None
+    digits: IntArray = found[counts.argmax()] // 256 ** np.arange(colors.shape[1]) % 256
+    return digits
