@@ -1,4 +1,21 @@
 """The ``imgsvc`` command."""
 
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Iterator
+
 INTERRUPTED = 130
 """The exit code after an interrupt: 128 and the number of its signal."""
+
+
+@contextlib.contextmanager
+def importing() -> Iterator[None]:
+    """Import modules without collecting garbage, which takes a fifth of the time: modules stay for ever."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import io
 import os
 import sys
 
-from imgsvc_cli import INTERRUPTED
+from imgsvc_cli import INTERRUPTED, importing
 
 _ENDED_BY_SIGNAL = 128  # exit codes above are of signals
 
@@ -18,12 +17,10 @@ def main() -> None:
     _open_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be text
-    gc.disable()  # what is imported stays, and collecting would look at it again and again
     try:
-        from imgsvc_cli.app import run
+        with importing():
+            from imgsvc_cli.app import run
 
-        gc.freeze()
-        gc.enable()
         code = run(sys.argv[1:])
     except KeyboardInterrupt:  # during imports
         print("imgsvc: interrupted", file=sys.stderr)

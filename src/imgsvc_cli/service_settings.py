@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from imgsvc_cli import importing
 from imgsvc_core.errors import MissingDependency, Problem, SpecError
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def load_settings(
 def service_packages() -> Iterator[None]:
     """Raise `MissingDependency` if the block cannot import a package that the service needs."""
     try:
-        yield
+        with importing():
+            yield
     except ImportError as error:
         message = f"The service is not installed ({error}): pip install 'imgsvc[http]'"
         raise MissingDependency(message) from error

@@ -42,18 +42,19 @@ def serve(
         "cache.url": cache,
         "temporary.url": temporary,
     }
+    settings = load_settings(config, assignments, flags)
+    if print_config:
+        from imgsvc_http.settings import render
+
+        click.echo(render(settings), nl=False)
+        return
     with service_packages():
         import asyncio
 
         from imgsvc_http.serve import Greeting, event_loop
         from imgsvc_http.serve import serve as run
         from imgsvc_http.server.log import begin_log
-        from imgsvc_http.settings import render
         from imgsvc_http.state.failures import full_disk_named
-    settings = load_settings(config, assignments, flags)
-    if print_config:
-        click.echo(render(settings), nl=False)
-        return
     begin_log(verbose=verbose)
 
     def greet(greeting: Greeting) -> None:
