@@ -32,7 +32,7 @@ Job = Callable[[str, int], Awaitable[None]]
 # The version stays as long as queued jobs mean the same to every version of the service.
 _VERSION = "1"
 _SCHEMA = "imgsvc_engine"
-_POLL_SECONDS = 0.25  # polling takes time that pictures could have, also when the queues are empty
+_POLL_SECONDS = 0.5  # polling takes time that pictures could have, also when the queues are empty
 _MESSAGE_POLL_SECONDS = 5.0  # for messages between workflows, which are not used
 _FIRST_BACKOFF_SECONDS, _LONGEST_BACKOFF_SECONDS = 0.25, 10.0
 _MOST_FAILURES = 5
