@@ -38,7 +38,7 @@ SERVERS = {"5432": postgresql, "6379": redis}
 ENDLESS = {"imgsvc serve": "Serving at", "imgsvc playground": "Press Ctrl-C"}
 """Commands that a reader ends with Ctrl-C, and what they print as soon as they answer."""
 END = "-- the command has ended:"
-COMMAND = re.compile(r".*<<'(\w+)'\n(?s:.*?)\n\1$|(?:.*\\\n)*.*", re.MULTILINE)
+COMMAND = re.compile(r".*<<('?)(\w+)\1\n(?s:.*?)\n\2$|(?:.*\\\n)*.*", re.MULTILINE)
 """A command with a text of several lines, or one whose lines but the last end in a backslash."""
 
 
@@ -53,7 +53,7 @@ class Terminal:
             "HOME": str(folder),
             "IMGSVC_SERVER_PORT": self.ports["8443"],
             "NO_COLOR": "1",
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}:/usr/sbin",
             "XDG_STATE_HOME": "",
         }
         self.servers = ExitStack()
@@ -69,6 +69,8 @@ class Terminal:
         for endless, answers in ENDLESS.items():
             if command.startswith(endless) and "&" not in command:
                 return self.start(command, answers)
+        if command.startswith("nginx "):
+            requires.program("nginx", "/usr/sbin/nginx")
         assert self.bash.stdin
         assert self.bash.stdout
         self.start_servers(command)

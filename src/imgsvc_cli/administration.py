@@ -84,6 +84,25 @@ def unknown(what: str, id: str, command: str = "") -> SpecError:
     return SpecError([Problem("", f"There is no {what} '{id}': see imgsvc {command} list")])
 
 
+async def account_or_only_one(db: Database, account_id: str | None) -> str:
+    """Return the id of an account that exists: the given one, or the only one there is.
+
+    Raises:
+        SpecError: there is no such account, or none is given although there is not exactly one.
+    """
+    from imgsvc_http.state import accounts
+
+    if account_id is not None:
+        if await accounts.get(db, account_id) is None:
+            raise unknown("account", account_id)
+        return account_id
+    found = await accounts.list_all(db)
+    if len(found) != 1:
+        message = f"Name the ACCOUNT, as there are {len(found)}: see imgsvc accounts list"
+        raise SpecError([Problem("", message)])
+    return found[0].id
+
+
 def json_object(value: attrs.AttrsInstance) -> dict[str, Any]:
     """Return a row of the database as JSON values."""
     return {name: _json_value(item) for name, item in attrs.asdict(value).items()}

@@ -111,6 +111,21 @@ def test_keys_are_rotated_and_revoked(imgsvc: Callable[..., Any], settings: Sett
     assert imgsvc("keys", "list")[0]["revoked_at"] is not None
 
 
+def test_keys_are_of_the_only_account_unless_one_is_named(
+    imgsvc: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in ("keys", "signing-keys"):
+        assert run([command, "create"]) == 2
+        assert "Name the ACCOUNT, as there are 0" in capsys.readouterr().err
+    account = imgsvc("accounts", "create", "Only")
+    for command in ("keys", "signing-keys"):
+        assert imgsvc(command, "create")["account_id"] == account["id"]
+    imgsvc("accounts", "create", "Second")
+    for command in ("keys", "signing-keys"):
+        assert run([command, "create"]) == 2
+        assert "Name the ACCOUNT, as there are 2" in capsys.readouterr().err
+
+
 def test_signing_keys_are_made_and_revoked(imgsvc: Callable[..., Any], settings: Settings) -> None:
     account = imgsvc("accounts", "create", "Acme")
     first = imgsvc("signing-keys", "create", account["id"], "--name", "site")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from imgsvc_cli.administration import (
+    account_or_only_one,
     echo_object,
     echo_rows,
     grace_option,
@@ -34,7 +35,7 @@ def keys() -> None:
 
 
 @keys.command()
-@click.argument("account_id", metavar="ACCOUNT")
+@click.argument("account_id", metavar="[ACCOUNT]", required=False)
 @click.option("--name", default="", help="What the key is for.")
 @click.option(
     "--scope",
@@ -47,15 +48,16 @@ def keys() -> None:
 )
 @with_settings
 @as_json_option
-def create(account_id: str, name: str, scopes: tuple[str, ...], settings: Settings, as_json: bool) -> None:
-    """Create a key of an account. Its secret is shown only now."""
+def create(
+    account_id: str | None, name: str, scopes: tuple[str, ...], settings: Settings, as_json: bool
+) -> None:
+    """Create a key of an account, or of the only one. Its secret is shown only now."""
 
     async def work(db: Database) -> dict[str, Any]:
-        from imgsvc_http.state import accounts, keys
+        from imgsvc_http.state import keys
 
-        if await accounts.get(db, account_id) is None:
-            raise unknown("account", account_id)
-        created = await keys.create(db, account_id, name=name, scopes=scopes, now=now())
+        owner = await account_or_only_one(db, account_id)
+        created = await keys.create(db, owner, name=name, scopes=scopes, now=now())
         return {"secret": created.secret, **json_object(created.key)}
 
     echo_object(in_database(settings, work), as_json, note=_NOTE)

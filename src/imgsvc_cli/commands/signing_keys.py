@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from imgsvc_cli.administration import echo_object, echo_rows, in_database, json_object, now, unknown
+from imgsvc_cli.administration import (
+    account_or_only_one,
+    echo_object,
+    echo_rows,
+    in_database,
+    json_object,
+    now,
+    unknown,
+)
 from imgsvc_cli.options import as_json_option
 from imgsvc_cli.service_settings import with_settings
 
@@ -23,23 +31,22 @@ def signing_keys() -> None:
 
 
 @signing_keys.command()
-@click.argument("account_id", metavar="ACCOUNT")
+@click.argument("account_id", metavar="[ACCOUNT]", required=False)
 @click.option("--name", default="", help="What the key is for.")
 @with_settings
 @as_json_option
-def create(account_id: str, name: str, settings: Settings, as_json: bool) -> None:
-    """Create a signing key of an account. Its secret is shown only now.
+def create(account_id: str | None, name: str, settings: Settings, as_json: bool) -> None:
+    """Create a signing key of an account, or of the only one. Its secret is shown only now.
 
     To replace a key, create another one, sign with it, and revoke the old one when no page has its URLs.
     """
 
     async def work(db: Database) -> dict[str, Any]:
-        from imgsvc_http.state import accounts, signing_keys
+        from imgsvc_http.state import signing_keys
         from imgsvc_http.state.vault import open_vault
 
-        if await accounts.get(db, account_id) is None:
-            raise unknown("account", account_id)
-        made = await signing_keys.create(db, open_vault(settings), account_id, name=name, now=now())
+        owner = await account_or_only_one(db, account_id)
+        made = await signing_keys.create(db, open_vault(settings), owner, name=name, now=now())
         return {"secret": made.secret, **json_object(made.key)}
 
     made = in_database(settings, work)
