@@ -40,4 +40,5 @@ html_theme = "furo"
 html_title = f"imgsvc {release}"
 html_static_path = ["_static"]
 html_css_files = ["pictures.css"]
+html_js_files = ["tables.js"]
 html_show_copyright = False

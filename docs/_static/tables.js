@@ -1,0 +1,31 @@
+// Wide tables become lists of rows on phones: each cell tells its column.
+const MOST_COLUMNS = 3;
+
+// As blocks, the parts of a table lose their meaning for screen readers unless their roles say it.
+const ROLES = { TABLE: "table", THEAD: "rowgroup", TBODY: "rowgroup", TR: "row", TH: "columnheader", TD: "cell" };
+
+function label(table) {
+  const titles = [...table.tHead.rows[0].cells].map((cell) => cell.innerText);
+  for (const row of table.tBodies[0].rows) {
+    [...row.cells].forEach((cell, index) => (cell.dataset.title = titles[index]));
+  }
+  for (const part of [table, ...table.querySelectorAll("thead, tbody, tr, th, td")]) {
+    part.setAttribute("role", ROLES[part.tagName]);
+  }
+}
+
+function arrange(table) {
+  table.classList.remove("stacked");
+  const place = table.parentElement;
+  const columns = table.tHead.rows[0].cells.length;
+  table.classList.toggle("stacked", columns > MOST_COLUMNS || place.scrollWidth > place.clientWidth);
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  const tables = [...document.querySelectorAll("article table.docutils")].filter((table) => table.tHead);
+  const phone = matchMedia("(max-width: 46em)");
+  const adapt = () => tables.forEach((table) => (phone.matches ? arrange(table) : table.classList.remove("stacked")));
+  tables.forEach(label);
+  adapt();
+  addEventListener("resize", adapt);
+});
