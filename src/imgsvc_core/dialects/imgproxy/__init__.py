@@ -15,7 +15,8 @@ import attrs
 
 from imgsvc_core.dialects import ForeignDelivery
 from imgsvc_core.dialects.building import refusing
-from imgsvc_core.dialects.imgproxy.options import NOT_FOUND, Options, Segment, read_options
+from imgsvc_core.dialects.imgproxy.arguments import NOT_FOUND
+from imgsvc_core.dialects.imgproxy.options import Options, Segment, read_options
 from imgsvc_core.dialects.imgproxy.path import mended, read_preset, sign, split, verified
 from imgsvc_core.dialects.imgproxy.request import UNPROCESSABLE, request
 from imgsvc_core.dialects.reading import Texts, accepted_formats

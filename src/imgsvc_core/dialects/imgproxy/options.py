@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-import base64
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import attrs
 
-from imgsvc_core.dialects.reading import decimal, whole
+from imgsvc_core.dialects.imgproxy.arguments import (
+    ANGLE,
+    ANYTHING,
+    BASE64_NAME,
+    BOOLEAN,
+    BYTE,
+    COLOR,
+    FORBIDDEN,
+    FORMAT,
+    NAME,
+    NOT_FOUND,
+    NOT_NEGATIVE,
+    NUMBER,
+    POSITIVE,
+    QUALITY,
+    SHARE,
+    SIZE,
+    TIME,
+    TYPE,
+    Argument,
+    check_count,
+    one_of,
+)
 from imgsvc_core.errors import DialectError
-from imgsvc_core.jsontext import shown
 from imgsvc_core.spec import Color
 
-NOT_FOUND, FORBIDDEN = 404, 403
-
-FORMATS: Mapping[str, str] = {
-    "jpg": "jpg", "jpeg": "jpg", "png": "png", "webp": "webp", "gif": "gif", "avif": "avif", "heic": "heic",
-    "tiff": "tiff", "jxl": "jxl", "ico": "ico", "bmp": "bmp", "svg": "svg",
-}  # fmt: skip
-"""Our names of the formats."""
-
 _EDGES = ("no", "so", "ea", "we", "noea", "nowe", "soea", "sowe", "ce")
-_RESIZING_TYPES = ("fit", "fill", "fill-down", "force", "auto")
-_TRUE = ("1", "t", "T", "TRUE", "true", "True")
-_HEX = re.compile(r"(?:[0-9A-Fa-f]{3}){1,2}")
-_MAX_TEXT = 200
 
 
 @attrs.frozen
@@ -136,7 +143,7 @@ def read_options(
             raise DialectError(f"Option '{name[:60]}' is not allowed in URLs.", status=NOT_FOUND)
     _apply_all(values, segments, presets)
     if extension:
-        values["format"] = _FORMAT("@", extension)
+        values["format"] = FORMAT("@", extension)
     return Options(**values)
 
 
@@ -161,120 +168,21 @@ def _apply_all(
         apply(values, name, arguments)
 
 
-@attrs.frozen
-class _Argument:
-    """What an argument accepts. ``read`` raises `ValueError` if a text is not as ``expected``."""
-
-    read: Callable[[str], Any]
-    expected: str
-
-    def __call__(self, name: str, text: str) -> Any:
-        """Return the value of an argument."""
-        try:
-            return self.read(text)
-        except ValueError:
-            message = f"Option '{name}' must be {self.expected}, got {shown(text)}."
-            raise DialectError(message, status=NOT_FOUND) from None
-
-
-def _whole_within(minimum: int, maximum: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        if not minimum <= (value := whole(text)) <= maximum:
-            raise ValueError(text)
-        return value
-
-    return read
-
-
-def _decimal_if(condition: Callable[[float], bool]) -> Callable[[str], float]:
-    def read(text: str) -> float:
-        if not condition(value := decimal(text)):
-            raise ValueError(text)
-        return value
-
-    return read
-
-
-def _one_of(words: Collection[str]) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text not in words:
-            raise ValueError(text)
-        return text
-
-    return read
-
-
-def _angle(text: str) -> int:
-    if (angle := whole(text)) % 90:
-        raise ValueError(text)
-    return angle % 360
-
-
-def _hex_color(text: str) -> Color:
-    if not _HEX.fullmatch(text):
-        raise ValueError(text)
-    return Color.parse(text)
-
-
-def _format(text: str) -> str:
-    try:
-        return FORMATS[text]
-    except KeyError:
-        raise ValueError(text) from None
-
-
-def _text(text: str) -> str:
-    if not 0 < len(text) <= _MAX_TEXT or re.search(r"[\x00-\x1f\x7f/\\\ud800-\udfff]", text):
-        raise ValueError(text)
-    return text
-
-
-def _base64_text(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9_-]+={0,2}", text):
-        raise ValueError(text)
-    bare = text.rstrip("=")
-    return _text(base64.urlsafe_b64decode(bare + "=" * (-len(bare) % 4)).decode())
-
-
-_SIZE = _Argument(_whole_within(0, 2**31 - 1), "an integer of at least 0")
-_NUMBER = _Argument(decimal, "a decimal number")
-_POSITIVE = _Argument(_decimal_if(lambda value: 0 < value <= 10**6), "a decimal number greater than 0")
-_NOT_NEGATIVE = _Argument(_decimal_if(lambda value: 0 <= value < 10**9), "a decimal number of at least 0")
-_SHARE = _Argument(_decimal_if(lambda value: 0 <= value <= 1), "a decimal number within 0 to 1 range")
-_BOOLEAN = _Argument(lambda text: text in _TRUE, "a boolean")  # anything else is false, never an error
-_QUALITY = _Argument(_whole_within(0, 100), "an integer within 0 to 100 range")
-_BYTE = _Argument(_whole_within(0, 255), "three integers within 0 to 255 range, or a hex color")
-_COLOR = _Argument(_hex_color, "a hex color RGB or RRGGBB")
-_ANGLE = _Argument(_angle, "a multiple of 90")
-_TYPE = _Argument(_one_of(_RESIZING_TYPES), f"one of {', '.join(_RESIZING_TYPES)}")
-_FORMAT = _Argument(_format, f"one of {', '.join(FORMATS)}")
-_TIME = _Argument(_whole_within(0, 2**53), "a Unix time")
-_NAME = _Argument(_text, f"a file name of at most {_MAX_TEXT} characters")
-_BASE64_NAME = _Argument(_base64_text, "a file name in URL-safe base64")
-_ANYTHING = _Argument(lambda text: text, "a text")
-
-
-def _limit(name: str, arguments: list[str], most: int) -> None:
-    if len(arguments) > most:
-        message = f"Option '{name}' must have at most {most} arguments, got {len(arguments)}."
-        raise DialectError(message, status=NOT_FOUND)
-
-
-def _setting(field: str, argument: _Argument) -> _Apply:
+def _setting(field: str, argument: Argument) -> _Apply:
     """Return how an option of one argument sets a field."""
 
     def apply(values: Values, name: str, arguments: list[str]) -> None:
-        _limit(name, arguments, 1)
+        check_count(name, arguments, 1)
         values[field] = argument(name, arguments[0])
 
     return apply
 
 
-def _ignored(argument: _Argument) -> _Apply:
+def _ignored(argument: Argument) -> _Apply:
     """Return how an option that is only checked is applied."""
 
     def apply(values: Values, name: str, arguments: list[str]) -> None:
-        _limit(name, arguments, 1)
+        check_count(name, arguments, 1)
         argument(name, arguments[0])
 
     return apply
@@ -286,15 +194,15 @@ def _forbidden(values: Values, name: str, arguments: list[str]) -> None:
 
 
 def _resize(values: Values, name: str, arguments: list[str]) -> None:
-    _limit(name, arguments, 8)
+    check_count(name, arguments, 8)
     if arguments[0]:
-        values["resizing_type"] = _TYPE(name, arguments[0])
+        values["resizing_type"] = TYPE(name, arguments[0])
     _size(values, name, arguments[1:])
 
 
 def _size(values: Values, name: str, arguments: list[str]) -> None:
-    _limit(name, arguments, 7)
-    fields = (("width", _SIZE), ("height", _SIZE), ("enlarge", _BOOLEAN))
+    check_count(name, arguments, 7)
+    fields = (("width", SIZE), ("height", SIZE), ("enlarge", BOOLEAN))
     for (field, argument), text in zip(fields, arguments, strict=False):
         if text:
             values[field] = argument(name, text)
@@ -304,23 +212,23 @@ def _size(values: Values, name: str, arguments: list[str]) -> None:
 
 def _extending(field: str) -> _Apply:
     def apply(values: Values, name: str, arguments: list[str]) -> None:
-        _limit(name, arguments, 4)
+        check_count(name, arguments, 4)
         old: Extend = values.get(field, Extend())
         gravity = _gravity(name, arguments[1:], (*_EDGES, "fp")) if len(arguments) > 1 else old.gravity
-        values[field] = Extend(_BOOLEAN(name, arguments[0]), gravity)
+        values[field] = Extend(BOOLEAN(name, arguments[0]), gravity)
 
     return apply
 
 
 def _gravity(name: str, arguments: list[str], types: Collection[str]) -> Gravity:
-    type_ = _Argument(_one_of(types), f"one of {', '.join(types)}")(name, arguments[0])
+    type_ = Argument(one_of(types), f"one of {', '.join(types)}")(name, arguments[0])
     if type_ == "sm":
-        _limit(name, arguments, 1)
-    _limit(name, arguments, 3)
+        check_count(name, arguments, 1)
+    check_count(name, arguments, 3)
     if type_ == "fp" and len(arguments) < 3:
         message = f"Option '{name}' must have both coordinates of the focal point fp:x:y."
         raise DialectError(message, status=NOT_FOUND)
-    offset = _SHARE if type_ == "fp" else _NUMBER
+    offset = SHARE if type_ == "fp" else NUMBER
     return Gravity(type_, *(offset(name, text) for text in arguments[1:]))
 
 
@@ -329,35 +237,35 @@ def _set_gravity(values: Values, name: str, arguments: list[str]) -> None:
 
 
 def _crop(values: Values, name: str, arguments: list[str]) -> None:
-    _limit(name, arguments, 5)
-    sides = [_NOT_NEGATIVE(name, text) for text in arguments[:2]]
+    check_count(name, arguments, 5)
+    sides = [NOT_NEGATIVE(name, text) for text in arguments[:2]]
     values["crop"] = (sides[0], sides[1] if len(sides) > 1 else 0.0)
     if len(arguments) > 2:
         values["crop_gravity"] = _gravity(name, arguments[2:], (*_EDGES, "sm", "fp"))
 
 
 def _zoom(values: Values, name: str, arguments: list[str]) -> None:
-    _limit(name, arguments, 2)
-    factors = [_POSITIVE(name, text) for text in arguments]
+    check_count(name, arguments, 2)
+    factors = [POSITIVE(name, text) for text in arguments]
     values["zoom"] = (factors[0], factors[-1])
 
 
 def _trim(values: Values, name: str, arguments: list[str]) -> None:
-    _limit(name, arguments, 4)
+    check_count(name, arguments, 4)
     threshold, color, horizontal, vertical = (*arguments, "", "", "")[:4]
     values["trim"] = None
     if threshold:
         values["trim"] = Trim(
-            _NOT_NEGATIVE(name, threshold),
-            _COLOR(name, color) if color else None,
-            _BOOLEAN(name, horizontal),
-            _BOOLEAN(name, vertical),
+            NOT_NEGATIVE(name, threshold),
+            COLOR(name, color) if color else None,
+            BOOLEAN(name, horizontal),
+            BOOLEAN(name, vertical),
         )
 
 
 def _padding(values: Values, name: str, arguments: list[str]) -> None:
-    _limit(name, arguments, 4)
-    top, right, bottom, left = (_SIZE(name, text) if text else None for text in (*arguments, "", "", "")[:4])
+    check_count(name, arguments, 4)
+    top, right, bottom, left = (SIZE(name, text) if text else None for text in (*arguments, "", "", "")[:4])
     old_top, *_ = values.get("padding", (0, 0, 0, 0))
     top = old_top if top is None else top
     right = top if right is None else right
@@ -365,27 +273,27 @@ def _padding(values: Values, name: str, arguments: list[str]) -> None:
 
 
 def _flip(values: Values, name: str, arguments: list[str]) -> None:
-    _limit(name, arguments, 2)
+    check_count(name, arguments, 2)
     old = values.get("flip", (False, False))
-    flags = [_BOOLEAN(name, text) if text else flag for text, flag in zip(arguments, old, strict=False)]
+    flags = [BOOLEAN(name, text) if text else flag for text, flag in zip(arguments, old, strict=False)]
     values["flip"] = (*flags, *old[len(flags) :])
 
 
 def _background(values: Values, name: str, arguments: list[str]) -> None:
     if len(arguments) == 1:
-        values["background"] = _COLOR(name, arguments[0]) if arguments[0] else None
+        values["background"] = COLOR(name, arguments[0]) if arguments[0] else None
     elif len(arguments) == 3:
-        values["background"] = Color(*(_BYTE(name, text) for text in arguments))
+        values["background"] = Color(*(BYTE(name, text) for text in arguments))
     else:
-        _BYTE(name, ":".join(arguments))
+        BYTE(name, ":".join(arguments))
 
 
 def _set_watermark(values: Values, name: str, arguments: list[str]) -> None:
-    _limit(name, arguments, 5)
+    check_count(name, arguments, 5)
     opacity, position, x, y, scale = (*arguments, "", "", "", "")[:5]
     gravity = _gravity(name, [position or "ce", x or "0", y or "0"], (*_EDGES, "re"))
     values["watermark"] = Watermark(
-        _SHARE(name, opacity), gravity, _NOT_NEGATIVE(name, scale) if scale else 0.0
+        SHARE(name, opacity), gravity, NOT_NEGATIVE(name, scale) if scale else 0.0
     )
 
 
@@ -395,61 +303,61 @@ def _format_quality(values: Values, name: str, arguments: list[str]) -> None:
         raise DialectError(message, status=NOT_FOUND)
     qualities = dict(values.get("format_quality", ()))
     for format_, quality in zip(arguments[::2], arguments[1::2], strict=True):
-        qualities[_FORMAT(name, format_)] = _QUALITY(name, quality)
+        qualities[FORMAT(name, format_)] = QUALITY(name, quality)
     values["format_quality"] = tuple(sorted(qualities.items()))
 
 
 def _skip_processing(values: Values, name: str, arguments: list[str]) -> None:
-    formats = {_FORMAT(name, text) for text in arguments}
+    formats = {FORMAT(name, text) for text in arguments}
     values["skip_processing"] = tuple(sorted({*values.get("skip_processing", ()), *formats}))
 
 
 def _filename(values: Values, name: str, arguments: list[str]) -> None:
-    _limit(name, arguments, 2)
-    encoded = len(arguments) > 1 and _BOOLEAN(name, arguments[1])
-    values["filename"] = (_BASE64_NAME if encoded else _NAME)(name, arguments[0])
+    check_count(name, arguments, 2)
+    encoded = len(arguments) > 1 and BOOLEAN(name, arguments[1])
+    values["filename"] = (BASE64_NAME if encoded else NAME)(name, arguments[0])
 
 
 TABLE: tuple[tuple[tuple[str, ...], _Apply], ...] = (
     (("resize", "rs"), _resize),
     (("size", "s"), _size),
-    (("resizing_type", "rt"), _setting("resizing_type", _TYPE)),
-    (("width", "w"), _setting("width", _SIZE)),
-    (("height", "h"), _setting("height", _SIZE)),
-    (("min-width", "mw"), _setting("min_width", _SIZE)),
-    (("min-height", "mh"), _setting("min_height", _SIZE)),
+    (("resizing_type", "rt"), _setting("resizing_type", TYPE)),
+    (("width", "w"), _setting("width", SIZE)),
+    (("height", "h"), _setting("height", SIZE)),
+    (("min-width", "mw"), _setting("min_width", SIZE)),
+    (("min-height", "mh"), _setting("min_height", SIZE)),
     (("zoom", "z"), _zoom),
-    (("dpr",), _setting("dpr", _POSITIVE)),
-    (("enlarge", "el"), _setting("enlarge", _BOOLEAN)),
+    (("dpr",), _setting("dpr", POSITIVE)),
+    (("enlarge", "el"), _setting("enlarge", BOOLEAN)),
     (("extend", "ex"), _extending("extend")),
     (("extend_aspect_ratio", "extend_ar", "exar"), _extending("extend_aspect_ratio")),
     (("gravity", "g"), _set_gravity),
     (("crop", "c"), _crop),
     (("trim", "t"), _trim),
     (("padding", "pd"), _padding),
-    (("auto_rotate", "ar"), _setting("auto_rotate", _BOOLEAN)),
-    (("rotate", "rot"), _setting("rotate", _ANGLE)),
+    (("auto_rotate", "ar"), _setting("auto_rotate", BOOLEAN)),
+    (("rotate", "rot"), _setting("rotate", ANGLE)),
     (("flip", "fl"), _flip),
     (("background", "bg"), _background),
-    (("blur", "bl"), _setting("blur", _NOT_NEGATIVE)),
-    (("sharpen", "sh"), _setting("sharpen", _NOT_NEGATIVE)),
-    (("pixelate", "pix"), _setting("pixelate", _SIZE)),
+    (("blur", "bl"), _setting("blur", NOT_NEGATIVE)),
+    (("sharpen", "sh"), _setting("sharpen", NOT_NEGATIVE)),
+    (("pixelate", "pix"), _setting("pixelate", SIZE)),
     (("watermark", "wm"), _set_watermark),
-    (("quality", "q"), _setting("quality", _QUALITY)),
+    (("quality", "q"), _setting("quality", QUALITY)),
     (("format_quality", "fq"), _format_quality),
-    (("max_bytes", "mb"), _setting("max_bytes", _SIZE)),
-    (("format", "f", "ext"), _setting("format", _FORMAT)),
-    (("strip_metadata", "sm"), _setting("strip_metadata", _BOOLEAN)),
-    (("keep_copyright", "kcr"), _setting("keep_copyright", _BOOLEAN)),
-    (("strip_color_profile", "scp"), _ignored(_BOOLEAN)),  # results are in sRGB
-    (("enforce_thumbnail", "eth"), _ignored(_BOOLEAN)),
-    (("preserve_hdr", "ph"), _ignored(_BOOLEAN)),
+    (("max_bytes", "mb"), _setting("max_bytes", SIZE)),
+    (("format", "f", "ext"), _setting("format", FORMAT)),
+    (("strip_metadata", "sm"), _setting("strip_metadata", BOOLEAN)),
+    (("keep_copyright", "kcr"), _setting("keep_copyright", BOOLEAN)),
+    (("strip_color_profile", "scp"), _ignored(BOOLEAN)),  # results are in sRGB
+    (("enforce_thumbnail", "eth"), _ignored(BOOLEAN)),
+    (("preserve_hdr", "ph"), _ignored(BOOLEAN)),
     (("skip_processing", "skp"), _skip_processing),
-    (("raw",), _setting("raw", _BOOLEAN)),
-    (("cachebuster", "cb"), _ignored(_ANYTHING)),
-    (("expires", "exp"), _setting("expires", _TIME)),
+    (("raw",), _setting("raw", BOOLEAN)),
+    (("cachebuster", "cb"), _ignored(ANYTHING)),
+    (("expires", "exp"), _setting("expires", TIME)),
     (("filename", "fn"), _filename),
-    (("return_attachment", "att"), _setting("return_attachment", _BOOLEAN)),
+    (("return_attachment", "att"), _setting("return_attachment", BOOLEAN)),
     (("max_src_resolution", "msr"), _forbidden),
     (("max_src_file_size", "msfs"), _forbidden),
     (("max_animation_frames", "maf"), _forbidden),

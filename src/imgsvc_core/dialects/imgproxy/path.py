@@ -10,7 +10,8 @@ from urllib.parse import unquote
 
 import attrs
 
-from imgsvc_core.dialects.imgproxy.options import FORBIDDEN, NOT_FOUND, Segment
+from imgsvc_core.dialects.imgproxy.arguments import FORBIDDEN, NOT_FOUND
+from imgsvc_core.dialects.imgproxy.options import Segment
 from imgsvc_core.errors import DialectError
 from imgsvc_core.jsontext import shown
 

@@ -127,8 +127,7 @@ def _reduced(options: Options, turned: Size, found: Layout) -> dict[str, Any]:
         return {"crop": first, "resize": stretched(crop.size, found.scaled)}
     for least in ({}, {"min_width": found.scaled.width, "min_height": found.scaled.height}):
         width, height = found.window.size
-        keeping = {**_keeping(options.gravity, found.scaled, found.dpr), **least}
-        resize = Resize(mode="fit", width=width, height=height, **keeping)
+        resize = Resize(mode="fit", width=width, height=height, **_placed(options, found), **least)
         if resized(crop.size, resize) == Placement(found.scaled, found.window.size):
             return {"crop": first, "resize": resize}
     if smart_crop:
@@ -166,6 +165,14 @@ def _sides(gravity: Gravity) -> tuple[Side, Side]:
     across: Side = "near" if "we" in gravity.type else "far" if "ea" in gravity.type else "center"
     down: Side = "near" if "no" in gravity.type else "far" if "so" in gravity.type else "center"
     return across, down
+
+
+def _placed(options: Options, found: Layout) -> dict[str, Any]:
+    """Return the gravity of a resize that keeps exactly the window of the scaled picture."""
+    if options.gravity.type == "sm":
+        return {"gravity": "smart"}
+    left, top = found.window.left, found.window.top
+    return {"gravity": "top-left", "offset_x": left or None, "offset_y": top or None}
 
 
 def _keeping(gravity: Gravity, scaled: Size, dpr: float) -> dict[str, Any]:
