@@ -56,11 +56,12 @@ end
 
 @attrs.frozen
 class Running:
-    """A service that runs, and its key."""
+    """A service that runs, its key, and its process."""
 
     url: str
     key: str
     folder: Path
+    pid: int
 
     @property
     def tls(self) -> ssl.SSLContext:
@@ -120,10 +121,10 @@ def service(folder: Path, *, errors: TextIO | None = None, **more: object) -> It
             line = process.stdout.readline()
             assert line, text
             text += line
-        url, key = re.search(r"https://localhost:\d+", text), re.search(r"isk_[\w-]+", text)
+        url, key = re.search(r"https?://localhost:\d+", text), re.search(r"isk_[\w-]+", text)
         assert url is not None
         assert key is not None
-        yield Running(url[0], key[0], folder)
+        yield Running(url[0], key[0], folder, process.pid)
     finally:
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)

@@ -135,7 +135,7 @@ class Spec(Parameters):
         """Return the request as the shortest JSON text: no neutral operations, no defaults, sorted keys."""
         return json.dumps(unparse(self.simplified()), sort_keys=True, separators=(",", ":"))
 
-    @property
+    @functools.cached_property
     def digest(self) -> str:
         """Return the SHA-256 of the canonical form in hexadecimal: the key of a cache of results."""
         return hashlib.sha256(self.canonical().encode()).hexdigest()

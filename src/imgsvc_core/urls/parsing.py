@@ -6,6 +6,7 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import attrs
@@ -65,7 +66,16 @@ class PictureUrl:
         Raises:
             SpecError: with all problems found.
         """
-        density = self.delivery.dpr if dpr is None else dpr
+        if not self.presets and dpr is None:
+            return self._own_spec
+        return self._spec_at(self.delivery.dpr if dpr is None else dpr, presets)
+
+    @cached_property
+    def _own_spec(self) -> Spec:
+        """The request of a URL without presets, which a server reads once for many answers."""
+        return self._spec_at(self.delivery.dpr, None)
+
+    def _spec_at(self, density: float, presets: Mapping[str, Mapping[str, Any]] | None) -> Spec:
         spec = parse_merged(self.request(presets), self.presets)
         try:
             return at_density(spec, density)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -32,11 +31,6 @@ PIXELS_VERSION = imgsvc_core.__version__
 
 NAME = "name"
 """The fact of a picture in the cache that names its file."""
-
-
-@functools.lru_cache(1024)
-def _digest(spec: Spec) -> str:
-    return spec.digest
 
 
 @attrs.frozen(kw_only=True)

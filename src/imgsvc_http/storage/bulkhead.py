@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
@@ -36,19 +35,13 @@ class Bulkhead:
 
     async def call(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Run a function in a thread and return its result; raise `CallTimedOut` after the time limit."""
-        loop = asyncio.get_running_loop()
         limit = asyncio.timeout(self._seconds)
         try:
             async with limit:
                 await self._free.acquire()
-                outcome = submit(work, *args, **kwargs)
-
-                def release(_: object) -> None:
-                    with contextlib.suppress(RuntimeError):  # the loop may be closed by then
-                        loop.call_soon_threadsafe(self._free.release)
-
-                outcome.add_done_callback(release)
-                return await asyncio.wrap_future(outcome)
+                running = asyncio.wrap_future(submit(work, *args, **kwargs))
+                running.add_done_callback(lambda _: self._free.release())
+                return await asyncio.shield(running)  # an abandoned call holds its thread until it returns
         except TimeoutError as error:
             if not limit.expired():
                 raise
