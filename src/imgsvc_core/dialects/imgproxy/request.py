@@ -127,7 +127,8 @@ def _reduced(options: Options, turned: Size, found: Layout) -> dict[str, Any]:
         return {"crop": first, "resize": stretched(crop.size, found.scaled)}
     for least in ({}, {"min_width": found.scaled.width, "min_height": found.scaled.height}):
         width, height = found.window.size
-        resize = Resize(mode="fit", width=width, height=height, **_placed(options, found), **least)
+        keeping = {**_placed(options, found), **least}
+        resize = Resize(mode="fit", width=width, height=height, **keeping)
         if resized(crop.size, resize) == Placement(found.scaled, found.window.size):
             return {"crop": first, "resize": resize}
     if smart_crop:
