@@ -1,0 +1,1 @@
+"""How each step of a plan is done with libvips."""

@@ -81,6 +81,8 @@ def _account() -> Any:
 
 
 class AccountRow(Base):
+    """An account: a customer of the service."""
+
     __tablename__ = "accounts"
 
     id: Mapped[str] = _id()
@@ -150,6 +152,8 @@ class PresetRow(Base):
 
 
 class KeyfileRow(Base):
+    """A keyfile of a service account, encrypted with the master key."""
+
     __tablename__ = "keyfiles"
 
     id: Mapped[str] = _id()
@@ -160,6 +164,8 @@ class KeyfileRow(Base):
 
 
 class WatermarkRow(Base):
+    """A watermark of an account, with its picture."""
+
     __tablename__ = "watermarks"
 
     id: Mapped[str] = _id()

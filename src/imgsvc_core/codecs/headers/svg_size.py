@@ -99,5 +99,6 @@ def length_in_pixels(length: str, em: float) -> float:
 
 
 def view_box(view_box: str) -> tuple[float, float]:
+    """Return the width and height of a ``viewBox``; 0 and 0 if it is wrong."""
     match = _VIEW_BOX.fullmatch(view_box)
     return (float(match[1]), float(match[2])) if match else (0, 0)
