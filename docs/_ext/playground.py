@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from playwright.sync_api import Browser, sync_playwright
+from PIL import Image
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 IMAGES = Path(__file__).parents[1] / "images"
+SOURCES = Path(__file__).parents[2] / "web" / "src"
 REQUEST = {
     "resize": {"width": 420},
     "adjust": {"exposure": 20, "saturation": -40},
@@ -41,7 +48,18 @@ WEBHOOKS = ("https://127.0.0.1/webhook", "https://shop.example.org/webhook")
 """An address that is refused, and one that does not answer."""
 
 
+def looks() -> str:
+    """Return a digest of what decides how the pages look. Each picture keeps it in its comment."""
+    digest = hashlib.sha256()
+    for file in sorted(SOURCES.rglob("*")):
+        if file.suffix in (".tsx", ".css"):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
 def main() -> None:
+    from playwright.sync_api import sync_playwright
+
     command = [sys.executable, "-m", "imgsvc_cli", "playground", "--no-browser"]
     service = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
@@ -52,12 +70,12 @@ def main() -> None:
             browser = playwright.chromium.launch(
                 executable_path=shutil.which("chromium"), args=["--no-sandbox"]
             )
-            for name in SHOTS:
-                photograph(browser, address, name)
             url, _, key = page.partition("/playground#key=")
             fill(browser, url, key)
             for name in DASHBOARDS:
                 photograph_dashboard(browser, url, key, name)
+            for name in SHOTS:
+                photograph(browser, address, name)
             browser.close()
     finally:
         service.terminate()
@@ -73,7 +91,12 @@ def photograph(browser: Browser, address: str, name: str) -> None:
         page.get_by_role("tab", name=tab).click()
         page.locator(".formats[aria-busy=false]").wait_for()
     page.locator(".stage[aria-busy=false]").wait_for()
-    page.screenshot(path=IMAGES / name, type="jpeg", quality=86)
+    save(page, name)
+
+
+def save(page: Page, name: str) -> None:
+    with Image.open(io.BytesIO(page.screenshot())) as picture:
+        picture.convert("RGB").save(IMAGES / name, quality=86, comment=looks())
 
 
 def fill(browser: Browser, url: str, key: str) -> None:
@@ -94,8 +117,8 @@ def photograph_dashboard(browser: Browser, url: str, key: str, name: str) -> Non
     page.keyboard.press("Enter")
     page.get_by_text("its address is not public").wait_for()
     page.locator(".badge.scheduled").wait_for()
-    page.wait_for_function("[...document.querySelectorAll('.thumb img')].every(one => one.complete)")
-    page.screenshot(path=IMAGES / name, type="jpeg", quality=86)
+    page.wait_for_load_state("networkidle")
+    save(page, name)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import subprocess
 from pathlib import Path
+
+import pytest
+from PIL import Image
 
 from tests.support import requires
 
@@ -39,6 +43,16 @@ def test_the_built_files_are_what_the_sources_give(tmp_path: Path) -> None:
 
 def test_the_page_is_small() -> None:
     assert sum(len(gzip.compress(file.read_bytes())) for file in BUILT.iterdir()) < MOST_COMPRESSED
+
+
+def test_pictures_show_the_pages_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(WEB.parent / "docs" / "_ext"))
+    photographs = importlib.import_module("playground")
+    for name in (*photographs.SHOTS, *photographs.DASHBOARDS):
+        with Image.open(photographs.IMAGES / name) as picture:
+            assert picture.info["comment"].decode() == photographs.looks(), (
+                f"docs/images/{name} is stale: run nox -s pictures"
+            )
 
 
 def test_the_lock_file_names_no_registry() -> None:
