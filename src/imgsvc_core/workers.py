@@ -1,6 +1,6 @@
 """Worker processes for untrusted images: a crash, a hang or a bomb costs one task.
 
-Signals are a matter of this module alone in the library: a process of the pool leaves interrupts to its
+Signals are handled by this module alone in the library: a process of the pool leaves interrupts to its
 parent, which a terminal would send to both.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
-import resource
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -23,10 +22,9 @@ from typing import Any, ParamSpec, Self, TypeVar
 import attrs
 from pebble import ProcessExpired, ProcessFuture, ProcessPool
 
-from imgsvc_core.deadline import expect_kill_by_parent
 from imgsvc_core.errors import MemoryLimitExceeded, WorkerDied
-from imgsvc_core.libvips import guard
 from imgsvc_core.limits import too_long
+from imgsvc_core.worker_setup import DIED, NO_MEMORY, NOT_BEGUN, OUT_OF_MEMORY_SIGNALS, prepare_worker
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,17 +35,6 @@ _MOST_STARTS = 8
 _PARENT_SECONDS = 0.5
 # The library stops in time by itself, unless a codec does not let it.
 _GRACE_SECONDS = 1.0
-NOT_BEGUN = (
-    "Worker processes die before they begin: see whether the machine, or the memory limit of a worker, "
-    "leaves memory for them, and try again."
-)
-DIED = "The process that worked on this picture died: ask for less, or send another image."
-NO_MEMORY = (
-    "The process that worked on this picture ran out of memory: ask for a smaller size, or send a smaller "
-    "image."
-)
-# How libraries end a process in which they cannot allocate, and how the kernel ends one.
-OUT_OF_MEMORY_SIGNALS = (signal.SIGABRT, signal.SIGTRAP, signal.SIGKILL)
 
 
 @attrs.define(eq=False)
@@ -249,30 +236,6 @@ def _own_process(memory_bytes: int | None, pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_exit_with_parent, args=(pipe, os.getppid()), daemon=True).start()
     prepare_worker(memory_bytes)
-
-
-def prepare_worker(memory_bytes: int | None) -> None:
-    """Make this process fit for untrusted files. Its parent has to kill it soon after a time limit."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if memory_bytes is not None:
-        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        most = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
-        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-    guard()
-    expect_kill_by_parent()
-
-
-def preload() -> None:
-    """Import the library with the code of all formats, in a process that forks workers, which inherit it."""
-    import imgsvc_core.codecs.readers.turbojpeg
-    import imgsvc_core.processing  # noqa: F401
-    from imgsvc_core.codecs.functions import load_function
-    from imgsvc_core.codecs.table import FORMATS
-
-    for row in FORMATS.values():
-        for function in (row.header, row.reader.function, row.writer and row.writer.function):
-            if function is not None:
-                load_function(function)
 
 
 def _exit_with_parent(pipe: Connection, parent_pid: int) -> None:

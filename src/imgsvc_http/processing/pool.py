@@ -21,7 +21,7 @@ import attrs
 
 from imgsvc_core.errors import DialectError, ImgsvcError, Problem, SpecError, WorkerDied
 from imgsvc_core.limits import too_long
-from imgsvc_core.workers import DIED, NOT_BEGUN
+from imgsvc_core.worker_setup import DIED, NOT_BEGUN
 from imgsvc_http.answering.errors import refusal
 from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.processing.fair_queue import FairQueue, QueueFull, WaitedTooLong

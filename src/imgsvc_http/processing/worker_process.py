@@ -22,7 +22,7 @@ import traceback
 from typing import Any, NoReturn
 
 from imgsvc_core.errors import DialectError, ImgsvcError, MemoryLimitExceeded, SpecError
-from imgsvc_core.workers import NO_MEMORY, OUT_OF_MEMORY_SIGNALS, preload, prepare_worker
+from imgsvc_core.worker_setup import NO_MEMORY, OUT_OF_MEMORY_SIGNALS, preload, prepare_worker
 from imgsvc_http.processing.tasks import Task
 
 READY = b"r"

@@ -1,0 +1,48 @@
+"""What makes a process fit for untrusted images, and what is said if it dies.
+
+Nothing here needs a pool, so that processes which are forked do not load one.
+"""
+
+from __future__ import annotations
+
+import resource
+import signal
+
+from imgsvc_core.deadline import expect_kill_by_parent
+from imgsvc_core.libvips import guard
+
+NOT_BEGUN = (
+    "Worker processes die before they begin: see whether the machine, or the memory limit of a worker, "
+    "leaves memory for them, and try again."
+)
+DIED = "The process that worked on this picture died: ask for less, or send another image."
+NO_MEMORY = (
+    "The process that worked on this picture ran out of memory: ask for a smaller size, or send a smaller "
+    "image."
+)
+# How libraries end a process in which they cannot allocate, and how the kernel ends one.
+OUT_OF_MEMORY_SIGNALS = (signal.SIGABRT, signal.SIGTRAP, signal.SIGKILL)
+
+
+def prepare_worker(memory_bytes: int | None) -> None:
+    """Make this process fit for untrusted files. Its parent has to kill it soon after a time limit."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if memory_bytes is not None:
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        most = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    guard()
+    expect_kill_by_parent()
+
+
+def preload() -> None:
+    """Import the library with the code of all formats, in a process that forks workers, which inherit it."""
+    import imgsvc_core.codecs.readers.turbojpeg
+    import imgsvc_core.processing  # noqa: F401
+    from imgsvc_core.codecs.functions import load_function
+    from imgsvc_core.codecs.table import FORMATS
+
+    for row in FORMATS.values():
+        for function in (row.header, row.reader.function, row.writer and row.writer.function):
+            if function is not None:
+                load_function(function)
