@@ -6,6 +6,7 @@ import type { Declarations, Facts, Problem, Result, Source } from "./types";
 const KEY = "imgsvc-key";
 const STATIC_FALLBACK = "png";
 const MOVING_FALLBACK = "apng";
+const SHOWN_BY_ALL = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]); // trying them costs a decoding
 
 /** A refusal of the service. */
 export class ServiceError extends Error {
@@ -126,7 +127,8 @@ export async function process(
   const started = performance.now();
   const [blob, facts] = await upload(source, asked, header, signal);
   const milliseconds = performance.now() - started;
-  return { blob, facts, milliseconds, shown: await viewable(blob, source.name, header, signal) };
+  const shown = SHOWN_BY_ALL.has(blob.type) ? blob : await viewable(blob, source.name, header, signal);
+  return { blob, facts, milliseconds, shown };
 }
 
 async function upload(
