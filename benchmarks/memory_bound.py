@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pyvips
+import tifffile
 from PIL import Image
 from tests.support.photos import mosaic
 
@@ -85,6 +86,12 @@ LOOKS: list[dict[str, Any]] = [
     {"crop": {"mode": "face"}},
     {"watermark": {"id": "mark"}},
     {"watermark": {"id": "mark", "scale": 0.1}},
+    {"trim": {"threshold": 10}},
+    {"canvas": {"ratio": "3:1"}},
+    {"canvas": {"width": 5000, "height": 3500, "background": "#fff"}},
+    {"resize": {"width": 300, "min_height": 2500}},
+    {"rotate": {"angle": 10}, "filter": {"blur": {"mode": "gaussian", "value": 20}}},
+    {"trim": {"threshold": 10}, "resize": {"width": 4000}, "rotate": {"angle": 45}},
 ]
 VARIANTS: dict[str, Any] = {
     "variants": {
@@ -130,8 +137,18 @@ DRAWINGS = {
     ),
     "elements.svg": (SIDE, "<rect/>" * 20_000),
     "paths.svg": (SIDE, f'<path d="M0 0{"a9 9 0 1 1 1 1" * 50_000}"/>'),
+    "dashes.svg": (
+        SIDE,
+        f'<path stroke="red" fill="none" stroke-dasharray="1" d="M0 0{"h2900v1h-2900v1" * 700}"/>',
+    ),
+    "round.svg": (
+        SIDE,
+        '<path stroke="red" fill="none" stroke-dasharray="1" stroke-linecap="round" stroke-width="200" '
+        f'd="M0 0{"h2900v90h-2900v90" * 16}"/>',
+    ),
     "text.svg": (SIDE, f'<text y="50">{"word " * 1500}</text>'),
 }
+MOVING = ("moving.gif", "moving.webp", "moving.png")
 FRAME_LOOKS: list[dict[str, Any]] = [
     *({"rotate": {"angle": angle}} for angle in (5, 90)),
     *({"resize": {"width": width}} for width in (180, 400)),
@@ -145,6 +162,19 @@ FRAME_LOOKS: list[dict[str, Any]] = [
     {"mask": {"shape": "ellipse"}},
     {"padding": {"size": 10}},
     {"border": {"size": 5, "radius": 20}},
+    {"trim": {"threshold": 10}},
+    {"canvas": {"ratio": "3:1"}},
+    {"resize": {"width": 50, "min_height": 150}},
+    {"resize": {"width": 150}, "rotate": {"angle": 45}},
+    {"rotate": {"angle": 45}, "filter": {"blur": {"mode": "zoom", "value": 50}}},
+]
+MOVING_LOOKS: list[dict[str, Any]] = [
+    {"trim": {"threshold": 10}},
+    {"resize": {"width": 500}, "rotate": {"angle": 5}},
+    {"trim": {"threshold": 10}, "resize": {"width": 500}},
+    {"trim": {"threshold": 10}, "resize": {"width": 500}, "rotate": {"angle": 5}},
+    {"resize": {"width": 500}, "rotate": {"angle": 45}, "filter": {"blur": {"mode": "zoom", "value": 50}}},
+    {"canvas": {"ratio": "3:1"}, "rotate": {"angle": 45}},
 ]
 
 
@@ -169,14 +199,20 @@ def _cases(sources: Iterable[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     still = ("rgb.png", "rgba.png")
     yield from ((source, TO_JPEG) for source in sources)
     yield from ((source, {"rotate": {"angle": 90}, **TO_JPEG}) for source in ("rgb.png", "a.tiff"))
+    yield ("rgba.png", {"output": {"format": "png", "flatten": True}})
     yield from ((source, {"output": output}) for output in OUTPUTS for source in still)
     yield from (("indexed.png", {"output": output}) for output in OUTPUTS if output["format"] == "png")
     yield from (
         (source, {"resize": {"width": 900}, "output": {"format": output}})
         for output in ("gif", "webp", "apng")
-        for source in ("moving.gif", "moving.webp", "moving.png")
+        for source in MOVING
     )
-    yield from ((f"moving.{name}", {}) for name in ("gif", "webp", "png"))
+    yield from ((source, {}) for source in MOVING)
+    yield from (
+        (source, {**look, "output": {"format": output}})
+        for look in MOVING_LOOKS
+        for source, output in zip(MOVING, ("webp", "apng", "gif"), strict=True)
+    )
     yield from ((source, {**look, **TO_JPEG}) for look in LOOKS for source in still)
     yield from (("frames.png", {**look, "output": {"format": "webp"}}) for look in FRAME_LOOKS)
     decoded = ("a.jpg", "deep.png", "a.webp", "a.avif", "a.tiff", "a.psd")
@@ -215,6 +251,10 @@ def _sources(folder: Path) -> Mapping[str, Path]:
         "a.tiff": lambda path: image.tiffsave(path),
         "strip.tiff": lambda path: picture.save(path, compression="tiff_deflate", tiffinfo={278: SIDE}),
         "float.tiff": lambda path: (image / 255).cast("float").tiffsave(path),
+        "double.tiff": lambda path: tifffile.imwrite(path, image.numpy() / 255, photometric="rgb"),
+        "long.tiff": lambda path: tifffile.imwrite(
+            path, image.numpy().astype(np.uint64) << 56, photometric="rgb", planarconfig="separate"
+        ),
         "a.bmp": lambda path: picture.save(path),
         "a.psd": lambda path: Path(path).write_bytes(_psd(np.asarray(picture))),
         "deep.psd": lambda path: Path(path).write_bytes(_psd(np.asarray(picture).astype(">u2") * 257)),

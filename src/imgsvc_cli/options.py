@@ -53,7 +53,9 @@ def _limits_option(usual: Limits, names: Sequence[str], example: str) -> Callabl
 
 limits_option = _limits_option(Limits(), tuple(attrs.fields_dict(Limits)), "memory_bytes=3000000000")
 header_limits_option = _limits_option(
-    attrs.evolve(Limits(), source_bytes=None), ("source_bytes", "source_pixels", "seconds"), "seconds=5"
+    attrs.evolve(Limits(), source_bytes=None),
+    ("source_bytes", "source_pixels", "memory_bytes", "seconds"),
+    "seconds=5",
 )
 """For reading headers, however long the file is."""
 

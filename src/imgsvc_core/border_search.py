@@ -24,9 +24,10 @@ def find_border(opened: Opened, trim: Trim, limits: Limits, deadline: Deadline) 
     check_memory(border_search_bound(info), limits)
     stored, back = Size(info.width, info.height), turns.inverse(info.orientation)
     corner = turns.turned_box(Box(0, 0, 1, 1), Size(*info.upright_size), back)
-    with translate_errors(info.format):
-        image = colorspace.to_srgb(deadline.watch(opened.load(border_search(info))), info.rgb_space)
+    with translate_errors(info.format), deadline.watching(opened.load(border_search(info))) as source:
+        image = colorspace.to_srgb(source, info.rgb_space)
         if (corner.left, corner.top) != (0, 0):  # it would be read before what lies above it
-            image = deadline.watch(in_memory(image))
-        box = border.enclosed(image, stored, (corner.left, corner.top), trim)
+            image = in_memory(image)
+        with deadline.watching(image) as watched:
+            box = border.enclosed(watched, stored, (corner.left, corner.top), trim)
     return turns.turned_box(box, stored, info.orientation)

@@ -93,7 +93,8 @@ class Deadline:
             raise self._too_long()
 
     @contextlib.contextmanager
-    def _watching(self, image: pyvips.Image) -> Iterator[pyvips.Image]:
+    def watching(self, image: pyvips.Image) -> Iterator[pyvips.Image]:
+        """Give a copy of the image that is watched, and kept in memory, only inside of the context."""
         image = self.watch(image.copy())
         try:
             yield image
@@ -139,5 +140,5 @@ def in_memory(image: pyvips.Image) -> pyvips.Image:
     deadline: Deadline | None = getattr(_current, "deadline", None)
     if deadline is None:
         return image.copy_memory()
-    with deadline._watching(image) as watched:
+    with deadline.watching(image) as watched:
         return watched.copy_memory()

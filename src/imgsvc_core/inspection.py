@@ -32,19 +32,24 @@ def inspect(
     Args:
         source: what `process` takes.
         limits: what the source may have at most. Only the number of bytes, the pixels of images that a
-            drawing holds inlined, and the seconds matter here.
+            drawing holds inlined, the memory for its elements, and the seconds matter here.
         name: the file name to report if the source has none.
         digest: whether to compute ``sha256``, which reads all bytes.
 
     Raises:
         SourceError: the source cannot be read or is no image.
         SourceTooLarge, ImageTooLarge: it has too many bytes, or a drawing holds too large images.
+        MemoryLimitExceeded: a drawing has too many elements.
         TimeLimitExceeded: the header takes too long, as with drawings of many style rules.
     """
     usual = Limits()
     deadline = Deadline(limits_or(limits, usual).seconds)
-    most = Limits.none() if limits is None else attrs.evolve(Limits.none(), source_bytes=limits.source_bytes)
-    inlined = usual.source_pixels if limits is None else limits.source_pixels
+    most = attrs.evolve(
+        Limits.none(),
+        source_bytes=None if limits is None else limits.source_bytes,
+        memory_bytes=limits_or(limits, usual).memory_bytes,
+    )
+    inlined = limits_or(limits, usual).source_pixels
     source = received(source, most, deadline, name=name)
     if _is_at_hand(source):
         source = open_bytes(source, most, name=name)

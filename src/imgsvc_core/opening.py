@@ -69,7 +69,7 @@ def open_source(
 
     Raises:
         SourceError: the source cannot be read or is no image.
-        SourceTooLarge, ImageTooLarge: it exceeds the limits.
+        SourceTooLarge, ImageTooLarge, MemoryLimitExceeded: it exceeds the limits.
     """
     image = as_image(source)
     if image is not None:
@@ -77,6 +77,6 @@ def open_source(
         check_source(info, attrs.evolve(limits, source_bytes=None))
         return Opened(info, None, image)
     encoded = open_bytes(source, limits, name=name)
-    info = probe(encoded, most_inlined=inlined_pixels)
+    info = probe(encoded, most_inlined=inlined_pixels, most_memory=limits.memory_bytes)
     check_source(info, limits)
     return Opened(attrs.evolve(info, sha256=encoded.sha256()) if digest else info, encoded, None)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 
 import pytest
 
 import imgsvc_core as imgsvc
+from imgsvc_core.codecs.headers.svg_dashes import dash_bytes, outline
+from tests.support.photos import photo
 
 GROUPS = 100
+PICTURE = photo("coffee")
 
 
 def drawing(content: str, side: int = 2500) -> bytes:
@@ -194,4 +198,84 @@ def test_long_values_that_few_elements_inherit_cost_little() -> None:
 def test_values_beyond_any_memory_are_refused_before_they_are_copied() -> None:
     content = f'<g stroke-dasharray="{"1 " * 100_000}">' + "<g/>" * 2000 + "</g>"
     with pytest.raises(imgsvc.ImageTooLarge, match="long values that many elements inherit"):
-        imgsvc.inspect(drawing(content, 9))
+        imgsvc.inspect(drawing(content, 9), limits=imgsvc.Limits.none())
+
+
+@pytest.mark.parametrize("front", [imgsvc.inspect, imgsvc.process])
+def test_memory_for_elements_is_checked_before_librsvg_reads_them(
+    front: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """librsvg ends the process if it gets less memory than it needs."""
+    monkeypatch.setattr("pyvips.Image.svgload_buffer", None, raising=False)
+    content = f'<g stroke-dasharray="{"1 " * 10_000}">' + "<g/>" * 2000 + "</g>"
+    with pytest.raises(imgsvc.MemoryLimitExceeded, match=r"elements of the SVG .* at most 500,000,000"):
+        front(drawing(content, 9), limits=imgsvc.Limits(memory_bytes=500_000_000))
+
+
+def test_inlined_pictures_count_before_librsvg_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyvips.Image.svgload_buffer", None, raising=False)
+    enlarged = imgsvc.process(PICTURE, {"resize": {"width": 4000}, "output": {"format": "jpg"}})
+    picture = base64.b64encode(enlarged.data or b"").decode()
+    content = f'<image href="data:image/jpeg;base64,{picture}"/>'
+    with pytest.raises(imgsvc.MemoryLimitExceeded, match="of memory"):
+        imgsvc.inspect(drawing(content, 9), limits=imgsvc.Limits(memory_bytes=50_000_000))
+
+
+@pytest.mark.parametrize(
+    ("content", "dashes"),
+    [
+        ('<path d="M0 0h9000" stroke-dasharray="1"/>', 4500),
+        ('<path d="M0 0h9000" stroke-dasharray="1 2 3 4"/>', 1800),
+        ('<path d="M0 0h9000" stroke-dasharray="none"/>', 0),
+        ('<path d="M0 0h9000" stroke-dasharray="0"/>', 0),
+        ('<path d="M0 0h9000"/>', 0),
+        ('<g stroke-dasharray="1"><g><path d="M0 0h9000"/></g></g>', 4500),
+        ('<g stroke-dasharray="1"><g stroke-dasharray="2"><path d="M0 0h9000"/></g></g>', 2250),
+        ('<g style="stroke:red; stroke-dash\\61 rray: 1px !important"><path d="M0 0h9000"/></g>', 4500),
+        ('<g stroke-dasharray="9"/><path d="M0 0h9000"/>', 0),
+        ("<style>.a { stroke-dasharray: 1 }</style>" + '<path class="a" d="M0 0h9000"/>', 4500),
+        ('<path d="M0 0h9000"/><style>* { stroke-dasharray: 1 }</style>', 4500),
+        ('<line x2="9000" stroke-dasharray="1"/>', 4500),
+        ('<rect width="4000" height="500" stroke-dasharray="1"/>', 4500),
+        ('<rect width="400%" height="500" stroke-dasharray="1"/>', 4500),
+        ('<circle r="1000" stroke-dasharray="1"/>', 3141),
+        ('<ellipse rx="1000" ry="9" stroke-dasharray="1"/>', 3141),
+        ('<polygon points="0,0 4500,0" stroke-dasharray="1"/>', 4500),
+        ('<path d="M0 0h4000" stroke-dasharray="1"/>' * 3, 2000),
+    ],
+)
+def test_dashes_of_the_longest_line_count(content: str, dashes: int) -> None:
+    assert dash_bytes(drawing(content, 1000), 1000, 1000) // 140 == pytest.approx(dashes, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("path", "length"),
+    [
+        ("M0 0h10v10H0z", 40),
+        ("M0 0 10 0 10 10", 20),
+        ("m5 5 3 4M100,100l3-4", 10),
+        ("M0 0zm0 5v5", 5),
+        ("M3 4V0H0z", 12),
+        ("M0 0V9z M5 5h1z", 20),
+        ("M0 0c0 10 10 10 10 0s10-10 10 0", 60),
+        ("M0 0C0 10 10 10 10 0S20-10 20 0", 60),
+        ("M0 0q5 0 5 5t5 5", 20),
+        ("M0 0Q5 0 5 5T10 10", 20),
+        ("M1e1 0L2E1,0", 10),
+    ],
+)
+def test_paths_are_as_long_as_the_lines_through_their_points(path: str, length: float) -> None:
+    assert outline("path", {"d": path}, 9, 9) == pytest.approx(length)
+
+
+@pytest.mark.parametrize("path", ["M0 0A5 5 0 0110 0", "m0 0a5,5,0,1,1,10,0", "M0 0a1 1 0 01 10 0"])
+def test_arcs_are_no_longer_than_their_bound(path: str) -> None:
+    assert 5 * 3.14 <= outline("path", {"d": path}, 9, 9) <= 50
+
+
+def test_more_dashes_than_memory_are_refused() -> None:
+    line = f'<path stroke="red" stroke-dasharray=".01" d="M0 0{"h900v.01h-900v.01" * 1000}"/>'
+    with pytest.raises(imgsvc.MemoryLimitExceeded):
+        imgsvc.process(drawing(line, 1000), {"output": {"format": "png"}})
+    round_ends = '<g stroke-dasharray="1" stroke-linecap="round"><path d="M0 0h9000"/></g>'
+    assert dash_bytes(drawing(round_ends, 1000), 1000, 1000) > 20_000_000

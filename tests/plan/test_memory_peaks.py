@@ -15,6 +15,7 @@ import pytest
 from PIL import Image
 
 import imgsvc_core as imgsvc
+from tests.support.photos import mosaic
 
 MEASURE = """
 import json, sys
@@ -75,6 +76,16 @@ def test_looking_for_a_border_stays_below_the_bound(tmp_path: Path, format: str,
     assert peak < bound
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
+def test_looking_for_the_border_of_an_animation_stays_below_the_bound(tmp_path: Path) -> None:
+    frames = [Image.fromarray(np.roll(mosaic(1000, 1000), 37 * shift, axis=1)) for shift in range(16)]
+    path = tmp_path / "a.webp"
+    frames[0].save(path, save_all=True, append_images=frames[1:], quality=60, method=0, duration=50)
+    request = {"trim": {"threshold": 10}, "resize": {"width": 500}, "output": {"format": "apng"}}
+    peak, bound = peak_and_bound(path, request)
+    assert peak < bound
+
+
 def test_the_bound_of_an_animation_grows_with_its_result(animation: Path) -> None:
     info = imgsvc.inspect(animation)
     plan = imgsvc.explain({"resize": {"width": 640}, "output": {"format": "webp"}}, info)
@@ -97,6 +108,7 @@ DRAWINGS = {
     "pattern": PATTERN + '<rect width="99" height="99" fill="url(#p)" stroke="url(#p)" fill-opacity=".5"/>',
     "inlined": inlined(5000),
     "elements": "<rect/>" * 60_000,
+    "dashes": f'<path stroke="red" stroke-dasharray="1" d="M0 0{"h2000v9h-2000v9" * 110}"/>',
 }
 
 

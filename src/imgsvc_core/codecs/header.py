@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from imgsvc_core.bytesource import ByteSource
@@ -26,9 +27,10 @@ def sniff(source: ByteSource) -> Format | None:
     return None
 
 
-def read_header(source: ByteSource, format: Format) -> ImageInfo:
-    """Read the facts of an image that is in this format."""
-    info: ImageInfo = load_function(format.header)(HeaderReader(source, format.title))
+def read_header(source: ByteSource, format: Format, *, most_memory: float = math.inf) -> ImageInfo:
+    """Read the facts of an image that is in this format, in so many bytes of memory at most."""
+    reader = HeaderReader(source, format.title, most_memory=most_memory)
+    info: ImageInfo = load_function(format.header)(reader)
     return info
 
 

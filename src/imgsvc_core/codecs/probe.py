@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import attrs
 
 from imgsvc_core.bytesource import ByteSource
@@ -12,7 +14,9 @@ from imgsvc_core.errors import UnsupportedFormat
 from imgsvc_core.info import ImageInfo
 
 
-def probe(source: ByteSource, *, most_inlined: int | None = None) -> ImageInfo:
+def probe(
+    source: ByteSource, *, most_inlined: int | None = None, most_memory: int | None = None
+) -> ImageInfo:
     """Read the facts of an image from its header. The name of the file does not matter.
 
     Sizes are those of one frame as stored, with the EXIF orientation beside them. HEIC and AVIF are decoded
@@ -24,6 +28,7 @@ def probe(source: ByteSource, *, most_inlined: int | None = None) -> ImageInfo:
         UnsupportedFormat: it is no image of a format in the table, or a variant that cannot be read.
         CorruptImage: the header is damaged.
         ImageTooLarge: the pictures inside of a drawing have more than ``most_inlined`` pixels.
+        MemoryLimitExceeded: a drawing needs more than ``most_memory`` bytes to be read.
     """
     format = sniff(source)
     if format is None:
@@ -34,7 +39,8 @@ def probe(source: ByteSource, *, most_inlined: int | None = None) -> ImageInfo:
             f"{subject} is no image of a known format (it starts with {start}); expected {known}."
         )
     inlined = inlined_bytes(source, most_inlined) if format.name == "svg" else 0
-    info = read_header(source, format)
+    most = math.inf if most_memory is None else most_memory - inlined
+    info = read_header(source, format, most_memory=most)
     if inlined:
         info = attrs.evolve(info, contents=(info.contents or 0) + inlined)
     return attrs.evolve(info, name=source.name) if source.name else info

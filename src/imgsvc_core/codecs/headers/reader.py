@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import Any
 
@@ -16,18 +17,28 @@ class HeaderReader:
     """Exact reads at offsets of a source, through one block of 16 kB, so that skipped data is never read.
 
     A read beyond the end raises `CorruptImage`, and so does a header of millions of pieces, which
-    bounds the time that a hostile file can cost.
+    bounds the time that a hostile file can cost. ``most_memory`` is how many bytes a library may need that is
+    asked for facts.
     """
 
-    __slots__ = ("_base", "_block", "_block_start", "_reads_left", "_source", "size", "title")
+    __slots__ = ("_base", "_block", "_block_start", "_reads_left", "_source", "most_memory", "size", "title")
 
-    def __init__(self, source: ByteSource, title: str, *, base: int = 0, size: int | None = None) -> None:
+    def __init__(
+        self,
+        source: ByteSource,
+        title: str,
+        *,
+        base: int = 0,
+        size: int | None = None,
+        most_memory: float = math.inf,
+    ) -> None:
         self._source = source
         self._base = base
         self._block = b""
         self._block_start = 0
         self._reads_left = _MOST_READS
         self.title = title
+        self.most_memory = most_memory
         self.size = source.size - base if size is None else size
 
     def read(self, offset: int, length: int) -> bytes:

@@ -7,9 +7,10 @@ import zlib
 
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.headers.svg_contents import content_bytes
+from imgsvc_core.codecs.headers.svg_dashes import dash_bytes
 from imgsvc_core.codecs.headers.svg_layers import most_layers
 from imgsvc_core.codecs.headers.svg_size import states_side_beyond
-from imgsvc_core.errors import CorruptImage, ImageTooLarge
+from imgsvc_core.errors import CorruptImage, ImageTooLarge, MemoryLimitExceeded
 from imgsvc_core.info import ImageInfo
 
 GZIP_SIGNATURE = b"\x1f\x8b"
@@ -60,13 +61,23 @@ def read_markup(reader: HeaderReader) -> bytes:
 
 
 def read_info(reader: HeaderReader) -> ImageInfo:
-    """Read the facts of an SVG at 72 dots per inch, from memory, so that it reaches no other file."""
+    """Read the facts of an SVG at 72 dots per inch, from memory, so that it reaches no other file.
+
+    Raises:
+        MemoryLimitExceeded: librsvg could need more memory than the reader allows. It would end the process
+            if it got less than it needs, so it is not called.
+    """
     import pyvips
 
     markup = read_markup(reader)
     if states_side_beyond(markup, MOST_SIDE):
         raise _too_large(reader)
     contents = content_bytes(markup)
+    if contents > reader.most_memory:
+        raise MemoryLimitExceeded(
+            f"The elements of the SVG image could need {contents:,} bytes of memory; at most "
+            f"{reader.most_memory:,} are allowed: remove elements, or long values that many of them inherit."
+        )
     if contents > MOST_CONTENTS:
         raise reader.too_large(
             f"its elements could need {contents:,} bytes; remove long values that many elements inherit"
@@ -86,7 +97,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         bytes=reader.size,
         alpha=True,
         layers=most_layers(markup, *size),
-        contents=contents,
+        contents=contents + dash_bytes(markup, *size),
     )
 
 

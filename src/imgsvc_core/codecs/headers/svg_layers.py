@@ -135,7 +135,7 @@ class _UnknownError(Exception):
     """The document has something that is not followed here."""
 
 
-def _plain(css: str) -> str:
+def plain_style(css: str) -> str:
     """Return style declarations without comments and escapes."""
     css = _COMMENT.sub("", css)
     if "\\" not in css:
@@ -183,10 +183,10 @@ def _survey(markup: bytes, width: int, height: int) -> _Survey:
     parser.CharacterDataHandler = lambda text: sheets.append(text) if depth else None
     parser.ProcessingInstructionHandler = instruction
     parser.Parse(markup, True)
-    found.css = _plain("".join(sheets))
+    found.css = plain_style("".join(sheets))
     if "@import" in found.css.lower() and "data:" in found.css.lower():
         raise _UnknownError
-    declared = found.css.replace("}", ";") + ";" + _plain(";".join(styles))
+    declared = found.css.replace("}", ";") + ";" + plain_style(";".join(styles))
     found.see_through |= re.search(r"-opacity\s*+:", declared, re.IGNORECASE) is not None
     whole = max(found.width, found.height)
     for name, text in _LENGTHS.findall(declared):
@@ -234,7 +234,7 @@ def _read(markup: bytes, survey: _Survey, rules: Mapping[str, _Style]) -> dict[s
 
     def start(name: str, attributes: dict[str, str]) -> None:
         local, parent = name.rpartition(":")[2], opened[-1]
-        own = _Style.of(_plain(attributes.get("style", "")))
+        own = _Style.of(plain_style(attributes.get("style", "")))
         words = _applied(local, attributes, rules)
         properties = own.properties.union(*(rules[word].properties for word in words))
         properties |= {key for key in _PROPERTIES if attributes.get(key, "1").strip() not in _NEUTRAL}
@@ -287,7 +287,7 @@ def _links(attributes: Mapping[str, str]) -> Iterator[str]:
     yield from _hrefs(attributes)
     for value in attributes.values():
         if "(" in value:
-            yield from _REFERENCE.findall(_plain(value))
+            yield from _REFERENCE.findall(plain_style(value))
 
 
 def _view_scale(name: str, attributes: Mapping[str, str], survey: _Survey, *, root: bool) -> float:
