@@ -21,7 +21,7 @@ class RequestsAnswer:
 async def last_requests(request: web.Request) -> RequestsAnswer:
     """Return what became of the last 50 calls of fetch and upload. Those of a webhook are among them.
 
-    Other nodes tell of theirs within a second or two.
+    Those of other processes are there within a second or two.
     """
     found = await services_of(request).requests.of(request[PRINCIPAL].account_id)
     return RequestsAnswer(requests=tuple(found))
