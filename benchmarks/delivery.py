@@ -144,9 +144,7 @@ async def at_once(site: Delivering) -> int:
 
 async def _asked(site: Delivering, urls: list[str], connections: int) -> list[Mapping[str, str]]:
     """The headers of the answers to some URLs."""
-    tls = aiohttp.TCPConnector(
-        ssl=site.running.tls if urls[0].startswith("https") else False, limit=connections
-    )
+    tls = site.running.tls if urls[0].startswith("https") else False
 
     async def ask(url: str) -> Mapping[str, str]:
         async with client.get(URL(url, encoded=True)) as answer:
