@@ -46,7 +46,7 @@ def make_next_version(folder: Path) -> Path:
     for name in ("imgsvc_core", "imgsvc_batch", "imgsvc_http", "imgsvc_cli"):
         shutil.copytree(packages / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     webhooks = folder / "imgsvc_http/webhooks"
-    replace(webhooks / "jobs.py", "enqueue(DELIVER,", f'enqueue("{NEWER_JOB}",', times=2)
+    replace(webhooks / "jobs.py", "enqueue(DELIVER,", f'enqueue("{NEWER_JOB}",', times=3)
     deliver = "DELIVER: (webhooks.deliver, _JOBS_AT_ONCE)"
     newer = deliver.replace("DELIVER", f'"{NEWER_JOB}"')
     replace(webhooks / "startup.py", deliver, f"{deliver}, {newer}", times=1)
