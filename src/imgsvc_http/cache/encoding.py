@@ -22,11 +22,14 @@ _OF_PICTURE = tuple(field.name for field in attrs.fields(Picture) if field.name 
 _OF_ENTRY = ("key", "account", "source", "made_at", "fresh_until", "epoch")
 
 
+def encoded_size(entry: Entry) -> int:
+    """Return how many bytes the file of an entry has."""
+    return _HEAD_AT + len(_head(entry)) + len(entry.picture.body)
+
+
 def encode(entry: Entry) -> bytes:
     """Return an entry as the bytes of a file."""
-    facts = {name: getattr(entry, name) for name in _OF_ENTRY}
-    facts["picture"] = {name: getattr(entry.picture, name) for name in _OF_PICTURE}
-    head = json.dumps(facts, separators=(",", ":")).encode()
+    head = _head(entry)
     length = _LENGTH.pack(len(head))
     return b"".join((_MARK, _checksum((length, head, entry.picture.body)), length, head, entry.picture.body))
 
@@ -45,6 +48,12 @@ def decode(key: str, data: bytes) -> Entry | None:
         return None
     facts["picture"] = Picture(body=data[end:], **facts["picture"])
     return Entry(**facts)
+
+
+def _head(entry: Entry) -> bytes:
+    facts = {name: getattr(entry, name) for name in _OF_ENTRY}
+    facts["picture"] = {name: getattr(entry.picture, name) for name in _OF_PICTURE}
+    return json.dumps(facts, separators=(",", ":")).encode()
 
 
 def _checksum(parts: Iterable[bytes | memoryview]) -> bytes:

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from sqlalchemy.exc import SQLAlchemyError
 
 from imgsvc_http.cache import index
-from imgsvc_http.cache.encoding import decode, encode
+from imgsvc_http.cache.encoding import decode, encode, encoded_size
 from imgsvc_http.cache.entries import Entry
 from imgsvc_http.cache.index import Indexed
 from imgsvc_http.cache.places import PARTS, DiskFull, Place
@@ -157,10 +157,7 @@ class PlaceTier:
             self._note_failure("write", error)
 
     async def _write(self, entry: Entry) -> None:
-        if len(entry.picture.body) > self._bound:
-            return
-        data = await self._writes.call(encode, entry)
-        size = -(-len(data) // _BLOCK_BYTES) * _BLOCK_BYTES
+        size = -(-encoded_size(entry) // _BLOCK_BYTES) * _BLOCK_BYTES
         if size > self._bound:
             return
         number = await self._place_number()
@@ -175,7 +172,7 @@ class PlaceTier:
                 return
             self._bytes += grown
         try:
-            await self._writes.call(self._place.write, entry.key, data)
+            await self._writes.call(lambda: self._place.write(entry.key, encode(entry)))
         except Exception as error:
             await self._delete(number, [row])
             if isinstance(error, DiskFull):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imgsvc_http.cache.encoding import decode, encode
+from imgsvc_http.cache.encoding import decode, encode, encoded_size
 from imgsvc_http.cache.entries import Entry
 from tests.http.cache.pictures import entry, picture
 
@@ -34,6 +34,7 @@ def test_what_was_written_is_read(
         epoch=7,
     )
     assert decode(made.key, encode(made)) == made
+    assert encoded_size(made) == len(encode(made))
 
 
 @pytest.mark.parametrize("bit", [0, 7])
