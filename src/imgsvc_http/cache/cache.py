@@ -130,7 +130,8 @@ class Cache:
     async def _answer(self, order: _Order) -> CacheResult:
         known = self.memory.get(order.key)
         if known is None:
-            known = await self._found(order)
+            # Meanwhile the picture may have been made.
+            known = await self._found(order) or self.memory.get(order.key)
         elif self.place is not None:
             self.place.touch(order.key)
         if known is None:

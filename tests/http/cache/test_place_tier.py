@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import tempfile
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from imgsvc_http.cache.place_tier import PlaceTier
 from imgsvc_http.cache.places import LocalPlace
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.migrating import migrate
-from tests.http.cache.pictures import SOURCE, Clock, entry
+from tests.http.cache.pictures import SOURCE, Clock, Producer, ask, entry, new_cache
 from tests.http.conftest import NOW
 
 BLOCK = 4096
@@ -294,3 +295,33 @@ class PlaceMachine(RuleBasedStateMachine):
 
 TestPlaceMachine = PlaceMachine.TestCase
 TestPlaceMachine.settings = settings(max_examples=15, stateful_step_count=25, deadline=None)
+
+
+@pytest.mark.asyncio
+async def test_a_picture_that_is_made_while_its_file_is_looked_for_is_not_made_again(
+    db: Database, folder: Path, clock: Clock
+) -> None:
+    looked, go_on = [threading.Event(), threading.Event()], threading.Event()
+
+    class Slow(LocalPlace):
+        def read(self, key: str) -> bytes | None:
+            found = super().read(key)
+            if looked[0].is_set():
+                looked[1].set()
+                assert go_on.wait(20)
+            looked[0].set()
+            return found
+
+    tier = PlaceTier(Slow(folder), db, 2**24, clock=clock)
+    cache, produce = new_cache(clock, place=tier), Producer(waiting=asyncio.Event())
+    first = asyncio.create_task(ask(cache, produce))
+    await produce.began.wait()
+    second = asyncio.create_task(ask(cache, produce))
+    assert await asyncio.to_thread(looked[1].wait, 20)
+    assert produce.waiting is not None
+    produce.waiting.set()
+    assert (await first).state == "miss"
+    go_on.set()
+    assert (await second).state == "hit"
+    assert produce.made == 1
+    await cache.close()
