@@ -1,4 +1,4 @@
-// Serves pictures by ipx for benchmarks/service_others.py: node ipx.mjs PACKAGES FOLDER_OR_ORIGIN PORT
+// Serves pictures by ipx for benchmarks/service_others.py: node ipx.mjs PACKAGES ORIGIN PORT
 import cluster from "node:cluster";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
@@ -11,9 +11,10 @@ if (cluster.isPrimary) {
   for (let i = 0; i < PROCESSES; i++) cluster.fork();
 } else {
   const { createIPX, createIPXNodeServer, ipxFSStorage, ipxHttpStorage } = createRequire(join(packages, "."))("ipx");
-  const source = origin.startsWith("http://")
-    ? { httpStorage: ipxHttpStorage({ domains: [new URL(origin).hostname] }), storage: ipxFSStorage({ dir: "." }) }
-    : { storage: ipxFSStorage({ dir: origin }) };
-  const ipx = createIPX({ ...source, sharpOptions: { jpegProgressive: false } });
+  const ipx = createIPX({
+    httpStorage: ipxHttpStorage({ domains: [new URL(origin).hostname] }),
+    storage: ipxFSStorage({ dir: "." }),
+    sharpOptions: { jpegProgressive: false },
+  });
   createServer(createIPXNodeServer(ipx)).listen(Number(port), "127.0.0.1");
 }

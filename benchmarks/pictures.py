@@ -14,7 +14,13 @@ from typing import Any
 
 FOLDER = Path(tempfile.gettempdir()) / "imgsvc-benchmark-pictures"
 
-_SIZES = {"6mp": (2725, 2225), "2mp": (1632, 1224), "12mp": (4000, 3000), "100mp": (11547, 8660)}
+_SIZES = {
+    "6mp": (2725, 2225),
+    "vga": (640, 480),
+    "2mp": (1632, 1224),
+    "12mp": (4000, 3000),
+    "100mp": (11547, 8660),
+}
 _FRAMES = {"60frames": (60, 480, 360), "20frames": (20, 480, 392)}
 _FADED = {"alpha": (2048, 1536), "mark": (200, 150)}
 NAMES = (

@@ -26,10 +26,10 @@ from urllib.parse import urlsplit
 import attrs
 
 from benchmarks.harness import Bound, options_of, print_table, verdict
+from benchmarks.peers import serving_files
 from benchmarks.pictures import picture
 from benchmarks.service import BOUNDARY, Running, form, service
 from benchmarks.service_attack import OTHER_ADDRESS, second_key
-from benchmarks.service_fetching import serving_files
 
 Attack: TypeAlias = Callable[[Running, bytes], Coroutine[Any, Any, None]]
 
@@ -53,7 +53,7 @@ def main() -> int:
     rows, bounds = [], []
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        origin = stack.enter_context(serving_files(picture("small.png").parent, folder))
+        origin = stack.enter_context(serving_files(picture("small.png").parent, folder)).url
         log = stack.enter_context((folder / "service.log").open("w"))
         running = stack.enter_context(
             service(

@@ -1,172 +1,288 @@
-"""The service against ipx and thumbor: pictures per second of the same work, side by side on two cores.
+"""The service beside imgproxy, ipx and thumbor: requests per second and CPU of the same work.
 
-A 2725 x 2225 JPEG becomes a baseline JPEG of 720 pixels, by two processes of each. The service receives the
-picture by upload over TLS and answers it; ipx and thumbor read it from their disk and answer over plain HTTP.
-That the results are alike (size, tables, subsampling, optimized coding) is checked before the load. The load
-comes from ``wrk`` (from Debian), on the same cores, over eight connections that are kept; as one process of
-thumbor takes all of these, it is measured with a new connection for each request, too. Needs node and npm.
+All fetch the picture from the same nginx (from Debian) over plain HTTP. The service answers over TLS, stores
+results and counts them; the others answer over plain HTTP. It is also measured with uploads. The load comes
+from wrk (from Debian) over eight connections, on the same two cores. The contenders take turns, and before
+it is checked that all did the same work. ipx needs node and npm. imgproxy takes part where ``--imgproxy`` or
+``IMGPROXY`` names its program, best built on the same libvips.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import functools
 import io
+import json
 import os
-import signal
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from benchmarks.harness import Bound, options_of, verdict
-from benchmarks.installed import node_packages, thumbor
+import attrs
+
+from benchmarks.harness import Bound, print_table, verdict, write_table
+from benchmarks.peers import (
+    CORES,
+    Peer,
+    cpu_seconds,
+    serving_files,
+    serving_imgproxy,
+    serving_ipx,
+    serving_thumbor,
+)
 from benchmarks.pictures import picture
-from benchmarks.service import REQUEST, client, form, service, uploads, wrk
+from benchmarks.service import BOUNDARY, Running, form, service, wrk
 
-CORES = 2
-PHOTO = "6mp.jpg"
-_IPX = "f_jpeg,q_80,w_720"
-_THUMBOR = "unsafe/720x0/filters:quality(80):format(jpeg)"
-WANTED: dict[str, Any] = {
-    "resize": REQUEST["resize"],
-    "output": {"format": "jpg", "quality": 80, "encoding": "baseline", "effort": 4},
-    "response": REQUEST["response"],
-}
-"""The others optimize the Huffman tables, and thumbor always does: effort 4 does it too."""
-_CONFIGURATION = """
-SECURITY_KEY = "unused"
-LOADER = "thumbor.loaders.{loader}"
-FILE_LOADER_ROOT_PATH = {folder!r}
-STORAGE = "thumbor.storages.no_storage"
-PROGRESSIVE_JPEG = False
-"""
-ANEW = """
-wrk.headers["Connection"] = "close"
-"""
-"""Connections that are kept all go to one process of thumbor, and leave the other without work."""
+MARKS = ("<!-- others -->", "<!-- /others -->")
+COLUMNS = (
+    "work", "by", "requests a second", "spread", "CPU ms a request", "bytes", "SSIM",
+)  # fmt: skip
+
+
+@attrs.frozen
+class Work:
+    """What all are asked for. ``effort`` is ours where the others' encoders are set to the same one."""
+
+    title: str
+    file: str
+    width: int
+    height: int
+    format: str
+    quality: int | None = None
+    effort: int | None = None
+    frames: int = 1
+
+    @property
+    def request(self) -> dict[str, Any]:
+        output = {"format": self.format, "quality": self.quality, "effort": self.effort}
+        if self.format == "jpg":
+            output["encoding"] = "baseline"
+        return {
+            "resize": {"width": self.width, "height": self.height},
+            "output": {name: value for name, value in output.items() if value is not None},
+            "response": {"mode": "binary"},
+        }
+
+
+WORKS = (
+    Work("JPEG 2725 x 2225 to 720 x 588", "6mp.jpg", 720, 588, "jpg", 80, effort=4),
+    Work("JPEG 640 x 480 to WebP 200 x 150", "vga.jpg", 200, 150, "webp", 79, effort=6),
+    Work("GIF of 20 frames to WebP 240 x 196", "20frames.gif", 240, 196, "webp", 79, effort=6, frames=20),
+    Work("PNG 64 x 64 to 32 x 32", "small.png", 32, 32, "png"),
+)
+
+
+@attrs.frozen
+class Call:
+    """A request of HTTP; by GET if it has no body."""
+
+    url: str
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+    body: bytes | None = None
+
+    def script(self, folder: Path) -> str:
+        """Return what makes wrk send it."""
+        lines = [f'wrk.headers["{name}"] = "{value}"' for name, value in self.headers.items()]
+        if self.body is not None:
+            file = folder / "body"
+            file.write_bytes(self.body)
+            lines += ['wrk.method = "POST"', f'wrk.body = io.open("{file}", "rb"):read("*all")']
+        return "\n".join(lines) + "\n"
+
+
+Ask: TypeAlias = Callable[[Work], Call | None]
+"""Gives the request for a work, or None if the server cannot do it."""
+
+
+@attrs.frozen
+class Load:
+    """What a contender did under load."""
+
+    rate: float
+    cpu: float
 
 
 def main() -> int:
-    options = options_of(__doc__, seconds=10, rounds=5)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("page", nargs="?", type=Path, help="page of the documentation that gets the table")
+    parser.add_argument("--seconds", type=int, default=6)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--imgproxy", type=Path, default=os.environ.get("IMGPROXY"))
+    options = parser.parse_args()
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
-    photo = picture(PHOTO)
-    body = form(photo.read_bytes(), WANTED)
+    rows: list[tuple[str, ...]] = []
+    found: dict[tuple[Work, str], tuple[list[Load], int]] = {}
+    with contenders(options.imgproxy) as (folder, asked, get):
+        for work in WORKS:
+            calls = {name: (peer, call) for name, (peer, ask) in asked.items() if (call := ask(work))}
+            answers = {name: get(call) for name, (_, call) in calls.items()}
+            check_alike(work, answers)
+            loads: dict[str, list[Load]] = {name: [] for name in calls}
+            for turn in range(-1, options.rounds):
+                for name in list(calls)[:: -1 if turn % 2 else 1]:
+                    peer, call = calls[name]
+                    load = under_load(peer, call, options.seconds, folder)
+                    if turn >= 0:
+                        loads[name].append(load)
+            for name, series in loads.items():
+                found[work, name] = series, len(answers[name])
+                rows.append((work.title, name, *_row(series, answers[name], work)))
+            print_table(COLUMNS, rows[-len(calls) :])
+    if options.page:
+        write_table(options.page, MARKS, COLUMNS, rows)
+    return verdict(list(_bounds(found)))
+
+
+@contextlib.contextmanager
+def contenders(
+    imgproxy: Path | None,
+) -> Iterator[tuple[Path, dict[str, tuple[Peer, Ask]], Callable[[Call], bytes]]]:
+    """Start all servers. Give a folder to work in, what to ask of each, and how to get one answer."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        running = stack.enter_context(service(folder))
-        ipx = stack.enter_context(serving_ipx(photo.parent))
-        other = stack.enter_context(serving_thumbor(photo.parent, folder))
-        check_alike({"service": client(running, body)(), "ipx": get(ipx), "thumbor": get(other)})
-        over_ipx, over_kept, over_anew = [], [], []
-        for _ in range(options.rounds):
-            ours = uploads(running, body, options.seconds)
-            theirs = wrk(ipx, options.seconds, folder)
-            kept = wrk(other, options.seconds, folder)
-            anew = wrk(other, options.seconds, folder, ANEW)
-            over_ipx.append(ours / theirs)
-            over_kept.append(ours / kept)
-            over_anew.append(ours / anew)
-            print(
-                f"per second: service {ours:5.1f}, ipx {theirs:5.1f}, "
-                f"thumbor {kept:5.1f} (new connections {anew:5.1f})"
-            )
-    return verdict(
-        [
-            Bound("service over ipx", statistics.median(over_ipx), 1.25, at_least=True),
-            Bound("service over thumbor", statistics.median(over_kept), 3, at_least=True),
-            Bound("service over thumbor, new connections", statistics.median(over_anew), 3, at_least=True),
-        ]
+        origin = stack.enter_context(serving_files(picture(WORKS[0].file).parent, folder)).url
+        log = stack.enter_context((folder / "service.log").open("w"))
+        running = stack.enter_context(
+            service(folder, errors=log, fetch__private_allowed="127.0.0.1", workers__queue=256)
+        )
+        ours = Peer(running.url, running.pid)
+        ipx = stack.enter_context(serving_ipx(origin))
+        thumbor = stack.enter_context(serving_thumbor(folder))
+        asked: dict[str, tuple[Peer, Ask]] = {
+            "imgsvc": (ours, functools.partial(_fetch, running, origin)),
+            "imgsvc, upload": (ours, functools.partial(_upload, running)),
+        }
+        if imgproxy:
+            peer = stack.enter_context(serving_imgproxy(imgproxy))
+            asked["imgproxy"] = peer, functools.partial(_imgproxy, peer, origin)
+        else:
+            print("imgproxy is left out, as neither --imgproxy nor IMGPROXY names its program.\n")
+        asked["ipx"] = ipx, functools.partial(_ipx, ipx, origin)
+        asked["thumbor"] = thumbor, functools.partial(_thumbor, thumbor, origin)
+
+        def get(call: Call) -> bytes:
+            request = urllib.request.Request(call.url, call.body, dict(call.headers))
+            with urllib.request.urlopen(request, timeout=60, context=running.tls) as answer:
+                data: bytes = answer.read()
+                return data
+
+        yield folder, asked, get
+
+
+def under_load(peer: Peer, call: Call, seconds: int, folder: Path) -> Load:
+    before, started = cpu_seconds(peer.pid), time.perf_counter()
+    rate = wrk(call.url, seconds, folder, call.script(folder))
+    taken = time.perf_counter() - started
+    return Load(rate, 1000 * (cpu_seconds(peer.pid) - before) / (rate * taken))
+
+
+def check_alike(work: Work, answers: Mapping[str, bytes]) -> None:
+    """See that all answers have the same size, format and frames, and that JPEGs have the same tables."""
+    from PIL import Image, JpegImagePlugin
+
+    def facts(data: bytes) -> tuple[object, ...]:
+        with Image.open(io.BytesIO(data)) as image:
+            common = (image.size, image.format, getattr(image, "n_frames", 1))
+            if not isinstance(image, JpegImagePlugin.JpegImageFile):
+                return common
+            sampling = JpegImagePlugin.get_sampling(image)
+            return (*common, sampling, "progressive" in image.info, image.quantization)
+
+    found = {name: facts(data) for name, data in answers.items()}
+    assert found["imgsvc"][0] == (work.width, work.height), found["imgsvc"]
+    assert found["imgsvc"][2] == work.frames, found["imgsvc"]
+    for name, one in found.items():
+        assert one == found["imgsvc"], f"{work.title}: {name} did other work: {one}, {found['imgsvc']}"
+
+
+def likeness(work: Work, data: bytes) -> float:
+    """Return the SSIM of the first frame to what Pillow makes of it by Lanczos, in luma on white."""
+    import numpy as np
+    from PIL import Image
+    from skimage.metrics import structural_similarity
+
+    def luma(image: Image.Image) -> Any:
+        white = Image.new("RGBA", image.size, "white")
+        return np.asarray(Image.alpha_composite(white, image.convert("RGBA")).convert("L"), float)
+
+    with Image.open(picture(work.file)) as source, Image.open(io.BytesIO(data)) as result:
+        wanted = source.convert("RGBA").resize((work.width, work.height), Image.Resampling.LANCZOS)
+        return float(structural_similarity(luma(wanted), luma(result), data_range=255))
+
+
+def _fetch(running: Running, origin: str, work: Work) -> Call:
+    body = json.dumps({"url": f"{origin}/{work.file}", **work.request}).encode()
+    return Call(f"{running.url}/1.0/fetch", _headers(running, "application/json"), body)
+
+
+def _upload(running: Running, work: Work) -> Call:
+    body = form(picture(work.file).read_bytes(), work.request)
+    return Call(
+        f"{running.url}/1.0/upload", _headers(running, f"multipart/form-data; boundary={BOUNDARY}"), body
     )
 
 
-@contextlib.contextmanager
-def serving_ipx(origin: Path | str) -> Iterator[str]:
-    """URL of the resized photograph at an ipx of two processes, whose origin is a folder or a URL."""
-    port = free_port()
-    program = Path(__file__).with_name("ipx.mjs")
-    with ended(["node", program, node_packages(), origin, str(port)]):
-        url = f"http://127.0.0.1:{port}/{_IPX}/{_location(origin)}"
-        wait_for(url)
-        yield url
+def _headers(running: Running, content_type: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {running.key}", "Content-Type": content_type}
 
 
-@contextlib.contextmanager
-def serving_thumbor(origin: Path | str, working: Path) -> Iterator[str]:
-    """URL of the resized photograph at a thumbor of two processes, whose origin is a folder or a URL."""
-    port = free_port()
-    configuration = working / "thumbor.conf"
-    loader = "http_loader" if isinstance(origin, str) else "file_loader"
-    configuration.write_text(_CONFIGURATION.format(folder=str(origin), loader=loader))
-    address = ["--ip", "127.0.0.1", "--port", str(port)]
-    with ended(
-        [thumbor(), "--conf", configuration, *address, "--processes", str(CORES), "--log-level", "error"]
-    ):
-        url = f"http://127.0.0.1:{port}/{_THUMBOR}/{_location(origin)}"
-        wait_for(url)
-        yield url
+def _imgproxy(peer: Peer, origin: str, work: Work) -> Call:
+    options = f"rs:force:{work.width}:{work.height}" + (f"/q:{work.quality}" if work.quality else "")
+    return Call(f"{peer.url}/insecure/{options}/plain/{origin}/{work.file}@{work.format}")
 
 
-def _location(origin: Path | str) -> str:
-    return PHOTO if isinstance(origin, Path) else f"{origin}/{PHOTO}"
+def _ipx(peer: Peer, origin: str, work: Work) -> Call:
+    format = {"jpg": "jpeg"}.get(work.format, work.format)
+    options = [f"f_{format}", f"s_{work.width}x{work.height}", "fit_fill"]
+    options += [f"q_{work.quality}"] if work.quality else []
+    options += ["animated"] if work.frames > 1 else []
+    return Call(f"{peer.url}/{','.join(options)}/{origin}/{work.file}")
 
 
-@contextlib.contextmanager
-def ended(command: Sequence[str | Path]) -> Iterator[None]:
-    """A program that is ended together with the processes that it starts."""
-    process = subprocess.Popen(command, start_new_session=True)
-    try:
-        yield
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+def _thumbor(peer: Peer, origin: str, work: Work) -> Call | None:
+    if work.frames > 1:
+        return None
+    format = {"jpg": "jpeg"}.get(work.format, work.format)
+    filters = f"format({format})" + (f":quality({work.quality})" if work.quality else "")
+    url = f"{peer.url}/unsafe/{work.width}x{work.height}/filters:{filters}/{origin}/{work.file}"
+    # Connections that are kept all go to one of its processes.
+    return Call(url, {"Connection": "close"})
 
 
-def wait_for(url: str, seconds: float = 60) -> None:
-    """Wait until a server answers."""
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            get(url)
-            return
-        except (urllib.error.URLError, ConnectionError):
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.2)
+def _row(series: list[Load], answer: bytes, work: Work) -> tuple[str, ...]:
+    rates = [load.rate for load in series]
+    return (
+        f"{statistics.median(rates):.1f}",
+        f"{min(rates):.1f} to {max(rates):.1f}",
+        f"{statistics.median(load.cpu for load in series):.2f}",
+        f"{len(answer):,}",
+        f"{likeness(work, answer):.3f}",
+    )
 
 
-def get(url: str) -> bytes:
-    with urllib.request.urlopen(url, timeout=20) as answer:
-        data: bytes = answer.read()
-        return data
+def _bounds(found: Mapping[tuple[Work, str], tuple[list[Load], int]]) -> Iterator[Bound]:
+    large, small, animated, tiny = WORKS
 
+    def over(work: Work, other: str) -> float:
+        """Return the median over the rounds of our rate over that of another one."""
+        pairs = zip(found[work, "imgsvc"][0], found[work, other][0], strict=True)
+        return statistics.median(mine.rate / theirs.rate for mine, theirs in pairs)
 
-def check_alike(results: Mapping[str, bytes]) -> None:
-    """See that all did the same work with the same encoder settings, and print how large the results are."""
-    from PIL import Image, JpegImagePlugin
-
-    found = {}
-    for name, data in results.items():
-        with Image.open(io.BytesIO(data)) as image:
-            assert isinstance(image, JpegImagePlugin.JpegImageFile), f"{name} answers {image.format}"
-            sampling = {2: "4:2:0"}.get(JpegImagePlugin.get_sampling(image))
-            found[name] = (image.size, sampling, "progressive" in image.info, image.quantization)
-        print(f"{name}: {len(data):,} bytes")
-    size, sampling, progressive, _ = found["service"]
-    assert (size, sampling, progressive) == ((720, 588), "4:2:0", False), found["service"]
-    for name, facts in found.items():
-        assert facts == found["service"], f"{name} is set otherwise: {facts}"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return int(listening.getsockname()[1])
+    yield Bound(f"over ipx, {large.title}", over(large, "ipx"), 1.2, at_least=True)
+    if (large, "imgproxy") not in found:
+        return
+    for work, limit in ((large, 1.0), (small, 0.95), (animated, 1.0), (tiny, 0.85)):
+        yield Bound(f"over imgproxy, {work.title}", over(work, "imgproxy"), limit, at_least=True)
+    larger = found[animated, "imgsvc"][1] / found[animated, "imgproxy"][1]
+    yield Bound(f"bytes over imgproxy, {animated.title}", larger, 1.0)
 
 
 if __name__ == "__main__":

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks.harness import Bound, options_of, verdict
+from benchmarks.peers import free_port
 from benchmarks.pictures import picture
 from benchmarks.service import Running, form, service, uploads, wrk
-from benchmarks.service_others import free_port
 
 _ACCOUNT = 'wrk.headers["Authorization"] = "Bearer {key}"\n'
 

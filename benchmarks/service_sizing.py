@@ -1,0 +1,91 @@
+"""What to size a machine by: requests per second, CPU and memory of the service, by megapixels.
+
+JPEGs of several sizes become JPEGs that are 720 pixels wide. They are uploaded over TLS by wrk (from Debian)
+over eight connections, on the same two cores. Memory is the proportional set size (PSS) of all processes of
+the service, the largest that was seen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.harness import Bound, print_table, verdict, write_table
+from benchmarks.peers import CORES, cpu_seconds, processes_of
+from benchmarks.pictures import picture
+from benchmarks.service import form, service, uploads
+
+MARKS = ("<!-- sizing -->", "<!-- /sizing -->")
+COLUMNS = ("picture", "megapixels", "requests a second", "CPU ms a request", "memory in MB")
+SOURCES = {"vga.jpg": 0.3, "2mp.jpg": 2, "6mp.jpg": 6, "12mp.jpg": 12, "100mp.jpg": 100}
+_ROUNDS = 3
+_SECONDS = 8
+_IDLE_MEGABYTES = 150
+
+
+def main(page: str = "") -> int:
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        log = stack.enter_context((folder / "service.log").open("w"))
+        started = time.perf_counter()
+        running = stack.enter_context(service(folder, errors=log))
+        ready = time.perf_counter() - started
+        idle = memory(running.pid)
+        rows = [("idle", "–", "–", "–", f"{idle:.0f}")]
+        for name, megapixels in SOURCES.items():
+            body = form(picture(name).read_bytes())
+            rates, costs = [], []
+            with peak_memory(running.pid) as peaks:
+                for _ in range(_ROUNDS):
+                    before, begun = cpu_seconds(running.pid), time.perf_counter()
+                    rate = uploads(running, body, _SECONDS)
+                    requests = rate * (time.perf_counter() - begun)
+                    rates.append(rate)
+                    costs.append(1000 * (cpu_seconds(running.pid) - before) / requests)
+            rate, cost = statistics.median(rates), statistics.median(costs)
+            rows.append((name, f"{megapixels}", f"{rate:.1f}", f"{cost:.1f}", f"{max(peaks):.0f}"))
+    print_table(COLUMNS, rows)
+    print(f"ready after {ready:.2f} s")
+    if page:
+        write_table(Path(page), MARKS, COLUMNS, rows)
+    return verdict([Bound("PSS of an idle service", idle, _IDLE_MEGABYTES, unit=" MB")])
+
+
+@contextlib.contextmanager
+def peak_memory(pid: int) -> Iterator[list[float]]:
+    """Measure the memory of a process and all below it several times a second, until the block ends."""
+    found, ended = [memory(pid)], threading.Event()
+
+    def measure() -> None:
+        while not ended.wait(0.2):
+            found.append(memory(pid))
+
+    thread = threading.Thread(target=measure)
+    thread.start()
+    try:
+        yield found
+    finally:
+        ended.set()
+        thread.join()
+
+
+def memory(pid: int) -> float:
+    """Return the proportional set size of a process and of all below it, in MB."""
+    total = 0
+    for process in processes_of(pid):
+        with contextlib.suppress(OSError):
+            lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+            total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return total * 1024 / 1e6
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
