@@ -24,7 +24,7 @@ from benchmarks.service import form, service, uploads
 
 MARKS = ("<!-- sizing -->", "<!-- /sizing -->")
 COLUMNS = ("picture", "megapixels", "requests a second", "CPU ms a request", "memory in MB")
-SOURCES = {"vga.jpg": 0.3, "2mp.jpg": 2, "6mp.jpg": 6, "12mp.jpg": 12, "100mp.jpg": 100}
+SOURCES = {"2mp.jpg": 2, "6mp.jpg": 6, "12mp.jpg": 12, "100mp.jpg": 100}
 _ROUNDS = 3
 _SECONDS = 8
 _IDLE_MEGABYTES = 150

@@ -274,6 +274,7 @@ ENORMOUS = {
 def test_enormous_pictures_are_told_and_then_refused(name: str) -> None:
     data, size = ENORMOUS[name]
     source = ByteSource(data)
+    probe(source)  # imports modules
     tracemalloc.start()
     info = probe(source)
     _, peak = tracemalloc.get_traced_memory()
