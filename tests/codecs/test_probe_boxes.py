@@ -9,11 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 import pyvips
+from hypothesis import example, given
+from hypothesis import strategies as st
 from PIL import Image
 
+from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs.readers.jp2 import read
+from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import UnsupportedFormat
 from tests.codecs.probing import PHOTO, SRGB_PROFILE, check, facts, pillow, vips, with_orientation
 from tests.support import requires
+
+
+sizes = st.tuples(st.integers(33, 300), st.integers(33, 300))
 
 
 class TestHeif:
@@ -155,6 +163,18 @@ class TestJpeg2000:
                 image.reduce = level  # type: ignore[method-assign, assignment]
                 image.load()
                 assert size == image.size
+
+    @given(sides=sizes, tile=st.tuples(st.integers(1, 300), st.integers(1, 300)))
+    @example((512, 512), (100, 130))  # the last tile is between two pixels of the smallest levels
+    @example((257, 257), (128, 128))
+    @example((500, 500), (90, 90))
+    def test_levels_of_tiles_decode(self, sides: tuple[int, int], tile: tuple[int, int]) -> None:
+        data = pillow(PHOTO.resize(sides), "JPEG2000", tile_size=tile)
+        info = facts(data)
+        for width, height in info.levels:
+            image = read(ByteSource(data), info, LoadSettings(scale=width / info.width))
+            assert (image.width, image.height) == (width, height)
+            image.avg()
 
     def test_levels_are_rounded_up(self) -> None:
         data = pillow(PHOTO.resize((101, 67)), "JPEG2000", num_resolutions=5)

@@ -31,6 +31,7 @@ class _Codestream:
     channels: int
     chroma_step: tuple[int, int]
     decompositions: int
+    tile: tuple[int, int]
 
 
 @attrs.frozen
@@ -100,12 +101,22 @@ def _levels(stream: _Codestream) -> tuple[tuple[int, int], ...]:
     """Return the sizes after halving, rounded up as in the standard (equation B-15).
 
     A picture that does not start at the corner of its grid has none: Pillow's decoder fails on them, or moves
-    them.
+    them. Neither are there sizes at which tiles would begin between two pixels or vanish, as it fails on many.
     """
     if stream.left or stream.top:
         return ()
-    halvings = range(1, stream.decompositions + 1)
-    return tuple((-(-stream.right >> halving), -(-stream.bottom >> halving)) for halving in halvings)
+    levels = []
+    for halvings in range(1, stream.decompositions + 1):
+        sides = zip((stream.right, stream.bottom), stream.tile, strict=True)
+        if not all(_divides_tiles(1 << halvings, side, tile) for side, tile in sides):
+            break
+        levels.append((-(-stream.right >> halvings), -(-stream.bottom >> halvings)))
+    return tuple(levels)
+
+
+def _divides_tiles(step: int, side: int, tile: int) -> bool:
+    """Return True if tiles along a side begin at multiples of a step, and the last has at least one."""
+    return side <= tile or (tile % step == 0 and (side % tile or tile) >= step)
 
 
 def _read_header(reader: HeaderReader, parent: FileBox) -> _Header:
@@ -147,9 +158,9 @@ def _read_codestream(reader: HeaderReader, start: int) -> _Codestream:
     steps = [reader.unpack("BB", start + 43 + 3 * index) for index in range(min(channels, 3))]
     if depth > 38 or any(0 in step for step in steps):
         raise reader.corrupt("the layout of its channels is impossible")
-    return _Codestream(
-        left, top, right, bottom, depth, channels, steps[-1], _read_decompositions(reader, start + 2)
-    )
+    decompositions = _read_decompositions(reader, start + 2)
+    tile = tile_width, tile_height
+    return _Codestream(left, top, right, bottom, depth, channels, steps[-1], decompositions, tile)
 
 
 def _read_decompositions(reader: HeaderReader, offset: int) -> int:
