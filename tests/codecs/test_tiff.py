@@ -220,6 +220,13 @@ def test_tiff_tiles_of_more_than_100_megabytes_are_not_called_damaged() -> None:
         read(_tifffile(flat.astype(np.float32), tile=(3008, 3008), **tiled))
 
 
+def test_a_tiff_strip_of_more_than_50_megabytes_is_not_called_damaged() -> None:
+    noise = np.random.default_rng(7).integers(0, 256, (4500, 4000, 3), np.uint8)
+    options = {"compression": "deflate", "compressionargs": {"level": 1}, "rowsperstrip": len(noise)}
+    found = read(_tifffile(noise, photometric="rgb", **options))
+    assert (found.crop(0, 4400, 4000, 100).numpy() == noise[4400:]).all()
+
+
 _PLANES = {
     "gray and alpha": ("minisblack", ["unassalpha"], 1),
     "negative and alpha": ("miniswhite", ["unassalpha"], 1),

@@ -59,6 +59,7 @@ _UNKNOWN_SAMPLES = (
     "The TIFF image cannot be read: its samples are not supported in its compression or layout; "
     "save it with deflate, in strips."
 )
+_MOST_BYTES_OF_A_STRIP = 50 * 2**20  # that libvips reads unless told otherwise
 _PILLOW_NAMES = {34925: "lzma", 50000: "zstd"}
 
 
@@ -125,10 +126,15 @@ def _check_complete(source: ByteSource, page: Directory) -> None:
             raise CorruptImage("The TIFF image is truncated: part of its pixels is missing.")
 
 
+def _open(source: ByteSource, settings: LoadSettings, **place: int) -> pyvips.Image:
+    """Open a page. libvips takes a strip of more than 50 MB for damage unless it is told to take any."""
+    unlimited = {"unlimited": True} if source.size > _MOST_BYTES_OF_A_STRIP else {}
+    return open_lazily("tiff", source, settings, fail_on="error", **place, **unlimited)
+
+
 def _open_level(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
     """Open the image, or the page or sub-image that is its smaller copy, which is made if it is not found."""
-    options = {"fail_on": "error"}
-    image = open_lazily("tiff", source, settings, **options)
+    image = _open(source, settings)
     wanted = info.width * settings.scale
     if settings.scale >= 1 or abs(image.width - wanted) <= 1:
         return image
@@ -136,7 +142,7 @@ def _open_level(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> 
     subifds = image.get("n-subifds") if image.get_typeof("n-subifds") else 0
     copies = [{"subifd": index} for index in range(subifds)] or [{"page": page} for page in range(1, pages)]
     for place in copies[: len(info.levels) or len(copies)]:
-        level = open_lazily("tiff", source, settings, **place, **options)
+        level = _open(source, settings, **place)
         if abs(level.width - wanted) <= 1:
             return level
     return _reduced(image, *expected_size(info, settings))
@@ -151,7 +157,7 @@ def _read_channels(
     if has_planes(page):
         joined = _planes(source, page, info, settings, channels)
     else:
-        halves = still(open_lazily("tiff", halves_as_channels(source, page), settings, fail_on="error"))
+        halves = still(_open(halves_as_channels(source, page), settings))
         samples = _samples_of_halves(halves, page)
         joined = _bands(samples, channels)
     if info.colorspace == "lab":
@@ -178,7 +184,7 @@ def _planes(
         planes = [_decode_by_pillow(pages, page, info, number) for number in range(len(channels))]
     else:
         planes = [
-            still(open_lazily("tiff", pages, settings, page=number, fail_on="error"))
+            still(_open(pages, settings, page=number))
             for number in range(len(channels))
         ]
         if has_halves(page):
