@@ -20,7 +20,6 @@ from imgsvc_core.errors import UnsupportedFormat
 from tests.codecs.probing import PHOTO, SRGB_PROFILE, check, facts, pillow, vips, with_orientation
 from tests.support import requires
 
-
 sizes = st.tuples(st.integers(33, 300), st.integers(33, 300))
 
 

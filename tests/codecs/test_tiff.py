@@ -303,27 +303,32 @@ def test_tiff_planes_of_impossible_parts_are_damaged(kind: int, rows: int, reaso
         read(bytes(data))
 
 
-def test_premultiplied_alpha_becomes_straight_in_planes() -> None:
-    for sample in _SAMPLES:
-        kind = np.dtype(sample)
-        steps = np.tile(np.linspace(0, 1, 32), (4, 1))
-        channels = np.stack((steps / 2, (1 - steps) / 2, steps / 2, np.full_like(steps, 0.5)))
-        if kind.kind != "f":
-            low, high = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
-            channels = np.rint(channels * (high - low) + low)
-        data = _tifffile(
-            channels.astype(kind), photometric="rgb", planarconfig="separate", extrasamples=["assocalpha"]
-        )
-        found = read(data).numpy()
-        expected = _mapped(steps) if kind.kind == "f" else np.rint(steps * np.iinfo(found.dtype).max)
-        assert np.abs(found[..., 0] - expected).max() <= (16 if kind.kind == "f" else 2), sample
+@pytest.mark.parametrize("order", ["separate", "contig"])
+@pytest.mark.parametrize("photometric", ["rgb", "minisblack", "separated"])
+@pytest.mark.parametrize("sample", [*_SAMPLES, *_WIDE])
+def test_premultiplied_alpha_becomes_straight_in_samples_of_every_type(
+    sample: str, photometric: str, order: str
+) -> None:
+    kind = np.dtype(sample)
+    steps = np.tile(np.linspace(0, 1, 32), (4, 1))
+    half = np.full_like(steps, 0.5)
+    colors = {"minisblack": [steps], "rgb": [steps, 1 - steps, steps], "separated": [steps] * 4}[photometric]
+    channels = np.stack([*(color / 2 for color in colors), half], axis=0 if order == "separate" else -1)
+    if kind.kind != "f":
+        low, high = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
+        channels = np.rint(channels * (high - low)).clip(0, high - low) + low
+    options = {"photometric": photometric, "planarconfig": order, "extrasamples": ["assocalpha"]}
+    found = read(_tifffile(channels.astype(kind), **options)).numpy()
+    linear = kind.kind == "f" and photometric != "separated"
+    expected = _mapped(steps) if linear else np.rint(steps * np.iinfo(found.dtype).max)
+    assert np.abs(found[..., 0] - expected).max() <= (16 if kind.kind == "f" else 2)
+    assert np.abs(found[..., -1] / np.iinfo(found.dtype).max - 0.5).max() < 0.01
 
 
-@pytest.mark.parametrize("sample", ["int8", "int16", "uint32", "int32"])
-def test_premultiplied_alpha_that_libvips_divides_wrongly_is_refused(sample: str) -> None:
-    samples = np.ones((8, 8, 4), sample)
+def test_premultiplied_alpha_in_a_rare_compression_is_refused() -> None:
+    samples = np.ones((8, 8, 4), np.int16)
     with pytest.raises(UnsupportedFormat, match="premultiplied"):
-        read(_tifffile(samples, photometric="rgb", extrasamples=["assocalpha"]))
+        read(_tifffile(samples, photometric="rgb", extrasamples=["assocalpha"], compression="lzma"))
 
 
 def test_premultiplied_alpha_becomes_straight() -> None:

@@ -101,7 +101,7 @@ def _levels(stream: _Codestream) -> tuple[tuple[int, int], ...]:
     """Return the sizes after halving, rounded up as in the standard (equation B-15).
 
     A picture that does not start at the corner of its grid has none: Pillow's decoder fails on them, or moves
-    them. Neither are there sizes at which tiles would begin between two pixels or vanish, as it fails on many.
+    them. Neither are there sizes at which tiles would begin between two pixels or vanish: it fails on many.
     """
     if stream.left or stream.top:
         return ()

@@ -54,7 +54,8 @@ _BITS_OF_ONE_CHANNEL = (1, 2, 4, 12)  # unsigned
 _CIELAB = 8
 _SEPARATE_PLANES = 2
 _NO_PREDICTOR = 1
-_PLAIN_PHOTOMETRICS = (WHITE_IS_LOWEST, BLACK_IS_LOWEST, 2, 5)  # and RGB and CMYK
+_RGB, _CMYK = 2, 5
+_PLAIN_PHOTOMETRICS = (WHITE_IS_LOWEST, BLACK_IS_LOWEST, _RGB, _CMYK)
 _ALIKE = (Tag.BITS, Tag.PHOTOMETRIC, Tag.CHANNELS, Tag.SAMPLE_FORMAT, Tag.EXTRA_CHANNELS)
 _YCBCR = 6
 _COLOR_SPACES = {
@@ -117,6 +118,23 @@ def has_halves(page: Directory) -> bool:
     return page.first(Tag.BITS, 1) == 64
 
 
+def has_alpha_beyond_libvips(page: Directory) -> bool:
+    """Return True if libvips divides premultiplied colors wrongly: it takes some samples to end at 255."""
+    if has_planes(page) or PREMULTIPLIED not in page.numbers(Tag.EXTRA_CHANNELS, _MOST_CHANNELS):
+        return False
+    bits, kind = page.first(Tag.BITS, 1), page.first(Tag.SAMPLE_FORMAT, UNSIGNED)
+    photometric = page.first(Tag.PHOTOMETRIC, BLACK_IS_LOWEST)
+    if kind == REAL:
+        return photometric != _RGB
+    return kind == SIGNED or bits >= 32 or (photometric == _CMYK and bits == 16)
+
+
+def is_read_by_channels(page: Directory) -> bool:
+    """Return True if the channels of the page are decoded each for itself."""
+    bare = has_halves(page) or has_alpha_beyond_libvips(page)
+    return has_planes(page) or (bare and not is_beyond_libvips(page))
+
+
 def white_is_lowest(page: Directory) -> bool:
     """Return True if the page is gray and its lowest value is white."""
     return page.first(Tag.PHOTOMETRIC, BLACK_IS_LOWEST) == WHITE_IS_LOWEST
@@ -156,12 +174,10 @@ def _check_samples(reader: HeaderReader, page: Directory, depth: int, channels: 
         )
     if len(set(page.numbers(Tag.BITS, _MOST_CHANNELS))) > 1:
         raise reader.unsupported("its channels have different numbers of bits; save it with 8 or 16 bits")
-    premultiplied = PREMULTIPLIED in page.numbers(Tag.EXTRA_CHANNELS, _MOST_CHANNELS)
-    if premultiplied and not has_planes(page) and (kind == SIGNED or (kind != REAL and depth >= 32)):
-        name = "signed" if kind == SIGNED else "unsigned"
+    if has_alpha_beyond_libvips(page) and (photometric not in _PLAIN_PHOTOMETRICS or is_beyond_libvips(page)):
         raise reader.unsupported(
-            f"its premultiplied transparency in {name} samples of {depth} bits is not supported; "
-            "save it with unsigned samples of 16 bits"
+            "its premultiplied transparency is not supported in its compression or colors; "
+            "save it in RGB with unsigned samples of 16 bits and deflate"
         )
     predicted = page.first(Tag.PREDICTOR, _NO_PREDICTOR) != _NO_PREDICTOR
     if depth == 64 and (predicted or photometric not in _PLAIN_PHOTOMETRICS):
@@ -228,7 +244,7 @@ def _pyramid(
 
 def _is_stored_alike(copy: Directory, page: Directory) -> bool:
     """Return True if a decoder of the page decodes the copy too, to samples of the same kind."""
-    if has_planes(copy) or has_planes(page):
+    if is_read_by_channels(copy) or is_read_by_channels(page):
         return False
     known = copy.first(Tag.COMPRESSION, 1) in (*COMMON_COMPRESSIONS, *RARE_COMPRESSIONS)
     same_samples = all(

@@ -30,11 +30,12 @@ from imgsvc_core.codecs.headers.tiff import (
     has_planes,
     has_tiles_beyond_libvips,
     is_beyond_libvips,
+    is_read_by_channels,
     white_is_lowest,
 )
 from imgsvc_core.codecs.readers.expected_size import check_stored, expected_size
 from imgsvc_core.codecs.readers.pillow import SIXTEEN_BITS, lab_from_bytes, to_vips
-from imgsvc_core.codecs.readers.tiff_planes import halves_as_channels, planes_as_pages
+from imgsvc_core.codecs.readers.tiff_planes import as_bare_channels, planes_as_pages
 from imgsvc_core.codecs.readers.vips import (
     attach,
     from_array,
@@ -87,7 +88,7 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
 
 
 def _read(source: ByteSource, page: Directory, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
-    if has_planes(page) or (has_halves(page) and not is_beyond_libvips(page)):
+    if is_read_by_channels(page):
         image = _read_channels(source, page, info, settings)
     elif is_beyond_libvips(page):
         image = _eight_or_sixteen_bits(_decode_by_pillow(source, page, info), page)
@@ -151,18 +152,19 @@ def _open_level(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> 
 def _read_channels(
     source: ByteSource, page: Directory, info: ImageInfo, settings: LoadSettings
 ) -> pyvips.Image:
-    """Read a page that is stored in separate planes, or in samples that libvips does not know."""
+    """Read channel by channel: planes, or samples that libvips does not know or divides wrongly."""
     alpha = _alpha_channel(page, info)
     channels = [*range(_COLORS.get(info.colorspace, 3)), *([] if alpha is None else [alpha])]
     if has_planes(page):
         joined = _planes(source, page, info, settings, channels)
     else:
-        halves = still(_open(halves_as_channels(source, page), settings))
-        samples = _samples_of_halves(halves, page)
+        samples = still(_open(as_bare_channels(source, page), settings))
+        samples = _samples_of_halves(samples, page) if has_halves(page) else samples
         joined = _bands(samples, channels)
     if info.colorspace == "lab":
         return _lab(joined)
-    if has_halves(page) and white_is_lowest(page) and joined.format == "uint":
+    bare = has_halves(page) or not has_planes(page)
+    if bare and white_is_lowest(page) and joined.format in ("uchar", "ushort", "uint"):
         joined = _inverted(joined)  # as libvips does for samples that it knows
     usual = usual_interpretation(joined.bands, joined.format)
     joined = joined.copy(interpretation="cmyk" if info.colorspace == "cmyk" else usual)
@@ -183,10 +185,7 @@ def _planes(
     if page.first(Tag.COMPRESSION, 1) in RARE_COMPRESSIONS or has_tiles_beyond_libvips(page):
         planes = [_decode_by_pillow(pages, page, info, number) for number in range(len(channels))]
     else:
-        planes = [
-            still(_open(pages, settings, page=number))
-            for number in range(len(channels))
-        ]
+        planes = [still(_open(pages, settings, page=number)) for number in range(len(channels))]
         if has_halves(page):
             planes = [_samples_of_halves(plane, page) for plane in planes]
     return planes[0].bandjoin(planes[1:])

@@ -4,7 +4,8 @@ Separate planes become gray pages: libvips decodes planes of half floats, and of
 wrong pixels, and cannot decode tiled planes. Pillow decodes tiled planes of 16 bits to wrong pixels. Both
 decode gray pages of all these kinds exactly.
 
-Samples of 64 bits, which libvips does not know, become two channels of 32 bits each.
+Colors that libvips would divide wrongly by their transparency become gray with extra channels, which it
+leaves as they are. Samples of 64 bits, which it does not know, become two channels of 32 bits each.
 """
 
 from __future__ import annotations
@@ -46,10 +47,10 @@ def planes_as_pages(source: ByteSource, page: Directory, channels: Sequence[int]
     return _with_pages(source, page, [_tags_of_plane(page, channel) for channel in channels])
 
 
-def halves_as_channels(source: ByteSource, page: Directory) -> ByteSource:
-    """Return a copy of the file whose page has two channels of 32 bits for each sample of 64 bits.
+def as_bare_channels(source: ByteSource, page: Directory) -> ByteSource:
+    """Return a copy of the file whose page has channels of no meaning: two of 32 bits for a sample of 64.
 
-    The first is the half that the byte order of the file puts first.
+    The first of the two is the half that the byte order of the file puts first.
 
     Raises:
         CorruptImage: the file states an impossible size or place.
