@@ -240,6 +240,41 @@ def test_what_lies_on_a_noisy_ground_is_meant_as_it_is(
     assert difference(enhanced(pixels)[place], pixels[place]) < 1.2
 
 
+SWEEPS = [
+    (body, ends, noise, quality)
+    for body in ((150, 150, 150), (90, 95, 100), (225, 190, 185), (180, 205, 225))
+    for ends in ((255, 246), (252, 235), (245, 220))
+    for noise, quality in ((1.5, 90), (1, None))
+]
+
+
+@pytest.mark.parametrize(("body", "ends", "noise", "quality"), SWEEPS)
+def test_what_stands_before_a_sweep_is_meant_as_it_is(
+    body: tuple[int, ...], ends: tuple[int, int], noise: float, quality: int | None
+) -> None:
+    """The light falls off along the ground of a studio, so it has no one color."""
+    ground = np.linspace(*ends, 400)[:, None, None] * np.ones((1, 600, 3))
+    rows, columns = np.mgrid[:400, :600]
+    mug = ((columns - 300) / 110) ** 2 + ((rows - 200) / 140) ** 2 < 1
+    shade = np.linspace(1.1, 0.8, 600)[None, :, None]
+    drawn = np.where(mug[..., None], np.array(body) * shade, ground)
+    drawn += np.random.default_rng(0).normal(0, noise, drawn.shape)
+    pixels = np.rint(np.clip(drawn, 0, 255)).astype(np.uint8)
+    if quality:
+        data = as_vips(pixels).jpegsave_buffer(Q=quality)
+        pixels = pyvips.Image.jpegload_buffer(data).numpy()
+    assert (enhanced(pixels) == pixels).all()
+
+
+@pytest.mark.parametrize("paper", [(244, 236, 216), (255, 228, 236), (255, 239, 192)])
+def test_a_page_with_a_photograph_keeps_its_color(paper: tuple[int, ...]) -> None:
+    pixels = np.full((600, 900, 3), paper, np.uint8)
+    picture = photo("cat")[::2, ::2][:400, :500]
+    pixels[60 : 60 + picture.shape[0], 60 : 60 + picture.shape[1]] = picture
+    page = pyvips.Image.jpegload_buffer(as_vips(pixels).jpegsave_buffer(Q=80)).numpy()
+    assert (enhanced(page) == page).all()
+
+
 def test_the_edges_of_a_flat_ground_belong_to_it() -> None:
     """They would count as highlights of what lies on the ground."""
     pixels, place = noisy((230, 200, 190), 0, 0.2, colored=True)

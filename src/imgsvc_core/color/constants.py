@@ -49,6 +49,12 @@ ENHANCE_STEADY: Final = 0.6
 ENHANCE_NOISY_GROUND: Final = 0.1
 """Part of the picture from which on a noisy ground is left out."""
 
+ENHANCE_BRIGHT_GROUND: Final = 0.7
+"""Darkest channel from which on a ground around the picture is bright."""
+
+ENHANCE_SURROUNDED: Final = 0.75
+"""Part of the border from which on a bright ground surrounds the picture."""
+
 ENHANCE_MOSTLY_FLAT: Final = 0.5
 """Part of flat grounds other than black from which on a picture is a graphic, which is meant as it is."""
 

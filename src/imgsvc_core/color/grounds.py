@@ -15,6 +15,27 @@ BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 
 
+def is_surrounded(colors: FloatArray) -> bool:
+    """Return True if a bright and smooth ground surrounds a picture, shape (height, width, bands).
+
+    That is how products, prints and pages are shown: light may fall off along the ground, which may have
+    noise. A white margin without any is none.
+    """
+    side = c.ENHANCE_NOISE_SIDE
+    if min(colors.shape[:2]) < side:
+        return False
+    lying = colors.swapaxes(0, 1)
+    edges = (255 * edge for edge in (colors[:side], colors[-side:], lying[:side], lying[-side:]))
+    found = []
+    for edge in edges:
+        means = _means(edge, side)
+        variances = (_means(edge**2, side) - means**2).max(axis=2)
+        bright = means.min(axis=2) >= 255 * c.ENHANCE_BRIGHT_GROUND
+        margin = means.min(axis=2) >= 255 - 1e-6
+        found.append((variances <= c.ENHANCE_NOISE**2) & bright & ~margin)
+    return float(np.concatenate(found, axis=1).mean()) >= c.ENHANCE_SURROUNDED
+
+
 def flat_ground(colors: FloatArray) -> tuple[BoolArray, BoolArray]:
     """Find the flat grounds of a picture, shape (height, width, bands).
 

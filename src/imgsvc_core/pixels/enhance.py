@@ -8,7 +8,7 @@ import pyvips
 from imgsvc_core.color.constants import ENHANCE_SAMPLE_SIDE
 from imgsvc_core.color.curves import FloatArray
 from imgsvc_core.color.enhance import corrections
-from imgsvc_core.color.grounds import BoolArray, flat_ground, without_noise
+from imgsvc_core.color.grounds import flat_ground, is_surrounded, without_noise
 from imgsvc_core.color.steps import ColorStep
 from imgsvc_core.pixels.channels import white
 
@@ -19,21 +19,25 @@ def measure(image: pyvips.Image) -> tuple[ColorStep, ...]:
     The picture is sRGB or gray with 8 or 16 bits, with or without alpha. Of an animation the first frame
     counts. All pixels are read once, so a sequential source cannot be read again afterwards.
     """
-    return corrections(*_sample(image))
+    picked = _sample(image)
+    if not image.hasalpha():
+        opaque = np.ones(picked.shape[:2], bool)
+        if is_surrounded(picked):
+            return ()
+    else:
+        picked, opaque = picked[..., :-1], picked[..., -1] > 0.5
+    even, noisy = without_noise(picked)
+    flat, ground = flat_ground(picked)
+    return corrections(even[opaque], flat[opaque], (ground | noisy)[opaque])
 
 
-def _sample(image: pyvips.Image) -> tuple[FloatArray, BoolArray, BoolArray]:
-    """Return the colors of some pixels in [0, 1], shape (n, bands), which are flat, and which a ground.
+def _sample(image: pyvips.Image) -> FloatArray:
+    """Return some pixels in [0, 1], shape (height, width, bands).
 
-    Pixels are picked and not averaged, which would turn black letters on white to gray. Those that are
-    transparent are left out.
+    They are picked and not averaged, which would turn black letters on white to gray.
     """
     frame = image.crop(0, 0, image.width, image.get_page_height())
     factor = max(1, max(frame.width, frame.height) // ENHANCE_SAMPLE_SIDE)
     picked = frame.subsample(min(factor, frame.width), min(factor, frame.height)).numpy() / white(image)
-    picked = picked.reshape(*picked.shape[:2], -1)
-    colors = picked[..., :-1] if image.hasalpha() else picked
-    even, noisy = without_noise(colors)
-    flat, ground = flat_ground(colors)
-    opaque = picked[..., -1] > 0.5 if image.hasalpha() else np.ones_like(flat)
-    return even[opaque], flat[opaque], (ground | noisy)[opaque]
+    sample: FloatArray = picked.reshape(*picked.shape[:2], -1)
+    return sample
