@@ -137,6 +137,10 @@ DRAWINGS = {
     ),
     "elements.svg": (SIDE, "<rect/>" * 20_000),
     "paths.svg": (SIDE, f'<path d="M0 0{"a9 9 0 1 1 1 1" * 50_000}"/>'),
+    "crossing.svg": (
+        1000,
+        f'<path stroke="red" fill="none" stroke-dasharray=".5" d="M0 0{"L900 900L9 3" * 1000}"/>',
+    ),
     "dashes.svg": (
         SIDE,
         f'<path stroke="red" fill="none" stroke-dasharray="1" d="M0 0{"h2900v1h-2900v1" * 700}"/>',

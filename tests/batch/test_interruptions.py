@@ -105,14 +105,17 @@ def test_killed_at_any_moment_it_goes_on_with_what_is_left(pictures: Path, tmp_p
 def test_a_signal_ends_it_cleanly_and_soon(
     number: signal.Signals, group: bool, ignored: str, code: int, pictures: Path, tmp_path: Path
 ) -> None:
-    target = tmp_path / "out"
     page = tmp_path / "page.html"
-    process = start(pictures, target, "--report", str(page), group=True, ignored=ignored)
-    wait_for_results(target, 20, process)
-    # To all of them, as by a terminal, or to one, as by a scheduler.
-    os.killpg(process.pid, number) if group else process.send_signal(number)
-    done = len(results(target))
-    _, err = process.communicate(timeout=60)
+    for attempt in range(5):  # again where it was nearly done before this process had its turn
+        target = tmp_path / f"out{attempt}"
+        process = start(pictures, target, "--report", str(page), group=True, ignored=ignored)
+        wait_for_results(target, 20, process)
+        # To all of them, as by a terminal, or to one, as by a scheduler.
+        os.killpg(process.pid, number) if group else process.send_signal(number)
+        done = len(results(target))
+        _, err = process.communicate(timeout=60)
+        if done + UNDER_WAY < COUNT:
+            break
     assert len(results(target)) <= done + UNDER_WAY < COUNT
     assert process.returncode == code
     assert "--resume" in err

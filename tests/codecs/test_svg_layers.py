@@ -245,7 +245,7 @@ def test_inlined_pictures_count_before_librsvg_reads_them(monkeypatch: pytest.Mo
     ],
 )
 def test_dashes_of_the_longest_line_count(content: str, dashes: int) -> None:
-    assert dash_bytes(drawing(content, 1000), 1000, 1000) // 140 == pytest.approx(dashes, abs=1)
+    assert dash_bytes(drawing(content, 1000), 1000, 1000) // 700 == pytest.approx(dashes, abs=1)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from xml.parsers import expat
 from imgsvc_core.codecs.headers.svg_layers import plain_style
 from imgsvc_core.codecs.headers.svg_shapes import length, numbers
 
-_DASH = 140  # bytes: measured by `benchmarks.memory_bound`
+_DASH = 700  # bytes: 140 in `benchmarks.memory_bound`, 450 in a thousand lines upon each other
 _ROUND_DASH = 40_000  # whose ends are round, with many corners: measured in lines of 2000 pixels
 _DECLARATION = re.compile(r"(?<![\w-])([\w-]++)\s*+:([^;{}]*)")
 _COMMAND = re.compile(r"([MLHVCSQTAZ])([^MLHVCSQTAZ]*)", re.IGNORECASE)
