@@ -249,6 +249,40 @@ def test_dashes_of_the_longest_line_count(content: str, dashes: int) -> None:
 
 
 @pytest.mark.parametrize(
+    "content",
+    [
+        '<path d="M0 0h9000" stroke-dasharray="1" stroke-linecap="round"/>',
+        '<path d="M0 0h9000" stroke-dasharray="1" style="stroke-linecap: round !important"/>',
+        '<style>path { stroke-linecap: round }</style><path d="M0 0h9000" stroke-dasharray="1"/>',
+        '<g stroke-linecap="round"><path d="M0 0h9000" stroke-dasharray="1"/></g>',
+    ],
+)
+def test_dashes_with_round_ends_count_more(content: str) -> None:
+    square = dash_bytes(drawing('<path d="M0 0h9000" stroke-dasharray="1"/>', 1000), 1000, 1000)
+    assert dash_bytes(drawing(content, 1000), 1000, 1000) > 20 * square
+
+
+@pytest.mark.parametrize(
+    ("content", "dashes"),
+    [
+        ('<path d="M0 0h9" transform="scale(1000)" stroke-dasharray="1"/>', 4),
+        ('<path d="M0 0h9" transform="scale(1000)" stroke-dasharray="1" {}/>', 4500),
+        ('<g transform="scale(100)"><path d="M0 0h90" stroke-dasharray="1" {}/></g>', 4500),
+        ('<path id="p" d="M0 0h90" stroke-dasharray="1" {}/><use href="#p" transform="scale(100)"/>', 4500),
+        ('<svg viewBox="0 0 10 10"><path d="M0 0h90" stroke-dasharray="1" {}/></svg>', 4500),
+        (
+            "<style>path {{ vector-effect: non-scaling-stroke; transform: scale(100) }}</style>"
+            '<path d="M0 0h90" stroke-dasharray="1"/>',
+            4500,
+        ),
+    ],
+)
+def test_dashes_that_do_not_scale_fit_more_often_on_a_line(content: str, dashes: int) -> None:
+    content = content.format('vector-effect="non-scaling-stroke"')
+    assert dash_bytes(drawing(content, 1000), 1000, 1000) // 700 == pytest.approx(dashes, abs=1)
+
+
+@pytest.mark.parametrize(
     ("path", "length"),
     [
         ("M0 0h10v10H0z", 40),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 State = Literal["current", "outdated", "newer", "missing"]
 MIGRATION_LOCK = 0x696D67737663  # "imgsvc": any number that no other program locks
 _MIGRATIONS = Path(__file__).parent / "migrations"
-_VERSION_TABLE = "imgsvc_schema"
+VERSION_TABLE = "imgsvc_schema"
 
 
 @attrs.frozen
@@ -90,9 +90,9 @@ def _known() -> list[str]:
 
 def _present(connection: Connection) -> str | None:
     """Return the version of the tables, without alembic, which takes longer to import than to find it."""
-    if not inspect(connection).has_table(_VERSION_TABLE):
+    if not inspect(connection).has_table(VERSION_TABLE):
         return None
-    return connection.exec_driver_sql(f"SELECT version_num FROM {_VERSION_TABLE}").scalar()
+    return connection.exec_driver_sql(f"SELECT version_num FROM {VERSION_TABLE}").scalar()
 
 
 def _migrate(url: str) -> None:

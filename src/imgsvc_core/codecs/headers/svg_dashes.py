@@ -9,8 +9,10 @@ from contextlib import suppress
 from itertools import pairwise
 from xml.parsers import expat
 
+import attrs
+
 from imgsvc_core.codecs.headers.svg_layers import plain_style
-from imgsvc_core.codecs.headers.svg_shapes import length, numbers
+from imgsvc_core.codecs.headers.svg_shapes import fitting, growth, length, numbers
 
 _DASH = 700  # bytes: 140 in `benchmarks.memory_bound`, 450 in a thousand lines upon each other
 _ROUND_DASH = 40_000  # whose ends are round, with many corners: measured in lines of 2000 pixels
@@ -22,29 +24,44 @@ _NUMBERS = {"M": 2, "L": 2, "H": 1, "V": 1, "C": 6, "S": 4, "Q": 4, "T": 2, "A":
 _SMOOTH = {"S": "CS", "T": "QT"}
 """Commands whose first control point mirrors the last one of these commands."""
 
+_CONCERNING_ALL = ("stroke-linecap", "vector-effect")
+
 _Point = complex
+
+
+@attrs.frozen
+class _Drawn:
+    """An element, the mean length of its dashes with their gaps, and how much longer its lines become."""
+
+    kind: str
+    style: Mapping[str, str]
+    period: float
+    scale: float
 
 
 def dash_bytes(markup: bytes, width: int, height: int) -> int:
     """Return the most bytes that the dashes of one line need in a drawing of this size, in pixels.
 
-    Lines are drawn one after the other. What a style sheet declares is taken to concern all of them.
+    Lines are drawn one after the other. What a style sheet declares is taken to concern all of them. If the
+    stroke of any does not scale, the dashes of all are taken to keep their lengths on longer lines.
     """
     diagonal = math.hypot(width, height)
     periods = [math.inf]  # mean lengths of a dash with its gap in the elements around
-    most = longest = 0.0
-    round_ends = in_sheet = False
+    scales = [1.0]
+    drawn: list[_Drawn] = []
+    declared: list[tuple[str, str]] = []
     sheets: list[str] = []
+    in_sheet = False
 
     def start(name: str, attributes: dict[str, str]) -> None:
-        nonlocal most, longest, round_ends, in_sheet
+        nonlocal in_sheet
         kind = name.rpartition(":")[2]
         in_sheet = kind == "style"
         style = {**attributes, **_declarations(attributes.get("style", ""))}
         periods.append(_period(style.get("stroke-dasharray", "inherit"), diagonal, periods[-1]))
-        round_ends |= style.get("stroke-linecap") == "round"
-        line = outline(kind, style, width, height)
-        longest, most = max(longest, line), max(most, line / periods[-1])
+        scales.append(scales[-1] * _scale(kind, style, width, height))
+        declared.extend((name, style[name]) for name in _CONCERNING_ALL if name in style)
+        drawn.append(_Drawn(kind, style, periods[-1], scales[-1]))
 
     def text(characters: str) -> None:
         if in_sheet:
@@ -54,6 +71,7 @@ def dash_bytes(markup: bytes, width: int, height: int) -> int:
         nonlocal in_sheet
         in_sheet = False
         periods.pop()
+        scales.pop()
 
     parser = expat.ParserCreate()
     parser.buffer_text = True
@@ -61,12 +79,40 @@ def dash_bytes(markup: bytes, width: int, height: int) -> int:
     parser.CharacterDataHandler = text
     with suppress(expat.ExpatError, ValueError, LookupError):  # librsvg refuses what comes after damage, too
         parser.Parse(markup, True)
+    shortest, grown = math.inf, 1.0
     for name, value in _DECLARATION.findall(plain_style("".join(sheets))):
-        if name.lower() == "stroke-dasharray":
-            most = max(most, longest / _period(value, diagonal, math.inf))
-        round_ends |= name.lower() == "stroke-linecap" and "round" in value
-    dashes = most if math.isfinite(most) else 0
-    return int(dashes * (_ROUND_DASH if round_ends else _DASH))
+        match name.lower():
+            case "stroke-dasharray":
+                shortest = min(shortest, _period(value, diagonal, math.inf))
+            case "transform":
+                grown *= max(1.0, math.sqrt(growth(value)))
+        declared.append((name.lower(), value))
+    if ("vector-effect", "non-scaling-stroke") in {(name, _plain(value)) for name, value in declared}:
+        grown *= max((item.scale for item in drawn if item.kind == "use"), default=1.0)
+    else:
+        grown = 0.0
+    dashes = max(
+        (
+            outline(item.kind, item.style, width, height) * max(1.0, grown * item.scale) / period
+            for item in drawn
+            if (period := min(item.period, shortest)) < math.inf
+        ),
+        default=0.0,
+    )
+    round_ends = ("stroke-linecap", "round") in {(name, _plain(value)) for name, value in declared}
+    return int(dashes * (_ROUND_DASH if round_ends else _DASH)) if math.isfinite(dashes) else 0
+
+
+def _scale(kind: str, style: Mapping[str, str], width: int, height: int) -> float:
+    """Return how much longer an element makes the lines in it at most."""
+    scale = math.sqrt(growth(style.get("transform", "")))
+    if kind in ("svg", "symbol"):
+        scale *= math.sqrt(fitting(style, width, height))
+    return max(1.0, scale)
+
+
+def _plain(value: str) -> str:
+    return value.partition("!")[0].strip().lower()
 
 
 def outline(kind: str, attributes: Mapping[str, str], width: float, height: float) -> float:
@@ -100,7 +146,7 @@ def _declarations(style: str) -> dict[str, str]:
 
 def _period(dashes: str, diagonal: float, inherited: float) -> float:
     """Return the mean length of a dash with its gap; infinite for a line without dashes."""
-    dashes = dashes.partition("!")[0].strip().lower()
+    dashes = _plain(dashes)
     if dashes == "inherit":
         return inherited
     lengths = [length(text, diagonal / math.sqrt(2), 0.0) for text in dashes.replace(",", " ").split()]

@@ -6,6 +6,7 @@ from typing import Any
 
 from alembic import context
 
+from imgsvc_http.state.migrating import VERSION_TABLE
 from imgsvc_http.state.tables import Base
 
 
@@ -18,7 +19,7 @@ if hasattr(context, "config"):  # alembic runs this file; others may import it
         connection=context.config.attributes["connection"],
         target_metadata=Base.metadata,
         include_object=_is_ours,
-        version_table="imgsvc_schema",
+        version_table=VERSION_TABLE,
         render_as_batch=True,
         transaction_per_migration=False,
     )
