@@ -135,6 +135,13 @@ def _looks_stopped(error: Exception) -> bool:
     ).__module__.startswith("pyvips")
 
 
+def check_time() -> None:
+    """Raise `TimeLimitExceeded` if the time of the work in this thread is up. For work of many steps."""
+    deadline: Deadline | None = getattr(_current, "deadline", None)
+    if deadline is not None:
+        deadline.check()
+
+
 def in_memory(image: pyvips.Image) -> pyvips.Image:
     """Compute an image into memory, as long as the time of the work in this thread lasts."""
     deadline: Deadline | None = getattr(_current, "deadline", None)

@@ -150,6 +150,7 @@ def test_opening_a_source_takes_no_longer_than_allowed(look: Callable[..., Any])
 
 NATIVE = {
     "encoder": "encoder, {'output': {'format': 'avif', 'effort': 9}}",
+    "encoder that holds the interpreter": "large, {'output': {'format': 'jp2'}}",
     "filter": "large, {'filter': {'blur': {'mode': 'zoom', 'value': 100}}, 'output': {'format': 'webp'}}",
     "drawing": "HUGE_STYLE",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -16,6 +17,7 @@ from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.metadata import PROFILE, blob, keep_flags
 from imgsvc_core.codecs.readers.vips import to_array
 from imgsvc_core.codecs.settings import SaveSettings
+from imgsvc_core.codecs.writers.codestream import encode_by_tiles
 from imgsvc_core.codecs.writers.prepare import to_depth
 from imgsvc_core.codecs.writers.sink import Sink
 
@@ -26,11 +28,10 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
         options = {"Q": settings.quality, "lossless": settings.lossless}
         sink.save(image, "jp2k", keep=keep_flags(image), **options)
         return
-    deep = image.format == "ushort"
-    if deep and find_spec("imagecodecs") is not None:
-        encoded = _encode_deep(image, settings)
-    else:
-        encoded = _encode_by_pillow(to_depth(image, 8), settings)
+    deep = image.format == "ushort" and find_spec("imagecodecs") is not None
+    pixels = to_array(image if deep else to_depth(image, 8))
+    encode = _encode_deep if deep else _encode_by_pillow
+    encoded = encode_by_tiles(pixels, partial(encode, settings=settings))
     profile = blob(image, PROFILE)
     sink.write(_with_profile(encoded, profile) if profile else encoded)
 
@@ -40,13 +41,12 @@ def decibels(quality: int) -> float:
     return 18 + quality / 4
 
 
-def _encode_by_pillow(image: pyvips.Image, settings: SaveSettings) -> bytes:
+def _encode_by_pillow(pixels: Any, settings: SaveSettings) -> bytes:
     """Encode 8 bits. The transform between colors (mct) halves the size; Pillow omits it by default."""
     from PIL import Image
 
-    mode = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}[image.bands]
-    picture = Image.frombuffer(mode, (image.width, image.height), image.write_to_memory(), "raw", mode, 0, 1)
-    options: dict[str, Any] = {"irreversible": not settings.lossless, "mct": 1 if image.bands >= 3 else 0}
+    picture = Image.fromarray(_without_single_band(pixels))
+    options: dict[str, Any] = {"irreversible": not settings.lossless, "mct": int(pixels.shape[2] >= 3)}
     if not settings.lossless:
         assert settings.quality is not None
         options |= {"quality_mode": "dB", "quality_layers": [decibels(settings.quality)]}
@@ -56,18 +56,27 @@ def _encode_by_pillow(image: pyvips.Image, settings: SaveSettings) -> bytes:
     return encoded.getvalue()
 
 
-def _encode_deep(image: pyvips.Image, settings: SaveSettings) -> bytes:
+def _encode_deep(pixels: Any, settings: SaveSettings) -> bytes:
     import imagecodecs
 
     assert settings.quality is not None
     level = 0 if settings.lossless else round(decibels(settings.quality))
-    pixels = to_array(image)
-    pixels = pixels[:, :, 0] if image.bands == 1 else pixels
+    mct = pixels.shape[2] >= 3
     with encoder("jp2"):
         encoded = imagecodecs.jpeg2k_encode(
-            pixels, level=level, codecformat="jp2", reversible=settings.lossless, mct=image.bands >= 3
+            _without_single_band(pixels),
+            level=level,
+            codecformat="jp2",
+            reversible=settings.lossless,
+            mct=mct,
         )
     return bytes(encoded)
+
+
+def _without_single_band(pixels: Any) -> Any:
+    import numpy as np
+
+    return np.ascontiguousarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
 
 
 def _with_profile(encoded: bytes, profile: bytes) -> bytes:
