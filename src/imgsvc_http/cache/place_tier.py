@@ -171,6 +171,7 @@ class PlaceTier:
             if grown is None:
                 return
             self._bytes += grown
+            self._touched.pop(entry.key, None)  # uses of the file before
         try:
             await self._writes.call(lambda: self._place.write(entry.key, encode(entry)))
         except Exception as error:

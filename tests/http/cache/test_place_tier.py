@@ -89,6 +89,21 @@ async def test_the_entry_that_was_used_longest_ago_goes_first(
 
 
 @pytest.mark.asyncio
+async def test_an_entry_that_was_made_again_was_used_then(db: Database, folder: Path, clock: Clock) -> None:
+    async with opened(folder, db, clock, bound=5 * BLOCK) as tier:
+        for number in range(4):
+            await write(tier, entry(number))
+        for number in range(4):
+            clock.now += 1
+            tier.touch(entry(number).key)
+        for number in (0, 4, 5):
+            clock.now += 1
+            await write(tier, entry(number))
+        assert await tier.get(entry(0).key) == entry(0)
+        assert await tier.get(entry(1).key) is None
+
+
+@pytest.mark.asyncio
 async def test_a_million_urls_are_bounded(db: Database, folder: Path, clock: Clock) -> None:
     async with opened(folder, db, clock, bound=8 * BLOCK) as tier:
         for number in range(100):
