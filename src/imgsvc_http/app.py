@@ -11,6 +11,7 @@ from aiohttp import web
 from imgsvc_core.errors import ImgsvcError
 from imgsvc_http.answering.headers import HeaderNames
 from imgsvc_http.delivery import dialects
+from imgsvc_http.delivery.prepared import PREPARED, PreparedAnswers
 from imgsvc_http.endpoints import openapi, playground
 from imgsvc_http.middleware import MIDDLEWARES, add_headers
 from imgsvc_http.routes import ROUTES
@@ -39,6 +40,7 @@ def create_app(settings: Settings | None = None) -> web.Application:
     )
     page = playground.routes() if settings.playground.enabled else ()
     add_routes(app, (*ROUTES, description, *page, *dialects.routes(settings.delivery.dialects)))
+    app[PREPARED] = PreparedAnswers()
     app.on_response_prepare.append(add_headers)
 
     async def services(app: web.Application) -> AsyncIterator[None]:

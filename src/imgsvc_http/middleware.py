@@ -11,6 +11,7 @@ from aiohttp import web
 
 from imgsvc_http.access.authentication import Principal, secret_in
 from imgsvc_http.access.proxies import client_address, is_secure
+from imgsvc_http.access.rate_limit import rate_key
 from imgsvc_http.answering.errors import Refusal, as_refusal, method_not_allowed, refusal
 from imgsvc_http.answering.headers import HeaderNames, set_common_headers
 from imgsvc_http.context import ENDPOINT, HEADER_NAMES, PHASES, PRINCIPAL, RATE, REQUEST_ID, failure_response
@@ -57,6 +58,17 @@ async def answer_errors(request: web.Request, handler: Handler) -> web.StreamRes
 
 
 @web.middleware
+async def answer_from_memory(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Answer without any wait, if the endpoint can."""
+    route = route_of(request)
+    if route is not None and route.from_memory is not None:
+        answer = await route.from_memory(request)
+        if answer is not None:
+            return answer.to_aiohttp()
+    return await handler(request)
+
+
+@web.middleware
 async def end_in_time(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Give the request up if it still runs when the service ends."""
     async with services_of(request).in_flight.track(request):
@@ -77,10 +89,9 @@ async def limit_rate(request: web.Request, handler: Handler) -> web.StreamRespon
         failed = error
     if principal is not None:
         request[PRINCIPAL] = principal
-    address = client_address(request, services.settings.server.trusted_proxies)
-    key_id = principal and principal.key_id
-    async with services.pacing.begun(principal.account_id if principal else address):
-        request[RATE] = await services.limiter.hit(f"key:{key_id}" if key_id else f"address:{address}")
+    proxies = services.settings.server.trusted_proxies
+    async with services.pacing.begun(principal.account_id if principal else client_address(request, proxies)):
+        request[RATE] = await services.limiter.hit(rate_key(request, principal, proxies))
         if not request[RATE].allowed:
             raise refusal("rate_limit_exceeded", seconds=request[RATE].retry_seconds)
         if failed is not None:
@@ -124,7 +135,15 @@ async def require_key(request: web.Request, handler: Handler) -> web.StreamRespo
         raise refusal("overloaded") from None
 
 
-MIDDLEWARES = (note_time, answer_errors, end_in_time, limit_rate, require_tls, require_key)
+MIDDLEWARES = (
+    note_time,
+    answer_errors,
+    answer_from_memory,
+    end_in_time,
+    limit_rate,
+    require_tls,
+    require_key,
+)
 """From the outside in."""
 
 

@@ -47,6 +47,8 @@ class Route:
         replies: what else is answered, by status: its meaning, and its schemas by content type.
         failures: statuses of errors beyond those of every endpoint, and of every one with a body.
         public: whether it needs no key.
+        from_memory: returns an answer that needs nothing but memory, or None. It authenticates and counts the
+            request itself, as nothing else is done for it.
         authenticate: returns who calls, instead of an API key; it raises an error for a stranger.
         failure: returns an error in a form of the endpoint's own.
         scope: the scope that the key needs; any key will do without one.
@@ -67,6 +69,7 @@ class Route:
     replies: Mapping[int, tuple[str, Mapping[str, Schema]]] = attrs.field(factory=dict)
     failures: Sequence[int] = ()
     public: bool = False
+    from_memory: Callable[[web.Request], Awaitable[responses.Response | None]] | None = None
     authenticate: Callable[[web.Request], Awaitable[Principal]] | None = None
     failure: Callable[[web.Request, Refusal], responses.Response] | None = None
     scope: str | None = None
@@ -103,7 +106,7 @@ def add_routes(app: web.Application, routes: Sequence[Route]) -> None:
 
 def route_of(request: web.Request) -> Route | None:
     """Return the route of a request, or None for an unknown path or method."""
-    return request.config_dict.get(_ROUTES, {}).get(request.match_info.handler)
+    return request.app[_ROUTES].get(request.match_info.handler)
 
 
 def methods_at(app: web.Application, path: str) -> frozenset[str]:

@@ -79,15 +79,11 @@ class Services:
 
 
 SERVICES = web.AppKey("services", Services)
-_OF_REQUEST = web.RequestKey("services", Services)
 
 
 def services_of(request: web.Request) -> Services:
     """Return the services of the application that a request came to."""
-    found = request.get(_OF_REQUEST)
-    if found is None:  # a look through all applications takes microseconds
-        found = request[_OF_REQUEST] = request.config_dict[SERVICES]
-    return found
+    return request.app[SERVICES]
 
 
 @contextlib.asynccontextmanager

@@ -42,6 +42,10 @@ class LookupCache(Generic[_K, _V]):
             return found
         return await self._asking.get(key, lambda: self._find(key))
 
+    def cached(self, key: _K) -> _V | None:
+        """Return what is cached of a key, without a look-up."""
+        return self._found.get(key)
+
     def forget(self, key: _K) -> None:
         """Look a key up again when it is wanted next, since what it finds has changed."""
         self._found.pop(key, None)

@@ -30,6 +30,10 @@ class KnownPresets:
         """Return the presets that an account can name."""
         return await self._cache.get(account_id) or {}
 
+    def cached(self, account_id: str) -> Presets | None:
+        """Return the presets that an account can name, if they are known without the database."""
+        return self._cache.cached(account_id)
+
     def forget(self, account_id: str) -> None:
         """Look the presets of an account up again, since they have changed."""
         self._cache.forget(account_id)

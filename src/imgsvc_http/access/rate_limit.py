@@ -12,9 +12,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import attrs
+from aiohttp import web
 from limits.aio.storage import MemoryStorage, RedisStorage
 
 from imgsvc_core.errors import MissingDependency, Problem, SpecError
+from imgsvc_http.access.authentication import Principal
+from imgsvc_http.access.proxies import client_address
+from imgsvc_http.settings.sections import Networks
 
 _log = logging.getLogger(__name__)
 _PAUSE_SECONDS = 10
@@ -47,6 +51,13 @@ class RateState:
             "X-RateLimit-Remaining": str(self.remaining),
             "X-RateLimit-Reset": str(self.reset_seconds),
         }
+
+
+def rate_key(request: web.BaseRequest, principal: Principal | None, proxies: Networks) -> str:
+    """Return what a request is counted under: its key, or the address of its client."""
+    if principal is not None and principal.key_id:
+        return f"key:{principal.key_id}"
+    return f"address:{client_address(request, proxies)}"
 
 
 class RateLimiter:

@@ -35,7 +35,7 @@ class Response:
     def to_aiohttp(self) -> web.Response:
         """Return what aiohttp sends."""
         body = _Chunked(self.body) if len(self.body) > _CHUNK_BYTES else self.body
-        return web.Response(status=self.status, headers=dict(self.headers), body=body)
+        return web.Response(status=self.status, headers=self.headers, body=body)
 
 
 class _Chunked(Payload):

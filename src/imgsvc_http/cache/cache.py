@@ -77,7 +77,7 @@ class Cache:
         self.statistics = CacheStatistics()
         self.memory = MemoryTier(memory_bytes)
         self.place = place
-        self.fresh = fresh
+        self.freshness_bounds = fresh
         self._leases = leases
         self._stale = stale
         self._is_gone = is_gone
@@ -108,6 +108,16 @@ class Cache:
         result = await self._answer(_Order(key, account, source, produce))
         self.statistics.answers[result.state] += 1
         return result
+
+    def fresh(self, key: str) -> Entry | None:
+        """Return the entry of a key if it is in memory and fresh. It counts as a hit."""
+        entry = self.memory.get(key)
+        if entry is None or self._clock() >= entry.fresh_until:
+            return None
+        if self.place is not None:
+            self.place.touch(key)
+        self.statistics.answers["hit"] += 1
+        return entry
 
     def forget(self, number: int, source: bytes) -> int:
         """Answer nothing any more that a purge is of; `PlaceTier.purge` deletes its files.

@@ -16,11 +16,12 @@ from imgsvc_http.answering import responses
 from imgsvc_http.answering.conditions import asked_range, check_if_match, is_known
 from imgsvc_http.answering.errors import Refusal
 from imgsvc_http.answering.responses import Response
-from imgsvc_http.cache import CacheResult
+from imgsvc_http.cache import CacheResult, Picture
 from imgsvc_http.context import HEADER_NAMES, PHASES, REQUEST_ID
 from imgsvc_http.delivery.negotiation import DPR, SAVE_DATA, WIDTH, Negotiated
 from imgsvc_http.delivery.rendering import NAME
 from imgsvc_http.services import services_of
+from imgsvc_http.settings import Settings
 from imgsvc_http.state.clock import now
 
 _MISSING_SECONDS = 60
@@ -55,7 +56,8 @@ def not_modified(
     check_if_match(request, etag)
     if not is_known(request, etag):
         return None
-    return Response(HTTPStatus.NOT_MODIFIED, _headers(request, delivery, negotiated, etag), b"")
+    headers = shared_headers(services_of(request).settings, delivery, negotiated, etag)
+    return Response(HTTPStatus.NOT_MODIFIED, {**headers, **_timing(request)}, b"")
 
 
 def answer(
@@ -72,19 +74,12 @@ def answer(
     if known is not None:
         return known
     headers = {
-        **_headers(request, delivery, negotiated, picture.etag),
-        **_SAFE,
-        "Content-Type": picture.content_type,
-        "Content-Disposition": _disposition(delivery, picture.facts[NAME]),
-        "Accept-Ranges": "bytes",
+        **picture_headers(services_of(request).settings, delivery, negotiated, picture),
+        **_timing(request),
         request[HEADER_NAMES].cache: result.state,
     }
     if volatile:
         headers["Cache-Control"] = "no-store"
-    if picture.last_modified is not None:
-        headers["Last-Modified"] = formatdate(picture.last_modified, usegmt=True)
-    if negotiated.dpr != 1:
-        headers["Content-DPR"] = f"{negotiated.dpr:g}"
     start, end = asked_range(request, len(picture.body), picture.etag)
     if (start, end) == (0, len(picture.body)):
         return Response(HTTPStatus.OK, headers, picture.body)
@@ -105,28 +100,51 @@ def failure(request: web.Request, refusal: Refusal) -> Response:
     return Response(refusal.status, headers, fallback.body)
 
 
-def _headers(
-    request: web.Request, delivery: Delivery | ForeignDelivery, negotiated: Negotiated, etag: str
+def picture_headers(
+    settings: Settings, delivery: Delivery | ForeignDelivery, negotiated: Negotiated, picture: Picture
 ) -> dict[str, str]:
-    """Return the headers that a picture and 304 have in common."""
+    """Return the headers of a picture that are the same for each request."""
+    headers = {
+        **shared_headers(settings, delivery, negotiated, picture.etag),
+        **_SAFE,
+        "Content-Type": picture.content_type,
+        "Content-Disposition": _disposition(delivery, picture.facts[NAME]),
+        "Accept-Ranges": "bytes",
+    }
+    if picture.last_modified is not None:
+        headers["Last-Modified"] = formatdate(picture.last_modified, usegmt=True)
+    if negotiated.dpr != 1:
+        headers["Content-DPR"] = f"{negotiated.dpr:g}"
+    return headers
+
+
+def shared_headers(
+    settings: Settings, delivery: Delivery | ForeignDelivery, negotiated: Negotiated, etag: str
+) -> dict[str, str]:
+    """Return those of them that 304 has, too."""
     headers = {
         **_FOR_ALL,
         "Access-Control-Expose-Headers": _EXPOSED,
-        "Cache-Control": _cache_control(request, delivery),
+        "Cache-Control": cache_control(settings, delivery),
         "ETag": etag,
-        "Server-Timing": ", ".join(
-            f"{name};dur={1000 * seconds:.1f}" for name, seconds in request[PHASES].items()
-        ),
     }
     if negotiated.vary:
         headers["Vary"] = ", ".join(negotiated.vary)
-    if services_of(request).settings.delivery.client_hints:
+    if settings.delivery.client_hints:
         headers["Accept-CH"] = f"{DPR}, {WIDTH}"
-    return {name: value for name, value in headers.items() if value}
+    return headers
 
 
-def _cache_control(request: web.Request, delivery: Delivery | ForeignDelivery) -> str:
-    seconds = services_of(request).settings.delivery.max_age
+def _timing(request: web.Request) -> dict[str, str]:
+    """Return the header that tells how long each phase took, if there was any."""
+    phases = request[PHASES]
+    shown = ", ".join(f"{name};dur={1000 * seconds:.1f}" for name, seconds in phases.items())
+    return {"Server-Timing": shown} if phases else {}
+
+
+def cache_control(settings: Settings, delivery: Delivery | ForeignDelivery) -> str:
+    """Return for how long caches keep the picture."""
+    seconds = settings.delivery.max_age
     if isinstance(delivery, ForeignDelivery) and delivery.max_age is not None:
         seconds = delivery.max_age
     if delivery.expires is not None:

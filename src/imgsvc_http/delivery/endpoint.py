@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from aiohttp import web
 
 from imgsvc_core.dialects import ForeignDelivery
 from imgsvc_core.urls import ROOT, Delivery
 from imgsvc_http.answering.json_schema import FILE
 from imgsvc_http.answering.responses import Response
-from imgsvc_http.context import PRINCIPAL
+from imgsvc_http.context import HEADER_NAMES, PRINCIPAL
 from imgsvc_http.delivery import answers
 from imgsvc_http.delivery.negotiation import DPR, SAVE_DATA, WIDTH, Negotiated, negotiate
+from imgsvc_http.delivery.prepared import PREPARED, Prepared, from_memory
 from imgsvc_http.delivery.reading import read_url, signer_of
 from imgsvc_http.delivery.rendering import Order, identity_of, picture_of
 from imgsvc_http.routing import Parameter, Route, path_parameter
@@ -30,26 +33,37 @@ _HEADERS = {
 async def picture(request: web.Request) -> Response:
     """Return the picture that a URL asks for. The path is ``{signature}/{option}/.../{source}``."""
     services, principal = services_of(request), request[PRINCIPAL]
-    url = read_url(request, is_signed=principal.key_id is not None)
-    negotiated = negotiate(
-        url,
-        await services.presets.of(principal.account_id) if url.presets else {},
-        request.headers,
-        client_hints=services.settings.delivery.client_hints,
-    )
-    order = Order(
-        account_id=principal.account_id,
-        source=url.source,
-        asked=negotiated.spec,
-        accept=negotiated.accept,
-    )
-    return await deliver(request, order, url.delivery, negotiated)
+    account_id, key_id = principal.account_id, principal.key_id
+    url = read_url(request, is_signed=key_id is not None)
+    has_presets = bool(url.presets)
+    presets = await services.presets.of(account_id) if has_presets else {}
+    client_hints = services.settings.delivery.client_hints
+    negotiated = negotiate(url, presets, request.headers, client_hints=client_hints)
+    order = Order(account_id=account_id, source=url.source, asked=negotiated.spec, accept=negotiated.accept)
+
+    def is_valid() -> bool:
+        works = key_id is None or services.signing_keys.cached(key_id) is not None
+        return works and (not has_presets or services.presets.cached(account_id) == presets)
+
+    return await deliver(request, order, url.delivery, negotiated, is_valid)
 
 
 async def deliver(
-    request: web.Request, order: Order, delivery: Delivery | ForeignDelivery, negotiated: Negotiated
+    request: web.Request,
+    order: Order,
+    delivery: Delivery | ForeignDelivery,
+    negotiated: Negotiated,
+    is_valid: Callable[[], bool],
 ) -> Response:
-    """Return the picture of an order, or 304 if the client has it."""
+    """Return the picture of an order, or 304 if the client has it.
+
+    Args:
+        request: the request.
+        order: the order.
+        delivery: how the picture is delivered.
+        negotiated: how the URL is answered to this client.
+        is_valid: tells from memory if the URL still asks for this order, and may.
+    """
     services = services_of(request)
     is_file, identity = services.origins.is_file(order.source), None
     if is_file or "If-None-Match" in request.headers:
@@ -59,6 +73,25 @@ async def deliver(
         if known is not None:
             return known
     result = await picture_of(services, order, identity if is_file else None)
+    if not order.is_volatile:
+        picture = result.entry.picture
+        prepared = Prepared(
+            principal=request[PRINCIPAL],
+            is_valid=is_valid,
+            source=order.source,
+            file=identity.text if is_file and identity is not None else None,
+            key=result.entry.key,
+            etag=picture.etag,
+            delivery=delivery,
+            headers={
+                **answers.picture_headers(services.settings, delivery, negotiated, picture),
+                request[HEADER_NAMES].cache: "hit",
+            },
+            not_modified_headers=answers.shared_headers(
+                services.settings, delivery, negotiated, picture.etag
+            ),
+        )
+        request.app[PREPARED].keep(request, negotiated.vary, prepared)
     return answers.answer(request, delivery, negotiated, result, volatile=order.is_volatile)
 
 
@@ -90,6 +123,7 @@ ROUTES = (
             304: ("The picture with the known ETag has not changed.", {}),
         },
         failures=(402, 404, 410, 412, 416, 422, 424, 507),
+        from_memory=from_memory,
         authenticate=signer_of,
         failure=answers.failure,
         with_slashes=True,

@@ -89,13 +89,13 @@ async def picture_of(services: Services, order: Order, file: Identity | None) ->
     async def produce(known: Entry | None) -> Made | Unchanged:
         made = await _make(services, order, known.picture.identity if known else None)
         if isinstance(made, NotModified):
-            return Unchanged(cache.fresh.freshness(made.headers))
+            return Unchanged(cache.freshness_bounds.freshness(made.headers))
         picture, headers = made
         if order.is_volatile:
             return Made(picture, Freshness(0, store=False))
         if file is not None:
-            return Made(picture, Freshness(cache.fresh.max_seconds))
-        return Made(picture, cache.fresh.freshness(headers))
+            return Made(picture, Freshness(cache.freshness_bounds.max_seconds))
+        return Made(picture, cache.freshness_bounds.freshness(headers))
 
     address = services.origins.address_of(order.source)
     key = entry_key(order.account_id, source, address, *order.parts, file.text if file else "")

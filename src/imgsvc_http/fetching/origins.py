@@ -92,6 +92,11 @@ class Origins:
         folder = self._folder_of(source)
         return None if folder is None else await folder.identity(_path(source))
 
+    def cached_identity(self, source: Source) -> Identity | None:
+        """Return the identity of a file or object that was looked up just now."""
+        folder = self._folder_of(source)
+        return None if folder is None else folder.cached_identity(_path(source))
+
     async def open(
         self, source: Source, known: str | None, allocate: Allocate, limit_bytes: int | None, *, account: str
     ) -> OpenedSource | NotModified:
@@ -154,6 +159,11 @@ class _Folder:
     async def identity(self, path: str) -> Identity:
         """Return the identity of a file."""
         return (await self._facts_of(path)).identity
+
+    def cached_identity(self, path: str) -> Identity | None:
+        """Return the identity of a file that was looked up just now."""
+        facts = self._facts.cached(path)
+        return None if facts is None else facts.identity
 
     async def open(
         self, path: str, known: str | None, allocate: Allocate, limit_bytes: int | None

@@ -31,14 +31,19 @@ class RequestPacing:
         self._clients: dict[str, _Client] = {}
 
     @contextlib.asynccontextmanager
-    async def begun(self, name: str) -> AsyncIterator[None]:
-        """Wait until a request of a client may begin, which is the block."""
+    async def begun(self, name: str, steps: int = _STEPS) -> AsyncIterator[None]:
+        """Wait until a request of a client may begin, which is the block.
+
+        Args:
+            name: the client.
+            steps: how many steps of the loop lie between two such requests; fewer for quick ones.
+        """
         client = self._clients.setdefault(name, _Client())
         client.requests += 1
         try:
             if len(self._clients) > 1:
                 async with client.turn:
-                    for _ in range(_STEPS):
+                    for _ in range(steps):
                         await asyncio.sleep(0)
             yield
         finally:

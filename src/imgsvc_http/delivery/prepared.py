@@ -1,0 +1,127 @@
+"""Answers to URLs that were answered before, made of what is in memory.
+
+The service knows a URL as any HTTP cache does: by its text and the headers that ``Vary`` names. Each request
+checks what may have changed since: the signing key, presets, the time, the file, and the picture in the
+cache. If anything has changed or is not in memory, the request goes the usual way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+
+import attrs
+from aiohttp import web
+from cachetools import LRUCache
+
+from imgsvc_core.dialects import ForeignDelivery
+from imgsvc_core.urls import Delivery, OriginSource, UrlSource
+from imgsvc_http.access.authentication import Principal
+from imgsvc_http.access.proxies import is_secure
+from imgsvc_http.access.rate_limit import rate_key
+from imgsvc_http.answering.conditions import is_known
+from imgsvc_http.answering.responses import Response
+from imgsvc_http.context import PRINCIPAL, RATE
+from imgsvc_http.delivery.answers import cache_control
+from imgsvc_http.services import Services, services_of
+from imgsvc_http.state.clock import now
+
+_MOST = 4096
+_LONGEST = 2000  # letters of a URL and its headers; longer ones would take too much memory
+_CONDITIONS = ("If-Match", "Range")
+
+
+@attrs.frozen(kw_only=True)
+class Prepared:
+    """What all answers to a URL have in common.
+
+    Args:
+        principal: the account that pays, and the key that signed.
+        is_valid: tells from memory if the key still works and presets are the same.
+        source: where the source is.
+        file: the identity of a source that is a file of this machine.
+        key: the key of the picture in the cache.
+        etag: the ETag of the picture.
+        delivery: how it is delivered.
+        headers: the headers of the picture.
+        not_modified_headers: the headers of 304.
+    """
+
+    principal: Principal
+    is_valid: Callable[[], bool]
+    source: UrlSource | OriginSource
+    file: str | None
+    key: str
+    etag: str
+    delivery: Delivery | ForeignDelivery
+    headers: Mapping[str, str]
+    not_modified_headers: Mapping[str, str]
+
+
+class PreparedAnswers:
+    """Keeps what is known of the URLs that were asked for last."""
+
+    def __init__(self) -> None:
+        self._vary: LRUCache[str, tuple[str, ...]] = LRUCache(_MOST)
+        self._prepared: LRUCache[tuple[str | None, ...], Prepared] = LRUCache(_MOST)
+
+    def find(self, request: web.Request) -> Prepared | None:
+        """Return what is known of the URL of a request, for a client with its headers."""
+        path = request.message.path
+        vary = self._vary.get(path)
+        return None if vary is None else self._prepared.get((path, *map(request.headers.get, vary)))
+
+    def keep(self, request: web.Request, vary: tuple[str, ...], prepared: Prepared) -> None:
+        """Remember what was found out for a request."""
+        path = request.message.path
+        known_by = (path, *map(request.headers.get, vary))
+        if sum(len(text or "") for text in known_by) <= _LONGEST:
+            self._vary[path], self._prepared[known_by] = vary, prepared
+
+
+PREPARED = web.AppKey("prepared", PreparedAnswers)
+
+
+async def from_memory(request: web.Request) -> Response | None:
+    """Return the answer to a request, and count it, if everything that it needs is in memory."""
+    prepared = request.app[PREPARED].find(request)
+    if prepared is None or any(name in request.headers for name in _CONDITIONS):
+        return None
+    services, principal = services_of(request), prepared.principal
+    server = services.settings.server
+    if not server.plain_http and not is_secure(request, server.trusted_proxies):
+        return None
+    async with services.pacing.begun(principal.account_id, steps=1):
+        answer = _answer(services, request, prepared)
+        if answer is None:
+            return None
+        rate = await services.limiter.hit(rate_key(request, principal, server.trusted_proxies))
+        if not rate.allowed:
+            return None
+        request[PRINCIPAL], request[RATE] = principal, rate
+        return answer
+
+
+def _answer(services: Services, request: web.Request, prepared: Prepared) -> Response | None:
+    """Return the picture, or 304 to a client that has it; None if anything has changed."""
+    if not prepared.is_valid():
+        return None
+    expires = prepared.delivery.expires
+    if expires is not None and now().timestamp() >= expires:
+        return None
+    if prepared.file is not None:
+        identity = services.origins.cached_identity(prepared.source)
+        if identity is None or identity.text != prepared.file:
+            return None
+    picture, knows = b"", is_known(request, prepared.etag)
+    if prepared.file is None or not knows:
+        entry = services.cache.fresh(prepared.key)
+        if entry is None or entry.picture.etag != prepared.etag:
+            return None
+        picture = entry.picture.body
+    headers = prepared.not_modified_headers if knows else prepared.headers
+    if expires is not None:
+        headers = {**headers, "Cache-Control": cache_control(services.settings, prepared.delivery)}
+    if knows:
+        return Response(HTTPStatus.NOT_MODIFIED, headers, b"")
+    return Response(HTTPStatus.OK, headers, picture)
