@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from imgsvc_core.codecs.boundary import translate_errors
 from imgsvc_core.deadline import Deadline, in_memory
-from imgsvc_core.limits import Limits, check_memory
+from imgsvc_core.limits import Limits, check_memory, check_rendered
 from imgsvc_core.opening import Opened
 from imgsvc_core.pixels import colorspace
 from imgsvc_core.plan import turns
@@ -21,6 +21,7 @@ def find_border(opened: Opened, trim: Trim, limits: Limits, deadline: Deadline) 
     from imgsvc_core.pixels import border  # with numpy, which plain resizing should not wait for
 
     info = opened.info
+    check_rendered(info, info.width, info.height, limits)
     check_memory(border_search_bound(info), limits)
     stored, back = Size(info.width, info.height), turns.inverse(info.orientation)
     corner = turns.turned_box(Box(0, 0, 1, 1), Size(*info.upright_size), back)

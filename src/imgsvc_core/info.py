@@ -97,6 +97,11 @@ class ImageInfo:
         return (self.channels or self.colors + self.alpha) * math.ceil(self.depth / 8)
 
     @property
+    def vector(self) -> bool:
+        """Return True for a drawing, which has no pixels until it is rendered at a size."""
+        return self.format == "svg"
+
+    @property
     def animated(self) -> bool:
         """Return True if there is more than one frame."""
         return self.frames > 1

@@ -87,6 +87,7 @@ def explain(
 
     Raises:
         SpecError: the request is wrong, or ``limits`` is not `Limits`.
+        ImageTooLarge: a drawing would be rendered with too many pixels.
         OutputTooLarge: the result would have too many pixels.
         MemoryLimitExceeded: the plan could need too much memory.
     """

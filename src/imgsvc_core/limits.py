@@ -48,7 +48,9 @@ class Limits:
     """The most that one picture may cost; ``None`` means no limit; any other value must be positive."""
 
     source_bytes: int | None = _limit(50_000_000, "bytes", "Size of the encoded source.")
-    source_pixels: int | None = _limit(100_000_000, "pixels", "Pixels of one frame of the source.")
+    source_pixels: int | None = _limit(
+        100_000_000, "pixels", "Pixels of one frame of the source; of a drawing, as it is rendered."
+    )
     output_pixels: int | None = _limit(100_000_000, "pixels", "Pixels of one frame of the result.")
     output_side: int | None = _limit(16_384, "pixels", "Longest side of the result.")
     frames: int | None = _limit(500, "frames", "Frames of an animation.")
@@ -105,11 +107,13 @@ def too_long(seconds: float) -> TimeLimitExceeded:
 def check_source(info: ImageInfo, limits: Limits) -> None:
     """Refuse a source by the facts of its header, before any pixel is decoded.
 
+    Of a drawing, the size at which it is rendered counts: see `check_rendered`.
+
     Raises `SourceTooLarge` for its bytes and `ImageTooLarge` for its pixels or frames.
     """
     check_bytes(info.bytes, limits)
     pixels = info.width * info.height
-    if _exceeds(pixels, limits.source_pixels):
+    if not info.vector and _exceeds(pixels, limits.source_pixels):
         raise ImageTooLarge(
             f"The source image has {info.width} x {info.height} = {pixels:,} pixels; "
             f"at most {limits.source_pixels:,} are allowed: send a smaller image."
@@ -133,6 +137,16 @@ def check_source(info: ImageInfo, limits: Limits) -> None:
         raise ImageTooLarge(
             f"The {info.frames:,} frames of the source image have {pixels * info.frames:,} pixels together; "
             f"at most {limits.frame_pixels:,} are allowed: send a smaller or shorter animation."
+        )
+
+
+def check_rendered(info: ImageInfo, width: int, height: int, limits: Limits) -> None:
+    """Raise `ImageTooLarge` if a drawing is to be rendered with more pixels than a source may have."""
+    pixels = width * height
+    if info.vector and _exceeds(pixels, limits.source_pixels):
+        raise ImageTooLarge(
+            f"The drawing would be rendered at {width} x {height} = {pixels:,} pixels; "
+            f"at most {limits.source_pixels:,} are allowed: ask for a smaller size."
         )
 
 

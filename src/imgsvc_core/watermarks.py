@@ -57,7 +57,8 @@ def render_watermark(
         width, height = watermark_size(opened.info.upright_size, size, watermark)
         request = Spec(resize=Resize(width=width, height=height, mode="stretch"))
         still = attrs.evolve(opened.info, frames=1)
-        plan = compile_plan(request, still, limits=Limits.none(), suffix=".png")
+        most = attrs.evolve(Limits.none(), source_pixels=limits.source_pixels)
+        plan = compile_plan(request, still, limits=most, suffix=".png")
         check_memory(memory + plan.memory, limits)
         inner = partial(render_watermark, sources, limits, deadline, memory)
         with translate_errors(opened.info.format):

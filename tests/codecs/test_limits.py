@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
+import numpy as np
 import pytest
+import pyvips
 
 import imgsvc_core as imgsvc
+from imgsvc_core.codecs.readers.vips import to_array
 from imgsvc_core.errors import ImageTooLarge, ImgsvcError, OutputTooLarge, SourceTooLarge, SpecError
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits, check_bytes, check_output, check_source
@@ -122,3 +125,53 @@ def test_limits_hold_for_every_format(name: str) -> None:
         imgsvc.process(variant.data, limits=Limits(source_pixels=width * height - 1))
     with pytest.raises(SourceTooLarge):
         imgsvc.process(variant.data, limits=Limits(source_bytes=len(variant.data) - 1))
+
+
+def huge_drawing(side: int = 51_500) -> bytes:
+    """A drawing that states no size but a large system of coordinates, as logos of Firefox do."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {side} {side}">'
+        f'<circle cx="{side // 2}" cy="{side // 2}" r="{side // 3}" fill="red"/></svg>'
+    ).encode()
+
+
+def coverage(drawing: bytes, **request: Any) -> Any:
+    data = imgsvc.process(drawing, {**request, "output": {"format": "png"}}).data
+    return to_array(pyvips.Image.new_from_buffer(data, "")[3]).astype(int)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"resize": {"width": 200}},
+        {"crop": {"mode": "ratio", "ratio": "2:1"}, "resize": {"width": 300}},
+        {"rotate": {"angle": 90}, "resize": {"width": 200}},
+    ],
+)
+def test_of_a_drawing_the_size_counts_at_which_it_is_rendered(request_: dict[str, Any]) -> None:
+    small, large = (coverage(huge_drawing(side), **request_) for side in (6_000, 60_000))
+    assert small.shape == large.shape
+    assert small.max() == 255
+    assert np.abs(small - large).max() <= 8
+
+
+@pytest.mark.parametrize(
+    ("request_", "size"),
+    [
+        ({}, "51500 x 51500"),
+        ({"trim": {"threshold": 10}, "resize": {"width": 200}}, "51500 x 51500"),
+        ({"adjust": {"sharpen": 50}, "resize": {"width": 12_000}}, "12000 x 12000"),
+    ],
+)
+def test_a_drawing_that_is_rendered_too_large_is_refused(request_: dict[str, Any], size: str) -> None:
+    limits = attrs.evolve(Limits(), memory_bytes=None)
+    with pytest.raises(ImageTooLarge, match=f"rendered at {size} = .*: ask for a smaller size"):
+        imgsvc.process(huge_drawing(), {**request_, "output": {"format": "png"}}, limits=limits)
+
+
+def test_a_watermark_is_a_drawing_of_any_size() -> None:
+    picture = pyvips.Image.black(100, 100, bands=3).copy(interpretation="srgb")
+    marks = {"mark": huge_drawing()}
+    request = {"watermark": {"id": "mark", "width": 50}, "output": {"format": "png"}}
+    data = imgsvc.process(picture, request, watermarks=marks).data
+    assert pyvips.Image.new_from_buffer(data, "").max() == 255

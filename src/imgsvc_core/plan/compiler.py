@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterable, Sequence
 
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import OutputTooLarge
 from imgsvc_core.faces import Face
 from imgsvc_core.info import ImageInfo
-from imgsvc_core.limits import Limits, check_memory, check_output
+from imgsvc_core.limits import Limits, check_memory, check_output, check_rendered
 from imgsvc_core.plan import turns
 from imgsvc_core.plan.building import build_steps
 from imgsvc_core.plan.encoding import choose_formats, settings_for
 from imgsvc_core.plan.geometry import Box, Size
-from imgsvc_core.plan.loading import load_scale
+from imgsvc_core.plan.loading import load_scale, loaded_size
 from imgsvc_core.plan.memory import border_search_bound, memory_bound
 from imgsvc_core.plan.plan import Plan
 from imgsvc_core.plan.steps import (
@@ -65,6 +66,7 @@ def compile_plan(
         accept: an HTTP ``Accept`` header.
 
     Raises:
+        ImageTooLarge: a drawing would be rendered at a larger size than the limits allow.
         OutputTooLarge: a step would make more pixels than the limits allow.
         MemoryLimitExceeded: the plan could need more memory than the limits allow.
         UnsupportedOperation: a crop lies outside of the picture.
@@ -81,8 +83,9 @@ def compile_plan(
     if alpha and (opaque or output.flatten):
         size = steps[-1].after if steps else Size(info.width, info.height)
         steps.append(PlannedStep("output", Flatten(output.background, opaque), size, size))
-    _check_sizes(steps, info, frames, limits or Limits())
     scale = load_scale(info, steps, all_frames=frames > 1)
+    check_rendered(info, *loaded_size(info, min(scale, 1.0)), limits or Limits())
+    _check_sizes(steps, info, frames, limits or Limits())
     load = LoadSettings(scale=scale, all_frames=frames > 1, sequential=_streams(steps))
     save = tuple(settings_for(row, output, info) for row in formats)
     memory = memory_bound(info, load, steps, save, frames)
@@ -152,7 +155,7 @@ def _check_sizes(steps: Sequence[PlannedStep], info: ImageInfo, frames: int, lim
     """Refuse a plan if the result, or a step before it, is larger than the limits and libvips allow.
 
     What is resampled needs coordinates even where little of it is computed: of what a crop cuts at once, only
-    what it keeps is.
+    what it keeps is. What a step only takes from the source, or from a step before, has been checked there.
     """
     for planned in steps:
         if isinstance(planned.step, Resample | Extend) and max(planned.after) > _LARGEST_COORDINATE:
@@ -167,10 +170,11 @@ def _check_sizes(steps: Sequence[PlannedStep], info: ImageInfo, frames: int, lim
                 f"{planned.before.width:,} x {planned.before.height:,} pixels, got {planned.step.angle:g}; "
                 f"other angles are possible up to {_LONGEST_TURNED:,} pixels per side."
             )
-    cut = [isinstance(planned.step, CropBox) for planned in steps[1:]]
-    computed = [planned.after for planned, kept in zip(steps, [*cut, False], strict=False) if not kept]
-    for size in computed or [Size(info.width, info.height)]:
-        check_output(*size, frames, limits)
+    for planned, following in itertools.pairwise(steps):
+        if not isinstance(following.step, CropBox) and not isinstance(planned.step, Turn | CropBox | ToSrgb):
+            check_output(*planned.after, frames, limits)
+    result = steps[-1].after if steps else Size(info.width, info.height)
+    check_output(*result, frames, limits)
 
 
 def _streams(steps: Iterable[PlannedStep]) -> bool:

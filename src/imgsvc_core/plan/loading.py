@@ -83,6 +83,11 @@ def scale_for(info: ImageInfo, factor: float, *, all_frames: bool) -> float:
     return _scales(info, factor, all_frames=all_frames)[0]
 
 
+def loaded_size(info: ImageInfo, scale: float) -> Size:
+    """Return the size of a frame that is decoded at a scale."""
+    return Size(max(1, round(info.width * scale)), max(1, round(info.height * scale)))
+
+
 def area_at_hand(info: ImageInfo, scale: float, width: int, height: int) -> Area:
     """Return where the source lies on the pixels of a size that it was decoded to, at a scale."""
     left, across = _grid(info, scale, info.width, width)
@@ -103,7 +108,7 @@ def _scaling(info: ImageInfo) -> LoadScaling:
 def _scales(info: ImageInfo, factor: float, *, all_frames: bool) -> list[float]:
     """Return the scales that suit a reduction by a factor, the smallest first."""
     scaling = _scaling(info)
-    if scaling is LoadScaling.CONTINUOUS and info.format == "svg":
+    if info.vector:
         return [max(1 / factor, min(1.0, 1 / min(info.width, info.height)))]
     enough = 1 / factor
     offered: tuple[float, ...] = ()

@@ -12,6 +12,7 @@ from imgsvc_core.codecs.settings import LoadSettings, SaveSettings
 from imgsvc_core.codecs.table import FORMATS, LoadScaling
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.plan.geometry import Size
+from imgsvc_core.plan.loading import loaded_size
 from imgsvc_core.plan.steps import PlannedStep
 
 _BASE = 60_000_000  # threads, small images that are decoded at once, and what allocators keep
@@ -28,7 +29,7 @@ def memory_bound(
     frames: int,
 ) -> int:
     """Return the most bytes that the plan needs, beyond those of the program itself."""
-    loaded = _loaded(info, load)
+    loaded = loaded_size(info, load.scale)
     sample, colors, alpha = _sample(info), info.colors, info.alpha
     strip = _area(loaded) * (colors + alpha) * sample * frames
     streams = load.sequential and frames == 1
@@ -55,7 +56,7 @@ def decoded_bound(info: ImageInfo, load: LoadSettings) -> int:
     """Return the most bytes that an image takes while it is decoded into memory."""
     frames = info.frames if load.all_frames else 1
     pixel = (info.colors + info.alpha) * _sample(info)
-    return int(_decoder(info, load) + _area(_loaded(info, load)) * pixel * frames)
+    return int(_decoder(info, load) + _area(loaded_size(info, load.scale)) * pixel * frames)
 
 
 def border_search(info: ImageInfo) -> LoadSettings:
@@ -66,10 +67,6 @@ def border_search(info: ImageInfo) -> LoadSettings:
 def border_search_bound(info: ImageInfo) -> int:
     """Return the most bytes that looking for a border takes, before the plan runs."""
     return _BASE + decoded_bound(info, border_search(info))
-
-
-def _loaded(info: ImageInfo, load: LoadSettings) -> Size:
-    return Size(max(1, round(info.width * load.scale)), max(1, round(info.height * load.scale)))
 
 
 def _area(size: Size) -> float:
@@ -87,7 +84,7 @@ def _decoder(info: ImageInfo, load: LoadSettings) -> float:
     if row is None:
         return 0
     scales = row.load_scaling in (LoadScaling.CONTINUOUS, LoadScaling.LEVELS)
-    pixels = _area(_loaded(info, load) if scales else Size(info.width, info.height))
+    pixels = _area(loaded_size(info, load.scale) if scales else Size(info.width, info.height))
     memory = row.reader.memory
     several = load.all_frames and not memory.one_by_one
     pixels = max(pixels, info.decoded_pixels or 0) * (info.frames if several else 1)
