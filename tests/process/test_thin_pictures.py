@@ -75,6 +75,17 @@ def test_the_thinnest_pictures_within_the_limits(size: tuple[int, int]) -> None:
     assert np.abs(found - 99).max() <= 2
 
 
+@pytest.mark.parametrize("width", [500, 16_000])
+def test_long_pictures_are_reduced_evenly(width: int) -> None:
+    """Shrinking lengthens a side by up to two factors, beyond what libvips takes."""
+    row = np.repeat(np.arange(256, dtype=np.uint8), 100_000_000 // 256)[None]
+    png = bytes(pyvips.Image.new_from_array(row).copy(interpretation="b-w").pngsave_buffer(compression=1))
+    request = {"resize": {"width": width, "height": 1, "mode": "stretch"}, "output": {"format": "png"}}
+    found = pyvips.Image.new_from_buffer(imgsvc.process(png, request).data, "").numpy()[0].astype(float)
+    expected = (np.arange(width) + 0.5) / width * 256 - 0.5
+    assert np.abs(found - expected).max() <= 1.6
+
+
 def test_smart_crops_of_the_longest_pictures() -> None:
     """libvips would reduce the picture to 32 pixels each way, which it does by factors up to a million."""
     row = np.full((1, 40_000_000), 60, np.uint8)

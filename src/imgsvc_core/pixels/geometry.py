@@ -28,10 +28,10 @@ _Kernel = Literal["lanczos2", "lanczos3"]
 _KERNEL_AFTER_DECODER: _Kernel = "lanczos2"
 _KERNEL: _Kernel = "lanczos3"
 _MOST_REDUCTION = 1_000_000  # the largest factor of libvips' reduce
-_FIRST_FACTOR = 100  # of two passes, for larger factors
-# Shrinking adds up to two factors to a side, which must not exceed the 100 million pixels of libvips. What is
-# cut off before is at most two millionths of the side.
-_LONGEST_SHRUNK = 100_000_000 - 2 * _FIRST_FACTOR
+_LONGEST = 100_000_000  # pixels of a side of a picture of libvips
+_FIRST_FACTOR = 100  # of two passes, for what libvips cannot reduce in one
+# Shrinking adds up to two factors to a side. What is cut off before is at most four millionths of the side.
+_LONGEST_SHRUNK = _LONGEST - 4 * _FIRST_FACTOR
 _LONGEST_SEARCHED = 32 * _MOST_REDUCTION  # the smart crop of libvips looks at a copy of 32 x 32 pixels
 _GAP = 2.0  # boxes do the coarse part of a strong reduction, which bounds the lines held in memory
 
@@ -143,12 +143,18 @@ def _resample(image: pyvips.Image, across: float, down: float, kernel: _Kernel) 
 
 
 def _reduce(image: pyvips.Image, across: float, down: float, kernel: _Kernel) -> pyvips.Image:
-    if max(across, down) > _MOST_REDUCTION:
+    first = [_first_factor(*axis) for axis in zip(size_of(image), (across, down), strict=True)]
+    if max(first) > 1 or max(size_of(image)) > _LONGEST_SHRUNK:
         width, height = image.width / across, image.height / down
-        image = image.crop(0, 0, *(min(side, _LONGEST_SHRUNK) for side in size_of(image)))
-        image = image.shrink(*(_FIRST_FACTOR if factor > _MOST_REDUCTION else 1 for factor in (across, down)))
+        image = image.crop(0, 0, *(min(side, _LONGEST_SHRUNK) for side in size_of(image))).shrink(*first)
         across, down = image.width / width, image.height / height
     return pyvips.Operation.call("reduce", image, across, down, kernel=kernel, gap=_GAP)
+
+
+def _first_factor(side: int, factor: float) -> int:
+    """Return the factor of a first pass, or 1 if libvips can reduce a side by a factor at once."""
+    at_once = factor <= _MOST_REDUCTION and side + 2 * factor <= _LONGEST
+    return 1 if at_once or factor <= 2 * _FIRST_FACTOR else _FIRST_FACTOR
 
 
 def _enlarge(image: pyvips.Image, width: int, height: int) -> pyvips.Image:
