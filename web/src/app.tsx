@@ -7,7 +7,7 @@ import { Header } from "./header";
 import { useHistory } from "./history";
 import { KeyDialog } from "./key";
 import { usePreview } from "./preview";
-import { before, type Document, fromDocument, groupsOf, toDocument, valuesOf, withValues } from "./request";
+import { before, type Document, fromDocument, groupsOf, missingIn, toDocument, valuesOf, withValues } from "./request";
 import { Results } from "./results";
 import * as service from "./service";
 import { addressOf, readAddress, type Shared } from "./share";
@@ -34,8 +34,10 @@ export function App() {
 
 function Playground({ declarations: declared, shared }: { declarations: Declarations; shared: Shared }) {
   const header = declared.metadata_header;
-  const history = useHistory(useMemo(() => fromDocument(shared.document, declared.groups), [shared, declared]));
+  const first = useMemo(() => fromDocument(shared.document, declared.groups), [shared, declared]);
+  const history = useHistory(first);
   const { request, set, undo, redo } = history;
+  const warning = request === first ? problemOf(shared, first, declared) : "";
   const groups = useMemo(() => groupsOf(request, declared.groups), [request, declared]);
   const declarations = useMemo(() => ({ ...declared, groups }), [declared, groups]);
   const [source, setSource] = useState<Source | null>(null);
@@ -81,9 +83,10 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   }, [source, header]);
 
   useEffect(() => {
+    if (warning) return; // the address has more than the page
     const timer = setTimeout(() => window.history.replaceState(null, "", addressOf(source, document)), ADDRESS_MS);
     return () => clearTimeout(timer);
-  }, [source, document]);
+  }, [source, document, warning]);
   useEffect(() => {
     if (error?.status === 401) setLocked(true);
   }, [error]);
@@ -95,7 +98,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   }, []);
 
   const sourceSize = result ? upright(result.facts.input) : NO_SIZE;
-  const message = error?.message ?? notice;
+  const message = error?.message ?? (notice || warning);
   return (
     <div
       class={`page${dropping ? " dropping" : ""}`}
@@ -168,6 +171,13 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
       )}
     </div>
   );
+}
+
+/** Returns what the page does not show of the request in its address. */
+function problemOf(shared: Shared, request: Request, { groups }: Declarations): string {
+  const missing = missingIn(request, shared.document, groups);
+  const left = `The request in the address has more than this page can show: ${missing.join(", ")}.`;
+  return shared.problem ?? (missing.length ? left : "");
 }
 
 /** Returns what is asked for the preview: the request, or what comes before the crop that is drawn. */

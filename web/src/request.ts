@@ -55,12 +55,28 @@ export function fromDocument(document: Document, declared: Group[]): Request {
   const filters = filtersOf(document, declared);
   for (const [key, part] of [...Object.entries(document), ...filters]) {
     const group = declared.find((item) => item.key === nameOf(key) && item.filter === filters.some(([one]) => one === key));
-    if (!group || typeof part !== "object" || part === null) continue;
-    const known = group.params.filter((param) => isValue((part as Document)[param.name]));
-    const values = known.map((param) => [param.name, (part as Document)[param.name] as Value]);
+    if (!group || !isObject(part)) continue;
+    const known = group.params.filter((param) => isValue(part[param.name]));
+    const values = known.map((param) => [param.name, part[param.name] as Value]);
     if (values.length) found[key] = Object.fromEntries(values) as Values;
   }
   return found;
+}
+
+/** Returns the paths of what a document has and a request made of it has not. */
+export function missingIn(request: Request, document: Document, groups: Group[]): string[] {
+  const known = new Set(paths(toDocument(request, groupsOf(request, groups))));
+  return [...new Set(paths(document))].filter((path) => !known.has(path));
+}
+
+/** Returns the paths of the values of a document, without the numbers of filters. */
+function paths(part: unknown, path = ""): string[] {
+  if (part === null) return [];
+  if (Array.isArray(part)) return part.flatMap((item) => paths(item, path));
+  if (!isObject(part) || (path && Object.keys(part).length === 0)) return [path];
+  return Object.entries(part).flatMap(([name, value]) =>
+    paths(value, path ? `${path}.${name}` : name === "stylize" ? "filter" : name),
+  );
 }
 
 /** Returns the filters of a document by their keys, which are numbered if their order is not the usual one. */
@@ -68,7 +84,7 @@ function filtersOf(document: Document, declared: Group[]): [string, unknown][] {
   const filter = document.filter ?? document.stylize;
   if (typeof filter !== "object" || filter === null) return [];
   if (!Array.isArray(filter)) return Object.entries(filter);
-  const listed = filter.flatMap((item) => Object.entries(item as Document));
+  const listed = filter.filter(isObject).flatMap((item) => Object.entries(item));
   const places = listed.map(([name]) => declared.findIndex((group) => group.key === name));
   const usual = places.every((place, index) => index === 0 || place > (places[index - 1] ?? 0));
   return usual ? listed : listed.map(([name, part], index) => [`${index}:${name}`, part]);
@@ -81,6 +97,10 @@ export function nameOf(key: string): string {
 
 function isNumbered(key: string): boolean {
   return nameOf(key) !== key;
+}
+
+export function isObject(value: unknown): value is Document {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isValue(value: unknown): value is Value {

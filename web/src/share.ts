@@ -1,6 +1,6 @@
 /** The part of the address after #, which holds source and request. */
 
-import type { Document } from "./request";
+import { type Document, isObject } from "./request";
 import { keys } from "./service";
 import type { Source } from "./types";
 
@@ -8,6 +8,8 @@ export interface Shared {
   example?: string;
   url?: string;
   document: Document;
+  /** What is wrong with the request of the address. */
+  problem?: string;
 }
 
 /** Reads the address. A key in it is kept, and removed from the address. */
@@ -19,14 +21,19 @@ export function readAddress(): Shared {
     parts.delete("key");
     history.replaceState(null, "", withParts(parts));
   }
-  let document: Document = {};
-  try {
-    document = JSON.parse(parts.get("request") ?? "{}") as Document;
-  } catch {
-    // A cut address has no request.
-  }
   const [example, url] = [parts.get("example"), parts.get("url")];
-  return { document, ...(example && { example }), ...(url && { url }) };
+  return { ...parsed(parts.get("request") ?? "{}"), ...(example && { example }), ...(url && { url }) };
+}
+
+function parsed(text: string): { document: Document; problem?: string } {
+  let problem = "The request in the address is not a JSON object.";
+  try {
+    const document: unknown = JSON.parse(text);
+    if (isObject(document)) return { document };
+  } catch {
+    problem = "The request in the address is not valid JSON. Was the address cut off?";
+  }
+  return { document: {}, problem };
 }
 
 /** Returns the address of a source and a request. */

@@ -58,7 +58,7 @@ function Row({ item }: { item: PastRequest }) {
           </span>
         )}
       </td>
-      <td class="wide">{item.milliseconds === undefined ? "" : milliseconds(item.milliseconds)}</td>
+      <td class="wide took">{item.milliseconds === undefined ? "" : milliseconds(item.milliseconds)}</td>
       <td>
         <Time at={item.finished_at} />
       </td>
