@@ -99,7 +99,7 @@ def _tifffile(samples: Pixels, **options: Any) -> bytes:
         (sample, compression)
         for sample in (*_SAMPLES, *_WIDE)
         for compression in ("none", "deflate", "zstd")
-        if compression != "zstd" or sample not in ("float16", *_WIDE)
+        if compression != "zstd" or sample not in _WIDE
     ],
 )
 def test_tiff_samples_of_every_type(sample: str, compression: str) -> None:
@@ -131,14 +131,57 @@ def test_tiff_samples_of_every_type_with_white_as_the_lowest(sample: str) -> Non
 def test_tiff_samples_in_zstandard_are_right_or_refused(sample: str, order: str, photometric: str) -> None:
     samples = _ramp(sample)
     data = _tifffile(samples, photometric=photometric, byteorder=order, compression="zstd")
-    swapped = order == ">" and sample in ("int16", "uint32", "int32", "float32")
-    negative = photometric == "miniswhite" and sample not in ("uint8", "float32")
-    if sample == "float16" or swapped or negative:
+    swapped = order == ">" and sample in ("uint32", "int32", "float32")
+    negative = photometric == "miniswhite" and sample in ("int8", "uint32", "int32")
+    if swapped or negative:
         with pytest.raises(UnsupportedFormat, match="save it with deflate"):
             read(data)
     else:
         meant = _negative(samples) if photometric == "miniswhite" else samples
         assert np.abs(read(data).numpy() - _mapped(meant)).max() <= (5 if sample[0] == "f" else 1)
+
+
+@pytest.mark.parametrize("compression", ["zstd", "lzma"])
+@pytest.mark.parametrize("tile", [None, (16, 32)])
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("sample", ["uint16", "int16", "float16"])
+@pytest.mark.parametrize("kind", ["gray and alpha", "rgb", "rgb and alpha", "cmyk"])
+def test_tiff_colors_of_16_bits_stay_16_bits_in_rare_compressions(
+    kind: str, sample: str, order: str, tile: tuple[int, int] | None, compression: str
+) -> None:
+    channels, photometric = {
+        "gray and alpha": (2, "minisblack"),
+        "rgb": (3, "rgb"),
+        "rgb and alpha": (4, "rgb"),
+        "cmyk": (4, "separated"),
+    }[kind]
+    ramp = np.resize(_ramp(sample), (50, 70))
+    samples = np.stack([np.roll(ramp, 3 * channel, axis=1) for channel in range(channels)], axis=2)
+    options: dict[str, Any] = {"photometric": photometric, "byteorder": order, "tile": tile}
+    options |= {"extrasamples": ["unassalpha"]} if "alpha" in kind else {}
+    expected = read(_tifffile(samples, **options)).numpy()
+    assert expected.dtype == np.uint16
+    for predictor in (False, True) if sample != "float16" else (False,):
+        found = read(_tifffile(samples, **options, compression=compression, predictor=predictor))
+        assert np.array_equal(found.numpy(), expected)
+
+
+@pytest.mark.parametrize("sample", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("compression", ["none", "zstd"])
+@pytest.mark.parametrize("photometric", ["minisblack", "miniswhite", "rgb"])
+def test_numbers_in_a_tiff_that_are_not_finite_count_as_1(
+    photometric: str, compression: str, sample: str
+) -> None:
+    numbers = np.array([[np.nan, -np.nan, np.inf, -np.inf, 0, 1]], sample)
+    numbers = np.dstack([numbers] * 3) if photometric == "rgb" else numbers
+    try:
+        found = read(_tifffile(numbers, photometric=photometric, compression=compression)).numpy()
+    except UnsupportedFormat:
+        assert (compression, sample) != ("none", sample)
+        assert (compression, sample) != ("zstd", "float16")
+        return
+    white = [0, 0, 0, 0, 65535, 0] if photometric == "miniswhite" else [65535] * 4 + [0, 65535]
+    assert np.array_equal(found.reshape(6, -1), np.transpose([white] * found.reshape(6, -1).shape[1]))
 
 
 @pytest.mark.parametrize("compression", [None, "tiff_lzw", "jpeg"])
@@ -148,13 +191,15 @@ def test_ycbcr_in_tiff_becomes_rgb(compression: str | None) -> None:
     assert distance(read(data), files.photo()) < 0.02
 
 
+@pytest.mark.parametrize("photometric", ["minisblack", "miniswhite"])
 @pytest.mark.parametrize("bits", [1, 2, 4, 12])
-def test_tiff_samples_of_few_bits(bits: int) -> None:
+def test_tiff_samples_of_few_bits(bits: int, photometric: str) -> None:
     steps = np.rint(np.linspace(0, 1, 32).reshape(4, 8) * (2**bits - 1))
     data = _tifffile(
-        steps.astype(np.uint8 if bits < 8 else np.uint16), photometric="minisblack", bitspersample=bits
+        steps.astype(np.uint8 if bits < 8 else np.uint16), photometric=photometric, bitspersample=bits
     )
     found = read(data).numpy()
+    steps = steps if photometric == "minisblack" else 2**bits - 1 - steps
     assert np.abs(found / np.iinfo(found.dtype).max - steps / (2**bits - 1)).max() < 1e-4
 
 
@@ -281,6 +326,31 @@ def test_lab_in_tiff_planes(tile: tuple[int, int] | None, bits: int) -> None:
     chroma = planes[1:].astype(f"int{bits}") / 2 ** (bits - 8)
     assert found.interpretation == "lab"
     assert np.allclose(found.numpy(), np.dstack((lightness, *chroma)), atol=1e-4)
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("compression", ["none", "deflate", "zstd"])
+def test_lab_as_in_icc_profiles_is_read_as_other_lab(compression: str, bits: int) -> None:
+    """Its a and b are gray in the middle of their numbers, and not at 0."""
+    lightness = np.linspace(20, 230, 64).reshape(8, 8).round()
+    chroma = np.linspace(-30, 30, 64).reshape(8, 8).round()
+    icclab = np.dstack([lightness, chroma + 128, 128 - chroma])
+    icclab = icclab.astype(np.uint8) if bits == 8 else (icclab * 256).astype(np.uint16)
+    reference = np.dstack([lightness, chroma, -chroma]).astype(np.int16).astype(np.uint8)
+    expected = read(_tifffile(reference, photometric="cielab")).colourspace("srgb").numpy()
+    if bits == 8 and compression == "zstd":
+        with pytest.raises(UnsupportedFormat, match="save it with deflate"):
+            read(_tifffile(icclab, photometric="icclab", compression=compression))
+    else:
+        found = read(_tifffile(icclab, photometric="icclab", compression=compression))
+        assert np.abs(found.colourspace("srgb").numpy().astype(int) - expected).max() <= 1
+
+
+def test_lab_that_nothing_reads_is_refused_in_a_sentence() -> None:
+    with pytest.raises(UnsupportedFormat, match=r"Lab colors .* save it as RGB"):
+        read(_tifffile(np.zeros((8, 8, 4), np.uint8), photometric="icclab", extrasamples=["unassalpha"]))
+    with pytest.raises(UnsupportedFormat, match=r"photometric interpretation 10 .* save it as RGB"):
+        read(_tifffile(np.zeros((8, 8, 3), np.uint8), photometric="itulab"))
 
 
 def test_tiff_planes_keep_orientation_and_profile() -> None:

@@ -51,15 +51,15 @@ UNSIGNED, SIGNED, REAL, UNDEFINED = 1, 2, 3, 4
 WHITE_IS_LOWEST, BLACK_IS_LOWEST = 0, 1  # photometric interpretations of gray
 _BITS = {UNSIGNED: (8, 16, 32, 64), SIGNED: (8, 16, 32, 64), REAL: (16, 32, 64), UNDEFINED: (8, 16, 32)}
 _BITS_OF_ONE_CHANNEL = (1, 2, 4, 12)  # unsigned
-_CIELAB = 8
+_CIELAB, _ICCLAB = 8, 9
 _SEPARATE_PLANES = 2
-_NO_PREDICTOR = 1
+_NO_PREDICTOR, HORIZONTAL = 1, 2
 _RGB, _CMYK = 2, 5
 _PLAIN_PHOTOMETRICS = (WHITE_IS_LOWEST, BLACK_IS_LOWEST, _RGB, _CMYK)
 _ALIKE = (Tag.BITS, Tag.PHOTOMETRIC, Tag.CHANNELS, Tag.SAMPLE_FORMAT, Tag.EXTRA_CHANNELS)
 _YCBCR = 6
 _COLOR_SPACES = {
-    0: "gray", 1: "gray", 2: "srgb", 3: "palette", 5: "cmyk", _YCBCR: "srgb", 8: "lab", 9: "lab", 10: "lab",
+    0: "gray", 1: "gray", 2: "srgb", 3: "palette", 5: "cmyk", _YCBCR: "srgb", _CIELAB: "lab", _ICCLAB: "lab",
     32844: "gray", 32845: "srgb",
 }  # fmt: skip
 _COLORS = {"gray": 1, "palette": 1, "srgb": 3, "cmyk": 4, "lab": 3}
@@ -132,7 +132,23 @@ def has_alpha_beyond_libvips(page: Directory) -> bool:
 def is_read_by_channels(page: Directory) -> bool:
     """Return True if the channels of the page are decoded each for itself."""
     bare = has_halves(page) or has_alpha_beyond_libvips(page)
-    return has_planes(page) or (bare and not is_beyond_libvips(page))
+    return has_planes(page) or is_read_as_gray(page) or (bare and not is_beyond_libvips(page))
+
+
+def is_read_as_gray(page: Directory) -> bool:
+    """Return True if all samples of the page are decoded as those of one gray picture.
+
+    Pillow rounds colors of 16 bits to 8, and knows no gray of 12 and 16 bits whose lowest value is white.
+    """
+    bits, compression = page.first(Tag.BITS, 1), page.first(Tag.COMPRESSION, 1)
+    plain = page.first(Tag.PREDICTOR, _NO_PREDICTOR) in (_NO_PREDICTOR, HORIZONTAL)
+    deep = bits == 16 and compression in RARE_COMPRESSIONS and plain
+    return not has_planes(page) and (deep or (bits == 12 and white_is_lowest(page)))
+
+
+def is_icc_lab(page: Directory) -> bool:
+    """Return True if Lab colors are encoded as in ICC profiles, with gray in the middle of the numbers."""
+    return page.first(Tag.PHOTOMETRIC, BLACK_IS_LOWEST) == _ICCLAB
 
 
 def white_is_lowest(page: Directory) -> bool:

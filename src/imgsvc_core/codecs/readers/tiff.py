@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 import io
+import math
 import operator
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
+import attrs
 import pyvips
 
 from imgsvc_core.bytesource import ByteSource
@@ -18,6 +21,7 @@ from imgsvc_core.codecs.headers.directory import Directory, read_first_directory
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.headers.tiff import (
     COMMON_COMPRESSIONS,
+    HORIZONTAL,
     PREMULTIPLIED,
     RARE_COMPRESSIONS,
     REAL,
@@ -30,12 +34,14 @@ from imgsvc_core.codecs.headers.tiff import (
     has_planes,
     has_tiles_beyond_libvips,
     is_beyond_libvips,
+    is_icc_lab,
+    is_read_as_gray,
     is_read_by_channels,
     white_is_lowest,
 )
 from imgsvc_core.codecs.readers.expected_size import check_stored, expected_size
 from imgsvc_core.codecs.readers.pillow import SIXTEEN_BITS, lab_from_bytes, to_vips
-from imgsvc_core.codecs.readers.tiff_planes import as_bare_channels, planes_as_pages
+from imgsvc_core.codecs.readers.tiff_planes import as_bare_channels, as_gray_neighbors, planes_as_pages
 from imgsvc_core.codecs.readers.vips import (
     attach,
     from_array,
@@ -96,6 +102,7 @@ def _read(source: ByteSource, page: Directory, info: ImageInfo, settings: LoadSe
             image = _reduced(image, *expected_size(info, settings))
     else:
         image = _colors_and_alpha(still(_open_level(source, info, settings)), page, info)
+        image = _lab(image, page) if is_icc_lab(page) else image
         image = _eight_or_sixteen_bits(image, page)
     described = exif.of_tiff(page)
     return attach(image, {"exif-data": exif.serialize(described)}) if described else image
@@ -157,12 +164,14 @@ def _read_channels(
     channels = [*range(_COLORS.get(info.colorspace, 3)), *([] if alpha is None else [alpha])]
     if has_planes(page):
         joined = _planes(source, page, info, settings, channels)
+    elif is_read_as_gray(page):
+        joined = _bands(_read_as_gray(source, page, info), channels)
     else:
         samples = still(_open(as_bare_channels(source, page), settings))
         samples = _samples_of_halves(samples, page) if has_halves(page) else samples
         joined = _bands(samples, channels)
     if info.colorspace == "lab":
-        return _lab(joined)
+        return _lab(joined, page)
     bare = has_halves(page) or not has_planes(page)
     if bare and white_is_lowest(page) and joined.format in ("uchar", "ushort", "uint"):
         joined = _inverted(joined)  # as libvips does for samples that it knows
@@ -191,6 +200,34 @@ def _planes(
     return planes[0].bandjoin(planes[1:])
 
 
+def _read_as_gray(source: ByteSource, page: Directory, info: ImageInfo) -> pyvips.Image:
+    """Decode the samples of all channels as those of one gray picture."""
+    copy = as_gray_neighbors(source, page)
+    wide = attrs.evolve(info, width=info.width * page.first(Tag.CHANNELS, 1))
+    gray = read_first_directory(HeaderReader(copy, "TIFF"))
+    return _decode_by_pillow(copy, gray, wide, convert=partial(_neighbors, page=page))
+
+
+def _neighbors(picture: Image.Image, page: Directory) -> pyvips.Image:
+    """Return the pixels whose samples of 12 or 16 bits are neighbors in a gray picture."""
+    import numpy as np
+
+    channels, kind = page.first(Tag.CHANNELS, 1), page.first(Tag.SAMPLE_FORMAT, UNSIGNED)
+    predicted = page.first(Tag.PREDICTOR, 1) == HORIZONTAL
+    samples = np.asarray(picture).astype(np.uint16, copy=predicted)
+    samples = samples.reshape(picture.height, -1, channels)
+    if page.first(Tag.BITS, 1) == 12:
+        return full_range(from_array(samples << 4), 12)
+    if predicted:
+        step = page.first(Tag.TILE_WIDTH, 0) or samples.shape[1]
+        for left in range(0, samples.shape[1], step):
+            part = samples[:, left : left + step]
+            np.cumsum(part, axis=1, dtype=np.uint16, out=part)
+    if kind == REAL:
+        return from_array(samples.view(np.float16).astype(np.float32))
+    return from_array(samples.view(np.int16) if kind == SIGNED else samples)
+
+
 def _bands(image: pyvips.Image, chosen: Iterable[int]) -> pyvips.Image:
     first, *rest = (image[band] for band in chosen)
     return first.bandjoin(rest) if rest else first
@@ -212,15 +249,17 @@ def _samples_of_halves(image: pyvips.Image, page: Directory) -> pyvips.Image:
     return words.copy(format="int") if kind == SIGNED else words
 
 
-def _lab(image: pyvips.Image) -> pyvips.Image:
+def _lab(image: pyvips.Image, page: Directory) -> pyvips.Image:
     """Convert CIELAB of 8 or 16 bits to real numbers."""
     if image.bands != 3 or image.format not in ("uchar", "ushort"):
         raise UnsupportedFormat(
-            "The TIFF image cannot be read: its Lab colors are stored in separate planes, with transparency "
-            "or in another type than 8 or 16 bits; save it with interleaved channels."
+            "The TIFF image cannot be read: its Lab colors have transparency or samples of another type than "
+            "8 or 16 bits; save it as RGB."
         )
     if image.format == "uchar":
-        return lab_from_bytes(image, signed=True)
+        return lab_from_bytes(image, signed=not is_icc_lab(page))
+    if is_icc_lab(page):  # 65280 is what 255 is in 8 bits
+        return lab_from_bytes(image / 256, signed=False)
     chroma = image[1:3].copy(format="short") / 256
     return (image[0] * (100 / 65535)).bandjoin(chroma).copy(interpretation="lab")
 
@@ -253,10 +292,13 @@ def _eight_or_sixteen_bits(image: pyvips.Image, page: Directory) -> pyvips.Image
 
     Whole numbers are black at the lowest and white at the highest value of their type, as the TIFF
     specification has it. Real numbers are linear light from 0 to 1, as editors write them, or from 1 to 0 if
-    white is the lowest value.
+    white is the lowest value. Those that are not finite count as 1: libvips cannot tell infinite numbers of
+    16 bits from those that are none.
     """
     if image.interpretation in ("lab", "labs", "labq", "xyz"):
         return image
+    if image.format in ("float", "double"):
+        image = (image.abs() < math.inf).ifthenelse(image, 1)
     if white_is_lowest(page) and image.format not in ("uchar", "ushort", "uint"):
         image = _inverted(image)  # libvips does so for unsigned samples alone
     match image.format:
@@ -295,7 +337,13 @@ def _from_linear_light(image: pyvips.Image) -> pyvips.Image:
     return color.bandjoin((alpha * 65535).rint().cast("ushort"))
 
 
-def _decode_by_pillow(source: ByteSource, page: Directory, info: ImageInfo, number: int = 0) -> pyvips.Image:
+def _decode_by_pillow(
+    source: ByteSource,
+    page: Directory,
+    info: ImageInfo,
+    number: int = 0,
+    convert: Callable[[Image.Image], pyvips.Image] | None = None,
+) -> pyvips.Image:
     """Decode a page with Pillow, which reaches only some copies of a pyramid."""
     from PIL import Image
     from PIL.TiffImagePlugin import TiffImageFile
@@ -326,7 +374,8 @@ def _decode_by_pillow(source: ByteSource, page: Directory, info: ImageInfo, numb
         upright: Image.Image = picture
         stored = upright.transpose(undo[orientation]) if orientation in undo else upright
         profile, xmp = picture.info.get("icc_profile"), picture.info.get("xmp")
-        image = attach(_native(stored, page), {"icc-profile-data": profile, "xmp-data": xmp})
+        native = _native(stored, page) if convert is None else convert(stored)
+        image = attach(native, {"icc-profile-data": profile, "xmp-data": xmp})
     if orientation != 1:
         set_int(image, "orientation", orientation)
     return image

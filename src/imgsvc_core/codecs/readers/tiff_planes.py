@@ -5,7 +5,9 @@ wrong pixels, and cannot decode tiled planes. Pillow decodes tiled planes of 16 
 decode gray pages of all these kinds exactly.
 
 Colors that libvips would divide wrongly by their transparency become gray with extra channels, which it
-leaves as they are. Samples of 64 bits, which it does not know, become two channels of 32 bits each.
+leaves as they are. Samples of 64 bits, which it does not know, become two channels of 32 bits each. The
+channels of colors of 16 bits that only Pillow decompresses become neighbors in a gray picture, which it does
+not round to 8 bits.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from imgsvc_core.errors import CorruptImage
 _LONG, _UNDEFINED, _LONG8 = 4, 7, 16
 _WORD = 32  # bits of a channel that stands for half a sample
 _INTERLEAVED = 1
+_NO_PREDICTOR = 1
 _OF_EVERY_PAGE = (
     Tag.WIDTH, Tag.HEIGHT, Tag.COMPRESSION, Tag.BIT_ORDER, Tag.ORIENTATION, Tag.ROWS_PER_STRIP, Tag.PREDICTOR,
     Tag.TILE_WIDTH, Tag.TILE_HEIGHT,
@@ -57,6 +60,20 @@ def as_bare_channels(source: ByteSource, page: Directory) -> ByteSource:
     """
     tags = _tags(page, channels=page.first(Tag.CHANNELS, 1), white_is_lowest=False)
     return _with_pages(source, page, [tags | {tag: page.numbers(tag) for tag in _parts(page)}])
+
+
+def as_gray_neighbors(source: ByteSource, page: Directory) -> ByteSource:
+    """Return a copy of the file whose page is gray, with the channels of a pixel side by side.
+
+    Samples are whole numbers, black is the lowest, and the differences that a predictor stores stay such.
+    """
+    channels = page.first(Tag.CHANNELS, 1)
+    tags = _tags(page, channels=1, white_is_lowest=False)
+    wider = {tag: [channels * page.first(tag, 0)] for tag in (Tag.WIDTH, Tag.TILE_WIDTH) if tag in tags}
+    plain = {Tag.SAMPLE_FORMAT: [UNSIGNED], Tag.PREDICTOR: [_NO_PREDICTOR]}
+    return _with_pages(
+        source, page, [tags | {tag: page.numbers(tag) for tag in _parts(page)} | wider | plain]
+    )
 
 
 def _with_pages(source: ByteSource, page: Directory, pages: Sequence[_Values]) -> ByteSource:
