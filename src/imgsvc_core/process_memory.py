@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import resource
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,16 @@ from imgsvc_core.errors import CorruptImage, EncodingFailed, MemoryLimitExceeded
 
 _STATM = Path("/proc/self/statm")
 _SIZE, _DATA = 0, 5  # fields: all pages, and those of data and stack
+_watched: list[mmap.mmap] = []
+
+
+def show_shortage(byte: mmap.mmap) -> None:
+    """Keep a byte of shared memory at 1 while this process may lack memory for its request, else at 0.
+
+    Codecs that cannot allocate may end the process in any way, as by using memory that is not there. Who
+    collects it can tell by the byte that memory may be why.
+    """
+    _watched[:] = [byte]
 
 
 @contextlib.contextmanager
@@ -22,6 +33,9 @@ def naming_shortage(needed: int) -> Iterator[None]:
     Raises:
         MemoryLimitExceeded: a codec failed, and the limits of the process may be why.
     """
+    for byte in _watched:
+        left = bytes_left()
+        byte[0] = left is not None and needed > left
     try:
         yield
     except (CorruptImage, EncodingFailed) as error:

@@ -150,12 +150,14 @@ def _of_array(array: npt.NDArray[Any]) -> pyvips.Image:
     if kind == "b":
         array = array.astype(np.uint8) * np.uint8(255)
     elif kind == "f":
-        if not (array.min() >= 0 and array.max() <= 1):  # true for NaN as well
+        # Rounding errors of a computation, such as 1.0000001, vanish when it is rounded to 16 bits.
+        levels = np.rint(array.astype(np.float64) * 65_535)
+        if not (levels.min() >= 0 and levels.max() <= 65_535):  # true for NaN as well
             raise SourceUnreachable(
                 "Source array of floats must be within 0 to 1 range, "
                 f"got {array.min():g} to {array.max():g}; divide or clip it."
             )
-        array = np.rint(array.astype(np.float64) * 65_535).astype(np.uint16)
+        array = levels.astype(np.uint16)
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
     return _with_meaning(pyvips.Image.new_from_array(array).copy(interpretation="multiband"))
 

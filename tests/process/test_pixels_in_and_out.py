@@ -82,6 +82,12 @@ def test_floats_are_from_black_at_0_to_white_at_1(kind: Any) -> None:
     assert (found.dtype, found.tolist()) == (np.uint16, [0, 16384, 32768, 65535])
 
 
+def test_rounding_errors_of_floats_are_no_other_range() -> None:
+    values = np.array([[-1e-7, 1 + 1e-7]], np.float32)
+    found = pixels_of(imgsvc.process(values, PNG).data).squeeze()
+    assert (found.dtype, found.tolist()) == (np.uint16, [0, 65535])
+
+
 def test_bools_are_black_and_white() -> None:
     found = pixels_of(imgsvc.process(np.array([[True, False]]), PNG).data).squeeze()
     assert (found.dtype, found.tolist()) == (np.uint8, [255, 0])

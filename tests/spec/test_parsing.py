@@ -230,6 +230,11 @@ def test_numbers_of_numpy_are_numbers(kind: Any) -> None:
             "filter.duotone.light",
             "Duotone 'light' parameter must be hex color RGB or RRGGBB, got \"80ffffff\"",
         ),
+        (
+            {"filter": {"duotone": {"light": "#ffffffff", "dark": "000"}}},  # opaque, but with alpha
+            "filter.duotone.light",
+            "Duotone 'light' parameter must be hex color RGB or RRGGBB, got \"#ffffffff\"",
+        ),
     ],
 )  # fmt: skip
 def test_messages_name_the_parameter_the_expectation_and_what_came(

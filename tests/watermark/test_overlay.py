@@ -49,6 +49,16 @@ def test_a_transparent_mark_changes_nothing_and_an_opaque_one_replaces() -> None
     assert np.array_equal(found[5:25, 5:35], coffee()[:20, :30])
 
 
+def test_a_mark_takes_the_depth_of_the_picture() -> None:
+    levels = np.arange(20 * 30 * 3, dtype=np.uint16).reshape(20, 30, 3)
+    small = (levels % 256).astype(np.uint8)
+    found = lay_over(as_vips(deep(PHOTO)), as_vips(small), 5, 5).numpy()
+    assert np.array_equal(found[5:25, 5:35], small * np.uint16(257))
+    large = levels * np.uint16(36)
+    found = lay_over(as_vips(PHOTO), as_vips(large), 5, 5).numpy()
+    assert np.array_equal(found[5:25, 5:35], np.rint(large / 257))
+
+
 def test_color_comes_into_gray_pictures_only_with_a_colored_mark() -> None:
     gray = as_vips(camera()[:100, :100])
     assert lay_over(gray, as_vips(camera()[:20, :20]), 5, 5).bands == 1

@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import gc
 import json
+import mmap
 import os
 import pickle
 import select
@@ -19,9 +20,10 @@ import socket
 import struct
 import sys
 import traceback
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from imgsvc_core.errors import DialectError, ImgsvcError, MemoryLimitExceeded, SpecError
+from imgsvc_core.process_memory import show_shortage
 from imgsvc_core.worker_setup import NO_MEMORY, OUT_OF_MEMORY_SIGNALS, preload, prepare_worker
 from imgsvc_http.processing.tasks import Task
 
@@ -38,6 +40,13 @@ _PIECE_BYTES = 1 << 20
 _NO_MEMORY = {"error": MemoryLimitExceeded.slug, "message": NO_MEMORY, "problems": []}
 
 
+class _Worker(NamedTuple):
+    """The fork server's end of a worker: its socket, and the byte of `show_shortage`."""
+
+    connection: socket.socket
+    shortage: mmap.mmap
+
+
 def main(control: socket.socket, memory_bytes: int | None) -> NoReturn:
     """Load the library, then fork a worker for each socket that arrives, until the service closes its end."""
     for number in _LEFT_TO_THE_SERVICE:
@@ -48,7 +57,7 @@ def main(control: socket.socket, memory_bytes: int | None) -> NoReturn:
     gc.collect()
     gc.freeze()  # keeps the memory that workers share from being written to
     control.send(READY)
-    workers: dict[int, socket.socket] = {}  # by the file descriptor of the process
+    workers: dict[int, _Worker] = {}  # by the file descriptor of the process
     events = select.poll()
     events.register(control, select.POLLIN)
     while True:
@@ -61,25 +70,31 @@ def main(control: socket.socket, memory_bytes: int | None) -> NoReturn:
             if not message:
                 os._exit(0)
             connection = socket.socket(fileno=descriptors[0])
+            shortage = mmap.mmap(-1, 1)
             pid = os.fork()
             if pid == 0:
-                for inherited in (control, *workers.values()):
+                for inherited in (control, *(worker.connection for worker in workers.values())):
                     inherited.close()
+                show_shortage(shortage)
                 _die_with_parent()
                 with contextlib.suppress(ConnectionError):  # the service does not wait for the reply any more
                     _work(connection)
                 os._exit(0)
             process = os.pidfd_open(pid)
-            workers[process] = connection
+            workers[process] = _Worker(connection, shortage)
             events.register(process, select.POLLIN)
 
 
-def _reap(process: int, connection: socket.socket) -> None:
+def _reap(process: int, worker: _Worker) -> None:
     """Collect a worker that ended, and tell the service if it was for lack of memory."""
     end = os.waitid(os.P_PIDFD, process, os.WEXITED)
     os.close(process)
-    with connection, contextlib.suppress(OSError):  # the service may have closed its end
-        if end is not None and end.si_code != os.CLD_EXITED and end.si_status in OUT_OF_MEMORY_SIGNALS:
+    with worker.shortage, worker.connection as connection, contextlib.suppress(OSError):
+        # The service may have closed its end.
+        if end is None or not end.si_status:
+            return
+        killed = end.si_code != os.CLD_EXITED
+        if worker.shortage[0] or (killed and end.si_status in OUT_OF_MEMORY_SIGNALS):
             connection.sendall(_framed({**_NO_MEMORY, "ended": True}))
 
 

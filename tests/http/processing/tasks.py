@@ -11,6 +11,7 @@ import attrs
 
 from imgsvc_core.errors import CorruptImage, Problem, SpecError
 from imgsvc_core.limits import Limits
+from imgsvc_core.process_memory import naming_shortage
 from imgsvc_http.processing.tasks import TaskResult
 
 
@@ -44,6 +45,19 @@ class Crash:
 
     def run(self, source: bytes, threads: int) -> TaskResult:
         ctypes.string_at(0)
+        return TaskResult({})
+
+
+@attrs.frozen
+class CrashWithoutMemory:
+    """Use memory that could not be allocated, as some codecs do."""
+
+    needed: int
+    limits: Limits = Limits()
+
+    def run(self, source: bytes, threads: int) -> TaskResult:
+        with naming_shortage(self.needed):
+            ctypes.string_at(0)
         return TaskResult({})
 
 

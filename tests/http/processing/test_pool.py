@@ -156,6 +156,14 @@ async def test_a_worker_that_cannot_allocate_is_told_as_such() -> None:
         assert await pid_of(pool)
 
 
+async def test_a_crash_is_told_as_a_lack_of_memory_if_the_request_may_need_more() -> None:
+    async with open_pool(memory_bytes=512 << 20) as pool:
+        with pytest.raises(MemoryLimitExceeded, match="ran out of memory"):
+            await pool.run(tasks.CrashWithoutMemory(needed=600 << 20), SOURCE, account="a")
+        with pytest.raises(WorkerDied):
+            await pool.run(tasks.CrashWithoutMemory(needed=1), SOURCE, account="a")
+
+
 async def test_a_task_past_its_limit_is_killed_and_told_with_the_limit_that_was_set() -> None:
     async with open_pool() as pool:
         with pytest.raises(TimeLimitExceeded, match=r"0\.2 seconds"):
