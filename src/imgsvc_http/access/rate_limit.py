@@ -6,6 +6,7 @@ import asyncio
 import logging
 import math
 import time
+from collections import Counter
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
@@ -13,7 +14,7 @@ from urllib.parse import urlsplit
 
 import attrs
 from aiohttp import web
-from limits.aio.storage import MemoryStorage, RedisStorage
+from limits.aio.storage import RedisStorage
 
 from imgsvc_core.errors import MissingDependency, Problem, SpecError
 from imgsvc_http.access.authentication import Principal
@@ -91,7 +92,8 @@ class RateLimiter:
         self._limit = requests
         self._period = period_seconds
         self._clock = clock
-        self._local = MemoryStorage()
+        self._window = -1
+        self._counts: Counter[str] = Counter()  # of the window, in this node
         self._shared = _redis(cache_url) if cache_url else None
         self._timeout_seconds = timeout_seconds
         self._shared_again_at = 0.0
@@ -104,12 +106,17 @@ class RateLimiter:
         if self._shared is not None and time.monotonic() >= self._shared_again_at:
             try:
                 async with asyncio.timeout(self._timeout_seconds):
-                    return await self._hit(self._shared, key)
+                    now, window = self._now()
+                    return self._state(await self._shared.incr(f"{key}/{window}", self._period), now, window)
             except self._failures as error:
                 self._shared_again_at = time.monotonic() + _PAUSE_SECONDS
                 reason = str(error) or f"no answer within {self._timeout_seconds:g} seconds"
                 _log.warning("The cache is unreachable, so this node counts alone: %s", reason)
-        return await self._hit(self._local, key)
+        now, window = self._now()
+        if window != self._window:
+            self._window, self._counts = window, Counter()
+        self._counts[key] += 1
+        return self._state(self._counts[key], now, window)
 
     async def close(self) -> None:
         """Close the connections to the cache."""
@@ -117,10 +124,12 @@ class RateLimiter:
             bridge: Any = self._shared.bridge
             await bridge.get_connection().aclose()
 
-    async def _hit(self, storage: MemoryStorage | RedisStorage, key: str) -> RateState:
+    def _now(self) -> tuple[float, int]:
+        """Return the present moment and the number of its window."""
         now = self._clock()
-        window = int(now // self._period)
-        count = await storage.incr(f"{key}/{window}", self._period)
+        return now, int(now // self._period)
+
+    def _state(self, count: int, now: float, window: int) -> RateState:
         return RateState(
             limit=self._limit,
             remaining=max(0, self._limit - count),

@@ -6,13 +6,15 @@ moment, no file is forgotten. A row without a file takes part in the bound until
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 
 import attrs
-from sqlalchemy import Connection, bindparam, delete, func, select, update
+from sqlalchemy import Connection, Insert, bindparam, delete, func, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
-from imgsvc_http.cache.purges import is_purged
-from imgsvc_http.state.database import counting, insert, reading
+from imgsvc_http.cache.purges import IS_PURGED
+from imgsvc_http.state.database import counting, reading
 from imgsvc_http.state.tables import CacheEntryRow
 
 _BATCH = 500
@@ -33,18 +35,30 @@ def put(connection: Connection, place: int, row: Indexed, source: bytes, epoch: 
 
     Return None without a change if the source was purged after the epoch, when its picture was begun.
     """
-    if is_purged(connection, source, epoch):
+    values = {"place": place, "key": bytes.fromhex(row.key), "source": source}
+    before, purged = connection.execute(_BEFORE, {**values, "epoch": epoch}).one()
+    if purged:
         return None
-    key = bytes.fromhex(row.key)
-    found = select(CacheEntryRow.size).where(CacheEntryRow.place == place, CacheEntryRow.key == key)
-    before = connection.execute(found).scalar() or 0
-    values = {"source": source, "size": row.size, "used_at": row.used_at}
-    connection.execute(
-        insert(connection, CacheEntryRow)
-        .values(place=place, key=key, **values)
-        .on_conflict_do_update(index_elements=["place", "key"], set_=values)
-    )
-    return row.size - before
+    put = _put(connection.dialect.name)
+    connection.execute(put, {**values, "size": row.size, "used_at": row.used_at})
+    return row.size - (before or 0)
+
+
+# Made once, since SQLAlchemy takes longer to make a statement than the database to run it.
+_BEFORE = select(
+    select(CacheEntryRow.size)
+    .where(CacheEntryRow.place == bindparam("place"), CacheEntryRow.key == bindparam("key"))
+    .scalar_subquery(),
+    IS_PURGED,
+)
+
+
+@functools.cache
+def _put(dialect: str) -> Insert:
+    made: postgresql.Insert | sqlite.Insert
+    made = (sqlite if dialect == "sqlite" else postgresql).insert(CacheEntryRow)
+    changed = {name: made.excluded[name] for name in ("source", "size", "used_at")}
+    return made.on_conflict_do_update(index_elements=["place", "key"], set_=changed)
 
 
 @counting

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, bindparam, delete, exists, func, or_, select
 
 from imgsvc_http.cache.entries import Entry
 from imgsvc_http.state.database import counting, insert, lock_for_transaction, reading, writing
@@ -71,12 +71,11 @@ def after(connection: Connection, number: int) -> list[tuple[int, bytes]]:
     return [(row.number, row.source) for row in connection.execute(found)]
 
 
-def is_purged(connection: Connection, source: bytes, epoch: int) -> bool:
-    """Return True if a source was purged after an epoch."""
-    found = select(CachePurgeRow.number).where(
-        CachePurgeRow.source.in_([source, EVERYTHING]), CachePurgeRow.number > epoch
-    )
-    return connection.execute(found.limit(1)).first() is not None
+IS_PURGED = exists().where(
+    or_(CachePurgeRow.source == bindparam("source"), CachePurgeRow.source == EVERYTHING),
+    CachePurgeRow.number > bindparam("epoch"),
+)
+"""SQL: whether a source was purged after an epoch."""
 
 
 @counting

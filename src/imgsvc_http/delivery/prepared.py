@@ -91,15 +91,15 @@ async def from_memory(request: web.Request) -> Response | None:
     server = services.settings.server
     if not server.plain_http and not is_secure(request, server.trusted_proxies):
         return None
-    async with services.pacing.begun(principal.account_id, steps=1):
-        answer = _answer(services, request, prepared)
-        if answer is None:
-            return None
-        rate = await services.limiter.hit(rate_key(request, principal, server.trusted_proxies))
-        if not rate.allowed:
-            return None
-        request[PRINCIPAL], request[RATE] = principal, rate
-        return answer
+    await services.pacing.wait(principal.account_id)
+    answer = _answer(services, request, prepared)
+    if answer is None:
+        return None
+    rate = await services.limiter.hit(rate_key(request, principal, server.trusted_proxies))
+    if not rate.allowed:
+        return None
+    request[PRINCIPAL], request[RATE] = principal, rate
+    return answer
 
 
 def _answer(services: Services, request: web.Request, prepared: Prepared) -> Response | None:

@@ -19,6 +19,8 @@ def begin_log(*, verbose: bool) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(_Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])
+    # No format shows them, and finding them out for each line takes time.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     access_log = logging.getLogger(LOGGER)
     access_log.setLevel(logging.INFO)
     access_log.propagate = False  # its lines are whole

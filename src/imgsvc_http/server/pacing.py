@@ -30,6 +30,12 @@ class RequestPacing:
     def __init__(self) -> None:
         self._clients: dict[str, _Client] = {}
 
+    async def wait(self, name: str) -> None:
+        """Wait until a request of a client may be answered that takes a single step of the loop."""
+        if len(self._clients) > (name in self._clients):
+            async with self.begun(name, steps=1):
+                pass
+
     @contextlib.asynccontextmanager
     async def begun(self, name: str, steps: int = _STEPS) -> AsyncIterator[None]:
         """Wait until a request of a client may begin, which is the block.
