@@ -185,6 +185,14 @@ def test_every_page_is_reachable() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_of_pages_work_on_github_too(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert not re.findall(r"\{(?:doc|ref|any|term)\}`", text)
+    links = re.findall(r"\]\((?!\w+:)([^)#\s]+)", text)
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_placeholders_and_pictures_of_pages_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert set(re.findall(r"^<!-- table: (\w+) -->$", text, re.MULTILINE)) <= tables.TABLES.keys()

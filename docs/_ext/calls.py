@@ -16,10 +16,10 @@ from imgsvc_http.settings import Settings
 
 _ELSEWHERE = {
     **{key: f"{{ref}}`Its parameters <{key}>`." for key in imgsvc.OPERATIONS},
-    "store": "{doc}`Its parameters <../stores>`.",
-    "filter": "{ref}`All filters <filters>`.",
+    "store": "[Its parameters](../stores.md).",
+    "filter": "[All filters](operations.md#filter).",
     "stylize": "The old name of `filter`.",
-    "limits": "{doc}`All limits <limits>`.",
+    "limits": "[All limits](limits.md).",
     "data": "JSON with the fields of `POST /1.0/fetch`, except `url` and `headers`.",
 }
 

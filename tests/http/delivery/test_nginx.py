@@ -23,7 +23,7 @@ from tests.support import requires
 from tests.support.servers import free_port
 from tests.test_proxy_page import proxy
 
-PAGE = (Path(__file__).parents[3] / "docs" / "delivery.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "howto" / "cdn.md").read_text(encoding="utf-8")
 _SECONDS = 60  # machines that run tests may be busy
 
 
