@@ -13,7 +13,7 @@ Chromaticity = tuple[float, float]
 Primaries = tuple[Chromaticity, Chromaticity, Chromaticity, Chromaticity]
 """CIE 1931 (x, y) of red, green, blue and white."""
 
-Transfer = Literal["srgb", "gamma", "pq", "hlg"]
+Transfer = Literal["srgb", "gamma", "log100", "log316", "st428", "pq", "hlg"]
 
 _D65, _C, _E = (0.3127, 0.329), (0.31, 0.316), (1 / 3, 1 / 3)
 SRGB: Primaries = ((0.64, 0.33), (0.3, 0.6), (0.15, 0.06), _D65)
@@ -33,6 +33,7 @@ _PRIMARIES: dict[int, Primaries] = {
     22: ((0.63, 0.34), (0.295, 0.605), (0.155, 0.077), _D65),
 }
 _GAMMAS = {4: 2.2, 5: 2.8, 8: 1.0}
+_CURVES: dict[int, Transfer] = {9: "log100", 10: "log316", 17: "st428"}
 _PQ, _HLG = 16, 18
 
 _USUAL_PEAK = 1000.0  # cd/m2; the nominal peak of HLG, and what most PQ content is mastered for
@@ -45,8 +46,9 @@ _LEAST_AREA = 0.001  # of the triangle of the primaries, lest the color matrix i
 class RgbSpace:
     """How the channels of a picture stand for colors.
 
-    ``transfer`` turns channels into light: the curve of sRGB, a power ``gamma``, or for HDR the PQ or HLG
-    curve of ITU-R BT.2100. ``peak`` is the luminance of the brightest HDR pixel in cd/m2.
+    ``transfer`` turns channels into light: the curve of sRGB, a power ``gamma``, a logarithm with a range of
+    100:1 or 316:1, the curve of digital cinema (SMPTE ST 428-1), or for HDR the PQ or HLG curve of ITU-R
+    BT.2100. ``peak`` is the luminance of the brightest HDR pixel in cd/m2.
     """
 
     primaries: Primaries = SRGB
@@ -63,8 +65,9 @@ class RgbSpace:
 def from_code_points(primaries: int, transfer: int, peak: float = 0) -> RgbSpace | None:
     """Return the space of two code points, None for sRGB. Unspecified and unknown points mean those of sRGB.
 
-    The curves of BT.709, BT.601 and BT.2020 describe cameras, not displays; such pictures are shown with
-    the curve of sRGB, as browsers show them. ``peak`` is the stated brightest luminance, 0 if none is.
+    The curves of BT.709, BT.601, SMPTE 240M, xvYCC, BT.1361 and BT.2020 describe cameras, not displays; such
+    pictures are shown with the curve of sRGB, as browsers show them. ``peak`` is the stated brightest
+    luminance, 0 if none is.
     """
     chosen = _PRIMARIES.get(primaries, SRGB)
     if transfer == _PQ:
@@ -73,6 +76,8 @@ def from_code_points(primaries: int, transfer: int, peak: float = 0) -> RgbSpace
         return RgbSpace(chosen, "hlg")
     if transfer in _GAMMAS:
         return RgbSpace(chosen, "gamma", _GAMMAS[transfer])
+    if transfer in _CURVES:
+        return RgbSpace(chosen, _CURVES[transfer])
     return None if chosen == SRGB else RgbSpace(chosen)
 
 

@@ -108,6 +108,26 @@ def test_display_p3_of_heic_and_avif(format: str) -> None:
     assert np.abs(processed(nclx(stored, 12, 13)) - expected).max() < 0.6
 
 
+# The inverse of each curve of Recommendation ITU-R H.273, table 3. The curves of cameras mean that of sRGB.
+CURVES = {
+    **dict.fromkeys((1, 2, 6, 7, 11, 12, 13, 14, 15), decode),
+    4: lambda x: x**2.2,
+    5: lambda x: x**2.8,
+    8: lambda x: x,
+    9: lambda x: np.where(x > 0, 10 ** (2 * (x - 1)), 0),
+    10: lambda x: np.where(x > 0, 10 ** (2.5 * (x - 1)), 0),
+    17: lambda x: 52.37 / 48 * x**2.6,
+}
+
+
+@pytest.mark.parametrize("code", CURVES)
+@pytest.mark.parametrize("bits", [8, 16])
+def test_every_curve(code: int, bits: int) -> None:
+    stored = coffee() if bits == 8 else deep(coffee() / 255)
+    found = processed(png_with(stored, cicp(1, code)))
+    assert np.abs(found - 255 * encode(CURVES[code](coffee() / 255))).max() < (0.51 if bits == 8 else 0.15)
+
+
 @pytest.mark.parametrize("picture", [coffee, astronaut])
 def test_pq_is_tone_mapped(picture: Any) -> None:
     scene = bright_scene(picture())

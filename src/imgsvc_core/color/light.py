@@ -23,6 +23,7 @@ _PQ_PEAK = 10_000.0
 _M1, _M2 = 2610 / 16384, 2523 / 4096 * 128
 _C1, _C2, _C3 = 3424 / 4096, 2413 / 4096 * 32, 2392 / 4096 * 32
 _HLG_A, _HLG_B, _HLG_C = 0.17883277, 0.28466892, 0.55991073
+_CINEMA_PEAK = 52.37 / 48  # cd/m2 of the highest value over those of white
 _BRADFORD = np.array([[0.8951, 0.2664, -0.1614], [-0.7502, 1.7135, 0.0367], [0.0389, -0.0685, 1.0296]])
 
 
@@ -39,6 +40,12 @@ def light(space: RgbSpace, x: FloatArray) -> FloatArray:
             return np.where(x <= 0.5, x**2 / 3, (np.exp((x - _HLG_C) / _HLG_A) + _HLG_B) / 12)
         case "gamma":
             return np.asarray(x**space.gamma)
+        case "log100":
+            return np.where(x > 0, 10 ** (2 * (x - 1)), 0)
+        case "log316":
+            return np.where(x > 0, 10 ** (2.5 * (x - 1)), 0)
+        case "st428":
+            return np.asarray(_CINEMA_PEAK * x**2.6)
         case _:
             return decode(x)
 
