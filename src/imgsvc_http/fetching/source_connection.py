@@ -66,10 +66,12 @@ class SourceConnection(SourceHandler):
         super().feed_data(data, size)
 
     def close(self) -> None:
+        """Close the connection, and report its end if all that came before it was read."""
         super().close()
         self._report_end()
 
     def abort(self) -> None:
+        """Close the connection at once, and report its end if all that came before it was read."""
         super().abort()
         self._report_end()
 
