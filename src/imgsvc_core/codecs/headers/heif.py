@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import attrs
 
+from imgsvc_core.codecs.headers import av1
 from imgsvc_core.codecs.headers.boxes import FileBox
 from imgsvc_core.codecs.headers.heif_items import Items, read_canvas, read_items
 from imgsvc_core.codecs.headers.reader import HeaderReader
@@ -24,6 +25,8 @@ _ALPHA_ROLES = frozenset(
 _LONGEST_ROLE = 64
 _PROFILES = frozenset({b"prof", b"rICC"})
 _QUARTER_TURNS = frozenset({1, 3})
+_AV1_CONFIGURATION = 4  # bytes before the units of the stream
+_LONGEST_STREAM_HEAD = 1 << 10
 _DEEPEST = 8  # pictures made of pictures; cameras make grids, which is 2
 _LONGEST_TYPE_BOX = 1 << 14
 _HEIC_BRANDS = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs"})
@@ -134,24 +137,51 @@ def _decoded_pixels(reader: HeaderReader, items: Items) -> int:
     return pixels(items.primary, 1)
 
 
-def _with_parts(items: Items) -> Iterator[FileBox]:
-    """Yield the properties of the primary item, then those of the first one that it is made of, and so on."""
+def _with_first_parts(items: Items) -> Iterator[int]:
+    """Yield the primary item, then the first one that it is made of, and so on."""
     item = items.primary
     for _ in range(_DEEPEST):
-        yield from items.properties.get(item, ())
+        yield item
         parts = items.parts.get(item)
         if not parts:
             return
         item = parts[0]
 
 
+def _with_parts(items: Items) -> Iterator[FileBox]:
+    """Yield the properties of the primary item, then those of the first one that it is made of, and so on."""
+    for item in _with_first_parts(items):
+        yield from items.properties.get(item, ())
+
+
 def _read_rgb_space(reader: HeaderReader, items: Items) -> RgbSpace | None:
     boxes = {box.kind: box for box in _with_parts(items)}
     peak = reader.unpack(">H", boxes[b"clli"].start)[0] if b"clli" in boxes else 0
-    if b"colr" not in boxes or reader.read(boxes[b"colr"].start, 4) != b"nclx":
+    if b"colr" not in boxes:
+        code_points = _code_points_of_stream(reader, items)
+    elif reader.read(boxes[b"colr"].start, 4) == b"nclx":
+        code_points = reader.unpack(">HH", boxes[b"colr"].start + 4)
+    else:
         return None
-    primaries, transfer = reader.unpack(">HH", boxes[b"colr"].start + 4)
-    return from_code_points(primaries, transfer, peak)
+    return from_code_points(code_points[0], code_points[1], peak) if code_points else None
+
+
+def _code_points_of_stream(reader: HeaderReader, items: Items) -> tuple[int, ...] | None:
+    """Return primaries and transfer that the coded picture states itself, of AV1 only.
+
+    Its sequence header is in the configuration of the codec, or only at the start of the data.
+    """
+    for item in _with_first_parts(items):
+        for box in items.properties.get(item, ()):
+            if box.kind == b"av1C":
+                places = (box.start + _AV1_CONFIGURATION, box.end), (items.places.get(item), reader.size)
+                heads = (
+                    reader.read(start, min(end - start, _LONGEST_STREAM_HEAD))
+                    for start, end in places
+                    if start is not None and start < end
+                )
+                return next((found for found in map(av1.read_code_points, heads) if found), None)
+    return None
 
 
 def _read_coding(reader: HeaderReader, items: Items) -> _Coding:

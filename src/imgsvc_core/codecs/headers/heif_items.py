@@ -11,6 +11,7 @@ from imgsvc_core.codecs.headers.reader import HeaderReader
 
 _MOST_ITEMS = 65_536
 _CANVAS_AT = {b"grid": 4, b"iovl": 10}  # where the data of a derived picture states its size
+_WITH_PLACES = {*_CANVAS_AT, b"av01"}
 _IN_FILE, _IN_ITEM_DATA = 0, 1
 
 
@@ -19,7 +20,7 @@ class Items:
     """The items of a file by number: the primary one, and of each its kind, properties and references.
 
     ``parts`` are the pictures that a derived one is made of, ``auxiliaries`` those that belong to it, and
-    ``places`` are where the data of derived pictures begins.
+    ``places`` are where the data of derived pictures and of AV1 begins.
     """
 
     primary: int
@@ -49,14 +50,14 @@ def read_items(reader: HeaderReader) -> Items:
             for target in targets:
                 auxiliaries[target] = (*auxiliaries.get(target, ()), source)
     kinds = dict(_read_kinds(reader, boxes[b"iinf"])) if b"iinf" in boxes else {}
-    derived = _CANVAS_AT.keys() & kinds.values() and b"iloc" in boxes
+    placed = not _WITH_PLACES.isdisjoint(kinds.values()) and b"iloc" in boxes
     return Items(
         reader.unpack(">I" if reader.byte(primary) else ">H", primary + 4)[0],
         kinds,
         _read_properties(reader, boxes[b"iprp"]),
         parts,
         auxiliaries,
-        dict(_read_places(reader, boxes[b"iloc"], boxes.get(b"idat"))) if derived else {},
+        dict(_read_places(reader, boxes[b"iloc"], boxes.get(b"idat"))) if placed else {},
     )
 
 
