@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import base64
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
 import attrs
-from sqlalchemy import Connection, Executable, String, bindparam, insert, literal, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, bindparam, insert, select, text, update
 
 from imgsvc_http.settings import QUOTA
 from imgsvc_http.state.database import counting, reading, writing
-from imgsvc_http.state.tables import AccountRow, Base, UsageRow
+from imgsvc_http.state.tables import AccountRow, UsageRow
 from imgsvc_http.state.validation import check, check_text
 from imgsvc_http.state.vault import Vault
 
@@ -56,24 +55,12 @@ _USAGE = (
 )
 
 
-def _count(insert: Callable[[type[Base]], sqlite.Insert | postgresql.Insert]) -> Executable:
-    quota = select(AccountRow.quota).where(AccountRow.id == bindparam("account")).scalar_subquery()
-    first = select(AccountRow.id, bindparam("month", type_=String), literal(1)).where(
-        AccountRow.id == bindparam("account"), AccountRow.quota > 0
-    )
-    return (
-        insert(UsageRow)
-        .from_select(["account_id", "month", "used"], first)
-        .on_conflict_do_update(
-            index_elements=["account_id", "month"],
-            set_={"used": UsageRow.used + 1},
-            where=UsageRow.used < quota,
-        )
-        .returning(UsageRow.used)
-    )
-
-
-_COUNT = {"sqlite": _count(sqlite.insert), "postgresql": _count(postgresql.insert)}
+_COUNT = text(
+    "INSERT INTO usage (account_id, month, used) "
+    "SELECT id, :month, 1 FROM accounts WHERE id = :account AND quota > 0 "
+    "ON CONFLICT (account_id, month) DO UPDATE SET used = usage.used + 1 "
+    "WHERE usage.used < (SELECT quota FROM accounts WHERE id = :account) RETURNING used"
+)
 _UNCOUNT = (
     update(UsageRow)
     .where(
@@ -144,7 +131,7 @@ def count_picture(connection: Connection, account_id: str, now: datetime) -> boo
     It is one statement, so that any number of processes never count more than the quota together.
     """
     values = {"account": account_id, "month": _month(now)}
-    return connection.execute(_COUNT[connection.dialect.name], values).first() is not None
+    return connection.execute(_COUNT, values).first() is not None
 
 
 def uncount_picture(connection: Connection, account_id: str, now: datetime) -> None:

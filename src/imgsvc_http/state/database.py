@@ -43,7 +43,7 @@ class _Write:
     error: Exception | None = None
 
     def run(self, connection: Connection) -> None:
-        """Do the work within a transaction, and undo it if it fails."""
+        """Do the work within the transaction of a group, and undo it if it fails."""
         connection.exec_driver_sql("SAVEPOINT work")
         try:
             self.result = self.work(connection)
@@ -72,6 +72,7 @@ class Database:
         self._reader = engine.execution_options(isolation_level="AUTOCOMMIT") if self.is_shared else engine
         self._connections = Connections(engine)
         self._threads = Bulkhead(_CALL_SECONDS, CONNECTIONS)
+        self._writer: Connection | None = None
         self._waiting: list[_Write] = []
         self._committing: asyncio.Task[None] | None = None
 
@@ -126,27 +127,46 @@ class Database:
     async def _commit_groups(self) -> None:
         while self._waiting:
             group, self._waiting = self._waiting, []
-            committing = self._in_thread(partial(self._commit, group))
-            (failure,) = await asyncio.gather(committing, return_exceptions=True)
+            failure = None
+            try:
+                await self._in_thread(partial(self._commit, group))
+            except Exception as error:
+                failure = error
             for write in group:
                 write.tell(failure)
 
     def _commit(self, group: Sequence[_Write]) -> None:
         """Run the works of a group in one transaction; one that fails changes nothing."""
-        with self.engine.connect() as connection:
-            if not any(write.durable for write in group):
-                connection.exec_driver_sql("PRAGMA synchronous = NORMAL")
-            try:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
+        connection = self._writer = self._writer or self._open_writer()
+        durable = any(write.durable for write in group)
+        try:
+            if durable:
+                connection.exec_driver_sql("PRAGMA synchronous = FULL")
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            if len(group) == 1:
+                group[0].result = group[0].work(connection)
+            else:
                 for write in group:
                     write.run(connection)
-                connection.commit()
-            except BaseException:
-                connection.connection.rollback()  # SQLAlchemy takes a failed commit for the end
-                connection.rollback()
-                raise
-            finally:
-                connection.exec_driver_sql("PRAGMA synchronous = FULL")
+            connection.commit()
+            if durable:
+                connection.exec_driver_sql("PRAGMA synchronous = NORMAL")
+        except BaseException:
+            connection.connection.rollback()  # SQLAlchemy takes a failed commit for the end
+            connection.close()
+            self._writer = None
+            raise
+
+    def _open_writer(self) -> Connection:
+        """Return a connection that stays open, since all groups write with it, one after the other."""
+        connection = self.engine.connect()
+        connection.exec_driver_sql("PRAGMA synchronous = NORMAL")
+        return connection
+
+    def _dispose(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        self.engine.dispose()
 
     async def _in_thread(self, run: Callable[[], T]) -> T:
         try:
@@ -160,7 +180,7 @@ class Database:
 
     async def close(self) -> None:
         """Close all connections."""
-        closing = asyncio.ensure_future(run_in_daemon_thread(self.engine.dispose))
+        closing = asyncio.ensure_future(run_in_daemon_thread(self._dispose))
         await asyncio.wait([closing], timeout=_CLOSE_SECONDS)
         self.drop_connections()
         await closing
