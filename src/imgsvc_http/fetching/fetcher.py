@@ -186,27 +186,28 @@ class Fetcher:
         self, location: URL, headers: Mapping[str, str], profile: Profile | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Give the response after redirects."""
-        shown = _shown(str(location))
+        start = location
         headers = {**headers, **authorization(location)}
         for _ in range(self._settings.redirects + 1):
-            async with await self._request(location, headers, shown) as response:
+            async with await self._request(location, headers, start) as response:
                 if response.status not in _REDIRECTS:
                     try:
                         yield response
                     except aiohttp.ClientError as error:
-                        raise _unreachable(error, shown) from error
+                        raise _unreachable(error, _shown(str(start))) from error
                     return
-                target = _redirect(location, response.headers.get("Location", ""), shown)
+                target = _redirect(location, response.headers.get("Location", ""), _shown(str(start)))
             if target.origin() != location.origin():
                 headers = FRESH if profile else {}
             headers = {**headers, **authorization(target)}
             location = target
         raise SourceUnreachable(
-            f"Source '{shown}' redirects more than {self._settings.redirects} times: give its final URL."
+            f"Source '{_shown(str(start))}' redirects more than {self._settings.redirects} times: "
+            "give its final URL."
         )
 
-    async def _request(self, location: URL, headers: Mapping[str, str], shown: str) -> aiohttp.ClientResponse:
-        """Return the response of a location, which may be a redirect."""
+    async def _request(self, location: URL, headers: Mapping[str, str], start: URL) -> aiohttp.ClientResponse:
+        """Return the response of a location, which may be a redirect. Errors name the start of all."""
         try:
             self._guard.check_literal(location.raw_host or "")
             return await self._session.get(bare(location), headers=headers, allow_redirects=False)
@@ -215,7 +216,7 @@ class Fetcher:
                 raise
             # Some errors hold the whole request with all its secrets: of those, only the cause is kept.
             secret = isinstance(error, aiohttp.ClientResponseError | ValueError)
-            raise _unreachable(error, shown) from (error.__cause__ if secret else error)
+            raise _unreachable(error, _shown(str(start))) from (error.__cause__ if secret else error)
 
 
 def check_headers(headers: Mapping[str, str]) -> None:
@@ -274,14 +275,15 @@ def _check_status(response: aiohttp.ClientResponse, profile: Profile | None) -> 
 
 async def _save(response: aiohttp.ClientResponse, allocate: Allocate, limit: int | None) -> Path:
     """Write the body of a response into a file, decompressed."""
-    shown = _shown(str(response.url))
     encoding = response.headers.get("Content-Encoding", "").strip().lower()
     plain = encoding in PLAIN
     if not plain and encoding not in _COMPRESSED:
-        raise SourceUnreachable(f"Source '{shown}' is encoded as {encoding[:40]}, which was not asked for.")
+        raise SourceUnreachable(
+            f"Source '{_shown(str(response.url))}' is encoded as {encoding[:40]}, which was not asked for."
+        )
     announced = response.content_length
     if limit is not None and announced is not None and announced > limit:
-        raise _too_large(limit, shown)
+        raise _too_large(limit, _shown(str(response.url)))
     chunks: AsyncIterable[bytes] = response.content.iter_any()
     file, size = allocate(announced if plain else None), 0
     try:
@@ -289,24 +291,27 @@ async def _save(response: aiohttp.ClientResponse, allocate: Allocate, limit: int
             async for chunk in chunks if plain else decompressed(chunks, encoding):
                 size += target.write(chunk)
                 if limit is not None and size > limit:
-                    raise _too_large(limit, shown)
+                    raise _too_large(limit, _shown(str(response.url)))
     except InvalidEncoding as error:
-        raise SourceUnreachable(f"Source '{shown}' {error}.") from error
+        raise SourceUnreachable(f"Source '{_shown(str(response.url))}' {error}.") from error
     if size == 0:
-        raise EmptySource(f"Source '{shown}' is empty; expected an image.")
+        raise EmptySource(f"Source '{_shown(str(response.url))}' is empty; expected an image.")
     return file.path
 
 
 def _name(response: aiohttp.ClientResponse) -> str:
     """Return the file name in the headers or the URL, without folders and control characters."""
-    disposition = response.headers.get("Content-Disposition", "")
-    _, options = parse_options_header(disposition, unquote=content_disposition_unquote)
-    given = (
-        extended_file_name(disposition) or options.get("filename") or PurePosixPath(response.url.path).name
-    )
+    given = _name_in(response.headers.get("Content-Disposition", "")) or PurePosixPath(response.url.path).name
     base = given.replace("\\", "/").rpartition("/")[2]
     name = "".join(letter for letter in base if letter.isprintable())[:255]
     return name if name.strip(". ") else ""
+
+
+def _name_in(disposition: str) -> str:
+    if not disposition:
+        return ""
+    _, options = parse_options_header(disposition, unquote=content_disposition_unquote)
+    return extended_file_name(disposition) or options.get("filename") or ""
 
 
 def _shown(url: str) -> str:

@@ -7,6 +7,7 @@ from every process.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeVar
 
@@ -121,28 +122,29 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        self._requests = self._made(Counter, REQUESTS)
-        self._errors = self._made(Counter, ERRORS)
-        self._seconds = self._made(Histogram, SECONDS, buckets=_BUCKETS)
-        self._phases = self._made(Histogram, PHASE_SECONDS, buckets=_BUCKETS)
+        # The client looks up labels slowly, with a lock.
+        self._requests = functools.cache(self._made(Counter, REQUESTS).labels)
+        self._errors = functools.cache(self._made(Counter, ERRORS).labels)
+        self._seconds = functools.cache(self._made(Histogram, SECONDS, buckets=_BUCKETS).labels)
+        self._phases = functools.cache(self._made(Histogram, PHASE_SECONDS, buckets=_BUCKETS).labels)
         self._received = self._made(Counter, RECEIVED)
         self._sent = self._made(Counter, SENT)
 
     def count_request(self, endpoint: str, status: int, seconds: float, received: int, sent: int) -> None:
         """Count a request that has ended."""
-        self._requests.labels(endpoint, status).inc()
-        self._seconds.labels(endpoint).observe(seconds)
+        self._requests(endpoint, status).inc()
+        self._seconds(endpoint).observe(seconds)
         self._received.inc(received)
         self._sent.inc(sent)
 
     def count_error(self, slug: str) -> None:
         """Count an error, of a request or of a webhook."""
-        self._errors.labels(slug).inc()
+        self._errors(slug).inc()
 
     def count_phases(self, phases: Phases) -> None:
         """Count the time in the phases of a picture."""
         for name, seconds in phases.items():
-            self._phases.labels(name).observe(seconds)
+            self._phases(name).observe(seconds)
 
     def exposition(self, snapshot: Snapshot) -> bytes:
         """Return everything in the text format of Prometheus."""

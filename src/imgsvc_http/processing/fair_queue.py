@@ -137,8 +137,9 @@ class FairQueue:
         try:
             self._start_next()
             self._drop_newest_of_longest()
-            async with asyncio.timeout(None if background else self._seconds):
-                await request.slot
+            if not request.slot.done():
+                async with asyncio.timeout(None if background else self._seconds):
+                    await request.slot
         except TimeoutError:
             raise WaitedTooLong from None
         else:

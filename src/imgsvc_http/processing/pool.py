@@ -35,6 +35,7 @@ _log = logging.getLogger(__name__)
 _GRACE_SECONDS = 1.0
 _START_SECONDS = 60.0
 _END_SECONDS = 1.0
+_REPLY_BYTES = 1 << 16
 
 
 class TaskFault(Exception):
@@ -108,8 +109,11 @@ class ForkedWorkers:
                     raise refusal("overloaded") from None
                 worker = await stack.enter_async_context(self._worker())
             threads = max(1, self.workers // self.queue.running)
-            with source.open("rb") as file:
-                return await self._run(worker, task, threads, file.fileno())
+            file = os.open(source, os.O_RDONLY)
+            try:
+                return await self._run(worker, task, threads, file)
+            finally:
+                os.close(file)
 
     def check_room(self, account: str) -> None:
         """Refuse a request before its body is read or its source fetched, if no more of its account can wait.
@@ -313,25 +317,32 @@ class _Worker:
         loop = asyncio.get_running_loop()
         self.tasks += 1
         self.busy = True
-        message = pickle.dumps((task, threads), protocol=pickle.HIGHEST_PROTOCOL)
-        # The socket is empty, so that these few bytes never block.
-        socket.send_fds(self.connection, [REQUEST.pack(len(message))], [source])
-        await loop.sock_sendall(self.connection, message)
-        told, size = REPLY.unpack(await self._receive(REPLY.size))
-        reply = json.loads(await self._receive(told))
-        data = await self._receive(size)
+        pickled = pickle.dumps((task, threads), protocol=pickle.HIGHEST_PROTOCOL)
+        message = REQUEST.pack(len(pickled)) + pickled
+        sent = socket.send_fds(self.connection, [message], [source])  # the socket is empty: some fit in
+        if sent < len(message):
+            await loop.sock_sendall(self.connection, memoryview(message)[sent:])
+        received = bytearray(_REPLY_BYTES)  # a small reply comes whole
+        count = await self._receive(received, 0, REPLY.size)
+        told, size = REPLY.unpack_from(received)
+        end = REPLY.size + told + size
+        if end > len(received):
+            received = received[:count] + bytes(end - count)
+        await self._receive(received, count, end)
+        view = memoryview(received)
+        reply = json.loads(bytes(view[REPLY.size : REPLY.size + told]))
         self.busy = "ended" in reply  # the fork server tells so of a worker that is gone
-        return reply, bytes(data)
+        return reply, bytes(view[REPLY.size + told : end])
 
-    async def _receive(self, size: int) -> bytearray:
-        loop, received = asyncio.get_running_loop(), bytearray(size)
-        view, count = memoryview(received), 0
-        while count < size:
+    async def _receive(self, into: bytearray, count: int, enough: int) -> int:
+        """Receive after the first ``count`` bytes until there are enough. Return how many there are."""
+        loop, view = asyncio.get_running_loop(), memoryview(into)
+        while count < enough:
             read = await loop.sock_recv_into(self.connection, view[count:])
             if not read:
                 raise ConnectionResetError("The worker died.")
             count += read
-        return received
+        return count
 
     def alive(self) -> bool:
         """Return True if the process waits for a task: its end of the socket is open and silent."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import time
 from pathlib import Path
 from typing import Any, Protocol
@@ -41,6 +42,11 @@ class Task(Protocol):
 
 def _plain(limits: Limits) -> Limits:
     """Return limits of the library: to unpickle those of the service, a worker would import its settings."""
+    return _copied(limits)
+
+
+@functools.lru_cache
+def _copied(limits: Limits) -> Limits:
     return Limits(**{name: getattr(limits, name) for name in attrs.fields_dict(Limits)})
 
 

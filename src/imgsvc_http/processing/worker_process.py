@@ -37,6 +37,7 @@ REPLY = struct.Struct("<QQ")
 _LIBC = ctypes.CDLL(None)
 _LEFT_TO_THE_SERVICE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PIECE_BYTES = 1 << 20
+_KEPT_BYTES = 1 << 25
 _NO_MEMORY = {"error": MemoryLimitExceeded.slug, "message": NO_MEMORY, "problems": []}
 
 
@@ -53,6 +54,7 @@ def main(control: socket.socket, memory_bytes: int | None) -> NoReturn:
         # A terminal or systemd sends these to the whole group, but requests under way are to finish.
         signal.signal(number, signal.SIG_IGN)
     prepare_worker(memory_bytes)
+    _keep_freed_memory()
     preload()
     gc.collect()
     gc.freeze()  # keeps the memory that workers share from being written to
@@ -109,8 +111,10 @@ def _work(connection: socket.socket) -> None:
         with open(descriptors[0], "rb") as file:
             source = file.read()
         reply, data = _answer(task, source, threads)
-        connection.sendall(_framed(reply, len(data)))
-        connection.sendall(data)
+        framed = _framed(reply, len(data))
+        connection.sendall(framed + data[:_PIECE_BYTES])  # at once, as the service wakes up for each piece
+        if len(data) > _PIECE_BYTES:
+            connection.sendall(memoryview(data)[_PIECE_BYTES:])
         del source, data
 
 
@@ -146,6 +150,17 @@ def _receive(connection: socket.socket, size: int) -> bytearray:
             raise ConnectionResetError("The service closed its end.")
         count += read
     return received
+
+
+def _keep_freed_memory() -> None:
+    """Let glibc keep what it does with a process that had large pictures, from the first small one on.
+
+    It would give memory back and get it again for every picture, page by page.
+    """
+    trim_threshold, mmap_threshold = -1, -3
+    with contextlib.suppress(AttributeError):  # of another libc
+        for parameter in (trim_threshold, mmap_threshold):
+            _LIBC.mallopt(parameter, _KEPT_BYTES)
 
 
 def _die_with_parent() -> None:

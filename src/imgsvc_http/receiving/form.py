@@ -141,6 +141,8 @@ def _filename(segment: MultipartSegment) -> str:
     """Return the base name of a file, also if it is in the notation of RFC 5987 that browsers do not use."""
     extended = extended_file_name(segment.header("Content-Disposition") or "")
     given = extended or _text(segment.filename)
+    if not given:
+        return ""
     return _CONTROL.sub("", Path(given.replace("\\", "/")).name[:255])
 
 

@@ -100,6 +100,9 @@ class ResponseOptions(Operation):
     plan: bool = param("Whether to tell how the request is carried out.", default=False)
 
 
+_USUAL_RESPONSE = ResponseOptions()
+
+
 @declared
 class WebhookOptions(Operation):
     """Answer at once, and post the result to an endpoint later."""
@@ -190,7 +193,7 @@ def parse_request(
     spec = _or_default(Spec(), lambda value: _spec(value, own, names, presets), document, problems)
     lowered = part("limits", lambda value: _lowered(limits, value), limits)
     response = part(
-        "response", lambda value: parse_operation(ResponseOptions, value, path="response"), ResponseOptions()
+        "response", lambda value: parse_operation(ResponseOptions, value, path="response"), _USUAL_RESPONSE
     )
     request = ProcessingRequest(
         url=url,
@@ -310,7 +313,7 @@ def _has_more_values(document: object, most: int) -> bool:
             seen += 1
             if seen > most:
                 return True
-            if isinstance(value, Mapping | list):
+            if isinstance(value, (dict, list)):  # a union takes longer
                 containers.append(value)
     return False
 
