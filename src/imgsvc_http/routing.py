@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import attrs
 from aiohttp import web
@@ -88,15 +89,17 @@ class Route:
         return f"{self.path[:-1]}:.*}}" if self.with_slashes else self.path
 
 
-_ROUTES = web.AppKey("routes", dict[Any, Route])
+_ROUTES = web.AppKey("routes", tuple[Route, ...])
+_ROUTE_OF: WeakKeyDictionary[Any, Route] = WeakKeyDictionary()
+"""The routes of the handlers of all applications."""
 
 
 def add_routes(app: web.Application, routes: Sequence[Route]) -> None:
     """Let an application answer at the routes, and answer 404 or 405 everywhere else."""
-    app[_ROUTES] = {}
+    app[_ROUTES] = tuple(routes)
     for route in routes:
         handle = _handler(route)
-        app[_ROUTES][handle] = route
+        _ROUTE_OF[handle] = route
         if route.method == "GET":
             app.router.add_get(route.pattern, handle, allow_head=True, expect_handler=_send_no_continue)
         else:
@@ -106,15 +109,13 @@ def add_routes(app: web.Application, routes: Sequence[Route]) -> None:
 
 def route_of(request: web.Request) -> Route | None:
     """Return the route of a request, or None for an unknown path or method."""
-    return request.app[_ROUTES].get(request.match_info.handler)
+    return _ROUTE_OF.get(request.match_info.handler)
 
 
 def methods_at(app: web.Application, path: str) -> frozenset[str]:
     """Return the methods that an application has at a path."""
     found = {
-        route.method
-        for route in app[_ROUTES].values()
-        if _matching(route.path, route.with_slashes).fullmatch(path)
+        route.method for route in app[_ROUTES] if _matching(route.path, route.with_slashes).fullmatch(path)
     }
     return frozenset(found | {"HEAD"} if "GET" in found else found)
 
