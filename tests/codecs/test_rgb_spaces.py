@@ -135,6 +135,17 @@ def test_avif_that_states_colors_only_in_its_stream(
     assert facts(stored).rgb_space == expected
 
 
+def test_heic_that_states_colors_only_in_its_stream() -> None:
+    pillow_heif = requires.module("pillow_heif")
+    file = io.BytesIO()
+    picture = pillow_heif.from_pillow(Image.fromarray(np.ascontiguousarray(coffee()[:64, :64])))
+    picture.save(file, color_primaries=12, transfer_characteristics=16, save_nclx_profile=True)
+    data = file.getvalue()
+    assert facts(data).rgb_space == RgbSpace(DISPLAY_P3, "pq")
+    assert facts(nclx(data, 1, 13)).rgb_space is None
+    assert facts(without_colors(data)).rgb_space == RgbSpace(DISPLAY_P3, "pq")
+
+
 def test_the_box_of_colors_comes_before_the_stream() -> None:
     assert facts(av1_of(heif("AVIF"), 12, 13)).rgb_space is None
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from imgsvc_core.codecs.headers import av1
+from imgsvc_core.codecs.headers import av1, hevc
 from imgsvc_core.codecs.headers.boxes import FileBox
 from imgsvc_core.codecs.headers.heif_items import Items, read_canvas, read_items
 from imgsvc_core.codecs.headers.reader import HeaderReader
@@ -26,7 +26,7 @@ _LONGEST_ROLE = 64
 _PROFILES = frozenset({b"prof", b"rICC"})
 _QUARTER_TURNS = frozenset({1, 3})
 _AV1_CONFIGURATION = 4  # bytes before the units of the stream
-_LONGEST_STREAM_HEAD = 1 << 10
+_LONGEST_STREAM_HEAD = 1 << 12
 _DEEPEST = 8  # pictures made of pictures; cameras make grids, which is 2
 _LONGEST_TYPE_BOX = 1 << 14
 _HEIC_BRANDS = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs"})
@@ -166,22 +166,25 @@ def _read_rgb_space(reader: HeaderReader, items: Items) -> RgbSpace | None:
     return from_code_points(code_points[0], code_points[1], peak) if code_points else None
 
 
-def _code_points_of_stream(reader: HeaderReader, items: Items) -> tuple[int, ...] | None:
-    """Return primaries and transfer that the coded picture states itself, of AV1 only.
+def _code_points_of_stream(reader: HeaderReader, items: Items) -> tuple[int, int] | None:
+    """Return primaries and transfer that the coded picture states itself.
 
-    Its sequence header is in the configuration of the codec, or only at the start of the data.
+    The header that does so is in the configuration of the codec. AV1 may have it only before the data.
     """
     for item in _with_first_parts(items):
         for box in items.properties.get(item, ()):
+            if box.kind == b"hvcC":
+                return hevc.read_code_points(_head(reader, box.start, box.end))
             if box.kind == b"av1C":
-                places = (box.start + _AV1_CONFIGURATION, box.end), (items.places.get(item), reader.size)
-                heads = (
-                    reader.read(start, min(end - start, _LONGEST_STREAM_HEAD))
-                    for start, end in places
-                    if start is not None and start < end
-                )
-                return next((found for found in map(av1.read_code_points, heads) if found), None)
+                configured = av1.read_code_points(_head(reader, box.start + _AV1_CONFIGURATION, box.end))
+                start = items.places.get(item, reader.size)
+                return configured or av1.read_code_points(_head(reader, start, reader.size))
     return None
+
+
+def _head(reader: HeaderReader, start: int, end: int) -> bytes:
+    """Read what is between two offsets, but not much more than headers of streams need."""
+    return reader.read(start, min(end - start, _LONGEST_STREAM_HEAD)) if start < end else b""
 
 
 def _read_coding(reader: HeaderReader, items: Items) -> _Coding:

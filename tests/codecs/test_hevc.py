@@ -1,0 +1,48 @@
+"""Colors that streams of HEVC state, in parameter sets as x265 writes them."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from imgsvc_core.codecs.headers.hevc import read_code_points
+
+# Display P3 with the curve of PQ.
+PARAMETER_SETS = {
+    "4:2:0": "4201010408000003009fa800000300001ea02083165bab932bc05a860801020000030002000003000a10",
+    "4:4:4, 10 bits, cropped": "4201010408000003009c2800000300001e900490739e"
+    "76cb757265780b50c100204000000300400000030142",
+    "scaling lists": "4201010408000003009fa800000300001ea02083165bab9395e02d430400810000030001000003000508",
+    "gray, another aspect, overscan": "4201010408000003009fe800000300001ec0820c596e"
+    "ae4cafff0011000bf70c1002040000030004000003001420",
+}
+
+
+def configuration(unit: bytes) -> bytes:
+    """The configuration of a picture with an SEI message and a parameter set."""
+    arrays = b"".join(
+        bytes([0x80 | kind]) + struct.pack(">HH", 1, len(content)) + content
+        for kind, content in ((39, b"\x4e\x01\x05"), (33, unit))
+    )
+    return bytes(22) + b"\x02" + arrays
+
+
+@pytest.mark.parametrize("name", PARAMETER_SETS)
+def test_parameter_sets(name: str) -> None:
+    data = configuration(bytes.fromhex(PARAMETER_SETS[name]))
+    assert read_code_points(data) == (12, 16)
+    for end in range(len(data)):
+        assert read_code_points(data[:end]) in (None, (12, 16))
+
+
+def test_a_picture_without_parameters() -> None:
+    assert read_code_points(bytes(23)) is None
+
+
+@given(st.binary(max_size=80))
+def test_damage_states_nothing_or_something(data: bytes) -> None:
+    found = read_code_points(configuration(data))
+    assert found is None or max(found) < 256
