@@ -86,7 +86,8 @@ class Route:
     @property
     def pattern(self) -> str:
         """The path as the router takes it."""
-        return f"{self.path[:-1]}:.*}}" if self.with_slashes else self.path
+        # Line breaks are part of a path, too, so that its endpoint refuses them.
+        return f"{self.path[:-1]}:(?s:.*)}}" if self.with_slashes else self.path
 
 
 _ROUTES = web.AppKey("routes", tuple[Route, ...])

@@ -118,6 +118,8 @@ async def test_expired_urls(site: Site) -> None:
         ("/photos/..%5Csecret.jpg", "source", "backslashes"),
         ("/photos//photo.jpg", "source", "without empty parts"),
         ("/photos/a%00.jpg", "source", "control characters"),
+        ("/photos/a%0D%0A.jpg", "source", "control characters"),
+        ("/filename:a%0Ab/photos/photo.jpg", "filename", "must be file name"),
         ("/plain/ftp%3A%2F%2Fexample.org%2Fa.jpg", "url", "must be a URL that starts with http:// or https://"),
         ("/plain/file%3A%2F%2F%2Fetc%2Fpasswd", "url", "must be a URL that starts with http:// or https://"),
         ("/plain/s3%3A%2F%2Fbucket%2Fa.jpg", "url", "must be a URL that starts with http:// or https://"),
