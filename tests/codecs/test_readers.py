@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import re
 import struct
 import subprocess
@@ -287,6 +288,23 @@ def _psd_of_all_compressions(planes: Pixels) -> list[bytes]:
     steps = np.diff(planes, axis=2, prepend=np.zeros((*planes.shape[:2], 1), np.uint8))
     zipped = [zlib.compress(stored.tobytes()) for stored in (planes, steps.astype(np.uint8))]
     return [raw, runs, start + b"\0\2" + zipped[0], start + b"\0\3" + zipped[1]]
+
+
+@pytest.mark.parametrize("format", ["avif", "heic"])
+def test_premultiplied_colors_become_straight(format: str) -> None:
+    rgba = np.full((64, 64, 4), (200, 100, 40, 255), np.uint8)
+    rgba[..., 3] = np.linspace(60, 255, 64)
+    file = io.BytesIO()
+    if format == "avif":
+        Image.fromarray(rgba).save(file, "AVIF", quality=95, alpha_premultiplied=True)
+    else:
+        stored = np.rint(rgba * (rgba[..., 3:] / 255)).astype(np.uint8)
+        stored[..., 3] = rgba[..., 3]
+        heif = requires.module("pillow_heif").from_bytes("RGBa", (64, 64), stored.tobytes())
+        heif.save(file, quality=95)
+    assert b"prem" in file.getvalue()
+    found = read(file.getvalue()).numpy()
+    assert np.abs(found.astype(int) - rgba).max() < 10
 
 
 def test_psd_channels_that_do_not_count_cost_nothing() -> None:

@@ -92,6 +92,12 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     )
 
 
+def is_premultiplied(reader: HeaderReader) -> bool:
+    """Return True if the colors of the primary picture are multiplied by its alpha."""
+    items = read_items(reader)
+    return items.primary in items.premultiplied
+
+
 def _upright_size(reader: HeaderReader, properties: tuple[FileBox, ...]) -> tuple[int, int]:
     """Return the size after the clean aperture and the rotation, in the order of the properties."""
     extent = next((box for box in properties if box.kind == b"ispe"), None)

@@ -20,7 +20,8 @@ class Items:
     """The items of a file by number: the primary one, and of each its kind, properties and references.
 
     ``parts`` are the pictures that a derived one is made of, ``auxiliaries`` those that belong to it, and
-    ``places`` are where the data of derived pictures and of AV1 begins.
+    ``places`` are where the data of derived pictures and of AV1 begins. ``premultiplied`` are the pictures
+    whose colors are multiplied by their alpha.
     """
 
     primary: int
@@ -29,6 +30,7 @@ class Items:
     parts: Mapping[int, tuple[int, ...]]
     auxiliaries: Mapping[int, tuple[int, ...]]
     places: Mapping[int, int]
+    premultiplied: frozenset[int]
 
 
 def read_items(reader: HeaderReader) -> Items:
@@ -43,12 +45,15 @@ def read_items(reader: HeaderReader) -> Items:
     primary = boxes[b"pitm"].start
     parts: dict[int, tuple[int, ...]] = {}
     auxiliaries: dict[int, tuple[int, ...]] = {}
+    premultiplied: set[int] = set()
     for kind, source, targets in _read_references(reader, boxes[b"iref"]) if b"iref" in boxes else ():
         if kind == b"dimg":
             parts[source] = (*parts.get(source, ()), *targets)
         elif kind == b"auxl":
             for target in targets:
                 auxiliaries[target] = (*auxiliaries.get(target, ()), source)
+        elif kind == b"prem":
+            premultiplied.add(source)
     kinds = dict(_read_kinds(reader, boxes[b"iinf"])) if b"iinf" in boxes else {}
     placed = not _WITH_PLACES.isdisjoint(kinds.values()) and b"iloc" in boxes
     return Items(
@@ -58,6 +63,7 @@ def read_items(reader: HeaderReader) -> Items:
         parts,
         auxiliaries,
         dict(_read_places(reader, boxes[b"iloc"], boxes.get(b"idat"))) if placed else {},
+        frozenset(premultiplied),
     )
 
 

@@ -7,6 +7,8 @@ import pyvips
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.boundary import decoder
+from imgsvc_core.codecs.headers.heif import is_premultiplied
+from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.readers.expected_size import check_stored
 from imgsvc_core.codecs.readers.vips import attach, from_array, full_range, open_lazily, still
 from imgsvc_core.codecs.settings import LoadSettings
@@ -37,6 +39,8 @@ def _read_by_libvips(source: ByteSource, info: ImageInfo, settings: LoadSettings
     if info.colorspace == "gray" and image.bands >= 3:
         luma = image.extract_band(0).copy(interpretation="grey16" if image.format == "ushort" else "b-w")
         image = luma.bandjoin(image.extract_band(3)) if image.bands == 4 else luma
+    if image.hasalpha() and is_premultiplied(HeaderReader(source, "HEIF")):
+        image = _straight(image)
     return image
 
 
@@ -55,7 +59,7 @@ def _read_by_pillow_heif(source: ByteSource, info: ImageInfo) -> pyvips.Image:
     if image.format == "ushort" and bits < 16:
         image = full_range(image, bits)
     if heif.premultiplied_alpha:
-        image = image.unpremultiply().rint().cast(image.format).copy(interpretation=image.interpretation)
+        image = _straight(image)
     return attach(
         image,
         {
@@ -64,3 +68,8 @@ def _read_by_pillow_heif(source: ByteSource, info: ImageInfo) -> pyvips.Image:
             "xmp-data": heif.info.get("xmp"),
         },
     )
+
+
+def _straight(image: pyvips.Image) -> pyvips.Image:
+    """Return the picture with its colors divided by its alpha."""
+    return image.unpremultiply().rint().cast(image.format).copy(interpretation=image.interpretation)
