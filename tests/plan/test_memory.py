@@ -103,6 +103,11 @@ def test_photographs_are_not_refused(format: str, megapixels: int, request_: dic
     imgsvc.explain(request_, photograph(format, megapixels, interlaced=format == "jpg"))
 
 
+@pytest.mark.parametrize("source", ["png", "jp2"])
+def test_deep_photographs_are_not_refused_as_jpeg_2000(source: str) -> None:
+    imgsvc.explain({"output": {"format": "jp2", "lossless": True}}, photograph(source, 40, depth=16))
+
+
 @pytest.mark.parametrize("target", ["gif", "webp", "apng"])
 def test_animations_of_a_hundred_frames_are_not_refused(target: str) -> None:
     info = imgsvc.ImageInfo(

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import imagecodecs
 import numpy as np
 import pytest
 from PIL import Image
@@ -73,6 +74,18 @@ def test_looking_for_a_border_stays_below_the_bound(tmp_path: Path, format: str,
     Image.fromarray(np.dstack([ramp, ramp.T, ramp])).save(path, format, exif=exif)
     request = {"trim": {"threshold": 5}, "resize": {"width": 100}, "output": {"format": "jpg"}}
     peak, bound = peak_and_bound(path, request)
+    assert peak < bound
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
+@pytest.mark.parametrize("bits", [8, 12, 16])
+def test_jpeg_2000_stays_below_the_bound(tmp_path: Path, bits: int) -> None:
+    pixels = np.random.default_rng(0).integers(0, 2**bits, (1500, 1500, 3)).astype(f"u{(bits + 7) // 8}")
+    path = tmp_path / "a.jp2"
+    path.write_bytes(
+        imagecodecs.jpeg2k_encode(pixels, level=0, reversible=True, bitspersample=bits, codecformat="jp2")
+    )
+    peak, bound = peak_and_bound(path, {"output": {"format": "jp2", "lossless": True}})
     assert peak < bound
 
 

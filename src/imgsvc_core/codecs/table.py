@@ -27,8 +27,9 @@ class LoadScaling(enum.Enum):
 class Memory:
     """How many bytes a codec holds for each byte of samples, at most, beyond some lines of the image.
 
-    ``whole`` is for progressive and interlaced images. Of an animation a codec holds all frames, unless they
-    come ``one_by_one``. The numbers are measured by ``benchmarks.memory_bound``.
+    ``whole`` is for progressive and interlaced images, and ``deep`` replaces ``usual`` for samples of more
+    than 8 bits, which some decoders hold as wide as narrow ones. Of an animation a codec holds all frames,
+    unless they come ``one_by_one``. The numbers are measured by ``benchmarks.memory_bound``.
     """
 
     usual: float
@@ -36,14 +37,21 @@ class Memory:
     alpha: float = 0
     lossless: float = 0
     palette: float = 0
+    deep: float | None = None
     one_by_one: bool = False
 
     def copies(
-        self, *, whole: bool = False, alpha: bool = False, lossless: bool = False, palette: bool = False
+        self,
+        *,
+        whole: bool = False,
+        alpha: bool = False,
+        lossless: bool = False,
+        palette: bool = False,
+        deep: bool = False,
     ) -> float:
         """Return the number for an image with these properties."""
         special = (whole * self.whole, alpha * self.alpha, lossless * self.lossless, palette * self.palette)
-        return max(self.usual, *special)
+        return max(self.deep if deep and self.deep is not None else self.usual, *special)
 
 
 @attrs.frozen
@@ -160,8 +168,12 @@ _ROWS = (
         aliases=("jpeg2000",),
         magic=rb"\0\0\0\x0cjP  \r\n\x87\n|\xff\x4f\xff\x51",
         header="headers.jp2:read_info",
-        reader=Coder("readers.jp2:read", Memory(6.8), ("libvips:jp2kload_source", "imagecodecs", "PIL")),
-        writer=Coder("writers.jp2:write", Memory(13), ("libvips:jp2ksave_target", "imagecodecs", "PIL")),
+        reader=Coder(
+            "readers.jp2:read", Memory(6.8, deep=3.6), ("libvips:jp2kload_source", "imagecodecs", "PIL")
+        ),
+        writer=Coder(
+            "writers.jp2:write", Memory(2.2, lossless=3.1), ("libvips:jp2ksave_target", "imagecodecs", "PIL")
+        ),
         metadata=("profile",),
         depth=16, quality=80, load_scaling=LoadScaling.LEVELS, becomes="jp2",
     ),

@@ -88,7 +88,7 @@ def _decoder(info: ImageInfo, load: LoadSettings) -> float:
     memory = row.reader.memory
     several = load.all_frames and not memory.one_by_one
     pixels = max(pixels, info.decoded_pixels or 0) * (info.frames if several else 1)
-    copies = memory.copies(whole=info.interlaced) + (info.layers or 0)
+    copies = memory.copies(whole=info.interlaced, deep=info.depth > 8) + (info.layers or 0)
     return info.bytes + (info.contents or 0) + copies * pixels * info.stored_pixel
 
 

@@ -71,7 +71,7 @@ def _read_deep(data: bytes, info: ImageInfo) -> pyvips.Image:
     if pixels.dtype == np.uint8:
         return from_array(pixels)
     if info.depth < 16:
-        pixels = np.rint(pixels * (65535 / (2**info.depth - 1))).astype(np.uint16)
-    elif pixels.dtype != np.uint16:
+        return full_range(from_array(pixels << (16 - info.depth)), info.depth)
+    if pixels.dtype != np.uint16:
         raise CorruptImage(f"The JPEG 2000 image has {info.depth} bits per channel; at most 16 can be read.")
     return from_array(pixels)

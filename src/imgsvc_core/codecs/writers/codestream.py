@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from imgsvc_core.bytesource import ByteSource
-from imgsvc_core.codecs.headers.boxes import first_box, make_box, read_boxes
+from imgsvc_core.codecs.headers.boxes import first_box, read_boxes
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.deadline import check_time
 
@@ -20,31 +20,32 @@ _TILE = 512
 
 _CODING_STYLE, _QUANTIZATION, _TILE_PART = 0xFF52, 0xFF5C, 0xFF90
 _TILE_PART_LENGTH = 12
-_END_LENGTH = 2
+_END = b"\xff\xd9"
+_BOX_HEAD = 8
 
 
-def encode_by_tiles(pixels: Any, encode: Callable[[Any], bytes]) -> bytes:
+def encode_by_tiles(pixels: Any, encode: Callable[[Any], bytes]) -> tuple[bytes, list[bytes]]:
     """Encode an array of (height, width, bands) with a function that makes a JP2 file of an array.
 
-    Raises `TimeLimitExceeded` between two tiles, and whatever ``encode`` raises.
+    Return the boxes before the codestream, and the pieces of the box of the codestream. Raises
+    `TimeLimitExceeded` between two tiles, and whatever ``encode`` raises.
     """
     height, width = pixels.shape[:2]
-    files = []
-    for top in range(0, height, _TILE):
-        for left in range(0, width, _TILE):
-            check_time()
-            files.append(encode(pixels[top : top + _TILE, left : left + _TILE]))
-    return files[0] if len(files) == 1 else _joined(files, width, height)
-
-
-def _joined(files: list[bytes], width: int, height: int) -> bytes:
-    """Return one file of all tiles, with the boxes and the main header of the first."""
-    before, codestream = _parted(files[0])
+    tiles = [
+        pixels[top : top + _TILE, left : left + _TILE]
+        for top in range(0, height, _TILE)
+        for left in range(0, width, _TILE)
+    ]
+    before, codestream = _parted(encode(tiles[0]))
     main = bytearray(codestream[: _main_header_length(codestream)])
-    struct.pack_into(">6I", main, 8, width, height, 0, 0, _TILE, _TILE)
-    tiles = (_tile_part(_parted(file)[1], number, main) for number, file in enumerate(files))
-    boxes = _with_size(before, width, height)
-    return boxes + make_box(b"jp2c", b"".join([main, *tiles, b"\xff\xd9"]))
+    struct.pack_into(">6I", main, 8, width, height, 0, 0, min(width, _TILE), min(height, _TILE))
+    pieces = [bytes(main), _tile_part(codestream, 0, main)]
+    for number, tile in enumerate(tiles[1:], start=1):
+        check_time()
+        pieces.append(_tile_part(_parted(encode(tile))[1], number, main))
+    pieces.append(_END)
+    size = _BOX_HEAD + sum(map(len, pieces))
+    return _with_size(before, width, height), [struct.pack(">I4s", size, b"jp2c"), *pieces]
 
 
 def _parted(file: bytes) -> tuple[bytes, bytes]:
@@ -74,7 +75,7 @@ def _tile_part(codestream: bytes, number: int, main: bytes | bytearray) -> bytes
         for marker, segment in _segments(codestream[:start])
         if marker in (_CODING_STYLE, _QUANTIZATION) and segment != usual[marker]
     )
-    part = bytearray(codestream[start:-_END_LENGTH])
+    part = bytearray(codestream[start : -len(_END)])
     struct.pack_into(">HI", part, 4, number, len(part) + len(own))
     return bytes(part[:_TILE_PART_LENGTH]) + own + bytes(part[_TILE_PART_LENGTH:])
 

@@ -31,9 +31,9 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
     deep = image.format == "ushort" and find_spec("imagecodecs") is not None
     pixels = to_array(image if deep else to_depth(image, 8))
     encode = _encode_deep if deep else _encode_by_pillow
-    encoded = encode_by_tiles(pixels, partial(encode, settings=settings))
+    boxes, codestream = encode_by_tiles(pixels, partial(encode, settings=settings))
     profile = blob(image, PROFILE)
-    sink.write(_with_profile(encoded, profile) if profile else encoded)
+    sink.write(b"".join((_with_profile(boxes, profile) if profile else boxes, *codestream)))
 
 
 def decibels(quality: int) -> float:
@@ -79,15 +79,15 @@ def _without_single_band(pixels: Any) -> Any:
     return np.ascontiguousarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
 
 
-def _with_profile(encoded: bytes, profile: bytes) -> bytes:
+def _with_profile(boxes: bytes, profile: bytes) -> bytes:
     """Replace the enumerated color space of the header by an ICC profile (ISO/IEC 15444-1, annex I)."""
-    reader = HeaderReader(ByteSource(encoded), "JPEG 2000")
+    reader = HeaderReader(ByteSource(boxes), "JPEG 2000")
     header = next(box for box in read_boxes(reader, 0, reader.size) if box.kind == b"jp2h")
     color = first_box(reader, header, b"colr")
     assert color is not None
-    boxes = (
-        encoded[header.start : color.begin],
+    inner = (
+        boxes[header.start : color.begin],
         make_box(b"colr", b"\2\0\0" + profile),
-        encoded[color.end : header.end],
+        boxes[color.end : header.end],
     )
-    return encoded[: header.begin] + make_box(b"jp2h", b"".join(boxes)) + encoded[header.end :]
+    return boxes[: header.begin] + make_box(b"jp2h", b"".join(inner)) + boxes[header.end :]
