@@ -179,6 +179,8 @@ def test_blocks_say_what_they_hold() -> None:
         "tone LUT of duotone 000033 to FFFFFF",
     ]
     assert fold(stack(vibrance=20))[0].summary == "matrix of vibrance 20, weighted by chroma"
+    weighted = fold(stack(vibrance=20, hue=12))[0].summary
+    assert weighted == "matrix of vibrance 20, hue 12, weighted by chroma"
 
 
 def test_folding_is_a_value() -> None:

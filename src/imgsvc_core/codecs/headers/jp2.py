@@ -15,6 +15,7 @@ _ENUMERATED = {0: "gray", 12: "cmyk", 14: "lab", 15: "gray", 16: "srgb", 17: "gr
 _BY_CHANNELS = {1: "gray", 2: "gray", 3: "srgb", 4: "srgb"}
 _SUBSAMPLINGS = {(1, 1): "4:4:4", (2, 1): "4:2:2", (2, 2): "4:2:0", (1, 2): "4:4:0", (4, 1): "4:1:1"}
 _MOST_CHANNELS = 16_384
+_ALPHA, _PREMULTIPLIED_ALPHA = 1, 2  # kinds of channels
 _MOST_DECOMPOSITIONS = 32
 _ICC_COLOR_SPACES = {b"GRAY": "gray", b"RGB ": "srgb", b"CMYK": "cmyk", b"Lab ": "lab"}
 
@@ -42,6 +43,7 @@ class _Header:
     profile: FileBox | None = None
     palette: bool = False
     alpha: bool | None = None
+    premultiplied: bool = False
     size: tuple[int, int] | None = None
 
 
@@ -55,6 +57,11 @@ def read_profile(reader: HeaderReader) -> bytes | None:
     """Read the ICC profile of a JP2 file."""
     box = _read_file(reader)[0].profile
     return reader.read(box.start + 3, box.end - box.start - 3) if box else None
+
+
+def is_premultiplied(reader: HeaderReader) -> bool:
+    """Return True if the colors are multiplied by the alpha."""
+    return _read_file(reader)[0].premultiplied
 
 
 def _read_file(reader: HeaderReader) -> tuple[_Header, int]:
@@ -136,14 +143,16 @@ def _read_header(reader: HeaderReader, parent: FileBox) -> _Header:
         elif box.kind == b"pclr":
             header = attrs.evolve(header, palette=True)
         elif box.kind == b"cdef":
-            header = attrs.evolve(header, alpha=_defines_alpha(reader, box))
+            kinds = _channel_kinds(reader, box)
+            premultiplied = _PREMULTIPLIED_ALPHA in kinds
+            alpha = _ALPHA in kinds or premultiplied
+            header = attrs.evolve(header, alpha=alpha, premultiplied=premultiplied)
     return header
 
 
-def _defines_alpha(reader: HeaderReader, box: FileBox) -> bool:
+def _channel_kinds(reader: HeaderReader, box: FileBox) -> set[int]:
     (count,) = reader.unpack(">H", box.start)
-    kinds = [reader.unpack(">H", box.start + 4 + 6 * index)[0] for index in range(min(count, _MOST_CHANNELS))]
-    return 1 in kinds or 2 in kinds
+    return {reader.unpack(">H", box.start + 4 + 6 * index)[0] for index in range(min(count, _MOST_CHANNELS))}
 
 
 def _read_codestream(reader: HeaderReader, start: int) -> _Codestream:

@@ -10,7 +10,7 @@ from imgsvc_core.codecs.boundary import decoder
 from imgsvc_core.codecs.headers.heif import is_premultiplied
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.readers.expected_size import check_stored
-from imgsvc_core.codecs.readers.vips import attach, from_array, full_range, open_lazily, still
+from imgsvc_core.codecs.readers.vips import attach, from_array, full_range, open_lazily, still, straight
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.info import ImageInfo
 
@@ -40,7 +40,7 @@ def _read_by_libvips(source: ByteSource, info: ImageInfo, settings: LoadSettings
         luma = image.extract_band(0).copy(interpretation="grey16" if image.format == "ushort" else "b-w")
         image = luma.bandjoin(image.extract_band(3)) if image.bands == 4 else luma
     if image.hasalpha() and is_premultiplied(HeaderReader(source, "HEIF")):
-        image = _straight(image)
+        image = straight(image)
     return image
 
 
@@ -59,7 +59,7 @@ def _read_by_pillow_heif(source: ByteSource, info: ImageInfo) -> pyvips.Image:
     if image.format == "ushort" and bits < 16:
         image = full_range(image, bits)
     if heif.premultiplied_alpha:
-        image = _straight(image)
+        image = straight(image)
     return attach(
         image,
         {
@@ -68,8 +68,3 @@ def _read_by_pillow_heif(source: ByteSource, info: ImageInfo) -> pyvips.Image:
             "xmp-data": heif.info.get("xmp"),
         },
     )
-
-
-def _straight(image: pyvips.Image) -> pyvips.Image:
-    """Return the picture with its colors divided by its alpha."""
-    return image.unpremultiply().rint().cast(image.format).copy(interpretation=image.interpretation)

@@ -10,11 +10,11 @@ import pyvips
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.boundary import decoder
-from imgsvc_core.codecs.headers.jp2 import read_profile
+from imgsvc_core.codecs.headers.jp2 import is_premultiplied, read_profile
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.readers.expected_size import check_stored
 from imgsvc_core.codecs.readers.pillow import to_vips
-from imgsvc_core.codecs.readers.vips import attach, from_array, full_range, open_lazily
+from imgsvc_core.codecs.readers.vips import attach, from_array, full_range, open_lazily, straight
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.info import ImageInfo
@@ -26,6 +26,12 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
 
     Without imagecodecs, color pictures of more than 8 bits are read with 8.
     """
+    image = _read(source, info, settings)
+    premultiplied = image.hasalpha() and is_premultiplied(HeaderReader(source, "JPEG 2000"))
+    return straight(image) if premultiplied else image
+
+
+def _read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
     reduce = _reduction(info, settings.scale)
     if availability.reader_backend("jp2") == "libvips":
         return open_lazily("jp2k", source, settings, page=reduce, fail_on="error")

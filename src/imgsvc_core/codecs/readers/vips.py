@@ -91,6 +91,11 @@ def full_range(image: pyvips.Image, bits: int) -> pyvips.Image:
     return stretched.cast(image.format).copy(interpretation=image.interpretation)
 
 
+def straight(image: pyvips.Image) -> pyvips.Image:
+    """Return a picture with its colors, which are multiplied by its alpha, divided by it."""
+    return image.unpremultiply().rint().cast(image.format).copy(interpretation=image.interpretation)
+
+
 def from_array(array: Any, interpretation: str | None = None) -> pyvips.Image:
     """Return an image on the memory of a contiguous array of (height, width[, bands]), without a copy."""
     import numpy as np
