@@ -38,6 +38,25 @@ def test_parameter_sets(name: str) -> None:
         assert read_code_points(data[:end]) in (None, (12, 16))
 
 
+def test_what_x265_does_not_write() -> None:
+    """Layers in time, separate planes, samples without coding, and long-term references."""
+    levels = "11" + "01" + "0" * 12 + "1" * 96 + "1" * 8
+    size = golombs(0, 3) + "0" + golombs(64, 48) + "0" + golombs(2, 2)
+    orders = golombs(4) + "1" + golombs(*[1] * 9)
+    blocks = golombs(*[0] * 6) + "0" + "00" + "1" + "0" * 8 + golombs(0, 0) + "0"
+    references = golombs(0) + "1" + golombs(2) + 2 * ("10101010" + "1") + "00"
+    colors = "1" + "0" + "0" + "1" + "101" + "0" + "1" + f"{12:08b}{16:08b}{6:08b}"
+    bits = "0000" + "010" + "1" + "1" * 96 + levels + size + orders + blocks + references + colors
+    content = int(bits.ljust(-(-len(bits) // 8) * 8, "1"), 2)
+    unit = bytes((66, 1)) + content.to_bytes(-(-len(bits) // 8), "big")
+    assert read_code_points(configuration(unit)) == (12, 16)
+
+
+def golombs(*numbers: int) -> str:
+    """Numbers in Exponential-Golomb code."""
+    return "".join((digits := f"{number + 1:b}").rjust(2 * len(digits) - 1, "0") for number in numbers)
+
+
 def test_a_picture_without_parameters() -> None:
     assert read_code_points(bytes(23)) is None
 
