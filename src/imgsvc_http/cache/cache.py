@@ -110,14 +110,15 @@ class Cache:
         return result
 
     def fresh(self, key: str) -> Entry | None:
-        """Return the entry of a key if it is in memory and fresh. It counts as a hit."""
+        """Return the entry of a key if it is in memory and fresh. `count_hit` counts its use."""
         entry = self.memory.get(key)
-        if entry is None or self._clock() >= entry.fresh_until:
-            return None
+        return entry if entry is not None and self._clock() < entry.fresh_until else None
+
+    def count_hit(self, entry: Entry) -> None:
+        """Count an answer with an entry that was in memory and fresh."""
         if self.place is not None:
-            self.place.touch(key)
+            self.place.touch(entry.key)
         self.statistics.answers["hit"] += 1
-        return entry
 
     def forget(self, number: int, source: bytes) -> int:
         """Answer nothing any more that a purge is of; `PlaceTier.purge` deletes its files.

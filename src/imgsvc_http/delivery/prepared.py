@@ -20,6 +20,7 @@ from imgsvc_http.access.authentication import Principal
 from imgsvc_http.access.proxies import is_secure
 from imgsvc_http.access.rate_limit import rate_key
 from imgsvc_http.answering.conditions import is_known
+from imgsvc_http.answering.errors import refusal
 from imgsvc_http.answering.responses import Response
 from imgsvc_http.context import PRINCIPAL, RATE
 from imgsvc_http.delivery.answers import cache_control
@@ -83,7 +84,11 @@ PREPARED = web.AppKey("prepared", PreparedAnswers)
 
 
 async def from_memory(request: web.Request) -> Response | None:
-    """Return the answer to a request, and count it, if everything that it needs is in memory."""
+    """Return the answer to a request if everything that it needs is in memory.
+
+    Raises:
+        Refusal: the client has sent too many requests.
+    """
     prepared = request.app[PREPARED].find(request)
     if prepared is None or any(name in request.headers for name in _CONDITIONS):
         return None
@@ -92,36 +97,33 @@ async def from_memory(request: web.Request) -> Response | None:
     if not server.plain_http and not is_secure(request, server.trusted_proxies):
         return None
     await services.pacing.wait(principal.account_id)
-    answer = _answer(services, request, prepared)
-    if answer is None:
+    if not _still_holds(services, prepared):
         return None
-    rate = await services.limiter.hit(rate_key(request, principal, server.trusted_proxies))
-    if not rate.allowed:
-        return None
-    request[PRINCIPAL], request[RATE] = principal, rate
-    return answer
-
-
-def _answer(services: Services, request: web.Request, prepared: Prepared) -> Response | None:
-    """Return the picture, or 304 to a client that has it; None if anything has changed."""
-    if not prepared.is_valid():
-        return None
-    expires = prepared.delivery.expires
-    if expires is not None and now().timestamp() >= expires:
-        return None
-    if prepared.file is not None:
-        identity = services.origins.cached_identity(prepared.source)
-        if identity is None or identity.text != prepared.file:
-            return None
-    picture, knows = b"", is_known(request, prepared.etag)
+    knows, entry = is_known(request, prepared.etag), None
     if prepared.file is None or not knows:
         entry = services.cache.fresh(prepared.key)
         if entry is None or entry.picture.etag != prepared.etag:
             return None
-        picture = entry.picture.body
+    rate = await services.limiter.hit(rate_key(request, principal, server.trusted_proxies))
+    request[PRINCIPAL], request[RATE] = principal, rate
+    if not rate.allowed:
+        raise refusal("rate_limit_exceeded", seconds=rate.retry_seconds)
+    if entry is not None:
+        services.cache.count_hit(entry)
     headers = prepared.not_modified_headers if knows else prepared.headers
-    if expires is not None:
+    if prepared.delivery.expires is not None:
         headers = {**headers, "Cache-Control": cache_control(services.settings, prepared.delivery)}
-    if knows:
+    if entry is None or knows:
         return Response(HTTPStatus.NOT_MODIFIED, headers, b"")
-    return Response(HTTPStatus.OK, headers, picture)
+    return Response(HTTPStatus.OK, headers, entry.picture.body)
+
+
+def _still_holds(services: Services, prepared: Prepared) -> bool:
+    """Return True if the key works, the URL has not expired, and its file is known not to have changed."""
+    expires = prepared.delivery.expires
+    if not prepared.is_valid() or (expires is not None and now().timestamp() >= expires):
+        return False
+    if prepared.file is None:
+        return True
+    identity = services.origins.cached_identity(prepared.source)
+    return identity is not None and identity.text == prepared.file

@@ -49,6 +49,26 @@ async def test_a_client_that_is_alone_is_not_held_back() -> None:
     await asyncio.gather(*requests)
 
 
+async def test_quick_requests_of_a_client_take_turns_while_another_one_is_served() -> None:
+    pacing, answered = RequestPacing(), 0
+
+    async def quick() -> None:
+        nonlocal answered
+        await pacing.wait("greedy")
+        answered += 1
+
+    async with pacing.begun("greedy"):
+        await quick()
+        assert answered == 1  # at once, as no other client is served
+    async with pacing.begun("modest"):
+        requests = [asyncio.create_task(quick()) for _ in range(MANY)]
+        for _ in range(STEPS):
+            await asyncio.sleep(0)
+        assert STEPS / 4 < answered <= STEPS + 1
+        await asyncio.gather(*requests)
+    assert answered == MANY + 1
+
+
 async def test_a_request_that_is_cancelled_while_it_waits_holds_back_no_other() -> None:
     pacing = RequestPacing()
 
