@@ -8,6 +8,7 @@ import re
 import struct
 import subprocess
 import sys
+import time
 import tracemalloc
 import zlib
 from collections.abc import Callable
@@ -26,9 +27,10 @@ from imgsvc_core.codecs.boundary import translate_errors
 from imgsvc_core.codecs.headers.gif import read_gif
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.probe import probe
-from imgsvc_core.codecs.readers import load
+from imgsvc_core.codecs.readers import jp2, load
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.codecs.table import FORMATS, OUTPUT_NAMES
+from imgsvc_core.daemon_threads import submit
 from imgsvc_core.errors import CorruptImage, ImgsvcError, UnsupportedFormat
 from imgsvc_core.info import ImageInfo
 from tests.support import encoded as files
@@ -479,3 +481,34 @@ def test_unknown_format_is_refused() -> None:
     info = attrs.evolve(probe(ByteSource(encoded("png").data)), format="xyz")
     with pytest.raises(UnsupportedFormat):
         load(ByteSource(encoded("png").data), info)
+
+
+def test_other_threads_run_while_jpeg_2000_is_decoded() -> None:
+    """A time limit and an interrupt of the caller need them: Pillow would hold the interpreter."""
+    imagecodecs = requires.module("imagecodecs")
+    pixels = np.random.default_rng(0).integers(0, 256, (1200, 1200, 3), np.uint8)
+    source = ByteSource(bytes(imagecodecs.jpeg2k_encode(pixels, level=0, reversible=True, codecformat="jp2")))
+    started = last = time.monotonic()
+    decoding = submit(lambda: load(source, probe(source), LoadSettings()).copy_memory())
+    longest = 0.0
+    while not decoding.done():
+        time.sleep(0.002)
+        now = time.monotonic()
+        longest, last = max(longest, now - last), now
+    assert np.array_equal(decoding.result().numpy(), pixels)
+    assert longest < (last - started) / 2
+
+
+@pytest.mark.parametrize("mode", ["L", "LA", "RGB", "RGBA"])
+@pytest.mark.parametrize("signed", [False, True])
+def test_jpeg_2000_is_read_alike_with_and_without_imagecodecs(
+    mode: str, signed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    picture = Image.fromarray(photos.astronaut()[:200, :200]).convert(mode)
+    data = handmade.pillow(picture, "JPEG2000", signed=signed, tile_size=(100, 130))
+    found = read(data).numpy()
+    monkeypatch.setattr(jp2, "find_spec", lambda _: None)
+    assert found.dtype == np.uint8
+    assert np.array_equal(found, read(data).numpy())
+    stored = np.asarray(picture) ^ (128 if signed else 0)  # Pillow takes samples for signed ones as they are
+    assert np.array_equal(found.reshape(200, 200, -1), stored.reshape(200, 200, -1))

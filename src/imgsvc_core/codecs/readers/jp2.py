@@ -1,4 +1,4 @@
-"""JPEG 2000: by libvips if it has the codec, else by imagecodecs (deep pictures) or Pillow."""
+"""JPEG 2000: by libvips if it has the codec, else by imagecodecs (at full size) or Pillow."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ def _read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips
     if availability.reader_backend("jp2") == "libvips":
         return open_lazily("jp2k", source, settings, page=reduce, fail_on="error")
     data = source.read()
-    if info.depth > 8 and reduce == 0 and find_spec("imagecodecs") is not None:
-        image = _read_deep(data, info)
+    exact = info.depth > 8 or _is_plain(info)
+    if exact and reduce == 0 and find_spec("imagecodecs") is not None:
+        image = _read_by_imagecodecs(data, info)
     else:
         image = _read_by_pillow(data, reduce, info)
     return attach(image, {"icc-profile-data": read_profile(HeaderReader(source, "JPEG 2000"))})
@@ -66,14 +67,23 @@ def _read_by_pillow(data: bytes, reduce: int, info: ImageInfo) -> pyvips.Image:
     return full_range(image, info.depth) if narrow else image
 
 
-def _read_deep(data: bytes, info: ImageInfo) -> pyvips.Image:
+def _is_plain(info: ImageInfo) -> bool:
+    """Return True for samples that need no conversion, which only Pillow does for 8 bits."""
+    full = info.subsample in (None, "4:4:4")
+    plain = info.colorspace in ("gray", "srgb") and info.channels == info.colors + info.alpha
+    return info.depth == 8 and full and plain
+
+
+def _read_by_imagecodecs(data: bytes, info: ImageInfo) -> pyvips.Image:
+    """Decode in full. Unlike Pillow it lets other threads run meanwhile, which may be waiting to stop it."""
     import imagecodecs
     import numpy as np
 
     with decoder("jp2"):
         pixels = imagecodecs.jpeg2k_decode(data)
     if pixels.dtype.kind == "i":
-        pixels = (pixels.astype(np.int32) + (1 << (info.depth - 1))).clip(0).astype(np.uint16)
+        unsigned = np.uint8 if info.depth <= 8 else np.uint16
+        pixels = (pixels.astype(np.int32) + (1 << (info.depth - 1))).clip(0).astype(unsigned)
     if pixels.dtype == np.uint8:
         return from_array(pixels)
     if info.depth < 16:
