@@ -41,6 +41,15 @@ def test_the_printed_address_works_until_interrupted(tmp_path: Path) -> None:
             urllib.request.urlopen(account)
         account.add_header("Authorization", f"Bearer {fragment}")
         assert json.load(urllib.request.urlopen(account))["success"]
+        source = json.dumps({"source": "http://127.0.0.1/a.jpg", "request": {}}).encode()
+        urls = urllib.request.Request(
+            address + "/urls", source, {**account.headers, "Content-Type": "application/json"}
+        )
+        made = json.load(urllib.request.urlopen(urls))
+        assert made["signed"]
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(made["url"])
+        assert refused.value.code == 424  # the signature is right, and the source not public
         assert "Ctrl-C" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 0

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import tempfile
+from typing import TYPE_CHECKING
 
 import click
 
+from imgsvc_cli.administration import account_or_only_one, in_database, now
 from imgsvc_cli.service_settings import service_packages
+
+if TYPE_CHECKING:
+    from imgsvc_http.settings import Settings
+    from imgsvc_http.state.database import Database
 
 _MANY_PICTURES = 10**9
 
@@ -30,7 +36,7 @@ def playground(port: int, no_browser: bool) -> None:
 
     def greet(greeting: Greeting) -> None:
         # What follows # never leaves the browser.
-        address = f"{greeting.address}/playground#key={greeting.key}"
+        address = f"{greeting.address}/playground#key={key}"
         click.echo(f"{address}\nPress Ctrl-C to end.")
         if not no_browser:
             click.launch(address)
@@ -45,8 +51,23 @@ def playground(port: int, no_browser: bool) -> None:
                 "server.state_folder": folder,
                 "server.plain_http": True,
                 "server.shutdown_seconds": 2,
-                "accounts.quota": _MANY_PICTURES,
                 "monitoring.access_log": "off",
             }
         )
+        key = _make_account(settings)
         runner.run(serve(settings, greet))
+
+
+def _make_account(settings: Settings) -> str | None:
+    """Make an account that can sign URLs, and return its API key."""
+    from imgsvc_http.state import first_account, signing_keys
+    from imgsvc_http.state.vault import open_vault
+
+    async def work(db: Database) -> str | None:
+        plan, period = settings.accounts.plan, settings.accounts.period
+        key = await first_account.create(db, plan=plan, period=period, quota=_MANY_PICTURES, now=now())
+        owner = await account_or_only_one(db, None)
+        await signing_keys.create(db, open_vault(settings), owner, name="playground", now=now())
+        return key
+
+    return in_database(settings, work, make=True)
