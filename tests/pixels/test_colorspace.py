@@ -117,3 +117,15 @@ def test_inks_without_a_profile_have_a_black_that_is_black(depth: int) -> None:
     assert rich.max() < 8
     assert paper.min() > 254
     assert np.abs(cyan - (0, 154, 228)).max() < 3  # as on paper, not (0, 255, 255)
+
+
+@pytest.mark.parametrize("depth", [8, 16])
+def test_inks_with_a_profile_have_their_black_compensated(depth: int) -> None:
+    """Without compensation, all inks are (33, 33, 44)."""
+    inks = np.array([[[255] * 4, [0] * 4]], np.uint8)
+    icc = pyvips.Operation.call("profile_load", "cmyk")
+    image = tagged(inks if depth == 8 else deep(inks), icc).copy(interpretation="cmyk")
+    all_inks, paper = to_srgb(image).numpy()[0] / (1 if depth == 8 else 257)
+    assert all_inks[:2].max() < 1
+    assert all_inks[2] < 25
+    assert paper.min() > 254
