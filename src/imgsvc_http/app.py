@@ -14,12 +14,16 @@ from imgsvc_http.delivery import dialects
 from imgsvc_http.delivery.prepared import PREPARED, PreparedAnswers
 from imgsvc_http.endpoints import openapi, playground
 from imgsvc_http.middleware import MIDDLEWARES, add_headers
+from imgsvc_http.processing.forkserver import Forkserver
 from imgsvc_http.routes import ROUTES
 from imgsvc_http.routing import add_routes
 from imgsvc_http.services import SERVICES, open_services, sweeping
 from imgsvc_http.settings import Settings
 from imgsvc_http.webhooks.jobs import WEBHOOKS
 from imgsvc_http.webhooks.startup import open_webhooks
+
+FORKSERVER = web.AppKey("forkserver", Forkserver)
+"""The fork server, if it was begun before the application starts."""
 
 _RUNNING = threading.Lock()
 
@@ -45,7 +49,12 @@ def create_app(settings: Settings | None = None) -> web.Application:
 
     async def services(app: web.Application) -> AsyncIterator[None]:
         with _alone_in_process():
-            async with open_services(settings) as opened, open_webhooks(opened) as webhooks, sweeping(opened):
+            begun = app.get(FORKSERVER)
+            async with (
+                open_services(settings, begun) as opened,
+                open_webhooks(opened) as webhooks,
+                sweeping(opened),
+            ):
                 app[SERVICES], app[WEBHOOKS] = opened, webhooks
                 yield
 

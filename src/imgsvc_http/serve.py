@@ -21,8 +21,9 @@ from aiohttp import web
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.answering.headers import HeaderNames
-from imgsvc_http.app import create_app
+from imgsvc_http.app import FORKSERVER, create_app
 from imgsvc_http.endpoints.metrics import serving_metrics
+from imgsvc_http.processing.forkserver import Forkserver
 from imgsvc_http.routing import methods_at
 from imgsvc_http.server.certificate import certificate_to_trust, tls_context
 from imgsvc_http.server.connection import Connection
@@ -57,8 +58,15 @@ class Greeting:
     command: str = attrs.field(repr=False)
 
 
-async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
+async def serve(
+    settings: Settings, greet: Callable[[Greeting], None], forkserver: Forkserver | None = None
+) -> None:
     """Serve until a signal ends the process. Then drain: tell balancers, and finish requests in flight.
+
+    Args:
+        settings: where and how to serve.
+        greet: is called when the service is ready.
+        forkserver: the process that forks workers, if it was begun before.
 
     Raises:
         SpecError: the settings cannot be used.
@@ -74,6 +82,8 @@ async def serve(settings: Settings, greet: Callable[[Greeting], None]) -> None:
     tls = tls_context(settings.server)
     sys.setswitchinterval(_SWITCH_SECONDS)  # after each read and write the loop waits for other threads
     app = create_app(settings)
+    if forkserver is not None:
+        app[FORKSERVER] = forkserver
     # The work of a client that has gone is given up: its handler is cancelled.
     runner = web.AppRunner(app, shutdown_timeout=_CLOSE_SECONDS, handler_cancellation=True)
     signals = _signals()

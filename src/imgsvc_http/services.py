@@ -25,6 +25,7 @@ from imgsvc_http.cache import Cache, open_cache
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.fetching.origins import Origins
 from imgsvc_http.monitoring.metrics import Metrics
+from imgsvc_http.processing.forkserver import Forkserver
 from imgsvc_http.processing.past_requests import RecentRequests
 from imgsvc_http.processing.pipeline import Pipeline
 from imgsvc_http.processing.pool import open_pool
@@ -87,9 +88,16 @@ def services_of(request: web.Request) -> Services:
 
 
 @contextlib.asynccontextmanager
-async def open_services(settings: Settings) -> AsyncIterator[Services]:
-    """Open everything, and close it in reverse order at the end of the block."""
+async def open_services(settings: Settings, begun: Forkserver | None = None) -> AsyncIterator[Services]:
+    """Open everything, and close it in reverse order at the end of the block.
+
+    Args:
+        settings: how.
+        begun: the fork server of the workers, if it was begun before.
+    """
     async with contextlib.AsyncExitStack() as stack:
+        workers = open_pool(settings.workers, begun)
+        stack.push_async_callback(workers.close)
         make_private(settings.server.state_folder)
         stack.enter_context(locked(settings.server.state_folder))
         await run_in_daemon_thread(make_contents_private, settings.server.state_folder)
@@ -115,8 +123,6 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             public_urls=dict(item.split("=", 1) for item in settings.stores.public_urls),
         )
         await stack.enter_async_context(stores)
-        workers = open_pool(settings.workers)
-        stack.push_async_callback(workers.close)
         vault = open_vault(settings)
         pipeline = Pipeline(
             db=db,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -51,6 +52,10 @@ def serve(
     with service_packages():
         import asyncio
 
+        from imgsvc_http.processing.forkserver import Forkserver
+
+        # It loads the library while the service is loaded here.
+        forkserver = Forkserver.begin(settings.workers.memory_bytes)
         from imgsvc_http.serve import Greeting, event_loop
         from imgsvc_http.serve import serve as run
         from imgsvc_http.server.log import begin_log
@@ -63,5 +68,5 @@ def serve(
             click.echo(f"Your API key, shown only now: {greeting.key}")
         click.echo(f"Try it from another terminal:\n\n  {greeting.command}\n")
 
-    with full_disk_named(), asyncio.Runner(loop_factory=event_loop) as runner:
-        runner.run(run(settings, greet))
+    with closing(forkserver), full_disk_named(), asyncio.Runner(loop_factory=event_loop) as runner:
+        runner.run(run(settings, greet, forkserver))

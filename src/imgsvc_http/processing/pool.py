@@ -10,8 +10,6 @@ import os
 import pickle
 import signal
 import socket
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -25,15 +23,15 @@ from imgsvc_core.worker_setup import DIED, NOT_BEGUN
 from imgsvc_http.answering.errors import refusal
 from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.processing.fair_queue import FairQueue, QueueFull, WaitedTooLong
+from imgsvc_http.processing.forkserver import Forkserver, readable
 from imgsvc_http.processing.tasks import Task, TaskResult
-from imgsvc_http.processing.worker_process import FORK, READY, REPLY, REQUEST
+from imgsvc_http.processing.worker_process import REPLY, REQUEST
 from imgsvc_http.settings.sections import WorkersSettings
 
 _log = logging.getLogger(__name__)
 
 # The library stops in time by itself. A codec that does not look at the time is killed a little later.
 _GRACE_SECONDS = 1.0
-_START_SECONDS = 60.0
 _END_SECONDS = 1.0
 _REPLY_BYTES = 1 << 16
 
@@ -59,6 +57,7 @@ class ForkedWorkers:
         spare: how many more workers are kept, for tasks that begin while all others are busy.
         memory_bytes: the most data that one worker may hold.
         tasks_per_worker: after how many tasks a worker is replaced, against slow leaks; None for never.
+        begun: the first fork server, if it was begun before.
     """
 
     def __init__(
@@ -69,13 +68,15 @@ class ForkedWorkers:
         spare: int,
         memory_bytes: int | None,
         tasks_per_worker: int | None,
+        begun: Forkserver | None = None,
     ) -> None:
         self.queue = queue
         self.workers = workers
         self._kept = workers + spare
         self._memory_bytes = memory_bytes
         self._tasks_per_worker = tasks_per_worker
-        self._forkserver: _Forkserver | None = None
+        self._begun = begun
+        self._forkserver: Forkserver | None = None
         self._starting = asyncio.Lock()
         self._idle: list[_Worker] = []
         self._lent = 0
@@ -134,8 +135,9 @@ class ForkedWorkers:
         for worker in self._idle:
             worker.kill()
         self._idle.clear()
-        if self._forkserver is not None:
-            self._forkserver.close()
+        for forkserver in (self._begun, self._forkserver):
+            if forkserver is not None:
+                forkserver.close()
 
     async def _run(self, worker: _Worker, task: Task, threads: int, source: int) -> TaskResult:
         seconds = task.limits.seconds
@@ -220,9 +222,12 @@ class ForkedWorkers:
         """Start a worker, and first the fork server if it does not run (any more)."""
         for attempt in range(2):
             if self._forkserver is None:
-                self._forkserver = await _Forkserver.start(self._memory_bytes)
+                begun, self._begun = self._begun, None
+                forkserver = begun or Forkserver.begin(self._memory_bytes)
+                await forkserver.ready()
+                self._forkserver = forkserver
             try:
-                return await self._forkserver.fork()
+                return _Worker(*await self._forkserver.fork())
             except ConnectionError:
                 self._forkserver.close()
                 self._forkserver = None
@@ -231,8 +236,8 @@ class ForkedWorkers:
         raise AssertionError
 
 
-def open_pool(settings: WorkersSettings) -> ForkedWorkers:
-    """Return a pool as the settings have it. `ForkedWorkers.start` starts its processes."""
+def open_pool(settings: WorkersSettings, begun: Forkserver | None = None) -> ForkedWorkers:
+    """Return a pool as the settings have it. `ForkedWorkers.start` starts its workers."""
     workers = settings.number or len(os.sched_getaffinity(0))
     queue = FairQueue(workers, extra=workers, room=settings.queue, seconds=settings.queue_seconds)
     return ForkedWorkers(
@@ -241,62 +246,8 @@ def open_pool(settings: WorkersSettings) -> ForkedWorkers:
         spare=1,
         memory_bytes=settings.memory_bytes,
         tasks_per_worker=settings.tasks or None,
+        begun=begun,
     )
-
-
-@attrs.frozen(eq=False)
-class _Forkserver:
-    """The process that forks workers."""
-
-    control: socket.socket
-    process: subprocess.Popen[bytes]
-
-    @classmethod
-    async def start(cls, memory_bytes: int | None) -> _Forkserver:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        ours.setblocking(False)
-        command = [sys.executable, "-m", "imgsvc_http.processing.worker_process"]
-        with theirs:
-            process = subprocess.Popen(
-                [*command, str(theirs.fileno()), str(memory_bytes or 0)],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                # A process that forks must have one thread only.
-                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-            )
-        server = cls(ours, process)
-        try:
-            async with asyncio.timeout(_START_SECONDS):
-                ready = await asyncio.get_running_loop().sock_recv(ours, len(READY))
-        except BaseException:
-            server.close()
-            raise
-        if not ready:
-            server.close()
-            raise WorkerDied("The worker processes cannot be started: their output above says why.")
-        return server
-
-    async def fork(self) -> _Worker:
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)
-        try:
-            with theirs:
-                socket.send_fds(self.control, [FORK], [theirs.fileno()])
-            async with asyncio.timeout(_START_SECONDS):
-                await _readable(ours)
-            message, descriptors, _, _ = socket.recv_fds(ours, len(READY), 1)
-            if not message:
-                raise ConnectionResetError("The worker ended before it began.")
-        except BaseException:
-            ours.close()
-            raise
-        return _Worker(ours, descriptors[0])
-
-    def close(self) -> None:
-        """End the process; its workers end with it."""
-        self.control.close()
-        self.process.kill()
-        self.process.wait()
 
 
 @attrs.define(eq=False)
@@ -361,7 +312,7 @@ class _Worker:
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_END_SECONDS):
-                    await _readable(ended)
+                    await readable(ended)
         finally:
             os.close(ended)
 
@@ -376,16 +327,6 @@ class _Worker:
 def _log_failure(filling: asyncio.Task[None]) -> None:
     if not filling.cancelled() and filling.exception() is not None:
         _log.error("No worker process can be started: %s", filling.exception())
-
-
-async def _readable(connection: socket.socket | int) -> None:
-    loop = asyncio.get_running_loop()
-    ready = loop.create_future()
-    loop.add_reader(connection, lambda: None if ready.done() else ready.set_result(None))
-    try:
-        await ready
-    finally:
-        loop.remove_reader(connection)
 
 
 def _error(reply: dict[str, Any]) -> ImgsvcError:

@@ -25,10 +25,9 @@ from typing import Any, NamedTuple, NoReturn
 from imgsvc_core.errors import DialectError, ImgsvcError, MemoryLimitExceeded, SpecError
 from imgsvc_core.process_memory import show_shortage
 from imgsvc_core.worker_setup import NO_MEMORY, OUT_OF_MEMORY_SIGNALS, preload, prepare_worker
+from imgsvc_http.processing.forkserver import FORK, READY
 from imgsvc_http.processing.tasks import Task
 
-READY = b"r"
-FORK = b"f"
 REQUEST = struct.Struct("<Q")
 """Before a pickled task: its size. The source is attached as a file descriptor."""
 REPLY = struct.Struct("<QQ")
@@ -58,7 +57,14 @@ def main(control: socket.socket, memory_bytes: int | None) -> NoReturn:
     preload()
     gc.collect()
     gc.freeze()  # keeps the memory that workers share from being written to
-    control.send(READY)
+    with contextlib.suppress(ConnectionError):  # the service has ended before it asked for a worker
+        control.send(READY)
+        _fork_workers(control)
+    os._exit(0)
+
+
+def _fork_workers(control: socket.socket) -> None:
+    """Fork a worker for each socket that arrives, and collect those that end, until the service ends."""
     workers: dict[int, _Worker] = {}  # by the file descriptor of the process
     events = select.poll()
     events.register(control, select.POLLIN)
@@ -70,7 +76,7 @@ def main(control: socket.socket, memory_bytes: int | None) -> NoReturn:
                 continue
             message, descriptors, _, _ = socket.recv_fds(control, len(FORK), 1)
             if not message:
-                os._exit(0)
+                return
             connection = socket.socket(fileno=descriptors[0])
             shortage = mmap.mmap(-1, 1)
             pid = os.fork()

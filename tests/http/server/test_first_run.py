@@ -63,6 +63,8 @@ def test_the_printed_command_works_in_every_folder_and_with_a_certificate_of_one
     }
     with running(state, settings) as service:
         subprocess.run(service.command, shell=True, check=True, capture_output=True, cwd=tmp_path)
+        results = list((state / "temporary").iterdir())
+        assert [stat.S_IMODE(result.stat().st_mode) for result in results] == [0o600]
     made = [own, state, tmp_path / f"{state.name}.log", tmp_path / "sample.webp"]
     assert sorted(tmp_path.iterdir()) == sorted(made)
 

@@ -1,0 +1,100 @@
+"""The process that forks workers, as the service sees it.
+
+Little is imported here, so that the command begins this process first. It loads the library on another core
+while the command loads the service.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+
+import attrs
+
+from imgsvc_core.errors import WorkerDied
+
+READY = b"r"
+FORK = b"f"
+_START_SECONDS = 60.0
+
+
+@attrs.frozen(eq=False)
+class Forkserver:
+    """A process that forks a worker for each socket that it is sent."""
+
+    control: socket.socket
+    process: subprocess.Popen[bytes]
+
+    @classmethod
+    def begin(cls, memory_bytes: int | None) -> Forkserver:
+        """Start the process, without waiting until it can fork workers with at most so much data."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
+        command = [sys.executable, "-m", "imgsvc_http.processing.worker_process"]
+        with theirs:
+            process = subprocess.Popen(
+                [*command, str(theirs.fileno()), str(memory_bytes or 0)],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                umask=0o077,  # of the files that workers write
+                # A process that forks must have one thread only.
+                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+            )
+        return cls(ours, process)
+
+    async def ready(self) -> None:
+        """Wait until the process can fork.
+
+        Raises:
+            WorkerDied: it ended before.
+        """
+        try:
+            async with asyncio.timeout(_START_SECONDS):
+                ready = await asyncio.get_running_loop().sock_recv(self.control, len(READY))
+        except BaseException:
+            self.close()
+            raise
+        if not ready:
+            self.close()
+            raise WorkerDied("The worker processes cannot be started: their output above says why.")
+
+    async def fork(self) -> tuple[socket.socket, int]:
+        """Return the connection to a new worker, and the file descriptor of its process.
+
+        Raises:
+            ConnectionError: this process ended, or the worker did.
+        """
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        try:
+            with theirs:
+                socket.send_fds(self.control, [FORK], [theirs.fileno()])
+            async with asyncio.timeout(_START_SECONDS):
+                await readable(ours)
+            message, descriptors, _, _ = socket.recv_fds(ours, len(READY), 1)
+            if not message:
+                raise ConnectionResetError("The worker ended before it began.")
+        except BaseException:
+            ours.close()
+            raise
+        return ours, descriptors[0]
+
+    def close(self) -> None:
+        """End the process; its workers end with it."""
+        self.control.close()
+        self.process.kill()
+        self.process.wait()
+
+
+async def readable(connection: socket.socket | int) -> None:
+    """Wait until there is something to read, or the end."""
+    loop = asyncio.get_running_loop()
+    ready = loop.create_future()
+    loop.add_reader(connection, lambda: None if ready.done() else ready.set_result(None))
+    try:
+        await ready
+    finally:
+        loop.remove_reader(connection)
