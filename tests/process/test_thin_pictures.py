@@ -86,6 +86,17 @@ def test_long_pictures_are_reduced_evenly(width: int) -> None:
     assert np.abs(found - expected).max() <= 1.6
 
 
+def test_sides_that_libvips_cannot_count_are_no_damage() -> None:
+    long = pyvips.Image.black(99_999_999, 1)
+    request = {"crop": {"width": 10, "height": 1}}
+    tiff = bytearray(long.tiffsave_buffer(compression="deflate"))
+    assert imgsvc.process(bytes(tiff), request).output.width == 10
+    place = tiff.index((99_999_999).to_bytes(4, "little"))
+    tiff[place : place + 4] = (100_000_000).to_bytes(4, "little")
+    with pytest.raises(imgsvc.ImageTooLarge, match="100000000 x 1 pixels; at most 99,999,999 per side"):
+        imgsvc.process(bytes(tiff), request)
+
+
 def test_smart_crops_of_the_longest_pictures() -> None:
     """libvips would reduce the picture to 32 pixels each way, which it does by factors up to a million."""
     row = np.full((1, 40_000_000), 60, np.uint8)

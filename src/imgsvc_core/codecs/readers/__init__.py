@@ -14,8 +14,11 @@ from imgsvc_core.codecs.functions import load_function
 from imgsvc_core.codecs.readers.expected_size import check_loaded
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.codecs.table import FORMATS
-from imgsvc_core.errors import UnsupportedFormat
+from imgsvc_core.errors import ImageTooLarge, UnsupportedFormat
 from imgsvc_core.info import ImageInfo
+
+_LONGEST = 100_000_000  # pixels of a side of a picture of libvips
+_LONGEST_OF = {"tiff": _LONGEST - 1}  # of its reader
 
 Reader = Callable[[ByteSource, ImageInfo, LoadSettings], pyvips.Image]
 
@@ -31,6 +34,7 @@ def load(source: ByteSource, info: ImageInfo, settings: LoadSettings | None = No
     the image inside `translate_errors`.
 
     Raises:
+        ImageTooLarge: libvips cannot count the pixels of a side.
         CorruptImage: it is damaged, or has another size than its header states.
         UnsupportedFormat: the format, or this variant of it, cannot be read.
         MemoryLimitExceeded: the memory is not enough.
@@ -38,6 +42,12 @@ def load(source: ByteSource, info: ImageInfo, settings: LoadSettings | None = No
     """
     reader = _reader(info.format)
     settings = settings or LoadSettings()
+    most = _LONGEST_OF.get(info.format, _LONGEST)
+    if max(info.width, info.height) > most:
+        raise ImageTooLarge(
+            f"The {FORMATS[info.format].title} image has {info.width} x {info.height} pixels; at most "
+            f"{most:,} per side can be read: cut it into parts."
+        )
     pyvips.vips_lib.vips_error_clear()  # what libvips still holds of other images
     with translate_errors(info.format):
         image = reader(source, info, settings)
