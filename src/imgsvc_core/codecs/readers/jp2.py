@@ -87,7 +87,8 @@ def _read_by_imagecodecs(data: bytes, info: ImageInfo) -> pyvips.Image:
     if pixels.dtype == np.uint8:
         return from_array(pixels)
     if info.depth < 16:
-        return full_range(from_array(pixels << (16 - info.depth)), info.depth)
+        table = np.rint(np.arange(2**info.depth) * (65535 / (2**info.depth - 1))).astype(np.uint16)
+        return from_array(np.take(table, pixels, mode="clip"))
     if pixels.dtype != np.uint16:
         raise CorruptImage(f"The JPEG 2000 image has {info.depth} bits per channel; at most 16 can be read.")
     return from_array(pixels)
