@@ -14,16 +14,13 @@ from imgsvc_http.delivery import dialects
 from imgsvc_http.delivery.prepared import PREPARED, PreparedAnswers
 from imgsvc_http.endpoints import openapi, playground
 from imgsvc_http.middleware import MIDDLEWARES, add_headers
-from imgsvc_http.processing.forkserver import Forkserver
 from imgsvc_http.routes import ROUTES
 from imgsvc_http.routing import add_routes
-from imgsvc_http.services import SERVICES, open_services, sweeping
+from imgsvc_http.services import SERVICES, open_services, own_state, sweeping
 from imgsvc_http.settings import Settings
+from imgsvc_http.share import Share
 from imgsvc_http.webhooks.jobs import WEBHOOKS
 from imgsvc_http.webhooks.startup import open_webhooks
-
-FORKSERVER = web.AppKey("forkserver", Forkserver)
-"""The fork server, if it was begun before the application starts."""
 
 _RUNNING = threading.Lock()
 
@@ -37,7 +34,16 @@ def create_app(settings: Settings | None = None) -> web.Application:
     Args:
         settings: where it keeps its state, its limits and so on; `Settings()` by default.
     """
-    settings = settings or Settings()
+    return app_of(settings or Settings(), Share())
+
+
+def app_of(settings: Settings, share: Share) -> web.Application:
+    """Return the service of one process.
+
+    Args:
+        settings: as in `create_app`.
+        share: its part of the service. The state of several parts is owned by the parent.
+    """
     app = web.Application(middlewares=MIDDLEWARES, client_max_size=settings.limits.json_bytes)
     description = openapi.description_of(
         ROUTES, settings.base_url, HeaderNames(settings.server.header_prefix)
@@ -49,9 +55,9 @@ def create_app(settings: Settings | None = None) -> web.Application:
 
     async def services(app: web.Application) -> AsyncIterator[None]:
         with _alone_in_process():
-            begun = app.get(FORKSERVER)
             async with (
-                open_services(settings, begun) as opened,
+                own_state(settings) if share.is_whole else contextlib.nullcontext(),
+                open_services(settings, share) as opened,
                 open_webhooks(opened) as webhooks,
                 sweeping(opened),
             ):

@@ -8,7 +8,8 @@ import errno
 import gc
 import logging
 import os
-import signal
+import socket
+import ssl
 import sys
 from collections.abc import Callable, Coroutine
 from functools import partial
@@ -20,25 +21,33 @@ import attrs
 from aiohttp import web
 
 from imgsvc_core.errors import Problem, SpecError
+from imgsvc_http.access.shared_counts import SharedCounts
 from imgsvc_http.answering.headers import HeaderNames
-from imgsvc_http.app import FORKSERVER, create_app
+from imgsvc_http.app import app_of
 from imgsvc_http.endpoints.metrics import serving_metrics
-from imgsvc_http.processing.forkserver import Forkserver
+from imgsvc_http.forkserver import Forkserver
+from imgsvc_http.processing.pool import number_of_workers
 from imgsvc_http.routing import methods_at
 from imgsvc_http.server.certificate import certificate_to_trust, tls_context
+from imgsvc_http.server.channel import Channel
 from imgsvc_http.server.connection import Connection
 from imgsvc_http.server.connection_rate import ConnectionRate
+from imgsvc_http.server.intake import Intake, OwnPort
 from imgsvc_http.server.listener import Listener, listen, most_connections
+from imgsvc_http.server.supervisor import Signals, Supervisor
 from imgsvc_http.services import SERVICES, Services
 from imgsvc_http.settings import ServerSettings, Settings
+from imgsvc_http.share import Share
 from imgsvc_http.state import first_account
 from imgsvc_http.state.clock import now
-from imgsvc_http.state.folder import make_private
+from imgsvc_http.state.folder import locked, make_contents_private, make_private
+from imgsvc_http.state.migrating import migrate_blocking
 
 _log = logging.getLogger(__name__)
 
 _CLOSE_SECONDS = 0.5  # for connections that the listener has not seen closed
 _SWITCH_SECONDS = 0.0005
+_CORES_FOR_EACH = 2  # a listening process keeps up with the workers of two cores
 _SAMPLE = """<svg xmlns="http://www.w3.org/2000/svg" width="960" height="640" viewBox="0 0 96 64">
 <defs><linearGradient id="sky" x2="0" y2="1">
 <stop stop-color="#1d3b6f"/><stop offset=".7" stop-color="#e8894a"/><stop offset="1" stop-color="#ffd27a"/>
@@ -58,10 +67,10 @@ class Greeting:
     command: str = attrs.field(repr=False)
 
 
-async def serve(
+def serve(
     settings: Settings, greet: Callable[[Greeting], None], forkserver: Forkserver | None = None
 ) -> None:
-    """Serve until a signal ends the process. Then drain: tell balancers, and finish requests in flight.
+    """Serve until a signal ends the service. Then drain: tell balancers, and finish requests in flight.
 
     Args:
         settings: where and how to serve.
@@ -69,63 +78,129 @@ async def serve(
         forkserver: the process that forks workers, if it was begun before.
 
     Raises:
-        SpecError: the settings cannot be used.
+        ImgsvcError: the settings cannot be used, or a process cannot start.
     """
     os.umask(0o077)  # files in the state folder are readable by their owner only
     make_private(settings.server.state_folder)
-    try:
-        listening = listen(settings.server.host, settings.server.port)
-    except (OSError, UnicodeError, TypeError) as error:  # a TypeError is of a name that IDNA cannot encode
-        raise SpecError([_not_listening(settings.server, error)]) from error
-    port = int(listening.getsockname()[1])
-    settings = attrs.evolve(settings, server=attrs.evolve(settings.server, port=port))
-    tls = tls_context(settings.server)
+    with _listen(settings.server) as listening:
+        settings = _with_port(settings, listening)
+        tls = tls_context(settings.server)
+
+        def greet_with(key: str | None) -> None:
+            greet(Greeting(settings.base_url, key, sample_command(settings, key)))
+
+        processes = number_of_processes(settings)
+        if processes > 1:
+            _serve_in_several(settings, tls, listening, processes, greet_with, forkserver)
+        else:
+            port = OwnPort(listening, settings.server.drain_seconds, greet_with)
+            _run(serve_share(settings, tls, Share(forkserver=forkserver), port))
+
+
+def number_of_processes(settings: Settings) -> int:
+    """Return how many processes accept connections: never more than there are workers."""
+    cores = len(os.sched_getaffinity(0))
+    wanted = settings.server.processes or cores // _CORES_FOR_EACH
+    return max(1, min(wanted, number_of_workers(settings.workers)))
+
+
+async def serve_share(settings: Settings, tls: ssl.SSLContext, share: Share, intake: Intake) -> None:
+    """Serve the connections of an intake until it says stop: the work of one process.
+
+    Args:
+        settings: those of the service.
+        tls: certificate and key.
+        share: the part of this process.
+        intake: gives the connections.
+    """
     sys.setswitchinterval(_SWITCH_SECONDS)  # after each read and write the loop waits for other threads
-    app = create_app(settings)
-    if forkserver is not None:
-        app[FORKSERVER] = forkserver
+    app = app_of(settings, share)
     # The work of a client that has gone is given up: its handler is cancelled.
     runner = web.AppRunner(app, shutdown_timeout=_CLOSE_SECONDS, handler_cancellation=True)
-    signals = _signals()
+    stops = asyncio.Semaphore(0)
+    intake.follow(stops)
     ending = contextlib.AsyncExitStack()
     try:
-        if not await _unless_signaled(runner.setup(), signals):
+        if not await _unless_stopped(runner.setup(), stops):
             return
-        server = settings.server
+        server, services = settings.server, app[SERVICES]
         listener = Listener(
             runner,
-            listening,
+            settings.base_url,
             tls,
             partial(
                 Connection,
-                limiter=app[SERVICES].limiter,
+                limiter=services.limiter,
                 methods_at=partial(methods_at, app),
-                access_log=app[SERVICES].access_log,
+                access_log=services.access_log,
                 header_seconds=server.header_seconds,
                 idle_seconds=server.idle_seconds,
                 unread_seconds=server.body_seconds,
             ),
-            app[SERVICES].in_flight,
-            most=server.connections or most_connections(),
+            services.in_flight,
+            note_closed=intake.note_closed,
+            most=share.of(server.connections) if server.connections else most_connections(),
             handshake_seconds=server.header_seconds,
-            rate=ConnectionRate(server.connections_per_second, server.trusted_proxies),
+            rate=ConnectionRate(server.connections_per_second / share.processes, server.trusted_proxies),
         )
-        metrics = serving_metrics(app[SERVICES])
-        await ending.enter_async_context(metrics)
+        await ending.enter_async_context(serving_metrics(services))
         gc.collect()
         gc.freeze()  # objects that live as long as the process would make every collection slow
         await listener.start()
-        key = await first_key(app[SERVICES])
-        greet(Greeting(settings.base_url, key, sample_command(settings, key)))
-        await signals.acquire()
-        app[SERVICES].stopping.set()
-        await _wait_for_balancers(server.drain_seconds, signals)
+        key = await first_key(services) if share.has_duties else None
+        intake.accept(listener.take)
+        intake.report_ready(key)
+        await stops.acquire()
+        services.stopping.set()
+        await stops.acquire()
         _log.info("Finishing requests in flight.")
+        await intake.close()
         await listener.drain(server.shutdown_seconds)
     finally:
         await ending.aclose()
         await runner.cleanup()
-        listening.close()
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    with asyncio.Runner(loop_factory=event_loop) as runner:
+        runner.run(work)
+
+
+def _serve_in_several(
+    settings: Settings,
+    tls: ssl.SSLContext,
+    listening: socket.socket,
+    processes: int,
+    greet: Callable[[str | None], None],
+    forkserver: Forkserver | None,
+) -> None:
+    """Own the state folder and the port, and start the processes that do everything else.
+
+    This process has one thread and no event loop, so that it can fork at any time.
+    """
+    with contextlib.ExitStack() as stack:
+        signals = stack.enter_context(Signals())
+        stack.enter_context(locked(settings.server.state_folder))
+        make_contents_private(settings.server.state_folder)
+        if forkserver is None:
+            forkserver = stack.enter_context(
+                contextlib.closing(Forkserver.begin(settings.workers.memory_bytes))
+            )
+        migrate_blocking(settings.database_url)
+        if signals.count:
+            return
+        node = Share(processes=processes, counts=SharedCounts(), forkserver=forkserver)
+
+        def listen(channel: Channel, first_start: bool) -> None:
+            share = attrs.evolve(node, number=channel.number, first_start=first_start)
+            _run(serve_share(settings, tls, share, channel))
+
+        gc.collect()
+        gc.freeze()  # keeps the memory that the processes share from being written to
+        supervisor = Supervisor(
+            listening, listen, processes, signals, drain_seconds=settings.server.drain_seconds
+        )
+        supervisor.run(greet)
 
 
 def event_loop() -> asyncio.AbstractEventLoop:
@@ -167,6 +242,18 @@ def _form_path(file: Path) -> str:
     return f'"{escaped}"'
 
 
+def _listen(server: ServerSettings) -> socket.socket:
+    try:
+        return listen(server.host, server.port)
+    except (OSError, UnicodeError, TypeError) as error:  # a TypeError is of a name that IDNA cannot encode
+        raise SpecError([_not_listening(server, error)]) from error
+
+
+def _with_port(settings: Settings, listening: socket.socket) -> Settings:
+    port = int(listening.getsockname()[1])
+    return attrs.evolve(settings, server=attrs.evolve(settings.server, port=port))
+
+
 def _not_listening(server: ServerSettings, error: Exception) -> Problem:
     reason = str(getattr(error, "strerror", None) or error).partition(" (while ")[0]
     if getattr(error, "errno", None) in (errno.EADDRINUSE, errno.EACCES):
@@ -176,35 +263,16 @@ def _not_listening(server: ServerSettings, error: Exception) -> Problem:
     return Problem("server.host", f"Setting 'server.host' {message}")
 
 
-def _signals() -> asyncio.Semaphore:
-    """Return a semaphore that is released by each SIGINT and SIGTERM."""
-    signals = asyncio.Semaphore(0)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with contextlib.suppress(NotImplementedError):
-            loop.add_signal_handler(number, signals.release)
-    return signals
-
-
-async def _unless_signaled(starting: Coroutine[Any, Any, None], signals: asyncio.Semaphore) -> bool:
-    """Wait for a start. Return False, and cancel it, if a signal comes first."""
-    start, signaled = asyncio.create_task(starting), asyncio.create_task(signals.acquire())
+async def _unless_stopped(starting: Coroutine[Any, Any, None], stops: asyncio.Semaphore) -> bool:
+    """Wait for a start. Return False, and cancel it, if it is to stop first."""
+    start, stopped = asyncio.create_task(starting), asyncio.create_task(stops.acquire())
     try:
-        await asyncio.wait([start, signaled], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([start, stopped], return_when=asyncio.FIRST_COMPLETED)
         if start.done():
             await start
-            return not signaled.done()
+            return not stopped.done()
         return False
     finally:
-        for task in (start, signaled):
+        for task in (start, stopped):
             task.cancel()
-        await asyncio.wait([start, signaled])
-
-
-async def _wait_for_balancers(seconds: float, signals: asyncio.Semaphore) -> None:
-    """Serve on for a while as a node that is not ready, unless another signal comes."""
-    if seconds > 0:
-        _log.info("Serving for %g more seconds, until balancers send no more requests.", seconds)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await signals.acquire()
+        await asyncio.wait([start, stopped])

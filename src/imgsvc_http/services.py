@@ -25,7 +25,6 @@ from imgsvc_http.cache import Cache, open_cache
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.fetching.origins import Origins
 from imgsvc_http.monitoring.metrics import Metrics
-from imgsvc_http.processing.forkserver import Forkserver
 from imgsvc_http.processing.past_requests import RecentRequests
 from imgsvc_http.processing.pipeline import Pipeline
 from imgsvc_http.processing.pool import open_pool
@@ -36,6 +35,7 @@ from imgsvc_http.server.drain import InFlight
 from imgsvc_http.server.listener import most_connections
 from imgsvc_http.server.pacing import RequestPacing
 from imgsvc_http.settings import Settings
+from imgsvc_http.share import Share
 from imgsvc_http.state import accounts
 from imgsvc_http.state.clock import now
 from imgsvc_http.state.database import Database
@@ -67,6 +67,7 @@ class Services:
     answers: AnswerStore
     source_files: SourceFiles
     pipeline: Pipeline
+    share: Share
     cache: Cache
     origins: Origins
     fallback: Fallback | None
@@ -88,24 +89,28 @@ def services_of(request: web.Request) -> Services:
 
 
 @contextlib.asynccontextmanager
-async def open_services(settings: Settings, begun: Forkserver | None = None) -> AsyncIterator[Services]:
-    """Open everything, and close it in reverse order at the end of the block.
-
-    Args:
-        settings: how.
-        begun: the fork server of the workers, if it was begun before.
-    """
-    async with contextlib.AsyncExitStack() as stack:
-        workers = open_pool(settings.workers, begun)
-        stack.push_async_callback(workers.close)
-        make_private(settings.server.state_folder)
-        stack.enter_context(locked(settings.server.state_folder))
+async def own_state(settings: Settings) -> AsyncIterator[None]:
+    """Use the state folder alone during the block, with a database that is up to date."""
+    make_private(settings.server.state_folder)
+    with locked(settings.server.state_folder):
         await run_in_daemon_thread(make_contents_private, settings.server.state_folder)
         await migrate(settings.database_url)
+        yield
+
+
+@contextlib.asynccontextmanager
+async def open_services(settings: Settings, share: Share) -> AsyncIterator[Services]:
+    """Open everything that a process needs, and close it in reverse order at the end of the block."""
+    async with contextlib.AsyncExitStack() as stack:
+        workers = open_pool(settings.workers, share)
+        stack.push_async_callback(workers.close)
         db = await stack.enter_async_context(await Database.open(settings.database_url))
         await _check_accounts(db, settings.delivery.paying)
         limiter = RateLimiter(
-            settings.rate.requests, settings.rate.period_seconds, cache_url=settings.cache.url
+            settings.rate.requests,
+            settings.rate.period_seconds,
+            cache_url=settings.cache.url,
+            counts=share.counts,
         )
         stack.push_async_callback(limiter.close)
         fallback = None if settings.delivery.fallback is None else load_fallback(settings.delivery.fallback)
@@ -135,31 +140,43 @@ async def open_services(settings: Settings, begun: Forkserver | None = None) -> 
             store_seconds=settings.limits.store_seconds,
         )
         server, metrics = settings.server, Metrics()
+        cache = open_cache(
+            settings,
+            db,
+            _is_gone,
+            memory_bytes=share.of(settings.cache.memory_bytes),
+            alone=share.processes == 1 and not db.is_shared,
+            changes=share.changes,
+        )
         services = Services(
             settings=settings,
             db=db,
             vault=vault,
             authenticator=Authenticator(db),
             signing_keys=SigningKeys(db, vault),
-            presets=KnownPresets(db, settings.presets),
+            presets=KnownPresets(db, settings.presets, changes=share.changes),
             limiter=limiter,
             answers=AnswerStore(db, vault, timedelta(hours=settings.idempotency.hours)),
             source_files=SourceFiles(
                 server.state_folder / "incoming",
-                server.upload_memory_bytes,
-                folder_bytes=server.upload_disk_bytes,
+                share.of(server.upload_memory_bytes),
+                folder_bytes=share.of(server.upload_disk_bytes),
+                prefix=f"{share.number}-",
             ),
             pipeline=pipeline,
-            cache=await stack.enter_async_context(open_cache(settings, db, _is_gone)),
+            share=share,
+            cache=await stack.enter_async_context(cache),
             origins=origins,
             fallback=fallback,
             metrics=metrics,
             requests=await stack.enter_async_context(RecentRequests.open(db)),
             access_log=AccessLog(settings.monitoring.access_log, server.trusted_proxies, metrics),
-            connections=Shares(server.connections or most_connections()),
+            connections=Shares(share.of(server.connections) if server.connections else most_connections()),
         )
-        if not db.is_shared:
-            await idempotency.release_all(db)
+        if share.has_duties and share.first_start:
+            services.source_files.clear()
+            if not db.is_shared:
+                await idempotency.release_all(db)
         await workers.start()
         yield services
 
@@ -181,7 +198,10 @@ def _is_gone(error: Exception) -> bool:
 
 @contextlib.asynccontextmanager
 async def sweeping(services: Services) -> AsyncIterator[None]:
-    """Delete expired data until the block ends."""
+    """Delete expired data until the block ends, if that is the duty of this process."""
+    if not services.share.has_duties:
+        yield
+        return
     sweeper = asyncio.create_task(_sweep(services))
     try:
         yield

@@ -17,6 +17,8 @@ from pathlib import Path
 import aiohttp
 import attrs
 
+from tests.support.processes import listeners_of
+
 _START_SECONDS = 200
 
 
@@ -72,10 +74,11 @@ class Service:
 
     def in_memory(self) -> list[Path]:
         """Sources that lie in memory."""
-        opened = Path(f"/proc/{self.process.pid}/fd")
-        if self.process.poll() is not None or not opened.exists():
+        if self.process.poll() is not None:
             return []
-        return [path for path in opened.iterdir() if _leads_to(path).startswith("/memfd:source")]
+        folders = [Path(f"/proc/{pid}/fd") for pid in listeners_of(self.process.pid)]
+        opened = [path for folder in folders if folder.exists() for path in folder.iterdir()]
+        return [path for path in opened if _leads_to(path).startswith("/memfd:source")]
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from pathlib import Path
 import attrs
 
 from imgsvc_http import Settings
-from imgsvc_http.serve import Greeting, event_loop, serve
+from imgsvc_http.serve import Greeting, serve
 from imgsvc_http.settings import ServerSettings, WorkersSettings
 
 _TICK_SECONDS = 0.01
@@ -119,19 +119,17 @@ async def obey(watch: Watch) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-async def main(state: Path) -> None:
+def main(state: Path) -> None:
+    watching: list[asyncio.Task[None]] = []
+
     def greet(greeting: Greeting) -> None:
+        watch = Watch()
+        watching.extend(asyncio.get_running_loop().create_task(work) for work in (watch.run(), obey(watch)))
         print(greeting.address, greeting.key, flush=True)
 
-    watch = Watch()
-    watching = [asyncio.create_task(watch.run()), asyncio.create_task(obey(watch))]
-    await serve(
-        Settings(server=ServerSettings(state_folder=state, port=0), workers=WorkersSettings(number=1)), greet
-    )
-    for task in watching:
-        task.cancel()
+    settings = Settings(server=ServerSettings(state_folder=state, port=0), workers=WorkersSettings(number=1))
+    serve(settings, greet)
 
 
 if __name__ == "__main__":
-    with asyncio.Runner(loop_factory=event_loop) as runner:
-        runner.run(main(Path(sys.argv[1])))
+    main(Path(sys.argv[1]))

@@ -15,8 +15,16 @@ def workers_of(parent: int) -> list[int]:
 
 
 def forked_workers_of(service: int) -> list[int]:
-    """Return the workers of a service, which a server forks."""
-    return [worker for server in _children(service, b"worker_process") for worker in _children(server, b"")]
+    """Return the workers of a service. Each process that listens has a server that forks them."""
+    servers = _children(service, b"worker_process")
+    if listeners_of(service) != [service]:
+        servers = [forked for first in servers for forked in _children(first, b"")]
+    return [worker for server in servers for worker in _children(server, b"")]
+
+
+def listeners_of(service: int) -> list[int]:
+    """Return the processes of a service that accept connections."""
+    return _children(service, b"imgsvc_cli") or [service]
 
 
 def kill_worker(

@@ -27,9 +27,7 @@ def playground(port: int, no_browser: bool) -> None:
     and no settings.
     """
     with service_packages():
-        import asyncio
-
-        from imgsvc_http.serve import Greeting, event_loop, serve
+        from imgsvc_http.serve import Greeting, serve
         from imgsvc_http.server.log import begin_log
         from imgsvc_http.settings import Settings
     begin_log(verbose=False)
@@ -41,21 +39,19 @@ def playground(port: int, no_browser: bool) -> None:
         if not no_browser:
             click.launch(address)
 
-    with (
-        tempfile.TemporaryDirectory(prefix="imgsvc-playground-", ignore_cleanup_errors=True) as folder,
-        asyncio.Runner(loop_factory=event_loop) as runner,
-    ):
+    with tempfile.TemporaryDirectory(prefix="imgsvc-playground-", ignore_cleanup_errors=True) as folder:
         settings = Settings.load(
             flags={
                 "server.port": port,
                 "server.state_folder": folder,
                 "server.plain_http": True,
+                "server.processes": 1,
                 "server.shutdown_seconds": 2,
                 "monitoring.access_log": "off",
             }
         )
         key = _make_account(settings)
-        runner.run(serve(settings, greet))
+        serve(settings, greet)
 
 
 def _make_account(settings: Settings) -> str | None:

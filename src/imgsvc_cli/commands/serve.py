@@ -50,13 +50,11 @@ def serve(
         click.echo(render(settings), nl=False)
         return
     with service_packages():
-        import asyncio
-
-        from imgsvc_http.processing.forkserver import Forkserver
+        from imgsvc_http.forkserver import Forkserver
 
         # It loads the library while the service is loaded here.
         forkserver = Forkserver.begin(settings.workers.memory_bytes)
-        from imgsvc_http.serve import Greeting, event_loop
+        from imgsvc_http.serve import Greeting
         from imgsvc_http.serve import serve as run
         from imgsvc_http.server.log import begin_log
         from imgsvc_http.state.failures import full_disk_named
@@ -68,5 +66,5 @@ def serve(
             click.echo(f"Your API key, shown only now: {greeting.key}")
         click.echo(f"Try it from another terminal:\n\n  {greeting.command}\n")
 
-    with closing(forkserver), full_disk_named(), asyncio.Runner(loop_factory=event_loop) as runner:
-        runner.run(run(settings, greet, forkserver))
+    with closing(forkserver), full_disk_named():
+        run(settings, greet, forkserver)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from imgsvc_http.access.lookup_cache import SECONDS, LookupCache
+from imgsvc_http.shared_memory import ChangeMark
 from imgsvc_http.state import presets
 from imgsvc_http.state.database import Database
 
@@ -19,12 +20,15 @@ class KnownPresets:
         db: the database.
         common: the presets of the settings. One of an account with the same name wins.
         seconds: how long presets are cached, and so how long a change stays unknown to other nodes.
+        changes: tells other processes of this node of changes.
     """
 
-    def __init__(self, db: Database, common: Presets, *, seconds: float = SECONDS) -> None:
+    def __init__(
+        self, db: Database, common: Presets, *, seconds: float = SECONDS, changes: ChangeMark | None = None
+    ) -> None:
         self._db = db
         self._common = common
-        self._cache = LookupCache(self._find, seconds=seconds)
+        self._cache = LookupCache(self._find, seconds=seconds, changes=changes)
 
     async def of(self, account_id: str) -> Presets:
         """Return the presets that an account can name."""
@@ -34,9 +38,9 @@ class KnownPresets:
         """Return the presets that an account can name, if they are known without the database."""
         return self._cache.cached(account_id)
 
-    def forget(self, account_id: str) -> None:
-        """Look the presets of an account up again, since they have changed."""
-        self._cache.forget(account_id)
+    def note_change(self) -> None:
+        """Look presets up again, since some have changed."""
+        self._cache.note_change()
 
     async def _find(self, account_id: str) -> Presets:
         own = await presets.list_all(self._db, account_id)

@@ -19,6 +19,7 @@ from limits.aio.storage import RedisStorage
 from imgsvc_core.errors import MissingDependency, Problem, SpecError
 from imgsvc_http.access.authentication import Principal
 from imgsvc_http.access.proxies import client_address
+from imgsvc_http.access.shared_counts import SharedCounts
 from imgsvc_http.settings.sections import Networks
 
 _log = logging.getLogger(__name__)
@@ -61,6 +62,21 @@ def rate_key(request: web.BaseRequest, principal: Principal | None, proxies: Net
     return f"address:{client_address(request, proxies)}"
 
 
+class WindowCounts:
+    """Counts requests of a window in memory."""
+
+    def __init__(self) -> None:
+        self._window = -1
+        self._counts: Counter[str] = Counter()
+
+    def add(self, key: str, window: int) -> int:
+        """Add one to the count of a key in a window, which ends those of other windows. Return it."""
+        if window != self._window:
+            self._window, self._counts = window, Counter()
+        self._counts[key] += 1
+        return self._counts[key]
+
+
 class RateLimiter:
     """Count requests by key in fixed windows.
 
@@ -71,6 +87,7 @@ class RateLimiter:
         requests: how many are allowed in a window.
         period_seconds: the length of a window.
         cache_url: ``redis://`` for one count over all nodes; in memory if empty.
+        counts: what the processes of this node count in together; by default this one counts alone.
         timeout_seconds: how long Redis may take to answer.
         clock: the Unix time in seconds.
 
@@ -86,14 +103,14 @@ class RateLimiter:
         period_seconds: int,
         *,
         cache_url: str = "",
+        counts: SharedCounts | None = None,
         timeout_seconds: float = 0.5,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._limit = requests
         self._period = period_seconds
         self._clock = clock
-        self._window = -1
-        self._counts: Counter[str] = Counter()  # of the window, in this node
+        self._counts = counts or WindowCounts()
         self._shared = _redis(cache_url) if cache_url else None
         self._timeout_seconds = timeout_seconds
         self._shared_again_at = 0.0
@@ -113,10 +130,7 @@ class RateLimiter:
                 reason = str(error) or f"no answer within {self._timeout_seconds:g} seconds"
                 _log.warning("The cache is unreachable, so this node counts alone: %s", reason)
         now, window = self._now()
-        if window != self._window:
-            self._window, self._counts = window, Counter()
-        self._counts[key] += 1
-        return self._state(self._counts[key], now, window)
+        return self._state(self._counts.add(key, window), now, window)
 
     async def close(self) -> None:
         """Close the connections to the cache."""

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import attrs
+from sqlalchemy.exc import SQLAlchemyError
 
 from imgsvc_http.cache.entries import Entry, Made, Unchanged
 from imgsvc_http.cache.freshness import Freshness, FreshnessBounds
@@ -19,11 +20,13 @@ from imgsvc_http.cache.place_tier import PlaceTier
 from imgsvc_http.cache.purges import EVERYTHING, Purges
 from imgsvc_http.cache.statistics import CacheState, CacheStatistics
 from imgsvc_http.shared_calls import SharedCalls
+from imgsvc_http.shared_memory import ChangeMark
 
 _log = logging.getLogger(__name__)
 
 _RETRY_SECONDS = 10  # how long a source is left alone that could not be asked
 
+PurgesAfter = Callable[[int], Awaitable[list[tuple[int, bytes]]]]
 Produce = Callable[[Entry | None], Awaitable[Made | Unchanged]]
 """Makes a picture, or finds out that the entry, which is not fresh any more, is unchanged."""
 
@@ -60,6 +63,8 @@ class Cache:
         stale: bounds of stale answers.
         is_gone: tells if an error of `Produce` means that the source is gone. After any other error, a stale
             picture is better than the error.
+        purges_after: gives the numbers and sources of purges after a number, those of other nodes among them.
+        changes: tells when another process of this node has purged something.
         clock: the Unix time in seconds.
     """
 
@@ -72,6 +77,8 @@ class Cache:
         fresh: FreshnessBounds,
         stale: StaleBounds,
         is_gone: Callable[[Exception], bool],
+        purges_after: PurgesAfter,
+        changes: ChangeMark | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.statistics = CacheStatistics()
@@ -83,6 +90,9 @@ class Cache:
         self._is_gone = is_gone
         self._clock = clock
         self._purges = Purges()
+        self._purges_after = purges_after
+        self._changes = changes or ChangeMark()
+        self._known_changes = self._changes.present
         # After a purge, nobody joins what was begun before it.
         self._reads: SharedCalls[tuple[str, int], Entry | None] = SharedCalls()
         self._refreshes: SharedCalls[tuple[str, int], CacheResult] = SharedCalls(ends_alone=True)
@@ -105,6 +115,9 @@ class Cache:
             source: the URL or path of its source.
             produce: makes the picture.
         """
+        if self._is_behind:
+            with contextlib.suppress(OSError, SQLAlchemyError):  # of a database that is away
+                await self.catch_up()
         result = await self._answer(_Order(key, account, source, produce))
         self.statistics.answers[result.state] += 1
         return result
@@ -112,7 +125,9 @@ class Cache:
     def fresh(self, key: str) -> Entry | None:
         """Return the entry of a key if it is in memory and fresh. `count_hit` counts its use."""
         entry = self.memory.get(key)
-        return entry if entry is not None and self._clock() < entry.fresh_until else None
+        if entry is None or self._clock() >= entry.fresh_until or self._is_behind:
+            return None
+        return entry
 
     def count_hit(self, entry: Entry) -> None:
         """Count an answer with an entry that was in memory and fresh."""
@@ -120,11 +135,25 @@ class Cache:
             self.place.touch(entry.key)
         self.statistics.answers["hit"] += 1
 
-    def forget(self, number: int, source: bytes) -> int:
-        """Answer nothing any more that a purge is of; `PlaceTier.purge` deletes its files.
+    async def catch_up(self) -> list[bytes]:
+        """Forget what was purged elsewhere. Return the sources."""
+        changes, found = self._changes.present, []
+        while later := await self._purges_after(self.epoch):
+            for number, source in later:
+                self._forget(number, source)
+                found.append(source)
+        self._known_changes = changes
+        return found
 
-        Return how many entries were in memory.
+    def forget(self, number: int, source: bytes) -> int:
+        """Answer nothing any more that a purge is of, in no process of this node.
+
+        `PlaceTier.purge` deletes its files. Return how many entries were in memory.
         """
+        self._changes.note_change()
+        return self._forget(number, source)
+
+    def _forget(self, number: int, source: bytes) -> int:
         self._purges.add(number, source)
         return self.memory.clear() if source == EVERYTHING else self.memory.remove_source(source)
 
@@ -137,6 +166,11 @@ class Cache:
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
+
+    @property
+    def _is_behind(self) -> bool:
+        """True if another process of this node may have purged something since the last look."""
+        return self._known_changes != self._changes.present
 
     async def _answer(self, order: _Order) -> CacheResult:
         known = self.memory.get(order.key)

@@ -1,4 +1,4 @@
-"""One computation for all nodes: a lease in the database, which the node that makes a picture holds.
+"""One computation for all processes: a lease in the database, which the one that makes a picture holds.
 
 A lease that is not renewed, since its node died, ends after a while. If the database cannot be asked, each
 node computes for itself.

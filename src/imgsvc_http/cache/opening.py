@@ -6,26 +6,35 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
+from functools import partial
 
+from imgsvc_http.cache import purges
 from imgsvc_http.cache.cache import Cache, StaleBounds
 from imgsvc_http.cache.freshness import FreshnessBounds
 from imgsvc_http.cache.leases import Leases
 from imgsvc_http.cache.place_tier import PlaceTier
 from imgsvc_http.cache.places import open_place
-from imgsvc_http.cache.purging import catch_up, watch
+from imgsvc_http.cache.purging import watch
 from imgsvc_http.settings import Settings
+from imgsvc_http.shared_memory import ChangeMark
 from imgsvc_http.state.database import Database
 
 
-def open_place_tier(settings: Settings, db: Database) -> PlaceTier | None:
+def open_place_tier(settings: Settings, db: Database, *, alone: bool = False) -> PlaceTier | None:
     """Return the tier in a folder or bucket, or None if it may keep no bytes."""
     bound = settings.cache.place_bytes
-    return PlaceTier(open_place(settings.cache_place), db, bound) if bound else None
+    return PlaceTier(open_place(settings.cache_place), db, bound, alone=alone) if bound else None
 
 
 @contextlib.asynccontextmanager
 async def open_cache(
-    settings: Settings, db: Database, is_gone: Callable[[Exception], bool]
+    settings: Settings,
+    db: Database,
+    is_gone: Callable[[Exception], bool],
+    *,
+    memory_bytes: int,
+    alone: bool,
+    changes: ChangeMark,
 ) -> AsyncIterator[Cache]:
     """Open the cache, and close it at the end of the block.
 
@@ -33,20 +42,25 @@ async def open_cache(
         settings: the settings of the service.
         db: the database, which has the index.
         is_gone: tells if an error of making a picture means that its source is gone.
+        memory_bytes: the most memory of entries in this process.
+        alone: True if no other process has the same database.
+        changes: tells other processes of this node of purges.
     """
     own = settings.cache
-    place = open_place_tier(settings, db)
+    place = open_place_tier(settings, db, alone=alone)
     cache = Cache(
-        memory_bytes=own.memory_bytes,
+        memory_bytes=memory_bytes,
         place=place,
-        leases=Leases(db) if place is not None and db.is_shared else None,
+        leases=None if place is None or alone else Leases(db),
         fresh=FreshnessBounds(
             default_seconds=own.default_seconds, min_seconds=own.min_seconds, max_seconds=own.max_seconds
         ),
         stale=StaleBounds(revalidating_seconds=own.stale_seconds, failing_seconds=own.stale_error_seconds),
         is_gone=is_gone,
+        purges_after=partial(purges.after, db),
+        changes=changes,
     )
-    await catch_up(cache, db)
+    await cache.catch_up()
     longest = own.max_seconds + max(own.stale_seconds, own.stale_error_seconds)
     tasks = [asyncio.create_task(watch(cache, db, timedelta(seconds=longest, days=1)))]
     if place is not None:

@@ -37,16 +37,30 @@ _SLACK = 64  # evicting makes room for this part of the bound, so that not every
 class PlaceTier:
     """Keeps entries at a place, whose files take at most ``bound`` bytes together.
 
-    Several nodes may share the place and the database. Then each of them may exceed the bound by what the
+    Several processes may share the place and the database. Then each of them may exceed the bound by what the
     others write in ten seconds.
+
+    Args:
+        place: where the files are.
+        db: the database, which has the index.
+        bound: the most bytes.
+        alone: True if no other process writes to the place.
+        clock: the Unix time in seconds.
     """
 
     def __init__(
-        self, place: Place, db: Database, bound: int, *, clock: Callable[[], float] = time.time
+        self,
+        place: Place,
+        db: Database,
+        bound: int,
+        *,
+        alone: bool = False,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._place = place
         self._db = db
         self._bound = bound
+        self._alone = alone
         self._clock = clock
         self._reads = Bulkhead(_CALL_SECONDS)
         self._writes = Bulkhead(_CALL_SECONDS)
@@ -107,13 +121,13 @@ class PlaceTier:
             await asyncio.wait([self._writing[key][1]])
 
     async def run(self) -> None:
-        """Write down the last uses, look at what other nodes have written, and clean up, until cancelled."""
+        """Write down the last uses, look at what others have written, and clean up, until cancelled."""
         for part in itertools.cycle(range(PARTS)):
             await asyncio.sleep(_FLUSH_SECONDS)
             await self._try("index", self.flush())
             await self._try("sweep", self._writes.call(self._place.sweep))
             await self._try("sweep", self.delete_unknown(part))
-            self._is_counted = self._is_counted and not self._db.is_shared
+            self._is_counted = self._is_counted and self._alone
 
     async def flush(self) -> None:
         """Write down when entries were used last."""

@@ -27,16 +27,6 @@ async def purge(cache: Cache, db: Database, source: bytes) -> int:
     return max(in_memory, await _delete_files(cache, source))
 
 
-async def catch_up(cache: Cache, db: Database) -> list[bytes]:
-    """Forget what was purged elsewhere. Return the sources."""
-    found: list[bytes] = []
-    while later := await purges.after(db, cache.epoch):
-        for number, source in later:
-            cache.forget(number, source)
-            found.append(source)
-    return found
-
-
 async def watch(cache: Cache, db: Database, lifetime: timedelta) -> None:
     """Catch up with other nodes each second, and clean up, until this is cancelled.
 
@@ -50,7 +40,7 @@ async def watch(cache: Cache, db: Database, lifetime: timedelta) -> None:
         await asyncio.sleep(_POLL_SECONDS)
         looks += 1
         try:
-            for source in await catch_up(cache, db):
+            for source in await cache.catch_up():
                 await _delete_files(cache, source)
             if looks % _CLEANUP_SECONDS == 0:
                 await purges.forget(db, now() - lifetime)

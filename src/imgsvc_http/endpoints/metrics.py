@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import os
 import shutil
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
 
+import aiohttp
 from aiohttp import web
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -13,17 +17,22 @@ from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.cache import Cache
 from imgsvc_http.cache.statistics import STATES
 from imgsvc_http.monitoring import metrics
-from imgsvc_http.monitoring.metrics import MEDIA_TYPE, Metric, Snapshot
+from imgsvc_http.monitoring.metrics import MEDIA_TYPE, Metric, Snapshot, merged
 from imgsvc_http.services import Services
+from imgsvc_http.settings.sections import MonitoringSettings
 from imgsvc_http.state.clock import now
 from imgsvc_http.webhooks import records
 
+_PATH = "/metrics"
+_OTHERS_SECONDS = 2
 _CLASSES = {"call": False, "webhook": True}
 
 
 @contextlib.asynccontextmanager
 async def serving_metrics(services: Services) -> AsyncIterator[None]:
     """Answer at the port of the metrics, if there is one, until the block ends.
+
+    The first process has the port, and asks the others at sockets in the state folder.
 
     Raises:
         SpecError: the service cannot listen there.
@@ -34,25 +43,67 @@ async def serving_metrics(services: Services) -> AsyncIterator[None]:
         return
 
     async def answer(request: web.Request) -> web.Response:
-        body = services.metrics.exposition(await snapshot(services))
+        own = services.metrics.exposition(await snapshot(services))
+        others = await _of_others(services) if services.share.has_duties else []
+        body = merged([own, *others]) if others else own
         return web.Response(body=body, headers={"Content-Type": MEDIA_TYPE})
 
     app = web.Application()
-    app.router.add_get("/metrics", answer)
+    app.router.add_get(_PATH, answer)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:
-        try:
-            await web.TCPSite(runner, settings.metrics_host, settings.metrics_port).start()
-        except OSError as error:
-            where = f"{settings.metrics_host}:{settings.metrics_port}"
-            message = (
-                f"Setting 'monitoring.metrics_port' must be free to listen at, got {where}: {error.strerror}"
-            )
-            raise SpecError([Problem("monitoring.metrics_port", message)]) from error
-        yield
+        if services.share.has_duties:
+            await _listen(runner, settings)
+            yield
+        else:
+            with _socket_of(services, services.share.number) as path:
+                path.unlink(missing_ok=True)
+                await web.UnixSite(runner, str(path)).start()
+                yield
+                path.unlink(missing_ok=True)
     finally:
         await runner.cleanup()
+
+
+async def _listen(runner: web.AppRunner, settings: MonitoringSettings) -> None:
+    try:
+        await web.TCPSite(runner, settings.metrics_host, settings.metrics_port).start()
+    except OSError as error:
+        where = f"{settings.metrics_host}:{settings.metrics_port}"
+        message = (
+            f"Setting 'monitoring.metrics_port' must be free to listen at, got {where}: {error.strerror}"
+        )
+        raise SpecError([Problem("monitoring.metrics_port", message)]) from error
+
+
+async def _of_others(services: Services) -> list[bytes]:
+    """Return the metrics of the other processes of the node, except of those that do not answer."""
+    asked = await asyncio.gather(
+        *(_asked(services, number) for number in range(1, services.share.processes)), return_exceptions=True
+    )
+    return [found for found in asked if isinstance(found, bytes)]
+
+
+async def _asked(services: Services, number: int) -> bytes:
+    timeout = aiohttp.ClientTimeout(_OTHERS_SECONDS)
+    with _socket_of(services, number) as path:
+        connector = aiohttp.UnixConnector(str(path))
+        async with (
+            aiohttp.ClientSession(connector=connector, timeout=timeout) as client,
+            client.get(f"http://node{_PATH}", raise_for_status=True) as response,
+        ):
+            return await response.read()
+
+
+@contextlib.contextmanager
+def _socket_of(services: Services, number: int) -> Iterator[Path]:
+    """Give a path to the socket of a process that is short, as the system wants those of sockets."""
+    folder = os.open(services.settings.server.state_folder, os.O_PATH)
+    try:
+        yield Path(f"/proc/self/fd/{folder}/metrics-{number}.socket")
+    finally:
+        os.close(folder)
 
 
 async def snapshot(services: Services) -> Snapshot:

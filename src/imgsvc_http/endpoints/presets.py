@@ -66,7 +66,7 @@ async def put(request: web.Request) -> PresetAnswer:
         request, limit=settings.limits.json_bytes, seconds=settings.server.body_seconds
     )
     kept = await presets.put(services.db, account_id, request.match_info["name"], document, now())
-    services.presets.forget(account_id)
+    services.presets.note_change()
     return PresetAnswer(preset=kept)
 
 
@@ -79,7 +79,7 @@ async def delete(request: web.Request) -> DeletedPreset:
     )
     if not await presets.remove(services.db, account_id, name):
         raise refusal("not_found", what="preset")
-    services.presets.forget(account_id)
+    services.presets.note_change()
     return DeletedPreset(name=name)
 
 

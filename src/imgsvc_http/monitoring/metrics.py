@@ -1,14 +1,14 @@
 """The metrics of the service: `METRICS` declares each, `Metrics` counts them for one process.
 
-Each process counts in a registry of its own, under no global name. Several processes of a node are therefore
-several targets of Prometheus, whose values add up, except for metrics of the ``node``: those are the same
-from every process.
+Each process counts in a registry of its own, under no global name. `merged` adds those of a node up.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+import operator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 import attrs
@@ -16,6 +16,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
 
 from imgsvc_http.monitoring.phases import PHASES, Phases
 
@@ -27,13 +29,17 @@ _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 
 @attrs.frozen
 class Metric:
-    """The declaration of a metric. One of the ``node`` must not be added up over the node's processes."""
+    """The declaration of a metric.
+
+    ``together`` tells the value of a node whose processes have one each: their sum, the largest, or that of
+    any of them, as all have the same.
+    """
 
     name: str
     kind: Literal["counter", "gauge", "histogram"]
     doc: str
     labels: tuple[str, ...] = ()
-    node: bool = False
+    together: Literal["sum", "largest", "any"] = "sum"
 
 
 REQUESTS = Metric(
@@ -61,7 +67,11 @@ QUEUE = Metric(
     ("class",),
 )
 QUEUE_OLDEST = Metric(
-    "imgsvc_queue_oldest_seconds", "gauge", "How long the oldest of them has waited.", ("class",)
+    "imgsvc_queue_oldest_seconds",
+    "gauge",
+    "How long the oldest of them has waited.",
+    ("class",),
+    together="largest",
 )
 RUNNING = Metric("imgsvc_workers_busy", "gauge", "Workers that work on a picture.")
 WORKER_ENDS = Metric(
@@ -70,16 +80,18 @@ WORKER_ENDS = Metric(
     "Worker processes that ended, by reason: crashed, timeout, cancelled, replaced.",
     ("reason",),
 )
-WEBHOOKS = Metric("imgsvc_webhooks", "gauge", "Webhooks in the database, by status.", ("status",), node=True)
+WEBHOOKS = Metric(
+    "imgsvc_webhooks", "gauge", "Webhooks in the database, by status.", ("status",), together="any"
+)
 WEBHOOK_OLDEST = Metric(
     "imgsvc_webhook_oldest_seconds",
     "gauge",
     "How long ago the oldest webhook that is not settled was accepted, by status.",
     ("status",),
-    node=True,
+    together="any",
 )
-DISK_FREE = Metric("imgsvc_state_disk_free_bytes", "gauge", "Free disk of the state folder.", node=True)
-DISK = Metric("imgsvc_state_disk_bytes", "gauge", "Size of the disk of the state folder.", node=True)
+DISK_FREE = Metric("imgsvc_state_disk_free_bytes", "gauge", "Free disk of the state folder.", together="any")
+DISK = Metric("imgsvc_state_disk_bytes", "gauge", "Size of the disk of the state folder.", together="any")
 CACHE_ANSWERS = Metric(
     "imgsvc_cache_answers_total",
     "counter",
@@ -98,10 +110,10 @@ CACHE_ERRORS = Metric(
 CACHE_MEMORY = Metric("imgsvc_cache_memory_bytes", "gauge", "Memory of cached pictures.")
 CACHE_MEMORY_ENTRIES = Metric("imgsvc_cache_memory_entries", "gauge", "Cached pictures in memory.")
 CACHE_PLACE = Metric(
-    "imgsvc_cache_place_bytes", "gauge", "Bytes of cached pictures in the folder or bucket.", node=True
+    "imgsvc_cache_place_bytes", "gauge", "Bytes of cached pictures in the folder or bucket.", together="any"
 )
 CACHE_PLACE_ENTRIES = Metric(
-    "imgsvc_cache_place_entries", "gauge", "Cached pictures in the folder or bucket.", node=True
+    "imgsvc_cache_place_entries", "gauge", "Cached pictures in the folder or bucket.", together="any"
 )
 
 METRICS = (
@@ -110,6 +122,13 @@ METRICS = (
     CACHE_MEMORY_ENTRIES, CACHE_PLACE, CACHE_PLACE_ENTRIES,
 )  # fmt: skip
 """All metrics, in the order of documentation."""
+
+_TOGETHER = {declared.name.removesuffix("_total"): declared.together for declared in METRICS}
+_COMBINED: Mapping[str, Callable[[float, float], float]] = {
+    "sum": operator.add,
+    "largest": max,
+    "any": lambda first, _: first,
+}
 
 Snapshot = Mapping[Metric, Mapping[tuple[str, ...], float]]
 """Values that are read when they are asked for, by the values of the labels."""
@@ -148,11 +167,32 @@ class Metrics:
 
     def exposition(self, snapshot: Snapshot) -> bytes:
         """Return everything in the text format of Prometheus."""
-        collected: Any = _Collected([*self._registry.collect(), *_families(snapshot)])
-        return generate_latest(collected)
+        return _text([*self._registry.collect(), *_families(snapshot)])
 
     def _made(self, kind: type[_Instrument], declared: Metric, **more: Any) -> _Instrument:
         return kind(declared.name, declared.doc, declared.labels, registry=self._registry, **more)
+
+
+def merged(expositions: Sequence[bytes]) -> bytes:
+    """Return the metrics of a node from those of its processes, all in the text format of Prometheus."""
+    families: dict[str, Family] = {}
+    values: dict[str, dict[tuple[str, frozenset[tuple[str, str]]], Sample]] = defaultdict(dict)
+    for text in expositions:
+        for family in text_string_to_metric_families(text.decode()):
+            families.setdefault(family.name, family)
+            known, combined = values[family.name], _COMBINED[_TOGETHER.get(family.name, "any")]
+            for sample in family.samples:
+                key = sample.name, frozenset(sample.labels.items())
+                value = combined(known[key].value, sample.value) if key in known else sample.value
+                known[key] = sample._replace(value=value)
+    for name, family in families.items():
+        family.samples = list(values[name].values())
+    return _text(families.values())
+
+
+def _text(families: Iterable[Family]) -> bytes:
+    collected: Any = _Collected(list(families))
+    return generate_latest(collected)
 
 
 @attrs.frozen

@@ -51,6 +51,8 @@ class FairQueue:
     Args:
         slots: how many requests run at a time.
         extra: how many more may run, each of an account that has no other running.
+        patient: up to how many running requests a patient one may start; as many as there are slots by
+            default.
         room: how many requests may wait.
         seconds: how long a request may wait; None for as long as it takes.
         clock: the time in seconds; that of the event loop by default.
@@ -63,10 +65,12 @@ class FairQueue:
         extra: int,
         room: int,
         seconds: float | None,
+        patient: int | None = None,
         clock: Callable[[], float] | None = None,
     ) -> None:
         self._slots = slots
         self._extra = extra
+        self._patient = slots if patient is None else patient
         self._room = room
         self._seconds = seconds
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
@@ -160,11 +164,18 @@ class FairQueue:
         candidates = [account for account in self._accounts.values() if account.waiting]
         running = self.running
         if running >= self._slots:
-            candidates = [account for account in candidates if not account.running and not account.background]
-        if not candidates or running >= self._slots + self._extra:
+            candidates = [
+                account
+                for account in candidates
+                if (running < self._patient if account.background else self._has_extra(account, running))
+            ]
+        if not candidates:
             return None
         now = self._clock()
         return min(candidates, key=lambda account: account.used_until(now))
+
+    def _has_extra(self, account: _Account, running: int) -> bool:
+        return not account.running and running < self._slots + self._extra
 
     def _end(self, key: tuple[str, bool], request: _Request) -> None:
         account = request.account

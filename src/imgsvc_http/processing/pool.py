@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import pickle
+import select
 import signal
 import socket
 from collections import Counter
@@ -21,12 +22,13 @@ from imgsvc_core.errors import DialectError, ImgsvcError, Problem, SpecError, Wo
 from imgsvc_core.limits import too_long
 from imgsvc_core.worker_setup import DIED, NOT_BEGUN
 from imgsvc_http.answering.errors import refusal
+from imgsvc_http.forkserver import Forkserver, readable
 from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.processing.fair_queue import FairQueue, QueueFull, WaitedTooLong
-from imgsvc_http.processing.forkserver import Forkserver, readable
 from imgsvc_http.processing.tasks import Task, TaskResult
 from imgsvc_http.processing.worker_process import REPLY, REQUEST
 from imgsvc_http.settings.sections import WorkersSettings
+from imgsvc_http.share import Share
 
 _log = logging.getLogger(__name__)
 
@@ -57,7 +59,8 @@ class ForkedWorkers:
         spare: how many more workers are kept, for tasks that begin while all others are busy.
         memory_bytes: the most data that one worker may hold.
         tasks_per_worker: after how many tasks a worker is replaced, against slow leaks; None for never.
-        begun: the first fork server, if it was begun before.
+        threads: how many threads all tasks of the service have together, as far as each has one.
+        share: the part of this process. If the fork server that it names died, the pool starts its own.
     """
 
     def __init__(
@@ -68,14 +71,16 @@ class ForkedWorkers:
         spare: int,
         memory_bytes: int | None,
         tasks_per_worker: int | None,
-        begun: Forkserver | None = None,
+        threads: int,
+        share: Share,
     ) -> None:
         self.queue = queue
-        self.workers = workers
         self._kept = workers + spare
         self._memory_bytes = memory_bytes
         self._tasks_per_worker = tasks_per_worker
-        self._begun = begun
+        self._threads = threads
+        self._share = share
+        self._begun = share.forkserver
         self._forkserver: Forkserver | None = None
         self._starting = asyncio.Lock()
         self._idle: list[_Worker] = []
@@ -109,10 +114,10 @@ class ForkedWorkers:
                 except (QueueFull, WaitedTooLong):
                     raise refusal("overloaded") from None
                 worker = await stack.enter_async_context(self._worker())
-            threads = max(1, self.workers // self.queue.running)
             file = os.open(source, os.O_RDONLY)
             try:
-                return await self._run(worker, task, threads, file)
+                with self._counted() as running:
+                    return await self._run(worker, task, max(1, self._threads // running), file)
             finally:
                 os.close(file)
 
@@ -135,9 +140,8 @@ class ForkedWorkers:
         for worker in self._idle:
             worker.kill()
         self._idle.clear()
-        for forkserver in (self._begun, self._forkserver):
-            if forkserver is not None:
-                forkserver.close()
+        if self._forkserver is not None:
+            self._forkserver.close()
 
     async def _run(self, worker: _Worker, task: Task, threads: int, source: int) -> TaskResult:
         seconds = task.limits.seconds
@@ -160,6 +164,16 @@ class ForkedWorkers:
         if "error" in reply:
             raise _error(reply)
         return TaskResult(reply["facts"], data)
+
+    @contextlib.contextmanager
+    def _counted(self) -> Iterator[int]:
+        """Count a task that runs. Give how many run in the whole service."""
+        running, number = self._share.running, self._share.number
+        running[number] += 1
+        try:
+            yield running.total()
+        finally:
+            running[number] -= 1
 
     @contextlib.asynccontextmanager
     async def _worker(self) -> AsyncIterator[_Worker]:
@@ -222,10 +236,7 @@ class ForkedWorkers:
         """Start a worker, and first the fork server if it does not run (any more)."""
         for attempt in range(2):
             if self._forkserver is None:
-                begun, self._begun = self._begun, None
-                forkserver = begun or Forkserver.begin(self._memory_bytes)
-                await forkserver.ready()
-                self._forkserver = forkserver
+                self._forkserver = await self._open_forkserver()
             try:
                 return _Worker(*await self._forkserver.fork())
             except ConnectionError:
@@ -235,19 +246,44 @@ class ForkedWorkers:
                     raise WorkerDied(NOT_BEGUN) from None
         raise AssertionError
 
+    async def _open_forkserver(self) -> Forkserver:
+        begun, self._begun = self._begun, None
+        if begun is not None:
+            with contextlib.suppress(ConnectionError, WorkerDied):  # it died meanwhile
+                opened = begun if self._share.is_whole else begun.fork_server()
+                await opened.ready()
+                return opened
+        opened = Forkserver.begin(self._memory_bytes)
+        await opened.ready()
+        return opened
 
-def open_pool(settings: WorkersSettings, begun: Forkserver | None = None) -> ForkedWorkers:
-    """Return a pool as the settings have it. `ForkedWorkers.start` starts its workers."""
-    workers = settings.number or len(os.sched_getaffinity(0))
-    queue = FairQueue(workers, extra=workers, room=settings.queue, seconds=settings.queue_seconds)
+
+def open_pool(settings: WorkersSettings, share: Share) -> ForkedWorkers:
+    """Return the pool of a process as the settings have it. `ForkedWorkers.start` starts its workers."""
+    total = number_of_workers(settings)
+    workers = share.of(total)
+    share.running[share.number] = 0  # a process that died has left its number
+    queue = FairQueue(
+        workers,
+        extra=workers,
+        patient=total if share.has_duties else workers,
+        room=share.of(settings.queue),
+        seconds=settings.queue_seconds,
+    )
     return ForkedWorkers(
         queue,
         workers,
         spare=1,
         memory_bytes=settings.memory_bytes,
         tasks_per_worker=settings.tasks or None,
-        begun=begun,
+        threads=total,
+        share=share,
     )
+
+
+def number_of_workers(settings: WorkersSettings) -> int:
+    """Return the number of workers of the whole service."""
+    return settings.number or len(os.sched_getaffinity(0))
 
 
 @attrs.define(eq=False)
@@ -296,14 +332,10 @@ class _Worker:
         return count
 
     def alive(self) -> bool:
-        """Return True if the process waits for a task: its end of the socket is open and silent."""
-        try:
-            self.connection.recv(1, socket.MSG_PEEK)
-        except BlockingIOError:
-            return True
-        except ConnectionError:
-            pass
-        return False
+        """Return True unless the process has ended."""
+        ended = select.poll()
+        ended.register(self.pidfd, select.POLLIN)
+        return not ended.poll(0)
 
     async def end(self) -> None:
         """Kill the process and wait until it is gone, which takes time if it holds much memory."""

@@ -1,8 +1,8 @@
 """The processes in which strangers' pictures are decoded.
 
 ``python -m imgsvc_http.processing.worker_process FD BYTES`` is the fork server: it loads the library once,
-and forks a worker for each socket that it receives at FD. A worker does one task at a time, until its socket
-closes.
+and forks a worker for each socket that it receives at FD, or another fork server, which shares its memory. A
+worker does one task at a time, until its socket closes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, NoReturn
 from imgsvc_core.errors import DialectError, ImgsvcError, MemoryLimitExceeded, SpecError
 from imgsvc_core.process_memory import show_shortage
 from imgsvc_core.worker_setup import NO_MEMORY, OUT_OF_MEMORY_SIGNALS, preload, prepare_worker
-from imgsvc_http.processing.forkserver import FORK, READY
+from imgsvc_http.forkserver import FORK, FORK_SERVER, READY
 from imgsvc_http.processing.tasks import Task
 
 REQUEST = struct.Struct("<Q")
@@ -48,7 +48,7 @@ class _Worker(NamedTuple):
 
 
 def main(control: socket.socket, memory_bytes: int | None) -> NoReturn:
-    """Load the library, then fork a worker for each socket that arrives, until the service closes its end."""
+    """Load the library, then fork workers."""
     for number in _LEFT_TO_THE_SERVICE:
         # A terminal or systemd sends these to the whole group, but requests under way are to finish.
         signal.signal(number, signal.SIG_IGN)
@@ -57,6 +57,11 @@ def main(control: socket.socket, memory_bytes: int | None) -> NoReturn:
     preload()
     gc.collect()
     gc.freeze()  # keeps the memory that workers share from being written to
+    _serve_forks(control)
+
+
+def _serve_forks(control: socket.socket) -> NoReturn:
+    """Fork a worker, or another server, for each socket that arrives, until the service ends."""
     with contextlib.suppress(ConnectionError):  # the service has ended before it asked for a worker
         control.send(READY)
         _fork_workers(control)
@@ -64,7 +69,7 @@ def main(control: socket.socket, memory_bytes: int | None) -> NoReturn:
 
 
 def _fork_workers(control: socket.socket) -> None:
-    """Fork a worker for each socket that arrives, and collect those that end, until the service ends."""
+    """Fork a process for each socket that arrives, and collect those that end."""
     workers: dict[int, _Worker] = {}  # by the file descriptor of the process
     events = select.poll()
     events.register(control, select.POLLIN)
@@ -83,8 +88,12 @@ def _fork_workers(control: socket.socket) -> None:
             if pid == 0:
                 for inherited in (control, *(worker.connection for worker in workers.values())):
                     inherited.close()
-                show_shortage(shortage)
+                for inherited_process in workers:
+                    os.close(inherited_process)
                 _die_with_parent()
+                if message == FORK_SERVER:
+                    _serve_forks(connection)
+                show_shortage(shortage)
                 with contextlib.suppress(ConnectionError):  # the service does not wait for the reply any more
                     _work(connection)
                 os._exit(0)

@@ -38,6 +38,7 @@ class Connection(ClientHandler):
         server: handles its requests.
         limiter: counts what is no valid request.
         methods_at: gives the methods at a path.
+        on_close: is called when the connection has ended.
         access_log: logs and counts requests.
         header_seconds: how long the first request may take to arrive, up to its body.
         idle_seconds: how long to wait for each further request.
@@ -46,7 +47,7 @@ class Connection(ClientHandler):
 
     __slots__ = (
         "_discarding", "_ending", "_header_seconds", "_header_timer", "_limiter", "_methods_at",
-        "_unread_seconds", "_unread_timer", "since",
+        "_on_close", "_unread_seconds", "_unread_timer", "since",
     )  # fmt: skip
 
     def __init__(
@@ -56,6 +57,7 @@ class Connection(ClientHandler):
         methods_at: Callable[[str], frozenset[str]],
         access_log: AccessLog,
         *,
+        on_close: Callable[[], None],
         header_seconds: float,
         idle_seconds: float,
         unread_seconds: float,
@@ -71,6 +73,7 @@ class Connection(ClientHandler):
         )
         self._limiter = limiter
         self._methods_at = methods_at
+        self._on_close = on_close
         self._header_seconds = header_seconds
         self._unread_seconds = unread_seconds
         self._header_timer: asyncio.TimerHandle | None = None
@@ -90,6 +93,7 @@ class Connection(ClientHandler):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
+        self._on_close()
 
     def pause_writing(self) -> None:
         super().pause_writing()

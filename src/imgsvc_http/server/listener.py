@@ -1,4 +1,4 @@
-"""One port for TLS, which also answers clients that speak plain HTTP."""
+"""The connections of a listening process: TLS, and an answer to clients that speak plain HTTP."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from imgsvc_http.server.drain import InFlight
 _TLS_HANDSHAKE = 0x16  # the first byte of every TLS connection
 _POLL_SECONDS = 0.05
 _LAST_SECONDS = 1.0  # for the answers to requests that were given up
-_RETRY_SECONDS = 0.1
 _BACKLOG = 1024
 _MOST_CONNECTIONS = 100_000
 
@@ -33,9 +32,10 @@ class Listener(ListeningSite):
 
     Args:
         runner: the runner of the application.
-        listening: the socket.
+        address: the address that connections come to.
         tls: certificate and key.
         connect: makes what handles a connection.
+        note_closed: is called at the end of each connection.
         in_flight: the requests that are handled.
         most: the most connections. One more closes the one that has been idle for the longest time, or is
             refused if none is idle.
@@ -46,11 +46,12 @@ class Listener(ListeningSite):
     def __init__(
         self,
         runner: web.BaseRunner,
-        listening: socket.socket,
+        address: str,
         tls: ssl.SSLContext,
-        connect: Callable[[web.Server], Connection],
+        connect: Callable[..., Connection],
         in_flight: InFlight,
         *,
+        note_closed: Callable[[], None],
         most: int,
         handshake_seconds: float,
         rate: ConnectionRate,
@@ -59,36 +60,44 @@ class Listener(ListeningSite):
         self._tls = tls
         self._connect = connect
         self._in_flight = in_flight
-        self._socket = listening
-        self._accepting: asyncio.Task[None] | None = None
+        self._address = address
+        self._note_closed = note_closed
+        self._stopped = False
         self._most = most
         self._handshake_seconds = handshake_seconds
         self._rate = rate
-        self._opening: dict[asyncio.Task[None], float] = {}  # handshakes, and when they began
+        self._opening: dict[asyncio.Task[bool], float] = {}  # handshakes, and when they began
 
     @property
     def name(self) -> str:
-        """The address of the socket."""
-        host, port = self._socket.getsockname()[:2]
-        return f"https://{f'[{host}]' if ':' in host else host}:{port}"
+        """The address that connections come to."""
+        return self._address
 
     async def start(self) -> None:
-        """Accept connections from now on."""
+        """Register with the runner. Connections come through `take`."""
         await super().start()
-        self._accepting = asyncio.create_task(self._accept())
 
     async def stop(self) -> None:
-        """Accept no more connections."""
+        """Take no more connections."""
+        self._stopped = True
         self.unregister()
-        for task in (self._accepting, *self._opening):
-            if task is not None:
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
-        self._socket.close()
+        for task in tuple(self._opening):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    def take(self, connection: socket.socket) -> None:
+        """Open a connection, or close it if there are too many."""
+        if self._stopped or not self._make_room():
+            connection.close()
+            self._note_closed()
+            return
+        task = asyncio.create_task(self._open(connection))
+        self._opening[task] = asyncio.get_running_loop().time()
+        task.add_done_callback(self._opened)
 
     async def drain(self, seconds: float) -> None:
-        """Accept no more connections, wait for requests in flight, and refuse those that take longer."""
+        """Take no more connections, wait for requests in flight, and refuse those that take longer."""
         await self.stop()
         if not await self._finish(seconds):
             self._in_flight.give_up()
@@ -108,21 +117,6 @@ class Listener(ListeningSite):
         found = [] if server is None else server.connections
         return [connection for connection in found if isinstance(connection, Connection)]
 
-    async def _accept(self) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            try:
-                connection, address = await loop.sock_accept(self._socket)
-            except OSError:  # too many open files, or a client that has gone
-                await asyncio.sleep(_RETRY_SECONDS)
-                continue
-            if not self._make_room():
-                connection.close()
-                continue
-            task = asyncio.create_task(self._open(connection, address[0]))
-            self._opening[task] = loop.time()
-            task.add_done_callback(lambda done: self._opening.pop(done, None))
-
     def _make_room(self) -> bool:
         """Close a connection that has no request if there are too many. Return False if all have one.
 
@@ -141,24 +135,29 @@ class Listener(ListeningSite):
         close()
         return True
 
-    def _cancel(self, task: asyncio.Task[None]) -> None:
+    def _cancel(self, task: asyncio.Task[bool]) -> None:
         del self._opening[task]
         task.cancel()
 
-    async def _open(self, connection: socket.socket, address: str) -> None:
+    def _opened(self, task: asyncio.Task[bool]) -> None:
+        self._opening.pop(task, None)
+        if task.cancelled() or not task.result():
+            self._note_closed()
+
+    async def _open(self, connection: socket.socket) -> bool:
+        """Begin a connection. Return False if the client gave up or was too slow."""
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             async with asyncio.timeout(self._handshake_seconds):
                 first = await _peek(connection)
-                await self._rate.wait(address)
+                await self._rate.wait(connection.getpeername()[0])
             server = self.runner.server
             if not first or server is None:
-                connection.close()
-                return
+                raise ConnectionResetError
             secure = first[0] == _TLS_HANDSHAKE
             await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: self._connect(server),
+                lambda: self._connect(server, on_close=self._note_closed),
                 connection,
                 ssl=self._tls if secure else None,
                 ssl_handshake_timeout=self._handshake_seconds if secure else None,
@@ -168,6 +167,8 @@ class Listener(ListeningSite):
             connection.close()
             if not isinstance(error, OSError | TimeoutError):
                 raise
+            return False
+        return True
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -88,8 +88,14 @@ class ServerSettings:
     connections: int = setting(
         Integer(0, 10**6),
         "Open connections; one more closes the one that has been idle for longest, or is refused. No account "
-        "has more requests at a time than are left for others. Half of the files that the process may open "
+        "has more requests at a time than are left for others. Half of the files that a process may open "
         "when 0.",
+        default=0,
+    )
+    processes: int = setting(
+        Integer(0, 1024),
+        "Processes that accept connections, each with its part of the workers: never more than there are "
+        "workers. One for two cores when 0.",
         default=0,
     )
     connections_per_second: float = setting(

@@ -7,10 +7,13 @@ such a function into a coroutine function of a `Database`, which runs it in a th
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import functools
-from collections.abc import Callable, Coroutine, Sequence
+import os
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import IO, Any, Concatenate, ParamSpec, Self, TypeVar
 
 import attrs
 from sqlalchemy import Connection, Engine, text
@@ -75,6 +78,7 @@ class Database:
         self._writer: Connection | None = None
         self._waiting: list[_Write] = []
         self._committing: asyncio.Task[None] | None = None
+        self._writing_process = None if self.is_shared else _lock_file(engine)
 
     @classmethod
     async def open(cls, url: str) -> Self:
@@ -136,6 +140,11 @@ class Database:
                 write.tell(failure)
 
     def _commit(self, group: Sequence[_Write]) -> None:
+        """Run the works of a group in one transaction, while no other process writes."""
+        with _locked(self._writing_process):
+            self._commit_alone(group)
+
+    def _commit_alone(self, group: Sequence[_Write]) -> None:
         """Run the works of a group in one transaction; one that fails changes nothing."""
         connection = self._writer = self._writer or self._open_writer()
         durable = any(write.durable for write in group)
@@ -184,6 +193,8 @@ class Database:
         await asyncio.wait([closing], timeout=_CLOSE_SECONDS)
         self.drop_connections()
         await closing
+        if self._writing_process is not None:
+            self._writing_process.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -231,3 +242,20 @@ def lock_for_transaction(connection: Connection, number: int) -> None:
     """Wait until no other transaction holds the lock of a number; SQLite has one writer at a time anyway."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})
+
+
+def _lock_file(engine: Engine) -> IO[bytes]:
+    """Open the file beside an SQLite database at which the writing processes queue."""
+    path = f"{engine.url.database}-writer"
+    return open(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "rb")
+
+
+@contextmanager
+def _locked(file: IO[bytes] | None) -> Iterator[None]:
+    """Hold the lock of a file, which the system releases if the process dies."""
+    assert file is not None
+    fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(file, fcntl.LOCK_UN)

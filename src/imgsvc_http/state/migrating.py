@@ -37,7 +37,7 @@ async def migrate(url: str) -> None:
     Raises:
         SpecError: nothing answers at the URL, or a newer version has made the tables.
     """
-    await run_in_daemon_thread(_migrate, url)
+    await run_in_daemon_thread(migrate_blocking, url)
 
 
 async def versions(url: str) -> Versions:
@@ -95,7 +95,8 @@ def _present(connection: Connection) -> str | None:
     return connection.exec_driver_sql(f"SELECT version_num FROM {VERSION_TABLE}").scalar()
 
 
-def _migrate(url: str) -> None:
+def migrate_blocking(url: str) -> None:
+    """Do the same in the thread of the caller."""
     engine = open_engine(url)
     try:
         with engine.connect() as connection:

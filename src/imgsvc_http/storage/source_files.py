@@ -68,14 +68,20 @@ class SourceFiles:
         memory_bytes: the most memory of all sources together. Of this and of the folder, no account gets more
             than is left for the others.
         folder_bytes: the most bytes in the folder of all sources together.
+        prefix: of the names of files in the folder, if other processes have files there.
     """
 
-    def __init__(self, folder: Path, memory_bytes: int, *, folder_bytes: int) -> None:
+    def __init__(self, folder: Path, memory_bytes: int, *, folder_bytes: int, prefix: str = "") -> None:
         self._folder = folder
+        self._prefix = prefix
         self._folder_bytes = Shares(folder_bytes)
         self._memory_bytes = Shares(memory_bytes if hasattr(os, "memfd_create") else 0)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for left in folder.iterdir():
+        self.clear(prefix)
+
+    def clear(self, prefix: str = "") -> None:
+        """Delete the files of sources whose names have a prefix; nobody may work on them."""
+        for left in self._folder.glob(f"{prefix}*"):
             left.unlink(missing_ok=True)
 
     @property
@@ -114,7 +120,7 @@ class SourceFiles:
 
         Its bytes count when they are written: what is announced takes no room from others.
         """
-        path, taken = self._folder / secrets.token_hex(16), 0
+        path, taken = self._folder / f"{self._prefix}{secrets.token_hex(16)}", 0
 
         def take(count: int) -> None:
             nonlocal taken

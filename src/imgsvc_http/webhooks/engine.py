@@ -106,6 +106,7 @@ class Engine:
         self.ending = False
         self._url = with_keepalive(database_url)
         self._queues: Queues | None = None
+        self._connecting = asyncio.Lock()
         self._running: set[str] = set()
         self._parked: TTLCache[str, None] = TTLCache(_MOST_PARKED, _PARKED_SECONDS)
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -151,8 +152,19 @@ class Engine:
                 partition_worker_concurrency=most // 2,  # a partition has the jobs of an account
                 polling_interval_sec=_POLL_SECONDS,
             )
-        self._queues = await asyncio.to_thread(Queues, self._url)
+        await self.connect()
         self._started.set()
+
+    async def connect(self) -> None:
+        """Open the queues. A process that runs no jobs does so when it puts one into them."""
+        async with self._connecting:
+            if self._queues is None:
+                self._queues = await asyncio.to_thread(Queues, self._url)
+
+    async def disconnect(self) -> None:
+        """Close the queues, if they are open."""
+        if self._queues is not None:
+            await asyncio.to_thread(self._queues.close)
 
     async def stop(self, seconds: float) -> None:
         """Start no more jobs, let running ones finish for a while, and interrupt the rest.
@@ -172,12 +184,11 @@ class Engine:
         await closing
         # The engine has replaced the executor of the event loop by its own, which is shut down now.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
-        if self._queues is not None:
-            await asyncio.to_thread(self._queues.close)
+        await self.disconnect()
 
     @property
     def queues(self) -> Queues:
-        """The queues, once the engine has started."""
+        """The queues, once they are open."""
         assert self._queues is not None
         return self._queues
 

@@ -65,6 +65,7 @@ class Webhooks:
         # Answers give moments in milliseconds, and a list from such a moment has to include its webhook.
         moment = now()
         moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+        await self.engine.connect()
         then = (self.engine.queues.enqueue(PROCESS, id_, account_id), keep)
         await records.create(db, vault, id_, account_id, request, moment, then)
 

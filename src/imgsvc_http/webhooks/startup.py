@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 from imgsvc_http.fetching.address_guard import AddressGuard
 from imgsvc_http.processing.fair_queue import FairQueue
+from imgsvc_http.processing.pool import number_of_workers
 from imgsvc_http.services import Services
 from imgsvc_http.state.clock import now
 from imgsvc_http.storage.pending_uploads import PendingUploads
@@ -29,7 +30,10 @@ _SINGLE_NODE = "imgsvc"
 
 @contextlib.asynccontextmanager
 async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
-    """Resume the jobs that an earlier run left, and run jobs until the block ends."""
+    """Resume the jobs that an earlier run left, and run jobs until the block ends.
+
+    A process without that duty only accepts webhooks.
+    """
     settings = services.settings
     engine = Engine(settings.database_url, _node_name() if services.db.is_shared else _SINGLE_NODE)
     deliverer = Deliverer(
@@ -40,9 +44,16 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
     uploads = PendingUploads(
         f"{settings.temporary_url.rstrip('/')}-pending", seconds=settings.temporary.call_seconds
     )
-    most = 2 * services.pipeline.workers.workers
+    most = 2 * number_of_workers(settings.workers)
     pictures = FairQueue(most, extra=most, room=sys.maxsize, seconds=None)
     webhooks = Webhooks(services, engine, deliverer, uploads, pictures)
+    if not services.share.has_duties:
+        try:
+            yield webhooks
+        finally:
+            await engine.disconnect()
+            await deliverer.close()
+        return
     locked, working = asyncio.Event(), asyncio.Event()
     watching: list[asyncio.Task[None]] = []
     cleaning: list[asyncio.Task[None]] = []

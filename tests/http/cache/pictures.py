@@ -8,10 +8,11 @@ from collections.abc import Callable
 import attrs
 
 from imgsvc_http.cache import Cache, CacheResult, Entry, Freshness, FreshnessBounds, Made, Picture, Unchanged
-from imgsvc_http.cache.cache import StaleBounds
+from imgsvc_http.cache.cache import PurgesAfter, StaleBounds
 from imgsvc_http.cache.entries import entry_key
 from imgsvc_http.cache.leases import Leases
 from imgsvc_http.cache.place_tier import PlaceTier
+from imgsvc_http.shared_memory import ChangeMark
 
 START = 1_795_000_000.0
 FRESH, STALE, FAILING = 60.0, 30.0, 600.0
@@ -97,7 +98,12 @@ def new_cache(
     memory_bytes: int = 2**20,
     place: PlaceTier | None = None,
     leases: Leases | None = None,
+    purges_after: PurgesAfter | None = None,
+    changes: ChangeMark | None = None,
 ) -> Cache:
+    async def none(number: int) -> list[tuple[int, bytes]]:
+        return []
+
     return Cache(
         memory_bytes=memory_bytes,
         place=place,
@@ -105,6 +111,8 @@ def new_cache(
         fresh=FreshnessBounds(default_seconds=FRESH, min_seconds=0, max_seconds=3600),
         stale=StaleBounds(revalidating_seconds=STALE, failing_seconds=FAILING),
         is_gone=lambda error: isinstance(error, Gone),
+        purges_after=purges_after or none,
+        changes=changes,
         clock=clock,
     )
 

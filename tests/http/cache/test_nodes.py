@@ -7,17 +7,20 @@ import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
-from imgsvc_http.cache import Cache, leases
+from imgsvc_http.cache import Cache, leases, purges
 from imgsvc_http.cache.entries import source_digest
 from imgsvc_http.cache.leases import Leases
 from imgsvc_http.cache.place_tier import PlaceTier
 from imgsvc_http.cache.places import LocalPlace
 from imgsvc_http.cache.purges import EVERYTHING
-from imgsvc_http.cache.purging import catch_up, purge, watch
+from imgsvc_http.cache.purging import purge, watch
+from imgsvc_http.shared_memory import ChangeMark
 from imgsvc_http.state.clock import now
 from imgsvc_http.state.database import Database
 from tests.http.cache.pictures import FRESH, SOURCE, STALE, Clock, Down, Producer, ask, new_cache
@@ -26,10 +29,14 @@ pytestmark = pytest.mark.asyncio
 
 
 @contextlib.asynccontextmanager
-async def node(url: str, folder: Path, clock: Clock) -> AsyncIterator[tuple[Cache, Database]]:
+async def node(
+    url: str, folder: Path, clock: Clock, changes: ChangeMark | None = None
+) -> AsyncIterator[tuple[Cache, Database]]:
     async with await Database.open(url) as db:
         tier = PlaceTier(LocalPlace(folder), db, 2**24, clock=clock)
-        cache = new_cache(clock, place=tier, leases=Leases(db))
+        cache = new_cache(
+            clock, place=tier, leases=Leases(db), purges_after=partial(purges.after, db), changes=changes
+        )
         try:
             yield cache, db
         finally:
@@ -106,10 +113,36 @@ async def test_a_purge_is_known_to_all_nodes_and_at_every_start(
         assert (await ask(two, produce, source="other")).state == "hit"
         watching.cancel()
     async with node(url, folder, clock) as (one, db):
-        await catch_up(one, db)
+        await one.catch_up()
         assert (await ask(one, produce)).state == "hit"  # made after the purge
         assert await purge(one, db, EVERYTHING) == 2
         assert (await ask(one, produce)).state == "miss"
+
+
+async def test_processes_of_a_node_know_a_purge_at_once(url: str, tmp_path: Path, clock: Clock) -> None:
+    folder, produce, changes = tmp_path / "cache", Producer(), ChangeMark()
+    async with node(url, folder, clock, changes) as (one, db), node(url, folder, clock, changes) as (two, _):
+        assert (await ask(one, produce)).state == "miss"
+        assert one.place is not None
+        await one.place.close()  # what was put is written
+        assert (await ask(two, produce)).state == "hit"
+        key = (await ask(two, produce)).entry.key
+        assert two.fresh(key) is not None
+        await purge(one, db, source_digest("acc", SOURCE))
+        assert two.fresh(key) is None
+        assert (await ask(two, produce)).state == "miss"
+        assert (await ask(one, produce)).state == "hit"
+
+
+async def test_a_purge_that_cannot_be_looked_up_costs_no_answer(clock: Clock) -> None:
+    async def away(number: int) -> list[tuple[int, bytes]]:
+        raise OperationalError("SELECT", {}, Exception("away"))
+
+    changes = ChangeMark()
+    cache = new_cache(clock, changes=changes, purges_after=away)
+    assert (await ask(cache, Producer())).state == "miss"
+    changes.note_change()
+    assert (await ask(cache, Producer())).state == "hit"
 
 
 async def test_a_node_that_was_away_does_not_answer_what_was_purged_meanwhile(
@@ -121,7 +154,7 @@ async def test_a_node_that_was_away_does_not_answer_what_was_purged_meanwhile(
     async with node(url, tmp_path / "cache", clock) as (one, db):
         await purge(one, db, source_digest("acc", SOURCE))
     async with node(url, tmp_path / "away", clock) as (away, db):
-        await catch_up(away, db)
+        await away.catch_up()
         assert (await ask(away, produce)).state == "miss"
 
 

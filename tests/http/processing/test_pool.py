@@ -16,6 +16,7 @@ from imgsvc_core.errors import CorruptImage, MemoryLimitExceeded, SpecError, Tim
 from imgsvc_core.limits import Limits
 from imgsvc_http.processing.fair_queue import FairQueue
 from imgsvc_http.processing.pool import ForkedWorkers, TaskFault
+from imgsvc_http.share import Share
 from tests.http.processing import tasks
 
 SOURCE = Path(__file__)
@@ -34,7 +35,13 @@ async def open_pool(
 ) -> AsyncIterator[ForkedWorkers]:
     queue = FairQueue(workers, extra=extra, room=64, seconds=60)
     pool = ForkedWorkers(
-        queue, workers, spare=spare, memory_bytes=memory_bytes, tasks_per_worker=tasks_per_worker
+        queue,
+        workers,
+        spare=spare,
+        memory_bytes=memory_bytes,
+        tasks_per_worker=tasks_per_worker,
+        threads=workers,
+        share=Share(),
     )
     try:
         await pool.start()

@@ -18,15 +18,19 @@ from imgsvc_core.errors import WorkerDied
 
 READY = b"r"
 FORK = b"f"
+FORK_SERVER = b"s"
 _START_SECONDS = 60.0
 
 
 @attrs.frozen(eq=False)
 class Forkserver:
-    """A process that forks a worker for each socket that it is sent."""
+    """A process that forks a worker for each socket that it is sent, or another such process.
+
+    That other one has no ``process`` here: it ends when its socket is closed.
+    """
 
     control: socket.socket
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | None
 
     @classmethod
     def begin(cls, memory_bytes: int | None) -> Forkserver:
@@ -44,6 +48,22 @@ class Forkserver:
                 env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
             )
         return cls(ours, process)
+
+    def fork_server(self) -> Forkserver:
+        """Fork another server, without waiting until it can fork workers. It shares the memory of this one.
+
+        Raises:
+            ConnectionError: this process ended.
+        """
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
+        with theirs:
+            try:
+                socket.send_fds(self.control, [FORK_SERVER], [theirs.fileno()])
+            except BaseException:
+                ours.close()
+                raise
+        return Forkserver(ours, None)
 
     async def ready(self) -> None:
         """Wait until the process can fork.
@@ -85,8 +105,9 @@ class Forkserver:
     def close(self) -> None:
         """End the process; its workers end with it."""
         self.control.close()
-        self.process.kill()
-        self.process.wait()
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
 
 
 async def readable(connection: socket.socket | int) -> None:

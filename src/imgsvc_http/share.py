@@ -1,0 +1,49 @@
+"""The part of the service that one of its processes does."""
+
+from __future__ import annotations
+
+import attrs
+
+from imgsvc_http.access.shared_counts import SharedCounts
+from imgsvc_http.forkserver import Forkserver
+from imgsvc_http.shared_memory import ChangeMark, SharedNumbers
+
+
+@attrs.frozen(kw_only=True)
+class Share:
+    """The part of one process; by default that of the only one.
+
+    Args:
+        number: the number of the process. The first one also runs webhooks and deletes what has expired.
+        processes: how many there are.
+        first_start: False if the process replaces one that died, so that others may be at work.
+        counts: request rates of all processes.
+        changes: tells of what one process changed and the others remember otherwise.
+        running: how many pictures the workers of each process work on.
+        forkserver: was begun before. Of several processes, each forks its own from it. Without it one is
+            begun.
+    """
+
+    number: int = 0
+    processes: int = 1
+    first_start: bool = True
+    counts: SharedCounts | None = attrs.field(default=None, repr=False)
+    changes: ChangeMark = attrs.field(factory=ChangeMark, repr=False)
+    running: SharedNumbers = attrs.field(
+        default=attrs.Factory(lambda share: SharedNumbers(share.processes), takes_self=True), repr=False
+    )
+    forkserver: Forkserver | None = attrs.field(default=None, repr=False)
+
+    @property
+    def is_whole(self) -> bool:
+        """True for the only process."""
+        return self.processes == 1
+
+    @property
+    def has_duties(self) -> bool:
+        """True for the one process that does what is done once for the whole service."""
+        return self.number == 0
+
+    def of(self, total: int) -> int:
+        """Return this process's part of a number, which is at least 1."""
+        return max(1, total // self.processes + (self.number < total % self.processes))

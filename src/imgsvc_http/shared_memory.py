@@ -1,0 +1,48 @@
+"""Memory that processes share which are forked afterwards."""
+
+from __future__ import annotations
+
+import mmap
+import os
+
+_BYTES = 8
+
+
+class SharedNumbers:
+    """Some whole numbers, which begin at 0. Each of them may have one writer only.
+
+    Args:
+        count: how many there are.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._numbers = memoryview(mmap.mmap(-1, count * _BYTES)).cast("q")
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, index: int) -> int:
+        return self._numbers[index]
+
+    def __setitem__(self, index: int, number: int) -> None:
+        self._numbers[index] = number
+
+    def total(self) -> int:
+        """Return the sum of all."""
+        return sum(self._numbers)
+
+
+class ChangeMark:
+    """A mark that looks otherwise after each change that all processes must know at once."""
+
+    def __init__(self) -> None:
+        self._mark = mmap.mmap(-1, _BYTES)
+
+    @property
+    def present(self) -> bytes:
+        """How it looks now."""
+        return self._mark[:]
+
+    def note_change(self) -> None:
+        """Make it look otherwise."""
+        self._mark[:] = os.urandom(_BYTES)

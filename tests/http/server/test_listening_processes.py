@@ -1,0 +1,202 @@
+"""Several listening processes behind one port: a client cannot tell them from one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import shutil
+import signal
+import socket
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests.http.calls import call, upload
+from tests.http.receivers import receiving
+from tests.http.service_process import Service, await_start, running, start
+from tests.support import encoded
+from tests.support.processes import listeners_of
+
+pytestmark = pytest.mark.asyncio
+
+TWO = {"workers.number": 2, "server.processes": 2, "fetch.private_allowed": "127.0.0.1"}
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    """A service of its own for each test, with two listening processes."""
+    with running(tmp_path / "state", TWO) as service:
+        yield service
+
+
+@contextlib.asynccontextmanager
+async def connections(service: Service, count: int) -> AsyncIterator[list[aiohttp.ClientSession]]:
+    """Clients with a connection each, which all have been used."""
+    async with AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(service.client()) for _ in range(count)]
+        for client in clients:
+            async with client.get("/healthz") as response:
+                assert response.status == 200
+        yield clients
+
+
+def accepted_by(service: Service) -> list[int]:
+    """How many connections of clients each listening process holds."""
+    rows = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+    inodes = {
+        f"socket:[{row[9]}]"
+        for row in rows
+        if row[3] == "01" and int(row[1].split(":")[1], 16) == service.port
+    }
+    return [len(inodes & _links(pid)) for pid in listeners_of(service.process.pid)]
+
+
+def _links(pid: int) -> set[str]:
+    links = set()
+    for path in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            links.add(os.readlink(path))
+    return links
+
+
+async def replaced(service: Service, dead: int) -> None:
+    """Wait until there are two listening processes again."""
+    async with asyncio.timeout(60):
+        while len(pids := listeners_of(service.process.pid)) != 2 or dead in pids:
+            await asyncio.sleep(0.02)
+
+
+async def test_few_connections_are_spread_as_evenly_as_many(service: Service) -> None:
+    async with connections(service, 4) as clients:
+        assert accepted_by(service) == [2, 2]
+        for client in clients[::2]:
+            await client.close()
+        async with asyncio.timeout(10):
+            while sum(accepted_by(service)) > 2:
+                await asyncio.sleep(0.02)
+        async with connections(service, 8):
+            assert accepted_by(service) == [5, 5]
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+async def test_a_process_that_dies_is_replaced_and_nothing_is_lost(victim: int, service: Service) -> None:
+    picture = encoded.png().data
+    async with receiving() as receiver, service.client() as client:
+        asked = {"webhook": {"url": f"{receiver.url}/before", "delay": 1}}
+        for _ in range(4):
+            assert (await upload(client, picture, asked)).status == 202
+        dead = listeners_of(service.process.pid)[victim]
+        os.kill(dead, signal.SIGKILL)
+        await replaced(service, dead)
+        async with connections(service, 4) as clients:
+            assert [(await upload(each, picture)).status for each in clients] == [200] * 4
+            asked = {"webhook": {"url": f"{receiver.url}/after"}}
+            assert [(await upload(each, picture, asked)).status for each in clients] == [202] * 4
+        async with asyncio.timeout(60):
+            while len({post.headers["webhook-id"] for post in receiver.posts}) < 8:
+                await asyncio.sleep(0.02)
+    log = Path(f"{service.state}.log").read_text()
+    assert "A listening process ended unexpectedly (SIGKILL)" in log
+
+
+async def test_limits_hold_over_all_processes(tmp_path: Path) -> None:
+    picture = encoded.png().data
+    settings = {**TWO, "rate.requests": 30, "rate.period_seconds": 86_400, "accounts.quota": 10}
+    with running(tmp_path / "state", settings) as service:
+        async with connections(service, 6) as clients:
+            replies = await asyncio.gather(*(upload(each, picture) for each in clients * 3))
+            statuses = [reply.status for reply in replies]
+            assert (statuses.count(200), statuses.count(402)) == (10, 8)
+            assert (await upload(clients[0], picture)).status == 402
+            again = [await upload(each, picture) for each in clients * 3]
+        statuses = [reply.status for reply in again]
+        assert (statuses.count(402), statuses.count(429)) == (5, 13)  # 25 calls were made before
+
+
+async def test_a_picture_is_found_by_whichever_process_is_asked(service: Service) -> None:
+    async with connections(service, 4) as clients:
+        urls = [(await upload(each, encoded.png().data)).json["output"]["url"] for each in clients]
+        for client in clients:
+            for url in urls:
+                async with client.get(url) as response:
+                    assert response.status == 200
+
+
+async def test_all_processes_end_with_the_service(tmp_path: Path) -> None:
+    process = start(tmp_path / "state", TWO)
+    try:
+        service = await asyncio.to_thread(await_start, process, tmp_path / "state")
+        family = [process.pid, *listeners_of(process.pid)]
+        assert len(family) == 3
+        os.kill(process.pid, signal.SIGKILL)
+        await asyncio.to_thread(process.wait, 10)
+        end = time.monotonic() + 10
+        while any(_runs(pid) for pid in family[1:]):
+            assert time.monotonic() < end
+            await asyncio.sleep(0.02)
+    finally:
+        process.kill()
+        process.communicate()
+    with running(service.state, TWO) as again:
+        assert again.url.startswith("https://")
+
+
+def _runs(pid: int) -> bool:
+    try:
+        state = re.search(r"\) (\w)", Path(f"/proc/{pid}/stat").read_text())
+    except OSError:
+        return False
+    return state is not None and state[1] != "Z"
+
+
+async def test_requests_in_flight_are_finished_by_each_process(service: Service) -> None:
+    picture = encoded.jpeg().data
+    async with connections(service, 4) as clients:
+        running_requests = [asyncio.create_task(upload(each, picture)) for each in clients]
+        await asyncio.sleep(0.05)
+        service.process.send_signal(signal.SIGTERM)
+        replies = await asyncio.gather(*running_requests, return_exceptions=True)
+        answered = [reply for reply in replies if not isinstance(reply, BaseException)]
+        assert all(reply.status == 200 for reply in answered)
+    assert await asyncio.to_thread(service.process.wait, 30) == 0
+
+
+async def test_a_preset_works_at_once_in_every_process(service: Service) -> None:
+    picture = encoded.png().data
+    async with connections(service, 4) as clients:
+        for width in (8, 9):
+            request = {"resize": {"width": width}}
+            assert (await call(clients[0], "PUT", "/1.0/presets/small", json=request)).status == 200
+            replies = [await upload(each, picture, {"preset": "small"}) for each in clients]
+            assert [reply.json["output"]["width"] for reply in replies] == [width] * 4
+
+
+async def test_metrics_of_all_processes_are_those_of_one_target(tmp_path: Path) -> None:
+    picture = encoded.png().data
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    settings = {**TWO, "monitoring.metrics_port": port}
+    with running(tmp_path / "state", settings) as service:
+        async with connections(service, 4) as clients:
+            assert [(await upload(each, picture)).status for each in clients] == [200] * 4
+        text = await _scraped(port)
+        assert 'imgsvc_requests_total{endpoint="/1.0/upload",status="200"} 4.0' in text
+        assert 'imgsvc_request_seconds_bucket{endpoint="/1.0/upload",le="+Inf"} 4.0' in text
+        assert 'imgsvc_webhooks{status="created"} 0.0' in text
+        told = re.search(r"^imgsvc_state_disk_bytes (.*)$", text, re.MULTILINE)
+        assert told is not None
+        assert float(told[1]) == shutil.disk_usage(service.state).total
+        os.kill(listeners_of(service.process.pid)[1], signal.SIGKILL)
+        assert "imgsvc_requests_total" in await _scraped(port)
+
+
+async def _scraped(port: int) -> str:
+    async with aiohttp.ClientSession() as client, client.get(f"http://127.0.0.1:{port}/metrics") as response:
+        assert response.status == 200
+        return await response.text()
