@@ -95,7 +95,7 @@ def _fork_workers(control: socket.socket) -> None:
                     _serve_forks(connection)
                 show_shortage(shortage)
                 with contextlib.suppress(ConnectionError):  # the service does not wait for the reply any more
-                    _work(connection)
+                    _work(connection, shortage)
                 os._exit(0)
             process = os.pidfd_open(pid)
             workers[process] = _Worker(connection, shortage)
@@ -115,8 +115,11 @@ def _reap(process: int, worker: _Worker) -> None:
             connection.sendall(_framed({**_NO_MEMORY, "ended": True}))
 
 
-def _work(connection: socket.socket) -> None:
-    """Do the tasks that arrive, one after the other, until the service closes its end."""
+def _work(connection: socket.socket, shortage: mmap.mmap) -> None:
+    """Do the tasks that arrive, one after the other, until the service closes its end or memory is short.
+
+    Of a task that lacked memory much may be left, which the next one would lack.
+    """
     socket.send_fds(connection, [READY], [os.pidfd_open(os.getpid())])
     while True:
         header, descriptors, _, _ = socket.recv_fds(connection, REQUEST.size, 1)
@@ -125,11 +128,17 @@ def _work(connection: socket.socket) -> None:
         task, threads = pickle.loads(_receive(connection, REQUEST.unpack(header)[0]))
         with open(descriptors[0], "rb") as file:
             source = file.read()
+        shortage[0] = 0
         reply, data = _answer(task, source, threads)
+        lacked = reply.get("error") == MemoryLimitExceeded.slug and (shortage[0] or reply is _NO_MEMORY)
+        if lacked:
+            reply = {**reply, "ended": True}
         framed = _framed(reply, len(data))
         connection.sendall(framed + data[:_PIECE_BYTES])  # at once, as the service wakes up for each piece
         if len(data) > _PIECE_BYTES:
             connection.sendall(memoryview(data)[_PIECE_BYTES:])
+        if lacked:
+            return
         del source, data
 
 

@@ -149,10 +149,12 @@ async def test_a_worker_that_dies_while_idle_costs_no_task() -> None:
 
 async def test_a_worker_has_only_its_memory() -> None:
     async with open_pool(memory_bytes=512 << 20) as pool:
+        first = await pid_of(pool)
         assert (await pool.run(tasks.TakeMemory(100 << 20), SOURCE, account="a")).facts["size"] == 100 << 20
+        assert await pid_of(pool) == first
         with pytest.raises(MemoryLimitExceeded, match="ran out of memory: ask for a smaller size"):
             await pool.run(tasks.TakeMemory(600 << 20), SOURCE, account="a")
-        assert await pid_of(pool)
+        assert await pid_of(pool) != first  # what such a task leaves is not the next one's
 
 
 async def test_a_worker_that_cannot_allocate_is_told_as_such() -> None:
