@@ -102,6 +102,7 @@ def pictures(session: nox.Session) -> None:
     session.install("-e", ".[all]")
     session.run("python", "-m", "examples.demo", "build/demo")
     shutil.copy("build/demo/sheet.jpg", "docs/images/demo.jpg")
+    shutil.copy("build/demo/opening.jpg", "docs/images/opening.jpg")
     session.run("python", "docs/_ext/strips.py")
     session.install("playwright")
     session.run("python", "docs/_ext/playground.py")

@@ -9,6 +9,7 @@ import html
 import json
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,9 @@ WORKS = (
     ),
 )
 
+OPENING = ("face", "warm evening", "branded", "evening")
+"""Titles of the works that README opens with."""
+
 
 def main(folder: str = "build/demo") -> int:
     target = Path(folder)
@@ -112,18 +116,20 @@ def main(folder: str = "build/demo") -> int:
         results.append(result)
         milliseconds = sum(attrs.astuple(result.timing))
         print(f"{work.source:13}-> {work.target:18}{result.output.bytes:8,} bytes{milliseconds:7.0f} ms")
-    save(contact_sheet(target), target / "sheet.jpg")
+    save(contact_sheet(target, WORKS), target / "sheet.jpg")
+    opening = [work for work in WORKS if work.title in OPENING]
+    save(contact_sheet(target, opening), target / "opening.jpg", max_bytes=100_000)
     page = target / "index.html"
     page.write_text(_page(target, results), encoding="utf-8")
     print(f"\nLook at {page.resolve()}")
     return 0
 
 
-def contact_sheet(folder: Path) -> Image.Image:
-    """All results, each under the request that made it."""
+def contact_sheet(folder: Path, works: Sequence[Work]) -> Image.Image:
+    """Results of works, each above the request that made it."""
     cells = [
         Cell((folder / work.target).read_bytes(), f"{work.source} to {work.target}", _short(work.request))
-        for work in WORKS
+        for work in works
     ]
     rows = [cells[start : start + 4] for start in range(0, len(cells), 4)]
     return sheet(rows, width=340, height=300, font=20)
