@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 from contextlib import closing
 from pathlib import Path
 
@@ -49,6 +50,7 @@ def serve(
 
         click.echo(render(settings), nl=False)
         return
+    faulthandler.enable()  # a crash of native code tells in the log where it was
     with service_packages():
         from imgsvc_http.forkserver import Forkserver
 

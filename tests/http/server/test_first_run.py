@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -148,3 +149,17 @@ def test_a_port_that_is_taken_is_named(service: Service, tmp_path: Path) -> None
     )  # fmt: skip
     assert ended.returncode == 2
     assert "'server.port' must be free to listen at" in ended.stderr
+
+
+def test_a_crash_of_native_code_tells_where_it_was(tmp_path: Path) -> None:
+    process = start(tmp_path / "state")
+    try:
+        service = await_start(process, tmp_path / "state")
+        process.send_signal(signal.SIGSEGV)
+        assert process.wait(60) == -signal.SIGSEGV
+    finally:
+        process.kill()
+        process.communicate()
+    log = Path(f"{service.state}.log").read_text()
+    assert "Fatal Python error: Segmentation fault" in log
+    assert "commands/serve.py" in log
