@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import re
 import shutil
 import signal
 import socket
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import aiohttp
 import pytest
+from yarl import URL
 
+from imgsvc_core.urls import Signer
 from tests.http.calls import call, upload
 from tests.http.receivers import receiving
 from tests.http.service_process import Service, await_start, running, start
@@ -175,6 +179,28 @@ async def test_a_preset_works_at_once_in_every_process(service: Service) -> None
             assert (await call(clients[0], "PUT", "/1.0/presets/small", json=request)).status == 200
             replies = [await upload(each, picture, {"preset": "small"}) for each in clients]
             assert [reply.json["output"]["width"] for reply in replies] == [width] * 4
+
+
+async def test_a_picture_of_a_url_is_made_once_and_purged_in_every_process(tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "photo.jpg").write_bytes(encoded.jpeg().data)
+    settings = {**TWO, "delivery.origins": json.dumps({"photos": f"file://{tmp_path}/photos"})}
+    with running(tmp_path / "state", settings) as service:
+        account = json.loads(service.imgsvc("accounts", "list", "--json"))[0]["id"]
+        key = json.loads(service.imgsvc("signing-keys", "create", account, "--json"))
+        url = Signer("", key["id"], key["secret"]).url("photos/photo.jpg", resize="20x")
+
+        async def asked(client: aiohttp.ClientSession) -> str:
+            async with client.get(URL(url, encoded=True)) as response:
+                assert response.status == 200
+                return response.headers["X-Svc-Cache"]
+
+        async with connections(service, 4) as clients:
+            states = await asyncio.gather(*(asked(each) for each in clients * 3))
+            assert Counter(states) == Counter(miss=1, hit=11)
+            purged = await call(clients[0], "DELETE", "/1.0/cache?url=photos/photo.jpg")
+            assert purged.json["purged"] == 1
+            assert [await asked(each) for each in reversed(clients)] == ["miss", *["hit"] * 3]
 
 
 async def test_metrics_of_all_processes_are_those_of_one_target(tmp_path: Path) -> None:
