@@ -32,6 +32,7 @@ async def open_pool(
     tasks_per_worker: int | None = None,
     extra: int = 0,
     spare: int = 0,
+    share: Share | None = None,
 ) -> AsyncIterator[ForkedWorkers]:
     queue = FairQueue(workers, extra=extra, room=64, seconds=60)
     pool = ForkedWorkers(
@@ -41,7 +42,7 @@ async def open_pool(
         memory_bytes=memory_bytes,
         tasks_per_worker=tasks_per_worker,
         threads=workers,
-        share=Share(),
+        share=share or Share(),
     )
     try:
         await pool.start()
@@ -137,6 +138,15 @@ async def test_a_request_that_is_cancelled_holds_its_slot_until_its_worker_is_go
         while pool.queue.running:
             await asyncio.sleep(0)
         assert not runs(worker)
+
+
+async def test_threads_are_shared_with_tasks_of_other_processes() -> None:
+    share = Share(number=1, processes=3)
+    async with open_pool(workers=4, share=share) as pool:
+        for elsewhere, threads in ((0, 4), (1, 2), (9, 1)):
+            share.running[0] = elsewhere
+            assert (await pool.run(tasks.Tell(), SOURCE, account="a")).facts["threads"] == threads
+        assert share.running[1] == 0
 
 
 async def test_a_worker_that_dies_while_idle_costs_no_task() -> None:

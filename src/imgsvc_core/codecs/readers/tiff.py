@@ -292,7 +292,8 @@ def _eight_or_sixteen_bits(image: pyvips.Image, page: Directory) -> pyvips.Image
 
     Whole numbers are black at the lowest and white at the highest value of their type, as the TIFF
     specification has it. Real numbers are linear light from 0 to 1, as editors write them, or from 1 to 0 if
-    white is the lowest value. Those that are not finite count as 1, as libvips reads NaN of 16 bits as infinite.
+    white is the lowest value. Those that are not finite count as 1, as libvips reads NaN of 16 bits as
+    infinite.
     """
     if image.interpretation in ("lab", "labs", "labq", "xyz"):
         return image
