@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from imgsvc_core import Spec, SpecError
+from imgsvc_core import Spec, SpecError, explain, inspect
 from imgsvc_core.spec import params, unparse
 from imgsvc_core.spec.options import OPTIONS
 from imgsvc_core.urls import Delivery, Signer, UrlSource, parse, verify
+from tests.support import encoded
 
 SECRETS = {"k1": "a secret of a signing key"}
 SIGNED = Signer("https://img.example.org", "k1", SECRETS["k1"])
@@ -113,9 +114,9 @@ def test_srcset_multiplies_all_sizes_with_the_width() -> None:
     assert srcset == ", ".join(
         f"{START}/crop-width:9/crop-height:9/{size}/photos/a {width}w"
         for size, width in (
-            ("resize:320x213/mode:fit/border:2", 320),
-            ("resize:640x427/mode:fit/border:4", 640),
-            ("resize:1280x853/mode:fit/border:9", 1280),
+            ("resize:316x211/mode:fit/border:2", 320),
+            ("resize:632x421/mode:fit/border:4", 640),
+            ("resize:1264x842/mode:fit/border:8", 1280),
         )
     )
 
@@ -135,6 +136,30 @@ def test_every_width_of_a_srcset_is_exact(base: int) -> None:
     widths = [*range(1, 2000, 7), 65_535]
     found = PLAIN.srcset("photos/a", resize=f"{base}x", widths=widths)
     assert re.findall(r"resize:(\d+)x/photos/a (\d+)w", found) == [(str(width),) * 2 for width in widths]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"border": {"size": 10}},
+        {"resize": {"width": 400}, "border": {"size": 7, "radius": 20}},
+        {"resize": {"width": 400, "height": 300, "mode": "fit"}, "padding": {"size": 5, "left": 40}},
+        {"resize": {"width": 400}, "scale": {"size": 1.7}, "padding": {"size": 9}, "border": {"size": 3}},
+        {"scale": {"size": 0.5, "ratio": 2}},
+        {"resize": {"width": 200}, "canvas": {"width": 500, "height": 500}, "border": {"size": 1}},
+        {"canvas": {"width": 2000}, "padding": {"size": 3}},
+    ],
+)
+def test_results_have_the_widths_of_a_srcset(document: dict[str, Any]) -> None:
+    source = inspect(encoded.png().data)
+    for candidate in SIGNED.srcset("photos/a", document, widths=(77, 320, 1281)).split(", "):
+        url, _, described = candidate.rpartition(" ")
+        assert explain(read(url).spec(), source).size.width == int(described.removesuffix("w"))
+
+
+def test_a_width_without_room_for_the_border_is_refused() -> None:
+    with pytest.raises(SpecError, match="border of 320 pixels leave no room in a width of 320"):
+        PLAIN.srcset("photos/a", border=160)
 
 
 class Tags(HTMLParser):

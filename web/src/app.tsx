@@ -71,7 +71,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
     const first = declared.examples.find((name) => name.endsWith(".jpg")) ?? declared.examples[0];
     const name = shared.example ?? first;
     if (shared.url) void open(service.fetched(shared.url, header));
-    else if (name) void open(service.example(name));
+    else if (name) void open(service.example(name, declared.examples));
   }, [locked, shared, declared, header, open]);
 
   useEffect(() => {
@@ -97,7 +97,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
     return () => removeEventListener("hashchange", load);
   }, []);
 
-  const sourceSize = result ? upright(result.facts.input) : NO_SIZE;
+  const facts = result && { ...result.facts.input, ...upright(result.facts.input) };
   const message = error?.message ?? (notice || warning);
   return (
     <div
@@ -121,9 +121,9 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
         <SourceBar
           examples={declarations.examples}
           source={source}
-          facts={result?.facts.input}
+          facts={facts}
           onFile={(file) => setSource(fromFile(file))}
-          onExample={(name) => void open(service.example(name))}
+          onExample={(name) => void open(service.example(name, declared.examples))}
           onUrl={(url) => void open(service.fetched(url, header))}
         />
         <Stage original={original} result={result} busy={busy} plain={drawing !== null}>
@@ -152,7 +152,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
       <Controls
         groups={groups}
         request={request}
-        size={sourceSize}
+        size={facts ?? NO_SIZE}
         problems={error?.problems ?? []}
         drawing={drawing}
         onDraw={setDrawing}

@@ -95,7 +95,8 @@ export async function addWatermark(file: Blob, name: string): Promise<WatermarkF
   return (await json<{ watermark: WatermarkFacts }>("1.0/watermarks", { method: "POST", body })).watermark;
 }
 
-export async function example(name: string): Promise<Source> {
+export async function example(name: string, known: string[]): Promise<Source> {
+  if (!known.includes(name)) throw new Error(`There is no example '${name}'. Choose one of ${known.join(", ")}.`);
   const response = await call(`playground/examples/${encodeURIComponent(name)}`);
   if (!response.ok) throw await refused(response);
   return { kind: "example", name, blob: await response.blob() };

@@ -7,7 +7,7 @@ import type { ImageFacts, Source } from "./types";
 interface Props {
   examples: string[];
   source: Source | null;
-  facts: ImageFacts | undefined;
+  facts: ImageFacts | null;
   onFile: (file: File) => void;
   onExample: (name: string) => void;
   onUrl: (url: string) => void;

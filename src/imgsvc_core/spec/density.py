@@ -1,11 +1,15 @@
-"""Requests for screens of another pixel density."""
+"""Requests for other pixel densities, and for results of another width."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
+from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.declare import Operation, params
+from imgsvc_core.spec.frame import Canvas
+from imgsvc_core.spec.geometry import Resize
 from imgsvc_core.spec.parsing import unparse_operation
 from imgsvc_core.spec.request import OPERATIONS, PHASES, Spec
 
@@ -23,9 +27,66 @@ def at_density(spec: Spec, density: float) -> Spec:
     """
     if density == 1:
         return spec
-    parts: dict[str, Any] = dict(spec.operations())
-    scaled = {name: _scaled(part, density) for name, part in parts.items() if name in _SCALED}
-    return Spec(**{**parts, **scaled}, filter=spec.filter)
+    scaled = {name: _scaled(part, density) for name, part in spec.operations() if name in _SCALED}
+    return _changed(spec, scaled)
+
+
+def at_width(spec: Spec, width: int) -> Spec:
+    """Ask for a result of a width in pixels, padding and border included.
+
+    If the request has a width, all its sizes in pixels are multiplied, except those of the crop. The result
+    is narrower if a height of the request does not allow the width, and wider if the canvas has a ratio.
+
+    Raises:
+        SpecError: padding and border leave no room for the picture, or sizes become too large.
+
+    >>> sized = at_width(Spec(resize={"width": 380}, border={"size": 10}), 800)
+    >>> sized.resize.width, sized.border.size
+    (760, 20)
+    """
+    spec = _without_factor(spec)
+    resized, canvas = (_width(part) for part in (spec.resize, spec.canvas))
+    if resized or canvas:
+        spec = at_density(spec, width / (max(resized, canvas) + _around(spec)))
+    inner = width - _around(spec)
+    if inner < 1 <= width:
+        message = f"Padding and border of {_around(spec)} pixels leave no room in a width of {width}"
+        raise SpecError([Problem("widths", message)])
+    changes = {}
+    if canvas > resized:
+        changes["canvas"] = _with_width(spec.canvas, inner)
+    if canvas <= resized or not resized:
+        changes["resize"] = _with_width(spec.resize, inner)
+    return _changed(spec, changes)
+
+
+def _without_factor(spec: Spec) -> Spec:
+    """Multiply the sizes of `resize` by the factor of `scale`, which would change the width afterwards."""
+    if spec.scale is None:
+        return spec
+    resize = spec.resize and _scaled(spec.resize, spec.scale.size)
+    scale = spec.scale.ratio and {"size": 1, "ratio": spec.scale.ratio}
+    return _changed(spec, {"resize": resize, "scale": scale})
+
+
+def _changed(spec: Spec, parts: Mapping[str, Any]) -> Spec:
+    """Return the spec with other operations under these names."""
+    unchanged: dict[str, Any] = dict(spec.operations())
+    return Spec(**{**unchanged, **parts}, filter=spec.filter)
+
+
+def _width(part: Resize | Canvas | None) -> int:
+    return (part and part.width) or 0
+
+
+def _with_width(part: Resize | Canvas | None, width: int) -> dict[str, Any]:
+    return (unparse_operation(part) if part else {}) | {"width": width}
+
+
+def _around(spec: Spec) -> int:
+    """Return how many pixels padding and border add to the width."""
+    _, right, _, left = spec.padding.sides if spec.padding else (0, 0, 0, 0)
+    return left + right + 2 * (spec.border.size if spec.border else 0)
 
 
 def _scaled(part: Operation, density: float) -> dict[str, Any]:

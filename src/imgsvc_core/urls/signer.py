@@ -14,7 +14,7 @@ import attrs
 from imgsvc_core.codecs.table import FORMATS, OUTPUT_NAMES
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.jsontext import shown
-from imgsvc_core.spec.density import at_density
+from imgsvc_core.spec.density import at_width
 from imgsvc_core.spec.merging import Document
 from imgsvc_core.spec.options import options_of, request_of, text_of
 from imgsvc_core.spec.parsing import unparse_operation
@@ -103,8 +103,8 @@ class Signer:
     ) -> str:
         """Return the value of ``srcset``: URLs for several widths, or for several pixel densities.
 
-        If the request has a width, all its sizes in pixels are multiplied with it, except those of the crop
-        and of presets.
+        A width is that of the result with its padding and border. If the request has a width, all its sizes
+        in pixels are multiplied with it, except those of the crop. Sizes of presets stay as they are.
 
         Args:
             source: as in `url`.
@@ -204,11 +204,10 @@ def _checked(document: Document, presets: Sequence[str]) -> Document:
 
 
 def _at_width(asked: _Asked, width: int) -> _Asked:
-    request = asked.request
-    if not asked.presets and "width" in request.get("resize", {}):
-        request = unparse(at_density(parse_request(request), width / request["resize"]["width"]))
-    document = request_of({"resize-width": text_of(width)}, request)
-    return attrs.evolve(asked, request=_checked(document, asked.presets))
+    if asked.presets:
+        document = request_of({"resize-width": text_of(width)}, asked.request)
+        return attrs.evolve(asked, request=_checked(document, asked.presets))
+    return attrs.evolve(asked, request=unparse(at_width(parse_request(asked.request), width)))
 
 
 def _with_dpr(asked: _Asked, density: float) -> _Asked:

@@ -20,6 +20,7 @@ import pytest
 from PIL import Image
 
 import imgsvc_core as imgsvc
+from imgsvc_core.urls import parse
 from tests.http.playground.conftest import Open, until
 from tests.http.service_process import Service
 from tests.support import encoded, requires
@@ -104,6 +105,15 @@ def test_a_pasted_and_a_chosen_picture_are_processed(open_page: Open) -> None:
     file = {"name": "chosen.gif", "mimeType": "image/gif", "buffer": encoded.gif().data}
     page.get_by_label("Picture file").set_input_files(file)
     expect_summary(page, "gif")
+
+
+def test_the_size_of_a_source_is_that_of_the_upright_picture(open_page: Open) -> None:
+    page = open_page().page
+    file = {"name": "turned.jpg", "mimeType": "image/jpeg", "buffer": encoded.jpeg_oriented().data}
+    page.get_by_label("Picture file").set_input_files(file)
+    turned = f"{encoded.HEIGHT} × {encoded.WIDTH}"
+    page.locator(".source-facts", has_text=f"turned.jpg jpg {turned}").wait_for()
+    expect_summary(page, turned)
 
 
 def test_a_slider_changes_the_result(open_page: Open) -> None:
@@ -324,6 +334,29 @@ def test_a_link_tells_what_the_page_cannot_show_of_it(text: str, told: str, open
     assert page.get_by_role("alert").count() == 0
     until(page, "location.hash.includes('50') && !/border|tone|wid%/.test(location.hash)")
     assert opened.troubles == []
+
+
+def test_a_link_to_an_unknown_example_tells_which_there_are(open_page: Open) -> None:
+    opened = open_page("example=cat.jpg", ready=False)
+    page = opened.page
+    told = page.get_by_role("alert").filter(has_text="There is no example 'cat.jpg'. Choose one of ")
+    told.filter(has_text="day.gif").filter(has_text="portrait.jpg").wait_for()
+    page.get_by_label("Example pictures").select_option("emblem.png")
+    expect_summary(page, "png")
+    assert page.get_by_role("alert").count() == 0
+    assert opened.troubles == []
+
+
+def test_responsive_results_with_a_border_are_as_wide_as_the_html_says(open_page: Open) -> None:
+    request = {"resize": {"width": 400}, "border": {"size": 10}}
+    page = open_page(f"request={quote(json.dumps(request))}").page
+    page.get_by_role("tab", name="Code").click()
+    html = page.get_by_role("group", name="HTML").filter(has_text="<picture>").inner_text()
+    found = re.findall(r"/1\.0/image/[^/]+(/\S+) (\d+)w", html)
+    assert len(found) == 9
+    for path, width in found:
+        result = imgsvc.process(PICTURES / "portrait.jpg", parse(path).spec())
+        assert result.output.width == int(width)
 
 
 def test_presets_are_kept_by_the_browser(open_page: Open) -> None:
