@@ -15,21 +15,41 @@ from typing import Any, ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-_Inbox = SimpleQueue[tuple[Callable[[], Any], Future[Any]]]
+Report = Callable[[Any, BaseException | None], object]
+"""Is given the result of some work, or its error."""
+
+_Inbox = SimpleQueue[tuple[Callable[[], Any], Report]]
 
 _idle: deque[_Inbox] = deque()
 """The inboxes of idle threads. Starting a thread takes longer than most work."""
 
 
-def submit(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
-    """Start work in a thread that does nothing else meanwhile. Return the future of its result."""
-    outcome: Future[_T] = Future()
+def start(work: Callable[[], Any], report: Report) -> None:
+    """Do work in a thread that does nothing else meanwhile, and report its result there."""
     try:
         inbox = _idle.pop()
     except IndexError:
         inbox = SimpleQueue()
         threading.Thread(target=_serve, args=(inbox,), name="imgsvc-daemon", daemon=True).start()
-    inbox.put((lambda: work(*args, **kwargs), outcome))
+    inbox.put((work, report))
+
+
+def submit(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+    """Start work in a thread as `start` does. Return the future of its result."""
+    outcome: Future[_T] = Future()
+
+    def run() -> _T | None:
+        return work(*args, **kwargs) if outcome.set_running_or_notify_cancel() else None
+
+    def report(result: _T, error: BaseException | None) -> None:
+        if outcome.cancelled():
+            return
+        if error is not None:
+            outcome.set_exception(error)
+        else:
+            outcome.set_result(result)
+
+    start(run, report)
     return outcome
 
 
@@ -38,20 +58,17 @@ def _serve(inbox: _Inbox) -> None:
         _do(inbox, *inbox.get())
 
 
-def _do(inbox: _Inbox, work: Callable[[], Any], outcome: Future[Any]) -> None:
+def _do(inbox: _Inbox, work: Callable[[], Any], report: Report) -> None:
     """Do the work. Mark the thread idle before reporting, as the receiver may submit more work at once."""
-    if not outcome.set_running_or_notify_cancel():
-        _idle.append(inbox)
-        return
     try:
         result = work()
     except BaseException as error:
         _idle.append(inbox)
-        outcome.set_exception(error)
-        del work, outcome  # breaks the cycle with the error, whose traceback holds this frame
+        report(None, error)
+        del work, report  # breaks the cycle with the error, whose traceback holds this frame
     else:
         _idle.append(inbox)
-        outcome.set_result(result)
+        report(result, None)
 
 
 os.register_at_fork(after_in_child=_idle.clear)  # a child has no threads of its parent

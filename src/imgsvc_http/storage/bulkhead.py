@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-from imgsvc_core.daemon_threads import submit
+from imgsvc_core.daemon_threads import start
 
 _THREADS = 32
 
@@ -35,14 +36,44 @@ class Bulkhead:
 
     async def call(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Run a function in a thread and return its result; raise `CallTimedOut` after the time limit."""
-        limit = asyncio.timeout(self._seconds)
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self._seconds
+        await self._take_thread(end)
+        outcome: asyncio.Future[_T] = loop.create_future()
+
+        def report(result: Any, error: BaseException | None) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(self._settle, outcome, result, error)
+
+        start(lambda: work(*args, **kwargs), report)
+        timer = loop.call_at(end, self._give_up, outcome)
         try:
-            async with limit:
+            return await outcome  # an abandoned call holds its thread until it returns
+        finally:
+            timer.cancel()
+
+    async def _take_thread(self, end: float) -> None:
+        if not self._free.locked():  # as a rule
+            await self._free.acquire()
+            return
+        try:
+            async with asyncio.timeout_at(end):
                 await self._free.acquire()
-                running = asyncio.wrap_future(submit(work, *args, **kwargs))
-                running.add_done_callback(lambda _: self._free.release())
-                return await asyncio.shield(running)  # an abandoned call holds its thread until it returns
-        except TimeoutError as error:
-            if not limit.expired():
-                raise
-            raise CallTimedOut(f"no answer within {self._seconds:g} seconds") from error
+        except TimeoutError:
+            raise self._timed_out() from None
+
+    def _settle(self, outcome: asyncio.Future[_T], result: _T, error: BaseException | None) -> None:
+        self._free.release()
+        if outcome.done():
+            return
+        if error is not None:
+            outcome.set_exception(error)
+        else:
+            outcome.set_result(result)
+
+    def _give_up(self, outcome: asyncio.Future[_T]) -> None:
+        if not outcome.done():
+            outcome.set_exception(self._timed_out())
+
+    def _timed_out(self) -> CallTimedOut:
+        return CallTimedOut(f"no answer within {self._seconds:g} seconds")
