@@ -13,7 +13,7 @@ import attrs
 from sqlalchemy import Connection, Insert, bindparam, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from imgsvc_http.cache.purges import IS_PURGED
+from imgsvc_http.cache.purges import EVERYTHING, PURGED
 from imgsvc_http.state.database import counting, reading
 from imgsvc_http.state.tables import CacheEntryRow
 
@@ -30,27 +30,50 @@ class Indexed:
 
 
 @counting
-def put(connection: Connection, place: int, row: Indexed, source: bytes, epoch: int) -> int | None:
-    """Add a row or replace it. Return by how much the bytes of the place grow.
+def put(connection: Connection, place: int, begun: Sequence[tuple[Indexed, bytes, int]]) -> dict[str, int]:
+    """Add rows or replace them, each given with its source and the epoch in which its picture was begun.
 
-    Return None without a change if the source was purged after the epoch, when its picture was begun.
+    Return by how much the bytes of the place grow, by key. A row whose source was purged after the epoch is
+    left out.
     """
-    values = {"place": place, "key": bytes.fromhex(row.key), "source": source}
-    before, purged = connection.execute(_BEFORE, {**values, "epoch": epoch}).one()
-    if purged:
-        return None
-    put = _put(connection.dialect.name)
-    connection.execute(put, {**values, "size": row.size, "used_at": row.used_at})
-    return row.size - (before or 0)
+    keys = [bytes.fromhex(row.key) for row, _, _ in begun]
+    before = {key.hex(): size for key, size in connection.execute(_SIZES, {"place": place, "keys": keys})}
+    epoch = min(epoch for _, _, epoch in begun)
+    sources = [EVERYTHING, *{source for _, source, _ in begun}]
+    purged = {
+        source: number for number, source in connection.execute(PURGED, {"epoch": epoch, "sources": sources})
+    }
+    kept = [
+        (row, source)
+        for row, source, epoch in begun
+        if max(purged.get(source, 0), purged.get(EVERYTHING, 0)) <= epoch
+    ]
+    if kept:
+        connection.execute(
+            _put(connection.dialect.name),
+            [
+                {
+                    "place": place,
+                    "key": bytes.fromhex(row.key),
+                    "source": source,
+                    "size": row.size,
+                    "used_at": row.used_at,
+                }
+                for row, source in sorted(kept, key=_lock_order)
+            ],
+        )
+    return {row.key: row.size - before.get(row.key, 0) for row, _ in kept}
 
 
 # Made once, since SQLAlchemy takes longer to make a statement than the database to run it.
-_BEFORE = select(
-    select(CacheEntryRow.size)
-    .where(CacheEntryRow.place == bindparam("place"), CacheEntryRow.key == bindparam("key"))
-    .scalar_subquery(),
-    IS_PURGED,
+_SIZES = select(CacheEntryRow.key, CacheEntryRow.size).where(
+    CacheEntryRow.place == bindparam("place"), CacheEntryRow.key.in_(bindparam("keys", expanding=True))
 )
+
+
+def _lock_order(put: tuple[Indexed, bytes]) -> str:
+    """Return the key: nodes that lock rows in one order never wait for each other."""
+    return put[0].key
 
 
 @functools.cache
@@ -67,7 +90,7 @@ def touch(connection: Connection, place: int, used: Mapping[str, int]) -> None:
     change = update(CacheEntryRow).where(
         CacheEntryRow.place == place, CacheEntryRow.key == bindparam("of_key")
     )
-    values = [{"of_key": bytes.fromhex(key), "used_at": used_at} for key, used_at in used.items()]
+    values = [{"of_key": bytes.fromhex(key), "used_at": used_at} for key, used_at in sorted(used.items())]
     connection.execute(change.execution_options(synchronize_session=False), values)
 
 
@@ -102,7 +125,10 @@ def remove(connection: Connection, place: int, rows: Sequence[Indexed]) -> int:
         CacheEntryRow.key == bindparam("of_key"),
         CacheEntryRow.used_at == bindparam("of_used_at"),
     )
-    values = [{"of_key": bytes.fromhex(row.key), "of_used_at": row.used_at} for row in rows]
+    values = [
+        {"of_key": bytes.fromhex(row.key), "of_used_at": row.used_at}
+        for row in sorted(rows, key=lambda row: row.key)
+    ]
     return connection.execute(gone.execution_options(synchronize_session=False), values).rowcount
 
 

@@ -9,8 +9,10 @@ import asyncio
 import itertools
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections import ChainMap
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
+import attrs
 from sqlalchemy.exc import SQLAlchemyError
 
 from imgsvc_http.cache import index
@@ -19,8 +21,9 @@ from imgsvc_http.cache.entries import Entry
 from imgsvc_http.cache.index import Indexed
 from imgsvc_http.cache.places import PARTS, DiskFull, Place
 from imgsvc_http.cache.purges import EVERYTHING
+from imgsvc_http.cache.write_behind import WriteBehind
 from imgsvc_http.state.database import Database
-from imgsvc_http.storage.bulkhead import Bulkhead
+from imgsvc_http.storage.bulkhead import Bulkhead, CallTimedOut
 
 _log = logging.getLogger(__name__)
 
@@ -30,7 +33,7 @@ _PAUSE_SECONDS = 10
 _FLUSH_SECONDS = 10
 _CLOSE_SECONDS = 5
 _TOUCHES_AT_ONCE = 1000  # for so long other writers of SQLite wait
-_PENDING_WRITES = 64
+_GATHER_SECONDS = 0.05
 _SLACK = 64  # evicting makes room for this part of the bound, so that not every write has to
 
 
@@ -45,6 +48,7 @@ class PlaceTier:
         db: the database, which has the index.
         bound: the most bytes.
         alone: True if no other process writes to the place.
+        gather_seconds: how long an entry waits for others to be written with.
         clock: the Unix time in seconds.
     """
 
@@ -55,6 +59,7 @@ class PlaceTier:
         bound: int,
         *,
         alone: bool = False,
+        gather_seconds: float = _GATHER_SECONDS,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._place = place
@@ -69,7 +74,7 @@ class PlaceTier:
         self._is_counted = False
         self._making_room = asyncio.Lock()
         self._touched: dict[str, int] = {}
-        self._writing: dict[str, tuple[Entry, asyncio.Task[None]]] = {}
+        self._unwritten = WriteBehind(self._write_all, seconds=gather_seconds)
         self._usable_at = self._writable_at = 0.0
         self.evicted = 0
         self.errors = 0
@@ -80,8 +85,8 @@ class PlaceTier:
 
     async def get(self, key: str) -> Entry | None:
         """Return the entry of a key. Whatever is wrong with its file, there is none."""
-        if key in self._writing:
-            return self._writing[key][0]
+        if (unwritten := self._unwritten.get(key)) is not None:
+            return unwritten
         if time.monotonic() < self._usable_at:
             return None
         try:
@@ -91,16 +96,14 @@ class PlaceTier:
             return None
 
     def put(self, entry: Entry) -> None:
-        """Write an entry in the background. If too many are being written, this one is not."""
-        if time.monotonic() < self._writable_at or len(self._writing) >= _PENDING_WRITES:
-            return
-        before = self._writing.get(entry.key)
-        writing = asyncio.create_task(self._write_after(before and before[1], entry))
-        self._writing[entry.key] = entry, writing
-        writing.add_done_callback(lambda ended: self._forget_write(entry.key, ended))
+        """Write an entry soon. If too many are being written, this one is not."""
+        if time.monotonic() >= self._writable_at:
+            self._unwritten.put(entry)
 
     async def remove(self, key: str) -> None:
         """Delete the file of a key. Its row stays until it is the oldest."""
+        self._unwritten.drop(key)
+        await self._unwritten.written(key)
         await self._try("delete", self._writes.call(self._place.remove, key))
 
     async def purge(self, source: bytes) -> int:
@@ -117,8 +120,7 @@ class PlaceTier:
 
     async def written(self, key: str) -> None:
         """Wait until an entry is written that was put."""
-        if key in self._writing:
-            await asyncio.wait([self._writing[key][1]])
+        await self._unwritten.written(key)
 
     async def run(self) -> None:
         """Write down the last uses, look at what others have written, and clean up, until cancelled."""
@@ -147,10 +149,7 @@ class PlaceTier:
 
     async def close(self) -> None:
         """Write what was put, as far as that does not take long, and when entries were used last."""
-        if writing := [task for _, task in self._writing.values()]:
-            _, late = await asyncio.wait(writing, timeout=_CLOSE_SECONDS)
-            for task in late:
-                task.cancel()
+        await self._unwritten.close(_CLOSE_SECONDS)
         await self._try("index", self.flush())
 
     def _read(self, key: str) -> Entry | None:
@@ -160,40 +159,75 @@ class PlaceTier:
         except (ValueError, TypeError, KeyError):  # whatever is in the file, it is no entry
             return None
 
-    async def _write_after(self, before: asyncio.Task[None] | None, entry: Entry) -> None:
-        if before is not None:
-            await asyncio.wait([before])
+    async def _write_all(self, entries: Sequence[Entry]) -> None:
         try:
-            await self._write(entry)
-        except DiskFull:
-            pass  # room was made for the next one
+            for group in self._groups_within_bound(entries):
+                await self._write(group)
         except Exception as error:  # of any file system or database
             self._note_failure("write", error)
 
-    async def _write(self, entry: Entry) -> None:
-        size = -(-encoded_size(entry) // _BLOCK_BYTES) * _BLOCK_BYTES
-        if size > self._bound:
-            return
-        number = await self._place_number()
-        row = Indexed(entry.key, size, self._microsecond())
+    def _groups_within_bound(self, entries: Sequence[Entry]) -> Iterator[Mapping[str, _Write]]:
+        """Return writes by key in groups that fit into the place, without those too large for it."""
+        group, total, used_at = dict[str, _Write](), 0, self._microsecond()
+        for entry in entries:
+            size = -(-encoded_size(entry) // _BLOCK_BYTES) * _BLOCK_BYTES
+            if size > self._bound:
+                continue
+            if total + size > self._bound:
+                yield group
+                group, total = {}, 0
+            group[entry.key] = _Write(entry, Indexed(entry.key, size, used_at))
+            total += size
+        if group:
+            yield group
+
+    async def _write(self, group: Mapping[str, _Write]) -> None:
+        number, size = await self._place_number(), sum(write.row.size for write in group.values())
         async with self._making_room:
             if not self._is_counted:
                 self._is_counted, self._bytes = True, (await index.totals(self._db, number))[1]
             if self._bytes + size > self._bound:
                 await self._make_room(number, self._bytes + size - self._bound + self._bound // _SLACK)
-            grown = await index.put(self._db, number, row, entry.source_digest, entry.epoch)
-            if grown is None:
-                return
-            self._bytes += grown
-            self._touched.pop(entry.key, None)  # uses of the file before
-        try:
-            await self._writes.call(lambda: self._place.write(entry.key, encode(entry)))
-        except Exception as error:
-            await self._delete(number, [row])
-            if isinstance(error, DiskFull):
-                async with self._making_room:
-                    await self._make_room(number, 2 * size)
-            raise
+            grown = await index.put(
+                self._db,
+                number,
+                [(write.row, write.entry.source_digest, write.entry.epoch) for write in group.values()],
+            )
+            self._bytes += sum(grown.values())
+            for key in grown:
+                self._touched.pop(key, None)  # uses of the file before
+        failed = await self._write_files([group[key].entry for key in grown])
+        if not failed:
+            return
+        rows = [group[key].row for key in failed]
+        await self._delete(number, rows)
+        for error in failed.values():
+            if not isinstance(error, DiskFull):
+                raise error
+        async with self._making_room:  # for the next ones
+            await self._make_room(number, 2 * sum(row.size for row in rows))
+
+    async def _write_files(self, entries: Sequence[Entry]) -> Mapping[str, Exception]:
+        """Write files in as many threads as the place needs. Return the errors by key."""
+
+        def write(part: Sequence[Entry]) -> dict[str, Exception]:
+            failed: dict[str, Exception] = {}
+            for entry in part:
+                try:
+                    self._place.write(entry.key, encode(entry))
+                except Exception as error:
+                    failed[entry.key] = error
+            return failed
+
+        async def write_in_thread(part: Sequence[Entry]) -> dict[str, Exception]:
+            try:
+                return await self._writes.call(write, part)
+            except CallTimedOut as error:
+                return {entry.key: error for entry in part}
+
+        step = self._place.files_in_thread
+        parts = [entries[start : start + step] for start in range(0, len(entries), step)]
+        return ChainMap(*await asyncio.gather(*map(write_in_thread, parts)))
 
     async def _make_room(self, number: int, size: int) -> None:
         """Delete files that were used longest ago, until those that stay have so many bytes less."""
@@ -243,9 +277,13 @@ class PlaceTier:
         self._usable_at = self._writable_at
         _log.warning("The place of the cache fails, so it is left alone for a while (%s): %s", what, error)
 
-    def _forget_write(self, key: str, ended: asyncio.Task[None]) -> None:
-        if self._writing[key][1] is ended:
-            del self._writing[key]
-
     def _microsecond(self) -> int:
         return int(self._clock() * 1_000_000)
+
+
+@attrs.frozen
+class _Write:
+    """An entry to be written, and its row."""
+
+    entry: Entry
+    row: Indexed

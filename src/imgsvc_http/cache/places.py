@@ -34,6 +34,9 @@ class DiskFull(OSError):
 class Place(Protocol):
     """Keeps the bytes of files under their keys, which are hexadecimal digests."""
 
+    files_in_thread: int
+    """How many files one thread writes, one after the other. More are written by several at the same time."""
+
     def number(self) -> int:
         """Return a number that the same place has at every start and for every node, and no other one has."""
 
@@ -55,6 +58,8 @@ class Place(Protocol):
 
 class LocalPlace:
     """A folder of this machine, or one that is mounted. Files lie in two levels of folders by their keys."""
+
+    files_in_thread = 16  # giving work to a thread takes longer than writing a file
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -133,6 +138,8 @@ class LocalPlace:
 
 class FsspecPlace:
     """A folder at an fsspec URL, such as one in a bucket, whose writes replace a whole object at once."""
+
+    files_in_thread = 1
 
     def __init__(self, url: str) -> None:
         self._url = url

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, delete, exists, func, or_, select
+from sqlalchemy import Connection, bindparam, delete, func, select
 
 from imgsvc_http.cache.entries import Entry
 from imgsvc_http.state.database import counting, insert, lock_for_transaction, reading, writing
@@ -71,11 +71,10 @@ def after(connection: Connection, number: int) -> list[tuple[int, bytes]]:
     return [(row.number, row.source) for row in connection.execute(found)]
 
 
-IS_PURGED = exists().where(
-    or_(CachePurgeRow.source == bindparam("source"), CachePurgeRow.source == EVERYTHING),
-    CachePurgeRow.number > bindparam("epoch"),
+PURGED = select(CachePurgeRow.number, CachePurgeRow.source).where(
+    CachePurgeRow.number > bindparam("epoch"), CachePurgeRow.source.in_(bindparam("sources", expanding=True))
 )
-"""SQL: whether a source was purged after an epoch."""
+"""SQL: the purges of some sources after an epoch."""
 
 
 @counting

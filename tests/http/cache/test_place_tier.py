@@ -34,8 +34,10 @@ def files(folder: Path) -> list[Path]:
 
 
 @contextlib.asynccontextmanager
-async def opened(folder: Path, db: Database, clock: Clock, bound: int = BOUND) -> AsyncIterator[PlaceTier]:
-    tier = PlaceTier(LocalPlace(folder), db, bound, clock=clock)
+async def opened(
+    folder: Path, db: Database, clock: Clock, bound: int = BOUND, gather_seconds: float = 0
+) -> AsyncIterator[PlaceTier]:
+    tier = PlaceTier(LocalPlace(folder), db, bound, gather_seconds=gather_seconds, clock=clock)
     try:
         yield tier
     finally:
@@ -122,6 +124,81 @@ async def test_an_entry_larger_than_the_bound_costs_no_other(
         await asyncio.gather(tier.written(entry(1).key), tier.written(entry(2).key))
         assert await tier.get(entry(1).key) == entry(1)
         assert await tier.get(entry(2).key) is None
+
+
+@pytest.mark.asyncio
+async def test_entries_that_wait_are_answered_and_are_written_at_the_end(
+    db: Database, folder: Path, clock: Clock
+) -> None:
+    async with opened(folder, db, clock, gather_seconds=60) as tier:
+        for number in range(5):
+            tier.put(entry(number))
+        await asyncio.sleep(0.1)
+        assert files(folder) == []
+        assert await tier.get(entry(3).key) == entry(3)
+    async with opened(folder, db, clock) as tier:
+        assert [await tier.get(entry(number).key) for number in range(5)] == [*map(entry, range(5))]
+        assert await tier.totals() == (5, 5 * BLOCK)
+
+
+@pytest.mark.asyncio
+async def test_many_entries_do_not_wait(db: Database, folder: Path, clock: Clock) -> None:
+    async with opened(folder, db, clock, gather_seconds=60) as tier:
+        for number in range(20):
+            tier.put(entry(number))
+        await asyncio.wait_for(tier.written(entry(0).key), 30)
+        assert len(files(folder)) == 20
+
+
+@pytest.mark.asyncio
+async def test_entries_that_are_written_together_are_bounded(
+    db: Database, folder: Path, clock: Clock
+) -> None:
+    async with opened(folder, db, clock, bound=8 * BLOCK, gather_seconds=60) as tier:
+        for number in range(30):
+            tier.put(entry(number))
+    assert 4 <= len(files(folder)) <= 8
+    async with opened(folder, db, clock) as tier:
+        assert await tier.totals() == (len(files(folder)), len(files(folder)) * BLOCK)
+        assert await tier.get(entry(29).key) == entry(29)
+
+
+@pytest.mark.asyncio
+async def test_an_entry_that_is_removed_while_it_waits_is_not_written(
+    db: Database, folder: Path, clock: Clock
+) -> None:
+    async with opened(folder, db, clock, gather_seconds=60) as tier:
+        tier.put(entry(1))
+        tier.put(entry(2))
+        await tier.remove(entry(1).key)
+        assert await tier.get(entry(1).key) is None
+    async with opened(folder, db, clock) as tier:
+        assert await tier.get(entry(1).key) is None
+        assert await tier.get(entry(2).key) == entry(2)
+
+
+@pytest.mark.parametrize("together", [1, 16])
+@pytest.mark.asyncio
+async def test_a_file_that_cannot_be_written_costs_no_other(
+    db: Database, folder: Path, clock: Clock, together: int
+) -> None:
+    class Broken(LocalPlace):
+        files_in_thread = together
+
+        def write(self, key: str, data: bytes) -> None:
+            if key == entry(1).key:
+                raise OSError("a broken sector")
+            super().write(key, data)
+
+    tier = PlaceTier(Broken(folder), db, BOUND, gather_seconds=60, clock=clock)
+    for number in range(3):
+        tier.put(entry(number))
+    await tier.close()
+    assert tier.errors == 1
+    async with opened(folder, db, clock) as tier:
+        found = [await tier.get(entry(number).key) for number in range(3)]
+        assert found == [entry(0), None, entry(2)]
+        assert await tier.totals() == (2, 2 * BLOCK)
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "foreign", "folder", "empty", "missing"])
@@ -267,7 +344,9 @@ class PlaceMachine(RuleBasedStateMachine):
         self.open()
 
     def open(self) -> None:
-        self.tier = PlaceTier(LocalPlace(self.folder), self.db, 10 * BLOCK, clock=self.clock)
+        self.tier = PlaceTier(
+            LocalPlace(self.folder), self.db, 10 * BLOCK, gather_seconds=0, clock=self.clock
+        )
 
     @rule(number=st.integers(0, 15), blocks=st.integers(1, 4))
     def put(self, number: int, blocks: int) -> None:
