@@ -11,14 +11,13 @@ from aiohttp import web
 
 from imgsvc_http.access.authentication import Principal, secret_in
 from imgsvc_http.access.proxies import client_address, is_secure
-from imgsvc_http.access.rate_limit import rate_key
 from imgsvc_http.answering.errors import Refusal, as_refusal, method_not_allowed, refusal
 from imgsvc_http.answering.headers import HeaderNames, set_common_headers
 from imgsvc_http.context import ENDPOINT, HEADER_NAMES, PHASES, PRINCIPAL, RATE, REQUEST_ID, failure_response
 from imgsvc_http.monitoring.phases import begin_phases
 from imgsvc_http.receiving.body import awaits_continue
 from imgsvc_http.routing import route_of
-from imgsvc_http.services import services_of
+from imgsvc_http.services import limit_rate, services_of
 from imgsvc_http.state.scopes import ADMIN
 from imgsvc_http.storage.shares import ShareUsedUp
 
@@ -76,10 +75,10 @@ async def end_in_time(request: web.Request, handler: Handler) -> web.StreamRespo
 
 
 @web.middleware
-async def limit_rate(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Count the request of a key, or of an address if it has no key that works.
+async def identify(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Find out who calls, and count the request.
 
-    The requests of an account, or of such an address, begin one after the other.
+    The requests of an account, or of an address without a key that works, begin one after the other.
     """
     services, failed = services_of(request), None
     principal: Principal | None = None
@@ -91,9 +90,7 @@ async def limit_rate(request: web.Request, handler: Handler) -> web.StreamRespon
         request[PRINCIPAL] = principal
     proxies = services.settings.server.trusted_proxies
     async with services.pacing.begun(principal.account_id if principal else client_address(request, proxies)):
-        request[RATE] = await services.limiter.hit(rate_key(request, principal, proxies))
-        if not request[RATE].allowed:
-            raise refusal("rate_limit_exceeded", seconds=request[RATE].retry_seconds)
+        await limit_rate(request, principal)
         if failed is not None:
             raise failed
         return await handler(request)
@@ -140,7 +137,7 @@ MIDDLEWARES = (
     answer_errors,
     answer_from_memory,
     end_in_time,
-    limit_rate,
+    identify,
     require_tls,
     require_key,
 )

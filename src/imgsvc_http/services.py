@@ -14,14 +14,16 @@ from aiohttp import web
 
 from imgsvc_core.errors import ImgsvcError, Problem, SpecError
 from imgsvc_core.stores import StorePool
-from imgsvc_http.access.authentication import Authenticator
+from imgsvc_http.access.authentication import Authenticator, Principal
 from imgsvc_http.access.presets import KnownPresets
-from imgsvc_http.access.rate_limit import RateLimiter
+from imgsvc_http.access.quota import QuotaCounts
+from imgsvc_http.access.rate_limit import RateLimiter, rate_key
 from imgsvc_http.access.signing_keys import SigningKeys
-from imgsvc_http.answering.errors import Refusal, refusal_of
+from imgsvc_http.answering.errors import Refusal, refusal, refusal_of
 from imgsvc_http.answering.fallback import Fallback, load_fallback
 from imgsvc_http.blocking import run_in_daemon_thread
 from imgsvc_http.cache import Cache, open_cache
+from imgsvc_http.context import RATE
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.fetching.origins import Origins
 from imgsvc_http.monitoring.metrics import Metrics
@@ -36,7 +38,7 @@ from imgsvc_http.server.listener import most_connections
 from imgsvc_http.server.pacing import RequestPacing
 from imgsvc_http.settings import Settings
 from imgsvc_http.share import Share
-from imgsvc_http.state import accounts
+from imgsvc_http.state import accounts, reservations
 from imgsvc_http.state.clock import now
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.folder import locked, make_contents_private, make_private
@@ -64,6 +66,7 @@ class Services:
     signing_keys: SigningKeys
     presets: KnownPresets
     limiter: RateLimiter
+    quota: QuotaCounts
     answers: AnswerStore
     source_files: SourceFiles
     pipeline: Pipeline
@@ -86,6 +89,19 @@ SERVICES = web.AppKey("services", Services)
 def services_of(request: web.Request) -> Services:
     """Return the services of the application that a request came to."""
     return request.app[SERVICES]
+
+
+async def limit_rate(request: web.Request, principal: Principal | None) -> None:
+    """Count a request of a key, or of an address if it has no key that works.
+
+    Raises:
+        Refusal: the client has sent too many requests.
+    """
+    services = services_of(request)
+    key = rate_key(request, principal, services.settings.server.trusted_proxies)
+    rate = request[RATE] = await services.limiter.hit(key)
+    if not rate.allowed:
+        raise refusal("rate_limit_exceeded", seconds=rate.retry_seconds)
 
 
 @contextlib.asynccontextmanager
@@ -156,6 +172,7 @@ async def open_services(settings: Settings, share: Share) -> AsyncIterator[Servi
             signing_keys=SigningKeys(db, vault),
             presets=KnownPresets(db, settings.presets, changes=share.changes),
             limiter=limiter,
+            quota=await stack.enter_async_context(QuotaCounts.open(db)),
             answers=AnswerStore(db, vault, timedelta(hours=settings.idempotency.hours)),
             source_files=SourceFiles(
                 server.state_folder / "incoming",
@@ -177,6 +194,7 @@ async def open_services(settings: Settings, share: Share) -> AsyncIterator[Servi
             services.source_files.clear()
             if not db.is_shared:
                 await idempotency.release_all(db)
+                await reservations.give_back_expired(db, now() + reservations.LEASE)  # all processes died
         await workers.start()
         yield services
 
@@ -214,6 +232,7 @@ async def _sweep(services: Services) -> None:
     tasks: tuple[Callable[[], Awaitable[object]], ...] = (
         lambda: services.pipeline.temporary.sweep(now()),
         lambda: idempotency.purge(services.db, now()),
+        lambda: reservations.give_back_expired(services.db, now()),
     )
     while True:
         for task in tasks:

@@ -6,9 +6,10 @@ import asyncio
 import multiprocessing
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
+from imgsvc_http.access.quota import QuotaCounts
 from imgsvc_http.state import accounts
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.migrating import migrate
@@ -33,3 +34,32 @@ def spend_often(url: str, account_id: str, now: datetime, times: int) -> int:
             return sum(done)
 
     return asyncio.run(spend_all())
+
+
+def spend_in_turns(url: str, account_id: str, now: datetime, times: int) -> int:
+    """Spend as a process of the service does: some requests at a time, which go on at their own pace."""
+
+    async def spend_all() -> int:
+        async with await Database.open(url) as db, QuotaCounts.open(db) as counts:
+
+            async def spend_some() -> int:
+                done = 0
+                for index in range(times // 5):
+                    done += await counts.spend(account_id, now)
+                    await asyncio.sleep(0.01 * (index % 10 == 0))
+                return done
+
+            return sum(await asyncio.gather(*(spend_some() for _ in range(5))))
+
+    return asyncio.run(spend_all())
+
+
+async def hold_reservation(url: str, account_id: str, moment: str, lease: str) -> None:
+    """Reserve a part of a quota, tell so, and wait to be killed."""
+    async with await Database.open(url) as db:
+        counts = QuotaCounts(db, lease=timedelta(seconds=float(lease)))
+        for _ in range(20):
+            await counts.spend(account_id, datetime.fromisoformat(moment))
+        await counts.write()
+        print("reserved", flush=True)
+        await asyncio.Event().wait()

@@ -18,13 +18,11 @@ from imgsvc_core.dialects import ForeignDelivery
 from imgsvc_core.urls import Delivery, OriginSource, UrlSource
 from imgsvc_http.access.authentication import Principal
 from imgsvc_http.access.proxies import is_secure
-from imgsvc_http.access.rate_limit import rate_key
 from imgsvc_http.answering.conditions import is_known
-from imgsvc_http.answering.errors import refusal
 from imgsvc_http.answering.responses import Response
-from imgsvc_http.context import PRINCIPAL, RATE
+from imgsvc_http.context import PRINCIPAL
 from imgsvc_http.delivery.answers import cache_control
-from imgsvc_http.services import Services, services_of
+from imgsvc_http.services import Services, limit_rate, services_of
 from imgsvc_http.state.clock import now
 
 _MOST = 4096
@@ -104,10 +102,8 @@ async def from_memory(request: web.Request) -> Response | None:
         entry = services.cache.fresh(prepared.key)
         if entry is None or entry.picture.etag != prepared.etag:
             return None
-    rate = await services.limiter.hit(rate_key(request, principal, server.trusted_proxies))
-    request[PRINCIPAL], request[RATE] = principal, rate
-    if not rate.allowed:
-        raise refusal("rate_limit_exceeded", seconds=rate.retry_seconds)
+    request[PRINCIPAL] = principal
+    await limit_rate(request, principal)
     if entry is not None:
         services.cache.count_hit(entry)
     headers = prepared.not_modified_headers if knows else prepared.headers

@@ -24,7 +24,6 @@ from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.processing.pipeline import Source
 from imgsvc_http.processing.tasks import TaskResult
 from imgsvc_http.services import Services
-from imgsvc_http.state.clock import now
 
 PIXELS_VERSION = imgsvc_core.__version__
 """Changes whenever the same request may give other pixels."""
@@ -135,7 +134,7 @@ async def _rendered(services: Services, order: Order, source: Source) -> TaskRes
         if "request" not in told.facts:
             return told
         spec = parse(told.facts["request"])
-    call = quota.Call(services.db, account_id, now())
+    call = quota.Call(services.quota, account_id)
     return await services.pipeline.render(source, spec, limits, call, accept=order.accept)
 
 

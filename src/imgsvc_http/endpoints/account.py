@@ -44,8 +44,8 @@ class AccountAnswer:
 
 async def account(request: web.Request) -> AccountAnswer:
     """Return the subscription of the account, and what is left of its quota."""
-    db, account_id = services_of(request).db, request[PRINCIPAL].account_id
-    found, usage = await accounts.get(db, account_id), await accounts.usage(db, account_id, now())
+    services, account_id = services_of(request), request[PRINCIPAL].account_id
+    found, usage = await accounts.get(services.db, account_id), await services.quota.usage(account_id, now())
     if found is None or usage is None:
         raise refusal("unauthorized")
     return AccountAnswer(

@@ -118,7 +118,7 @@ async def _answer(
     done = await services.pipeline.process(
         request[REQUEST_ID],
         asked,
-        quota.Call(services.db, request[PRINCIPAL].account_id, now()),
+        quota.Call(services.quota, request[PRINCIPAL].account_id),
         source,
         allocate,
         accept=request.headers.get("Accept") if binary else None,

@@ -5,16 +5,20 @@ from __future__ import annotations
 import base64
 import secrets
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
 import attrs
-from sqlalchemy import Connection, bindparam, insert, select, text, update
+from sqlalchemy import BigInteger, Connection, bindparam, cast, func, insert, select, text, update
 
 from imgsvc_http.settings import QUOTA
+from imgsvc_http.state import reservations
+from imgsvc_http.state.clock import month_of
+from imgsvc_http.state.clock import now as utc_now
 from imgsvc_http.state.database import counting, reading, writing
-from imgsvc_http.state.tables import AccountRow, UsageRow
+from imgsvc_http.state.reservations import QuotaHeld
+from imgsvc_http.state.tables import AccountRow, ReservationRow, UsageRow
 from imgsvc_http.state.validation import check, check_text
 from imgsvc_http.state.vault import Vault
 
@@ -48,8 +52,16 @@ class Usage:
 
 
 _COLUMNS = tuple(getattr(AccountRow, name) for name in attrs.fields_dict(Account))
+_RESERVED = select(func.sum(ReservationRow.held)).where(
+    ReservationRow.account_id == bindparam("account"), ReservationRow.month == bindparam("month")
+)
 _USAGE = (
-    select(AccountRow.quota, UsageRow.used)
+    select(
+        AccountRow.quota,
+        cast(
+            func.coalesce(UsageRow.used, 0) - func.coalesce(_RESERVED.scalar_subquery(), 0), BigInteger
+        ).label("used"),
+    )
     .outerjoin(UsageRow, (UsageRow.account_id == AccountRow.id) & (UsageRow.month == bindparam("month")))
     .where(AccountRow.id == bindparam("account"))
 )
@@ -120,23 +132,40 @@ def set_quota(connection: Connection, account_id: str, quota: int) -> bool:
 
 @reading
 def usage(connection: Connection, account_id: str, now: datetime) -> Usage | None:
-    """Return what an account has used of its quota in the month of a moment, by UTC."""
-    row = connection.execute(_USAGE, {"account": account_id, "month": _month(now)}).first()
-    return Usage(row.quota, row.used or 0) if row else None
+    """Return what an account has used of its quota in the month of a moment, by UTC.
+
+    What processes count in memory is known a quarter of a second later.
+    """
+    row = connection.execute(_USAGE, {"account": account_id, "month": month_of(now)}).first()
+    return Usage(row.quota, row.used) if row else None
 
 
 def count_picture(connection: Connection, account_id: str, now: datetime) -> bool:
     """Count one picture within a transaction. Return False if the quota of the month is used up.
 
     It is one statement, so that any number of processes never count more than the quota together.
+
+    Raises:
+        QuotaHeld: other processes have reserved what is left of the quota.
     """
-    values = {"account": account_id, "month": _month(now)}
-    return connection.execute(_COUNT, values).first() is not None
+    month = month_of(now)
+
+    def count() -> bool:
+        return connection.execute(_COUNT, {"account": account_id, "month": month}).first() is not None
+
+    if count():
+        return True
+    reservations.give_back_expired_in(connection, account_id, month, utc_now())
+    if count():
+        return True
+    if reservations.held(connection, account_id, month):
+        raise QuotaHeld
+    return False
 
 
 def uncount_picture(connection: Connection, account_id: str, now: datetime) -> None:
     """Take back a picture that was counted in the month of a moment."""
-    connection.execute(_UNCOUNT, {"account": account_id, "during": _month(now)})
+    connection.execute(_UNCOUNT, {"account": account_id, "during": month_of(now)})
 
 
 spend = counting(count_picture)
@@ -189,7 +218,3 @@ def _new_webhook_secret(
     change = update(AccountRow).where(AccountRow.id == account_id)
     values = {**(previous or {}), "webhook_secret": vault.encrypt(secret.encode("ascii"))}
     return secret if connection.execute(change.values(values)).rowcount else None
-
-
-def _month(now: datetime) -> str:
-    return f"{now.astimezone(UTC):%Y-%m}"

@@ -97,13 +97,25 @@ class AccountRow(Base):
 
 
 class UsageRow(Base):
-    """Pictures that an account has processed in a month, which is written ``2026-11``."""
+    """Pictures that an account has processed or reserved in a month, which is written ``2026-11``."""
 
     __tablename__ = "usage"
 
     account_id: Mapped[str] = mapped_column(ForeignKey("accounts.id", ondelete="CASCADE"), primary_key=True)
     month: Mapped[str] = mapped_column(String(7), primary_key=True)
     used: Mapped[int]
+
+
+class ReservationRow(Base):
+    """Pictures of a month that a process may count in memory. They are part of ``used`` in `UsageRow`."""
+
+    __tablename__ = "quota_reservations"
+
+    account_id: Mapped[str] = mapped_column(ForeignKey("accounts.id", ondelete="CASCADE"), primary_key=True)
+    month: Mapped[str] = mapped_column(String(7), primary_key=True)
+    holder: Mapped[str] = mapped_column(String(64), primary_key=True)
+    held: Mapped[int]
+    expires_at: Mapped[datetime]
 
 
 class ApiKeyRow(Base):

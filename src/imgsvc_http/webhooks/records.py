@@ -20,6 +20,7 @@ from sqlalchemy import Connection, Select, Table, bindparam, delete, func, inser
 from imgsvc_http.answering.answers import documented
 from imgsvc_http.state import accounts
 from imgsvc_http.state.database import Database, reading, writing
+from imgsvc_http.state.reservations import count_or_wait
 from imgsvc_http.state.tables import UNSETTLED, WebhookRow
 from imgsvc_http.state.vault import Vault
 
@@ -298,7 +299,7 @@ class CountedOnce:
 
     async def spend(self) -> bool:
         """Count the picture. Return False if the quota is used up."""
-        return await spend(self.db, self.work)
+        return await count_or_wait(lambda: spend(self.db, self.work), self.refund)
 
     async def refund(self) -> None:
         """Take the picture back."""

@@ -11,7 +11,6 @@ import pytest
 from sqlalchemy import select
 
 from imgsvc_core.errors import SpecError
-from imgsvc_http.access.quota import Call, charged
 from imgsvc_http.state import accounts
 from imgsvc_http.state.accounts import Account, Usage
 from imgsvc_http.state.database import Database
@@ -100,22 +99,6 @@ async def test_cancelled_requests_leave_the_database_as_it_should_be(db: Databas
     assert counted <= found.used <= 60
     assert await _spend(db, account, 30) == 30
     assert await accounts.usage(db, account.id, NOW) == Usage(1000, found.used + 30)
-
-
-async def test_a_client_that_leaves_while_its_picture_is_counted_gets_it_back(
-    db: Database, account: Account
-) -> None:
-    async def work() -> None:
-        async with charged(Call(db, account.id, NOW)):
-            await asyncio.Event().wait()
-
-    for steps in range(12):
-        leaving = asyncio.create_task(work())
-        for _ in range(steps):
-            await asyncio.sleep(0)
-        leaving.cancel()
-        await asyncio.gather(leaving, return_exceptions=True)
-    assert await accounts.usage(db, account.id, NOW) == Usage(1000, 0)
 
 
 async def test_accounts_spend_apart(db: Database, account: Account) -> None:

@@ -1,0 +1,134 @@
+"""Reservations: parts of monthly quotas that processes count in memory.
+
+What is reserved counts as used, so that all processes together never exceed a quota. A reservation ends if it
+is not renewed, since its process died, and is given back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, update
+
+from imgsvc_http.state.completion import run_or_undo
+from imgsvc_http.state.database import counting, insert
+from imgsvc_http.state.tables import AccountRow, ReservationRow, UsageRow
+
+LEASE = timedelta(seconds=10)
+"""How long a reservation lasts that is not renewed."""
+
+_PART = 16  # so much of what is left, that the last pictures are counted one by one
+
+_LOOK_SECONDS = 0.05
+
+
+class QuotaHeld(Exception):
+    """The quota is used up, but for what other processes have reserved of it."""
+
+
+async def count_or_wait(
+    count: Callable[[], Coroutine[Any, Any, bool]], take_back: Callable[[], Awaitable[object]]
+) -> bool:
+    """Count a picture in the database. If the caller is cancelled, take it back.
+
+    While other processes hold what is left of the quota, wait: they soon give back what they do not need.
+
+    Args:
+        count: counts it, and returns False if the quota is used up.
+        take_back: takes it back.
+    """
+
+    async def undo(counted: bool) -> None:
+        if counted:
+            await take_back()
+
+    while True:
+        try:
+            return await run_or_undo(count(), undo)
+        except QuotaHeld:
+            await asyncio.sleep(_LOOK_SECONDS)
+
+
+@counting
+def renew(
+    connection: Connection,
+    holder: str,
+    account_id: str,
+    month: str,
+    *,
+    spent: int,
+    wanted: int,
+    now: datetime,
+    lease: timedelta = LEASE,
+) -> int:
+    """Count what was spent of a reservation, and make it as large as wanted, or as the quota allows.
+
+    Args:
+        connection: a connection within a transaction.
+        holder: the id of the process.
+        account_id: the account.
+        month: the month, written ``2026-11``.
+        spent: how many pictures of the reservation were made since it was renewed.
+        wanted: how many further pictures to reserve; 0 ends the reservation.
+        now: the present moment.
+        lease: how long the reservation lasts.
+
+    Returns:
+        How many pictures are reserved.
+    """
+    of_month = _of_month(account_id, month)
+    used = connection.execute(select(UsageRow.used).where(of_month).with_for_update()).scalar()
+    quota = connection.execute(select(AccountRow.quota).where(AccountRow.id == account_id)).scalar()
+    if used is None or quota is None:
+        return 0
+    row = and_(_reserved(account_id, month), ReservationRow.holder == holder)
+    known = connection.execute(select(ReservationRow.held).where(row)).scalar()
+    held = (known or 0) - spent  # less than 0 if it has expired and was given back
+    reserved = min(wanted, max(0, quota - used + held) // _PART)
+    connection.execute(update(UsageRow).where(of_month).values(used=used + reserved - held))
+    if reserved:
+        values = {"held": reserved, "expires_at": now + lease}
+        put = insert(connection, ReservationRow).values(
+            account_id=account_id, month=month, holder=holder, **values
+        )
+        columns = ["account_id", "month", "holder"]
+        connection.execute(put.on_conflict_do_update(index_elements=columns, set_=values))
+    elif known is not None:
+        connection.execute(delete(ReservationRow).where(row))
+    return reserved
+
+
+def held(connection: Connection, account_id: str, month: str) -> int:
+    """Return how many pictures all processes have reserved."""
+    query = select(func.coalesce(func.sum(ReservationRow.held), 0)).where(_reserved(account_id, month))
+    return int(connection.execute(query).scalar_one())
+
+
+def give_back_expired_in(connection: Connection, account_id: str, month: str, now: datetime) -> None:
+    """Give back what processes that died had reserved of a quota."""
+    of_month = _of_month(account_id, month)
+    connection.execute(select(UsageRow.used).where(of_month).with_for_update())
+    expired = delete(ReservationRow).where(_reserved(account_id, month), ReservationRow.expires_at <= now)
+    given_back = sum(connection.execute(expired.returning(ReservationRow.held)).scalars())
+    if given_back:
+        connection.execute(update(UsageRow).where(of_month).values(used=UsageRow.used - given_back))
+
+
+@counting
+def give_back_expired(connection: Connection, now: datetime) -> None:
+    """Give back what processes that died had reserved of all quotas."""
+    columns = (ReservationRow.account_id, ReservationRow.month)
+    query = select(*columns).where(ReservationRow.expires_at <= now).distinct().order_by(*columns)
+    for account_id, month in connection.execute(query).all():
+        give_back_expired_in(connection, account_id, month, now)
+
+
+def _of_month(account_id: str, month: str) -> ColumnElement[bool]:
+    return and_(UsageRow.account_id == account_id, UsageRow.month == month)
+
+
+def _reserved(account_id: str, month: str) -> ColumnElement[bool]:
+    return and_(ReservationRow.account_id == account_id, ReservationRow.month == month)
