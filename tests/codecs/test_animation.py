@@ -20,14 +20,15 @@ from imgsvc_core.codecs.readers import load
 from imgsvc_core.codecs.settings import LoadSettings, SaveSettings
 from imgsvc_core.codecs.writers import save
 from imgsvc_core.codecs.writers.gif import in_hundredths
-from imgsvc_core.errors import CorruptImage
+from imgsvc_core.errors import CorruptImage, ImageTooLarge
+from imgsvc_core.limits import Limits, check_source
 from tests.support import photos
 from tests.support.decoded import decode
 from tests.support.encoded import frames, photo, transparent
 from tests.support.handmade import (
     ApngFrame,
     apng_by_hand,
-    lzw_of_one_color,
+    gif_codes,
     png_chunk,
     png_header,
     png_scanlines,
@@ -128,7 +129,7 @@ def test_gif_shows_the_empty_screen_as_transparent(parts: list[Any], transparent
     for color, ((left, top, width, height), disposal, *clear) in enumerate(parts):
         body.append(struct.pack("<BBBBHBB", 0x21, 0xF9, 4, disposal << 2 | len(clear), 10, color, 0))
         body.append(struct.pack("<BHHHHB", 0x2C, left, top, width, height, 0))
-        body.append(lzw_of_one_color(color, width * height))
+        body.append(gif_codes([color] * (width * height), 2))
         before, area = canvas.copy(), (slice(top, top + height), slice(left, left + width))
         if not clear:
             canvas[area] = (*body[2][3 * color : 3 * color + 3], 255)
@@ -141,6 +142,89 @@ def test_gif_shows_the_empty_screen_as_transparent(parts: list[Any], transparent
     assert probe(ByteSource(data)).alpha == transparent
     expected = np.stack(shown)[..., : 4 if transparent else 3].reshape(-1, size[0], 4 if transparent else 3)
     assert np.array_equal(read(data).numpy(), expected)
+
+
+def _gif(screen: tuple[int, int], palette: bytes, frames: list[dict[str, Any]]) -> bytes:
+    """A GIF of frames that say what differs from a frame that covers the screen, one below the other."""
+    parts = [
+        b"GIF89a",
+        struct.pack("<HHBBB", *screen, 0x80 | _power(palette) if palette else 0, 0, 0),
+        palette,
+    ]
+    for frame in frames:
+        area, own = frame.get("area", (0, 0, *screen)), frame.get("palette", b"")
+        transparent = frame.get("transparent")
+        flags = frame.get("disposal", 1) << 2 | (transparent is not None)
+        parts.append(struct.pack("<BBBBHBB", 0x21, 0xF9, 4, flags, 10, transparent or 0, 0))
+        local = 0x80 | _power(own) if own else 0
+        parts.append(struct.pack("<BHHHHB", 0x2C, *area, local | frame.get("interlaced", 0) << 6))
+        parts += own, gif_codes(frame["pixels"], 4)
+    return b"".join((*parts, b"\x3b"))
+
+
+def _power(palette: bytes) -> int:
+    return (len(palette) // 3).bit_length() - 2
+
+
+@st.composite
+def _gifs(draw: st.DrawFn) -> bytes:
+    """A GIF whose first frame covers a small screen, of frames that libvips shows as browsers do."""
+    width, height = draw(st.integers(1, 9)), draw(st.integers(1, 20))
+    palettes = st.one_of(
+        st.binary(min_size=48, max_size=48),
+        st.binary(min_size=16, max_size=16).map(lambda grays: bytes(np.repeat(list(grays), 3).tolist())),
+    )
+    frames = []
+    for number in range(draw(st.integers(1, 4))):
+        left = draw(st.integers(0, width - 1)) if number else 0
+        top = draw(st.integers(0, height - 1)) if number else 0
+        size = (width, height)
+        if number:
+            size = (draw(st.integers(1, width - left)), draw(st.integers(1, height - top)))
+        count = size[0] * size[1]
+        frames.append(
+            {
+                "area": (left, top, *size),
+                "palette": draw(st.one_of(st.just(b""), palettes)),
+                "transparent": draw(st.one_of(st.none(), st.integers(0, 15))),
+                "disposal": draw(st.sampled_from((0, 1, 3))) if number else 1,
+                "interlaced": draw(st.booleans()),
+                "pixels": draw(st.binary(min_size=count, max_size=count)).translate(_FOUR_BITS),
+            }
+        )  # fmt: skip
+    return _gif((width, height), draw(palettes), frames)
+
+
+_FOUR_BITS = bytes(value & 15 for value in range(256))
+
+
+@given(_gifs())
+@settings(max_examples=150)
+def test_gif_frames_lie_upon_each_other(data: bytes) -> None:
+    """libvips composes them by a program of others. It keeps an alpha that no pixel uses."""
+    expected = pyvips.Image.gifload_buffer(data, n=-1)
+    assert np.array_equal(_rgba(read(data)), _rgba(expected))
+    assert np.array_equal(_rgba(read(data, all_frames=False)), _rgba(expected)[: expected.get_page_height()])
+
+
+def _rgba(image: pyvips.Image) -> Any:
+    image = image.colourspace("srgb")
+    return (image if image.hasalpha() else image.addalpha()).numpy()
+
+
+def test_gif_colors_that_a_palette_lacks_are_black() -> None:
+    data = _gif((2, 1), bytes((9, 8, 7, 250, 0, 0)), [{"pixels": [1, 5]}])
+    assert read(data).numpy().tolist() == [[[250, 0, 0], [0, 0, 0]]]
+
+
+def test_gif_frame_larger_than_the_screen_is_refused_by_its_own_size() -> None:
+    """The decoder makes all of its pixels, whatever the screen shows of them."""
+    bomb = {"area": (0, 0, 20_000, 20_000), "pixels": [0]}
+    data = _gif((4, 4), bytes(48), [{"pixels": [0] * 16}, bomb])
+    info = probe(ByteSource(data))
+    assert (info.width, info.height, info.decoded_pixels) == (4, 4, 400_000_000)
+    with pytest.raises(ImageTooLarge, match="is made of 400,000,000"):
+        check_source(info, Limits())
 
 
 @pytest.mark.parametrize("format", _ANIMATED)

@@ -237,8 +237,8 @@ def test_gif_takes_the_power_of_two_below(colors: int) -> None:
 
 def from_gif(pixels: photos.Pixels, **options: Any) -> pyvips.Image:
     """What a GIF shows, with its palette attached."""
-    data = vips(pixels).gifsave_buffer(**options)
-    return pyvips.Image.gifload_buffer(data).copy_memory()
+    source = ByteSource(vips(pixels).gifsave_buffer(**options))
+    return load(source, probe(source))
 
 
 def test_gif_keeps_a_palette_that_suits() -> None:

@@ -23,7 +23,7 @@ from tests.support.handmade import (
     ApngFrame,
     apng_by_hand,
     bmp_by_hand,
-    lzw_of_one_color,
+    gif_codes,
     pillow,
     png_by_hand,
     psd_by_hand,
@@ -358,7 +358,7 @@ def gif_disposals() -> Encoded:
     for left, top, width, height, color, disposal in parts:
         body.append(struct.pack("<BBBBHBB", 0x21, 0xF9, 4, disposal << 2 | 1, 10, 0, 0))
         body.append(struct.pack("<BHHHHB", 0x2C, left, top, width, height, 0))
-        body.append(lzw_of_one_color(color, width * height))
+        body.append(gif_codes([color] * (width * height), 2))
     body.append(b"\x3b")
     return Encoded(format="gif", data=b"".join(body), pixels=np.stack(shown), delays=(100,) * 4, plays=0)
 

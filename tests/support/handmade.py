@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import attrs
@@ -97,14 +97,18 @@ def apng_by_hand(parts: Sequence[ApngFrame], *, plays: int = 0, default: Pixels 
     return b"\x89PNG\r\n\x1a\n" + b"".join(png_chunk(*chunk) for chunk in chunks)
 
 
-def lzw_of_one_color(color: int, count: int) -> bytes:
-    """Pixels of two bits, with a clear code before every second one so that codes stay three bits wide."""
-    clear, end = 4, 5
-    codes = [code for index in range(count) for code in ((clear, color) if index % 2 == 0 else (color,))]
-    bits = "".join(f"{code:03b}"[::-1] for code in (*codes, end))
-    packed = bytes(int(bits[start : start + 8][::-1], 2) for start in range(0, len(bits), 8))
+def gif_codes(pixels: Iterable[int], bits: int) -> bytes:
+    """Pixels of a GIF frame of some bits. A clear code before every second one keeps the codes short."""
+    clear, end = 1 << bits, (1 << bits) + 1
+    codes = [
+        code
+        for index, pixel in enumerate(pixels)
+        for code in ((clear, pixel) if index % 2 == 0 else (pixel,))
+    ]
+    text = "".join(f"{code:0{bits + 1}b}"[::-1] for code in (*codes, end))
+    packed = bytes(int(text[start : start + 8][::-1], 2) for start in range(0, len(text), 8))
     blocks = (packed[start : start + 255] for start in range(0, len(packed), 255))
-    return b"\x02" + b"".join(bytes((len(block),)) + block for block in blocks) + b"\0"
+    return bytes((bits,)) + b"".join(bytes((len(block),)) + block for block in blocks) + b"\0"
 
 
 def bmp_by_hand(

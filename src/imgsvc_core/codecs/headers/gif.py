@@ -21,9 +21,10 @@ _HAS_PALETTE, _INTERLACED, _TRANSPARENT = 0x80, 0x40, 0x01
 
 @attrs.frozen(kw_only=True)
 class GifFrame:
-    """A frame: its place on the screen, how it is shown, and its block from ``start`` to ``end`` in the file.
+    """A frame: its place on the screen, how it is shown, and where its block has what, up to ``end``.
 
-    The compressed pixels begin at ``data``. A file that breaks off in the frame ends before ``end``.
+    Its palette, or that of the file, lies between two offsets. The compressed pixels begin at ``data``.
+    A file that breaks off in the frame ends before ``end``.
     """
 
     left: int
@@ -34,7 +35,7 @@ class GifFrame:
     delay: int
     disposal: int
     transparent: int | None
-    start: int
+    palette: tuple[int, int]
     data: int
     end: int
 
@@ -50,14 +51,14 @@ class GifFrame:
 
 @attrs.frozen(kw_only=True)
 class Gif:
-    """A file: its screen, its frames, and where the first block begins and the last one ends."""
+    """A file: its screen, its frames, the offsets of its palette, and where the last block ends."""
 
     width: int
     height: int
     frames: tuple[GifFrame, ...]
     plays: int
     profile: bool
-    start: int
+    palette: tuple[int, int]
     end: int
 
 
@@ -78,6 +79,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     gif = read_gif(reader)
     reader.check_size(gif.width, gif.height)
     animated = len(gif.frames) > 1
+    largest = max(frame.width * frame.height for frame in gif.frames)  # may reach beyond the screen
     return ImageInfo(
         format="gif",
         width=gif.width,
@@ -86,6 +88,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         interlaced=any(frame.interlaced for frame in gif.frames),
         bytes=reader.size,
         frames=len(gif.frames),
+        decoded_pixels=largest if largest > gif.width * gif.height else None,
         alpha=_has_alpha(gif.frames, gif.width, gif.height),
         delays=tuple(frame.delay for frame in gif.frames) if animated else (),
         plays=gif.plays if animated else None,
@@ -96,12 +99,13 @@ def read_info(reader: HeaderReader) -> ImageInfo:
 def read_gif(reader: HeaderReader) -> Gif:
     """Read the blocks up to the trailer, or as far as the file goes."""
     width, height, flags = reader.unpack("<HHB", 6)
-    offset = start = 13 + _palette_length(flags)
+    offset = 13 + _palette_length(flags)
+    palette = (13, offset)
     frames: list[GifFrame] = []
     control, plays, profile = _NO_CONTROL, 1, False
     while offset < reader.size and (block := reader.byte(offset)) != _TRAILER:
         if block == _IMAGE:
-            frames.append(_read_frame(reader, offset, control))
+            frames.append(_read_frame(reader, offset, control, palette))
             control = _NO_CONTROL
             offset = frames[-1].end
         elif block == _EXTENSION:
@@ -123,7 +127,7 @@ def read_gif(reader: HeaderReader) -> Gif:
         raise reader.corrupt("it has no frame")
     width, height = _screen(width, height, frames[0])
     return Gif(
-        width=width, height=height, frames=tuple(frames), plays=plays, profile=profile, start=start,
+        width=width, height=height, frames=tuple(frames), plays=plays, profile=profile, palette=palette,
         end=offset,
     )  # fmt: skip
 
@@ -133,13 +137,15 @@ def _read_control(reader: HeaderReader, offset: int) -> _Control:
     return _Control(10 * hundredths, flags >> 2 & 7, transparent if flags & _TRANSPARENT else None)
 
 
-def _read_frame(reader: HeaderReader, offset: int, control: _Control) -> GifFrame:
+def _read_frame(reader: HeaderReader, offset: int, control: _Control, palette: tuple[int, int]) -> GifFrame:
     left, top, width, height, flags = reader.unpack("<HHHHB", offset + 1)
     data = offset + 10 + _palette_length(flags)
+    if flags & _HAS_PALETTE:
+        palette = (offset + 10, data)
     return GifFrame(
         left=left, top=top, width=width, height=height, interlaced=bool(flags & _INTERLACED),
         delay=control.delay, disposal=control.disposal, transparent=control.transparent,
-        start=offset, data=data, end=_after_blocks(reader, data + 1),
+        palette=palette, data=data, end=_after_blocks(reader, data + 1),
     )  # fmt: skip
 
 

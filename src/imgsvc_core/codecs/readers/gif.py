@@ -1,123 +1,124 @@
-"""GIF, by libvips; Pillow checks the compressed data, of which libvips accepts what breaks off."""
+"""GIF: Pillow decodes the frames, which are laid upon each other as browsers do."""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Sequence
-from itertools import pairwise
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pyvips
 
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.headers.gif import CLEAR, RESTORE, Gif, GifFrame, read_gif
 from imgsvc_core.codecs.headers.reader import HeaderReader
-from imgsvc_core.codecs.readers.vips import animation, from_array, open_lazily, still, to_array, with_timing
+from imgsvc_core.codecs.readers.vips import from_array, with_timing
 from imgsvc_core.codecs.settings import LoadSettings
+from imgsvc_core.deadline import check_time
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.info import ImageInfo
 
-_TRANSPARENT = b"\x21\xf9\x04\x01\0\0\0\0"  # the first color of the next frame
-_ONE_PIXEL = b"\x02\x02\x44\x01\0"  # of the first color, compressed
-_TRAILER = b"\x3b"
+_BAND_PIXELS = 1 << 18
+"""How many pixels get their colors at once: what fits into the caches."""
 
 
 def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
-    """Return gray or RGB, with alpha if a frame has a transparent color or the empty screen shows."""
+    """Return gray or RGB, with alpha if a frame has a transparent color or the empty screen shows.
+
+    An animation of which each pixel is opaque has no alpha. The colors of the file, if no frame has others,
+    are in the field ``gif-palette``, as of libvips' decoder.
+    """
     data = source.buffer()
     gif = read_gif(HeaderReader(ByteSource(data), "GIF"))
     moving = settings.all_frames and info.animated
-    _check_data(data, gif.frames if moving else gif.frames[:1])
-    if not moving:
-        return still(_open(data, gif, info, settings, moving=False))
-    if gif.end > len(data):
+    if moving and gif.end > len(data):
         raise CorruptImage("The GIF image is truncated: it breaks off inside of a block.")
-    if info.alpha and _clears_what_is_opaque(gif.frames):
-        strip = from_array(_composed(bytes(data), gif, info, settings))
-        return with_timing(strip, info.height, info.delays, info.plays)
-    return animation(_open(data, gif, info, settings, moving=True), info)
+    frames = gif.frames if moving else gif.frames[:1]
+    palettes = {frame.palette: _colors(data, frame.palette) for frame in frames}
+    gray = all((colors[:, :1] == colors[:, 1:3]).all() for colors in palettes.values())
+    screens = _screens(data, gif, frames, palettes)
+    first = next(screens)
+    if moving:
+        alpha = info.alpha and not (first[..., 3].all() and _stays_opaque(frames))
+        strip = _strip(itertools.chain((first,), screens), len(frames), first.shape[:2], _bands(gray, alpha))
+        image = with_timing(from_array(strip), gif.height, info.delays, info.plays)
+    else:
+        image = from_array(first[..., _bands(gray, info.alpha)])
+    if palettes.keys() == {gif.palette}:
+        start, end = gif.palette
+        colors = palettes[gif.palette][: (end - start) // 3]
+        image.set_type(pyvips.GValue.array_int_type, "gif-palette", colors.view("<i4")[:, 0].tolist())
+    return image
 
 
-def _check_data(data: Any, frames: Sequence[GifFrame]) -> None:
-    """Raise `CorruptImage` if a frame has fewer pixels than it states, or codes that mean nothing.
+def _strip(screens: Iterable[Any], frames: int, size: tuple[int, int], bands: slice) -> Any:
+    """Return some bands of screens, below each other: (frames * height, width, bands)."""
+    strip = np.empty((frames, *size, len(range(4)[bands])), np.uint8)
+    for shown, screen in zip(strip, screens, strict=True):
+        for band, samples in enumerate(range(4)[bands]):  # numpy copies pixels of three bytes slowly
+            shown[..., band] = screen[..., samples]
+    return strip.reshape(-1, *strip.shape[2:])
 
-    libvips' decoder (libnsgif) leaves the missing pixels as they were.
+
+def _bands(gray: bool, alpha: bool) -> slice:
+    """Return which bands of RGBA an image has."""
+    if gray:
+        return slice(0, 4, 3) if alpha else slice(1)
+    return slice(4) if alpha else slice(3)
+
+
+def _colors(data: Any, palette: tuple[int, int]) -> Any:
+    """Return 256 colors in RGBA. Those that a palette lacks are black, as libvips shows them."""
+    start, end = palette
+    stored = np.frombuffer(bytes(data[start:end]).ljust(end - start, b"\0"), np.uint8).reshape(-1, 3)
+    colors = np.zeros((256, 4), np.uint8)
+    colors[:, 3] = 255
+    colors[: len(stored), :3] = stored
+    return colors
+
+
+def _stays_opaque(frames: Sequence[GifFrame]) -> bool:
+    """Return True if no frame uncovers the empty screen that the first one covers."""
+    return frames[0].disposal not in RESTORE and all(frame.disposal != CLEAR for frame in frames[:-1])
+
+
+def _screens(data: Any, gif: Gif, frames: Sequence[GifFrame], palettes: Any) -> Iterator[Any]:
+    """Yield the screen in RGBA while each frame is shown. It is changed for the next one."""
+    screen = np.zeros((gif.height, gif.width), np.uint32)
+    for number, frame in enumerate(frames, start=1):
+        check_time()
+        region = screen[frame.top : frame.top + frame.height, frame.left : frame.left + frame.width]
+        before = region.copy() if frame.disposal in RESTORE else None
+        colors = palettes[frame.palette].view(np.uint32)[:, 0]
+        _lay(region, _decoded(data, frame, number), colors, frame.transparent)
+        yield screen.view(np.uint8).reshape(gif.height, gif.width, 4)
+        if before is not None:
+            region[...] = before
+        elif frame.disposal == CLEAR:
+            region[...] = 0
+
+
+def _lay(region: Any, indices: Any, colors: Any, transparent: int | None) -> None:
+    """Color a region of the screen, as far as the frame lies on it."""
+    height, width = region.shape
+    rows = max(1, _BAND_PIXELS // max(1, width))
+    for top in range(0, height, rows):
+        band = indices[top : min(top + rows, height), :width]
+        opaque = True if transparent is None else band != transparent
+        np.copyto(region[top : top + rows], colors[band], where=opaque)
+
+
+def _decoded(data: Any, frame: GifFrame, number: int) -> Any:
+    """Return the pixels of a frame as places in its palette.
+
+    Raises `CorruptImage` if there are fewer than the frame states, or codes that mean nothing.
     """
     from PIL import Image
 
-    for number, frame in enumerate(frames, start=1):
-        pixels = bytes(data[frame.data + 1 : frame.end])
-        bits = data[frame.data] if frame.data < len(data) else 0
-        try:
-            Image.frombytes("P", (frame.width, frame.height), pixels, "gif", bits, 0, -1)
-        except ValueError as error:
-            raise CorruptImage(f"The GIF image is damaged in its frame {number}: {error}.") from error
-
-
-def _open(data: Any, gif: Gif, info: ImageInfo, settings: LoadSettings, *, moving: bool) -> pyvips.Image:
-    """Open the frames as libvips shows them, on the screen that the file declares.
-
-    libnsgif takes a screen of the size of a monitor, or of more than 2048 pixels, for that of the author's
-    display, and uses the first frame as the screen; and if no frame has a transparent color, libvips shows
-    the empty screen as black. In these cases one pixel in the far corner is put before the first frame. It is
-    transparent, as the empty screen is, except if the frames cover all of it and nothing else is transparent.
-    """
-    options = {"n": -1} if moving else {}
-    image = open_lazily("gif", ByteSource(data), settings, fail_on="error", **options)
-    whole = (image.width, image.get_page_height()) == (info.width, info.height)
-    if whole and (image.hasalpha() or not info.alpha):
-        return image
-    corner = _corner(info, transparent=info.alpha)
-    patched = ByteSource(b"".join((data[: gif.start], corner, data[gif.start :])))
-    return open_lazily("gif", patched, settings, page=1, fail_on="error", **options)
-
-
-def _corner(info: ImageInfo, *, transparent: bool) -> bytes:
-    """Return a frame of one pixel in the far corner of the screen."""
-    place = struct.pack("<HHHHB", info.width - 1, info.height - 1, 1, 1, 0x80)
-    return (_TRANSPARENT if transparent else b"") + b"\x2c" + place + bytes(6) + _ONE_PIXEL
-
-
-def _clears_what_is_opaque(frames: Sequence[GifFrame]) -> bool:
-    """Return True if a frame without transparent colors goes, leaves nothing, and that is to be seen.
-
-    Browsers show the empty screen there, libnsgif the background color.
-    """
-    return any(
-        frame.disposal == CLEAR
-        and frame.transparent is None
-        and not (
-            following.covers(frame.left, frame.top, frame.left + frame.width, frame.top + frame.height)
-            and following.disposal not in RESTORE
-        )
-        for frame, following in pairwise(frames)
-    )
-
-
-def _composed(data: bytes, gif: Gif, info: ImageInfo, settings: LoadSettings) -> Any:
-    """Return the screen after each frame, below each other: (frames * height, width, 4)."""
-    import numpy as np
-
-    screen = np.zeros((info.height, info.width, 4), np.uint8)
-    frames = gif.frames[: info.frames]
-    shown = np.empty((len(frames), *screen.shape), np.uint8)
-    for index, frame in enumerate(frames):
-        pixels = _alone(data, gif, frame, info, settings)
-        shown[index] = np.where(pixels[..., 3:], pixels, screen)
-        if frame.disposal == CLEAR:
-            screen = shown[index].copy()
-            screen[frame.top : frame.top + frame.height, frame.left : frame.left + frame.width] = 0
-        elif frame.disposal not in RESTORE:
-            screen = shown[index]
-    return shown.reshape(-1, *screen.shape[1:])
-
-
-def _alone(data: bytes, gif: Gif, frame: GifFrame, info: ImageInfo, settings: LoadSettings) -> Any:
-    """Return a frame on an empty screen."""
-    control = b""
-    if frame.transparent is not None:
-        control = struct.pack("<BBBBHBB", 0x21, 0xF9, 4, 1, 0, frame.transparent, 0)
-    corner = _corner(info, transparent=True)
-    parts = (data[: gif.start], corner, control, data[frame.start : frame.end], _TRAILER)
-    image = open_lazily("gif", ByteSource(b"".join(parts)), settings, page=1, fail_on="error")
-    return to_array(image.colourspace("srgb"))
+    codes = bytes(data[frame.data + 1 : frame.end])
+    bits = data[frame.data] if frame.data < len(data) else 0
+    try:
+        picture = Image.frombytes("P", (frame.width, frame.height), codes, "gif", bits, frame.interlaced, -1)
+    except ValueError as error:
+        raise CorruptImage(f"The GIF image is damaged in its frame {number}: {error}.") from error
+    return np.frombuffer(picture.tobytes(), np.uint8).reshape(frame.height, frame.width)
