@@ -41,7 +41,7 @@ def section(text: str, heading: str) -> str:
 
 @pytest.mark.parametrize("key", imgsvc.OPERATIONS)
 def test_reference_has_every_parameter_of_every_operation(key: str) -> None:
-    found = section(tables.operations(), key)
+    found = tables.operation(key)
     for name, param in imgsvc.params(imgsvc.OPERATIONS[key]).items():
         (row,) = [line for line in found.splitlines() if line.startswith(f"| `{name}` |")]
         assert param.doc in row
@@ -51,16 +51,16 @@ def test_reference_has_every_parameter_of_every_operation(key: str) -> None:
 
 @pytest.mark.parametrize("item", imgsvc.FILTERS, ids=lambda item: item.key)
 def test_reference_has_every_parameter_of_every_filter(item: type[imgsvc.Filter]) -> None:
-    found = section(tables.filters(), f"filter.{item.key}")
+    found = tables.operation(f"filter.{item.key}")
     assert re.findall(r"^\| `(\w+)` \|", found, re.MULTILINE) == list(imgsvc.params(item))
 
 
 def test_reference_has_every_rule_between_parameters() -> None:
-    found = section(tables.operations(), "resize")
+    found = tables.operation("resize")
     assert "- At least one of `width`, `height`, `min_width` and `min_height` is required." in found
     assert "- `width` and `height` must be given where `mode` is `fit`, `fill` or `stretch`." in found
     assert "- `background` must be left out where `mode` is `fit`." in found
-    assert "- `padding` is used together with `gravity` only." in section(tables.operations(), "watermark")
+    assert "- `padding` is used together with `gravity` only." in tables.operation("watermark")
 
 
 def test_reference_has_every_format_error_limit_and_fact() -> None:
@@ -90,7 +90,7 @@ def test_reference_has_every_option_of_urls_that_is_no_parameter() -> None:
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
 def test_reference_has_every_call_with_its_parameters_and_answers(route: Route) -> None:
-    found = calls.calls().split(f"### {route.method} {route.path}\n")[1].split("\n### ")[0]
+    found = calls.calls(route.tag).split(f"## {route.method} {route.path}\n")[1].split("\n## ")[0]
     assert f"`{route.scope}`" in found or route.public or "any key" in found
     for parameter in route.parameters:
         assert f"| `{parameter.name}` | {parameter.where} |" in found
@@ -179,9 +179,23 @@ def test_api_page_has_every_public_name_without_a_table_of_its_own() -> None:
 
 
 def test_every_page_is_reachable() -> None:
-    listed = re.findall(r"```\{toctree\}.*?```", (DOCS / "index.md").read_text(encoding="utf-8"), re.DOTALL)
-    names = {line for block in listed for line in block.splitlines()[1:] if not line.startswith(":")}
-    assert {str(path.relative_to(DOCS).with_suffix("")) for path in PAGES} - {"index"} <= names
+    listed = {DOCS / "index.md"}
+    for page in PAGES:
+        for tree in re.findall(r"```\{toctree\}.*?```", page.read_text(encoding="utf-8"), re.DOTALL):
+            names = [line for line in tree.splitlines()[1:-1] if line and not line.startswith(":")]
+            listed |= {page.parent / f"{name}.md" for name in names}
+    assert listed == set(PAGES)
+
+
+def test_pages_of_operations_have_them_all_in_the_order_of_application() -> None:
+    sections = []
+    for name in re.findall(r"^operations/\w+$", (DOCS / "reference/operations.md").read_text(), re.MULTILINE):
+        page = (DOCS / "reference" / f"{name}.md").read_text(encoding="utf-8")
+        sections += re.findall(r"^<!-- operation: (\S+) -->$", page, re.MULTILINE)
+    assert sections == re.findall(r"\[`(\S+)`\]", tables.operations())
+    assert {*sections} == {*imgsvc.OPERATIONS, *(f"filter.{item.key}" for item in imgsvc.FILTERS)}
+    phases = [section.partition(".")[0] for section in sections]
+    assert sorted(phases, key=imgsvc.PHASES.index) == phases
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -16,27 +16,27 @@ from imgsvc_http.settings import Settings
 
 _ELSEWHERE = {
     **{key: f"{{ref}}`Its parameters <{key}>`." for key in imgsvc.OPERATIONS},
-    "store": "[Its parameters](../stores.md).",
-    "filter": "[All filters](operations.md#filter).",
+    "store": "[Its parameters](../../stores.md).",
+    "filter": "[All filters](../operations/filter.md).",
     "stylize": "The old name of `filter`.",
-    "limits": "[All limits](limits.md).",
+    "limits": "[All limits](../limits.md).",
     "data": "JSON with the fields of `POST /1.0/fetch`, except `url` and `headers`.",
 }
 
 
-def calls() -> str:
-    """Return one section for each call, by tag."""
+def calls(tag: str) -> str:
+    """Return one section for each call of a tag."""
     names = HeaderNames(Settings().server.header_prefix)
     described = document(ROUTES, "", names)
     routes = {(route.path, route.method.lower()): route for route in ROUTES}
-    parts, tag = [], ""
+    parts = []
     for path, methods in described["paths"].items():
         for method, call in methods.items():
-            if call["tags"][0] != tag:
-                tag = call["tags"][0]
-                parts.append(f"## {tag}")
-            text = f"{_sentence(call['description'])} Needs {_key(routes[path, method])}."
-            parts += [f"### {method.upper()} {path}", text, *_parts(call)]
+            if call["tags"][0] == tag:
+                text = f"{_sentence(call['description'])} Needs {_key(routes[path, method])}."
+                parts += [f"## {method.upper()} {path}", text, *_parts(call)]
+    if not parts:
+        raise KeyError(tag)
     return "\n\n".join(parts)
 
 

@@ -12,7 +12,7 @@ import tables
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-_PLACEHOLDER = re.compile(r"^<!-- (table|strip|plan|calls): ([\w.]+) -->$", re.MULTILINE)
+_PLACEHOLDER = re.compile(r"^<!-- (table|operation|strip|plan|calls): ([\w.]+) -->$", re.MULTILINE)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -38,5 +38,6 @@ def fill(text: str) -> str:
 
 def _made(match: re.Match[str]) -> str:
     kind, name = match.groups()
-    makers = {"table": tables.TABLES, "plan": plans.PLANS, "calls": {"all": calls.calls}}
-    return strips.figures(name) if kind == "strip" else makers[kind][name]()
+    if kind in ("table", "plan"):
+        return {"table": tables.TABLES, "plan": plans.PLANS}[kind][name]()
+    return {"operation": tables.operation, "calls": calls.calls, "strip": strips.figures}[kind](name)

@@ -42,6 +42,15 @@ from imgsvc_http.settings import SETTINGS, Settings
 from imgsvc_http.settings.declaring import toml_value
 
 NOTHING = "–"
+_REFERENCE = Path(__file__).parents[1] / "reference"
+_FILTERS = {f"filter.{item.key}": item for item in FILTERS}
+_BEFORE_FILTERS = PHASES[: PHASES.index("filter")]
+_DECLARED: Mapping[str, type[Operation]] = {
+    **{key: item for key, item in OPERATIONS.items() if key in _BEFORE_FILTERS},
+    **_FILTERS,
+    **{key: item for key, item in OPERATIONS.items() if key not in _BEFORE_FILTERS},
+}
+"""Operations and filters by path, in the order of application."""
 _SCALING = {
     LoadScaling.NONE: NOTHING,
     LoadScaling.DCT: "by 2, 4 or 8",
@@ -56,13 +65,25 @@ def phases() -> str:
 
 
 def operations() -> str:
-    """One section with a table for each operation of a request, in the order of application."""
-    return "\n\n".join(_operation(operation, f"{key}") for key, operation in OPERATIONS.items())
+    """Every operation with the page that describes it, in the order of application."""
+    rows = []
+    for key, operation in _DECLARED.items():
+        name = key.replace(".", "-")
+        anchor = f'<span id="{name}"></span>'  # as if all sections were on the page with this table
+        rows.append((f"{anchor}[`{key}`]({_page_of(key)}#{name})", _first_sentence(operation)))
+    return table(("operation", "what it does"), rows)
 
 
-def filters() -> str:
-    """The same for each filter."""
-    return "\n\n".join(_operation(item, f"filter.{item.key}", level=3) for item in FILTERS)
+def operation(path: str) -> str:
+    """The section of an operation or a filter."""
+    heading = f"({path.replace('.', '-')})=\n## {path}"
+    rules = "\n".join(map(_rule, _DECLARED[path].rules))
+    columns = ("parameter", "type and range", "default", "neutral", "meaning")
+    parameters = table(columns, (_parameter(param) for param in params(_DECLARED[path]).values()))
+    text = _text(_DECLARED[path]).partition("\n\nArgs:\n")[0]  # the table has the parameters
+    strip = f"<!-- strip: {path} -->" if path in STRIPS else ""
+    parts = [f"<!-- strip: {name} -->" for name in STRIPS if name.startswith(f"{path}.")]
+    return "\n\n".join(part for part in (heading, text, strip, parameters, rules, *parts) if part)
 
 
 def formats() -> str:
@@ -132,15 +153,27 @@ def metrics() -> str:
 
 
 def endpoints() -> str:
-    """Every endpoint of the service."""
-    rows = ((f"`{route.method} {route.path}`", route.summary, _who_may_call(route)) for route in ROUTES)
+    """Every endpoint of the service, with the page that describes it."""
+    rows = ((_linked(route), route.summary, _who_may_call(route)) for route in ROUTES)
     return table(("call", "what it does", "key of scope"), rows)
+
+
+def _linked(route: Route) -> str:
+    call = f"{route.method} {route.path}"
+    name = re.sub(r"[^\w]+", "-", call.lower()).strip("-")
+    anchor = f'<span id="{name}"></span>'  # as if all sections were on the page with this table
+    (page,) = (
+        page
+        for page in _REFERENCE.glob("http/*.md")
+        if f"<!-- calls: {route.tag} -->" in page.read_text(encoding="utf-8")
+    )
+    return f"{anchor}[`{call}`]({page.relative_to(_REFERENCE).as_posix()}#{name})"
 
 
 def _who_may_call(route: Route) -> str:
     if route.authenticate is not None:
         return "a signature"
-    return "nobody" if route.public else route.scope or "any"
+    return "none" if route.public else route.scope or "any"
 
 
 def service_errors() -> str:
@@ -229,7 +262,6 @@ TABLES: Mapping[str, Callable[[], str]] = {
     for table in (
         phases,
         operations,
-        filters,
         stores,
         shorthands,
         delivery,
@@ -250,15 +282,11 @@ TABLES: Mapping[str, Callable[[], str]] = {
 }
 
 
-def _operation(operation: type[Operation], path: str, level: int = 2) -> str:
-    heading = f"({path.replace('.', '-')})=\n{'#' * level} {path}"
-    rules = "\n".join(map(_rule, operation.rules))
-    columns = ("parameter", "type and range", "default", "neutral", "meaning")
-    parameters = table(columns, (_parameter(param) for param in params(operation).values()))
-    text = _text(operation).partition("\n\nArgs:\n")[0]  # the table has the parameters
-    strip = f"<!-- strip: {path} -->" if path in STRIPS else ""
-    parts = [f"<!-- strip: {name} -->" for name in STRIPS if name.startswith(f"{path}.")]
-    return "\n\n".join(part for part in (heading, text, strip, parameters, rules, *parts) if part)
+def _page_of(path: str) -> str:
+    """Return the page that has the section of an operation."""
+    pages = _REFERENCE.glob("operations/*.md")
+    (page,) = (page for page in pages if f"<!-- operation: {path} -->" in page.read_text(encoding="utf-8"))
+    return page.relative_to(_REFERENCE).as_posix()
 
 
 def _store(provider: type[StoreSpec]) -> str:
@@ -351,6 +379,10 @@ def _yes(value: bool) -> str:
 
 def _text(cls: type) -> str:
     return inspect.cleandoc(cls.__doc__ or "").replace("``", "`")
+
+
+def _first_sentence(cls: type) -> str:
+    return _first_paragraph(cls).partition(". ")[0].removesuffix(".") + "."
 
 
 def _first_paragraph(cls: type) -> str:

@@ -11,7 +11,7 @@ _POSITIVE = Integer(0, 100)
 
 @declared
 class Adjust(Operation):
-    """Adjust color, sharpness and opacity, always in the order of this table."""
+    """Adjust color, sharpness and opacity, always in the same order."""
 
     key: ClassVar[str] = "adjust"
     title: ClassVar[str] = "Adjust"
