@@ -1,6 +1,6 @@
 """What a plan says that it needs of memory at most, against what it takes.
 
-``python -m benchmarks.memory_bound docs/reference/limits.md`` also writes the table there. Each case runs in
+``python -m benchmarks.memory_bound docs/reference/memory.md`` also writes the table there. Each case runs in
 a fresh process. The bound must not lie below the peak by more than a tenth. It is the most that is checked
 for a request: with its watermark, the search for faces, or the picture that variants share.
 """
