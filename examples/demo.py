@@ -118,21 +118,21 @@ def main(folder: str = "build/demo") -> int:
         print(f"{work.source:13}-> {work.target:18}{result.output.bytes:8,} bytes{milliseconds:7.0f} ms")
     save(contact_sheet(target, WORKS), target / "sheet.jpg")
     opening = [work for work in WORKS if work.title in OPENING]
-    save(contact_sheet(target, opening), target / "opening.jpg", max_bytes=100_000)
+    save(contact_sheet(target, opening, height=200), target / "opening.jpg", max_bytes=100_000)
     page = target / "index.html"
     page.write_text(_page(target, results), encoding="utf-8")
     print(f"\nLook at {page.resolve()}")
     return 0
 
 
-def contact_sheet(folder: Path, works: Sequence[Work]) -> Image.Image:
+def contact_sheet(folder: Path, works: Sequence[Work], height: int = 300) -> Image.Image:
     """Results of works, each above the request that made it."""
     cells = [
         Cell((folder / work.target).read_bytes(), f"{work.source} to {work.target}", _short(work.request))
         for work in works
     ]
     rows = [cells[start : start + 4] for start in range(0, len(cells), 4)]
-    return sheet(rows, width=340, height=300, font=20)
+    return sheet(rows, width=340, height=height, font=20)
 
 
 def _short(request: dict[str, Any]) -> str:
