@@ -40,6 +40,11 @@ def expect_kill_by_parent() -> None:
     _is_killed = True
 
 
+def is_killed_by_parent() -> bool:
+    """Return True if the parent of this process kills it in time."""
+    return _is_killed
+
+
 class Deadline:
     """The time that the work on one picture may take, from now on; None for no limit."""
 

@@ -12,6 +12,7 @@ from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.boundary import decoder
 from imgsvc_core.codecs.headers.jp2 import is_premultiplied, read_profile
 from imgsvc_core.codecs.headers.reader import HeaderReader
+from imgsvc_core.codecs.readers import jp2_decoding
 from imgsvc_core.codecs.readers.expected_size import check_stored
 from imgsvc_core.codecs.readers.pillow import to_vips
 from imgsvc_core.codecs.readers.vips import attach, from_array, full_range, open_lazily, straight
@@ -60,8 +61,7 @@ def _read_by_pillow(data: bytes, reduce: int, info: ImageInfo) -> pyvips.Image:
         check_stored(*picture.size, info)
         if reduce:
             read_resolution(picture, info.levels[reduce - 1], reduce)
-        with decoder("jp2"):
-            picture.load()
+        jp2_decoding.load(picture, data, reduce)
         image = to_vips(picture)
     narrow = info.depth < 8 and info.colorspace != "palette"
     return full_range(image, info.depth) if narrow else image

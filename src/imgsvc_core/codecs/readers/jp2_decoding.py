@@ -1,0 +1,88 @@
+"""Pillow's JPEG 2000 decoder, for large pictures in a process of its own.
+
+The decoder keeps all threads of its process waiting, also the one that would notice a time limit or an
+interrupt.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+from multiprocessing.spawn import get_executable
+from typing import IO, TYPE_CHECKING
+
+from imgsvc_core.codecs.boundary import decoder
+from imgsvc_core.codecs.readers import jp2_process
+from imgsvc_core.deadline import check_time, is_killed_by_parent
+from imgsvc_core.errors import WorkerDied
+from imgsvc_core.private_names import load_decoded
+
+if TYPE_CHECKING:
+    from PIL.Jpeg2KImagePlugin import Jpeg2KImageFile
+
+_QUICK = 2_000_000  # pixels; of noise without loss, they take a second
+_TICK_SECONDS = 0.05
+
+
+def load(picture: Jpeg2KImageFile, data: bytes, reduce: int) -> None:
+    """Decode a picture that was opened from the data and set to a resolution.
+
+    Raises:
+        CorruptImage: the decoder complains.
+        MemoryLimitExceeded: the memory is not enough.
+        TimeLimitExceeded: the time of the work in this thread is up.
+        WorkerDied: the process of the decoder died.
+    """
+    frozen = getattr(sys, "frozen", False)  # into a program that is no interpreter
+    if picture.width * picture.height > _QUICK and not is_killed_by_parent() and not frozen:
+        _load_in_process(picture, data, reduce)
+    with decoder("jp2"):
+        picture.load()  # does nothing if it is done
+
+
+def _load_in_process(picture: Jpeg2KImageFile, data: bytes, reduce: int) -> None:
+    """Decode in a process, if one can be started."""
+    arguments = (os.getpid(), reduce, picture.width, picture.height, *sys.path)
+    command = [os.fsdecode(get_executable() or sys.executable), "-I", jp2_process.__file__]
+    with _temporary_file() as encoded, _temporary_file() as pixels:
+        encoded.write(data)
+        encoded.seek(0)
+        try:
+            code = _run([*command, *map(str, arguments)], encoded, pixels)
+        except OSError:
+            return
+        pixels.seek(0)
+        if code < 0:
+            raise WorkerDied(
+                "The process that decoded the JPEG 2000 image died, perhaps for lack of memory: "
+                "send a smaller image."
+            )
+        with decoder("jp2"):
+            if code == jp2_process.FAILED:
+                raise OSError(pixels.read().decode())
+            if code == 0:
+                load_decoded(picture, pixels)
+
+
+def _run(command: list[str], source: IO[bytes], target: IO[bytes]) -> int:
+    """Run a program, which is killed when the time of the work in this thread is up. Return its exit code."""
+    with subprocess.Popen(
+        command, stdin=source, stdout=target, stderr=subprocess.DEVNULL, process_group=0
+    ) as process:
+        try:
+            while True:
+                check_time()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    return process.wait(_TICK_SECONDS)
+        finally:
+            process.kill()
+
+
+def _temporary_file() -> IO[bytes]:
+    """Return a file in memory if the system has such, else on disk."""
+    if hasattr(os, "memfd_create"):
+        return open(os.memfd_create("jp2"), "w+b")
+    return tempfile.TemporaryFile()
