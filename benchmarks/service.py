@@ -207,19 +207,19 @@ def _work(photo: bytes, seconds: float) -> int:
     return done
 
 
-def uploads(running: Running, body: bytes, seconds: int) -> float:
+def uploads(running: Running, body: bytes, seconds: int, connections: int = 8) -> float:
     """Uploads of a form per second."""
     file = running.folder / "body"
     file.write_bytes(body)
     script = _UPLOAD.format(body=file, boundary=BOUNDARY, key=running.key)
-    return wrk(running.url + "/1.0/upload", seconds, running.folder, script)
+    return wrk(running.url + "/1.0/upload", seconds, running.folder, script, connections)
 
 
-def wrk(url: str, seconds: int, folder: Path, script: str = "") -> float:
-    """Requests per second over eight connections, none of which failed."""
+def wrk(url: str, seconds: int, folder: Path, script: str = "", connections: int = 8) -> float:
+    """Requests per second over some connections, none of which failed."""
     file = folder / "load.lua"
     file.write_text(script + _COUNT_FAILURES)
-    command = ["wrk", "-t1", "-c8", f"-d{seconds}s", "--timeout", "20s", "-s", str(file), url]
+    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "20s", "-s", str(file), url]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     failed = re.search(r"failed (\d+)", done.stdout)
     found = re.search(r"Requests/sec:\s+([\d.]+)", done.stdout)
