@@ -58,3 +58,28 @@ def test_damage_is_told_as_damage_where_the_memory_suffices(folder: Path) -> Non
     damaged.write_bytes((folder / "large.webp").read_bytes()[:20_000])
     assert told(damaged, "png", 4_000_000_000).startswith("corrupt_image ")
     assert told(folder / "large.webp", "png", 4_000_000_000) == "done\n"
+
+
+UNTRIED = """
+import resource
+import pyvips
+import imgsvc_core as imgsvc
+picture = pyvips.Image.black(10, 10, bands=3).copy(interpretation="srgb")
+imgsvc.process(picture, {"output": {"format": "png"}}, threads=1)
+_, hard = resource.getrlimit(resource.RLIMIT_DATA)
+used = int(open("/proc/self/statm").read().split()[5]) * resource.getpagesize()
+for more in (12_000_000, 500_000_000):
+    resource.setrlimit(resource.RLIMIT_DATA, (used + more, hard))
+    try:
+        imgsvc.process(picture, {"output": {"format": "avif"}}, threads=1)
+    except imgsvc.ImgsvcError as error:
+        print(error.slug)
+    else:
+        print("done")
+"""
+
+
+def test_a_codec_that_could_not_be_tried_is_none_that_lacks() -> None:
+    environment = os.environ | {"MALLOC_ARENA_MAX": "1"}
+    told = subprocess.check_output([sys.executable, "-c", UNTRIED], text=True, env=environment)
+    assert told == "memory_limit_exceeded\ndone\n"

@@ -8,8 +8,9 @@ import importlib.util
 import attrs
 import pyvips
 
+from imgsvc_core.codecs.boundary import lacks_memory
 from imgsvc_core.codecs.table import FORMATS, Coder, Format
-from imgsvc_core.errors import MissingDependency
+from imgsvc_core.errors import MemoryLimitExceeded, MissingDependency
 
 
 @attrs.frozen
@@ -91,10 +92,18 @@ def _libvips_has(feature: str) -> bool:
 
 @functools.cache
 def _heif_compression_works(compression: str) -> bool:
-    """Try to encode and decode pixels: the HEIF operations exist even without their codecs."""
+    """Try to encode and decode pixels: the HEIF operations exist even without their codecs.
+
+    Raises:
+        MemoryLimitExceeded: the memory is not enough to find out.
+    """
     try:
         encoded = pyvips.Image.black(64, 64, bands=3).heifsave_buffer(compression=compression)
         pyvips.Image.heifload_buffer(encoded).avg()
-    except pyvips.Error:
+    except pyvips.Error as error:
+        if lacks_memory(error):
+            raise MemoryLimitExceeded(
+                "The memory is not enough to try the codecs of HEIC and AVIF: allow this process more memory."
+            ) from error
         return False
     return True

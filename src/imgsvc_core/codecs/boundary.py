@@ -20,6 +20,7 @@ from imgsvc_core.errors import CorruptImage, EncodingFailed, ImgsvcError, Memory
 # everything else is checked before. libheif also says it of images that are larger than their header states.
 _NO_MEMORY = re.compile(
     r"(?:out of|insufficient|not enough) memory|allocat(?!ion error: security limit)|"
+    r"creating thread|thread creation failed|"
     r"webpsave.*: unable to encode|broken data stream when writing",
     re.IGNORECASE,
 )
@@ -45,7 +46,7 @@ def translate_errors(format: str) -> Iterator[None]:
     except (MemoryError, pyvips.Error) as error:
         if _is_wrong_call(error):
             raise
-        raise (_no_memory_for_source(format) if _lacks_memory(error) else damaged(format, error)) from error
+        raise (_no_memory_for_source(format) if lacks_memory(error) else damaged(format, error)) from error
 
 
 @contextlib.contextmanager
@@ -61,7 +62,7 @@ def decoder(format: str) -> Iterator[None]:
     except ImgsvcError:
         raise
     except Exception as error:  # packages meet damage as any kind of exception
-        raise (_no_memory_for_source(format) if _lacks_memory(error) else damaged(format, error)) from error
+        raise (_no_memory_for_source(format) if lacks_memory(error) else damaged(format, error)) from error
 
 
 @contextlib.contextmanager
@@ -76,7 +77,7 @@ def encoder(format: str) -> Iterator[None]:
         yield
     except Exception as error:  # packages raise anything
         raise (
-            _no_memory_for_result(format) if _lacks_memory(error) else _not_written(format, error)
+            _no_memory_for_result(format) if lacks_memory(error) else _not_written(format, error)
         ) from error
 
 
@@ -98,9 +99,9 @@ def encoding(format: str, image: pyvips.Image) -> Iterator[None]:
         if _is_wrong_call(error):
             raise
         failure = _failure_of_pixels(image)
-        if failure is not None and not _lacks_memory(failure):
+        if failure is not None and not lacks_memory(failure):
             raise CorruptImage(f"The source image is damaged: {_reason(failure)}.") from error
-        if failure is not None or _lacks_memory(error):
+        if failure is not None or lacks_memory(error):
             raise _no_memory_for_result(format) from error
         raise _not_written(format, error) from error
 
@@ -108,6 +109,13 @@ def encoding(format: str, image: pyvips.Image) -> Iterator[None]:
 def damaged(format: str, error: BaseException) -> CorruptImage:
     """Return the error of an image of this format whose decoder raised ``error``."""
     return CorruptImage(f"The {_title(format)} image is damaged or truncated: {_reason(error)}.")
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Return True if a codec failed because it could not allocate, or could not start a thread."""
+    # The message of an error of pyvips, unlike its detail, only says which call failed.
+    text = error.detail if isinstance(error, pyvips.Error) else str(error)
+    return isinstance(error, MemoryError) or _NO_MEMORY.search(text) is not None
 
 
 def _failure_of_pixels(image: pyvips.Image) -> BaseException | None:
@@ -121,12 +129,6 @@ def _failure_of_pixels(image: pyvips.Image) -> BaseException | None:
 
 def _is_wrong_call(error: BaseException) -> bool:
     return isinstance(error, pyvips.Error) and _WRONG_CALL.match(str(error)) is not None
-
-
-def _lacks_memory(error: BaseException) -> bool:
-    # The message of an error of pyvips, unlike its detail, only says which call failed.
-    text = error.detail if isinstance(error, pyvips.Error) else str(error)
-    return isinstance(error, MemoryError) or _NO_MEMORY.search(text) is not None
 
 
 def _no_memory_for_source(format: str) -> MemoryLimitExceeded:
