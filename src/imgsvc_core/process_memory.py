@@ -12,16 +12,23 @@ from imgsvc_core.errors import CorruptImage, EncodingFailed, MemoryLimitExceeded
 
 _STATM = Path("/proc/self/statm")
 _SIZE, _DATA = 0, 5  # fields: all pages, and those of data and stack
-_watched: list[mmap.mmap] = []
+_watched: list[mmap.mmap | memoryview] = []
 
 
-def show_shortage(byte: mmap.mmap) -> None:
-    """Keep a byte of shared memory at 1 while this process may lack memory for its request, else at 0.
+def show_shortage(byte: mmap.mmap | memoryview) -> None:
+    """Set a byte of shared memory to 1 once this process may lack memory for its request, from now on.
 
     Codecs that cannot allocate may end the process in any way, as by using memory that is not there. Who
     collects it can tell by the byte that memory may be why.
     """
     _watched[:] = [byte]
+    forget_shortage()
+
+
+def forget_shortage() -> None:
+    """Set the byte to 0, before another request."""
+    for byte in _watched:
+        byte[0] = 0
 
 
 @contextlib.contextmanager

@@ -21,7 +21,15 @@ NO_MEMORY = (
     "image."
 )
 # How libraries end a process in which they cannot allocate, and how the kernel ends one.
-OUT_OF_MEMORY_SIGNALS = (signal.SIGABRT, signal.SIGTRAP, signal.SIGKILL)
+_OUT_OF_MEMORY_SIGNALS = (signal.SIGABRT, signal.SIGTRAP, signal.SIGKILL)
+
+
+def lacked_memory(exit_code: int, *, short: bool) -> bool:
+    """Return True if a process that died probably lacked memory: it was short of it, or was ended that way.
+
+    ``exit_code`` is negative for signals.
+    """
+    return exit_code != 0 and (short or -exit_code in _OUT_OF_MEMORY_SIGNALS)
 
 
 def prepare_worker(memory_bytes: int | None) -> None:

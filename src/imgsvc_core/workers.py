@@ -17,14 +17,18 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 import attrs
 from pebble import ProcessExpired, ProcessFuture, ProcessPool
 
 from imgsvc_core.errors import MemoryLimitExceeded, WorkerDied
 from imgsvc_core.limits import too_long
-from imgsvc_core.worker_setup import DIED, NO_MEMORY, NOT_BEGUN, OUT_OF_MEMORY_SIGNALS, prepare_worker
+from imgsvc_core.process_memory import forget_shortage, show_shortage
+from imgsvc_core.worker_setup import DIED, NO_MEMORY, NOT_BEGUN, lacked_memory, prepare_worker
+
+if TYPE_CHECKING:
+    from ctypes import Array, c_ubyte
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -32,6 +36,7 @@ T = TypeVar("T")
 
 _CONTEXT = multiprocessing.get_context("spawn")
 _MOST_STARTS = 8
+_SHORTAGES = 1 << 16  # one for each process, by its id
 _PARENT_SECONDS = 0.5
 # The library stops in time by itself, unless a codec does not let it.
 _GRACE_SECONDS = 1.0
@@ -73,6 +78,7 @@ class WorkerPool:
         self._memory_bytes = memory_bytes
         self._tasks_per_worker = tasks_per_worker
         self._listening, self._ending = _CONTEXT.Pipe(duplex=False)
+        self._shortages = _CONTEXT.RawArray("B", _SHORTAGES)
         self._processes = self._new_processes()
         self._changing = threading.RLock()
         self._unanswered: set[_Work] = set()
@@ -131,7 +137,7 @@ class WorkerPool:
             max_workers=self.workers,
             max_tasks=self._tasks_per_worker or 0,
             initializer=_own_process,
-            initargs=[self._memory_bytes, self._listening],
+            initargs=[self._memory_bytes, self._listening, self._shortages],
             context=_CONTEXT,
         )
 
@@ -143,7 +149,7 @@ class WorkerPool:
         timeout = None if work.seconds is None else work.seconds + work.grace
         try:
             work.running = running = self._processes.schedule(
-                work.function, args=list(work.args), timeout=timeout
+                _begin, args=[work.function, *work.args], timeout=timeout
             )
         except RuntimeError:
             if self._ended:
@@ -156,7 +162,7 @@ class WorkerPool:
     def _answer(self, work: _Work, running: ProcessFuture[Any]) -> None:
         """Pass on what became of work, unless all processes are lost: then others are to begin with it."""
         if running.cancelled() or not isinstance(running.exception(), BrokenProcessPool):
-            _pass_on(running, work.answer, work.seconds)
+            _pass_on(running, work.answer, work.seconds, self._shortages)
             return
         with _interrupts_blocked(), self._changing:
             if work.running is running and not self._ended:
@@ -207,7 +213,9 @@ def _interrupts_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _pass_on(running: ProcessFuture[Any], answer: Future[Any], seconds: float | None) -> None:
+def _pass_on(
+    running: ProcessFuture[Any], answer: Future[Any], seconds: float | None, shortages: Array[c_ubyte]
+) -> None:
     if running.cancelled():
         answer.cancel()
     if not answer.set_running_or_notify_cancel():
@@ -220,7 +228,7 @@ def _pass_on(running: ProcessFuture[Any], answer: Future[Any], seconds: float | 
     elif isinstance(error, MemoryError):
         answer.set_exception(MemoryLimitExceeded(NO_MEMORY))
     elif isinstance(error, ProcessExpired):
-        lacked = -(error.exitcode or 0) in OUT_OF_MEMORY_SIGNALS
+        lacked = lacked_memory(error.exitcode or 0, short=bool(shortages[(error.pid or 0) % _SHORTAGES]))
         answer.set_exception(MemoryLimitExceeded(NO_MEMORY) if lacked else WorkerDied(DIED))
     else:
         answer.set_exception(error)
@@ -231,11 +239,18 @@ def _fail(answer: Future[Any], message: str) -> None:
         answer.set_exception(WorkerDied(message))
 
 
-def _own_process(memory_bytes: int | None, pipe: Connection) -> None:
+def _own_process(memory_bytes: int | None, pipe: Connection, shortages: Array[c_ubyte]) -> None:
     """Prepare a new process, and leave interrupts to its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_exit_with_parent, args=(pipe, os.getppid()), daemon=True).start()
     prepare_worker(memory_bytes)
+    place = os.getpid() % _SHORTAGES
+    show_shortage(memoryview(shortages).cast("B")[place : place + 1])
+
+
+def _begin(function: Callable[..., T], *args: object) -> T:
+    forget_shortage()
+    return function(*args)
 
 
 def _exit_with_parent(pipe: Connection, parent_pid: int) -> None:

@@ -11,6 +11,7 @@ import pyvips
 
 import imgsvc_core as imgsvc
 from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.process_memory import naming_shortage
 
 
 def echo(value: object) -> object:
@@ -23,6 +24,13 @@ def process_id() -> int:
 
 def crash() -> None:
     os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def crash_if_short(needed: int, crashes: bool) -> None:
+    """Use memory that could not be allocated, as some codecs do."""
+    with naming_shortage(needed):
+        if crashes:
+            crash()
 
 
 def end_like_glib() -> None:

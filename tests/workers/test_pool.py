@@ -59,6 +59,16 @@ def test_a_process_that_cannot_allocate_is_told_as_such(pool: WorkerPool) -> Non
     assert alive(pool)
 
 
+def test_a_crash_is_told_as_a_lack_of_memory_if_the_work_may_need_more(pool: WorkerPool) -> None:
+    with pytest.raises(MemoryLimitExceeded, match="ran out of memory"):
+        pool.submit(tasks.crash_if_short, 2_000_000_000, True).result()
+    with pytest.raises(WorkerDied):
+        pool.submit(tasks.crash_if_short, 1, True).result()
+    pool.submit(tasks.crash_if_short, 2_000_000_000, False).result()
+    with pytest.raises(WorkerDied):
+        pool.submit(tasks.crash).result()
+
+
 def test_time_has_an_end(pool: WorkerPool, tmp_path: Path) -> None:
     written = tmp_path / "late"
     with pytest.raises(TimeLimitExceeded, match=r"0\.5 seconds"):

@@ -23,8 +23,8 @@ import traceback
 from typing import Any, NamedTuple, NoReturn
 
 from imgsvc_core.errors import DialectError, ImgsvcError, MemoryLimitExceeded, SpecError
-from imgsvc_core.process_memory import show_shortage
-from imgsvc_core.worker_setup import NO_MEMORY, OUT_OF_MEMORY_SIGNALS, preload, prepare_worker
+from imgsvc_core.process_memory import forget_shortage, show_shortage
+from imgsvc_core.worker_setup import NO_MEMORY, lacked_memory, preload, prepare_worker
 from imgsvc_http.forkserver import FORK, FORK_SERVER, READY
 from imgsvc_http.processing.tasks import Task
 
@@ -108,10 +108,10 @@ def _reap(process: int, worker: _Worker) -> None:
     os.close(process)
     with worker.shortage, worker.connection as connection, contextlib.suppress(OSError):
         # The service may have closed its end.
-        if end is None or not end.si_status:
+        if end is None:
             return
-        killed = end.si_code != os.CLD_EXITED
-        if worker.shortage[0] or (killed and end.si_status in OUT_OF_MEMORY_SIGNALS):
+        code = end.si_status if end.si_code == os.CLD_EXITED else -end.si_status
+        if lacked_memory(code, short=bool(worker.shortage[0])):
             connection.sendall(_framed({**_NO_MEMORY, "ended": True}))
 
 
@@ -128,7 +128,7 @@ def _work(connection: socket.socket, shortage: mmap.mmap) -> None:
         task, threads = pickle.loads(_receive(connection, REQUEST.unpack(header)[0]))
         with open(descriptors[0], "rb") as file:
             source = file.read()
-        shortage[0] = 0
+        forget_shortage()
         reply, data = _answer(task, source, threads)
         lacked = reply.get("error") == MemoryLimitExceeded.slug and (shortage[0] or reply is _NO_MEMORY)
         if lacked:
