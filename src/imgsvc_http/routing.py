@@ -91,6 +91,7 @@ class Route:
 
 
 _ROUTES = web.AppKey("routes", tuple[Route, ...])
+_ROUTE: web.RequestKey[Route | None] = web.RequestKey("route")
 _ROUTE_OF: WeakKeyDictionary[Any, Route] = WeakKeyDictionary()
 """The routes of the handlers of all applications."""
 
@@ -110,7 +111,11 @@ def add_routes(app: web.Application, routes: Sequence[Route]) -> None:
 
 def route_of(request: web.Request) -> Route | None:
     """Return the route of a request, or None for an unknown path or method."""
-    return _ROUTE_OF.get(request.match_info.handler)
+    try:
+        return request[_ROUTE]
+    except KeyError:
+        route = request[_ROUTE] = _ROUTE_OF.get(request.match_info.handler)
+        return route
 
 
 def methods_at(app: web.Application, path: str) -> frozenset[str]:

@@ -84,11 +84,16 @@ class Services:
 
 
 SERVICES = web.AppKey("services", Services)
+_SERVICES = web.RequestKey("services", Services)
 
 
 def services_of(request: web.Request) -> Services:
     """Return the services of the application that a request came to."""
-    return request.app[SERVICES]
+    try:
+        return request[_SERVICES]
+    except KeyError:
+        services = request[_SERVICES] = request.app[SERVICES]
+        return services
 
 
 async def limit_rate(request: web.Request, principal: Principal | None) -> None:

@@ -1,20 +1,20 @@
 """The metrics of the service: `METRICS` declares each, `Metrics` counts them for one process.
 
-Each process counts in a registry of its own, under no global name. `merged` adds those of a node up.
+Each process counts for itself. `merged` adds the counts of a node up.
 """
 
 from __future__ import annotations
 
-import functools
 import operator
-from collections import defaultdict
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from itertools import accumulate
+from typing import Any, Literal
 
 import attrs
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.metrics import MetricWrapperBase
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client import generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
@@ -133,44 +133,55 @@ _COMBINED: Mapping[str, Callable[[float, float], float]] = {
 Snapshot = Mapping[Metric, Mapping[tuple[str, ...], float]]
 """Values that are read when they are asked for, by the values of the labels."""
 
-_Instrument = TypeVar("_Instrument", bound=MetricWrapperBase)
+
+@attrs.define
+class _Histogram:
+    """How many times lie in each bucket, and in none, and their sum."""
+
+    counts: list[int] = attrs.field(factory=lambda: [0] * (len(_BUCKETS) + 1))
+    sum: float = 0.0
+
+    def observe(self, seconds: float) -> None:
+        self.counts[bisect_left(_BUCKETS, seconds)] += 1
+        self.sum += seconds
 
 
 class Metrics:
-    """What one process has counted."""
+    """What one process has counted, in plain numbers: the instruments of the client take locks each time."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
-        # The client looks up labels slowly, with a lock.
-        self._requests = functools.cache(self._made(Counter, REQUESTS).labels)
-        self._errors = functools.cache(self._made(Counter, ERRORS).labels)
-        self._seconds = functools.cache(self._made(Histogram, SECONDS, buckets=_BUCKETS).labels)
-        self._phases = functools.cache(self._made(Histogram, PHASE_SECONDS, buckets=_BUCKETS).labels)
-        self._received = self._made(Counter, RECEIVED)
-        self._sent = self._made(Counter, SENT)
+        self._requests: Counter[tuple[str, ...]] = Counter()
+        self._errors: Counter[tuple[str, ...]] = Counter()
+        self._seconds: defaultdict[str, _Histogram] = defaultdict(_Histogram)
+        self._phases: defaultdict[str, _Histogram] = defaultdict(_Histogram)
+        self._received = self._sent = 0
 
     def count_request(self, endpoint: str, status: int, seconds: float, received: int, sent: int) -> None:
         """Count a request that has ended."""
-        self._requests(endpoint, status).inc()
-        self._seconds(endpoint).observe(seconds)
-        self._received.inc(received)
-        self._sent.inc(sent)
+        self._requests[endpoint, str(int(status))] += 1
+        self._seconds[endpoint].observe(seconds)
+        self._received += received
+        self._sent += sent
 
     def count_error(self, slug: str) -> None:
         """Count an error, of a request or of a webhook."""
-        self._errors(slug).inc()
+        self._errors[slug,] += 1
 
     def count_phases(self, phases: Phases) -> None:
         """Count the time in the phases of a picture."""
         for name, seconds in phases.items():
-            self._phases(name).observe(seconds)
+            self._phases[name].observe(seconds)
 
     def exposition(self, snapshot: Snapshot) -> bytes:
         """Return everything in the text format of Prometheus."""
-        return _text([*self._registry.collect(), *_families(snapshot)])
-
-    def _made(self, kind: type[_Instrument], declared: Metric, **more: Any) -> _Instrument:
-        return kind(declared.name, declared.doc, declared.labels, registry=self._registry, **more)
+        counted: Snapshot = {
+            REQUESTS: self._requests,
+            ERRORS: self._errors,
+            RECEIVED: {(): self._received},
+            SENT: {(): self._sent},
+        }
+        histograms = [_histogram(SECONDS, self._seconds), _histogram(PHASE_SECONDS, self._phases)]
+        return _text([*_families(counted), *histograms, *_families(snapshot)])
 
 
 def merged(expositions: Sequence[bytes]) -> bytes:
@@ -203,6 +214,16 @@ class _Collected:
 
     def collect(self) -> list[Family]:
         return self.families
+
+
+def _histogram(declared: Metric, found: Mapping[str, _Histogram]) -> Family:
+    family = HistogramMetricFamily(declared.name, declared.doc, labels=declared.labels)
+    bounds = [*map(str, _BUCKETS), "+Inf"]
+    for label, histogram in found.items():
+        family.add_metric(
+            [label], list(zip(bounds, accumulate(histogram.counts), strict=True)), histogram.sum
+        )
+    return family
 
 
 def _families(snapshot: Snapshot) -> Iterator[Family]:
