@@ -33,7 +33,8 @@ _PAUSE_SECONDS = 10
 _FLUSH_SECONDS = 10
 _CLOSE_SECONDS = 5
 _TOUCHES_AT_ONCE = 1000  # for so long other writers of SQLite wait
-_GATHER_SECONDS = 0.05
+_GATHER_SECONDS = 0.25
+_GATHER_SECONDS_SHARED = 0.05  # other processes may wait for a picture until it is written
 _SLACK = 64  # evicting makes room for this part of the bound, so that not every write has to
 
 
@@ -48,7 +49,7 @@ class PlaceTier:
         db: the database, which has the index.
         bound: the most bytes.
         alone: True if no other process writes to the place.
-        gather_seconds: how long an entry waits for others to be written with.
+        gather_seconds: how long an entry waits for others to be written with; by default not long.
         clock: the Unix time in seconds.
     """
 
@@ -59,7 +60,7 @@ class PlaceTier:
         bound: int,
         *,
         alone: bool = False,
-        gather_seconds: float = _GATHER_SECONDS,
+        gather_seconds: float | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._place = place
@@ -74,6 +75,8 @@ class PlaceTier:
         self._is_counted = False
         self._making_room = asyncio.Lock()
         self._touched: dict[str, int] = {}
+        if gather_seconds is None:
+            gather_seconds = _GATHER_SECONDS if alone else _GATHER_SECONDS_SHARED
         self._unwritten = WriteBehind(self._write_all, seconds=gather_seconds)
         self._usable_at = self._writable_at = 0.0
         self.evicted = 0

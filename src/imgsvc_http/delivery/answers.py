@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from email.utils import formatdate
 from http import HTTPStatus
 from pathlib import PurePosixPath
@@ -16,7 +18,7 @@ from imgsvc_http.answering import responses
 from imgsvc_http.answering.conditions import asked_range, check_if_match, is_known
 from imgsvc_http.answering.errors import Refusal
 from imgsvc_http.answering.responses import Response
-from imgsvc_http.cache import CacheResult, Picture
+from imgsvc_http.cache import Picture
 from imgsvc_http.context import HEADER_NAMES, PHASES, REQUEST_ID
 from imgsvc_http.delivery.negotiation import DPR, SAVE_DATA, WIDTH, Negotiated
 from imgsvc_http.delivery.rendering import NAME
@@ -25,6 +27,7 @@ from imgsvc_http.settings import Settings
 from imgsvc_http.state.clock import now
 
 _MISSING_SECONDS = 60
+_NOT_QUOTABLE = re.compile(r'["\\%]|[^\x00-\x7f]')
 _FOR_ALL = {
     "Access-Control-Allow-Origin": "*",
     "Cross-Origin-Resource-Policy": "cross-origin",
@@ -49,38 +52,19 @@ def preflight() -> Response:
     return Response(HTTPStatus.NO_CONTENT, _PREFLIGHT, b"")
 
 
-def not_modified(
-    request: web.Request, delivery: Delivery | ForeignDelivery, negotiated: Negotiated, etag: str
-) -> Response | None:
-    """Return the answer to a client that has the picture with this ETag, or None to any other."""
+def not_modified(request: web.Request, headers: Mapping[str, str]) -> Response | None:
+    """Return the answer to a client that has the picture of `shared_headers`, or None to any other."""
+    etag = headers["ETag"]
     check_if_match(request, etag)
     if not is_known(request, etag):
         return None
-    headers = shared_headers(services_of(request).settings, delivery, negotiated, etag)
     return Response(HTTPStatus.NOT_MODIFIED, {**headers, **_timing(request)}, b"")
 
 
-def answer(
-    request: web.Request,
-    delivery: Delivery | ForeignDelivery,
-    negotiated: Negotiated,
-    result: CacheResult,
-    *,
-    volatile: bool,
-) -> Response:
-    """Return a picture, a range of it, or 304 to a client that has it. Nobody keeps a ``volatile`` one."""
-    picture = result.entry.picture
-    known = not_modified(request, delivery, negotiated, picture.etag)
-    if known is not None:
-        return known
-    headers = {
-        **picture_headers(services_of(request).settings, delivery, negotiated, picture),
-        **_timing(request),
-        request[HEADER_NAMES].cache: result.state,
-    }
-    if volatile:
-        headers["Cache-Control"] = "no-store"
+def answer(request: web.Request, picture: Picture, headers: Mapping[str, str]) -> Response:
+    """Return a picture with headers of `picture_headers`, or the range of it that is asked for."""
     start, end = asked_range(request, len(picture.body), picture.etag)
+    headers = {**headers, **_timing(request)}
     if (start, end) == (0, len(picture.body)):
         return Response(HTTPStatus.OK, headers, picture.body)
     headers["Content-Range"] = f"bytes {start}-{end - 1}/{len(picture.body)}"
@@ -101,11 +85,14 @@ def failure(request: web.Request, refusal: Refusal) -> Response:
 
 
 def picture_headers(
-    settings: Settings, delivery: Delivery | ForeignDelivery, negotiated: Negotiated, picture: Picture
+    shared: Mapping[str, str],
+    delivery: Delivery | ForeignDelivery,
+    negotiated: Negotiated,
+    picture: Picture,
 ) -> dict[str, str]:
-    """Return the headers of a picture that are the same for each request."""
+    """Return the headers of a picture, with those of `shared_headers`."""
     headers = {
-        **shared_headers(settings, delivery, negotiated, picture.etag),
+        **shared,
         **_SAFE,
         "Content-Type": picture.content_type,
         "Content-Disposition": _disposition(delivery, picture.facts[NAME]),
@@ -121,7 +108,7 @@ def picture_headers(
 def shared_headers(
     settings: Settings, delivery: Delivery | ForeignDelivery, negotiated: Negotiated, etag: str
 ) -> dict[str, str]:
-    """Return those of them that 304 has, too."""
+    """Return the headers that a picture and 304 have."""
     headers = {
         **_FOR_ALL,
         "Access-Control-Expose-Headers": _EXPOSED,
@@ -158,6 +145,6 @@ def _disposition(delivery: Delivery | ForeignDelivery, name: str) -> str:
         suffix = PurePosixPath(name).suffix
         name = delivery.filename if delivery.filename.endswith(suffix) else f"{delivery.filename}{suffix}"
     kind = "attachment" if delivery.download else "inline"
-    plain = "".join(letter if letter.isascii() and letter not in '"\\%' else "_" for letter in name)
+    plain = _NOT_QUOTABLE.sub("_", name)
     extended = "" if plain == name else f"; filename*=UTF-8''{quote(name, safe='')}"
     return f'{kind}; filename="{plain}"{extended}'

@@ -65,16 +65,23 @@ async def deliver(
         is_valid: tells from memory if the URL still asks for this order, and may.
     """
     services = services_of(request)
+    settings = services.settings
     is_file, identity = services.origins.is_file(order.source), None
     if is_file or "If-None-Match" in request.headers:
         identity = await identity_of(services, order)
     if identity is not None:
-        known = answers.not_modified(request, delivery, negotiated, order.etag(identity.text))
+        etag = order.etag(identity.text)
+        known = answers.not_modified(request, answers.shared_headers(settings, delivery, negotiated, etag))
         if known is not None:
             return known
     result = await picture_of(services, order, identity if is_file else None)
-    if not order.is_volatile:
-        picture = result.entry.picture
+    picture = result.entry.picture
+    shared = answers.shared_headers(settings, delivery, negotiated, picture.etag)
+    headers = answers.picture_headers(shared, delivery, negotiated, picture)
+    cache_header = request[HEADER_NAMES].cache
+    if order.is_volatile:
+        headers["Cache-Control"] = "no-store"
+    else:
         prepared = Prepared(
             principal=request[PRINCIPAL],
             is_valid=is_valid,
@@ -83,16 +90,13 @@ async def deliver(
             key=result.entry.key,
             etag=picture.etag,
             delivery=delivery,
-            headers={
-                **answers.picture_headers(services.settings, delivery, negotiated, picture),
-                request[HEADER_NAMES].cache: "hit",
-            },
-            not_modified_headers=answers.shared_headers(
-                services.settings, delivery, negotiated, picture.etag
-            ),
+            headers={**headers, cache_header: "hit"},
+            not_modified_headers=shared,
         )
         request.app[PREPARED].keep(request, negotiated.vary, prepared)
-    return answers.answer(request, delivery, negotiated, result, volatile=order.is_volatile)
+    return answers.not_modified(request, shared) or answers.answer(
+        request, picture, {**headers, cache_header: result.state}
+    )
 
 
 async def preflight(request: web.Request) -> Response:
