@@ -13,11 +13,13 @@ import attrs
 from sqlalchemy import Connection, Insert, bindparam, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from imgsvc_http.cache.key_filter import KeyFilter
 from imgsvc_http.cache.purges import EVERYTHING, PURGED
 from imgsvc_http.state.database import counting, reading
 from imgsvc_http.state.tables import CacheEntryRow
 
 _BATCH = 500
+_KEYS = 2000  # for so long the event loop shares the interpreter with reading them
 
 
 @attrs.frozen
@@ -141,6 +143,21 @@ def unknown(connection: Connection, place: int, keys: Sequence[str]) -> list[str
         found = select(CacheEntryRow.key).where(CacheEntryRow.place == place, CacheEntryRow.key.in_(part))
         known.update(connection.execute(found).scalars())
     return [key for key in keys if bytes.fromhex(key) not in known]
+
+
+@reading
+def add_keys(connection: Connection, place: int, after: bytes, known: KeyFilter) -> bytes | None:
+    """Add the next keys after a key to a filter. Return the last one, or None if there are no more."""
+    found = (
+        select(CacheEntryRow.key)
+        .where(CacheEntryRow.place == place, CacheEntryRow.key > after)
+        .order_by(CacheEntryRow.key)
+        .limit(_KEYS)
+    )
+    key = None
+    for key in connection.execute(found).scalars():
+        known.add(key)
+    return key
 
 
 @reading

@@ -19,6 +19,7 @@ from imgsvc_http.cache import index
 from imgsvc_http.cache.encoding import decode, encode, encoded_size
 from imgsvc_http.cache.entries import Entry
 from imgsvc_http.cache.index import Indexed
+from imgsvc_http.cache.key_filter import KeyFilter
 from imgsvc_http.cache.places import PARTS, DiskFull, Place
 from imgsvc_http.cache.purges import EVERYTHING
 from imgsvc_http.cache.write_behind import WriteBehind
@@ -32,6 +33,7 @@ _CALL_SECONDS = 10
 _PAUSE_SECONDS = 10
 _FLUSH_SECONDS = 10
 _CLOSE_SECONDS = 5
+_FILTER_SECONDS = 0.1
 _TOUCHES_AT_ONCE = 1000  # for so long other writers of SQLite wait
 _GATHER_SECONDS = 0.25
 _GATHER_SECONDS_SHARED = 0.05  # other processes may wait for a picture until it is written
@@ -70,6 +72,8 @@ class PlaceTier:
         self._clock = clock
         self._reads = Bulkhead(_CALL_SECONDS)
         self._writes = Bulkhead(_CALL_SECONDS)
+        self._filter = KeyFilter()
+        self._filter_is_complete = False
         self._number: int | None = None
         self._bytes = 0
         self._is_counted = False
@@ -90,7 +94,7 @@ class PlaceTier:
         """Return the entry of a key. Whatever is wrong with its file, there is none."""
         if (unwritten := self._unwritten.get(key)) is not None:
             return unwritten
-        if time.monotonic() < self._usable_at:
+        if time.monotonic() < self._usable_at or self._surely_lacks(key):
             return None
         try:
             return await self._reads.call(self._read, key)
@@ -127,6 +131,8 @@ class PlaceTier:
 
     async def run(self) -> None:
         """Write down the last uses, look at what others have written, and clean up, until cancelled."""
+        if self._alone:
+            await self._try("index", self.complete_filter())
         for part in itertools.cycle(range(PARTS)):
             await asyncio.sleep(_FLUSH_SECONDS)
             await self._try("index", self.flush())
@@ -143,6 +149,18 @@ class PlaceTier:
             part = {key: touched[key] for key in keys[start : start + _TOUCHES_AT_ONCE]}
             await index.touch(self._db, number, part)
 
+    async def complete_filter(self) -> None:
+        """Learn the keys of all files, slowly enough that nothing else waits for it.
+
+        From then on no thread looks for a picture that was never made. As a row is there before its file and
+        after it, the index has the keys of all files.
+        """
+        number, key = await self._place_number(), b""
+        while (last := await index.add_keys(self._db, number, key, self._filter)) is not None:
+            key = last
+            await asyncio.sleep(_FILTER_SECONDS)
+        self._filter_is_complete = True
+
     async def delete_unknown(self, part: int) -> None:
         """Delete files of a part of the place that have no row, such as those of a database that was lost."""
         number = await self._place_number()
@@ -154,6 +172,9 @@ class PlaceTier:
         """Write what was put, as far as that does not take long, and when entries were used last."""
         await self._unwritten.close(_CLOSE_SECONDS)
         await self._try("index", self.flush())
+
+    def _surely_lacks(self, key: str) -> bool:
+        return self._filter_is_complete and not self._filter.may_have(bytes.fromhex(key))
 
     def _read(self, key: str) -> Entry | None:
         data = self._place.read(key)
@@ -186,6 +207,8 @@ class PlaceTier:
 
     async def _write(self, group: Mapping[str, _Write]) -> None:
         number, size = await self._place_number(), sum(write.row.size for write in group.values())
+        for key in group:
+            self._filter.add(bytes.fromhex(key))
         async with self._making_room:
             if not self._is_counted:
                 self._is_counted, self._bytes = True, (await index.totals(self._db, number))[1]

@@ -201,6 +201,41 @@ async def test_a_file_that_cannot_be_written_costs_no_other(
         assert await tier.totals() == (2, 2 * BLOCK)
 
 
+@pytest.mark.asyncio
+async def test_a_process_that_is_alone_looks_for_no_file_that_was_never_written(
+    db: Database, folder: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "_KEYS", 100)
+    looked: list[str] = []
+
+    class Watched(LocalPlace):
+        def read(self, key: str) -> bytes | None:
+            looked.append(key)
+            return super().read(key)
+
+    async with opened(folder, db, clock, bound=2**30) as tier:
+        for number in range(256):
+            tier.put(entry(number, 10))
+            if number % 16 == 15:
+                await tier.written(entry(number).key)
+    tier = PlaceTier(Watched(folder), db, 2**30, alone=True, gather_seconds=0, clock=clock)
+    assert await tier.get(entry(5000).key) is None
+    assert looked == [entry(5000).key]  # before it knows all keys
+    looking = asyncio.create_task(tier.run())
+    while looked:
+        looked.clear()
+        await asyncio.sleep(0.05)
+        await tier.get(entry(5000).key)
+    assert [await tier.get(entry(number).key) for number in range(256)].count(None) == 0
+    looked.clear()
+    assert [await tier.get(entry(number).key) for number in range(5000, 7000)] == [None] * 2000
+    assert len(looked) < 20
+    await write(tier, entry(5000))
+    assert await tier.get(entry(5000).key) == entry(5000)
+    looking.cancel()
+    await tier.close()
+
+
 @pytest.mark.parametrize("damage", ["cut", "flipped", "foreign", "folder", "empty", "missing"])
 @pytest.mark.asyncio
 async def test_a_damaged_file_is_a_miss_and_is_replaced(
