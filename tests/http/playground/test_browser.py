@@ -347,6 +347,12 @@ def test_a_link_to_an_unknown_example_tells_which_there_are(open_page: Open) -> 
     assert opened.troubles == []
 
 
+def test_the_url_has_a_line_of_its_own_on_phones(open_page: Open) -> None:
+    page = open_page("example=cat.jpg", ready=False, viewport={"width": 390, "height": 844}).page
+    page.get_by_role("alert").wait_for()
+    assert page.get_by_label("URL of a picture").bounding_box()["width"] > 200
+
+
 def test_responsive_results_with_a_border_are_as_wide_as_the_html_says(open_page: Open) -> None:
     request = {"resize": {"width": 400}, "border": {"size": 10}}
     page = open_page(f"request={quote(json.dumps(request))}").page
