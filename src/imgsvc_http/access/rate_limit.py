@@ -9,18 +9,20 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import attrs
 from aiohttp import web
-from limits.aio.storage import RedisStorage
 
 from imgsvc_core.errors import MissingDependency, Problem, SpecError
 from imgsvc_http.access.authentication import Principal
 from imgsvc_http.access.proxies import client_address
 from imgsvc_http.access.shared_counts import SharedCounts
 from imgsvc_http.settings.sections import Networks
+
+if TYPE_CHECKING:
+    from limits.aio.storage import RedisStorage  # it takes memory that a service without Redis can save
 
 _log = logging.getLogger(__name__)
 _PAUSE_SECONDS = 10
@@ -155,6 +157,8 @@ class RateLimiter:
 def _redis(url: str) -> RedisStorage:
     if find_spec("redis") is None:
         raise MissingDependency("Redis needs the optional package redis: pip install 'imgsvc[cluster]'")
+    from limits.aio.storage import RedisStorage
+
     try:
         storage = RedisStorage(f"async+{_with_port(url)}", implementation="redispy", key_prefix="imgsvc")
         bridge: Any = storage.bridge

@@ -226,3 +226,30 @@ async def _scraped(port: int) -> str:
     async with aiohttp.ClientSession() as client, client.get(f"http://127.0.0.1:{port}/metrics") as response:
         assert response.status == 200
         return await response.text()
+
+
+@pytest.mark.parametrize("kind", ["postgresql"])
+async def test_processes_with_postgresql_start_count_together_and_end(empty_url: str, tmp_path: Path) -> None:
+    picture = encoded.png().data
+    settings = {**TWO, "database.url": empty_url, "accounts.quota": 40}
+    with running(tmp_path / "state", settings) as service:
+        async with receiving() as receiver, connections(service, 4) as clients:
+            asked = {"webhook": {"url": f"{receiver.url}/done"}}
+            assert [(await upload(each, picture, asked)).status for each in clients] == [202] * 4
+            async with asyncio.timeout(60):
+                while len({post.json["id"] for post in receiver.posts}) < 4:
+                    await asyncio.sleep(0.02)
+            assert all(post.json["success"] for post in receiver.posts)
+            statuses: Counter[int] = Counter()
+            for _ in range(3):
+                replies = await asyncio.gather(*(upload(each, picture) for each in clients * 4))
+                statuses.update(reply.status for reply in replies)
+            assert statuses == {200: 36, 402: 12}
+            for client in clients:
+                quota = (await call(client, "GET", "/1.0/account")).json["quota"]
+                assert quota == {"total": 40, "used": 40, "remaining": 0}
+        listening = listeners_of(service.process.pid)
+        assert len(listening) == 2
+        service.process.send_signal(signal.SIGTERM)
+        assert await asyncio.to_thread(service.process.wait, 30) == 0
+        assert not any(_runs(pid) for pid in listening)
