@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import zlib
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -177,6 +178,31 @@ def line_filters(data: bytes) -> set[int]:
 def test_the_least_effort_compresses_too() -> None:
     picture = vips(np.zeros((500, 500, 3), np.uint8))
     assert len(write(picture, "png", effort=0)) < 10_000
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB"])
+@pytest.mark.parametrize("colors", [2, 16])
+def test_a_dithered_png_is_no_larger_than_without_filters(mode: str, colors: int) -> None:
+    coffee = Image.fromarray(photos.coffee())
+    dithered = coffee.quantize(palette=coffee.quantize(colors)).convert(mode)
+    picture = vips(np.asarray(dithered))
+    assert len(write(picture, "png")) <= 1.01 * len(picture.pngsave_buffer(filter="none", keep="none"))
+
+
+def gradient(*channels: tuple[int, int]) -> pyvips.Image:
+    """A picture whose channels grow by so many levels in each 100 columns and rows."""
+    column, row = np.meshgrid(np.arange(600), np.arange(400))
+    return vips(np.stack([(column * a + row * b) // 400 for a, b in channels], axis=-1).astype(np.uint8))
+
+
+@pytest.mark.parametrize(
+    "channels", [((100, 60),), ((100, 0), (0, 150), (40, 40)), ((90, 50), (90, 50), (20, 20))]
+)
+def test_more_effort_makes_a_gradient_smaller(channels: tuple[tuple[int, int], ...]) -> None:
+    sizes = [len(write(gradient(*channels), "png", effort=effort)) for effort in (0, 3, 6, 9)]
+    assert all(more <= 1.02 * less for less, more in pairwise(sizes))
+    unfiltered = gradient(*channels).pngsave_buffer(filter="none", keep="none")
+    assert sizes[2] < 1.05 * len(unfiltered)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 16, 17, 256])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import attrs
@@ -18,18 +19,21 @@ _SAMPLED_PIXELS = 32_768
 # and at most .2 % of photographs.
 _COLOR_JUMP = 96
 _COLORED_EDGES = 0.004
+# With more of them, compressed differences are smaller than compressed samples, dithered or not.
+_FEW_COLORS, _FEW_GRAYS = 256, 64
 _FULL_COLOR_QUALITY = 90  # from here on libjpeg and libheif store color at full resolution too
 
 
 @attrs.frozen
 class Content:
-    """Shares of the neighbors in a picture, from 0 to 1."""
+    """Shares of the neighbors in a picture, from 0 to 1, and what compresses best."""
 
     flat: float  # that are equal
     colored_edges: float  # between which color jumps
+    repeats: bool  # colors repeat more than the differences between neighbors, as if it is dithered
 
 
-_PHOTOGRAPH = Content(flat=0.0, colored_edges=0.0)
+_PHOTOGRAPH = Content(flat=0.0, colored_edges=0.0, repeats=False)
 
 
 def examine(image: pyvips.Image, settings: SaveSettings) -> tuple[pyvips.Image, Content]:
@@ -62,17 +66,33 @@ def _content(image: pyvips.Image) -> Content:
     pixels = image.numpy().reshape(image.height, image.width, image.bands)
     if samples_of(image) == "ushort":
         pixels = pixels >> 8
+    repeats = _repeats(pixels)
     bands = [pixels[:, :, band].astype(np.int16) for band in range(image.bands)]
     if image.bands < 3:
         steps = sum(_steps(band) for band in bands)
-        return Content(flat=float((steps == 0).mean()), colored_edges=0.0)
+        return Content(flat=float((steps == 0).mean()), colored_edges=0.0, repeats=repeats)
     red, green, blue, *alpha = bands
     jumps = _steps(red - green) + _steps(blue - green)
     steps = sum((_steps(band) for band in (green, *alpha)), jumps)
     edges = jumps >= _COLOR_JUMP
     for opacity in alpha:
         edges &= np.minimum(opacity[:, 1:], opacity[:, :-1]) > 127
-    return Content(flat=float((steps == 0).mean()), colored_edges=float(edges.mean()))
+    flat, colored_edges = float((steps == 0).mean()), float(edges.mean())
+    return Content(flat=flat, colored_edges=colored_edges, repeats=repeats)
+
+
+def _repeats(pixels: Any) -> bool:
+    """Return True if the colors are few, and compress better than the differences between neighbors."""
+    import numpy as np
+
+    bands = pixels.shape[2]
+    numbers = pixels.reshape(-1, bands) @ (1 << 8 * np.arange(bands, dtype=np.uint32))
+    few = _FEW_COLORS if bands >= 3 else _FEW_GRAYS
+    if any(len(np.unique(some)) > few for some in (numbers[::16], numbers)):
+        return False
+    differences = pixels[:, 1:] - pixels[:, :-1]
+    plain, different = (zlib.compress(part.tobytes(), 1) for part in (pixels[:, 1:], differences))
+    return len(plain) < len(different)
 
 
 def _steps(band: Any) -> Any:
