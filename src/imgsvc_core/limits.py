@@ -91,17 +91,21 @@ def check_bytes(size: int, limits: Limits) -> None:
     """Raise `SourceTooLarge` if the encoded source has more bytes than allowed."""
     if _exceeds(size, limits.source_bytes):
         raise SourceTooLarge(
-            f"The source has {size:,} bytes; at most {limits.source_bytes:,} are allowed: "
-            "send a smaller file."
+            f"The source has {size:,} bytes; {_at_most(limits.source_bytes)}: send a smaller file."
         )
 
 
 def too_long(seconds: float) -> TimeLimitExceeded:
     """Return the error for work that takes longer than the seconds allowed."""
+    allowed = f"{in_words(seconds)} that {'is' if seconds == 1 else 'are'} allowed"
     return TimeLimitExceeded(
-        f"Processing took longer than the {seconds:g} seconds that are allowed: ask for less, "
-        "or send a smaller image."
+        f"Processing took longer than the {allowed}: ask for less, or send a smaller image."
     )
+
+
+def in_words(seconds: float) -> str:
+    """Return a time for messages, such as ``1 second``."""
+    return f"{seconds:g} second{'' if seconds == 1 else 's'}"
 
 
 def check_source(info: ImageInfo, limits: Limits) -> None:
@@ -116,27 +120,27 @@ def check_source(info: ImageInfo, limits: Limits) -> None:
     if not info.vector and _exceeds(pixels, limits.source_pixels):
         raise ImageTooLarge(
             f"The source image has {info.width} x {info.height} = {pixels:,} pixels; "
-            f"at most {limits.source_pixels:,} are allowed: send a smaller image."
+            f"{_at_most(limits.source_pixels)}: send a smaller image."
         )
     if _exceeds(info.decoded_pixels or 0, limits.source_pixels):
         raise ImageTooLarge(
             f"The source image of {info.width} x {info.height} pixels is made of {info.decoded_pixels:,}; "
-            f"at most {limits.source_pixels:,} are allowed: send a smaller image."
+            f"{_at_most(limits.source_pixels)}: send a smaller image."
         )
     if _exceeds(info.channels or 0, limits.channels):
         raise ImageTooLarge(
-            f"The source image has {info.channels:,} channels; at most {limits.channels:,} are allowed: "
+            f"The source image has {info.channels:,} channels; {_at_most(limits.channels)}: "
             "send an image of gray or RGB, with or without alpha."
         )
     if _exceeds(info.frames, limits.frames):
         raise ImageTooLarge(
-            f"The source image has {info.frames:,} frames; at most {limits.frames:,} are allowed: "
+            f"The source image has {info.frames:,} frames; {_at_most(limits.frames)}: "
             "send a shorter animation."
         )
     if info.animated and _exceeds(pixels * info.frames, limits.frame_pixels):
         raise ImageTooLarge(
             f"The {info.frames:,} frames of the source image have {pixels * info.frames:,} pixels together; "
-            f"at most {limits.frame_pixels:,} are allowed: send a smaller or shorter animation."
+            f"{_at_most(limits.frame_pixels)}: send a smaller or shorter animation."
         )
 
 
@@ -146,7 +150,7 @@ def check_rendered(info: ImageInfo, width: int, height: int, limits: Limits) -> 
     if info.vector and _exceeds(pixels, limits.source_pixels):
         raise ImageTooLarge(
             f"The drawing would be rendered at {width} x {height} = {pixels:,} pixels; "
-            f"at most {limits.source_pixels:,} are allowed: ask for a smaller size."
+            f"{_at_most(limits.source_pixels)}: ask for a smaller size."
         )
 
 
@@ -154,8 +158,8 @@ def check_memory(needed: int, limits: Limits) -> None:
     """Raise `MemoryLimitExceeded` if a plan could need more bytes than allowed."""
     if _exceeds(needed, limits.memory_bytes):
         raise MemoryLimitExceeded(
-            f"The request could need {needed:,} bytes of memory for this image; at most "
-            f"{limits.memory_bytes:,} are allowed: send a smaller image, or ask for a smaller size or "
+            f"The request could need {needed:,} bytes of memory for this image; "
+            f"{_at_most(limits.memory_bytes)}: send a smaller image, or ask for a smaller size or "
             "another format."
         )
 
@@ -164,25 +168,28 @@ def check_output(width: int, height: int, frames: int, limits: Limits) -> None:
     """Raise `OutputTooLarge` if a result of that size, in pixels, is larger than allowed."""
     if _exceeds(max(width, height), limits.output_side):
         raise OutputTooLarge(
-            f"The result would be {width} x {height} pixels; at most {limits.output_side:,} are allowed "
+            f"The result would be {width} x {height} pixels; {_at_most(limits.output_side)} "
             "per side: ask for a smaller size."
         )
     pixels = width * height
     if _exceeds(pixels, limits.output_pixels):
         raise OutputTooLarge(
             f"The result would have {width} x {height} = {pixels:,} pixels; "
-            f"at most {limits.output_pixels:,} are allowed: ask for a smaller size."
+            f"{_at_most(limits.output_pixels)}: ask for a smaller size."
         )
     if _exceeds(frames, limits.frames):
         raise OutputTooLarge(
-            f"The result would have {frames:,} frames; at most {limits.frames:,} are allowed: "
-            "ask for a still format."
+            f"The result would have {frames:,} frames; {_at_most(limits.frames)}: ask for a still format."
         )
     if frames > 1 and _exceeds(pixels * frames, limits.frame_pixels):
         raise OutputTooLarge(
             f"The {frames:,} frames of the result would have {pixels * frames:,} pixels together; "
-            f"at most {limits.frame_pixels:,} are allowed: ask for a smaller size or a still format."
+            f"{_at_most(limits.frame_pixels)}: ask for a smaller size or a still format."
         )
+
+
+def _at_most(limit: int | None) -> str:
+    return f"at most {limit:,} {'is' if limit == 1 else 'are'} allowed"
 
 
 def _exceeds(value: int, limit: int | None) -> bool:

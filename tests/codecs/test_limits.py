@@ -13,7 +13,7 @@ import imgsvc_core as imgsvc
 from imgsvc_core.codecs.readers.vips import to_array
 from imgsvc_core.errors import ImageTooLarge, ImgsvcError, OutputTooLarge, SourceTooLarge, SpecError
 from imgsvc_core.info import ImageInfo
-from imgsvc_core.limits import Limits, check_bytes, check_output, check_source
+from imgsvc_core.limits import Limits, check_bytes, check_output, check_source, too_long
 from tests.support.encoded import VARIANTS, encoded
 
 NAMES = list(attrs.fields_dict(Limits))
@@ -175,3 +175,10 @@ def test_a_watermark_is_a_drawing_of_any_size() -> None:
     request = {"watermark": {"id": "mark", "width": 50}, "output": {"format": "png"}}
     data = imgsvc.process(picture, request, watermarks=marks).data
     assert pyvips.Image.new_from_buffer(data, "").max() == 255
+
+
+def test_limits_of_one_are_told_in_the_singular() -> None:
+    with pytest.raises(ImageTooLarge, match="at most 1 is allowed"):
+        imgsvc.process(encoded("gif_animated").data, limits=imgsvc.Limits(frames=1))
+    assert "longer than the 1 second that is allowed:" in too_long(1).message
+    assert "longer than the 1.5 seconds that are allowed:" in too_long(1.5).message

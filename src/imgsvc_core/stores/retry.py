@@ -7,6 +7,7 @@ import random
 from collections.abc import Awaitable, Callable
 
 from imgsvc_core.errors import StoreUnavailable
+from imgsvc_core.limits import in_words
 from imgsvc_core.stores.declarations import StoreSpec
 
 SECONDS = 60.0
@@ -38,5 +39,5 @@ async def retry(attempt: Callable[[], Awaitable[str]], spec: StoreSpec, *, secon
     except TimeoutError:
         reason = f"; the last attempt: {last.message}" if last else "."
     raise StoreUnavailable(
-        f"Store {spec.provider} did not take the result within {seconds:g} seconds{reason}"
+        f"Store {spec.provider} did not take the result within {in_words(seconds)}{reason}"
     ) from last

@@ -17,6 +17,7 @@ from yarl import URL
 
 from imgsvc_core.errors import EmptySource, Problem, SourceTooLarge, SourceUnreachable, SpecError
 from imgsvc_core.jsontext import SOMETHING
+from imgsvc_core.limits import in_words
 from imgsvc_http.fetching.address_guard import AddressGuard, PrivateAddress, cause_of
 from imgsvc_http.fetching.content_encoding import PLAIN, InvalidEncoding, decompressed
 from imgsvc_http.fetching.file_name import extended_file_name
@@ -155,7 +156,7 @@ class Fetcher:
         except TimeoutError:
             raise SourceUnreachable(
                 f"Source '{_shown(url)}' did not answer completely within "
-                f"{self._settings.total_seconds:g} seconds."
+                f"{in_words(self._settings.total_seconds)}."
             ) from None
         return Fetched(path, name, time.perf_counter() - started, received)
 

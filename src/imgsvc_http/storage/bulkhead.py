@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from imgsvc_core.daemon_threads import start
+from imgsvc_core.limits import in_words
 
 _THREADS = 32
 
@@ -76,4 +77,4 @@ class Bulkhead:
             outcome.set_exception(self._timed_out())
 
     def _timed_out(self) -> CallTimedOut:
-        return CallTimedOut(f"no answer within {self._seconds:g} seconds")
+        return CallTimedOut(f"no answer within {in_words(self._seconds)}")

@@ -14,6 +14,7 @@ from typing import Any
 import aiohttp
 import attrs
 
+from imgsvc_core.limits import in_words
 from imgsvc_http.fetching.address_guard import AddressGuard, PrivateAddress, cause_of
 from imgsvc_http.fetching.fetcher import reason_of
 from imgsvc_http.fetching.urls import as_written, authorization, bare
@@ -77,7 +78,7 @@ class Deliverer:
             ):
                 return Delivery(response.status, f"it answered {response.status}")
         except TimeoutError:
-            return Delivery(0, f"it did not answer within {self._seconds:g} seconds")
+            return Delivery(0, f"it did not answer within {in_words(self._seconds)}")
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if cause_of(error, PrivateAddress) is not None:
                 return Delivery(0, "its address is not public", allowed=False)

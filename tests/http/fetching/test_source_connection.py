@@ -116,7 +116,7 @@ def test_bodies_that_are_long_to_parse_leave_others_their_turn(
     parts: Endless, new_loop: NewLoop, tmp_path: Path
 ) -> None:
     pause, error = best_pause(parts, tmp_path, new_loop)
-    assert "within 1 seconds" in error
+    assert "within 1 second." in error
     assert pause < 0.035
 
 
