@@ -16,9 +16,16 @@ PARAMETER_SETS = {
     "4:4:4, 10 bits, cropped": "4201010408000003009c2800000300001e900490739e"
     "76cb757265780b50c100204000000300400000030142",
     "scaling lists": "4201010408000003009fa800000300001ea02083165bab9395e02d430400810000030001000003000508",
+    "sets of references": "4201010408000003009e0800000300003c90014101e2cb2b34926456b5fd37fd2f016e18200208"
+    "000003000800000300c840",
     "gray, another aspect, overscan": "4201010408000003009fe800000300001ec0820c596e"
     "ae4cafff0011000bf70c1002040000030004000003001420",
 }
+
+
+def golombs(*numbers: int) -> str:
+    """Numbers in Exponential-Golomb code."""
+    return "".join((digits := f"{number + 1:b}").rjust(2 * len(digits) - 1, "0") for number in numbers)
 
 
 def configuration(unit: bytes) -> bytes:
@@ -38,23 +45,32 @@ def test_parameter_sets(name: str) -> None:
         assert read_code_points(data[:end]) in (None, (12, 16))
 
 
-def test_what_x265_does_not_write() -> None:
-    """Layers in time, separate planes, samples without coding, and long-term references."""
+def unit_with(references: str) -> bytes:
+    """What x265 does not write: layers in time, separate planes, samples without coding, references."""
     levels = "11" + "01" + "0" * 12 + "1" * 96 + "1" * 8
     size = golombs(0, 3) + "0" + golombs(64, 48) + "0" + golombs(2, 2)
     orders = golombs(4) + "1" + golombs(*[1] * 9)
     blocks = golombs(*[0] * 6) + "0" + "00" + "1" + "0" * 8 + golombs(0, 0) + "0"
-    references = golombs(0) + "1" + golombs(2) + 2 * ("10101010" + "1") + "00"
     colors = "1" + "0" + "0" + "1" + "101" + "0" + "1" + f"{12:08b}{16:08b}{6:08b}"
     bits = "0000" + "010" + "1" + "1" * 96 + levels + size + orders + blocks + references + colors
     content = int(bits.ljust(-(-len(bits) // 8) * 8, "1"), 2)
-    unit = bytes((66, 1)) + content.to_bytes(-(-len(bits) // 8), "big")
-    assert read_code_points(configuration(unit)) == (12, 16)
+    return bytes((66, 1)) + content.to_bytes(-(-len(bits) // 8), "big")
 
 
-def golombs(*numbers: int) -> str:
-    """Numbers in Exponential-Golomb code."""
-    return "".join((digits := f"{number + 1:b}").rjust(2 * len(digits) - 1, "0") for number in numbers)
+LONG_TERM = "1" + golombs(2) + 2 * ("10101010" + "1") + "00"
+NEAR = "".join((golombs(2, 1), golombs(0), "1", golombs(1), "1", golombs(0), "1"))  # -1, -3; 1
+MOVED_BACK = "1" + "1" + golombs(0) + "1" + "01" + "00" + "1"  # -2, -4, left out, -1
+MOVED_ON = "1" + "0" + golombs(0) + 4 * "1"  # 0, which is none, -1, -3; 1
+REFERENCES = {
+    "none": golombs(0) + LONG_TERM,
+    "a set": golombs(1) + NEAR + "000",
+    "sets from sets": golombs(4) + NEAR + MOVED_BACK + MOVED_ON + MOVED_BACK + LONG_TERM,
+}
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_references_to_other_pictures(name: str) -> None:
+    assert read_code_points(configuration(unit_with(REFERENCES[name]))) == (12, 16)
 
 
 def test_a_picture_without_parameters() -> None:

@@ -19,8 +19,7 @@ _CHROMA_FULL = 3
 def read_code_points(configuration: bytes) -> tuple[int, int] | None:
     """Return the code points of primaries and transfer that the configuration of a picture states.
 
-    Return None if it does not describe its colors, or not in what is understood here: parameters of pictures
-    that refer to others are not.
+    Return None if it does not describe its colors.
     """
     try:
         unit = next((unit for kind, unit in _units(configuration) if kind == _PARAMETER_SET), None)
@@ -69,13 +68,39 @@ def _read_parameter_set(bits: BitReader) -> tuple[int, int] | None:
         bits.skip(8)
         _skip_golombs(bits, 2)
         bits.skip(1)
-    if bits.golomb():  # sets of pictures to refer to
-        return None
+    distances: list[int] = []
+    for number in range(bits.golomb()):
+        distances = _read_references(bits, distances, first=number == 0)
     if bits.flag():
         for _ in range(bits.golomb()):
             bits.skip(order_bits, 1)
     bits.skip(2)
     return _read_usability(bits) if bits.flag() else None
+
+
+def _read_references(bits: BitReader, before: list[int], *, first: bool) -> list[int]:
+    """Read st_ref_pic_set() (7.3.7), which may be based on the set before it.
+
+    Return the distances to the pictures: of earlier ones first, and of nearer before farther ones.
+    """
+    if not first and bits.flag():
+        step = 1 - 2 * bits.flag()
+        step *= bits.golomb() + 1
+        kept = [bits.flag() or bits.flag() for _ in range(len(before) + 1)]
+        moved = [distance + step for distance, used in zip([*before, 0], kept, strict=True) if used]
+    else:
+        earlier, later = bits.golomb(), bits.golomb()
+        moved = [*_read_distances(bits, earlier, -1), *_read_distances(bits, later, 1)]
+    earliest_last = sorted((distance for distance in moved if distance < 0), reverse=True)
+    return [*earliest_last, *sorted(distance for distance in moved if distance > 0)]
+
+
+def _read_distances(bits: BitReader, count: int, sign: int) -> Iterator[int]:
+    distance = 0
+    for _ in range(count):
+        distance += sign * (bits.golomb() + 1)
+        bits.skip(1)
+        yield distance
 
 
 def _read_usability(bits: BitReader) -> tuple[int, int] | None:
