@@ -107,13 +107,17 @@ def test_smart_crops_of_the_longest_pictures() -> None:
     assert (result.output.width, result.output.height) == (10_000, 1)
 
 
-def test_a_smart_crop_of_a_long_picture_lies_where_something_is() -> None:
-    row = np.full((1, 40_000_000), 60, np.uint8)
-    row[:, 30_000_000:32_500_000:2] = 255
-    image = pyvips.Image.new_from_array(row).copy(interpretation="b-w")
-    left, top = smart_box(image, 3_000_000, 1)
-    assert top == 0
-    assert 29_000_000 < left < 31_000_000
+@pytest.mark.parametrize("length", [33_000_000, 80_000_001])
+@pytest.mark.parametrize("upright", [False, True])
+def test_a_smart_crop_of_a_long_picture_lies_where_something_is(length: int, upright: bool) -> None:
+    row = np.full((1, length), 60, np.uint8)
+    middle = length * 3 // 4
+    row[:, middle - 1_250_000 : middle + 1_250_000 : 2] = 255
+    image = pyvips.Image.new_from_array(row.T if upright else row).copy(interpretation="b-w")
+    left, top = smart_box(image, 1, 3_000_000) if upright else smart_box(image, 3_000_000, 1)
+    along, across = (top, left) if upright else (left, top)
+    assert across == 0
+    assert abs(along + 1_500_000 - middle) < 1_500_000
 
 
 def test_what_cannot_be_turned_is_no_damage() -> None:
