@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +20,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "html"
     folder.mkdir()
     (folder / "index.html").write_text("<title>imgsvc</title>")
-    monkeypatch.setattr(docs, "FOLDERS", (tmp_path / "site", folder))
+    monkeypatch.setattr(docs, "folders", lambda: iter((tmp_path / "site", folder)))
     return folder
 
 
@@ -41,6 +43,19 @@ def test_the_page_is_opened_in_the_browser(
 def test_the_path_is_printed(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["docs", "--path"]) == 0
     assert capsys.readouterr().out.strip() == str(site / "index.html")
+
+
+@pytest.mark.parametrize("info", [{"dir_info": {}}, {"dir_info": {"editable": True}}])
+def test_the_clone_is_found_that_pip_installed(
+    info: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clone = tmp_path / "a clone"
+    installed = tmp_path / "site-packages" / "imgsvc-1.dist-info"
+    installed.mkdir(parents=True)
+    (installed / "METADATA").write_text("Name: imgsvc\nVersion: 1\n")
+    (installed / "direct_url.json").write_text(json.dumps({"url": clone.as_uri(), **info}))
+    monkeypatch.syspath_prepend(installed.parent)
+    assert list(docs.folders())[-1] == clone / "docs" / "_build" / "html"
 
 
 def test_what_is_not_built_is_told_with_the_remedy(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
