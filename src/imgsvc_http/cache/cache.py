@@ -193,7 +193,7 @@ class Cache:
 
     async def _found(self, order: _Order) -> Entry | None:
         """Return the entry of a key at the place, read once for all who ask."""
-        if self.place is None:
+        if self.place is None or self.place.surely_lacks(order.key):
             return None
         return await self._reads.get((order.key, self.epoch), lambda: self._read(order))
 

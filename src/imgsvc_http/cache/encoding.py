@@ -19,6 +19,7 @@ _CHECKSUM_BYTES = hashlib.sha256().digest_size
 _LENGTH = struct.Struct(">I")
 _HEAD_AT = len(_MARK) + _CHECKSUM_BYTES + _LENGTH.size
 _OF_PICTURE = tuple(field.name for field in attrs.fields(Picture) if field.name != "body")
+_JSON = json.JSONEncoder(separators=(",", ":"))  # `json.dumps` would make one each time
 _OF_ENTRY = ("key", "account", "source", "made_at", "fresh_until", "epoch")
 
 
@@ -53,7 +54,7 @@ def decode(key: str, data: bytes) -> Entry | None:
 def _head(entry: Entry) -> bytes:
     facts = {name: getattr(entry, name) for name in _OF_ENTRY}
     facts["picture"] = {name: getattr(entry.picture, name) for name in _OF_PICTURE}
-    return json.dumps(facts, separators=(",", ":")).encode()
+    return _JSON.encode(facts).encode()
 
 
 def _checksum(parts: Iterable[bytes | memoryview]) -> bytes:

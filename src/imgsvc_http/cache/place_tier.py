@@ -90,11 +90,15 @@ class PlaceTier:
         """Note that an entry is used."""
         self._touched[key] = self._microsecond()
 
+    def surely_lacks(self, key: str) -> bool:
+        """Return True if it is known that there is no entry of a key."""
+        return self._filter_is_complete and not self._filter.may_have(bytes.fromhex(key))
+
     async def get(self, key: str) -> Entry | None:
         """Return the entry of a key. Whatever is wrong with its file, there is none."""
         if (unwritten := self._unwritten.get(key)) is not None:
             return unwritten
-        if time.monotonic() < self._usable_at or self._surely_lacks(key):
+        if time.monotonic() < self._usable_at:
             return None
         try:
             return await self._reads.call(self._read, key)
@@ -105,6 +109,7 @@ class PlaceTier:
     def put(self, entry: Entry) -> None:
         """Write an entry soon. If too many are being written, this one is not."""
         if time.monotonic() >= self._writable_at:
+            self._filter.add(bytes.fromhex(entry.key))
             self._unwritten.put(entry)
 
     async def remove(self, key: str) -> None:
@@ -173,9 +178,6 @@ class PlaceTier:
         await self._unwritten.close(_CLOSE_SECONDS)
         await self._try("index", self.flush())
 
-    def _surely_lacks(self, key: str) -> bool:
-        return self._filter_is_complete and not self._filter.may_have(bytes.fromhex(key))
-
     def _read(self, key: str) -> Entry | None:
         data = self._place.read(key)
         try:
@@ -207,8 +209,6 @@ class PlaceTier:
 
     async def _write(self, group: Mapping[str, _Write]) -> None:
         number, size = await self._place_number(), sum(write.row.size for write in group.values())
-        for key in group:
-            self._filter.add(bytes.fromhex(key))
         async with self._making_room:
             if not self._is_counted:
                 self._is_counted, self._bytes = True, (await index.totals(self._db, number))[1]

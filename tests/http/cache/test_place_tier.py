@@ -7,6 +7,7 @@ import contextlib
 import os
 import tempfile
 import threading
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -206,7 +207,7 @@ async def test_a_process_that_is_alone_looks_for_no_file_that_was_never_written(
     db: Database, folder: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(index, "_KEYS", 100)
-    looked: list[str] = []
+    looked = list[str]()
 
     class Watched(LocalPlace):
         def read(self, key: str) -> bytes | None:
@@ -219,21 +220,21 @@ async def test_a_process_that_is_alone_looks_for_no_file_that_was_never_written(
             if number % 16 == 15:
                 await tier.written(entry(number).key)
     tier = PlaceTier(Watched(folder), db, 2**30, alone=True, gather_seconds=0, clock=clock)
-    assert await tier.get(entry(5000).key) is None
-    assert looked == [entry(5000).key]  # before it knows all keys
+    cache, produce = new_cache(clock, memory_bytes=0, place=tier), Producer()
     looking = asyncio.create_task(tier.run())
-    while looked:
+    await ask(cache, produce, "first")
+    while looked:  # until it knows all keys
         looked.clear()
         await asyncio.sleep(0.05)
-        await tier.get(entry(5000).key)
-    assert [await tier.get(entry(number).key) for number in range(256)].count(None) == 0
-    looked.clear()
-    assert [await tier.get(entry(number).key) for number in range(5000, 7000)] == [None] * 2000
-    assert len(looked) < 20
-    await write(tier, entry(5000))
-    assert await tier.get(entry(5000).key) == entry(5000)
+        await ask(cache, produce, str(time.monotonic()))
+    for number in range(100):
+        assert (await ask(cache, produce, str(number), source="https://example.org/new")).state == "miss"
+    assert len(looked) < 5
+    states = [await ask(cache, produce, str(number)) for number in range(256)]
+    assert {result.state for result in states} == {"hit"}
+    assert (await ask(cache, produce, "0", source="https://example.org/new")).state == "hit"
     looking.cancel()
-    await tier.close()
+    await cache.close()
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "foreign", "folder", "empty", "missing"])
