@@ -1,12 +1,14 @@
 """Pictures by URL over HTTP: hits of both tiers of the cache, 304, misses, and a thousand requests at once.
 
-``python -m benchmarks.delivery`` loads a service with ``wrk`` (a package of Debian), over TLS and without it.
+``python -m benchmarks.delivery [PAGE]`` loads a service with ``wrk`` (a package of Debian), over TLS and
+without it, and writes its table into a page of the documentation.
 The bounds are on CPU time of the service's own process, as requests per second of one core, since other
 programs and ``wrk`` itself share the machine.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
 import json
@@ -25,11 +27,13 @@ import aiohttp
 import attrs
 from yarl import URL
 
-from benchmarks.harness import Bound, options_of, print_table, verdict
+from benchmarks.harness import Bound, print_table, verdict, write_table
 from benchmarks.pictures import picture
 from benchmarks.service import Running, service, wrk
 from imgsvc_core.urls import Signer
 
+MARKS = "<!-- delivery -->", "<!-- /delivery -->"
+COLUMNS = ("answer", "over", "requests a second", "CPU µs a request", "requests a second of a core")
 SIZE = "430x"  # some 30 kB of JPEG
 MISSES = 100
 AT_ONCE = 1000
@@ -67,10 +71,15 @@ class Load:
 
 def main() -> int:
     """Print requests per second of each kind; return 1 if a bound is missed."""
-    options = options_of(__doc__, seconds=10)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("page", nargs="?", type=Path, help="page of the documentation that gets the table")
+    parser.add_argument("--seconds", type=int, default=10)
+    options = parser.parse_args()
     if shutil.which("wrk") is None:
         sys.exit("The benchmark needs wrk, a package of Debian: apt-get install wrk")
-    rows, bounds = [], []
+    rows, bounds = list[tuple[str, ...]](), []
     for kind in ("TLS", "plain"):
         with delivering(kind) as memory:
             loads = {"hit of memory": (hits(memory, options.seconds), 2500)}
@@ -78,15 +87,22 @@ def main() -> int:
             miss = asyncio.run(misses(memory))
         with delivering(kind, cache__memory_bytes=0) as folder:
             loads["hit of folder"] = (hits(folder, options.seconds), 1500)
+        rows += [_row(what, kind, load) for what, (load, _) in loads.items()]
+        rows.append(_row("miss, without its pixels", kind, miss))
         for what, (load, limit) in loads.items():
-            rows.append((kind, what, f"{load.rate:,.0f}", f"{1e6 * load.cpu:,.0f}"))
             bounds.append(Bound(f"{what}, {kind}, per second of a core", 1 / load.cpu, limit, at_least=True))
-        bounds.append(Bound(f"miss over its pixels, {kind}", 1000 * miss, 3, unit=" ms"))
-    print_table(("", "", "per second", "CPU µs"), rows)
+        bounds.append(Bound(f"miss over its pixels, {kind}", 1000 * miss.cpu, 3, unit=" ms"))
+    print_table(COLUMNS, rows)
+    if options.page:
+        write_table(options.page, MARKS, COLUMNS, rows)
     with delivering("plain") as cold:
         made = asyncio.run(at_once(cold))
     bounds.append(Bound(f"computations of {AT_ONCE:,} requests at once", made, 1))
     return verdict(bounds)
+
+
+def _row(what: str, kind: str, load: Load) -> tuple[str, ...]:
+    return what, kind, f"{load.rate:,.0f}", f"{1e6 * load.cpu:,.0f}", f"{1 / load.cpu:,.0f}"
 
 
 @contextlib.contextmanager
@@ -124,8 +140,8 @@ def hits(site: Delivering, seconds: int, *, known: bool = False) -> Load:
     return Load(rate, (site.cpu() - began) / (rate * seconds))
 
 
-async def misses(site: Delivering) -> float:
-    """CPU seconds of the service's own process for a picture that has to be made."""
+async def misses(site: Delivering) -> Load:
+    """Load the service with requests for pictures that have to be made, over two connections."""
     await _asked(site, [site.url(resize="100x", sepia=1)], 1)
     idle, began = site.cpu(), time.perf_counter()
     await asyncio.sleep(5)
@@ -133,7 +149,10 @@ async def misses(site: Delivering) -> float:
     before, began = site.cpu(), time.perf_counter()
     answers = await _asked(site, [site.url(resize=f"{200 + number}x") for number in range(MISSES)], 2)
     assert {answer["X-Svc-Cache"] for answer in answers} == {"miss"}
-    return (site.cpu() - before - idle * (time.perf_counter() - began)) / MISSES
+    seconds = time.perf_counter() - began
+    await asyncio.sleep(1)  # for files of the cache, which are written afterwards
+    worked = site.cpu() - before - idle * (time.perf_counter() - began)
+    return Load(MISSES / seconds, worked / MISSES)
 
 
 async def at_once(site: Delivering) -> int:
