@@ -23,7 +23,7 @@ from imgsvc_core.private_names import load_decoded
 if TYPE_CHECKING:
     from PIL.Jpeg2KImagePlugin import Jpeg2KImageFile
 
-_QUICK = 2_000_000  # pixels; of noise without loss, they take a second
+_QUICK = 1_000_000  # pixels; of noise without loss, they take half a second
 _TICK_SECONDS = 0.05
 
 
