@@ -37,6 +37,7 @@ called, and stay reachable as ``__cause__``.
 from __future__ import annotations
 
 import functools
+import io
 import os
 from collections.abc import Iterable
 from typing import Any, ClassVar
@@ -254,4 +255,6 @@ class StoreUnavailable(TargetError):
 def os_reason(error: BaseException) -> str:
     """Return the system's words for a failure, such as "No space left on device", without path and number."""
     number = getattr(error, "errno", None)
+    if isinstance(error, io.UnsupportedOperation):
+        return "it was not opened for that"
     return getattr(error, "strerror", None) or (os.strerror(number) if number else str(error))

@@ -36,7 +36,8 @@ class Opened:
         """
         check_not_forked()
         if self.image is not None:
-            image = self.image.copy()
+            first = self.info.animated and not settings.all_frames
+            image = _first_frame(self.image) if first else self.image.copy()
         else:
             # With libvips, which reading headers should not wait for.
             from imgsvc_core.codecs.readers import load
@@ -48,6 +49,12 @@ class Opened:
 
             image.set_type(pyvips.GValue.gint_type, "concurrency", self.threads)
         return image
+
+
+def _first_frame(image: pyvips.Image) -> pyvips.Image:
+    from imgsvc_core.codecs.readers.vips import still
+
+    return still(image.crop(0, 0, image.width, image.get_page_height()))
 
 
 def open_source(

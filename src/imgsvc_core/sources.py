@@ -13,7 +13,7 @@ from typing_extensions import Buffer
 
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.deadline import Deadline
-from imgsvc_core.errors import ImgsvcError, SourceUnreachable
+from imgsvc_core.errors import ImgsvcError, SourceUnreachable, os_reason
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits, check_bytes
 from imgsvc_core.url_messages import missing_package, reason_of, shown_url
@@ -40,6 +40,7 @@ else:
 
 _CHUNK = 1 << 20
 _USUAL_DELAY = 100  # milliseconds, as browsers show frames without a duration
+_ANIMATIONS_OF_PILLOW = ("GIF", "PNG", "WEBP", "AVIF")
 _COLORSPACES = {"b-w": "gray", "grey16": "gray", "cmyk": "cmyk", "lab": "lab", "labs": "lab"}
 
 
@@ -163,18 +164,23 @@ def _of_array(array: npt.NDArray[Any]) -> pyvips.Image:
 
 
 def _of_pillow(source: PIL.Image.Image) -> pyvips.Image:
-    """Return a Pillow image, with all its frames, its color profile and its orientation.
+    """Return a Pillow image, with its color profile, its orientation, and all frames of an animation.
 
-    Floats, of mode ``F``, are from 0 to 255, as Pillow converts them.
+    Of other files with several images, such as pages, the one that is selected is taken. Floats, of mode
+    ``F``, are from 0 to 255, as Pillow converts them.
     """
     import numpy as np
     import pyvips
     from PIL import ExifTags, ImageSequence
 
-    animated, shown = getattr(source, "n_frames", 1) > 1, source.tell()
+    animated = source.format in _ANIMATIONS_OF_PILLOW and getattr(source, "n_frames", 1) > 1
     try:
-        frames = [_pillow_frame(frame, animated) for frame in ImageSequence.Iterator(source)]
-        source.seek(shown)
+        if animated:
+            shown = source.tell()
+            frames = [_pillow_frame(frame, animated) for frame in ImageSequence.Iterator(source)]
+            source.seek(shown)
+        else:
+            frames = [_pillow_frame(source, animated)]
     except (OSError, SyntaxError, ValueError) as error:
         raise SourceUnreachable(f"Source Pillow image cannot be read: {error}.") from error
     image = _of_array(np.concatenate([np.asarray(frame) for frame in frames])).copy()
@@ -189,11 +195,19 @@ def _of_pillow(source: PIL.Image.Image) -> pyvips.Image:
             ("page-height", pyvips.GValue.gint_type, source.height),
             ("n-pages", pyvips.GValue.gint_type, len(frames)),
             ("delay", pyvips.GValue.array_int_type, delays),
-            ("loop", pyvips.GValue.gint_type, source.info.get("loop", 1)),
+            ("loop", pyvips.GValue.gint_type, _plays(source)),
         ]
     for name, kind, value in facts:
         image.set_type(kind, name, value)
     return image.copy(interpretation="cmyk") if frames[0].mode == "CMYK" else image
+
+
+def _plays(animation: PIL.Image.Image) -> int:
+    """Return how often an animation of Pillow plays, or 0 for ever. Of GIF, Pillow tells the repetitions."""
+    loop = animation.info.get("loop")
+    if loop is None:
+        return 1
+    return int(loop) + (animation.format == "GIF" and loop > 0)
 
 
 def _pillow_frame(frame: PIL.Image.Image, animated: bool) -> PIL.Image.Image:
@@ -283,7 +297,9 @@ def _read(file: Any, limits: Limits, deadline: Deadline | None = None) -> bytes:
 def _chunk(file: Any) -> Any:
     try:
         chunk = file.read(_CHUNK)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise SourceUnreachable(f"Source file cannot be read: {os_reason(error)}.") from error
+    except ValueError as error:
         raise SourceUnreachable(f"Source file cannot be read: {error}.") from error
     if chunk is None:  # a raw file that does not block may have more later
         raise SourceUnreachable("Source file must wait for its bytes, got a non-blocking one.")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import pyvips
 from PIL import Image, ImageCms
 
 import imgsvc_core as imgsvc
@@ -178,3 +179,63 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert result.output.width == 30
     with pytest.raises(imgsvc.SpecError, match="'frames' parameter must be a positive integer or null, got"):
         imgsvc.Limits(frames=np.float64(1))  # type: ignore[arg-type]
+
+
+def moving(format: str, **options: Any) -> bytes:
+    frames = [Image.new("RGB", (40, 30), color) for color in ("red", "green", "blue")]
+    file = io.BytesIO()
+    frames[0].save(file, format, save_all=True, append_images=frames[1:], duration=50, **options)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("format", ["GIF", "PNG", "WEBP"])
+@pytest.mark.parametrize("loop", [None, 0, 1, 3])
+def test_animations_of_pillow_play_as_often_as_their_files(format: str, loop: int | None) -> None:
+    data = moving(format, **({} if loop is None else {"loop": loop}))
+    expected = imgsvc.inspect(data).plays
+    assert (
+        imgsvc.process(Image.open(io.BytesIO(data)), {"output": {"format": "apng"}}).output.plays == expected
+    )
+
+
+@pytest.mark.parametrize("format", ["jpg", "png", "tiff"])
+def test_a_still_shows_the_first_frame_of_an_animation_in_memory(format: str) -> None:
+    request = {"output": {"format": format}}
+    for source in (Image.open(io.BytesIO(moving("GIF"))), strip()):
+        result = imgsvc.process(source, request)
+        assert (result.output.width, result.output.height, result.output.frames) == (40, 30, 1)
+        assert result.to_numpy()[15, 20, :3] == pytest.approx((255, 0, 0), abs=3)
+
+
+def test_an_animation_in_memory_stays_one() -> None:
+    result = imgsvc.process(strip())
+    assert (result.output.format, result.output.frames) == ("apng", 3)
+    assert imgsvc.explain({}, imgsvc.inspect(strip())).save[0].format == "apng"
+
+
+def strip() -> pyvips.Image:
+    colors = np.array([(255, 0, 0), (0, 128, 0), (0, 0, 255)], np.uint8)
+    image = pyvips.Image.new_from_array(np.repeat(colors, 30, axis=0)[:, None].repeat(40, axis=1)).copy()
+    image.set_type(pyvips.GValue.gint_type, "page-height", 30)
+    return image
+
+
+def test_of_pages_the_selected_one_is_taken() -> None:
+    pages = [Image.new("RGB", size, "red") for size in ((40, 30), (20, 10))]
+    file = io.BytesIO()
+    pages[0].save(file, "TIFF", save_all=True, append_images=pages[1:])
+    picture = Image.open(file)
+    assert imgsvc.inspect(picture).frames == 1
+    picture.seek(1)
+    result = imgsvc.process(picture)
+    assert (result.output.width, result.output.height, result.output.format) == (20, 10, "png")
+    assert picture.tell() == 1
+
+
+def test_files_that_are_opened_for_something_else_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    expected = "it was not opened for that"
+    with path.open("wb") as file, pytest.raises(imgsvc.SourceUnreachable, match=f"be read: {expected}"):
+        imgsvc.process(file)
+    with path.open("rb") as file, pytest.raises(imgsvc.TargetError, match=f"be written: {expected}"):
+        imgsvc.process(strip(), {}, file)

@@ -42,7 +42,7 @@ def choose_formats(
     source = FORMATS.get(info.format)
     if source is not None and source.becomes == source.name:
         return (source,), "the format of the source"
-    default = FORMATS[source.becomes if source else "png"]
+    default = FORMATS[source.becomes if source else "apng" if info.animated else "png"]
     return (
         default,
     ), f"what {source.title if source else 'a picture in memory'} becomes unless told otherwise"
