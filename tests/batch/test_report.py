@@ -135,7 +135,7 @@ def written(folder: Path, page: Path, **options: Any) -> str:
 
 def test_pictures_are_decoded_by_the_limits_of_the_batch(small: Path) -> None:
     tight = written(small, small / "page.html", limits=Limits(source_pixels=1))
-    assert tight.count("at most 1 are allowed") == 2
+    assert tight.count("at most 1 is allowed") == 2
     assert written(small, small / "page.html").count("<img") == 2
 
 

@@ -146,7 +146,7 @@ def test_a_limit_of_the_caller() -> None:
     pixels = np.zeros((1000, 1000, 3), np.uint8)
     needed = imgsvc.process(pixels, {"output": {"format": "png"}}).plan.memory
     for most in (1, 900_000, needed - 1):
-        told = f"could need {needed:,} bytes of memory for this image; at most {most:,} (is|are) allowed: send a "
+        told = f"could need {needed:,} bytes of memory for this image; at most {most:,} (is|are) allowed: "
         with pytest.raises(imgsvc.MemoryLimitExceeded, match=told):
             imgsvc.process(pixels, {"output": {"format": "png"}}, limits=imgsvc.Limits(memory_bytes=most))
     imgsvc.process(pixels, {"output": {"format": "png"}}, limits=imgsvc.Limits(memory_bytes=needed))
