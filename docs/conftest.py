@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from doctest import ELLIPSIS
 from pathlib import Path
@@ -40,6 +41,11 @@ ENDLESS = {"imgsvc serve": "Serving at", "imgsvc playground": "Press Ctrl-C"}
 END = "-- the command has ended:"
 COMMAND = re.compile(r".*<<('?)(\w+)\1\n(?s:.*?)\n\2$|(?:.*\\\n)*.*", re.MULTILINE)
 """A command with a text of several lines, or one whose lines but the last end in a backslash."""
+
+
+def replaced(text: str, ports: Mapping[str, str]) -> str:
+    """Exchange ports all at once: the digits of one may stand inside another."""
+    return re.sub(rf"\b({'|'.join(ports)})\b", lambda match: ports[match[0]], text)
 
 
 class Terminal:
@@ -114,14 +120,10 @@ class Terminal:
         return found[0] if found else "isk_..."
 
     def with_free_ports(self, text: str) -> str:
-        for documented, free in self.ports.items():
-            text = text.replace(documented, free)
-        return text
+        return replaced(text, self.ports)
 
     def with_documented_ports(self, text: str) -> str:
-        for documented, free in self.ports.items():
-            text = text.replace(free, documented)
-        return text
+        return replaced(text, {free: documented for documented, free in self.ports.items()})
 
     def close(self) -> None:
         for process in (*self.endless, self.bash):
