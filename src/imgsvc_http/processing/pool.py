@@ -288,12 +288,22 @@ def number_of_workers(settings: WorkersSettings) -> int:
 
 @attrs.define(eq=False)
 class _Worker:
-    """A worker process behind a socket. It is ``busy`` from the start of a task to the end of its reply."""
+    """A worker process behind a socket. It is ``busy`` from the start of a task to the end of its reply.
+
+    The event loop watches the socket all the time, as that takes it longer to begin and end than the rest.
+    """
 
     connection: socket.socket
     pidfd: int
     tasks: int = 0
     busy: bool = False
+    _received: bytearray = attrs.field(factory=lambda: bytearray(_REPLY_BYTES))  # a small reply comes whole
+    _count: int = 0
+    _closed: bool = False
+    _arrived: asyncio.Future[None] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        asyncio.get_running_loop().add_reader(self.connection, self._receive)
 
     async def run(self, task: Task, threads: int, source: int) -> tuple[dict[str, Any], bytes]:
         """Send a task with its source, and return the reply.
@@ -301,35 +311,51 @@ class _Worker:
         Raises:
             ConnectionError: the worker died.
         """
-        loop = asyncio.get_running_loop()
         self.tasks += 1
         self.busy = True
         pickled = pickle.dumps((task, threads), protocol=pickle.HIGHEST_PROTOCOL)
         message = REQUEST.pack(len(pickled)) + pickled
         sent = socket.send_fds(self.connection, [message], [source])  # the socket is empty: some fit in
         if sent < len(message):
+            loop = asyncio.get_running_loop()
             await loop.sock_sendall(self.connection, memoryview(message)[sent:])
-        received = bytearray(_REPLY_BYTES)  # a small reply comes whole
-        count = await self._receive(received, 0, REPLY.size)
-        told, size = REPLY.unpack_from(received)
+        await self._arrival(REPLY.size)
+        told, size = REPLY.unpack_from(self._received)
         end = REPLY.size + told + size
-        if end > len(received):
-            received = received[:count] + bytes(end - count)
-        await self._receive(received, count, end)
-        view = memoryview(received)
+        if end > len(self._received):
+            self._received = self._received[: self._count] + bytes(end - self._count)
+        await self._arrival(end)
+        view, self._count = memoryview(self._received), 0
+        if end > _REPLY_BYTES:
+            self._received = bytearray(_REPLY_BYTES)
         reply = json.loads(bytes(view[REPLY.size : REPLY.size + told]))
         self.busy = "ended" in reply  # the fork server tells so of a worker that is gone
         return reply, bytes(view[REPLY.size + told : end])
 
-    async def _receive(self, into: bytearray, count: int, enough: int) -> int:
-        """Receive after the first ``count`` bytes until there are enough. Return how many there are."""
-        loop, view = asyncio.get_running_loop(), memoryview(into)
-        while count < enough:
-            read = await loop.sock_recv_into(self.connection, view[count:])
-            if not read:
+    async def _arrival(self, enough: int) -> None:
+        """Wait until so many bytes of the reply have arrived."""
+        while self._count < enough:
+            if self._closed:
                 raise ConnectionResetError("The worker died.")
-            count += read
-        return count
+            self._arrived = asyncio.get_running_loop().create_future()
+            await self._arrived
+
+    def _receive(self) -> None:
+        """Receive what has arrived of a reply, or note that the worker died."""
+        room = memoryview(self._received)[self._count :]
+        if room:
+            try:
+                read = self.connection.recv_into(room)
+            except BlockingIOError:
+                return
+            except OSError:
+                read = 0
+            self._count += read
+            if not read:
+                self._closed = True
+                asyncio.get_running_loop().remove_reader(self.connection)
+        if self._arrived is not None and not self._arrived.done():
+            self._arrived.set_result(None)
 
     def alive(self) -> bool:
         """Return True unless the process has ended."""
@@ -353,6 +379,7 @@ class _Worker:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
         os.close(self.pidfd)
+        asyncio.get_running_loop().remove_reader(self.connection)
         self.connection.close()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
+import pickle
 import time
 from pathlib import Path
 from typing import Any, Protocol
@@ -50,6 +51,26 @@ def _copied(limits: Limits) -> Limits:
     return Limits(**{name: getattr(limits, name) for name in attrs.fields_dict(Limits)})
 
 
+# Many requests ask for the same, and pickling that takes most of the time of handing a small picture over.
+_MOST_REMEMBERED = 16  # as one may be as large as a request
+
+
+@functools.lru_cache(_MOST_REMEMBERED)
+def _pickled(spec: Spec, limits: Limits) -> bytes:
+    return pickle.dumps((spec, limits), protocol=pickle.HIGHEST_PROTOCOL)
+
+
+@functools.lru_cache(_MOST_REMEMBERED)
+def _unpickled(data: bytes) -> tuple[Spec, Limits]:
+    spec, limits = pickle.loads(data)
+    return spec, limits
+
+
+def _process(asked: bytes, more: dict[str, Any]) -> Process:
+    spec, limits = _unpickled(asked)
+    return Process(spec=spec, limits=limits, **more)
+
+
 @attrs.frozen(kw_only=True)
 class Process:
     """Do what a spec asks for to the source.
@@ -65,6 +86,11 @@ class Process:
     accept: str | None = None
     target: str | None = None
     plan: bool = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        more: dict[str, Any] = {"name": self.name, "watermark": self.watermark, "accept": self.accept}
+        more |= {"target": self.target, "plan": self.plan}
+        return _process, (_pickled(self.spec, self.limits), more)
 
     def run(self, source: bytes, threads: int) -> TaskResult:
         """Return the result with its ``input``, ``output``, ``timing`` and ``media_type``.
