@@ -69,7 +69,7 @@ KINDS: Mapping[str, RefusalKind] = {
     ),
     "body_too_slow": RefusalKind(
         HTTPStatus.REQUEST_TIMEOUT,
-        "The body did not arrive within {seconds:g} seconds: send it faster.",
+        "The body did not arrive within {time}: send it faster.",
         _CLOSE,
     ),
     "idempotency_conflict": RefusalKind(

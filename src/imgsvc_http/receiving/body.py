@@ -11,6 +11,7 @@ from typing import Any
 from aiohttp import HttpVersion11, web
 
 from imgsvc_core.jsontext import check_depth, check_values, without_repeats
+from imgsvc_core.limits import in_words
 from imgsvc_http.answering.errors import refusal
 
 _INLINE_BYTES = 1 << 14  # JSON that is parsed in less than a millisecond
@@ -70,7 +71,7 @@ async def receiving(seconds: float) -> AsyncIterator[None]:
     except TimeoutError:
         if not limit.expired():
             raise
-        raise refusal("body_too_slow", seconds=seconds) from None
+        raise refusal("body_too_slow", time=in_words(seconds)) from None
     except (web.RequestPayloadError, ConnectionError) as error:
         raise refusal("broken_body") from error
 

@@ -252,7 +252,7 @@ async def test_a_record_is_not_made_when_the_claim_was_lost(db: Database, accoun
     ("failure", "kept"),
     [
         (refusal("quota_exceeded", total=5), False),
-        (refusal("body_too_slow", seconds=5), False),
+        (refusal("body_too_slow", time="5 seconds"), False),
         (refusal("rate_limit_exceeded", seconds=5), False),
         (refusal("internal_error", id="id"), False),
         (refusal("not_found", what="watermark"), True),

@@ -241,7 +241,7 @@ async def test_slow_and_endless_bodies_come_to_an_end(tmp_path: Path) -> None:
         async with service.client() as client:
             headers = {"Content-Type": "application/json"}
             reply = await call(client, "POST", "/1.0/fetch", data=drip(), headers=headers)
-            assert_failure(reply, 408, "body_too_slow", "1 seconds")
+            assert_failure(reply, 408, "body_too_slow", "1 second:")
             try:
                 reply = await call(client, "POST", "/1.0/fetch", data=flood(), headers=headers)
                 assert_failure(reply, 413, "body_too_large", "1,000 bytes")
