@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
 import json
 import os
@@ -205,13 +206,13 @@ class _Folder:
         shown = f"Source '{self._name}/{path}'"
         try:
             return await self._calls.call(lambda: work(*self._open(), path, *args, **kwargs))
-        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-            raise SourceMissing(f"{shown} does not exist.") from None
         except ImportError as error:
             raise missing_package("Origin", self._origin.url, error) from error
         except ImgsvcError:
             raise
         except Exception as error:  # of the packages of stores, which have no base class in common
+            if _is_missing(error):
+                raise SourceMissing(f"{shown} does not exist.") from None
             raise SourceUnreachable(f"{shown} cannot be read: {_reason(error, self._origin)}.") from error
 
     def _open(self) -> tuple[Any, str]:
@@ -258,6 +259,13 @@ def _local_facts(root: Path, path: str) -> _Facts:
     return _Facts(
         status.st_size, Identity(f"{status.st_mtime_ns:x}-{status.st_size:x}", status.st_mtime), file
     )
+
+
+def _is_missing(error: Exception) -> bool:
+    """Return True if there is no such file, or can be none."""
+    if isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError):
+        return True
+    return isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG
 
 
 def _reason(error: Exception, origin: Origin) -> str:

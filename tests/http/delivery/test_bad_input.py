@@ -144,6 +144,9 @@ async def test_all_problems_are_told_at_once(site: Site) -> None:
     [
         ("photos/nothing.jpg", 404, "source_unreachable", "Source 'photos/nothing.jpg' does not exist."),
         ("photos/deep", 404, "source_unreachable", "does not exist"),
+        pytest.param(
+            f"photos/{'a' * 300}.jpg", 404, "source_unreachable", "does not exist", id="a long name"
+        ),
         ("photos/photo.jpg/deeper.jpg", 404, "source_unreachable", "does not exist"),
         ("photos/link.jpg", 404, "source_unreachable", "does not exist"),
         ("archive/nothing.jpg", 404, "source_unreachable", "Source 'archive/nothing.jpg' does not exist."),
