@@ -16,6 +16,7 @@ import attrs
 from imgsvc_http.answering.errors import refusal
 from imgsvc_http.state import accounts, reservations
 from imgsvc_http.state.clock import month_of, now
+from imgsvc_http.state.completion import run_to_completion
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.reservations import LEASE, count_or_wait
 
@@ -118,19 +119,13 @@ class QuotaCounts:
         key = account_id, month_of(moment)
         async with self._writing:
             if (reservation := self._reserved.get(key)) is not None and reservation.spent:
-                await self._renew(key, reservation)
+                await run_to_completion(self._renew(key, reservation))
         return await accounts.usage(self.db, account_id, moment)
 
     async def write(self) -> None:
         """Write what was counted, and reserve twice of what was asked for since the last time."""
         async with self._writing:
-            due = []
-            for key, reservation in list(self._reserved.items()):
-                if reservation.asked >= _BUSY or reservation.until or reservation.spent:
-                    due.append(self._renew(key, reservation))
-                else:
-                    del self._reserved[key]
-            await asyncio.gather(*due)
+            await run_to_completion(self._renew_all())
 
     async def _write_often(self) -> None:
         while True:
@@ -139,6 +134,15 @@ class QuotaCounts:
                 await self._is_asked.wait()
             await asyncio.sleep(_WRITE_SECONDS)
             await self.write()
+
+    async def _renew_all(self) -> None:
+        due = []
+        for key, reservation in list(self._reserved.items()):
+            if reservation.asked >= _BUSY or reservation.until or reservation.spent:
+                due.append(self._renew(key, reservation))
+            else:
+                del self._reserved[key]
+        await asyncio.gather(*due)
 
     async def _renew(self, key: tuple[str, str], reservation: _Reservation) -> None:
         """Renew a reservation. Meanwhile pictures are counted in the database."""

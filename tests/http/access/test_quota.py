@@ -22,6 +22,8 @@ from tests.http.processes import at_once, spend_in_turns
 
 pytestmark = pytest.mark.asyncio
 
+_LONG = timedelta(hours=1)
+
 HOLDING = """
 import asyncio, sys
 from tests.http.processes import hold_reservation
@@ -32,7 +34,7 @@ asyncio.run(hold_reservation(*sys.argv[1:]))
 @pytest.fixture
 def counts(db: Database) -> QuotaCounts:
     """Counts that are written when a test says so."""
-    return QuotaCounts(db)
+    return QuotaCounts(db, lease=_LONG)
 
 
 async def _spend(counts: QuotaCounts, account: Account, times: int, moment: datetime = NOW) -> int:
@@ -81,7 +83,7 @@ async def test_the_last_picture_is_spent_and_no_other(
     """One process reserves a part of what is left, and another one waits for it at the end."""
     await _spend(counts, account, 20)
     await counts.write()
-    other = QuotaCounts(db)
+    other = QuotaCounts(db, lease=_LONG)
     async with asyncio.timeout(60):
         assert await _spend(other, account, 940) == 940
         last = [asyncio.create_task(other.spend(account.id, NOW)) for _ in range(40)]
@@ -135,7 +137,7 @@ async def test_what_was_spent_of_an_expired_reservation_counts_all_the_same(
     await _spend(counts, account, 20)
     await counts.write()
     await _spend(counts, account, 10)
-    await reservations.give_back_expired(db, now() + reservations.LEASE)
+    await reservations.give_back_expired(db, now() + 2 * _LONG)
     assert await accounts.usage(db, account.id, NOW) == Usage(1000, 20)
     assert await counts.usage(account.id, NOW) == Usage(1000, 30)
 
@@ -191,6 +193,22 @@ async def test_a_client_that_leaves_while_its_picture_is_counted_gets_it_back(
     assert await counts.usage(account.id, NOW) == Usage(1000, 20)
 
 
+@pytest.mark.parametrize("by", ["usage", "write"])
+async def test_pictures_count_once_if_writing_them_is_cancelled(
+    by: str, db: Database, counts: QuotaCounts, account: Account
+) -> None:
+    await _spend(counts, account, 20)
+    await counts.write()
+    for steps in range(12):
+        await _spend(counts, account, 5)
+        writing = asyncio.create_task(counts.write() if by == "write" else counts.usage(account.id, NOW))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+    assert await counts.usage(account.id, NOW) == Usage(1000, 80)
+
+
 async def test_nothing_is_lost_while_the_database_is_away(
     db: Database, counts: QuotaCounts, account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,7 +226,7 @@ async def test_nothing_is_lost_while_the_database_is_away(
 
 
 async def test_what_is_reserved_is_given_back_at_the_end(db: Database, account: Account) -> None:
-    async with QuotaCounts.open(db, lease=timedelta(hours=1)) as counts:
+    async with QuotaCounts.open(db, lease=_LONG) as counts:
         await _spend(counts, account, 20)
         await counts.write()
         await _spend(counts, account, 10)
