@@ -36,8 +36,7 @@ class Opened:
         """
         check_not_forked()
         if self.image is not None:
-            first = self.info.animated and not settings.all_frames
-            image = _first_frame(self.image) if first else self.image.copy()
+            image = self.image.copy() if settings.all_frames else _first_frame(self.image)
         else:
             # With libvips, which reading headers should not wait for.
             from imgsvc_core.codecs.readers import load
@@ -54,7 +53,8 @@ class Opened:
 def _first_frame(image: pyvips.Image) -> pyvips.Image:
     from imgsvc_core.codecs.readers.vips import still
 
-    return still(image.crop(0, 0, image.width, image.get_page_height()))
+    height = image.get_page_height()
+    return still(image.copy() if height == image.height else image.crop(0, 0, image.width, height))
 
 
 def open_source(

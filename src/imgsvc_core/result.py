@@ -90,7 +90,9 @@ class Result(Generic[Data]):
 
         info = self.output
         opened = Opened(info, ByteSource(_in_memory(self)), None)
-        pixels: npt.NDArray[Any] = opened.load(LoadSettings(all_frames=True)).numpy()
+        image = opened.load(LoadSettings(all_frames=True))
+        bands = (image.bands,) if image.bands > 1 else ()
+        pixels: npt.NDArray[Any] = image.numpy().reshape(image.height, image.width, *bands)  # also one pixel
         return pixels.reshape(-1, info.height, *pixels.shape[1:]) if info.animated else pixels
 
     def to_pil(self: Result[bytes]) -> PIL.Image.Image:

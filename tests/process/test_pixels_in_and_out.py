@@ -239,3 +239,21 @@ def test_files_that_are_opened_for_something_else_are_named(tmp_path: Path) -> N
         imgsvc.process(file)
     with path.open("rb") as file, pytest.raises(imgsvc.TargetError, match=f"be written: {expected}"):
         imgsvc.process(strip(), {}, file)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 1, 2), (1, 9), (9, 1), (1, 1, 4)])
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16])
+def test_one_pixel_has_two_sides(shape: tuple[int, ...], kind: Any) -> None:
+    source = np.full(shape, 200, kind)
+    result = imgsvc.process(source, PNG)
+    assert np.array_equal(result.to_numpy(), source)
+    assert result.to_pil().size == shape[1::-1]
+    enhanced = imgsvc.process(source, {"auto": {"enhance": True}, **PNG})
+    assert enhanced.to_numpy().shape == shape
+
+
+def test_a_still_with_the_page_height_of_an_animation_is_a_still() -> None:
+    image = pyvips.Image.black(20, 10).copy()
+    image.set_type(pyvips.GValue.gint_type, "page-height", 10)
+    result = imgsvc.process(image, {"rotate": {"angle": 45}, "output": {"format": "jpg"}})
+    assert result.output.frames == 1

@@ -38,6 +38,6 @@ def _sample(image: pyvips.Image) -> FloatArray:
     """
     frame = image.crop(0, 0, image.width, image.get_page_height())
     factor = max(1, max(frame.width, frame.height) // ENHANCE_SAMPLE_SIDE)
-    picked = frame.subsample(min(factor, frame.width), min(factor, frame.height)).numpy() / white(image)
-    sample: FloatArray = picked.reshape(*picked.shape[:2], -1)
+    picked = frame.subsample(min(factor, frame.width), min(factor, frame.height))
+    sample: FloatArray = picked.numpy().reshape(picked.height, picked.width, picked.bands) / white(image)
     return sample
