@@ -17,7 +17,7 @@ from typing import Any
 import attrs
 from aiohttp import web
 
-from imgsvc_core import FORMATS, __version__, parse
+from imgsvc_core import FORMATS, SpecError, __version__, parse
 from imgsvc_core.declaring import Operation, Param, doc
 from imgsvc_core.spec import FILTERS
 from imgsvc_core.spec.options import PARAMETER_OPTIONS, ParameterOption
@@ -89,8 +89,12 @@ async def urls(request: web.Request) -> Urls:
         raise invalid("source", "The body must be an object with the 'source' and the 'request'")
     source, spec = asked["source"], parse(asked.get("request", {}))
     signer = await _signer(request)
-    signed = signer.key_id is not None
-    return Urls(signer.url(source, spec), signer.picture(source, spec, alt=""), signed)
+    url = signer.url(source, spec)
+    try:
+        picture = signer.picture(source, spec, alt="")
+    except SpecError as error:  # the URL is right, but its border leaves no room in a narrower picture
+        picture = error.message
+    return Urls(url, picture, signed=signer.key_id is not None)
 
 
 @attrs.frozen(kw_only=True)
@@ -113,7 +117,7 @@ class Presets:
 
 @attrs.frozen
 class Urls:
-    """How a web page shows a picture."""
+    """How a web page shows a picture. ``picture`` is HTML, or says why there is none."""
 
     url: str
     picture: str

@@ -104,6 +104,14 @@ async def test_urls_say_the_request(client: aiohttp.ClientSession) -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_border_wider_than_narrow_pictures_has_a_url(client: aiohttp.ClientSession) -> None:
+    body = {"source": "https://example.org/a.jpg", "request": {"border": {"size": 200}}}
+    made = (await call(client, "POST", "/playground/urls", json=body)).json
+    assert "/border:200/" in made["url"]
+    assert made["picture"] == "Padding and border of 400 pixels leave no room in a width of 320"
+
+
+@pytest.mark.asyncio
 async def test_urls_are_signed_for_administrators_of_an_account_with_a_signing_key(service: Service) -> None:
     account = json.loads(service.imgsvc("accounts", "create", "Signing", "--json"))["id"]
     signing = json.loads(service.imgsvc("signing-keys", "create", account, "--json"))
