@@ -156,6 +156,7 @@ class Pipeline:
             limits=limits,
             watermark=await self._watermark(account_id, spec),
             accept=accept,
+            digest=False,
         )
         async with charged(counter):
             outcome = await self.workers.run(task, source.path, account=account_id)

@@ -76,7 +76,8 @@ class Process:
     """Do what a spec asks for to the source.
 
     ``watermark`` is the encoded picture that the spec names. ``target`` is the file that the result is
-    written to, without its suffix. ``plan`` says whether to tell how it was done.
+    written to, without its suffix. ``plan`` says whether to tell how it was done, and ``digest`` whether to
+    tell the SHA-256 of the source and the result.
     """
 
     name: str
@@ -86,10 +87,11 @@ class Process:
     accept: str | None = None
     target: str | None = None
     plan: bool = False
+    digest: bool = True
 
     def __reduce__(self) -> tuple[Any, ...]:
         more: dict[str, Any] = {"name": self.name, "watermark": self.watermark, "accept": self.accept}
-        more |= {"target": self.target, "plan": self.plan}
+        more |= {"target": self.target, "plan": self.plan, "digest": self.digest}
         return _process, (_pickled(self.spec, self.limits), more)
 
     def run(self, source: bytes, threads: int) -> TaskResult:
@@ -104,7 +106,7 @@ class Process:
             limits=self.limits,
             watermarks=None if watermark is None else lambda _: watermark,
             name=self.name,
-            digest=True,
+            digest=self.digest,
             accept=self.accept,
             threads=threads,
         )
