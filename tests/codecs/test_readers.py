@@ -390,6 +390,23 @@ def test_bmp_bit_fields_of_any_width() -> None:
     assert np.array_equal(read(data).numpy(), np.rint(values * 255 / 1023))
 
 
+def test_bmp_bit_fields_end_with_the_pixel() -> None:
+    """What masks say beyond the bits of a pixel is ignored."""
+    rows = np.full((2, 2), 0b11111_000000_00001, "<u2").tobytes()
+    data, wide = (
+        handmade.bmp_by_hand(
+            rows, 2, 2, 16, 3, palette=struct.pack("<III", high | 0xF800, 0x7E0, high | 0x1F)
+        )
+        for high in (0, 0x8001_0000)
+    )
+    assert np.array_equal(pixels_in(wide), pixels_in(data))
+
+
+def pixels_in(data: bytes) -> Any:
+    source = ByteSource(data)
+    return load(source, probe(source)).numpy()
+
+
 def test_bmp_rle4_with_jumps() -> None:
     body = bytes((5, 0x12)) + b"\0\0" + bytes((0, 2, 1, 1)) + bytes((0, 5, 0x12, 0x31, 0x20, 0)) + b"\0\1"
     data = handmade.bmp_by_hand(body, 8, 4, 4, 2, palette=_QUADS)

@@ -94,3 +94,11 @@ def test_damage_met_while_pixels_are_computed_is_told() -> None:
     source.save(stored, "PNG")
     with pytest.raises(imgsvc.CorruptImage):
         imgsvc.process(stored.getvalue()[:100_000], {"resize": {"width": 32}})
+
+
+@pytest.mark.parametrize("resolution", [0, 0.001, 4e9])
+def test_any_resolution_of_a_source_is_taken(resolution: float) -> None:
+    tiff = io.BytesIO()
+    Image.new("RGB", (4, 4)).save(tiff, "TIFF", resolution=resolution, resolution_unit="cm")
+    result = imgsvc.process(tiff.getvalue(), {"output": {"format": "png"}})
+    assert result.to_pil().size == (4, 4)

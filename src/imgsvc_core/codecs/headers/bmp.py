@@ -155,7 +155,8 @@ def _read_masks(
     if compression not in (BIT_FIELDS, _ALPHA_BIT_FIELDS) or bits not in _MASKS:
         return _MASKS.get(bits), 0
     number = 4 if size >= _WITH_ALPHA_MASK or compression == _ALPHA_BIT_FIELDS else 3
-    red, green, blue, alpha = (*reader.unpack(f"<{number}I", start + _INFO), 0)[:4]
+    stated = (*reader.unpack(f"<{number}I", start + _INFO), 0)
+    red, green, blue, alpha = (mask & ((1 << bits) - 1) for mask in stated[:4])
     return (red, green, blue, alpha), _INFO + 4 * number
 
 

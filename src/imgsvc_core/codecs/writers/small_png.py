@@ -18,6 +18,7 @@ from imgsvc_core.vipsimage import samples_of, size_of
 _MOST_PIXELS = 64 * 64
 _COLOR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}  # by the number of bands
 _MM_PER_METER = 1000
+_HIGHEST = 2**31 - 1
 
 
 def suits(image: pyvips.Image) -> bool:
@@ -30,7 +31,7 @@ def encode(image: pyvips.Image, level: int) -> bytes:
     """Encode a picture without metadata, compressed at a level of zlib."""
     (width, height), bands = size_of(image), image.bands
     header = struct.pack(">IIBBBBB", width, height, 8, _COLOR_TYPES[bands], 0, 0, 0)
-    per_meter = (round(image.get(name) * _MM_PER_METER) for name in ("xres", "yres"))
+    per_meter = (_per_meter(image.get(name)) for name in ("xres", "yres"))
     pixels = bytes(image.write_to_memory())
     photograph = zlib.compressobj(level, strategy=zlib.Z_FILTERED)
     drawing = zlib.compressobj(level)
@@ -48,6 +49,11 @@ def encode(image: pyvips.Image, level: int) -> bytes:
             make_chunk(b"IEND"),
         )
     )
+
+
+def _per_meter(per_millimeter: float) -> int:
+    """Return a resolution as a PNG can state it. Files hold any number."""
+    return round(min(per_millimeter * _MM_PER_METER, _HIGHEST)) if per_millimeter > 0 else 0
 
 
 def _unfiltered(pixels: bytes, line: int) -> bytes:
