@@ -18,7 +18,7 @@ from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.placement import watermark_position
 from imgsvc_core.plan.steps import Step
 from imgsvc_core.spec import Watermark
-from imgsvc_core.vipsimage import join_frames, split_frames
+from imgsvc_core.vipsimage import has, join_frames, split_frames
 
 T = TypeVar("T")
 
@@ -69,7 +69,8 @@ def _render_frames(image: pyvips.Image, run: Run) -> pyvips.Image:
         return _render_frame(image, run, streaming=run.plan.load.sequential)
     if not run.plan.steps:
         return image
-    strip = without_idle_alpha(in_memory(image))
+    read_once = has(image, "vips-sequential")
+    strip = without_idle_alpha(in_memory(image) if read_once else image)
     return join_frames(
         [in_memory(_render_frame(frame, run, streaming=False)) for frame in split_frames(strip)]
     )
