@@ -78,7 +78,7 @@ class WorkerPool:
         self._memory_bytes = memory_bytes
         self._tasks_per_worker = tasks_per_worker
         self._listening, self._ending = _CONTEXT.Pipe(duplex=False)
-        self._shortages = _CONTEXT.RawArray("B", _SHORTAGES)
+        self._shortages = _shared_bytes(_SHORTAGES)
         self._processes = self._new_processes()
         self._changing = threading.RLock()
         self._unanswered: set[_Work] = set()
@@ -214,7 +214,10 @@ def _interrupts_blocked() -> Iterator[None]:
 
 
 def _pass_on(
-    running: ProcessFuture[Any], answer: Future[Any], seconds: float | None, shortages: Array[c_ubyte]
+    running: ProcessFuture[Any],
+    answer: Future[Any],
+    seconds: float | None,
+    shortages: Array[c_ubyte] | bytearray,
 ) -> None:
     if running.cancelled():
         answer.cancel()
@@ -234,12 +237,21 @@ def _pass_on(
         answer.set_exception(error)
 
 
+def _shared_bytes(count: int) -> Array[c_ubyte] | bytearray:
+    """Return bytes that processes of a pool share, or, on a full disk, bytes that each has for itself."""
+    try:
+        shared: Array[c_ubyte] = _CONTEXT.RawArray("B", count)
+    except OSError:
+        return bytearray(count)
+    return shared
+
+
 def _fail(answer: Future[Any], message: str) -> None:
     if answer.set_running_or_notify_cancel():
         answer.set_exception(WorkerDied(message))
 
 
-def _own_process(memory_bytes: int | None, pipe: Connection, shortages: Array[c_ubyte]) -> None:
+def _own_process(memory_bytes: int | None, pipe: Connection, shortages: Array[c_ubyte] | bytearray) -> None:
     """Prepare a new process, and leave interrupts to its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_exit_with_parent, args=(pipe, os.getppid()), daemon=True).start()
