@@ -23,12 +23,13 @@ QUICK = [f"tests/{folder}" for folder in ("spec", "plan", "adjust", "watermark")
 QUICK += ["--ignore=tests/adjust/test_enhance.py", "--ignore=tests/plan/test_memory_peaks.py"]
 QUICK += ["tests/codecs/test_sniff.py", "tests/cli/test_flags.py"]
 
-SPELLED = ["docs", "examples", "tools", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+SPELLED = ["src", "web/src", "docs", "examples", "tools", "benchmarks"]
+SPELLED += ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Style, the direction of imports, and the spelling of what users read."""
+    """Style, the direction of imports, and American spelling."""
     install(session, "lint")
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")

@@ -1,5 +1,7 @@
 // Wide tables become lists of rows on phones: each cell tells its column.
 const MOST_COLUMNS = 3;
+const NARROW = 110; // pixels, for cells of more than LONG characters
+const LONG = 40;
 
 // As blocks, the parts of a table lose their meaning for screen readers unless their roles say it.
 const ROLES = { TABLE: "table", THEAD: "rowgroup", TBODY: "rowgroup", TR: "row", TH: "columnheader", TD: "cell" };
@@ -18,7 +20,9 @@ function arrange(table) {
   table.classList.remove("stacked");
   const place = table.parentElement;
   const columns = table.tHead.rows[0].cells.length;
-  table.classList.toggle("stacked", columns > MOST_COLUMNS || place.scrollWidth > place.clientWidth);
+  const cells = [...table.querySelectorAll("td")];
+  const cramped = cells.some((cell) => cell.clientWidth < NARROW && cell.innerText.length > LONG);
+  table.classList.toggle("stacked", columns > MOST_COLUMNS || cramped || place.scrollWidth > place.clientWidth);
 }
 
 document.addEventListener("DOMContentLoaded", () => {

@@ -19,7 +19,7 @@ NEGLIGIBLE_SIGMA = 0.2
 
 _WIDE_SIGMA = 24.0
 _WIDE_SIGMA_DEEP = 8.0
-"""Beyond these the detour over a smaller picture is faster; convolution of 16 bits is not vectorised."""
+"""Beyond these the detour over a smaller picture is faster; convolution of 16 bits is not vectorized."""
 
 _SMALL_SIGMA = 3.5
 _SMALL_SIGMA_DEEP = 4.0

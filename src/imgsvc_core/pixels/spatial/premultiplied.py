@@ -1,4 +1,4 @@
-"""Filters that mix neighbouring pixels, on pictures with alpha: invisible colors must not bleed."""
+"""Filters that mix neighboring pixels, on pictures with alpha: invisible colors must not bleed."""
 
 from __future__ import annotations
 

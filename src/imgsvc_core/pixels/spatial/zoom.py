@@ -65,7 +65,7 @@ def _zoom(image: pyvips.Image, depth: float, travel: float) -> pyvips.Image:
         nearer = blurred.crop(left, top, width, height)
         if exact[step]:
             farther = _magnified(blurred, 1 / factor, width, height)
-        else:  # vectorised, but by whole pixels
+        else:  # vectorized, but by whole pixels
             farther = blurred.reduce(blurred.width / width, blurred.height / height, kernel="linear")
         # Rounding up and down in turn keeps the mean.
         blurred = in_memory(((nearer + farther + step % 2) >> 1).cast(source.format))
