@@ -7,15 +7,18 @@ import importlib
 import itertools
 import json
 import re
+import shlex
 import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import attrs
+import click
 import pytest
 
 import imgsvc_core as imgsvc
+from imgsvc_cli.app import cli
 from imgsvc_core.limits import Limits
 from imgsvc_core.spec.options import SHORTHANDS
 from imgsvc_core.stores import PROVIDERS
@@ -246,6 +249,50 @@ def test_every_request_of_the_pages_is_valid() -> None:
     assert len(requests) > 80
     for request in requests:
         parse_request(request, Limits(), fetching="url" in request, presets=PRESETS)
+
+
+def shown_commands() -> list[list[str]]:
+    """The words of commands that pages show without running them, as their servers have no names here."""
+    blocks = [
+        block
+        for page in PAGES
+        for block in re.findall(
+            r"^```text\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+        )
+    ]
+    lines = [line for block in blocks for line in block.replace("\\\n", "").splitlines()]
+    commands = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+    calls = [f"curl -X {line}" for line in lines if re.match(r"(GET|POST|PUT|DELETE) /", line)]
+    return [shlex.split(command) for command in (*commands, *calls)]
+
+
+def test_commands_that_pages_show_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    commands = [words for words in shown_commands() if words[0] == "imgsvc"]
+    assert len(commands) > 15
+    for _, *words in commands:
+        for name in words:
+            if name.endswith((".json", ".txt")):
+                Path(name).write_text("{}", encoding="utf-8")
+        command: click.Command = cli
+        while isinstance(command, click.Group):
+            inner = command.get_command(click.Context(command), words[0])
+            if inner is None:  # an argument of the group
+                break
+            command, words = inner, words[1:]
+        assert command is not cli, words
+        command.make_context(command.name, list(words))
+
+
+def test_calls_that_pages_show_are_known() -> None:
+    calls = [words for words in shown_commands() if words[0] == "curl" and "/1.0/" in " ".join(words)]
+    assert len(calls) > 5
+    for words in calls:
+        path = next(re.sub(r"^https?://[^/]+|\?.*", "", word) for word in words if "/1.0/" in word)
+        sends = {"-F", "-d"} & set(words)
+        method = words[words.index("-X") + 1] if "-X" in words else "POST" if sends else "GET"
+        patterns = [re.sub(r"\{\w+\}", "[^ ]+", route.path) for route in ROUTES if route.method == method]
+        assert any(re.fullmatch(pattern, path) for pattern in patterns), words
 
 
 def test_every_extra_is_listed() -> None:
