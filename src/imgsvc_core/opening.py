@@ -12,7 +12,8 @@ from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.libvips import check_not_forked
 from imgsvc_core.limits import Limits, check_source
-from imgsvc_core.sources import Source, as_image, describe, open_bytes
+from imgsvc_core.pixel_sources import as_image, describe
+from imgsvc_core.sources import Source, open_bytes
 
 if TYPE_CHECKING:
     import pyvips
@@ -78,7 +79,7 @@ def open_source(
         SourceError: the source cannot be read or is no image.
         SourceTooLarge, ImageTooLarge, MemoryLimitExceeded: it exceeds the limits.
     """
-    image = as_image(source)
+    image = as_image(source, limits)
     if image is not None:
         info = describe(image, name=name)
         check_source(info, attrs.evolve(limits, source_bytes=None))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
@@ -14,14 +13,12 @@ from typing_extensions import Buffer
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.deadline import Deadline
 from imgsvc_core.errors import ImgsvcError, SourceUnreachable, os_reason
-from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits, check_bytes
 from imgsvc_core.url_messages import missing_package, reason_of, shown_url
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import PIL.Image
-    import pyvips
 
 
 class Readable(Protocol):
@@ -39,9 +36,6 @@ else:
 """A path, an fsspec URL, encoded bytes, a binary file object, or pixels: numpy, Pillow or pyvips."""
 
 _CHUNK = 1 << 20
-_USUAL_DELAY = 100  # milliseconds, as browsers show frames without a duration
-_ANIMATIONS_OF_PILLOW = ("GIF", "PNG", "WEBP", "AVIF")
-_COLORSPACES = {"b-w": "gray", "grey16": "gray", "cmyk": "cmyk", "lab": "lab", "labs": "lab"}
 
 
 def is_url(location: object) -> TypeGuard[str]:
@@ -110,150 +104,6 @@ def _at(source: str | os.PathLike[str], limits: Limits) -> Path | bytes:
     except (OSError, ValueError) as error:
         raise SourceUnreachable(f"Source '{path}' cannot be read: {error}.") from error
     return path
-
-
-def as_image(source: Source) -> pyvips.Image | None:
-    """Return a pyvips image, a Pillow image or a numpy array as an image, or None for anything else."""
-    if _is_a(source, "pyvips", "Image"):
-        from imgsvc_core.pixels.colorspace import from_memory
-
-        return from_memory(_with_meaning(source))
-    if _is_a(source, "PIL.Image", "Image"):
-        return _of_pillow(source)
-    if _is_a(source, "numpy", "ndarray"):
-        return _of_array(source)
-    return None
-
-
-def _is_a(value: object, module: str, name: str) -> TypeGuard[Any]:
-    """Return True if a value is of a class whose module need not be imported to find out."""
-    loaded = sys.modules.get(module)
-    return loaded is not None and isinstance(value, getattr(loaded, name, ()))
-
-
-def _of_array(array: npt.NDArray[Any]) -> pyvips.Image:
-    """Return the image of an array of height x width, or of height x width x channels.
-
-    The channels are gray, gray and alpha, RGB or RGBA.
-
-    ``bool`` is black and white. Floats from 0 to 1 become 16 bits.
-    """
-    import numpy as np
-    import pyvips
-
-    kind, channels = array.dtype.kind, array.shape[2] if array.ndim == 3 else 1
-    known = kind in "bf" or array.dtype.name in ("uint8", "uint16")
-    if array.ndim not in (2, 3) or not 1 <= channels <= 4 or not known or not array.size:
-        raise SourceUnreachable(
-            "Source array must be height x width with 1 to 4 channels of uint8, uint16, bool or float, "
-            f"got shape {array.shape} of {array.dtype}."
-        )
-    if kind == "b":
-        array = array.astype(np.uint8) * np.uint8(255)
-    elif kind == "f":
-        # Rounding errors of a computation, such as 1.0000001, vanish when it is rounded to 16 bits.
-        levels = np.rint(array.astype(np.float64) * 65_535)
-        if not (levels.min() >= 0 and levels.max() <= 65_535):  # true for NaN as well
-            raise SourceUnreachable(
-                "Source array of floats must be within 0 to 1 range, "
-                f"got {array.min():g} to {array.max():g}; divide or clip it."
-            )
-        array = levels.astype(np.uint16)
-    array = array.astype(array.dtype.newbyteorder("="), copy=False)
-    return _with_meaning(pyvips.Image.new_from_array(array).copy(interpretation="multiband"))
-
-
-def _of_pillow(source: PIL.Image.Image) -> pyvips.Image:
-    """Return a Pillow image, with its color profile, its orientation, and all frames of an animation.
-
-    Of other files with several images, such as pages, the one that is selected is taken. Floats, of mode
-    ``F``, are from 0 to 255, as Pillow converts them.
-    """
-    import numpy as np
-    import pyvips
-    from PIL import ExifTags, ImageSequence
-
-    animated = source.format in _ANIMATIONS_OF_PILLOW and getattr(source, "n_frames", 1) > 1
-    try:
-        if animated:
-            shown = source.tell()
-            frames = [_pillow_frame(frame, animated) for frame in ImageSequence.Iterator(source)]
-            source.seek(shown)
-        else:
-            frames = [_pillow_frame(source, animated)]
-    except (OSError, SyntaxError, ValueError) as error:
-        raise SourceUnreachable(f"Source Pillow image cannot be read: {error}.") from error
-    image = _of_array(np.concatenate([np.asarray(frame) for frame in frames])).copy()
-    facts: list[tuple[str, int, Any]] = [
-        ("orientation", pyvips.GValue.gint_type, source.getexif().get(ExifTags.Base.Orientation, 1))
-    ]
-    if profile := source.info.get("icc_profile"):
-        facts.append(("icc-profile-data", pyvips.GValue.blob_type, profile))
-    if animated:
-        delays = [round(frame.info.get("duration", _USUAL_DELAY)) for frame in frames]
-        facts += [
-            ("page-height", pyvips.GValue.gint_type, source.height),
-            ("n-pages", pyvips.GValue.gint_type, len(frames)),
-            ("delay", pyvips.GValue.array_int_type, delays),
-            ("loop", pyvips.GValue.gint_type, _plays(source)),
-        ]
-    for name, kind, value in facts:
-        image.set_type(kind, name, value)
-    return image.copy(interpretation="cmyk") if frames[0].mode == "CMYK" else image
-
-
-def _plays(animation: PIL.Image.Image) -> int:
-    """Return how often an animation of Pillow plays, or 0 for ever. Of GIF, Pillow tells the repetitions."""
-    loop = animation.info.get("loop")
-    if loop is None:
-        return 1
-    return int(loop) + (animation.format == "GIF" and loop > 0)
-
-
-def _pillow_frame(frame: PIL.Image.Image, animated: bool) -> PIL.Image.Image:
-    """Return a frame in gray, RGB or CMYK, with alpha if it has any.
-
-    Frames of an animation get the same mode.
-    """
-    if frame.mode == "La":
-        frame = frame.convert("LA")  # the only mode that Pillow converts it to
-    if animated or "transparency" in frame.info or frame.mode in ("PA", "RGBa"):
-        return frame.convert("RGBA")
-    if frame.mode in ("L", "LA", "RGB", "RGBA", "CMYK") or frame.mode.startswith("I;16"):
-        return frame
-    return frame.convert({"1": "L", "I": "I;16"}.get(frame.mode, "RGB"))
-
-
-def describe(image: pyvips.Image, *, name: str | None = None) -> ImageInfo:
-    """Return the facts of an image that is in memory already; its format is ``raw``."""
-    frames = image.height // image.get_page_height()
-    delays = tuple(image.get("delay")) if frames > 1 and image.get_typeof("delay") else ()
-    return ImageInfo(
-        name=name or "",
-        format="raw",
-        width=image.width,
-        height=image.get_page_height(),
-        colorspace=_COLORSPACES.get(image.interpretation, "srgb"),
-        depth=16 if image.format == "ushort" else 8,
-        bytes=image.width * image.height * image.bands * (2 if image.format == "ushort" else 1),
-        frames=frames,
-        delays=delays,
-        plays=image.get("loop") if frames > 1 and image.get_typeof("loop") else None,
-        alpha=bool(image.hasalpha()),
-        orientation=image.get("orientation") if image.get_typeof("orientation") else 1,
-        profile=bool(image.get_typeof("icc-profile-data")),
-    )
-
-
-def _with_meaning(image: pyvips.Image) -> pyvips.Image:
-    """Return an image whose unnamed channels are gray or RGB, with or without alpha."""
-    if image.interpretation != "multiband":
-        return image
-    if image.bands > 4:
-        raise SourceUnreachable(f"Source image must have 1 to 4 channels, got {image.bands} without a name.")
-    deep = image.format == "ushort"
-    space = ("grey16" if deep else "b-w") if image.bands < 3 else ("rgb16" if deep else "srgb")
-    return image.copy(interpretation=space)
 
 
 def _fetch(url: str, limits: Limits) -> bytes:

@@ -217,6 +217,13 @@ def test_gif_colors_that_a_palette_lacks_are_black() -> None:
     assert read(data).numpy().tolist() == [[[250, 0, 0], [0, 0, 0]]]
 
 
+def test_gif_that_breaks_off_between_frames_shows_its_first_one() -> None:
+    data = _gif((2, 1), bytes(range(48)), [{"pixels": [1, 5]}, {"pixels": [2, 3]}])
+    for end in range(data.rindex(b"\x21\xf9") + 2, data.rindex(b"\x2c")):
+        source = ByteSource(data[:end])
+        assert load(source, probe(source)).numpy().tolist() == [[[3, 4, 5], [15, 16, 17]]]
+
+
 def test_gif_frame_larger_than_the_screen_is_refused_by_its_own_size() -> None:
     """The decoder makes all of its pixels, whatever the screen shows of them."""
     bomb = {"area": (0, 0, 20_000, 20_000), "pixels": [0]}

@@ -257,3 +257,56 @@ def test_a_still_with_the_page_height_of_an_animation_is_a_still() -> None:
     image.set_type(pyvips.GValue.gint_type, "page-height", 10)
     result = imgsvc.process(image, {"rotate": {"angle": 45}, "output": {"format": "jpg"}})
     assert result.output.frames == 1
+
+
+def _opened(picture: Image.Image, format: str, **options: Any) -> Any:
+    file = io.BytesIO()
+    picture.save(file, format, **options)
+    return Image.open(file)
+
+
+def test_limits_hold_before_pillow_decodes() -> None:
+    frames = [Image.new("RGB", (30, 20), (20 * index, 0, 0)) for index in range(12)]
+    moving = _opened(frames[0], "GIF", save_all=True, append_images=frames[1:], duration=50)
+    assert moving.n_frames == 12
+    with pytest.raises(imgsvc.ImageTooLarge, match="12 frames"):
+        imgsvc.process(moving, PNG, limits=imgsvc.Limits(frames=11))
+    with pytest.raises(imgsvc.MemoryLimitExceeded):
+        imgsvc.process(moving, PNG, limits=imgsvc.Limits(memory_bytes=50_000))
+    assert moving.tell() == 0
+    still = _opened(Image.new("RGB", (300, 200)), "PNG")
+    with pytest.raises(imgsvc.ImageTooLarge, match="60,000 pixels"):
+        imgsvc.process(still, PNG, limits=imgsvc.Limits(source_pixels=59_999))
+    assert still.fp is not None  # nothing was decoded
+    with pytest.raises(imgsvc.ImageTooLarge, match="60,000 pixels"):
+        imgsvc.process(np.zeros((200, 300)), PNG, limits=imgsvc.Limits(source_pixels=59_999))
+
+
+def test_deep_gray_of_pillow_keeps_its_values_beside_transparency() -> None:
+    values = np.array([[0, 25_700, 51_400, 65_535]], np.uint16)
+    source = _opened(Image.fromarray(values), "PNG", transparency=25_700)
+    found = pixels_of(imgsvc.process(source, PNG).data)
+    assert np.array_equal(found[..., 0], values // 257)
+    assert found[..., -1].tolist() == [[255, 0, 255, 255]]
+
+
+def test_the_default_image_of_an_animated_png_is_no_frame() -> None:
+    pictures = [Image.new("RGB", (8, 6), color) for color in ("red", "green", "blue")]
+    source = _opened(
+        pictures[0], "PNG", save_all=True, append_images=pictures[1:], default_image=True, duration=[50, 70]
+    )
+    info = imgsvc.inspect(source)
+    assert (info.frames, info.delays) == (2, (50, 70))
+    result = imgsvc.process(source, {"output": {"format": "apng"}})
+    assert imgsvc.process(result.data, PNG).to_numpy()[0, 0].tolist()[:3] == [0, 128, 0]
+
+
+@pytest.mark.parametrize("change", ["cut", "closed"])
+def test_pillow_images_that_cannot_be_read_are_told(change: str) -> None:
+    file = io.BytesIO()
+    Image.fromarray(coffee()).save(file, "JPEG")
+    source = Image.open(io.BytesIO(file.getvalue()[: len(file.getvalue()) // 2]))
+    if change == "closed":
+        source.close()
+    with pytest.raises(imgsvc.SourceError, match="Source Pillow image cannot be read"):
+        imgsvc.process(source, PNG)

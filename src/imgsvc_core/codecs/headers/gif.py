@@ -15,6 +15,7 @@ _EXTENSION, _IMAGE, _TRAILER = 0x21, 0x2C, 0x3B
 _GRAPHIC_CONTROL, _APPLICATION = 0xF9, 0xFF
 _LOOPING = (b"NETSCAPE2.0", b"ANIMEXTS1.0")
 _PROFILE = b"ICCRGBG1012"
+_CONTROL_BYTES = 8
 _WINDOW = 1 << 12  # bytes of data blocks that are looked through at once
 _HAS_PALETTE, _INTERLACED, _TRANSPARENT = 0x80, 0x40, 0x01
 
@@ -133,6 +134,8 @@ def read_gif(reader: HeaderReader) -> Gif:
 
 
 def _read_control(reader: HeaderReader, offset: int) -> _Control:
+    if offset + _CONTROL_BYTES > reader.size:  # the frames before can still be shown
+        return _NO_CONTROL
     flags, hundredths, transparent = reader.unpack("<BHB", offset + 3)
     return _Control(10 * hundredths, flags >> 2 & 7, transparent if flags & _TRANSPARENT else None)
 

@@ -203,9 +203,12 @@ def _check_samples(reader: HeaderReader, page: Directory, depth: int, channels: 
         )
     narrow = channels == 1 and kind in (UNSIGNED, UNDEFINED) and depth in _BITS_OF_ONE_CHANNEL
     if not narrow and depth not in _BITS.get(kind, ()):
-        name = {UNSIGNED: "unsigned", SIGNED: "signed", REAL: "floating-point"}.get(kind, "unknown")
+        name = {UNSIGNED: "unsigned", SIGNED: "signed", REAL: "floating-point"}.get(
+            kind, "complex or unknown"
+        )
         raise reader.unsupported(
-            f"its {channels} channels of {depth} bits, {name}, are not supported; save it with 8 or 16 bits"
+            f"its {name} samples of {depth} bits are not supported; "
+            "save it with unsigned samples of 8 or 16 bits"
         )
 
 

@@ -88,7 +88,7 @@ def _screens(data: Any, gif: Gif, frames: Sequence[GifFrame], palettes: Any) -> 
     for number, frame in enumerate(frames, start=1):
         check_time()
         region = screen[frame.top : frame.top + frame.height, frame.left : frame.left + frame.width]
-        before = region.copy() if frame.disposal in RESTORE else None
+        before = region.copy() if frame.disposal in RESTORE and number < len(frames) else None
         colors = palettes[frame.palette].view(np.uint32)[:, 0]
         _lay(region, _decoded(data, frame, number), colors, frame.transparent)
         yield screen.view(np.uint8).reshape(gif.height, gif.width, 4)
