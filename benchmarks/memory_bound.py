@@ -211,7 +211,7 @@ def _cases(sources: Iterable[str]) -> Iterator[tuple[str, dict[str, Any]]]:
         for output in ("gif", "webp", "apng")
         for source in MOVING
     )
-    yield from ((source, {}) for source in MOVING)
+    yield from ((source, {}) for source in (*MOVING, "restored.gif"))
     yield from (
         (source, {**look, "output": {"format": output}})
         for look in MOVING_LOOKS
@@ -266,6 +266,7 @@ def _sources(folder: Path) -> Mapping[str, Path]:
         **{name: partial(_write_drawing, *drawing) for name, drawing in DRAWINGS.items()},
         "inlined.svg": lambda path: _write_drawing(SIDE, _inlined(image), path),
         "moving.gif": lambda path: views[0].save(path, **moving),
+        "restored.gif": lambda path: views[0].save(path, disposal=3, **moving),
         "moving.webp": lambda path: views[0].save(path, quality=60, method=0, **moving),
         "moving.png": lambda path: views[0].save(path, **moving),
         "frames.png": lambda path: many[0].save(path, save_all=True, append_images=many[1:], duration=50),
