@@ -19,6 +19,7 @@ import type { Declarations, ImageFacts, Request, Size, Source, Value } from "./t
 const NO_SIZE: Size = { width: 1000, height: 1000 };
 const DRAWN_FORMAT = "webp";
 const ADDRESS_MS = 300; // browsers limit how often the address may change
+const TYPED = new Set(["text", "search", "url", "number", "password"]);
 
 export function App() {
   const [declarations, setDeclarations] = useState<Declarations | null>(null);
@@ -207,7 +208,7 @@ function spoken(output: { format: string; width: number; height: number; bytes: 
 function useShortcuts(undo: () => void, redo: () => void): void {
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
-      const typing = event.target instanceof HTMLInputElement && event.target.type === "text";
+      const typing = event.target instanceof HTMLInputElement && TYPED.has(event.target.type);
       if (!(event.ctrlKey || event.metaKey) || typing) return;
       const key = event.key.toLowerCase();
       if (key !== "z" && key !== "y") return;

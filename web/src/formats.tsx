@@ -1,17 +1,17 @@
 /** The same result in several formats: how large, how different from the pixels, how slow. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { dssim, type Luma, lumaOf } from "./dssim";
-import type { Document } from "./request";
+import { type Document, toDocument, valuesOf, withFormat } from "./request";
 import { process } from "./service";
 import * as text from "./text";
-import type { Declarations, Request, Source } from "./types";
+import type { Declarations, Request, Result, Source } from "./types";
 
 interface Props {
   declarations: Declarations;
   source: Source | null;
   request: Request;
-  document: Document;
+  result: Result | null;
   set: (request: Request) => void;
 }
 
@@ -21,23 +21,38 @@ interface Row {
   difference: number;
 }
 
-const COMPARED = ["avif", "webp", "jpg"];
+/** What is known of each format: its row, or why there is none. */
+type Rows = Readonly<Record<string, Row | string>>;
+
+const STILL = ["avif", "webp", "jpg"];
+const MOVING = ["webp", "gif", "apng"]; // the others hold one frame only
 const REFERENCE = "png";
-const KEPT = ["quality", "metadata", "background"];
 const DELAY_MS = 400;
 
-export function Formats({ declarations, source, request, document, set }: Props) {
-  const rows = useComparison(source, document, declarations.metadata_header);
+export function Formats({ declarations, source, request, result, set }: Props) {
+  const { groups, metadata_header: header } = declarations;
+  const moves = (result?.facts.input.frames ?? 1) > 1;
+  const compared = moves ? MOVING : STILL;
+  const documents = useMemo(
+    () => Object.fromEntries(compared.map((format) => [format, toDocument(withFormat(request, groups, format), groups)])),
+    [compared, request, groups],
+  );
+  const { flatten, background } = valuesOf(request, "output");
+  const reference = { ...toDocument(request, groups), output: { format: REFERENCE, flatten, background } };
+  const rows = useComparison(source, JSON.stringify({ reference, documents }), header);
   if (typeof rows === "string") return <p class="error">{rows}</p>;
-  const largest = Math.max(...Object.values(rows).map((row) => row.bytes));
+  const largest = Math.max(...Object.values(rows).map((row) => (typeof row === "string" ? 0 : row.bytes)));
   return (
-    <table class="formats" aria-busy={Object.keys(rows).length < COMPARED.length}>
+    <table class="formats" aria-busy={compared.some((format) => rows[format] === undefined)}>
       <thead>
         <tr>
           <th scope="col">Format</th>
           <th scope="col">Size</th>
           <td />
-          <th scope="col" title="1 / SSIM − 1 of luma against the pixels before encoding; 0 is the same">
+          <th
+            scope="col"
+            title={`1 / SSIM − 1 of luma against the pixels before encoding${moves ? ", of the first frame" : ""}; 0 is the same`}
+          >
             DSSIM
           </th>
           <th scope="col">Encoding</th>
@@ -45,60 +60,76 @@ export function Formats({ declarations, source, request, document, set }: Props)
         </tr>
       </thead>
       <tbody>
-        {COMPARED.map((format) => {
-          const row = rows[format];
-          return (
-            <tr key={format} data-format={format}>
-              <th scope="row">{format}</th>
-              <td class="amount">{row ? text.bytes(row.bytes) : "…"}</td>
-              <td class="meter">
-                <span style={{ width: row ? `${(row.bytes / largest) * 100}%` : "0" }} />
-              </td>
-              <td class="amount">{row ? row.difference.toFixed(4) : ""}</td>
-              <td class="amount">{row ? text.milliseconds(row.encode) : ""}</td>
-              <td>
-                <button
-                  type="button"
-                  aria-pressed={request.output?.format === format}
-                  onClick={() => set({ ...request, output: { ...kept(request.output ?? {}), format } })}
-                >
-                  Use
-                </button>
-              </td>
-            </tr>
-          );
-        })}
+        {compared.map((format) => (
+          <tr key={format} data-format={format}>
+            <th scope="row">{format}</th>
+            <Cells row={rows[format]} largest={largest} />
+            <td>
+              <button
+                type="button"
+                aria-pressed={request.output?.format === format}
+                onClick={() => set(withFormat(request, groups, format))}
+              >
+                Use
+              </button>
+            </td>
+          </tr>
+        ))}
       </tbody>
     </table>
   );
 }
 
-/** Returns the rows that are known so far, or why there are none. */
-function useComparison(source: Source | null, document: Document, header: string): Record<string, Row> | string {
-  const [rows, setRows] = useState<Record<string, Row> | string>({});
-  const asked = JSON.stringify({ ...document, output: kept((document.output ?? {}) as Document) });
+function Cells({ row, largest }: { row: Row | string | undefined; largest: number }) {
+  if (typeof row === "string") {
+    return (
+      <td class="refused" colSpan={4}>
+        {row}
+      </td>
+    );
+  }
+  return (
+    <>
+      <td class="amount">{row ? text.bytes(row.bytes) : "…"}</td>
+      <td class="meter">
+        <span style={{ width: row ? `${(row.bytes / largest) * 100}%` : "0" }} />
+      </td>
+      <td class="amount">{row ? row.difference.toFixed(4) : ""}</td>
+      <td class="amount">{row ? text.milliseconds(row.encode) : ""}</td>
+    </>
+  );
+}
+
+interface Asked {
+  reference: Document;
+  documents: Record<string, Document>;
+}
+
+/** Returns what is known so far, or why nothing is. The documents are given as text, which tells if they changed. */
+function useComparison(source: Source | null, asked: string, header: string): Rows | string {
+  const [rows, setRows] = useState<Rows | string>({});
   useEffect(() => {
     if (!source) return;
     const abort = new AbortController();
+    const made = (document: Document) => process(source, document, header, abort.signal);
+    const measured = async (document: Document, reference: Luma): Promise<Row> => {
+      const { blob, shown, facts } = await made(document);
+      const difference = dssim(reference, await lumaOf(shown));
+      return { bytes: blob.size, encode: facts.timing.encode ?? 0, difference };
+    };
     const compare = async () => {
       setRows({});
-      const base = JSON.parse(asked) as Document & { output: Document };
-      const made = (format: string) => {
-        const output = format === REFERENCE ? { format } : { ...base.output, format };
-        return process(source, { ...base, output }, header, abort.signal);
-      };
-      const reference: Luma = await lumaOf((await made(REFERENCE)).shown);
-      for (const format of COMPARED) {
-        const { blob, shown, facts } = await made(format);
-        const difference = dssim(reference, await lumaOf(shown));
+      const { reference, documents } = JSON.parse(asked) as Asked;
+      const pixels = await lumaOf((await made(reference)).shown);
+      for (const [format, document] of Object.entries(documents)) {
+        const row = await measured(document, pixels).catch(told);
         if (abort.signal.aborted) return;
-        const row = { bytes: blob.size, encode: facts.timing.encode ?? 0, difference };
         setRows((before) => ({ ...(typeof before === "string" ? {} : before), [format]: row }));
       }
     };
     const timer = setTimeout(() => {
       compare().catch((reason: unknown) => {
-        if (!abort.signal.aborted) setRows(reason instanceof Error ? reason.message : String(reason));
+        if (!abort.signal.aborted) setRows(told(reason));
       });
     }, DELAY_MS);
     return () => {
@@ -109,7 +140,6 @@ function useComparison(source: Source | null, document: Document, header: string
   return rows;
 }
 
-/** Returns the parameters of the output that every compared format has. */
-function kept<T>(output: Record<string, T>): Record<string, T> {
-  return Object.fromEntries(Object.entries(output).filter(([name]) => KEPT.includes(name)));
+function told(reason: unknown): string {
+  return reason instanceof Error ? reason.message : String(reason);
 }

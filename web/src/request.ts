@@ -121,6 +121,12 @@ export function withValue(request: Request, group: Group, name: string, value: V
   return withValues(request, group, settled(group, changed, name, size));
 }
 
+/** Returns a request whose result has a format, without the parameters that the format has not. */
+export function withFormat(request: Request, groups: Group[], format: string): Request {
+  const output = groups.find((group) => group.key === "output");
+  return output ? withValue(request, output, "format", format, { width: 0, height: 0 }) : request;
+}
+
 /** Returns a request with the values of a group, or without the group if they change nothing. */
 export function withValues(request: Request, group: Group, values: Values): Request {
   const found = { ...request, [group.key]: values };

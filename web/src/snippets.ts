@@ -24,7 +24,7 @@ export function curl(asked: Asked): string {
   const lines =
     source?.url === undefined
       ? [
-          `-F ${shell(`file=@${input(asked)}`)}`,
+          `-F ${shell(`file=@${formPath(input(asked))}`)}`,
           `-F ${shell(`data=${JSON.stringify({ ...document, ...answer })}`)}`,
           `-o ${shell(output(asked))}`,
           shell(address("1.0/upload")),
@@ -75,12 +75,22 @@ function mark({ request }: Asked): string {
 }
 
 function input({ source }: Asked): string {
-  return source?.url ?? source?.name ?? "picture.jpg";
+  return source?.url ?? path(source?.name ?? "picture.jpg");
 }
 
 function output(asked: Asked): string {
   const stem = (asked.source?.name ?? "picture").replace(/\.[^.]*$/, "");
-  return `${stem}-result${suffixOf(asked.declarations, asked.format)}`;
+  return path(`${stem}-result${suffixOf(asked.declarations, asked.format)}`);
+}
+
+/** Returns the path of a file that no program takes for an option. */
+function path(name: string): string {
+  return name.startsWith("-") ? `./${name}` : name;
+}
+
+/** Quotes a path for a form of curl, where commas and semicolons would end it. */
+function formPath(file: string): string {
+  return `"${file.replace(/["\\]/g, "\\$&")}"`;
 }
 
 function shell(text: string): string {

@@ -73,7 +73,7 @@ async def example(request: web.Request) -> web.StreamResponse:
 
 async def declarations(request: web.Request) -> Declarations:
     """Describe the parameters of requests for the controls of the page."""
-    return Declarations(metadata_header=request[HEADER_NAMES].metadata, **_declared())
+    return Declarations(metadata_header=request[HEADER_NAMES].metadata, **declared())
 
 
 async def presets(request: web.Request) -> Presets:
@@ -166,8 +166,8 @@ def _assets() -> Mapping[str, Path]:
 
 
 @cache
-def _declared() -> Mapping[str, Any]:
-    """Return what is the same for all services."""
+def declared() -> Mapping[str, Any]:
+    """Return what the declarations say of requests, which is the same for all services."""
     in_order = groupby(PARAMETER_OPTIONS.values(), key=lambda option: option.operation)
     return {
         "version": __version__,

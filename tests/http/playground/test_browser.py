@@ -67,6 +67,17 @@ def expect_summary(page: Any, *words: str) -> None:
         page.locator(".summary", has_text=word).wait_for()
 
 
+def size_of(page: Any, format_: str) -> str:
+    """The size of a format in the comparison, once it is known."""
+    cell = page.locator(f"[data-format={format_}] td.amount").first
+    cell.filter(has_not_text="…").wait_for()
+    return str(cell.inner_text())
+
+
+def open_all_groups(page: Any) -> None:
+    page.evaluate("document.querySelectorAll('.group [aria-expanded=false]').forEach(one => one.click())")
+
+
 def asked(page: Any) -> Any:
     """The request as the page shows it."""
     page.get_by_role("tab", name="Code").click()
@@ -159,6 +170,22 @@ def test_every_step_can_be_undone_and_done_again(open_page: Open) -> None:
     assert asked(page) == {"resize": {"width": 120}}
     page.get_by_role("button", name="Reset", exact=True).click()
     assert asked(page) == {}
+
+
+@pytest.mark.parametrize(
+    "field", ["Find a parameter", "URL of a picture", "resize-width"], ids=["search", "url", "number"]
+)
+def test_undo_while_typing_is_of_the_text(field: str, open_page: Open) -> None:
+    page = open_page().page
+    number(page, "contrast").fill("40")
+    page.keyboard.press("Tab")
+    place = number(page, field) if field == "resize-width" else page.get_by_label(field)
+    place.click()
+    page.keyboard.type("5")
+    assert place.input_value() == "5"
+    page.keyboard.press("Control+z")
+    assert place.input_value() == ""
+    assert asked(page) == {"adjust": {"contrast": 40}}
 
 
 def test_the_divider_moves_with_pointer_and_keys(open_page: Open) -> None:
@@ -272,6 +299,50 @@ def test_formats_are_compared(open_page: Open) -> None:
     expect_summary(page, "webp")
 
 
+def test_animations_are_compared_in_formats_that_move(open_page: Open) -> None:
+    opened = open_page('example=day.gif&request={"resize":{"width":64}}')
+    page = opened.page
+    expect_summary(page, "gif", "64 × ")
+    bytes_of_result = page.locator(".summary").inner_text()
+    page.get_by_role("tab", name="Formats").click()
+    page.locator("[data-format=apng]").wait_for()
+    page.locator(".formats[aria-busy=false]").wait_for()
+    rows = page.locator(".formats tbody tr").all()
+    assert [row.get_attribute("data-format") for row in rows] == ["webp", "gif", "apng"]
+    assert size_of(page, "gif") in bytes_of_result
+    page.locator("[data-format=webp]").get_by_role("button", name="Use").click()
+    expect_summary(page, "webp", size_of(page, "webp"))
+    page.locator(".source select").select_option("portrait.jpg")
+    page.locator("[data-format=avif]").wait_for()
+    assert opened.troubles == []
+
+
+def test_formats_are_compared_as_they_are_asked_for(open_page: Open) -> None:
+    """What a format has not is left out; what it has, decides its row, as it decides the result."""
+    output = {"format": "webp", "lossless": True, "effort": 0, "flatten": True}
+    page = open_page(f"request={quote(json.dumps({'resize': {'width': 160}, 'output': output}))}").page
+    page.get_by_role("tab", name="Formats").click()
+    page.locator(".formats[aria-busy=false]").wait_for()
+    expect_summary(page, "webp", size_of(page, "webp"))
+    assert page.locator("[data-format=webp] td.amount").nth(1).inner_text() == "0.0000"
+    avif, jpg = (page.locator(f"[data-format={name}]").get_by_role("button") for name in ("avif", "jpg"))
+    avif.click()
+    expect_summary(page, "avif", size_of(page, "avif"))
+    assert asked(page)["output"] == {**output, "format": "avif"}
+    page.get_by_role("tab", name="Formats").click()
+    jpg.click()
+    expect_summary(page, "jpg")
+    assert asked(page)["output"] == {"format": "jpg", "effort": 0, "flatten": True}
+
+
+def test_a_format_that_cannot_do_what_is_asked_says_why(open_page: Open) -> None:
+    request = {"resize": {"width": 64}, "output": {"format": "webp", "max_bytes": 6000}}
+    page = open_page(f"example=day.gif&request={quote(json.dumps(request))}").page
+    page.get_by_role("tab", name="Formats").click()
+    page.locator("[data-format=gif]", has_text="does not fit into 6000 bytes").wait_for()
+    expect_summary(page, "webp", size_of(page, "webp"))
+
+
 def test_the_request_is_copied_in_every_language(open_page: Open, tmp_path: Path) -> None:
     page = open_page('request={"resize":{"width":90},"filter":{"sepia":{"value":60}}}').page
     page.get_by_role("tab", name="Code").click()
@@ -298,6 +369,24 @@ def test_the_request_is_copied_in_every_language(open_page: Open, tmp_path: Path
         sizes.add((imgsvc.inspect(result).width, imgsvc.inspect(result).height, len(result.read_bytes())))
         result.unlink()
     assert len(sizes) == 1
+
+
+@pytest.mark.parametrize("stem", ["a, b;c", "-photo", 'the "best"'])
+def test_copied_commands_take_files_of_any_name(stem: str, open_page: Open, tmp_path: Path) -> None:
+    page = open_page('request={"resize":{"width":20}}').page
+    file = {"name": f"{stem}.png", "mimeType": "image/png", "buffer": encoded.png().data}
+    (tmp_path / f"{stem}.png").write_bytes(encoded.png().data)
+    page.get_by_label("Picture file").set_input_files(file)
+    expect_summary(page, "png")
+    page.get_by_role("tab", name="Code").click()
+    key = page.evaluate("sessionStorage.getItem('imgsvc-key')")
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    for language in ("curl", "Command"):
+        run = ["sh", "-c", page.get_by_role("group", name=language).inner_text()]
+        subprocess.run(run, check=True, cwd=tmp_path, env={**os.environ, "PATH": path, "KEY": key})
+        result = tmp_path / f"{stem}-result.png"
+        assert imgsvc.inspect(result).width == 20
+        result.unlink()
 
 
 def test_a_link_shows_the_same_again(open_page: Open) -> None:
@@ -512,6 +601,25 @@ def test_the_key_is_asked_for_once(open_page: Open, playground: str) -> None:
     assert not dialog.is_visible()
 
 
+def test_the_page_is_as_high_as_the_window(open_page: Open) -> None:
+    page = open_page().page
+    open_all_groups(page)
+    number(page, "vignette-value").wait_for()
+    assert page.evaluate("document.querySelector('.controls').scrollHeight") > 2000
+    assert page.evaluate("document.documentElement.scrollHeight") == 800
+
+
+@pytest.mark.parametrize(("width", "height"), [(844, 390), (1024, 500)])
+def test_the_results_can_be_reached_in_low_windows(width: int, height: int, open_page: Open) -> None:
+    page = open_page(viewport={"width": width, "height": height}).page
+    page.mouse.move(width / 4, height / 2)
+    page.mouse.wheel(0, 5000)
+    bottom = "document.querySelector('.results').getBoundingClientRect().bottom"
+    until(page, f"{bottom} <= innerHeight")
+    end = page.evaluate(f"{bottom} + scrollY")
+    assert page.evaluate("document.documentElement.scrollHeight") <= max(height, end) + 1
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_everybody_can_use_it(scheme: str, width: int, open_page: Open) -> None:
@@ -527,7 +635,7 @@ def test_everybody_can_use_it(scheme: str, width: int, open_page: Open) -> None:
     )
     page = opened.page
     page.add_script_tag(path=str(axe))
-    page.evaluate("document.querySelectorAll('.group [aria-expanded=false]').forEach(one => one.click())")
+    open_all_groups(page)
     for tab in ("Result", "Formats", "Code"):
         page.get_by_role("tab", name=tab).click()
         if tab == "Formats":

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gzip
 import importlib
+import json
+import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -45,14 +48,42 @@ def test_the_page_is_small() -> None:
     assert sum(len(gzip.compress(file.read_bytes())) for file in BUILT.iterdir()) < MOST_COMPRESSED
 
 
-def test_pictures_show_the_pages_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def photographs(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module that makes the pictures of the pages."""
     monkeypatch.syspath_prepend(str(WEB.parent / "docs" / "_ext"))
-    photographs = importlib.import_module("playground")
+    return importlib.import_module("playground")
+
+
+def test_pictures_show_the_pages_as_they_are(photographs: Any) -> None:
     for name in (*photographs.SHOTS, *photographs.DASHBOARDS):
         with Image.open(photographs.IMAGES / name) as picture:
             assert picture.info["comment"].decode() == photographs.looks(), (
                 f"docs/images/{name} is stale: run nox -s pictures"
             )
+
+
+@pytest.mark.parametrize("name", ["text.ts", "app.tsx", "style/base.css"])
+def test_pictures_are_stale_after_a_change_of_a_source(
+    name: str, photographs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = shutil.copytree(photographs.SOURCES, tmp_path / "src")
+    before = photographs.looks()
+    monkeypatch.setattr(photographs, "SOURCES", sources)
+    assert photographs.looks() == before
+    with (sources / name).open("a") as file:
+        file.write("\n")
+    assert photographs.looks() != before
+
+
+def test_pictures_are_stale_after_a_change_of_a_parameter(
+    photographs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = photographs.looks()
+    changed = json.loads(json.dumps(photographs.declared()))
+    changed["groups"][0]["params"][0]["name"] += "s"
+    monkeypatch.setattr(photographs, "declared", lambda: changed)
+    assert photographs.looks() != before
 
 
 def test_the_lock_file_names_no_registry() -> None:
