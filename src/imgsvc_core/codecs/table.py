@@ -201,7 +201,7 @@ _ROWS = (
         name="gif", title="GIF", media_type="image/gif", suffixes=(".gif",),
         magic=rb"GIF8[79]a",
         header="headers.gif:read_info",
-        reader=Coder("readers.gif:read", Memory(3.0, one_by_one=True), ("PIL",)),
+        reader=Coder("readers.gif:read", Memory(2.6, one_by_one=True), ("PIL",)),
         writer=Coder("writers.gif:write", Memory(4.2, one_by_one=True), ("libvips:gifsave_target",)),
         effort=Effort((3, 3, 3, 3, 3, 6, 7, 8, 9, 10), default=5),
         animation=True, lossless=False, palette=True, interlaces=True, becomes="gif",
