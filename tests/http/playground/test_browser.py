@@ -256,6 +256,7 @@ def test_one_touch_of_a_control_makes_a_valid_request(open_page: Open) -> None:
     slider(page, "blur-value").focus()
     page.keyboard.press("End")
     page.get_by_label("Find a parameter").fill("duotone")
+    page.locator("[data-param=blur-value]").wait_for(state="hidden")  # the list is that of the new words
     page.locator("[data-param=duotone-light] input[type=text]").fill("ffcc00")
     page.keyboard.press("Tab")
     page.get_by_label("Find a parameter").fill("mask")
