@@ -1,18 +1,33 @@
-"""How much memory the limits of this process leave to it."""
+"""How much memory the limits of a process leave to it, and whether one died for lack of it."""
 
 from __future__ import annotations
 
 import contextlib
 import mmap
 import resource
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 from imgsvc_core.errors import CorruptImage, EncodingFailed, MemoryLimitExceeded
 
+NO_MEMORY = (
+    "The process that worked on this picture ran out of memory: ask for a smaller size, or send a smaller "
+    "image."
+)
+# How libraries end a process in which they cannot allocate, and how the kernel ends one.
+_OUT_OF_MEMORY_SIGNALS = (signal.SIGABRT, signal.SIGTRAP, signal.SIGKILL)
 _STATM = Path("/proc/self/statm")
 _SIZE, _DATA = 0, 5  # fields: all pages, and those of data and stack
 _watched: list[mmap.mmap | memoryview] = []
+
+
+def lacked_memory(exit_code: int, *, short: bool) -> bool:
+    """Return True if a process that died probably lacked memory: it was short of it, or was ended that way.
+
+    ``exit_code`` is negative for signals.
+    """
+    return exit_code != 0 and (short or -exit_code in _OUT_OF_MEMORY_SIGNALS)
 
 
 def show_shortage(byte: mmap.mmap | memoryview) -> None:

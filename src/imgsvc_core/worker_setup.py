@@ -6,7 +6,6 @@ Nothing here needs a pool, so that processes which are forked do not load one.
 from __future__ import annotations
 
 import resource
-import signal
 
 from imgsvc_core.deadline import expect_kill_by_parent
 from imgsvc_core.libvips import guard
@@ -16,20 +15,6 @@ NOT_BEGUN = (
     "leaves memory for them, and try again."
 )
 DIED = "The process that worked on this picture died: ask for less, or send another image."
-NO_MEMORY = (
-    "The process that worked on this picture ran out of memory: ask for a smaller size, or send a smaller "
-    "image."
-)
-# How libraries end a process in which they cannot allocate, and how the kernel ends one.
-_OUT_OF_MEMORY_SIGNALS = (signal.SIGABRT, signal.SIGTRAP, signal.SIGKILL)
-
-
-def lacked_memory(exit_code: int, *, short: bool) -> bool:
-    """Return True if a process that died probably lacked memory: it was short of it, or was ended that way.
-
-    ``exit_code`` is negative for signals.
-    """
-    return exit_code != 0 and (short or -exit_code in _OUT_OF_MEMORY_SIGNALS)
 
 
 def prepare_worker(memory_bytes: int | None) -> None:

@@ -24,8 +24,8 @@ from pebble import ProcessExpired, ProcessFuture, ProcessPool
 
 from imgsvc_core.errors import MemoryLimitExceeded, WorkerDied
 from imgsvc_core.limits import too_long
-from imgsvc_core.process_memory import forget_shortage, show_shortage
-from imgsvc_core.worker_setup import DIED, NO_MEMORY, NOT_BEGUN, lacked_memory, prepare_worker
+from imgsvc_core.process_memory import NO_MEMORY, forget_shortage, lacked_memory, show_shortage
+from imgsvc_core.worker_setup import DIED, NOT_BEGUN, prepare_worker
 
 if TYPE_CHECKING:
     from ctypes import Array, c_ubyte

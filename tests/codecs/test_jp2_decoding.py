@@ -18,7 +18,7 @@ from imgsvc_core.codecs.headers.boxes import make_box
 from imgsvc_core.codecs.probe import probe
 from imgsvc_core.codecs.readers import jp2, jp2_decoding, jp2_process, load
 from imgsvc_core.codecs.settings import LoadSettings
-from imgsvc_core.errors import CorruptImage, WorkerDied
+from imgsvc_core.errors import CorruptImage, MemoryLimitExceeded, WorkerDied
 from tests.process.test_deadline import large_jp2
 from tests.support import handmade, photos
 
@@ -105,14 +105,23 @@ def test_without_an_interpreter_pictures_are_decoded_here(
     np.testing.assert_array_equal(decoded(encoded("color")), expected)
 
 
+@pytest.mark.parametrize(
+    ("signal", "error", "words"),
+    [
+        ("SEGV", WorkerDied, "JPEG 2000 image died"),
+        ("KILL", MemoryLimitExceeded, "ran out of memory"),
+        ("ABRT", MemoryLimitExceeded, "ran out of memory"),
+    ],
+)
 def test_a_process_that_dies_is_named(
-    processes: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+    signal: str, error: type[Exception], words: str,
+    processes: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+) -> None:  # fmt: skip
     program = tmp_path / "crash"
-    program.write_text("#!/bin/sh\nkill -SEGV $$\n")
+    program.write_text(f"#!/bin/sh\nkill -{signal} $$\n")
     program.chmod(0o700)
     monkeypatch.setattr(jp2_decoding, "get_executable", lambda: os.fsencode(program))
-    with pytest.raises(WorkerDied, match="JPEG 2000 image died"):
+    with pytest.raises(error, match=words):
         decoded(encoded("color"))
 
 

@@ -23,8 +23,8 @@ import traceback
 from typing import Any, NamedTuple, NoReturn
 
 from imgsvc_core.errors import DialectError, ImgsvcError, MemoryLimitExceeded, SpecError
-from imgsvc_core.process_memory import forget_shortage, show_shortage
-from imgsvc_core.worker_setup import NO_MEMORY, lacked_memory, preload, prepare_worker
+from imgsvc_core.process_memory import NO_MEMORY, forget_shortage, lacked_memory, show_shortage
+from imgsvc_core.worker_setup import preload, prepare_worker
 from imgsvc_http.forkserver import FORK, FORK_SERVER, READY
 from imgsvc_http.processing.tasks import Task
 

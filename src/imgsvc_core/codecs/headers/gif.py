@@ -22,10 +22,10 @@ _HAS_PALETTE, _INTERLACED, _TRANSPARENT = 0x80, 0x40, 0x01
 
 @attrs.frozen(kw_only=True)
 class GifFrame:
-    """A frame: its place on the screen, how it is shown, and where its block has what, up to ``end``.
+    """A frame: its place on the screen, how it is shown, and where its parts are in the file.
 
-    Its palette, or that of the file, lies between two offsets. The compressed pixels begin at ``data``.
-    A file that breaks off in the frame ends before ``end``.
+    Its palette, or that of the file, lies between two offsets. The compressed pixels begin at ``data``, and
+    the frame ends at ``end``, which is beyond the end of a file that breaks off in the frame.
     """
 
     left: int

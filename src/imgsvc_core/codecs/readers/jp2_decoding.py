@@ -17,8 +17,9 @@ from typing import IO, TYPE_CHECKING
 from imgsvc_core.codecs.boundary import decoder
 from imgsvc_core.codecs.readers import jp2_process
 from imgsvc_core.deadline import check_time, is_killed_by_parent
-from imgsvc_core.errors import WorkerDied
+from imgsvc_core.errors import MemoryLimitExceeded, WorkerDied
 from imgsvc_core.private_names import load_decoded
+from imgsvc_core.process_memory import NO_MEMORY, lacked_memory
 
 if TYPE_CHECKING:
     from PIL.Jpeg2KImagePlugin import Jpeg2KImageFile
@@ -55,11 +56,10 @@ def _load_in_process(picture: Jpeg2KImageFile, data: bytes, reduce: int) -> None
         except OSError:
             return
         pixels.seek(0)
+        if lacked_memory(code, short=False):
+            raise MemoryLimitExceeded(NO_MEMORY)
         if code < 0:
-            raise WorkerDied(
-                "The process that decoded the JPEG 2000 image died, perhaps for lack of memory: "
-                "send a smaller image."
-            )
+            raise WorkerDied("The process that decoded the JPEG 2000 image died: send another image.")
         with decoder("jp2"):
             if code == jp2_process.FAILED:
                 raise OSError(pixels.read().decode())
