@@ -118,6 +118,11 @@ async def test_a_killed_process_gives_back_what_it_held(url: str, db: Database, 
     assert await accounts.usage(db, account.id, NOW) == Usage(1000, 1000)
 
 
+async def test_a_reservation_leaves_most_of_the_quota_to_others(db: Database, account: Account) -> None:
+    await accounts.spend(db, account.id, NOW)
+    assert await reservations.renew(db, "one", account.id, "2026-11", spent=0, wanted=1000, now=now()) == 62
+
+
 async def test_reservations_of_dead_processes_are_given_back_by_the_sweeper(
     db: Database, account: Account
 ) -> None:
