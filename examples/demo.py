@@ -9,15 +9,13 @@ import html
 import json
 import shutil
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
-from PIL import Image
 
 import imgsvc_core as imgsvc
-from examples.sheets import Cell, save, sheet
+from examples.sheets import Cell, save, sheet, strip
 
 PICTURES = Path(__file__).parent / "pictures"
 WATERMARKS = {"logo": PICTURES / "logo.svg"}
@@ -50,7 +48,7 @@ WORKS = (
         },
     ),
     Work(
-        "warm evening",
+        "warm",
         "portrait.jpg",
         {
             "adjust": {"temperature": 70, "contrast": 12, "vibrance": 30},
@@ -101,7 +99,7 @@ WORKS = (
     ),
 )
 
-OPENING = ("face", "warm evening", "branded", "evening")
+OPENING = ("face", "warm", "branded", "evening")
 """Titles of the works that README opens with."""
 
 
@@ -116,23 +114,20 @@ def main(folder: str = "build/demo") -> int:
         results.append(result)
         milliseconds = sum(attrs.astuple(result.timing))
         print(f"{work.source:13}-> {work.target:18}{result.output.bytes:8,} bytes{milliseconds:7.0f} ms")
-    save(contact_sheet(target, WORKS), target / "sheet.jpg")
-    opening = [work for work in WORKS if work.title in OPENING]
-    save(contact_sheet(target, opening, height=200), target / "opening.jpg", max_bytes=100_000)
+    cells = [cell(target, work) for work in WORKS]
+    rows = [cells[start : start + 4] for start in range(0, len(cells), 4)]
+    save(sheet(rows, width=340, height=300, font=20), target / "sheet.jpg")
+    opening = [cell(target, work) for work in WORKS if work.title in OPENING]
+    save(strip(opening, width=1518, height=168, font=20), target / "opening.jpg", max_bytes=100_000)
     page = target / "index.html"
     page.write_text(_page(target, results), encoding="utf-8")
     print(f"\nLook at {page.resolve()}")
     return 0
 
 
-def contact_sheet(folder: Path, works: Sequence[Work], height: int = 300) -> Image.Image:
-    """Results of works, each above the request that made it."""
-    cells = [
-        Cell((folder / work.target).read_bytes(), f"{work.source} to {work.target}", _short(work.request))
-        for work in works
-    ]
-    rows = [cells[start : start + 4] for start in range(0, len(cells), 4)]
-    return sheet(rows, width=340, height=height, font=20)
+def cell(folder: Path, work: Work) -> Cell:
+    """A result with its source, and the operations that made it."""
+    return Cell((folder / work.target).read_bytes(), f"{work.source} to {work.target}", _short(work.request))
 
 
 def _short(request: dict[str, Any]) -> str:

@@ -38,8 +38,26 @@ def sheet(rows: Sequence[Sequence[Cell]], *, width: int, height: int, font: int)
             left, top = _GAP + x * step_x, _GAP + y * step_y
             paper.paste(_shown(cell.picture, width, height), (left, top))
             pen.text((left, top + height + 4), cell.title, _INK, title)
-            caption = "\n".join(textwrap.wrap(cell.caption, round(2 * width / font)))
+            caption = _wrapped(cell.caption, width, font)
             pen.text((left, top + height + 4 + line), caption, _FAINT, small)
+    return paper
+
+
+def strip(cells: Sequence[Cell], *, width: int, height: int, font: int) -> Image.Image:
+    """Show pictures of one height in a row, each beside its title and caption."""
+    title, small = ImageFont.load_default(font), ImageFont.load_default(font - 2)
+    sizes = [imgsvc.inspect(cell.picture).upright_size for cell in cells]
+    across = [round(height * wide / high) for wide, high in sizes]
+    room = (width - sum(across)) // len(cells) - 2 * _GAP
+    paper = Image.new("RGB", (width, height), _PAPER)
+    pen = ImageDraw.Draw(paper)
+    left = 0
+    for cell, picture in zip(cells, across, strict=True):
+        paper.paste(_shown(cell.picture, picture, height), (left, 0))
+        left += picture + _GAP
+        pen.text((left, 0), cell.title.replace(" to ", "\nto "), _INK, title)
+        pen.text((left, 3 * font), _wrapped(cell.caption, room, font), _FAINT, small)
+        left += room + _GAP
     return paper
 
 
@@ -48,6 +66,10 @@ def save(paper: Image.Image, target: Path, *, max_bytes: int = 290_000) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     spec = imgsvc.Spec(output=imgsvc.Output(quality=88, max_bytes=max_bytes))
     print(f"{target}: {imgsvc.process(np.asarray(paper), spec, target).output.bytes:,} bytes")
+
+
+def _wrapped(text: str, width: int, font: int) -> str:
+    return "\n".join(textwrap.wrap(text, round(2 * width / font)))
 
 
 def _shown(picture: bytes, width: int, height: int) -> Image.Image:
