@@ -1,0 +1,77 @@
+"""The request of the playground as code that runs elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+import imgsvc_core as imgsvc
+from imgsvc_core.urls import parse
+from tests.http.playground.conftest import Open
+from tests.http.playground.page import PICTURES, expect_summary
+from tests.support import encoded
+
+
+def test_the_request_is_copied_in_every_language(open_page: Open, tmp_path: Path) -> None:
+    page = open_page('request={"resize":{"width":90},"filter":{"sepia":{"value":60}}}').page
+    page.get_by_role("tab", name="Code").click()
+    page.get_by_role("group", name="HTML").get_by_text("<picture>").wait_for()
+    copied = {}
+    for name in ("JSON", "curl", "Python", "Command", "URL", "HTML"):
+        page.get_by_role("button", name=f"Copy {name}").click()
+        page.get_by_role("button", name="Copied").first.wait_for()
+        copied[name] = page.evaluate("navigator.clipboard.readText()")
+        page.get_by_role("button", name=f"Copy {name}").wait_for()
+    assert json.loads(copied["JSON"]) == {"resize": {"width": 90}, "filter": {"sepia": {"value": 60}}}
+    assert re.search(r"/1\.0/image/\w+\.[\w-]+/resize:90x/sepia:60/", copied["URL"])  # signed
+    shutil.copy(PICTURES / "portrait.jpg", tmp_path)
+    key = page.evaluate("sessionStorage.getItem('imgsvc-key')")
+    sizes = set()
+    folder = Path(sys.executable).parent
+    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "KEY": key}
+    for language in ("curl", "Python", "Command"):
+        program = sys.executable if language == "Python" else "sh"
+        run = [program, "-c", copied[language]]
+        subprocess.run(run, check=True, cwd=tmp_path, env=environment, capture_output=True)
+        result = tmp_path / "portrait-result.jpg"
+        sizes.add((imgsvc.inspect(result).width, imgsvc.inspect(result).height, len(result.read_bytes())))
+        result.unlink()
+    assert len(sizes) == 1
+
+
+@pytest.mark.parametrize("stem", ["a, b;c", "-photo", 'the "best"'])
+def test_copied_commands_take_files_of_any_name(stem: str, open_page: Open, tmp_path: Path) -> None:
+    page = open_page('request={"resize":{"width":20}}').page
+    file = {"name": f"{stem}.png", "mimeType": "image/png", "buffer": encoded.png().data}
+    (tmp_path / f"{stem}.png").write_bytes(encoded.png().data)
+    page.get_by_label("Picture file").set_input_files(file)
+    expect_summary(page, "png")
+    page.get_by_role("tab", name="Code").click()
+    key = page.evaluate("sessionStorage.getItem('imgsvc-key')")
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    for language in ("curl", "Command"):
+        run = ["sh", "-c", page.get_by_role("group", name=language).inner_text()]
+        subprocess.run(run, check=True, cwd=tmp_path, env={**os.environ, "PATH": path, "KEY": key})
+        result = tmp_path / f"{stem}-result.png"
+        assert imgsvc.inspect(result).width == 20
+        result.unlink()
+
+
+def test_responsive_results_with_a_border_are_as_wide_as_the_html_says(open_page: Open) -> None:
+    request = {"resize": {"width": 400}, "border": {"size": 10}}
+    page = open_page(f"request={quote(json.dumps(request))}").page
+    page.get_by_role("tab", name="Code").click()
+    html = page.get_by_role("group", name="HTML").filter(has_text="<picture>").inner_text()
+    found = re.findall(r"/1\.0/image/[^/]+(/\S+) (\d+)w", html)
+    assert len(found) == 9
+    for path, width in found:
+        result = imgsvc.process(PICTURES / "portrait.jpg", parse(path).spec())
+        assert result.output.width == int(width)

@@ -1,0 +1,162 @@
+"""What the controls of the playground change, and how changes are undone."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+import imgsvc_core as imgsvc
+from tests.http.playground.conftest import Open, until
+from tests.http.playground.page import asked, expect_summary, number, slider
+
+
+def test_a_slider_changes_the_result(open_page: Open) -> None:
+    opened = open_page()
+    page = opened.page
+    slider(page, "saturation").focus()
+    before = page.get_by_alt_text("Result").get_attribute("src")
+    page.keyboard.press("Home")
+    until(page, f"document.querySelector('img.after').src !== '{before}'")
+    assert number(page, "saturation").input_value() == "-100"
+    page.locator("[aria-busy=false].stage").wait_for()
+    colors = page.evaluate(
+        """async () => {
+            const image = await createImageBitmap(document.querySelector("img.after"));
+            const context = new OffscreenCanvas(image.width, image.height).getContext("2d");
+            context.drawImage(image, 0, 0);
+            const { data } = context.getImageData(0, 0, image.width, image.height);
+            let most = 0;
+            for (let at = 0; at < data.length; at += 4)
+                most = Math.max(most, Math.abs(data[at] - data[at + 2]));
+            return most;
+        }"""
+    )
+    assert colors <= 2  # gray
+    page.get_by_role("button", name="Reset Saturation").click()
+    assert number(page, "saturation").input_value() == ""
+    assert opened.troubles == []
+
+
+def test_one_touch_of_a_control_makes_a_valid_request(open_page: Open) -> None:
+    """A filter whose other parameters are required gets values for them."""
+    opened = open_page()
+    page = opened.page
+    page.get_by_label("Find a parameter").fill("motion")
+    page.get_by_label("Find a parameter").fill("blur")
+    slider(page, "blur-value").focus()
+    page.keyboard.press("End")
+    page.get_by_label("Find a parameter").fill("duotone")
+    page.locator("[data-param=blur-value]").wait_for(state="hidden")  # the list is that of the new words
+    page.locator("[data-param=duotone-light] input[type=text]").fill("ffcc00")
+    page.keyboard.press("Tab")
+    page.get_by_label("Find a parameter").fill("mask")
+    page.get_by_text("ellipse", exact=True).click()
+    request = asked(page)
+    assert request["filter"]["blur"] == {"mode": "gaussian", "value": 100}
+    assert request["filter"]["duotone"]["light"] == "ffcc00"
+    assert request["mask"] == {"shape": "ellipse"}
+    imgsvc.parse(request)
+    page.locator("[aria-busy=false].stage").wait_for()
+    assert opened.troubles == []
+
+
+def test_an_error_is_shown_where_it_belongs(open_page: Open) -> None:
+    page = open_page().page
+    number(page, "exposure").fill("500")
+    page.keyboard.press("Tab")
+    alert = page.get_by_role("alert")
+    alert.wait_for()
+    assert "must be integer within -100 to 100 range, got 500" in alert.inner_text()
+    assert "got 500" in page.locator("[data-param=exposure] .error").inner_text()
+    assert number(page, "exposure").get_attribute("aria-invalid") == "true"
+    page.get_by_role("button", name="Undo").click()
+    alert.wait_for(state="detached")
+
+
+def test_an_overtaken_request_is_cancelled(open_page: Open) -> None:
+    page = open_page().page
+    aborted: list[str] = []
+    page.on("requestfailed", lambda request: aborted.append(request.failure))
+    # The first answer takes for ever, so that only an abort ends it.
+    held: list[Any] = []
+    page.route("**/1.0/upload", lambda route: held.append(route) if not held else route.continue_())
+    number(page, "resize-width").fill("50")
+    page.keyboard.press("Tab")
+    until(page, "document.querySelector('.stage').getAttribute('aria-busy') === 'true'")
+    number(page, "resize-width").fill("60")
+    page.keyboard.press("Tab")
+    expect_summary(page, "60 × ")
+    assert aborted == ["net::ERR_ABORTED"]
+
+
+def test_every_step_can_be_undone_and_done_again(open_page: Open) -> None:
+    page = open_page().page
+    number(page, "resize-width").fill("120")
+    page.keyboard.press("Tab")
+    expect_summary(page, "120 × ")
+    number(page, "contrast").fill("40")
+    page.keyboard.press("Tab")
+    assert asked(page) == {"resize": {"width": 120}, "adjust": {"contrast": 40}}
+    page.get_by_role("button", name="Undo").click()
+    assert asked(page) == {"resize": {"width": 120}}
+    page.keyboard.press("Control+z")
+    assert asked(page) == {}
+    page.keyboard.press("Control+Shift+z")
+    assert asked(page) == {"resize": {"width": 120}}
+    page.get_by_role("button", name="Reset", exact=True).click()
+    assert asked(page) == {}
+
+
+@pytest.mark.parametrize(
+    "field", ["Find a parameter", "URL of a picture", "resize-width"], ids=["search", "url", "number"]
+)
+def test_undo_while_typing_is_of_the_text(field: str, open_page: Open) -> None:
+    page = open_page().page
+    number(page, "contrast").fill("40")
+    page.keyboard.press("Tab")
+    place = number(page, field) if field == "resize-width" else page.get_by_label(field)
+    place.click()
+    page.keyboard.type("5")
+    assert place.input_value() == "5"
+    page.keyboard.press("Control+z")
+    assert place.input_value() == ""
+    assert asked(page) == {"adjust": {"contrast": 40}}
+
+
+def test_an_array_of_filters_keeps_its_order_and_its_repetitions(open_page: Open) -> None:
+    blur = {"blur": {"mode": "motion", "value": 5, "angle": 0}}
+    request = {"filter": [{"sepia": {"value": 80}}, blur, {"blur": {"mode": "zoom", "value": 3}}]}
+    page = open_page(f"request={quote(json.dumps(request))}").page
+    assert asked(page) == request
+    page.get_by_role("button", name="Presets").click()
+    page.get_by_label("Name of the preset").fill("listed")
+    page.get_by_role("button", name="Save the request").click()
+    page.get_by_role("button", name="Close").click()
+    page.get_by_role("button", name="Reset", exact=True).click()
+    assert asked(page) == {}
+    page.get_by_role("button", name="Presets").click()
+    page.get_by_role("button", name="listed").first.click()
+    assert asked(page) == request
+    page.get_by_label("Find a parameter").fill("blur")
+    second = number(page, "blur-value").nth(1)
+    second.fill("7")
+    page.keyboard.press("Tab")
+    page.get_by_label("Find a parameter").fill("vignette")
+    slider(page, "vignette-value").focus()
+    page.keyboard.press("End")
+    request["filter"][2]["blur"]["value"] = 7
+    changed = asked(page)
+    assert changed["filter"][:3] == request["filter"]
+    assert list(changed["filter"][3]) == ["vignette"]
+    imgsvc.parse(changed)
+    command = page.get_by_role("group", name="Command").inner_text()
+    assert command.startswith('echo \'{"filter":[')
+    assert command.endswith("--spec -")
+    page.get_by_label("Find a parameter").fill("blur")
+    second.fill("900")
+    page.keyboard.press("Tab")
+    error = page.locator("[data-param=blur-value]").nth(1).locator(".error")
+    error.filter(has_text="0 to 100").wait_for()

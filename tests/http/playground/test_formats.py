@@ -1,0 +1,83 @@
+"""The comparison of formats in the playground."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+from urllib.parse import quote
+
+from tests.http.playground.conftest import Open
+from tests.http.playground.page import asked, expect_summary
+
+
+def size_of(page: Any, format_: str) -> str:
+    """The size of a format in the comparison, once it is known."""
+    cell = page.locator(f"[data-format={format_}] td.amount").first
+    cell.filter(has_not_text="…").wait_for()
+    return str(cell.inner_text())
+
+
+def test_formats_are_compared(open_page: Open) -> None:
+    page = open_page('request={"resize":{"width":160}}').page
+    page.get_by_role("tab", name="Formats").click()
+    page.locator(".formats[aria-busy=false]").wait_for()
+    cells = {
+        row.get_attribute("data-format"): row.locator("td.amount").all_inner_texts()
+        for row in page.locator(".formats tbody tr").all()
+    }
+    assert list(cells) == ["avif", "webp", "jpg"]
+    for size, difference, encoding in cells.values():
+        assert re.fullmatch(r"[\d.]+ (B|kB)", size)
+        assert 0 < float(difference) < 0.2
+        assert encoding.endswith(" ms")
+    page.locator("[data-format=webp]").get_by_role("button", name="Use").click()
+    expect_summary(page, "webp")
+
+
+def test_animations_are_compared_in_formats_that_move(open_page: Open) -> None:
+    opened = open_page('example=day.gif&request={"resize":{"width":64}}')
+    page = opened.page
+    expect_summary(page, "gif", "64 × ")
+    bytes_of_result = page.locator(".summary").inner_text()
+    page.get_by_role("tab", name="Formats").click()
+    page.locator("[data-format=apng]").wait_for()
+    page.locator(".formats[aria-busy=false]").wait_for()
+    rows = page.locator(".formats tbody tr").all()
+    assert [row.get_attribute("data-format") for row in rows] == ["webp", "gif", "apng"]
+    assert size_of(page, "gif") in bytes_of_result
+    page.locator("[data-format=webp]").get_by_role("button", name="Use").click()
+    expect_summary(page, "webp", size_of(page, "webp"))
+    assert page.get_by_role("caption").count() == 0
+    page.get_by_label("Find a parameter").fill("format")
+    page.locator("[data-param=format] select").select_option("avif")
+    page.get_by_role("caption").filter(has_text="first frame only, because avif").wait_for()
+    page.locator(".source select").select_option("portrait.jpg")
+    page.locator("[data-format=avif]").wait_for()
+    assert opened.troubles == []
+
+
+def test_formats_are_compared_as_they_are_asked_for(open_page: Open) -> None:
+    """What a format has not is left out; what it has, decides its row, as it decides the result."""
+    output = {"format": "webp", "lossless": True, "effort": 0, "flatten": True}
+    page = open_page(f"request={quote(json.dumps({'resize': {'width': 160}, 'output': output}))}").page
+    page.get_by_role("tab", name="Formats").click()
+    page.locator(".formats[aria-busy=false]").wait_for()
+    expect_summary(page, "webp", size_of(page, "webp"))
+    assert page.locator("[data-format=webp] td.amount").nth(1).inner_text() == "0.0000"
+    avif, jpg = (page.locator(f"[data-format={name}]").get_by_role("button") for name in ("avif", "jpg"))
+    avif.click()
+    expect_summary(page, "avif", size_of(page, "avif"))
+    assert asked(page)["output"] == {**output, "format": "avif"}
+    page.get_by_role("tab", name="Formats").click()
+    jpg.click()
+    expect_summary(page, "jpg")
+    assert asked(page)["output"] == {"format": "jpg", "effort": 0, "flatten": True}
+
+
+def test_a_format_that_cannot_do_what_is_asked_says_why(open_page: Open) -> None:
+    request = {"resize": {"width": 64}, "output": {"format": "webp", "max_bytes": 6000}}
+    page = open_page(f"example=day.gif&request={quote(json.dumps(request))}").page
+    page.get_by_role("tab", name="Formats").click()
+    page.locator("[data-format=gif]", has_text="does not fit into 6000 bytes").wait_for()
+    expect_summary(page, "webp", size_of(page, "webp"))

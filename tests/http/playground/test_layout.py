@@ -1,0 +1,66 @@
+"""The playground in windows of all sizes, and for everybody."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from tests.http.playground.conftest import Open, until
+from tests.http.playground.page import WEB, number, open_all_groups
+from tests.support import requires
+
+
+def test_the_page_is_as_high_as_the_window(open_page: Open) -> None:
+    page = open_page().page
+    open_all_groups(page)
+    number(page, "vignette-value").wait_for()
+    assert page.evaluate("document.querySelector('.controls').scrollHeight") > 2000
+    assert page.evaluate("document.documentElement.scrollHeight") == 800
+
+
+@pytest.mark.parametrize(("width", "height"), [(844, 390), (1024, 500)])
+def test_the_results_can_be_reached_in_low_windows(width: int, height: int, open_page: Open) -> None:
+    page = open_page(viewport={"width": width, "height": height}).page
+    page.mouse.move(width / 4, height / 2)
+    page.mouse.wheel(0, 5000)
+    bottom = "document.querySelector('.results').getBoundingClientRect().bottom"
+    until(page, f"{bottom} <= innerHeight")
+    end = page.evaluate(f"{bottom} + scrollY")
+    assert page.evaluate("document.documentElement.scrollHeight") <= max(height, end) + 1
+
+
+def test_the_url_has_a_line_of_its_own_on_phones(open_page: Open) -> None:
+    page = open_page("example=cat.jpg", ready=False, viewport={"width": 390, "height": 844}).page
+    page.get_by_role("alert").wait_for()
+    assert page.get_by_label("URL of a picture").bounding_box()["width"] > 200
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_everybody_can_use_it(scheme: str, width: int, open_page: Open) -> None:
+    """axe finds nothing serious in any tab, and nothing is wider than the window."""
+    axe = WEB / "node_modules" / "axe-core" / "axe.min.js"
+    if not axe.is_file():
+        requires.missing("axe-core is not installed (npm --prefix web ci)")
+    opened = open_page(
+        'request={"adjust":{"exposure":20},"resize":{"width":300}}',
+        viewport={"width": width, "height": 844},
+        color_scheme=scheme,
+        bypass_csp=True,
+    )
+    page = opened.page
+    page.add_script_tag(path=str(axe))
+    open_all_groups(page)
+    for tab in ("Result", "Formats", "Code"):
+        page.get_by_role("tab", name=tab).click()
+        if tab == "Formats":
+            page.locator(".formats[aria-busy=false]").wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        found = page.evaluate("axe.run().then(result => result.violations)")
+        serious = [item for item in found if item["impact"] in ("serious", "critical")]
+        assert not serious, json.dumps([(item["id"], item["nodes"][0]["html"]) for item in serious], indent=1)
+    background = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", background)[:3])) < 200) == (scheme == "dark")
+    assert opened.troubles == []

@@ -1,0 +1,59 @@
+"""Requests that the playground keeps: in links and in presets."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pytest
+
+from tests.http.playground.conftest import Open, until
+from tests.http.playground.page import asked, expect_summary, number
+
+
+def test_a_link_shows_the_same_again(open_page: Open) -> None:
+    page = open_page("example=day.gif").page
+    number(page, "resize-width").fill("64")
+    page.keyboard.press("Tab")
+    expect_summary(page, "64 × ")
+    page.get_by_role("button", name="Copy link").click()
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert "isk_" not in link
+    again = open_page(link.partition("#")[2]).page
+    expect_summary(again, "gif", "64 × ")
+    assert asked(again) == {"resize": {"width": 64}}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"resize":{"wid', "not valid JSON"),
+        ("null", "not a JSON object"),
+        ('{"resize":{"width":40},"border":{"width":8},"store":{"path":"a"}}', "border.width, store.path."),
+        ('{"filter":[null,{"sepia":{"value":40,"tone":2}}]}', "filter.sepia.tone."),
+    ],
+)
+def test_a_link_tells_what_the_page_cannot_show_of_it(text: str, told: str, open_page: Open) -> None:
+    opened = open_page(f"request={quote(text)}")
+    page = opened.page
+    page.get_by_role("alert").get_by_text(told).wait_for()
+    page.wait_for_timeout(600)  # the page writes its address after 300 ms
+    assert f"request={text}" in page.evaluate("decodeURIComponent(location.hash)")
+    number(page, "resize-width").fill("50")
+    page.keyboard.press("Tab")
+    expect_summary(page, "50 × ")
+    assert page.get_by_role("alert").count() == 0
+    until(page, "location.hash.includes('50') && !/border|tone|wid%/.test(location.hash)")
+    assert opened.troubles == []
+
+
+def test_presets_are_kept_by_the_browser(open_page: Open) -> None:
+    page = open_page('request={"resize":{"width":77}}').page
+    page.get_by_role("button", name="Presets").click()
+    page.get_by_label("Name of the preset").fill("narrow")
+    page.get_by_role("button", name="Save the request").click()
+    page.get_by_role("button", name="Close").click()
+    page.get_by_role("button", name="Reset", exact=True).click()
+    assert asked(page) == {}
+    page.get_by_role("button", name="Presets").click()
+    page.get_by_role("button", name="narrow").first.click()
+    assert asked(page) == {"resize": {"width": 77}}

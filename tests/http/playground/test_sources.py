@@ -1,0 +1,117 @@
+"""How a picture comes into the playground: dropped, pasted, chosen, fetched."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import HTTPServer, SimpleHTTPRequestHandler
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.http.playground.conftest import Open, until
+from tests.http.playground.page import PICTURES, asked, expect_summary
+from tests.http.service_process import Service
+from tests.support import encoded
+
+
+class SilentHandler(SimpleHTTPRequestHandler):
+    """Serves files, and prints nothing."""
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture(scope="module")
+def pictures() -> Iterator[str]:
+    """A web server with the example pictures."""
+    handler = partial(SilentHandler, directory=str(PICTURES))
+    with HTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_a_dropped_picture_is_processed(open_page: Open) -> None:
+    opened = open_page()
+    page = opened.page
+    data = list(encoded.png().data)
+    transfer = page.evaluate_handle(
+        """data => {
+            const transfer = new DataTransfer();
+            transfer.items.add(new File([new Uint8Array(data)], "mine.png", { type: "image/png" }));
+            return transfer;
+        }""",
+        data,
+    )
+    page.dispatch_event(".page", "drop", {"dataTransfer": transfer})
+    expect_summary(page, "png", f"{encoded.WIDTH} × {encoded.HEIGHT}")
+    page.get_by_text("mine.png", exact=True).wait_for()
+    assert opened.troubles == []
+
+
+def test_a_pasted_and_a_chosen_picture_are_processed(open_page: Open) -> None:
+    page = open_page().page
+    page.evaluate(
+        """data => {
+            const clipboardData = new DataTransfer();
+            clipboardData.items.add(new File([new Uint8Array(data)], "pasted.png", { type: "image/png" }));
+            dispatchEvent(new ClipboardEvent("paste", { clipboardData }));
+        }""",
+        list(encoded.png().data),
+    )
+    expect_summary(page, "png", f"{encoded.WIDTH} × {encoded.HEIGHT}")
+    file = {"name": "chosen.gif", "mimeType": "image/gif", "buffer": encoded.gif().data}
+    page.get_by_label("Picture file").set_input_files(file)
+    expect_summary(page, "gif")
+
+
+def test_the_size_of_a_source_is_that_of_the_upright_picture(open_page: Open) -> None:
+    page = open_page().page
+    file = {"name": "turned.jpg", "mimeType": "image/jpeg", "buffer": encoded.jpeg_oriented().data}
+    page.get_by_label("Picture file").set_input_files(file)
+    turned = f"{encoded.HEIGHT} × {encoded.WIDTH}"
+    page.locator(".source-facts", has_text=f"turned.jpg jpg {turned}").wait_for()
+    expect_summary(page, turned)
+
+
+def test_a_picture_is_fetched_by_its_url(open_page: Open, pictures: str, service: Service) -> None:
+    own: dict[str, Any] = {
+        "address": f"{service.url}/playground#key={service.key}",
+        "ignore_https_errors": True,
+    }
+    opened = open_page('request={"resize":{"width":90}}', **own)
+    page = opened.page
+    place = page.get_by_label("URL of a picture")
+    place.fill(f"{pictures}/day.gif")
+    page.keyboard.press("Enter")
+    expect_summary(page, "gif", "90 × ")
+    page.locator(".source-facts", has_text="day.gif").wait_for()
+    assert asked(page) == {"url": f"{pictures}/day.gif", "resize": {"width": 90}}
+    until(page, "location.hash.includes('day.gif')")
+    again = open_page(page.url.partition("#")[2], **own).page
+    expect_summary(again, "gif", "90 × ")
+    assert opened.troubles == []
+    place.fill(f"{pictures}/none.jpg")
+    page.get_by_role("button", name="Fetch").click()
+    page.get_by_role("alert").filter(has_text="404").wait_for()
+
+
+def test_a_link_to_an_unknown_example_tells_which_there_are(open_page: Open) -> None:
+    opened = open_page("example=cat.jpg", ready=False)
+    page = opened.page
+    told = page.get_by_role("alert").filter(has_text="There is no example 'cat.jpg'. Choose one of ")
+    told.filter(has_text="day.gif").filter(has_text="portrait.jpg").wait_for()
+    page.get_by_label("Example pictures").select_option("emblem.png")
+    expect_summary(page, "png")
+    assert page.get_by_role("alert").count() == 0
+    assert opened.troubles == []
+
+
+def test_what_browsers_cannot_show_is_shown_anyway(open_page: Open) -> None:
+    page = open_page("example=coffee.heic&request=" + quote('{"output":{"format":"jp2"}}')).page
+    expect_summary(page, "jp2")
+    width = "document.querySelector('img.{}').naturalWidth"
+    assert page.evaluate(width.format("after")) == page.evaluate(width.format("before")) > 0

@@ -1,0 +1,53 @@
+"""A watermark in the playground."""
+
+from __future__ import annotations
+
+import io
+import json
+from urllib.parse import quote
+
+from PIL import Image
+
+from tests.http.playground.conftest import Open, until
+from tests.http.playground.page import asked
+
+
+def solid(color: tuple[int, int, int]) -> bytes:
+    """A small picture of one color."""
+    file = io.BytesIO()
+    Image.new("RGB", (50, 50), color).save(file, "PNG")
+    return file.getvalue()
+
+
+def test_a_watermark_is_uploaded_and_laid_on_the_picture(open_page: Open) -> None:
+    opened = open_page('request={"resize":{"width":200,"height":200,"mode":"fit"}}')
+    page = opened.page
+    center = """name => {
+        const image = document.querySelector(`img.${name}`);
+        const canvas = Object.assign(document.createElement("canvas"), { width: 1, height: 1 });
+        const context = canvas.getContext("2d");
+        context.drawImage(image, image.naturalWidth / 2, image.naturalHeight / 2, 1, 1, 0, 0, 1, 1);
+        return [...context.getImageData(0, 0, 1, 1).data];
+    }"""
+    shown = page.evaluate(f"JSON.stringify(({center})('after'))")
+    page.get_by_role("button", name="Watermark", exact=True).click()
+    green = solid((0, 200, 0))
+    mark = {"name": "green.png", "mimeType": "image/png", "buffer": green}
+    page.locator("[data-param=watermark-id] input[type=file]").set_input_files(mark)
+    until(page, f"JSON.stringify(({center})('after')) !== '{shown}'")
+    red, green_, blue, _ = page.evaluate(center, "after")
+    assert green_ > 150 > 80 > max(red, blue)
+    id_ = asked(page)["watermark"]["id"]
+    chooser = page.locator("[data-param=watermark-id] select")
+    assert chooser.input_value() == id_
+    again = open_page(f"request={quote(json.dumps({'watermark': {'id': id_}}))}").page
+    again.get_by_role("button", name="Watermark", exact=True).click()
+    again.locator("[data-param=watermark-id] select").get_by_role("option", name="green").wait_for(
+        state="attached"
+    )
+    chooser.select_option("")
+    until(page, f"JSON.stringify(({center})('after')) === '{shown}'")
+    assert "watermark" not in asked(page)
+    wrong = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"no picture"}
+    page.locator("[data-param=watermark-id] input[type=file]").set_input_files(wrong)
+    page.locator("[data-param=watermark-id] .error").wait_for()
