@@ -32,6 +32,7 @@ const DELAY_MS = 400;
 export function Formats({ declarations, source, request, result, set }: Props) {
   const { groups, metadata_header: header } = declarations;
   const moves = (result?.facts.input.frames ?? 1) > 1;
+  const chosen = result?.facts.output.format;
   const compared = moves ? MOVING : STILL;
   const documents = useMemo(
     () => Object.fromEntries(compared.map((format) => [format, toDocument(withFormat(request, groups, format), groups)])),
@@ -44,6 +45,9 @@ export function Formats({ declarations, source, request, result, set }: Props) {
   const largest = Math.max(...Object.values(rows).map((row) => (typeof row === "string" ? 0 : row.bytes)));
   return (
     <table class="formats" aria-busy={compared.some((format) => rows[format] === undefined)}>
+      {moves && chosen && !MOVING.includes(chosen) && (
+        <caption>The result is the first frame only, because {chosen} holds no animation.</caption>
+      )}
       <thead>
         <tr>
           <th scope="col">Format</th>
