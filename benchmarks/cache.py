@@ -27,6 +27,7 @@ from imgsvc_http.cache import Cache, Entry, Freshness, Made, Picture, Unchanged,
 from imgsvc_http.cache.encoding import encode
 from imgsvc_http.cache.places import LocalPlace
 from imgsvc_http.settings import Settings
+from imgsvc_http.shared_memory import ChangeMark
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.migrating import migrate
 from imgsvc_http.state.tables import CacheEntryRow
@@ -81,18 +82,19 @@ async def _measure(folder: Path, entries: int, rounds: int) -> int:
 @contextlib.asynccontextmanager
 async def opened(state: Path, *, memory_bytes: int) -> AsyncIterator[Cache]:
     """The cache of a service with this state folder."""
-    settings = settings_of(state, memory_bytes)
+    settings = settings_of(state)
     async with (
         await Database.open(settings.database_url) as db,
-        open_cache(settings, db, lambda error: False) as cache,
+        open_cache(
+            settings, db, lambda error: False, memory_bytes=memory_bytes, alone=True, changes=ChangeMark()
+        ) as cache,
     ):
         yield cache
 
 
-def settings_of(state: Path, memory_bytes: int) -> Settings:
+def settings_of(state: Path) -> Settings:
     flags = {
         "server.state_folder": state,
-        "cache.memory_bytes": memory_bytes,
         "cache.place_bytes": 2**40,
         "cache.max_seconds": 10**9,
     }
@@ -109,7 +111,7 @@ def key_of(number: int, size: int = SMALL) -> str:
 
 async def fill(state: Path, number: int) -> None:
     """Write the files of entries, and their rows."""
-    settings = settings_of(state, 0)
+    settings = settings_of(state)
     await migrate(settings.database_url)
     place = LocalPlace(state / "cache")
     place_number = place.number()
