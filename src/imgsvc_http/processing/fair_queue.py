@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import heapq
+import itertools
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import attrs
 
@@ -37,6 +39,31 @@ class _Account:
     def used_until(self, now: float) -> float:
         """Return the time that its work has taken, including running work."""
         return self.used + sum(now - start for start in self.running.values())
+
+
+@attrs.define(eq=False)
+class _Line:
+    """The number of requests that wait, in the background or not, and whose turn comes first.
+
+    Only the time of accounts of which nothing runs stands still. The others are too few to be sorted.
+    """
+
+    waiting: int = 0
+    _heap: list[tuple[float, int, _Account]] = attrs.field(factory=list)
+    _order: Iterator[int] = attrs.field(factory=itertools.count)
+
+    def add(self, account: _Account) -> None:
+        """Add an account of which requests wait and none runs."""
+        heapq.heappush(self._heap, (account.used, next(self._order), account))
+
+    def first(self) -> _Account | None:
+        """Return the least served account of those that were added and are still so."""
+        while self._heap:
+            used, _, account = self._heap[0]
+            if account.waiting and not account.running and account.used == used:
+                return account
+            heapq.heappop(self._heap)
+        return None
 
 
 class FairQueue:
@@ -75,12 +102,14 @@ class FairQueue:
         self._seconds = seconds
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
         self._accounts: dict[tuple[str, bool], _Account] = {}
+        self._working: dict[_Account, None] = {}  # of which requests run
+        self._lines = {background: _Line() for background in (False, True)}
         self._last_start = 0.0
 
     @property
     def running(self) -> int:
         """The number of requests that have a slot."""
-        return sum(len(account.running) for account in self._accounts.values())
+        return sum(len(account.running) for account in self._working)
 
     @property
     def waiting(self) -> int:
@@ -89,7 +118,7 @@ class FairQueue:
 
     def waiting_of(self, *, background: bool) -> int:
         """Return the number of requests that wait for a slot, either in the background or not."""
-        return sum(len(account.waiting) for account in self._of(background))
+        return self._lines[background].waiting
 
     @property
     def oldest_seconds(self) -> float:
@@ -134,10 +163,15 @@ class FairQueue:
         now = self._clock()
         account = self._accounts.get((name, background))
         if account is None:
-            least = min((item.used_until(now) for item in self._accounts.values()), default=0.0)
+            active = [*self._working, *self._firsts()]
+            least = min((item.used_until(now) for item in active), default=0.0)
             account = self._accounts[name, background] = _Account(background, least)
         request = _Request(account, now, asyncio.get_running_loop().create_future())
+        line = self._lines[background]
+        line.waiting += 1
         account.waiting.append(request)
+        if len(account.waiting) == 1 and not account.running:
+            line.add(account)
         try:
             self._start_next()
             self._drop_newest_of_longest()
@@ -155,13 +189,15 @@ class FairQueue:
         """Give free slots to those who are next."""
         while (account := self._next()) is not None:
             request = account.waiting.popleft()
+            self._lines[account.background].waiting -= 1
             if request.slot.done():  # its client has gone
                 continue
             self._last_start = account.running[request] = self._clock()
+            self._working[account] = None
             request.slot.set_result(None)
 
     def _next(self) -> _Account | None:
-        candidates = [account for account in self._accounts.values() if account.waiting]
+        candidates = [*self._firsts(), *(account for account in self._working if account.waiting)]
         running = self.running
         if running >= self._slots:
             candidates = [
@@ -178,15 +214,25 @@ class FairQueue:
         return not account.running and running < self._slots + self._extra
 
     def _end(self, key: tuple[str, bool], request: _Request) -> None:
-        account = request.account
+        account, line = request.account, self._lines[request.account.background]
         start = account.running.pop(request, None)
         if start is not None:
             account.used += self._clock() - start
+            if not account.running:
+                del self._working[account]
+                if account.waiting:
+                    line.add(account)
         elif request in account.waiting:
             account.waiting.remove(request)
+            line.waiting -= 1
         if not account.running and not account.waiting and self._accounts.get(key) is account:
             del self._accounts[key]
         self._start_next()
+
+    def _firsts(self) -> list[_Account]:
+        """Return the least served accounts of which requests wait and none runs."""
+        firsts = [line.first() for line in self._lines.values()]
+        return [account for account in firsts if account is not None]
 
     def _of(self, background: bool) -> list[_Account]:
         return [account for account in self._accounts.values() if account.background == background]
@@ -195,5 +241,6 @@ class FairQueue:
         if self.waiting > self._room:
             longest = max(self._of(background=False), key=lambda account: len(account.waiting))
             dropped = longest.waiting.pop()
+            self._lines[False].waiting -= 1
             if not dropped.slot.done():
                 dropped.slot.set_exception(QueueFull())

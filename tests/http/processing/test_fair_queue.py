@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator
 from itertools import groupby
 
@@ -211,3 +212,21 @@ async def test_the_queue_tells_when_it_stands_still() -> None:
         waiting.cancel()
         await settle()
         assert not queue.stands_still
+
+
+async def test_a_turn_costs_the_same_however_many_accounts_wait() -> None:
+    async def seconds(accounts: int, turns: int = 2000) -> float:
+        queue = FairQueue(2, extra=2, room=10_000, seconds=60)
+        left = iter(range(turns))
+
+        async def client(name: str) -> None:
+            for _ in left:
+                async with queue.slot(name):
+                    await asyncio.sleep(0)
+
+        began = time.process_time()
+        await asyncio.gather(*(client(f"{number % accounts}") for number in range(1000)))
+        return time.process_time() - began
+
+    few = min([await seconds(4) for _ in range(3)])
+    assert min([await seconds(1000) for _ in range(3)]) < 5 * few
