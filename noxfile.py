@@ -74,6 +74,13 @@ def docs(session: nox.Session) -> None:
     session.log(f"open {Path('docs/_build/html/index.html').resolve()}")
 
 
+@nox.session
+def links(session: nox.Session) -> None:
+    """Links of the documentation that lead out of it: does each answer? Needs a network."""
+    install(session, "docs", package=True)
+    session.run("sphinx-build", "-q", "-b", "linkcheck", "docs", "docs/_build/links")
+
+
 @nox.session(venv_backend="none")
 def web(session: nox.Session) -> None:
     """The page of the playground: types, style, and the built files from the sources in web/. Needs npm."""

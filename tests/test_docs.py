@@ -12,6 +12,7 @@ import sys
 import tomllib
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import attrs
 import click
@@ -109,6 +110,26 @@ def test_reference_has_every_parameter_of_every_store(name: str) -> None:
     found = section(tables.stores(), name)
     assert re.findall(r"^\| `(\w+)` \|", found, re.MULTILINE) == list(imgsvc.params(PROVIDERS[name]))
     assert f"| `{name}` | `http" in (DOCS / "reference/stores.md").read_text(encoding="utf-8")
+
+
+HOSTS = {
+    "distributed.dask.org", "doi.org", "filesystem-spec.readthedocs.io", "github.com", "keepachangelog.com",
+    "nginx.org", "semver.org", "www.itu.int", "www.standardwebhooks.com",
+}  # fmt: skip
+"""Sites that the documentation links to; ``nox -s links`` asks them."""
+
+
+def test_links_lead_out_to_known_sites_by_https() -> None:
+    texts = [*PAGES, *(DOCS.parent / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
+    found = set()
+    for path in texts:
+        for url in re.findall(
+            r"\]\(<?([a-z]+:[^)>\s]*)|<([a-z]+://[^>\s]*)>", path.read_text(encoding="utf-8")
+        ):
+            parts = urlsplit("".join(url))
+            assert parts.scheme == "https", f"{path.name}: {parts.geturl()}"
+            found.add(parts.netloc)
+    assert found == HOSTS
 
 
 def test_tables_are_rectangular() -> None:
