@@ -36,9 +36,10 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 copybutton_line_continuation_character = "\\"
 
+templates_path = ["_templates"]
 html_theme = "furo"
 html_title = f"imgsvc {release}"
 html_static_path = ["_static"]
 html_css_files = ["pictures.css"]
-html_js_files = ["tables.js"]
+html_js_files = ["tables.js", "scrolled.js"]
 html_show_copyright = False
