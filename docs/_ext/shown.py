@@ -116,12 +116,12 @@ STRIPS: dict[str, Strip] = {
             (
                 "watermark\nborder, rounded",
                 {
-                    "watermark": {"id": "logo", "gravity": "bottom-right", "padding": 8, "width": 48},
-                    "border": {"size": 6, "color": "2a2440", "radius": 20},
+                    "watermark": {"id": "logo", "gravity": "bottom-right", "padding": 6, "width": 36},
+                    "border": {"size": 5, "color": "2a2440", "radius": 16},
                 },
             ),
         ],
-        {"resize": {"width": 220, "height": 220, "mode": "fit", "gravity": "top"}},
+        {"resize": {"width": 148, "height": 148, "mode": "fit", "gravity": "top"}},
     ),
     "order": _phases(
         "portrait.jpg",
