@@ -35,6 +35,7 @@ from imgsvc_core.plan.variants import decodings
 from imgsvc_core.process_memory import naming_shortage
 from imgsvc_core.result import Result, Timing
 from imgsvc_core.saving import save_best
+from imgsvc_core.small import encode_at_once
 from imgsvc_core.sources import Source, received
 from imgsvc_core.spec import Spec, Trim, parse
 from imgsvc_core.targets import Target, check_target, is_file, name_of, suffix_of, writing
@@ -270,9 +271,9 @@ def _make(
 ) -> dict[str, _VariantResult]:
     """Load, render and save; plans that decode in the same way share the decoded image."""
     limits, deadline = task.limits, task.deadline
-    made: dict[str, _VariantResult] = {}
     info, started = opened.info, task.started
-    for settings, served in decodings(plans):
+    made = _make_at_once(opened, plans, found, started)
+    for settings, served in decodings({key: plan for key, plan in plans.items() if key not in made}):
         image = deadline.watch(opened.load(settings))
         if image.hasalpha() and not opened.info.alpha:  # the pixels know better than the header
             info = attrs.evolve(opened.info, alpha=True)
@@ -300,6 +301,24 @@ def _make(
             faces = None if found is None else plan.faces_in_result(rendered.regions)
             made[key] = _VariantResult(info, plan, faces, encoded, timing)
             started = finished
+    return made
+
+
+def _make_at_once(
+    opened: Opened, plans: Mapping[str, Plan], found: tuple[Face, ...] | None, started: float
+) -> dict[str, _VariantResult]:
+    """Return the results of those plans that need no libvips."""
+    made: dict[str, _VariantResult] = {}
+    if opened.encoded is None:
+        return made
+    for key, plan in plans.items():
+        begun = time.perf_counter()
+        encoded = encode_at_once(opened.encoded, plan)
+        if encoded is not None:
+            finished = time.perf_counter()
+            timing = Timing(decode=_ms(begun - started), process=0.0, encode=_ms(finished - begun))
+            faces = None if found is None else plan.faces_in_result(())
+            made[key] = _VariantResult(opened.info, plan, faces, encoded, timing)
     return made
 
 

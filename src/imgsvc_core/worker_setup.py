@@ -31,6 +31,7 @@ def prepare_worker(memory_bytes: int | None) -> None:
 def preload() -> None:
     """Import the library with the code of all formats, in a process that forks workers, which inherit it."""
     import imgsvc_core.codecs.readers.turbojpeg
+    import imgsvc_core.pixels.reduction
     import imgsvc_core.processing  # noqa: F401
     from imgsvc_core.codecs.functions import load_function
     from imgsvc_core.codecs.table import FORMATS

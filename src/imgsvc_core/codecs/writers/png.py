@@ -5,12 +5,14 @@ from __future__ import annotations
 import pyvips
 
 from imgsvc_core.codecs.metadata import keep_flags
+from imgsvc_core.codecs.readers.vips import to_array
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.table import codec_effort
 from imgsvc_core.codecs.writers import palette, small_png
 from imgsvc_core.codecs.writers.content import MOST_EXAMINED, examine
 from imgsvc_core.codecs.writers.prepare import to_depth
 from imgsvc_core.codecs.writers.sink import Sink
+from imgsvc_core.vipsimage import samples_of, size_of
 
 _BITS = {2: 1, 4: 2, 16: 4, 256: 8}  # numbers of colors that libvips chooses by itself
 _FEW_GRAYS = 16  # more of them need as many bits as without a palette
@@ -30,8 +32,8 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
         sink.write(palette.encode(indexed, image, **options))
         return
     keep = keep_flags(image)
-    if settings.colors is None and keep == "none" and not options["interlace"] and small_png.suits(image):
-        sink.write(small_png.encode(image, level))
+    if settings.colors is None and keep == "none" and not options["interlace"] and _is_small(image):
+        sink.write(small_png.encode(to_array(image), (image.get("xres"), image.get("yres")), level))
         return
     if settings.colors is None:
         image, chosen = deflating(image, "png", settings)
@@ -54,6 +56,11 @@ def _index(image: pyvips.Image, settings: SaveSettings) -> tuple[pyvips.Image, p
         most = palette.MOST_COLORS if image.bands >= 3 else _FEW_GRAYS
         return image, palette.index_exactly(image, most)
     return image, None
+
+
+def _is_small(image: pyvips.Image) -> bool:
+    width, height = size_of(image)
+    return width * height <= small_png.MOST_PIXELS and samples_of(image) == "uchar"
 
 
 def deflating(

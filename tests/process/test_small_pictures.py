@@ -1,0 +1,190 @@
+"""Small PNGs are made without libvips, and come out as from libvips, byte by byte."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import pyvips
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+import imgsvc_core as imgsvc
+from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.codecs.headers.png import make_chunk
+from imgsvc_core.codecs.readers import small_png
+from imgsvc_core.plan import compile_plan
+from imgsvc_core.small import encode_at_once
+from tests.support.photos import Pixels, coffee
+
+_PHYS = struct.pack(">IIB", 4000, 3000, 1)
+
+
+def stored(pixels: Pixels, *chunks: bytes) -> bytes:
+    """A PNG with chunks before its data."""
+    file = io.BytesIO()
+    Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels).save(file, "PNG")
+    data = file.getvalue()
+    return b"".join((data[:33], *chunks, data[33:]))
+
+
+def photograph(width: int, height: int, bands: int) -> Pixels:
+    pixels = coffee()[100 : 100 + height, 200 : 200 + width]
+    alpha = np.add.outer(np.arange(height), np.arange(width))[..., None] * 5 % 256
+    return np.concatenate([pixels[..., : (bands - 1) | 1], alpha], axis=2)[..., :bands].astype(np.uint8)
+
+
+def at_once(data: bytes, request: dict[str, Any]) -> bytes | None:
+    spec = imgsvc.parse({**request, "output": {"format": "png", **request.get("output", {})}})
+    encoded = encode_at_once(ByteSource(data), compile_plan(spec, imgsvc.inspect(data)))
+    return None if encoded is None else encoded.data
+
+
+def by_libvips(data: bytes, request: dict[str, Any]) -> bytes:
+    """The same of a decoded picture, which nothing but libvips works on."""
+    image = pyvips.Image.pngload_buffer(data, fail_on="error")
+    return imgsvc.process(image, {**request, "output": {"format": "png"}}).data
+
+
+@given(
+    width=st.integers(1, 80),
+    height=st.integers(1, 60),
+    bands=st.integers(1, 4),
+    noisy=st.booleans(),
+    mode=st.sampled_from(["stretch", "fit", "fill", "auto"]),
+    data=st.data(),
+)
+def test_they_are_the_same_as_from_libvips(
+    width: int, height: int, bands: int, noisy: bool, mode: str, data: Any
+) -> None:
+    random = np.random.default_rng(width * height)
+    pixels = random.integers(0, 256, (height, width, bands), np.uint8)
+    if not noisy:
+        pixels = photograph(width, height, bands)
+    resize = {
+        "width": data.draw(st.integers(1, width)),
+        "height": data.draw(st.integers(1, height)),
+        "mode": mode,
+    }
+    request = {"resize": resize}
+    if data.draw(st.booleans()):
+        request["crop"] = {"width": (width + 1) // 2, "height": (height + 1) // 2}
+    source = stored(pixels, make_chunk(b"pHYs", _PHYS))
+    found = at_once(source, request)
+    if mode == "stretch" and "crop" not in request and width <= 64:
+        assert found is not None
+    if found is not None:
+        assert found == by_libvips(source, request)
+        assert found == imgsvc.process(source, {**request, "output": {"format": "png"}}).data
+
+
+@pytest.mark.parametrize("want", [(32, 32), (16, 16), (5, 3), (64, 64), (1, 1)])
+@pytest.mark.parametrize("bands", [1, 2, 3, 4])
+def test_usual_icons_are_made_at_once(want: tuple[int, int], bands: int) -> None:
+    request = {"resize": {"width": want[0], "height": want[1], "mode": "stretch"}}
+    source = stored(photograph(64, 64, bands))
+    found = at_once(source, request)
+    assert found is not None
+    assert found == by_libvips(source, request)
+
+
+def test_any_damage_is_left_to_libvips() -> None:
+    source = stored(photograph(24, 20, 3))
+    request = {"resize": {"width": 12}}
+    random = np.random.default_rng(5)
+    refused = 0
+    for place in random.integers(8, len(source), 300):
+        data = bytearray(source)
+        data[place] ^= 1 << random.integers(8)
+        try:
+            expected: object = by_libvips(bytes(data), request)
+        except (pyvips.Error, imgsvc.ImgsvcError):
+            expected = None
+        try:
+            found: object = imgsvc.process(bytes(data), {**request, "output": {"format": "png"}}).data
+        except imgsvc.SourceError:
+            found, refused = None, refused + 1
+        assert found is None or found == expected
+    assert refused > 250
+
+
+@pytest.mark.parametrize("left", [200, 12, 4, 1])
+def test_missing_ends_are_left_to_libvips(left: int) -> None:
+    source = stored(photograph(24, 20, 3))
+    assert small_png.read(ByteSource(source)) is not None
+    assert small_png.read(ByteSource(source[:-left])) is None
+
+
+def _idat_of(lines: bytes) -> Callable[[bytes], bytes]:
+    """Replace the data by other lines."""
+    return lambda data: (
+        data[: data.index(b"IDAT") - 4] + make_chunk(b"IDAT", zlib.compress(lines)) + make_chunk(b"IEND")
+    )
+
+
+UNUSUAL = {
+    "transparent color": lambda data: data[:33] + make_chunk(b"tRNS", bytes(6)) + data[33:],
+    "palette": lambda data: data[:33] + make_chunk(b"PLTE", bytes(6)) + data[33:],
+    "unknown, but needed": lambda data: data[:33] + make_chunk(b"ABCD") + data[33:],
+    "resolution without a unit": lambda data: data[:33] + make_chunk(b"pHYs", bytes(9)) + data[33:],
+    "resolution in EXIF only": lambda data: (
+        data[:33] + make_chunk(b"eXIf", b"MM\0*\0\0\0\x08\0\0") + data[33:]
+    ),
+    "too few lines": _idat_of(bytes(19 * 73)),
+    "too many lines": _idat_of(bytes(21 * 73)),
+    "unknown filter": _idat_of(b"\x09" * 20 * 73),
+    "wrong checksum": lambda data: data[:-13] + bytes([data[-13] ^ 1]) + data[-12:],
+    "data in two places": lambda data: (
+        data[:-12] + make_chunk(b"tEXt", b"a\0b") + make_chunk(b"IDAT") + data[-12:]
+    ),
+    "very long": lambda data: data[:33] + make_chunk(b"tEXt", b"a\0" + b"b" * (1 << 17)) + data[33:],
+}
+
+
+@pytest.mark.parametrize("what", UNUSUAL)
+def test_unusual_files_are_left_to_libvips(what: str) -> None:
+    source = stored(photograph(24, 20, 3))
+    assert small_png.read(ByteSource(UNUSUAL[what](source))) is None
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"resize": {"width": 200}},
+        {"adjust": {"contrast": 20}},
+        {"flip": {"horizontal": True}},
+        {"output": {"colors": 16}},
+        {"output": {"metadata": "keep"}},
+        {"output": {"encoding": "progressive"}},
+        {"output": {"max_bytes": 4000}},
+        {"output": {"format": "webp"}},
+    ],
+)
+def test_what_else_is_asked_for_is_left_to_libvips(request_: dict[str, Any]) -> None:
+    assert at_once(stored(photograph(64, 64, 3)), request_) is None
+
+
+def test_parts_of_large_pictures_are_left_to_libvips() -> None:
+    crop = {"width": 20, "height": 20}
+    assert at_once(stored(np.zeros((200, 300, 3), np.uint8)), {"crop": crop}) is not None
+    assert at_once(stored(np.zeros((300, 300, 3), np.uint8)), {"crop": crop}) is None
+
+
+def test_the_resolution_stays() -> None:
+    source = stored(photograph(40, 40, 3), make_chunk(b"pHYs", _PHYS))
+    assert b"pHYs" + _PHYS in imgsvc.process(source, {"resize": {"width": 20}}).data
+
+
+def test_they_go_to_files_and_report_their_parts(tmp_path: Any) -> None:
+    target = tmp_path / "icon.png"
+    result = imgsvc.process(stored(photograph(40, 40, 4)), {"resize": {"width": 20}}, target)
+    assert (result.output.width, result.output.height, result.output.alpha) == (20, 20, True)
+    assert target.stat().st_size == result.output.bytes
+    assert result.timing.decode > 0
+    assert result.timing.encode > 0
