@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -19,19 +20,22 @@ _VECTOR_LARGEST = 64
 """libvips' vector convolution of 8-bit pictures keeps coefficients of seven bits, sign included."""
 
 _FULL_PEAK = 0.1
-_FULL_PEAK_BOTH_WAYS = 0.125
-"""Largest weights that such coefficients represent to about a level, and in two passes to 1.5 levels."""
+"""Largest weight that such coefficients represent to about a level."""
 
 _HALVES_PEAK_BOTH_WAYS = 0.25
-"""The same of two such masks whose results are averaged."""
+"""The same in two passes, if the results of two such masks are averaged."""
 
-_CARRIED = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
-"""The parts of a rounding error that may be carried on: all of it suits step edges, none of it noise."""
+_EDGE, _NOISE = 2 * 255 / 1.05, 4.5 * 127.5 / 1.7
+"""What errors of weights do to a step edge, in two passes, and to the worst of 100,000 pixels of noise.
 
-_CARRIED_OF_LINES = (0.9,)  # whose masks have very many weights
+They are parts of what, with rounding, leaves photographs within 1.5 levels and noise within 2.5.
+"""
 
-_EDGE, _NOISE = 2 * 255, 4.5 * 127.5
-"""What errors of weights do to a step edge, in two passes, and to the worst of 100,000 pixels of noise."""
+_CARRIED = np.linspace(0, 1, 11)
+_BEGUN = np.linspace(-0.6, 0.6, 13)
+"""The parts of a rounding error that may be carried on, and errors to begin with."""
+
+_CARRIED_OF_LINES = 0.9  # whose masks have very many weights
 
 _SAMPLES = 16
 """Points of a line looked at in each pixel."""
@@ -75,15 +79,15 @@ def convolve(image: pyvips.Image, weights: Weights, *, both_ways: bool = False) 
     """Convolve with symmetric weights that sum to one, with edges repeated outwards, and round.
 
     ``both_ways`` takes one row of weights and applies it along the rows, then along the columns. Broad masks
-    on 8 bits run in libvips' vector unit, the narrower ones as the mean of two; all else is exact in floating
-    point, which takes five times as long.
+    on 8 bits run in libvips' vector unit, narrower ones as the mean of two if one is not exact enough; all
+    else is exact in floating point, which takes five times as long.
     """
-    peak = weights.max()
-    if not is_deep(image) and peak <= (_FULL_PEAK_BOTH_WAYS if both_ways else _FULL_PEAK):
-        return _in_integers(image, _integer_weights(weights), both_ways=both_ways)
-    if not is_deep(image) and both_ways and peak <= _HALVES_PEAK_BOTH_WAYS:
-        first, second = (_in_integers(image, half, both_ways=True) for half in _halves(weights))
-        return (first + second).maplut(_half_table()).copy(interpretation=image.interpretation)
+    masks = () if is_deep(image) else _integer_masks(weights.tobytes(), weights.shape, both_ways=both_ways)
+    match [_in_integers(image, mask, both_ways=both_ways) for mask in masks]:
+        case [result]:
+            return result
+        case [first, second]:
+            return (first + second).maplut(_half_table()).copy(interpretation=image.interpretation)
     mask = pyvips.Image.new_from_array(weights.tolist())
     result = (image.convsep if both_ways else image.conv)(mask, precision="float")
     return result.rint().cast(image.format)
@@ -99,32 +103,62 @@ def _half_table() -> pyvips.Image:
     return pyvips.Image.new_from_array(np.rint(np.arange(511) / 2).astype(np.uint8)[None, :, None])
 
 
-def _integer_weights(weights: Weights, largest: int = _VECTOR_LARGEST) -> Weights:
-    """Convert weights to integers that sum to a power of two, with which the vector unit is exact.
+@functools.lru_cache(maxsize=64)
+def _integer_masks(content: bytes, shape: tuple[int, int], *, both_ways: bool) -> tuple[Weights, ...]:
+    """Return one mask of integers that is exact enough, or two whose results are to be averaged, or none."""
+    weights = np.frombuffer(content).reshape(shape)
+    if not both_ways:
+        return (_integer_line(weights),) if weights.max() <= _FULL_PEAK else ()
+    if weights.max() > _HALVES_PEAK_BOTH_WAYS:
+        return ()
+    row, error = _integer_row(weights, _VECTOR_LARGEST)
+    return (row,) if error <= 1 else _halves(weights)
+
+
+def _integer_line(weights: Weights) -> Weights:
+    """Convert the weights of a line to integers that sum to a power of two."""
+    total = _total(weights, _VECTOR_LARGEST)
+    [whole] = _rounded(weights.ravel() * total, total, np.array([_CARRIED_OF_LINES]), np.zeros(1))
+    return _trimmed(whole.reshape(weights.shape))
+
+
+def _integer_row(weights: Weights, largest: int) -> tuple[Weights, float]:
+    """Convert a row of weights to integers that sum to a power of two, and return how wrong they are.
 
     Rounding keeps the sum and the symmetry. A part of each remainder is carried to the next weight: that part
     with which the errors are smallest.
     """
-    exact = weights.ravel()
-    total = 1 << math.floor(math.log2(largest / weights.max()))
-    parts = _CARRIED if min(weights.shape) == 1 else _CARRIED_OF_LINES
-    rounded = (_rounded(exact * total, total, part) for part in parts)
-    whole = min(rounded, key=lambda found: _largest_error(found / total - exact, exact))
-    return _trimmed(whole.reshape(weights.shape))
+    exact, total = weights.ravel(), _total(weights, largest)
+    parts, begun = (grid.ravel() for grid in np.meshgrid(_CARRIED, _BEGUN))
+    rounded = _rounded(exact * total, total, parts, begun)
+    rounded = rounded[rounded.max(axis=1) <= largest]
+    errors = _largest_errors(rounded / total - exact, exact)
+    best = errors.argmin()
+    return _trimmed(rounded[best].reshape(weights.shape)), float(errors[best])
 
 
-def _rounded(exact: Weights, total: int, part: float) -> Weights:
-    carried, half = 0.0, []
-    for weight in exact[: exact.size // 2]:
-        half.append(round(weight + part * carried))
-        carried += weight - half[-1]
-    return np.array([*half, total - 2 * sum(half), *half[::-1]], float)
+def _total(weights: Weights, largest: int) -> int:
+    """Return the sum of integers with which the vector unit is exact."""
+    return 1 << math.floor(math.log2(largest / weights.max()))
 
 
-def _largest_error(errors: Weights, exact: Weights) -> float:
-    """Return how many levels black and white edges or noise are off at most, in two passes."""
-    noise = math.sqrt(2 * (errors @ errors) * (exact @ exact) + 2 * (errors @ exact) ** 2)
-    return max(_EDGE * float(np.abs(np.cumsum(errors)).max()), _NOISE * noise)
+def _rounded(exact: Weights, total: int, parts: Weights, begun: Weights) -> Weights:
+    """Return the weights rounded in several ways, one in each row."""
+    carried, half = begun, exact[: exact.size // 2]
+    rounded = np.empty((exact.size, parts.size))
+    for place, weight in enumerate(half):
+        rounded[place] = rounded[-1 - place] = np.rint(weight + parts * carried)
+        carried = carried + weight - rounded[place]
+    rounded[half.size] = total - 2 * rounded[: half.size].sum(axis=0)
+    return np.asarray(rounded.T)
+
+
+def _largest_errors(errors: Weights, exact: Weights) -> Weights:
+    """Return how far edges or noise are off at most, for each row of errors: 1 is what is allowed."""
+    squares, products = (errors**2).sum(axis=1), errors @ exact
+    noise = np.sqrt(2 * squares * (exact @ exact) + 2 * products**2)
+    edge = np.abs(np.cumsum(errors, axis=1)).max(axis=1)
+    return np.asarray(np.maximum(_EDGE * edge, _NOISE * noise))
 
 
 def _halves(weights: Weights) -> tuple[Weights, Weights]:
@@ -132,7 +166,7 @@ def _halves(weights: Weights) -> tuple[Weights, Weights]:
 
     The halves of odd numbers are rounded up and down in turn.
     """
-    whole = _integer_weights(weights, 2 * _VECTOR_LARGEST)
+    whole, _ = _integer_row(weights, 2 * _VECTOR_LARGEST)
     turns = np.cumsum(whole % 2).reshape(whole.shape) % 2
     first = whole // 2 + whole % 2 * turns
     return first, whole - first
