@@ -13,9 +13,10 @@ import imgsvc_core as imgsvc
 PICTURES = Path(__file__).parents[2] / "examples" / "pictures"
 Request = Mapping[str, Any]
 
-PORTRAIT = {"crop": {"mode": "rect", "width": 320, "height": 240, "x": 60, "y": 20}, "resize": {"width": 200}}
-PORTRAIT_SMALL = {**PORTRAIT, "resize": {"width": 150}}
-COFFEE = {"resize": {"width": 200}}
+# Widths of which five or six stand in one row of a page.
+PORTRAIT = {"crop": {"mode": "rect", "width": 320, "height": 240, "x": 60, "y": 20}, "resize": {"width": 155}}
+COFFEE = {"resize": {"width": 155}}
+SIX = {"resize": {"width": 127}}
 SMALL = {"resize": {"width": 140}}
 
 
@@ -266,7 +267,7 @@ STRIPS: dict[str, Strip] = {
     **_parameters(
         "mask",
         "portrait.jpg",
-        PORTRAIT_SMALL,
+        PORTRAIT,
         {
             "radius": ({"shape": "rounded"}, [0, 8, 16, 32, 64]),
             "background": ({"shape": "ellipse"}, ["ffffff", "ffd9a0", "1b1464", "80ffb199"]),
@@ -282,7 +283,7 @@ STRIPS: dict[str, Strip] = {
                 {"height": 160, "gravity": "top", "background": "ffd9a0"},
             ],
         ),
-        PORTRAIT_SMALL,
+        PORTRAIT,
     ),
     **_parameters(
         "canvas",
@@ -309,13 +310,13 @@ STRIPS: dict[str, Strip] = {
                 {"size": 10, "right": 40, "background": "ffd9a0"},
             ],
         ),
-        PORTRAIT_SMALL,
+        PORTRAIT,
     ),
     "border": Strip("portrait.jpg", _varied("border", [{"size": size} for size in (1, 4, 16)]), PORTRAIT),
     **_parameters(
         "border",
         "portrait.jpg",
-        PORTRAIT_SMALL,
+        PORTRAIT,
         {
             "color": ({"size": 8}, ["000000", "ffb199", "1b1464", "80003b46"]),
             "radius": ({"size": 8, "color": "1b1464"}, [0, 12, 24, 48]),
@@ -327,20 +328,20 @@ STRIPS: dict[str, Strip] = {
         [
             (_listed(value) or "no more", {"watermark": {"id": "logo", **value}})
             for value in (
-                {"width": 60},
-                {"width": 60, "gravity": "bottom-right", "padding": 8},
-                {"width": 60, "x": 10, "y": 10},
-                {"width": 60, "opacity": 0.4},
+                {"width": 48},
+                {"width": 48, "gravity": "right", "padding": 8},
+                {"width": 48, "x": 10, "y": 10},
+                {"width": 48, "opacity": 0.4},
                 {},
                 {"fit": True},
             )
         ],
-        COFFEE,
+        SIX,
     ),
     **_parameters(
         "watermark",
         "coffee.heic",
-        {"resize": {"width": 160}},
+        COFFEE,
         {
             "gravity": ({"id": "logo", "width": 40}, None),
             "padding": ({"id": "logo", "width": 40, "gravity": "top-left"}, [1, 8, 24]),
@@ -359,12 +360,12 @@ STRIPS: dict[str, Strip] = {
             (f"quality {quality}\n{{kilobytes}} kB", {"output": {"format": "webp", "quality": quality}})
             for quality in (95, 50, 20, 5)
         ],
-        PORTRAIT_SMALL,
+        PORTRAIT,
     ),
     **_parameters(
         "output",
         "portrait.jpg",
-        PORTRAIT_SMALL,
+        PORTRAIT,
         {
             "max_bytes": ({"format": "webp"}, [1300, 1800, 2600]),
             "colors": ({"format": "png"}, [2, 4, 16, 256]),
@@ -396,7 +397,7 @@ STRIPS: dict[str, Strip] = {
     "filter.blur": _filters(
         "blur",
         "portrait.jpg",
-        PORTRAIT,
+        {**PORTRAIT, **SIX},
         *[{"mode": "gaussian", "value": value} for value in (15, 60)],
         *[{"mode": "motion", "angle": angle, "value": 60} for angle in (0, 45)],
         *[{"mode": "zoom", "value": value} for value in (30, 100)],
