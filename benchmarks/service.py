@@ -28,6 +28,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from benchmarks.harness import Bound, options_of, verdict
+from benchmarks.peers import cpu_seconds
 from benchmarks.pictures import picture
 
 REQUEST = {
@@ -68,21 +69,31 @@ class Running:
         return ssl.create_default_context(cafile=self.folder / "state" / "localhost.pem")
 
 
+@attrs.frozen
+class Load:
+    """Pictures per second, and the CPU milliseconds of each."""
+
+    rate: float
+    cpu: float
+
+
 def main() -> int:
     options = options_of(__doc__, seconds=15, rounds=3)
     photo = picture("6mp.jpg").read_bytes()
     with tempfile.TemporaryDirectory() as name, service(Path(name)) as running:
         body = form(photo)
-        overheads, shares = [], []
+        overheads, shares, costs = [], [], []
         for _ in range(options.rounds):
             alone, served = median_call(library(photo)), median_call(client(running, body))
             overheads.append(served - alone)
-            bare = bare_throughput(photo, options.seconds)
-            loaded = uploads(running, body, options.seconds)
-            shares.append(loaded / bare)
+            bare = bare_load(photo, options.seconds)
+            loaded = upload_load(running, body, options.seconds)
+            shares.append(loaded.rate / bare.rate)
+            costs.append(loaded.cpu - bare.cpu)
             print(
                 f"library {alone:5.1f} ms, service {served:5.1f} ms; "
-                f"library {bare:5.1f} per second, service {loaded:5.1f} per second"
+                f"library {bare.rate:5.1f} per second, service {loaded.rate:5.1f} per second; "
+                f"library {bare.cpu:5.1f} ms of CPU, service {loaded.cpu:5.1f} ms"
             )
         account = _ACCOUNT.format(key=running.key)
         accounts = wrk(running.url + "/1.0/account", options.seconds, running.folder, account)
@@ -91,6 +102,7 @@ def main() -> int:
         [
             Bound("service over library at the median", statistics.median(overheads), 5, unit=" ms"),
             Bound("share of the bare library's throughput", statistics.median(shares), 0.75, at_least=True),
+            Bound("CPU of the service over the library's", statistics.median(costs), 3, unit=" ms"),
             Bound("account calls per second", accounts, 1000, at_least=True),
         ]
     )
@@ -185,11 +197,12 @@ def median_call(call: Callable[[], object], times: int = 60) -> float:
     return statistics.median(taken)
 
 
-def bare_throughput(photo: bytes, seconds: float) -> float:
-    """Pictures per second of the library in two processes."""
+def bare_load(photo: bytes, seconds: float) -> Load:
+    """What the library does in two processes."""
     with ProcessPoolExecutor(2, get_context("spawn"), _prepare) as pool:
         list(pool.map(_work, [photo, photo], [1.0, 1.0]))
-        return sum(pool.map(_work, [photo, photo], [seconds, seconds])) / seconds
+        done, cpu = zip(*pool.map(_work, [photo, photo], [seconds, seconds]), strict=True)
+    return Load(sum(done) / seconds, 1000 * sum(cpu) / sum(done))
 
 
 def _prepare() -> None:
@@ -199,12 +212,22 @@ def _prepare() -> None:
     guard()
 
 
-def _work(photo: bytes, seconds: float) -> int:
+def _work(photo: bytes, seconds: float) -> tuple[int, float]:
+    """Return the number of pictures, and the CPU seconds."""
     call, done, end = library(photo), 0, time.perf_counter() + seconds
+    begun = time.process_time()
     while time.perf_counter() < end:
         call()
         done += 1
-    return done
+    return done, time.process_time() - begun
+
+
+def upload_load(running: Running, body: bytes, seconds: int, connections: int = 8) -> Load:
+    """What the service does with uploads of a form."""
+    before, begun = cpu_seconds(running.pid), time.perf_counter()
+    rate = uploads(running, body, seconds, connections)
+    done = rate * (time.perf_counter() - begun)
+    return Load(rate, 1000 * (cpu_seconds(running.pid) - before) / done)
 
 
 def uploads(running: Running, body: bytes, seconds: int, connections: int = 8) -> float:

@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.harness import Bound, print_table, verdict, write_table
-from benchmarks.peers import CORES, cpu_seconds, processes_of
+from benchmarks.peers import CORES, processes_of
 from benchmarks.pictures import picture
-from benchmarks.service import form, service, uploads
+from benchmarks.service import form, service, upload_load
 
 MARKS = ("<!-- sizing -->", "<!-- /sizing -->")
 COLUMNS = ("picture", "megapixels", "requests a second", "CPU ms a request", "memory in MB")
@@ -42,15 +42,10 @@ def main(page: str = "") -> int:
         rows = [("idle", "–", "–", "–", f"{idle:.0f}")]
         for name, megapixels in SOURCES.items():
             body = form(picture(name).read_bytes())
-            rates, costs = [], []
             with peak_memory(running.pid) as peaks:
-                for _ in range(_ROUNDS):
-                    before, begun = cpu_seconds(running.pid), time.perf_counter()
-                    rate = uploads(running, body, _SECONDS)
-                    requests = rate * (time.perf_counter() - begun)
-                    rates.append(rate)
-                    costs.append(1000 * (cpu_seconds(running.pid) - before) / requests)
-            rate, cost = statistics.median(rates), statistics.median(costs)
+                loads = [upload_load(running, body, _SECONDS) for _ in range(_ROUNDS)]
+            rate = statistics.median(load.rate for load in loads)
+            cost = statistics.median(load.cpu for load in loads)
             rows.append((name, f"{megapixels}", f"{rate:.1f}", f"{cost:.1f}", f"{max(peaks):.0f}"))
     print_table(COLUMNS, rows)
     print(f"ready after {ready:.2f} s")

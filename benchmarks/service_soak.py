@@ -11,15 +11,15 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import attrs
 
 from benchmarks.harness import Bound, options_of, print_table, verdict
-from benchmarks.peers import CORES, cpu_seconds, processes_of
+from benchmarks.peers import CORES, processes_of
 from benchmarks.pictures import picture
-from benchmarks.service import form, service, uploads
+from benchmarks.service import Load, form, service, upload_load
 from benchmarks.service_sizing import memory
 
 REQUEST = {"resize": {"width": 32}, "output": {"format": "png"}, "response": {"mode": "binary"}}
@@ -37,8 +37,7 @@ class Turn:
     """What was seen while one number of connections was open."""
 
     connections: int
-    rate: float
-    cpu: float
+    load: Load
     megabytes: float
 
 
@@ -53,17 +52,14 @@ def main() -> int:
             end = time.monotonic() + 60 * options.minutes
             while time.monotonic() < end or len(turns) < 2 * len(_CONNECTIONS):
                 connections = _CONNECTIONS[len(turns) % len(_CONNECTIONS)]
-                before, begun = cpu_seconds(running.pid), time.perf_counter()
-                rate = uploads(running, body, _TURN_SECONDS, connections)
-                requests = rate * (time.perf_counter() - begun)
-                cpu = 1000 * (cpu_seconds(running.pid) - before) / requests
-                turns.append(Turn(connections, rate, cpu, memory(running.pid)))
+                load = upload_load(running, body, _TURN_SECONDS, connections)
+                turns.append(Turn(connections, load, memory(running.pid)))
             processes = processes_of(running.pid)
         left = _left(processes)
     print_table(
         ("connections", "requests a second", "CPU ms a request", "memory in MB"),
         [
-            (turn.connections, f"{turn.rate:.0f}", f"{turn.cpu:.2f}", f"{turn.megabytes:.0f}")
+            (turn.connections, f"{turn.load.rate:.0f}", f"{turn.load.cpu:.2f}", f"{turn.megabytes:.0f}")
             for turn in turns
         ],
     )
@@ -71,17 +67,26 @@ def main() -> int:
     warm = turns[int(_WARM_UP * len(turns)) :]
     early, late = warm[: len(warm) // 2], warm[len(warm) // 2 :]
 
-    def growth(field: str) -> float:
-        middles = [statistics.median(getattr(turn, field) for turn in part) for part in (late, early)]
+    def growth(found: Callable[[Turn], float]) -> float:
+        middles = [statistics.median(map(found, part)) for part in (late, early)]
         return middles[0] / middles[1]
 
     rates = [
-        statistics.median(turn.rate for turn in warm if turn.connections == many) for many in _CONNECTIONS
+        statistics.median(turn.load.rate for turn in warm if turn.connections == many)
+        for many in _CONNECTIONS
     ]
     return verdict(
         [
-            Bound("memory of the second half over that of the first", growth("megabytes"), _GROWTH),
-            Bound("CPU a request of the second half over that of the first", growth("cpu"), _GROWTH),
+            Bound(
+                "memory of the second half over that of the first",
+                growth(lambda turn: turn.megabytes),
+                _GROWTH,
+            ),
+            Bound(
+                "CPU a request of the second half over that of the first",
+                growth(lambda turn: turn.load.cpu),
+                _GROWTH,
+            ),
             Bound("rate over 400 connections, over that with 4", rates[-1] / rates[0], 0.9, at_least=True),
             Bound("processes left after the end", len(left), 0),
         ]
