@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks.harness import Bound, Series, Timing, options_of, print_series, verdict
+from benchmarks.installed import node_packages
 from benchmarks.pictures import FOLDER, picture
 
 _WIDTH = 320
@@ -32,6 +33,7 @@ _VARIANTS = {
     "card": _SPEC,
     "hero": {**_SPEC, "resize": {"width": 800}},
 }
+_SHARP = Path(__file__).with_name("sharp_batch.js")
 _DECODE_SMALL = f"jpeg:size={_WIDTH * 2}x{_WIDTH * 2}"
 _SIDES = (600, 900, 1200, 1600, 2000)
 _FEW = 50
@@ -46,6 +48,7 @@ def main() -> int:
         "imgsvc: one core": lambda target: on_one_core(lambda: imgsvc(source, target, {"": _SPEC})),
         "imgsvc: largest variant": lambda target: imgsvc(source, target, {"": _VARIANTS["hero"]}),
         "imgsvc: three variants": lambda target: imgsvc(source, target, _VARIANTS),
+        "sharp, two at a time": lambda target: sharp(source, target),
         "vipsthumbnail by xargs -P2": lambda target: vipsthumbnail(source, target),
         "ImageMagick mogrify by xargs -P2": lambda target: mogrify(source, target),
         "mogrify, told to decode small": lambda target: mogrify(source, target, "-define", _DECODE_SMALL),
@@ -73,6 +76,12 @@ def main() -> int:
                 "two cores over one",
                 everywhere.times_faster_than(series["imgsvc: one core"]),
                 1.85,
+                at_least=True,
+            ),
+            Bound(
+                "over sharp",
+                everywhere.times_faster_than(series["sharp, two at a time"]),
+                1.1,
                 at_least=True,
             ),
             Bound(
@@ -146,6 +155,11 @@ def dask_cluster() -> Iterator[str]:
 
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
         yield cluster.scheduler_address
+
+
+def sharp(source: Path, target: Path) -> None:
+    environment = os.environ | {"NODE_PATH": str(node_packages())}
+    subprocess.run(["node", _SHARP, source, target, str(_WIDTH)], env=environment, check=True)
 
 
 def vipsthumbnail(source: Path, target: Path) -> None:
