@@ -88,6 +88,8 @@ class Webhooks:
     async def retry(self, id_: str) -> bool:
         """Notify the endpoint of a failed or scheduled webhook now. Return False if it is neither."""
 
+        await self.engine.connect()
+
         def enqueue(account_id: str, attempt: int) -> Enqueue:
             return self.engine.queues.enqueue(DELIVER, id_, account_id, attempt=attempt)
 

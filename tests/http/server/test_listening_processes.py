@@ -17,6 +17,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import aiohttp
+import attrs
 import pytest
 from yarl import URL
 
@@ -107,6 +108,28 @@ async def test_a_process_that_dies_is_replaced_and_nothing_is_lost(victim: int, 
                 await asyncio.sleep(0.02)
     log = Path(f"{service.state}.log").read_text()
     assert "A listening process ended unexpectedly (SIGKILL)" in log
+
+
+async def test_every_process_sends_a_notification_again_after_a_restart(tmp_path: Path) -> None:
+    async def failed(client: aiohttp.ClientSession) -> None:
+        async with asyncio.timeout(30):
+            while (await call(client, "GET", f"/1.0/webhooks/{id_}")).json["webhook"]["status"] != "failed":
+                await asyncio.sleep(0.02)
+
+    async with receiving() as receiver:
+        receiver.answers["/gone"] = [404]
+        with running(tmp_path / "state", TWO) as service:
+            async with service.client() as client:
+                asked = {"webhook": {"url": f"{receiver.url}/gone"}}
+                id_ = (await upload(client, encoded.png().data, asked)).json["id"]
+                await failed(client)
+            key = service.key
+        with running(tmp_path / "state", TWO) as service:
+            async with connections(attrs.evolve(service, key=key), 4) as clients:
+                for client in clients:
+                    assert (await call(client, "POST", f"/1.0/webhooks/{id_}/retry")).status == 200
+                    await failed(client)
+        assert len(receiver.posts) == 5
 
 
 async def test_limits_hold_over_all_processes(tmp_path: Path) -> None:
