@@ -6,7 +6,7 @@ import attrs
 
 from imgsvc_http.access.shared_counts import SharedCounts
 from imgsvc_http.forkserver import Forkserver
-from imgsvc_http.shared_memory import ChangeMark, SharedNumbers
+from imgsvc_http.shared_memory import ChangeMark, SharedEvent, SharedNumbers
 
 
 @attrs.frozen(kw_only=True)
@@ -20,6 +20,8 @@ class Share:
         counts: request rates of all processes.
         changes: tells of what one process changed and the others remember otherwise.
         running: how many pictures the workers of each process work on.
+        engine_wanted: set by a process that has a job for the engine of webhooks.
+        engine_ready: set when that engine has started.
         forkserver: was begun before. Of several processes, each forks its own from it. Without it one is
             begun.
     """
@@ -32,6 +34,8 @@ class Share:
     running: SharedNumbers = attrs.field(
         default=attrs.Factory(lambda share: SharedNumbers(share.processes), takes_self=True), repr=False
     )
+    engine_wanted: SharedEvent = attrs.field(factory=SharedEvent, repr=False)
+    engine_ready: SharedEvent = attrs.field(factory=SharedEvent, repr=False)
     forkserver: Forkserver | None = attrs.field(default=None, repr=False)
 
     @property

@@ -1,9 +1,11 @@
-"""Memory that processes share which are forked afterwards."""
+"""Memory and events that processes share which are forked afterwards."""
 
 from __future__ import annotations
 
+import asyncio
 import mmap
 import os
+import weakref
 
 _BYTES = 8
 
@@ -46,3 +48,24 @@ class ChangeMark:
     def note_change(self) -> None:
         """Make it look otherwise."""
         self._mark[:] = os.urandom(_BYTES)
+
+
+class SharedEvent:
+    """An event that stays set. One task of each process may wait for it at a time."""
+
+    def __init__(self) -> None:
+        self._descriptor = os.eventfd(0)
+        weakref.finalize(self, os.close, self._descriptor)
+
+    def set(self) -> None:
+        """Wake up all who wait, and let nobody wait from now on."""
+        os.eventfd_write(self._descriptor, 1)
+
+    async def wait(self) -> None:
+        """Wait until the event is set."""
+        loop, woken = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(self._descriptor, woken.set)
+        try:
+            await woken.wait()
+        finally:
+            loop.remove_reader(self._descriptor)

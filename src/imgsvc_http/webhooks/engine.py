@@ -1,7 +1,8 @@
 """The durable engine: jobs in its queues survive the death of a process.
 
 It is DBOS, which keeps its queues in the service's own database, so that a record and its job are committed
-together. Jobs may run more than once; those of `runner` are written for that.
+together. Jobs may run more than once; those of `jobs` are written for that. DBOS takes memory and polls its
+queues, so nothing of it is loaded before the engine starts, and that may be as late as the first job.
 """
 
 from __future__ import annotations
@@ -12,17 +13,22 @@ import uuid
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import attrs
 from cachetools import TTLCache
-from dbos import DBOS, DBOSClient, DBOSConfig
 from sqlalchemy import Connection
+from sqlalchemy.exc import TimeoutError as DatabaseTimeout
 
 from imgsvc_http.blocking import run_in_daemon_thread
+from imgsvc_http.shared_memory import SharedEvent
 from imgsvc_http.state.engine import with_keepalive
 from imgsvc_http.state.vault import MissingMasterKey
 from imgsvc_http.webhooks.transient import is_transient
+
+if TYPE_CHECKING:
+    from dbos import DBOS, DBOSConfig
 
 _log = logging.getLogger(__name__)
 
@@ -39,6 +45,7 @@ _MOST_FAILURES = 5
 _THREADS = 32
 _MOST_PARKED, _PARKED_SECONDS = 100_000, 10
 _INTERRUPT_SECONDS = 10
+_READY_SECONDS = 30
 _DELETED_AT_ONCE = 1000
 
 
@@ -63,6 +70,8 @@ class Queues:
     """
 
     def __init__(self, database_url: str) -> None:
+        from dbos import DBOSClient
+
         self._client = DBOSClient(
             system_database_url=with_keepalive(database_url),
             dbos_system_schema=_SCHEMA,
@@ -99,11 +108,16 @@ class Engine:
     Args:
         database_url: the service's database.
         node: the name of this node. A node that starts again under its name resumes its interrupted jobs.
+        wanted: set by a process of the service that has a job for the queues.
+        ready: set when the queues are there for all of them.
     """
 
-    def __init__(self, database_url: str, node: str) -> None:
+    def __init__(self, database_url: str, node: str, *, wanted: SharedEvent, ready: SharedEvent) -> None:
         self.node = node
+        self.wanted = wanted
+        self.ready = ready
         self.ending = False
+        self._begun = False
         self._url = with_keepalive(database_url)
         self._queues: Queues | None = None
         self._connecting = asyncio.Lock()
@@ -137,28 +151,46 @@ class Engine:
             "notification_coalesce_sec": _MESSAGE_POLL_SECONDS,
             "run_migrations": False,
         }
-        # Its indexes wait for all open transactions, which may include some of this event loop.
-        await run_in_daemon_thread(DBOS.migrate, self._url, schema=_SCHEMA)
-        DBOS(config=config)
-        DBOS.listen_queues(list(jobs))  # in an upgrade, newer nodes have queues of jobs unknown here
-        for name, (job, _) in jobs.items():
-            # A job is not given up because its process died, however often.
-            DBOS.workflow(name=name, max_recovery_attempts=None)(self._workflow(job, give_up))
-        DBOS.launch()
-        for name, (_, most) in jobs.items():
-            await DBOS.register_queue_async(
-                name,
-                worker_concurrency=most,
-                partition_worker_concurrency=most // 2,  # a partition has the jobs of an account
-                polling_interval_sec=_POLL_SECONDS,
-            )
+        self._begun = True
+        await run_in_daemon_thread(import_module, "dbos")
+        dbos = self._dbos
+        try:
+            # Its indexes wait for all open transactions, which may include some of this event loop.
+            await run_in_daemon_thread(dbos.migrate, self._url, schema=_SCHEMA)
+            dbos(config=config)
+            dbos.listen_queues(list(jobs))  # in an upgrade, newer nodes have queues of jobs unknown here
+            for name, (job, _) in jobs.items():
+                # A job is not given up because its process died, however often.
+                dbos.workflow(name=name, max_recovery_attempts=None)(self._workflow(job, give_up))
+            dbos.launch()
+            for name, (_, most) in jobs.items():
+                await dbos.register_queue_async(
+                    name,
+                    worker_concurrency=most,
+                    partition_worker_concurrency=most // 2,  # a partition has the jobs of an account
+                    polling_interval_sec=_POLL_SECONDS,
+                )
+        except Exception:
+            await run_in_daemon_thread(dbos.destroy, destroy_registry=True)  # or it could not start again
+            raise
+        self.ready.set()
         await self.connect()
         self._started.set()
 
     async def connect(self) -> None:
-        """Open the queues. A process that runs no jobs does so when it puts one into them."""
+        """Open the queues, once the engine of the service has started for them.
+
+        Raises:
+            DatabaseTimeout: it does not start in time.
+        """
         async with self._connecting:
             if self._queues is None:
+                self.wanted.set()
+                try:
+                    async with asyncio.timeout(_READY_SECONDS):
+                        await self.ready.wait()
+                except TimeoutError:
+                    raise DatabaseTimeout("The engine of webhooks has not started.") from None
                 self._queues = await asyncio.to_thread(Queues, self._url)
 
     async def disconnect(self) -> None:
@@ -173,10 +205,17 @@ class Engine:
         stay open until this returns: a failure for that would be taken for the outcome of the request.
         """
         self.ending = True
+        if self._begun:
+            await self._stop(seconds)
+        await self.disconnect()
+
+    async def _stop(self, seconds: float) -> None:
         logging.getLogger("dbos").setLevel(logging.ERROR)  # it warns of every interrupted job
         timeout = int(seconds) + _INTERRUPT_SECONDS
         closing = asyncio.create_task(
-            asyncio.to_thread(DBOS.destroy, destroy_registry=True, workflow_completion_timeout_sec=timeout)
+            asyncio.to_thread(
+                self._dbos.destroy, destroy_registry=True, workflow_completion_timeout_sec=timeout
+            )
         )
         await asyncio.wait([closing], timeout=seconds)
         for task in self._tasks:
@@ -184,7 +223,12 @@ class Engine:
         await closing
         # The engine has replaced the executor of the event loop by its own, which is shut down now.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
-        await self.disconnect()
+
+    @property
+    def _dbos(self) -> type[DBOS]:
+        from dbos import DBOS
+
+        return DBOS
 
     @property
     def queues(self) -> Queues:
@@ -194,7 +238,7 @@ class Engine:
 
     async def claims(self) -> list[JobClaim]:
         """Return the claims of all nodes."""
-        pending = await DBOS.list_workflows_async(status="PENDING", load_input=False, load_output=False)
+        pending = await self._dbos.list_workflows_async(status="PENDING", load_input=False, load_output=False)
         return [JobClaim(item.workflow_id, item.name, item.executor_id or "") for item in pending]
 
     async def put_back(self, claims: Iterable[JobClaim]) -> None:
@@ -203,17 +247,17 @@ class Engine:
         for claim in claims:
             queues[claim.job].append(claim.id)
         for queue, ids in queues.items():
-            await DBOS.resume_workflows_async(ids, queue_name=queue)
+            await self._dbos.resume_workflows_async(ids, queue_name=queue)
 
     async def delete_finished(self) -> None:
         """Delete the rows of finished jobs, whose outcome the records of their webhooks have."""
-        while finished := await DBOS.list_workflows_async(
+        while finished := await self._dbos.list_workflows_async(
             status=["SUCCESS", "ERROR", "CANCELLED"],
             limit=_DELETED_AT_ONCE,
             load_input=False,
             load_output=False,
         ):
-            await DBOS.delete_workflows_async([item.workflow_id for item in finished])
+            await self._dbos.delete_workflows_async([item.workflow_id for item in finished])
 
     def _workflow(self, job: Job, give_up: Job) -> Callable[[str, int], Awaitable[None]]:
         """Return a workflow that retries a job until it succeeds, since DBOS ends a workflow that fails.
@@ -224,7 +268,7 @@ class Engine:
 
         async def workflow(id_: str, attempt: int) -> None:
             backoff, failures = _FIRST_BACKOFF_SECONDS, 0
-            own = DBOS.workflow_id or ""
+            own = self._dbos.workflow_id or ""
             self._follow(asyncio.current_task())
             self._running.add(own)
             try:

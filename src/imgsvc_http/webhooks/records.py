@@ -261,6 +261,12 @@ def _newest(query: Select[Any], limit: int, offset: int = 0) -> Select[Any]:
 
 
 @reading
+def exist(connection: Connection) -> bool:
+    """Return True if there is any webhook."""
+    return connection.execute(select(_TABLE.c.id).limit(1)).first() is not None
+
+
+@reading
 def settled_before(connection: Connection, moment: datetime, *, most: int = 500) -> list[str]:
     """Return the ids of settled webhooks that were accepted before a moment, the oldest ones first."""
     old = (

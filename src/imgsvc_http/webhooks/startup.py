@@ -15,6 +15,7 @@ from imgsvc_http.processing.pool import number_of_workers
 from imgsvc_http.services import Services
 from imgsvc_http.state.clock import now
 from imgsvc_http.storage.pending_uploads import PendingUploads
+from imgsvc_http.webhooks import records
 from imgsvc_http.webhooks.delivery import Deliverer
 from imgsvc_http.webhooks.engine import Engine
 from imgsvc_http.webhooks.jobs import DELIVER, PROCESS, Webhooks
@@ -25,6 +26,7 @@ _log = logging.getLogger(__name__)
 _JOBS_AT_ONCE = 1000  # of each kind on a node: most of them wait for an endpoint
 _CLEANUP_SECONDS = 600
 _FINISHED_SECONDS = 30
+_RETRY_SECONDS = 5
 _SINGLE_NODE = "imgsvc"
 
 
@@ -32,10 +34,17 @@ _SINGLE_NODE = "imgsvc"
 async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
     """Resume the jobs that an earlier run left, and run jobs until the block ends.
 
-    A process without that duty only accepts webhooks.
+    Without any webhook in the database the engine starts with the first one. Of nodes on one database each
+    runs its engine all the time, as it may have to take over the first webhook of another one. A process
+    without that duty only accepts webhooks.
     """
-    settings = services.settings
-    engine = Engine(settings.database_url, _node_name() if services.db.is_shared else _SINGLE_NODE)
+    settings, share = services.settings, services.share
+    engine = Engine(
+        settings.database_url,
+        _node_name() if services.db.is_shared else _SINGLE_NODE,
+        wanted=share.engine_wanted,
+        ready=share.engine_ready,
+    )
     deliverer = Deliverer(
         AddressGuard.allowing(settings.fetch.private_allowed),
         settings.webhooks.seconds,
@@ -47,7 +56,7 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
     most = 2 * number_of_workers(settings.workers)
     pictures = FairQueue(most, extra=most, room=sys.maxsize, seconds=None)
     webhooks = Webhooks(services, engine, deliverer, uploads, pictures)
-    if not services.share.has_duties:
+    if not share.has_duties:
         try:
             yield webhooks
         finally:
@@ -57,7 +66,8 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
     locked, working = asyncio.Event(), asyncio.Event()
     watching: list[asyncio.Task[None]] = []
     cleaning: list[asyncio.Task[None]] = []
-    try:
+
+    async def begin() -> None:
         if services.db.is_shared:
             watching.append(asyncio.create_task(watch_cluster(services.db, engine, locked, working)))
             await locked.wait()  # or others would take over the first jobs of this node
@@ -66,15 +76,31 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
         working.set()
         if not services.db.is_shared:
             watching.append(asyncio.create_task(watch(engine)))
+        cleaning.append(asyncio.create_task(_repeat(_FINISHED_SECONDS, engine.delete_finished)))
+
+    try:
+        if services.db.is_shared or await records.exist(services.db):
+            await begin()
+        else:
+            cleaning.append(asyncio.create_task(_begin_when_wanted(engine, begin)))
         cleaning.append(asyncio.create_task(_repeat(_CLEANUP_SECONDS, webhooks.delete_old)))
         cleaning.append(asyncio.create_task(_repeat(_CLEANUP_SECONDS, webhooks.delete_orphans)))
-        cleaning.append(asyncio.create_task(_repeat(_FINISHED_SECONDS, engine.delete_finished)))
         yield webhooks
     finally:
         await _cancel(cleaning)
         await engine.stop(settings.server.shutdown_seconds)
         await _cancel(watching)  # from now on other nodes may take over the jobs of this one
         await deliverer.close()
+
+
+async def _begin_when_wanted(engine: Engine, begin: Callable[[], Awaitable[None]]) -> None:
+    await engine.wanted.wait()
+    while True:
+        try:
+            return await begin()
+        except Exception:  # of the database, which may come back
+            _log.exception("Webhooks do not run; trying again in %g seconds.", _RETRY_SECONDS)
+        await asyncio.sleep(_RETRY_SECONDS)
 
 
 def _node_name() -> str:
