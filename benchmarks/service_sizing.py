@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.harness import Bound, print_table, verdict, write_table
-from benchmarks.peers import CORES, processes_of
+from benchmarks.peers import CORES, cpu_seconds, processes_of
 from benchmarks.pictures import picture
 from benchmarks.service import form, service, upload_load
 
@@ -27,7 +27,9 @@ COLUMNS = ("picture", "megapixels", "requests a second", "CPU ms a request", "me
 SOURCES = {"2mp.jpg": 2, "6mp.jpg": 6, "12mp.jpg": 12, "100mp.jpg": 100}
 _ROUNDS = 3
 _SECONDS = 8
+_IDLE_SECONDS = 20
 _IDLE_MEGABYTES = 150
+_IDLE_PERCENT = 1
 
 
 def main(page: str = "") -> int:
@@ -38,7 +40,7 @@ def main(page: str = "") -> int:
         started = time.perf_counter()
         running = stack.enter_context(service(folder, errors=log))
         ready = time.perf_counter() - started
-        idle = memory(running.pid)
+        idle, polling = memory(running.pid), idle_percent(running.pid)
         rows = [("idle", "–", "–", "–", f"{idle:.0f}")]
         for name, megapixels in SOURCES.items():
             body = form(picture(name).read_bytes())
@@ -51,7 +53,12 @@ def main(page: str = "") -> int:
     print(f"ready after {ready:.2f} s")
     if page:
         write_table(Path(page), MARKS, COLUMNS, rows)
-    return verdict([Bound("PSS of an idle service", idle, _IDLE_MEGABYTES, unit=" MB")])
+    return verdict(
+        [
+            Bound("PSS of an idle service", idle, _IDLE_MEGABYTES, unit=" MB"),
+            Bound("CPU of an idle service", polling, _IDLE_PERCENT, unit=" % of a core"),
+        ]
+    )
 
 
 @contextlib.contextmanager
@@ -70,6 +77,13 @@ def peak_memory(pid: int) -> Iterator[list[float]]:
     finally:
         ended.set()
         thread.join()
+
+
+def idle_percent(pid: int) -> float:
+    """Return the CPU that a process and all below it take while nothing is asked of them."""
+    before, begun = cpu_seconds(pid), time.perf_counter()
+    time.sleep(_IDLE_SECONDS)
+    return 100 * (cpu_seconds(pid) - before) / (time.perf_counter() - begun)
 
 
 def memory(pid: int) -> float:
