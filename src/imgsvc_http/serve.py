@@ -47,6 +47,7 @@ _log = logging.getLogger(__name__)
 
 _CLOSE_SECONDS = 0.5  # for connections that the listener has not seen closed
 _SWITCH_SECONDS = 0.0005
+_GC_ALLOCATIONS = 10_000  # at Python's 700, hundreds of requests under way are looked through again and again
 _CORES_FOR_EACH = 2  # a listening process keeps up with the workers of two cores
 _SAMPLE = """<svg xmlns="http://www.w3.org/2000/svg" width="960" height="640" viewBox="0 0 96 64">
 <defs><linearGradient id="sky" x2="0" y2="1">
@@ -146,6 +147,7 @@ async def serve_share(settings: Settings, tls: ssl.SSLContext, share: Share, int
         await ending.enter_async_context(serving_metrics(services))
         gc.collect()
         gc.freeze()  # objects that live as long as the process would make every collection slow
+        gc.set_threshold(_GC_ALLOCATIONS)
         await listener.start()
         key = await first_key(services) if share.has_duties else None
         intake.accept(listener.take)
