@@ -5,6 +5,9 @@ Nothing here needs a pool, so that processes which are forked do not load one.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import os
 import resource
 
 from imgsvc_core.deadline import expect_kill_by_parent
@@ -15,10 +18,16 @@ NOT_BEGUN = (
     "leaves memory for them, and try again."
 )
 DIED = "The process that worked on this picture died: ask for less, or send another image."
+_KEPT_BYTES = 1 << 25
 
 
 def prepare_worker(memory_bytes: int | None) -> None:
-    """Make this process fit for untrusted files. Its parent has to kill it soon after a time limit."""
+    """Make this process fit for untrusted files. Its parent has to kill it soon after a time limit.
+
+    To be called before numpy is imported.
+    """
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # those for other cores would spin, and stay behind at a fork
+    _keep_freed_memory()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory_bytes is not None:
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
@@ -26,6 +35,17 @@ def prepare_worker(memory_bytes: int | None) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     guard()
     expect_kill_by_parent()
+
+
+def _keep_freed_memory() -> None:
+    """Let glibc keep what it does with a process that had large pictures, from the first small one on.
+
+    It would give memory back and get it again for every picture, page by page.
+    """
+    trim_threshold, mmap_threshold = -1, -3
+    with contextlib.suppress(AttributeError):  # of another libc
+        for parameter in (trim_threshold, mmap_threshold):
+            ctypes.CDLL(None).mallopt(parameter, _KEPT_BYTES)
 
 
 def preload() -> None:

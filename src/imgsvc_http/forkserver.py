@@ -7,7 +7,6 @@ while the command loads the service.
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import subprocess
 import sys
@@ -44,8 +43,6 @@ class Forkserver:
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 umask=0o077,  # of the files that workers write
-                # A process that forks must have one thread only.
-                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
             )
         return cls(ours, process)
 

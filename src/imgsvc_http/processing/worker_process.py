@@ -36,7 +36,6 @@ REPLY = struct.Struct("<QQ")
 _LIBC = ctypes.CDLL(None)
 _LEFT_TO_THE_SERVICE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PIECE_BYTES = 1 << 20
-_KEPT_BYTES = 1 << 25
 _NO_MEMORY = {"error": MemoryLimitExceeded.slug, "message": NO_MEMORY, "problems": []}
 
 
@@ -53,7 +52,6 @@ def main(control: socket.socket, memory_bytes: int | None) -> NoReturn:
         # A terminal or systemd sends these to the whole group, but requests under way are to finish.
         signal.signal(number, signal.SIG_IGN)
     prepare_worker(memory_bytes)
-    _keep_freed_memory()
     preload()
     gc.collect()
     gc.freeze()  # keeps the memory that workers share from being written to
@@ -174,17 +172,6 @@ def _receive(connection: socket.socket, size: int) -> bytearray:
             raise ConnectionResetError("The service closed its end.")
         count += read
     return received
-
-
-def _keep_freed_memory() -> None:
-    """Let glibc keep what it does with a process that had large pictures, from the first small one on.
-
-    It would give memory back and get it again for every picture, page by page.
-    """
-    trim_threshold, mmap_threshold = -1, -3
-    with contextlib.suppress(AttributeError):  # of another libc
-        for parameter in (trim_threshold, mmap_threshold):
-            _LIBC.mallopt(parameter, _KEPT_BYTES)
 
 
 def _die_with_parent() -> None:
