@@ -105,7 +105,7 @@ def _lay(region: Any, indices: Any, colors: Any, transparent: int | None) -> Non
     for top in range(0, height, rows):
         band = indices[top : min(top + rows, height), :width]
         opaque = True if transparent is None else band != transparent
-        np.copyto(region[top : top + rows], colors[band], where=opaque)
+        np.copyto(region[top : top + rows], np.take(colors, band, mode="clip"), where=opaque)
 
 
 def _decoded(data: Any, frame: GifFrame, number: int) -> Any:
