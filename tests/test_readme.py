@@ -95,7 +95,10 @@ def measured() -> dict[tuple[str, str], tuple[float, str]]:
 BESIDE = {
     "JPEG of 6 MP": [("JPEG 2725 x 2225 to 720 x 588", "JPEG 6 MP to 720 x 588")],
     "PNG of 64 x 64": [("PNG 64 x 64 to 32 x 32",)],
-    "GIF of 20 frames": [("GIF of 20 frames to WebP 240 x 196", "GIF of 20 frames to WebP")],
+    "GIF to WebP, to GIF": [
+        ("GIF of 20 frames to WebP 240 x 196", "GIF of 20 frames to WebP"),
+        ("GIF of 20 frames to half its size",),
+    ],
     "blur, sepia": [("gaussian 30",), ("sepia 60",)],
 }
 """What docs/performance.md calls the tasks of README, of the service and of the library."""
