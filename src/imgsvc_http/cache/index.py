@@ -6,16 +6,14 @@ moment, no file is forgotten. A row without a file takes part in the bound until
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 
 import attrs
-from sqlalchemy import Connection, Insert, bindparam, delete, func, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, bindparam, delete, func, select, update
 
 from imgsvc_http.cache.key_filter import KeyFilter
 from imgsvc_http.cache.purges import EVERYTHING, PURGED
-from imgsvc_http.state.database import counting, reading
+from imgsvc_http.state.database import counting, reading, upsert
 from imgsvc_http.state.tables import CacheEntryRow
 
 _BATCH = 500
@@ -52,7 +50,7 @@ def put(connection: Connection, place: int, begun: Sequence[tuple[Indexed, bytes
     ]
     if kept:
         connection.execute(
-            _put(connection.dialect.name),
+            upsert(connection, CacheEntryRow),
             [
                 {
                     "place": place,
@@ -76,14 +74,6 @@ _SIZES = select(CacheEntryRow.key, CacheEntryRow.size).where(
 def _lock_order(put: tuple[Indexed, bytes]) -> str:
     """Return the key: nodes that lock rows in one order never wait for each other."""
     return put[0].key
-
-
-@functools.cache
-def _put(dialect: str) -> Insert:
-    made: postgresql.Insert | sqlite.Insert
-    made = (sqlite if dialect == "sqlite" else postgresql).insert(CacheEntryRow)
-    changed = {name: made.excluded[name] for name in ("source", "size", "used_at")}
-    return made.on_conflict_do_update(index_elements=["place", "key"], set_=changed)
 
 
 @counting

@@ -17,7 +17,8 @@ _NUMBER_FILE = "place"
 _INCOMING = "incoming"
 _LEFT_SECONDS = 600  # a file that is still incoming after so long was left by a process that died
 _MOST_RESERVED = 2**30
-_NAME_LENGTH = 60  # of the 64 digits of a key
+_FOLDERS = 2  # digits of a key that name its folder: making more of them takes longer than writing files
+_NAME_LENGTH = 64 - _FOLDERS
 
 PARTS = 4096
 """In how many parts the keys of a place are told."""
@@ -57,7 +58,7 @@ class Place(Protocol):
 
 
 class LocalPlace:
-    """A folder of this machine, or one that is mounted. Files lie in two levels of folders by their keys."""
+    """A folder of this machine, or one that is mounted. Files lie in folders by their keys."""
 
     files_in_thread = 16  # giving work to a thread takes longer than writing a file
 
@@ -118,15 +119,15 @@ class LocalPlace:
 
     def some_keys(self, part: int) -> list[str]:
         before = time.time() - _LEFT_SECONDS
-        first, second = f"{part >> 4:02x}", f"{part & 15:x}"
+        digits = f"{part:03x}"
         return [
-            "".join(file.parts[-3:])
-            for file in self._folder.glob(f"{first}/{second}?/*")
+            "".join(file.parts[-2:])
+            for file in self._folder.glob(f"{_relative(digits)}*")
             if len(file.name) == _NAME_LENGTH and file.stat().st_mtime < before
         ]
 
     def _path(self, key: str) -> str:
-        return f"{self._folder}/{key[:2]}/{key[2:4]}/{key[4:]}"
+        return f"{self._folder}/{_relative(key)}"
 
     def _check_room(self, size: int) -> None:
         """Raise `DiskFull` rather than use up the disk, on which the service's state may lie, too."""
@@ -182,7 +183,7 @@ class FsspecPlace:
             fs, root = fsspec.core.url_to_fs(self._url, use_listings_cache=False)
             self._opened = fs, root.rstrip("/")
         fs, root = self._opened
-        return fs, f"{root}/{key[:2]}/{key[2:4]}/{key[4:]}"
+        return fs, f"{root}/{_relative(key)}"
 
 
 def open_place(url: str) -> Place:
@@ -191,6 +192,10 @@ def open_place(url: str) -> Place:
     if not colon:
         return LocalPlace(Path(url))
     return LocalPlace(Path(rest)) if scheme in ("file", "local") else FsspecPlace(url)
+
+
+def _relative(key: str) -> str:
+    return f"{key[:_FOLDERS]}/{key[_FOLDERS:]}"
 
 
 def _number(text: bytes) -> int:

@@ -238,6 +238,27 @@ def insert(connection: Connection, table: type[Base]) -> sqlite.Insert | postgre
     return postgresql.insert(table)
 
 
+def upsert(connection: Connection, table: type[Base]) -> sqlite.Insert | postgresql.Insert:
+    """Return an INSERT of rows that replace those with the same primary key.
+
+    It is made once: SQLAlchemy takes longer to make a statement than the database to run it.
+    """
+    return _upsert(connection.dialect.name, table)
+
+
+@functools.cache
+def _upsert(dialect: str, table: type[Base]) -> sqlite.Insert | postgresql.Insert:
+    made: sqlite.Insert | postgresql.Insert
+    made = sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
+    keys = [column.name for column in table.__table__.primary_key]
+    changed = {
+        column.name: made.excluded[column.name]
+        for column in table.__table__.columns
+        if column.name not in keys
+    }
+    return made.on_conflict_do_update(index_elements=keys, set_=changed)
+
+
 def lock_for_transaction(connection: Connection, number: int) -> None:
     """Wait until no other transaction holds the lock of a number; SQLite has one writer at a time anyway."""
     if connection.dialect.name == "postgresql":

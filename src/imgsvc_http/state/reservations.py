@@ -11,10 +11,10 @@ from collections.abc import Awaitable, Callable, Coroutine
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, update
+from sqlalchemy import BindParameter, ColumnElement, Connection, and_, bindparam, delete, func, select, update
 
 from imgsvc_http.state.completion import run_or_undo
-from imgsvc_http.state.database import counting, insert
+from imgsvc_http.state.database import counting, upsert
 from imgsvc_http.state.tables import AccountRow, ReservationRow, UsageRow
 
 LEASE = timedelta(seconds=10)
@@ -79,25 +79,26 @@ def renew(
     Returns:
         How many pictures are reserved.
     """
-    of_month = _of_month(account_id, month)
-    used = connection.execute(select(UsageRow.used).where(of_month).with_for_update()).scalar()
-    quota = connection.execute(select(AccountRow.quota).where(AccountRow.id == account_id)).scalar()
-    if used is None or quota is None:
+    of = {"of_account": account_id, "of_month": month, "of_holder": holder}
+    used = connection.execute(_USED, of).scalar()
+    found = connection.execute(_QUOTA_AND_HELD, of).first()
+    if used is None or found is None:
         return 0
-    row = and_(_reserved(account_id, month), ReservationRow.holder == holder)
-    known = connection.execute(select(ReservationRow.held).where(row)).scalar()
+    quota, known = found
     held = (known or 0) - spent  # less than 0 if it has expired and was given back
     reserved = min(wanted, max(0, quota - used + held) // _PART)
-    connection.execute(update(UsageRow).where(of_month).values(used=used + reserved - held))
+    connection.execute(_SET_USED, {**of, "now_used": used + reserved - held})
     if reserved:
-        values = {"held": reserved, "expires_at": now + lease}
-        put = insert(connection, ReservationRow).values(
-            account_id=account_id, month=month, holder=holder, **values
-        )
-        columns = ["account_id", "month", "holder"]
-        connection.execute(put.on_conflict_do_update(index_elements=columns, set_=values))
+        row = {
+            "account_id": account_id,
+            "month": month,
+            "holder": holder,
+            "held": reserved,
+            "expires_at": now + lease,
+        }
+        connection.execute(upsert(connection, ReservationRow), row)
     elif known is not None:
-        connection.execute(delete(ReservationRow).where(row))
+        connection.execute(_END, of)
     return reserved
 
 
@@ -126,9 +127,23 @@ def give_back_expired(connection: Connection, now: datetime) -> None:
         give_back_expired_in(connection, account_id, month, now)
 
 
-def _of_month(account_id: str, month: str) -> ColumnElement[bool]:
+def _of_month(account_id: str | BindParameter[str], month: str | BindParameter[str]) -> ColumnElement[bool]:
     return and_(UsageRow.account_id == account_id, UsageRow.month == month)
 
 
-def _reserved(account_id: str, month: str) -> ColumnElement[bool]:
+def _reserved(account_id: str | BindParameter[str], month: str | BindParameter[str]) -> ColumnElement[bool]:
     return and_(ReservationRow.account_id == account_id, ReservationRow.month == month)
+
+
+# Made once, since SQLAlchemy takes longer to make a statement than the database to run it.
+_OF_ACCOUNT: BindParameter[str] = bindparam("of_account")
+_OF_MONTH: BindParameter[str] = bindparam("of_month")
+_USED = select(UsageRow.used).where(_of_month(_OF_ACCOUNT, _OF_MONTH)).with_for_update()
+_SET_USED = update(UsageRow).where(_of_month(_OF_ACCOUNT, _OF_MONTH)).values(used=bindparam("now_used"))
+_OWN = and_(_reserved(_OF_ACCOUNT, _OF_MONTH), ReservationRow.holder == bindparam("of_holder"))
+_QUOTA_AND_HELD = (
+    select(AccountRow.quota, ReservationRow.held)
+    .outerjoin(ReservationRow, _OWN)
+    .where(AccountRow.id == _OF_ACCOUNT)
+)
+_END = delete(ReservationRow).where(_OWN)

@@ -31,7 +31,7 @@ BOUND = 64 * BLOCK
 
 def files(folder: Path) -> list[Path]:
     """All files of entries."""
-    return [file for file in folder.glob("??/??/*") if file.is_file()]
+    return [file for file in folder.glob("??/*") if file.is_file()]
 
 
 @contextlib.asynccontextmanager
@@ -246,7 +246,7 @@ async def test_a_damaged_file_is_a_miss_and_is_replaced(
         for number in (1, 2):
             await write(tier, entry(number))
         key = entry(1).key
-        file = folder / key[:2] / key[2:4] / key[4:]
+        file = folder / key[:2] / key[2:]
         data = file.read_bytes()
         match damage:
             case "cut":
@@ -255,7 +255,7 @@ async def test_a_damaged_file_is_a_miss_and_is_replaced(
                 file.write_bytes(data[:-9] + bytes([data[-9] ^ 1]) + data[-8:])
             case "foreign":
                 other = entry(2).key
-                file.write_bytes((folder / other[:2] / other[2:4] / other[4:]).read_bytes())
+                file.write_bytes((folder / other[:2] / other[2:]).read_bytes())
             case "folder":
                 file.unlink()
                 file.mkdir()
@@ -341,7 +341,7 @@ async def test_two_nodes_writing_at_once_leave_no_file_without_a_row(
                 *(tier.written(entry(number).key) for tier in (one, two) for number in range(step, step + 6))
             )
         rows = {row.key for row in await index.oldest(db, LocalPlace(folder).number())}
-        assert {"".join(file.parts[-3:]) for file in files(folder)} <= rows
+        assert {"".join(file.parts[-2:]) for file in files(folder)} <= rows
 
 
 @pytest.mark.asyncio
@@ -358,7 +358,7 @@ async def test_files_of_a_database_that_was_lost_are_deleted(
         await write(tier, entry(5))  # its row may not be seen yet
         for key in {row.key for row in rows}:
             await tier.delete_unknown(int(key[:3], 16))
-        assert {"".join(file.parts[-3:]) for file in files(folder)} == {
+        assert {"".join(file.parts[-2:]) for file in files(folder)} == {
             *(row.key for row in rows[2:]),
             entry(5).key,
         }
@@ -413,7 +413,7 @@ class PlaceMachine(RuleBasedStateMachine):
 
     @invariant()
     def bounded(self) -> None:
-        assert {"".join(file.parts[-3:]) for file in files(self.folder)} == set(self.model)
+        assert {"".join(file.parts[-2:]) for file in files(self.folder)} == set(self.model)
         assert sum(self.model.values()) <= 10
 
     def teardown(self) -> None:
