@@ -13,7 +13,7 @@ from imgsvc_http.answering.headers import HeaderNames
 from imgsvc_http.delivery import dialects
 from imgsvc_http.delivery.prepared import PREPARED, PreparedAnswers
 from imgsvc_http.endpoints import openapi, playground
-from imgsvc_http.middleware import MIDDLEWARES, add_headers
+from imgsvc_http.middleware import add_headers, answer_all
 from imgsvc_http.routes import ROUTES
 from imgsvc_http.routing import add_routes
 from imgsvc_http.services import SERVICES, open_services, own_state, sweeping
@@ -44,7 +44,7 @@ def app_of(settings: Settings, share: Share) -> web.Application:
         settings: as in `create_app`.
         share: its part of the service. The state of several parts is owned by the parent.
     """
-    app = web.Application(middlewares=MIDDLEWARES, client_max_size=settings.limits.json_bytes)
+    app = web.Application(middlewares=[answer_all], client_max_size=settings.limits.json_bytes)
     description = openapi.description_of(
         ROUTES, settings.base_url, HeaderNames(settings.server.header_prefix)
     )

@@ -127,18 +127,16 @@ def read_options(given: Sequence[tuple[str, str]]) -> tuple[dict[str, str], tupl
         SpecError: with all problems found.
     """
     presets = tuple(value for name, value in given if name == PRESET)
-    counts = Counter(name for name, _ in given if name != PRESET)
-    problems = _unknown(name for name in counts if name not in URL_OPTIONS)
+    names = [name for name, _ in given if name != PRESET]
+    problems = _unknown(dict.fromkeys(name for name in names if name not in URL_OPTIONS))
     problems += [
         Problem(name, f"Option '{name[:_MAX_SHOWN]}' must be given once, got it {count} times")
-        for name, count in counts.items()
-        if count > 1
+        for name, count in _repeated(names)
     ]
     problems += [_bad_preset(name) for name in presets if not PRESET_NAME.fullmatch(name)]
     problems += [
         Problem(PRESET, f"Preset '{name[:_MAX_SHOWN]}' must be given once, got it {count} times")
-        for name, count in Counter(presets).items()
-        if count > 1
+        for name, count in _repeated(presets)
     ]
     declared = params(Delivery)
     delivery = Delivery()
@@ -177,6 +175,13 @@ def _source(segments: list[str]) -> Source:
         message = f"Options must be percent-encoded once, got {shown(segments[0])}"
         raise SpecError([Problem("", message)])
     return parse_source(segments)
+
+
+def _repeated(names: Sequence[str]) -> list[tuple[str, int]]:
+    """Return the names that are there several times, and how often."""
+    if len(set(names)) == len(names):  # as a rule
+        return []
+    return [(name, count) for name, count in Counter(names).items() if count > 1]
 
 
 def _unknown(names: Iterable[str]) -> list[Problem]:

@@ -69,14 +69,17 @@ async def deliver(
     is_file, identity = services.origins.is_file(order.source), None
     if is_file or "If-None-Match" in request.headers:
         identity = await identity_of(services, order)
+    etag, shared = None, dict[str, str]()
     if identity is not None:
         etag = order.etag(identity.text)
-        known = answers.not_modified(request, answers.shared_headers(settings, delivery, negotiated, etag))
-        if known is not None:
+        shared = answers.shared_headers(settings, delivery, negotiated, etag)
+        if (known := answers.not_modified(request, shared)) is not None:
             return known
     result = await picture_of(services, order, identity if is_file else None)
-    picture = result.entry.picture
-    shared = answers.shared_headers(settings, delivery, negotiated, picture.etag)
+    picture, known = result.entry.picture, None
+    if picture.etag != etag:
+        shared = answers.shared_headers(settings, delivery, negotiated, picture.etag)
+        known = answers.not_modified(request, shared)
     headers = answers.picture_headers(shared, delivery, negotiated, picture)
     cache_header = request[HEADER_NAMES].cache
     if order.is_volatile:
@@ -94,9 +97,7 @@ async def deliver(
             not_modified_headers=shared,
         )
         request.app[PREPARED].keep(request, negotiated.vary, prepared)
-    return answers.not_modified(request, shared) or answers.answer(
-        request, picture, {**headers, cache_header: result.state}
-    )
+    return known or answers.answer(request, picture, {**headers, cache_header: result.state})
 
 
 async def preflight(request: web.Request) -> Response:

@@ -56,19 +56,15 @@ _MOST_REMEMBERED = 16  # as one may be as large as a request
 
 
 @functools.lru_cache(_MOST_REMEMBERED)
-def _pickled(spec: Spec, limits: Limits) -> bytes:
-    return pickle.dumps((spec, limits), protocol=pickle.HIGHEST_PROTOCOL)
+def _pickled(value: Spec | Limits) -> bytes:
+    return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
 
 
-@functools.lru_cache(_MOST_REMEMBERED)
-def _unpickled(data: bytes) -> tuple[Spec, Limits]:
-    spec, limits = pickle.loads(data)
-    return spec, limits
+_unpickled = functools.lru_cache(_MOST_REMEMBERED)(pickle.loads)
 
 
-def _process(asked: bytes, more: dict[str, Any]) -> Process:
-    spec, limits = _unpickled(asked)
-    return Process(spec=spec, limits=limits, **more)
+def _process(spec: bytes, limits: bytes, more: dict[str, Any]) -> Process:
+    return Process(spec=_unpickled(spec), limits=_unpickled(limits), **more)
 
 
 @attrs.frozen(kw_only=True)
@@ -92,7 +88,7 @@ class Process:
     def __reduce__(self) -> tuple[Any, ...]:
         more: dict[str, Any] = {"name": self.name, "watermark": self.watermark, "accept": self.accept}
         more |= {"target": self.target, "plan": self.plan, "digest": self.digest}
-        return _process, (_pickled(self.spec, self.limits), more)
+        return _process, (_pickled(self.spec), _pickled(self.limits), more)
 
     def run(self, source: bytes, threads: int) -> TaskResult:
         """Return the result with its ``input``, ``output``, ``timing`` and ``media_type``.

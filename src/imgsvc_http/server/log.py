@@ -6,6 +6,7 @@ import logging
 import re
 import traceback
 import warnings
+from typing import TextIO
 
 from imgsvc_http.server.access_log import LOGGER
 
@@ -24,7 +25,18 @@ def begin_log(*, verbose: bool) -> None:
     access_log = logging.getLogger(LOGGER)
     access_log.setLevel(logging.INFO)
     access_log.propagate = False  # its lines are whole
-    access_log.addHandler(logging.StreamHandler())
+    access_log.addHandler(_Lines())
+
+
+class _Lines(logging.StreamHandler[TextIO]):
+    """Writes messages that are whole lines, without the steps of formatting."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self.stream.write(f"{record.msg}\n")
+            self.flush()
+        except Exception:
+            self.handleError(record)
 
 
 class _Formatter(logging.Formatter):
