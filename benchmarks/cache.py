@@ -120,7 +120,7 @@ async def fill(state: Path, number: int) -> None:
             rows = []
             for item in range(start, min(start + BATCH, number)):
                 made = entry(item)
-                place.write(made.key, encode(made))
+                place.write(made.key, bytes(encode(made)))
                 key = bytes.fromhex(made.key)
                 row = {"place": place_number, "key": key, "source": made.source_digest, "size": 4096}
                 rows.append({**row, "used_at": item})

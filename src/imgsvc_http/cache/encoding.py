@@ -23,16 +23,27 @@ _JSON = json.JSONEncoder(separators=(",", ":"))  # `json.dumps` would make one e
 _OF_ENTRY = ("key", "account", "source", "made_at", "fresh_until", "epoch")
 
 
-def encoded_size(entry: Entry) -> int:
-    """Return how many bytes the file of an entry has."""
-    return _HEAD_AT + len(_head(entry)) + len(entry.picture.body)
+@attrs.frozen
+class Encoded:
+    """The file of an entry: its head, and its picture without a copy."""
+
+    head: bytes
+    body: bytes = attrs.field(repr=False)
+
+    @property
+    def size(self) -> int:
+        """How many bytes the file has."""
+        return _HEAD_AT + len(self.head) + len(self.body)
+
+    def __bytes__(self) -> bytes:
+        length = _LENGTH.pack(len(self.head))
+        checksum = _checksum((length, self.head, self.body))
+        return b"".join((_MARK, checksum, length, self.head, self.body))
 
 
-def encode(entry: Entry) -> bytes:
-    """Return an entry as the bytes of a file."""
-    head = _head(entry)
-    length = _LENGTH.pack(len(head))
-    return b"".join((_MARK, _checksum((length, head, entry.picture.body)), length, head, entry.picture.body))
+def encode(entry: Entry) -> Encoded:
+    """Return an entry as a file."""
+    return Encoded(_head(entry), entry.picture.body)
 
 
 def decode(key: str, data: bytes) -> Entry | None:

@@ -16,7 +16,7 @@ import attrs
 from sqlalchemy.exc import SQLAlchemyError
 
 from imgsvc_http.cache import index
-from imgsvc_http.cache.encoding import decode, encode, encoded_size
+from imgsvc_http.cache.encoding import Encoded, decode, encode
 from imgsvc_http.cache.entries import Entry
 from imgsvc_http.cache.index import Indexed
 from imgsvc_http.cache.key_filter import KeyFilter
@@ -196,13 +196,14 @@ class PlaceTier:
         """Return writes by key in groups that fit into the place, without those too large for it."""
         group, total, used_at = dict[str, _Write](), 0, self._microsecond()
         for entry in entries:
-            size = -(-encoded_size(entry) // _BLOCK_BYTES) * _BLOCK_BYTES
+            encoded = encode(entry)
+            size = -(-encoded.size // _BLOCK_BYTES) * _BLOCK_BYTES
             if size > self._bound:
                 continue
             if total + size > self._bound:
                 yield group
                 group, total = {}, 0
-            group[entry.key] = _Write(entry, Indexed(entry.key, size, used_at))
+            group[entry.key] = _Write(entry, encoded, Indexed(entry.key, size, used_at))
             total += size
         if group:
             yield group
@@ -222,7 +223,7 @@ class PlaceTier:
             self._bytes += sum(grown.values())
             for key in grown:
                 self._touched.pop(key, None)  # uses of the file before
-        failed = await self._write_files([group[key].entry for key in grown])
+        failed = await self._write_files([group[key] for key in grown])
         if not failed:
             return
         rows = [group[key].row for key in failed]
@@ -233,26 +234,26 @@ class PlaceTier:
         async with self._making_room:  # for the next ones
             await self._make_room(number, 2 * sum(row.size for row in rows))
 
-    async def _write_files(self, entries: Sequence[Entry]) -> Mapping[str, Exception]:
+    async def _write_files(self, writes: Sequence[_Write]) -> Mapping[str, Exception]:
         """Write files in as many threads as the place needs. Return the errors by key."""
 
-        def write(part: Sequence[Entry]) -> dict[str, Exception]:
+        def write(part: Sequence[_Write]) -> dict[str, Exception]:
             failed: dict[str, Exception] = {}
-            for entry in part:
+            for one in part:
                 try:
-                    self._place.write(entry.key, encode(entry))
+                    self._place.write(one.row.key, bytes(one.encoded))
                 except Exception as error:
-                    failed[entry.key] = error
+                    failed[one.row.key] = error
             return failed
 
-        async def write_in_thread(part: Sequence[Entry]) -> dict[str, Exception]:
+        async def write_in_thread(part: Sequence[_Write]) -> dict[str, Exception]:
             try:
                 return await self._writes.call(write, part)
             except CallTimedOut as error:
-                return {entry.key: error for entry in part}
+                return {one.row.key: error for one in part}
 
         step = self._place.files_in_thread
-        parts = [entries[start : start + step] for start in range(0, len(entries), step)]
+        parts = [writes[start : start + step] for start in range(0, len(writes), step)]
         return ChainMap(*await asyncio.gather(*map(write_in_thread, parts)))
 
     async def _make_room(self, number: int, size: int) -> None:
@@ -309,7 +310,8 @@ class PlaceTier:
 
 @attrs.frozen
 class _Write:
-    """An entry to be written, and its row."""
+    """An entry to be written, its file, and its row."""
 
     entry: Entry
+    encoded: Encoded
     row: Indexed

@@ -94,8 +94,9 @@ class LocalPlace:
         path, made = self._path(key), f"{self._incoming}/{secrets.token_hex(16)}"
         try:
             descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with open(descriptor, "wb") as file:
-                file.write(data)
+            with open(descriptor, "wb", buffering=0) as file:
+                if file.write(data) < len(data):
+                    raise DiskFull
             try:
                 os.replace(made, path)
             except FileNotFoundError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from email.utils import formatdate
@@ -99,7 +100,7 @@ def picture_headers(
         "Accept-Ranges": "bytes",
     }
     if picture.last_modified is not None:
-        headers["Last-Modified"] = formatdate(picture.last_modified, usegmt=True)
+        headers["Last-Modified"] = _http_date(int(picture.last_modified))
     if negotiated.dpr != 1:
         headers["Content-DPR"] = f"{negotiated.dpr:g}"
     return headers
@@ -120,6 +121,11 @@ def shared_headers(
     if settings.delivery.client_hints:
         headers["Accept-CH"] = f"{DPR}, {WIDTH}"
     return headers
+
+
+@functools.lru_cache(1024)  # many pictures are made of one file
+def _http_date(unix_time: int) -> str:
+    return formatdate(unix_time, usegmt=True)
 
 
 def _timing(request: web.Request) -> dict[str, str]:
