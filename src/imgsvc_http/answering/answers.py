@@ -87,6 +87,11 @@ class Timing:
     encode: float = documented("Encoding the result, and what runs at the same time.", schema=_AT_LEAST_0)
     store: float = documented("Storing the result.", schema=_AT_LEAST_0)
 
+    @property
+    def total(self) -> float:
+        """The sum of all parts."""
+        return self.fetch + self.decode + self.process + self.encode + self.store
+
 
 @attrs.frozen(kw_only=True)
 class PlanStep:

@@ -90,7 +90,7 @@ class RecentRequests:
             width=output.width,
             height=output.height,
             bytes=output.bytes,
-            milliseconds=round(sum(attrs.astuple(result.timing))),
+            milliseconds=round(result.timing.total),
             url=output.url,
             expires_at=output.expires_at,
         )
