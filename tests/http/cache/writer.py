@@ -17,6 +17,8 @@ NUMBERS = 200
 async def main(url: str, folder: str, bound: str) -> None:
     async with await Database.open(url) as db:
         tier = PlaceTier(LocalPlace(Path(folder)), db, int(bound))
+        tier.put(entry(0, 60_000))
+        await tier.written(entry(0).key)
         print("writing", flush=True)
         while True:
             for number in range(NUMBERS):
