@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from imgsvc_core.pixels.spatial.vignette import vignette
@@ -42,6 +42,7 @@ def test_agrees_with_the_formula(strength: float, radius: float) -> None:
 
 
 @given(st.integers(2, 40), st.integers(2, 40), strengths, st.floats(0, 0.99))
+@example(27, 27, 1.0, 0.0)
 def test_center_corners_symmetry_and_monotony(
     width: int, height: int, strength: float, radius: float
 ) -> None:

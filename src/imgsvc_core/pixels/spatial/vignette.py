@@ -8,7 +8,6 @@ import pyvips
 from imgsvc_core.pixels.channels import on_color
 
 _STEPS = 65535
-_FAR_INSIDE = -(2.0**30)  # of two such numbers the sum still fits into 32 bits
 
 
 def vignette(image: pyvips.Image, strength: float, radius: float) -> pyvips.Image:
@@ -31,12 +30,10 @@ def _gain(width: int, height: int, strength: float, radius: float) -> pyvips.Ima
     """
     x2, y2 = (np.square(np.arange(side) - (side - 1) / 2) for side in (width, height))
     scale = _STEPS / (1 - radius) / (1 + radius) / (x2[0] + y2[0])
-    across, down = (
-        np.rint(np.maximum((squares - squares[0]) * scale, _FAR_INSIDE)).astype(np.int32)
-        for squares in (x2, y2)
-    )
-    beyond = pyvips.Image.new_from_array(across.reshape(1, width)).replicate(1, height)
-    beyond += pyvips.Image.new_from_array(_STEPS + down.reshape(height, 1)).replicate(width, 1)
+    across, down = ((squares - squares[0]) * scale for squares in (x2, y2))
+    down += _STEPS + 0.5  # the cast to whole numbers cuts
+    beyond = pyvips.Image.new_from_array(across.astype(np.float32).reshape(1, width)).replicate(1, height)
+    beyond += pyvips.Image.new_from_array(down.astype(np.float32).reshape(height, 1)).replicate(width, 1)
     steps = np.arange(_STEPS + 1) / _STEPS
     r = np.sqrt(radius**2 + steps * (1 - radius) * (1 + radius))
     # This is (r - radius) / (1 - radius) without the differences, of which little is exact near 1.
