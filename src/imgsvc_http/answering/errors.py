@@ -34,7 +34,7 @@ KINDS: Mapping[str, RefusalKind] = {
     ),
     "invalid_http": RefusalKind(
         HTTPStatus.BAD_REQUEST,
-        "The request must be valid HTTP/1.1: its first line, a header or its body cannot be read.",
+        "The request must be valid HTTP/1.1: {reason}.",
         _CLOSE,
     ),
     "invalid_json": RefusalKind(HTTPStatus.BAD_REQUEST, "The body must be valid JSON: {reason}."),

@@ -16,7 +16,7 @@ from typing import Any
 
 from aiohttp import StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
-from aiohttp.http_exceptions import BadHttpMethod
+from aiohttp.http_exceptions import BadHttpMethod, LineTooLong
 
 from imgsvc_http.access.rate_limit import RateLimiter
 from imgsvc_http.answering.errors import Refusal, as_refusal, method_not_allowed, refusal
@@ -204,7 +204,7 @@ class Connection(ClientHandler):
             refused = as_refusal(exc if isinstance(exc, Exception) else RuntimeError(message), request_id)
         else:
             _log.debug("%s is no valid HTTP: %s", request_id, exc)
-            refused = self._unknown_method(exc) or refusal("invalid_http")
+            refused = self._unknown_method(exc) or refusal("invalid_http", reason=_reason(exc))
             speak_http_1_1(request)  # nobody knows which version the client speaks
         request[REQUEST_ID], request[ERROR] = request_id, refused.slug
         response = _CountedResponse(self._limiter, request_id, failure(refused, request_id))
@@ -224,6 +224,13 @@ class Connection(ClientHandler):
         if not allowed:
             return refusal("not_found", what="endpoint")
         return method_not_allowed(line["method"], allowed)
+
+
+def _reason(error: BaseException | None) -> str:
+    """Return what is wrong with a request that the parser refuses."""
+    if isinstance(error, LineTooLong):
+        return "its first line, with the URL, and each header must be shorter; send a long request with POST"
+    return "its first line, a header or its body cannot be read"
 
 
 class _CountedResponse(web.Response):

@@ -49,6 +49,12 @@ def test_the_answer_is_json_with_all_headers(raw: bytes, service: Service) -> No
     assert "Python" not in headers["Server"]
 
 
+def test_what_is_too_long_is_said_to_be(service: Service) -> None:
+    for raw in (b"GET /" + b"a" * 14_000 + b" HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nX: " + b"a" * 14_000):
+        _, _, body = ask(service, raw + b"\r\n\r\n")
+        assert "must be shorter" in json.loads(body)["message"]
+
+
 @pytest.mark.parametrize("raw", [b"nonsense", b"FOO /1.0/fetch HTTP/1.1", b"GET / HTTP/1.1\r\nBad Header"])
 def test_the_answer_is_http_1_1(raw: bytes, service: Service) -> None:
     with (
