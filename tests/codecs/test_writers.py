@@ -22,7 +22,7 @@ from imgsvc_core.codecs.probe import probe
 from imgsvc_core.codecs.readers import load
 from imgsvc_core.codecs.readers.vips import to_array
 from imgsvc_core.codecs.settings import LoadSettings, SaveSettings
-from imgsvc_core.codecs.table import FORMATS, OUTPUT_NAMES
+from imgsvc_core.codecs.table import FORMATS, OUTPUT_NAMES, codec_effort
 from imgsvc_core.codecs.writers import save
 from imgsvc_core.codecs.writers.content import examine
 from imgsvc_core.codecs.writers.prepare import to_depth
@@ -157,6 +157,17 @@ def test_colored_lines_stay_sharp_in_webp() -> None:
     lines = drawing()[:, :120, :3].copy()
     blurred, sharp = (write(vips(lines), "webp", **settings) for settings in ({"subsampling": "420"}, {}))
     assert distance(decode("webp", sharp)[0], lines) < 0.8 * distance(decode("webp", blurred)[0], lines)
+
+
+@pytest.mark.parametrize("effort", [0, 6, 9])
+@pytest.mark.parametrize("pixels", [photos.coffee(), photos.cut_out()], ids=["opaque", "transparent"])
+def test_a_small_webp_is_the_one_that_libvips_makes(pixels: photos.Pixels, effort: int) -> None:
+    picture = vips(pixels)
+    ours = write(picture, "webp", quality=70, effort=effort, subsampling="420")
+    theirs = picture.webpsave_buffer(Q=70, effort=codec_effort("webp", effort), keep="none")
+    assert len(ours) == pytest.approx(len(theirs), rel=0.01)
+    difference = decode("webp", ours)[0].astype(int) - decode("webp", theirs)[0]
+    assert np.abs(difference).mean() < 0.1
 
 
 @pytest.mark.parametrize(("pixels", "filters"), [(drawing(), {0}), (photos.coffee(), {3})])
