@@ -95,9 +95,9 @@ class Terminal:
         """Start a service, as in another terminal, and wait until it answers."""
         log = self.folder / "serve.log"
         with log.open("wb") as file:
-            process = subprocess.Popen(
-                command, shell=True, cwd=self.folder, env=self.environment, stdout=file, stderr=file,
-                start_new_session=True,
+            process = subprocess.Popen(  # in place of the shell, so that its end is waited for
+                f"exec {command}", shell=True, cwd=self.folder, env=self.environment,
+                stdout=file, stderr=file, start_new_session=True,
             )  # fmt: skip
         self.endless.append(process)
         deadline = time.monotonic() + 60
