@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
+from urllib.parse import unquote
 
 import attrs
 from aiohttp import web
@@ -27,6 +29,8 @@ from imgsvc_http.settings.dialects import DialectSettings
 from imgsvc_http.state.clock import now
 
 _URL: web.RequestKey[ForeignUrl] = web.RequestKey("foreign_url")
+_MOST_DECODED = 4
+_SLASHES = re.compile(r"[/\\?#]")
 
 
 def routes(dialects: Mapping[str, DialectSettings]) -> tuple[Route, ...]:
@@ -77,12 +81,23 @@ def _reader(name: str, settings: DialectSettings) -> Callable[[web.Request], Awa
 
 def _check_source(url: ForeignUrl, allowed: tuple[str, ...]) -> None:
     """Raise `InvalidSignature` if a URL takes its source from a place that it may not use."""
-    if not isinstance(url.source, UrlSource) or url.source.url.startswith(allowed):
+    if not isinstance(url.source, UrlSource):
+        return
+    if url.source.url.startswith(allowed) and not _climbs(url.source.url):
         return
     if allowed:
         raise InvalidSignature("The source of the URL is none of those that this service allows.")
     if not url.signed:
         raise InvalidSignature("Unsigned URLs must take their source from an allowed place: sign the URL.")
+
+
+def _climbs(url: str) -> bool:
+    """Return True if any server may take a segment of a URL for the parent folder, however it is encoded."""
+    for _ in range(_MOST_DECODED):
+        if ".." in _SLASHES.split(url):
+            return True
+        url = unquote(url)
+    return unquote(url) != url
 
 
 async def _picture(request: web.Request) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -138,6 +139,24 @@ async def test_wrong_urls_are_answered_with_the_status_of_the_service(
     assert reply.status == status, reply.body
     assert told in reply.json["message"]
     assert reply.headers["Cache-Control"] in ("no-store", "public, max-age=60")
+
+
+@pytest.mark.parametrize(
+    "climbing",
+    ["../a.jpg", "x/../../a.jpg", "%2e%2e/a.jpg", "..%2fa.jpg", "%252e%252e%252fa.jpg", "..\\a.jpg"],
+)
+async def test_an_allowed_source_cannot_be_left_upwards(site: Site, climbing: str) -> None:
+    site.web.pages["/a.jpg"] = Page(encoded.jpeg().data)
+    reply = await site.get(f"/thumbor/unsafe/20x10/{site.web.url}/pictures/{climbing}")
+    assert reply.status in (400, 403), reply.body
+    assert not any("a.jpg" in line for line in site.web.log)
+
+
+async def test_dots_and_percent_signs_of_names_are_allowed(site: Site) -> None:
+    for name in ("..a..jpg", "100%25.jpg"):
+        site.web.pages[f"/pictures/{name}"] = Page(encoded.jpeg().data)
+        reply = await site.get(f"/thumbor/unsafe/20x10/{site.web.url}/pictures/{quote(name)}")
+        assert reply.status == 200, reply.body
 
 
 async def test_what_is_not_possible_is_told_once_the_picture_is_known(site: Site) -> None:
