@@ -65,31 +65,31 @@ class LocalPlace:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._incoming = folder / _INCOMING
+        self._number_file = folder / _NUMBER_FILE
+        self._number = secrets.randbits(62)
 
     def number(self) -> int:
         """Return the number in a file of the folder, which the first process writes."""
-        file = self._folder / _NUMBER_FILE
-        with contextlib.suppress(FileNotFoundError):
-            return _number(file.read_bytes())
-        self._incoming.mkdir(parents=True, exist_ok=True, mode=0o700)
-        made = self._incoming / secrets.token_hex(16)
-        made.write_text(str(secrets.randbits(62)), encoding="ascii")
-        try:
-            with contextlib.suppress(FileExistsError):
-                os.link(made, file)  # fails if another process was first
-            return _number(file.read_bytes())
-        finally:
-            made.unlink(missing_ok=True)
+        if not self._number_file.exists():
+            self._make_folder()
+        self._number = _number(self._number_file.read_bytes())
+        return self._number
 
     def read(self, key: str) -> bytes | None:
         try:
-            descriptor = os.open(self._path(key), os.O_RDONLY)
-        except (FileNotFoundError, NotADirectoryError):
+            with open(os.open(self._path(key), os.O_RDONLY), "rb", buffering=0) as file:
+                return file.readall()
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
-        with open(descriptor, "rb", buffering=0) as file:
-            return file.readall()
 
     def write(self, key: str, data: bytes) -> None:
+        try:
+            self._write(key, data)
+        except FileNotFoundError:
+            self._make_folder()
+            self._write(key, data)
+
+    def _write(self, key: str, data: bytes) -> None:
         self._check_room(len(data))
         path, made = self._path(key), f"{self._incoming}/{secrets.token_hex(16)}"
         try:
@@ -113,7 +113,7 @@ class LocalPlace:
 
     def sweep(self) -> None:
         before = time.time() - _LEFT_SECONDS
-        for left in self._incoming.iterdir():
+        for left in self._incoming.glob("*"):  # none if the folder was deleted
             with contextlib.suppress(FileNotFoundError):
                 if left.stat().st_mtime < before:
                     left.unlink()
@@ -126,6 +126,17 @@ class LocalPlace:
             for file in self._folder.glob(f"{_relative(digits)}*")
             if len(file.name) == _NAME_LENGTH and file.stat().st_mtime < before
         ]
+
+    def _make_folder(self) -> None:
+        """Make the folder, which may have been deleted, with the number that it had if that is known."""
+        self._incoming.mkdir(parents=True, exist_ok=True, mode=0o700)
+        made = self._incoming / secrets.token_hex(16)
+        made.write_text(str(self._number), encoding="ascii")
+        try:
+            with contextlib.suppress(FileExistsError):
+                os.link(made, self._number_file)  # fails if another process was first
+        finally:
+            made.unlink(missing_ok=True)
 
     def _path(self, key: str) -> str:
         return f"{self._folder}/{_relative(key)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import tempfile
 import threading
 import time
@@ -278,6 +279,36 @@ async def test_a_folder_that_cannot_be_written_costs_no_answer(
         await write(tier, entry(1))
         assert await tier.get(entry(1).key) is None
         assert tier.errors
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("deleted", [".", "incoming", "place"])
+async def test_a_folder_that_was_deleted_is_made_again(
+    db: Database, folder: Path, clock: Clock, deleted: str
+) -> None:
+    async with opened(folder, db, clock) as tier:
+        await write(tier, entry(1))
+        number = LocalPlace(folder).number()
+        gone = folder / deleted
+        shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
+        LocalPlace(folder).sweep()
+        assert await tier.get(entry(1).key) == (None if deleted == "." else entry(1))
+        await write(tier, entry(2))
+        assert await tier.get(entry(2).key) == entry(2)
+        assert tier.errors == 0
+    if deleted != "place":
+        assert LocalPlace(folder).number() == number
+
+
+@pytest.mark.asyncio
+async def test_a_folder_in_place_of_a_file_is_a_miss(db: Database, folder: Path, clock: Clock) -> None:
+    async with opened(folder, db, clock) as tier:
+        await write(tier, entry(1))
+        (file,) = files(folder)
+        file.unlink()
+        file.mkdir()
+        assert await tier.get(entry(1).key) is None
+        assert tier.errors == 0
 
 
 @pytest.mark.asyncio
