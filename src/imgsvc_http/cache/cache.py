@@ -186,7 +186,7 @@ class Cache:
             return CacheResult(known, "hit")
         if now < known.retry_at:
             return CacheResult(known, "stale")
-        if now < known.fresh_until + self._stale.revalidating_seconds:
+        if known.stale and now < known.fresh_until + self._stale.revalidating_seconds:
             self._refresh_in_background(order, known)
             return CacheResult(known, "stale")
         return await self._refresh(order, known)
@@ -255,7 +255,9 @@ class Cache:
         except Exception as error:
             if known is None:
                 raise
-            if not self._is_gone(error) and now < known.fresh_until + self._stale.failing_seconds:
+            known = self._newest(known)
+            may_answer = known.stale and now < known.fresh_until + self._stale.failing_seconds
+            if may_answer and not self._is_gone(error):
                 stale = attrs.evolve(known, retry_at=self._clock() + _RETRY_SECONDS)
                 self._remember(stale)
                 return CacheResult(stale, "stale")
@@ -263,7 +265,9 @@ class Cache:
             raise
         if isinstance(made, Unchanged):
             assert known is not None, "Only the picture of an entry can be unchanged"
-            entry = attrs.evolve(known, fresh_until=now + made.freshness.seconds, retry_at=0)
+            entry = attrs.evolve(
+                known, fresh_until=now + made.freshness.seconds, stale=made.freshness.stale, retry_at=0
+            )
             return self._kept(entry, made.freshness, "revalidated")
         entry = Entry(
             key=order.key,
@@ -272,9 +276,15 @@ class Cache:
             picture=made.picture,
             made_at=now,
             fresh_until=now + made.freshness.seconds,
+            stale=made.freshness.stale,
             epoch=epoch,
         )
         return self._kept(entry, made.freshness, "miss")
+
+    def _newest(self, known: Entry) -> Entry:
+        """Return the entry that another node made after a known one, if it was found meanwhile."""
+        found = self.memory.get(known.key)
+        return known if found is None or found.made_at < known.made_at else found
 
     def _kept(self, entry: Entry, freshness: Freshness, state: CacheState) -> CacheResult:
         if not freshness.store:

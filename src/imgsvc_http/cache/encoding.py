@@ -20,7 +20,7 @@ _LENGTH = struct.Struct(">I")
 _HEAD_AT = len(_MARK) + _CHECKSUM_BYTES + _LENGTH.size
 _OF_PICTURE = tuple(field.name for field in attrs.fields(Picture) if field.name != "body")
 _JSON = json.JSONEncoder(separators=(",", ":"))  # `json.dumps` would make one each time
-_OF_ENTRY = ("key", "account", "source", "made_at", "fresh_until", "epoch")
+_OF_ENTRY = ("key", "account", "source", "made_at", "fresh_until", "stale", "epoch")
 
 
 @attrs.frozen

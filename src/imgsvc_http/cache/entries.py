@@ -58,6 +58,7 @@ class Entry:
         picture: the picture.
         made_at: the Unix time at which it was made.
         fresh_until: the Unix time until which it is fresh.
+        stale: whether it may be answered when it is not fresh any more.
         epoch: the number of the last purge that was known when it was begun.
         retry_at: the Unix time before which its source is not asked again, as that failed just now.
     """
@@ -68,6 +69,7 @@ class Entry:
     picture: Picture
     made_at: float
     fresh_until: float
+    stale: bool = True
     epoch: int = 0
     retry_at: float = 0
 

@@ -7,15 +7,21 @@ from email.utils import parsedate_to_datetime
 
 import attrs
 
+_UNSTORED = frozenset(("no-store", "private"))
+_REVALIDATED = frozenset(("no-cache", "must-revalidate", "proxy-revalidate"))
 _LONGEST = 2**31  # RFC 9111, 1.2.2: larger numbers of seconds mean this one
 
 
 @attrs.frozen
 class Freshness:
-    """How many seconds a picture is fresh from now on, and whether it may be kept in the cache."""
+    """How many seconds a picture is fresh from now on.
+
+    ``store`` says whether it may be kept in the cache, and ``stale`` whether it may be answered afterwards.
+    """
 
     seconds: float
     store: bool = True
+    stale: bool = True
 
 
 @attrs.frozen(kw_only=True)
@@ -43,7 +49,9 @@ class FreshnessBounds:
         stated = _stated_seconds(given, directives)
         seconds = self.default_seconds if stated is None else stated
         bounded = min(max(seconds, self.min_seconds), self.max_seconds)
-        return Freshness(bounded, store="no-store" not in directives and "private" not in directives)
+        return Freshness(
+            bounded, store=_UNSTORED.isdisjoint(directives), stale=_REVALIDATED.isdisjoint(directives)
+        )
 
 
 def cache_control(header: str) -> dict[str, str]:

@@ -133,6 +133,23 @@ async def test_stale_answers_are_bounded(cache: Cache, clock: Clock) -> None:
         await ask(cache, produce)
 
 
+@pytest.mark.parametrize("later", [FRESH, FRESH + STALE])
+async def test_what_must_be_revalidated_is_never_answered_stale(
+    cache: Cache, clock: Clock, later: float
+) -> None:
+    produce = Producer(freshness=Freshness(FRESH, stale=False))
+    await ask(cache, produce)
+    clock.now += later
+    assert (await ask(cache, produce)).state == "revalidated"
+    clock.now += later
+    produce.version = 2
+    assert (await ask(cache, produce)).entry.picture.etag == '"2"'
+    clock.now += later
+    produce.error = Down()
+    with pytest.raises(Down):
+        await ask(cache, produce)
+
+
 async def test_a_source_that_is_gone_takes_its_picture_along(cache: Cache, clock: Clock) -> None:
     produce = Producer()
     await ask(cache, produce)

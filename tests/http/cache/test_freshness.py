@@ -44,6 +44,12 @@ def test_what_must_not_be_stored_is_not_whatever_the_minimum(directive: str) -> 
     assert not insisting.freshness({"Cache-Control": directive}).store
 
 
+@pytest.mark.parametrize("directive", ["no-cache", "max-age=0, must-revalidate", "Proxy-Revalidate"])
+def test_what_must_be_revalidated_is_never_stale(directive: str) -> None:
+    assert not BOUNDS.freshness({"Cache-Control": directive}).stale
+    assert BOUNDS.freshness({"Cache-Control": "max-age=60"}).stale
+
+
 def test_bounds_win_over_the_source() -> None:
     bounds = FreshnessBounds(default_seconds=100, min_seconds=50, max_seconds=70)
     for header, seconds in (("max-age=1", 50), ("no-cache", 50), ("max-age=60", 60), ("max-age=90", 70)):

@@ -80,6 +80,25 @@ async def test_a_node_whose_computation_fails_lets_the_other_try(
         assert (await second).state == "miss"
 
 
+async def test_the_newest_picture_of_all_nodes_is_answered_while_the_source_is_down(
+    url: str, tmp_path: Path, clock: Clock
+) -> None:
+    folder, produce = tmp_path / "cache", Producer()
+    async with node(url, folder, clock) as (one, _), node(url, folder, clock) as (two, _):
+        for version in (1, 2):
+            produce.version = version
+            key = (await ask(one, produce)).entry.key
+            assert one.place is not None
+            await one.place.written(key)
+            if version == 1:
+                assert (await ask(two, produce)).state == "hit"
+            clock.now += FRESH + STALE
+        produce.error = Down()
+        for cache in (one, two):
+            result = await ask(cache, produce)
+            assert (result.state, result.entry.picture.etag) == ("stale", '"2"')
+
+
 async def test_the_lease_of_a_dead_node_ends(db: Database) -> None:
     async def is_made() -> bool:
         return False
