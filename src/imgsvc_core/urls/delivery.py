@@ -34,10 +34,11 @@ class Delivery(Parameters):
 
     title: ClassVar[str] = "URL"
 
-    dpr: float = param(
-        "Pixel density of the screen; multiplies all sizes in pixels except those of the crop.",
+    dpr: float | None = param(
+        "Pixel density of the screen; multiplies all sizes in pixels except those of the crop. Without it, "
+        "that of a client hint, or 1.",
         Number(0.1, 5),
-        default=1.0,
+        default=None,
     )
     expires: int | None = param(
         "When the URL stops working.", Integer(0, _LATEST), unit="seconds since 1970", default=None

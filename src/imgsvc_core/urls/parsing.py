@@ -68,12 +68,12 @@ class PictureUrl:
         """
         if not self.presets and dpr is None:
             return self._own_spec
-        return self._spec_at(self.delivery.dpr if dpr is None else dpr, presets)
+        return self._spec_at(dpr or self.delivery.dpr or 1, presets)
 
     @cached_property
     def _own_spec(self) -> Spec:
         """The request of a URL without presets, which a server reads once for many answers."""
-        return self._spec_at(self.delivery.dpr, None)
+        return self._spec_at(self.delivery.dpr or 1, None)
 
     def _spec_at(self, density: float, presets: Mapping[str, Mapping[str, Any]] | None) -> Spec:
         spec = parse_merged(self.request(presets), self.presets)

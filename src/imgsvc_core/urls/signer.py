@@ -211,7 +211,8 @@ def _at_width(asked: _Asked, width: int) -> _Asked:
 
 
 def _with_dpr(asked: _Asked, density: float) -> _Asked:
-    return attrs.evolve(asked, delivery={**asked.delivery, **_texts_of(Delivery(dpr=density))})
+    wanted = Delivery(dpr=None if density == 1 else density)
+    return attrs.evolve(asked, delivery={**asked.delivery, **_texts_of(wanted)})
 
 
 def _texts(options: Mapping[str, Value]) -> Iterator[tuple[str, str]]:

@@ -50,11 +50,11 @@ def negotiate(
     Raises:
         SpecError: the request is wrong.
     """
-    spec, dpr, vary = url.spec(presets), url.delivery.dpr, list[str]()
+    spec, dpr, vary = url.spec(presets), url.delivery.dpr or 1, list[str]()
     if client_hints:
         saves = headers.get(SAVE_DATA, "").strip().lower() == "on"
         vary.append(SAVE_DATA)
-        if dpr == 1:
+        if url.delivery.dpr is None:
             vary.append(DPR)
             dpr = 1 if saves else _rounded_up(headers.get(DPR, ""), _DPR_STEP, _MAX_DPR) or 1
             with contextlib.suppress(SpecError):  # of sizes that are too large at the density of the screen

@@ -63,6 +63,7 @@ def test_the_density_of_the_screen_is_rounded_up(hint: str, dpr: float) -> None:
 
 
 def test_the_density_of_a_url_wins() -> None:
+    assert _negotiated("/resize:100x/dpr:1/photos/a.jpg", Sec_CH_DPR="2").dpr == 1
     asked = _negotiated("/resize:100x/dpr:3/photos/a.jpg", Sec_CH_DPR="2")
     assert asked.spec.resize is not None
     assert (asked.dpr, asked.spec.resize.width, asked.vary) == (3, 300, ("Save-Data",))
