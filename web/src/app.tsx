@@ -98,7 +98,8 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
     return () => removeEventListener("hashchange", load);
   }, []);
 
-  const facts = result && { ...result.facts.input, ...upright(result.facts.input) };
+  const input = result && (source?.fetched ?? result.facts.input);
+  const facts = input && { ...input, ...upright(input) };
   const message = error?.message ?? (notice || warning);
   return (
     <div
@@ -185,8 +186,8 @@ function problemOf(shared: Shared, request: Request, { groups }: Declarations): 
 function previewed(request: Request, drawing: boolean, source: Source | null, declarations: Declarations) {
   const document = toDocument(request, declarations.groups);
   const output: Record<string, Value> = { ...request.output };
-  // A fetched source is here as a copy in another format.
-  const own = declarations.formats.some((format) => format.name === source?.format) ? source?.format : undefined;
+  const fetched = source?.fetched?.format; // here it is a copy in another format
+  const own = declarations.formats.some((format) => format.name === fetched) ? fetched : undefined;
   if (drawing) output.format = DRAWN_FORMAT;
   else if (own !== undefined && !output.format) output.format = own;
   return Object.keys(output).length ? { ...document, output } : document;

@@ -3,9 +3,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { Copy } from "./copy";
 import type { Document } from "./request";
-import { urls, type Urls } from "./service";
+import { urls, type Urls, type WatermarkFacts, watermarks } from "./service";
 import * as snippets from "./snippets";
-import type { Declarations, Request, Result, Source } from "./types";
+import type { Declarations, Request, Result, Source, Value } from "./types";
 
 interface Props {
   declarations: Declarations;
@@ -18,28 +18,35 @@ interface Props {
 const DELAY_MS = 200;
 const UNSIGNED = "unsigned: the account has no signing key, or the API key not the scope admin";
 const UNKNOWN_SOURCE = "https://example.org/";
+const STAND_IN = "https://example.org/… stands for the address of the picture: fetch it from there to get a URL that works.";
+const MARK = "logo.png";
 
 export function Code({ declarations, source, request, document, result }: Props) {
   const format = result?.facts.output.format ?? "jpg";
-  const asked = { declarations, source, request, document, format };
-  const made = useUrls(source?.url ?? UNKNOWN_SOURCE + encodeURIComponent(source?.name ?? "picture.jpg"), document);
-  const note = typeof made !== "string" && !made.signed ? UNSIGNED : "";
-  const parts: [string, string, string?][] = [
+  const mark = useMarkName(request.watermark?.id);
+  const asked = { declarations, source, request, document, format, mark };
+  const animated = (result?.facts.input.frames ?? 1) > 1;
+  const place = source?.url ?? UNKNOWN_SOURCE + encodeURIComponent(source?.name ?? "picture.jpg");
+  const made = useUrls(place, document, animated);
+  const unsigned = typeof made !== "string" && !made.signed ? UNSIGNED : "";
+  const unknown = source?.url === undefined ? STAND_IN : "";
+  const parts: [string, string, string?, string?][] = [
     ["JSON", snippets.json(asked)],
     ["curl", snippets.curl(asked)],
     ["Python", snippets.python(asked)],
     ["Command", snippets.command(asked)],
-    ["URL", typeof made === "string" ? made : made.url, note],
-    ["HTML", typeof made === "string" ? made : made.picture],
+    ["URL", typeof made === "string" ? made : made.url, unsigned, unknown],
+    ["HTML", typeof made === "string" ? made : made.picture, "", unknown],
   ];
   return (
     <div class="code">
-      {parts.map(([title, text, note]) => (
+      {parts.map(([title, text, note, remedy]) => (
         <section key={title} data-language={title}>
           <h3>
             {title} <Copy text={() => text} label={`Copy ${title}`} />
             {note && <small>{note}</small>}
           </h3>
+          {remedy && <p class="note">{remedy}</p>}
           <pre tabIndex={0} role="group" aria-label={title}>
             {text}
           </pre>
@@ -50,12 +57,12 @@ export function Code({ declarations, source, request, document, result }: Props)
 }
 
 /** Returns the URLs of a source, or the reason why there are none. */
-function useUrls(source: string, document: Document): Urls | string {
+function useUrls(source: string, document: Document, animated: boolean): Urls | string {
   const [found, setFound] = useState<Urls | string>("");
   useEffect(() => {
     const abort = new AbortController();
     const timer = setTimeout(() => {
-      urls(source, document, abort.signal).then(setFound, (reason: unknown) => {
+      urls(source, document, animated, abort.signal).then(setFound, (reason: unknown) => {
         if (!abort.signal.aborted) setFound(reason instanceof Error ? reason.message : String(reason));
       });
     }, DELAY_MS);
@@ -63,6 +70,15 @@ function useUrls(source: string, document: Document): Urls | string {
       clearTimeout(timer);
       abort.abort();
     };
-  }, [source, document]);
+  }, [source, document, animated]);
   return found;
+}
+
+/** Returns the file name of a watermark of the account. */
+function useMarkName(id: Value | undefined): string {
+  const [known, setKnown] = useState<WatermarkFacts[]>([]);
+  useEffect(() => {
+    if (id !== undefined) watermarks().then(setKnown, () => undefined);
+  }, [id]);
+  return known.find((item) => item.id === id)?.name || MARK;
 }

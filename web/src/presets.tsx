@@ -1,7 +1,7 @@
 /** Presets: those of the service, and those that this browser keeps. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Document, fromDocument } from "./request";
+import { type Document, fromDocument, isObject } from "./request";
 import * as service from "./service";
 import type { Group, Request } from "./types";
 
@@ -86,8 +86,14 @@ export function Presets({ groups, request, document, onLoad }: Props) {
 
 function stored(): Record<string, Document> {
   try {
-    return JSON.parse(localStorage.getItem(STORED) ?? "{}") as Record<string, Document>;
+    const found: unknown = JSON.parse(localStorage.getItem(STORED) ?? "{}");
+    if (isObject(found)) return Object.fromEntries(Object.entries(found).filter(hasDocument));
   } catch {
-    return {};
+    // not JSON: as if nothing was kept
   }
+  return {};
+}
+
+function hasDocument(entry: [string, unknown]): entry is [string, Document] {
+  return isObject(entry[1]);
 }

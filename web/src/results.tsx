@@ -6,7 +6,7 @@ import { Formats } from "./formats";
 import { Plan } from "./plan";
 import type { Document } from "./request";
 import * as text from "./text";
-import type { Declarations, Request, Result, Source } from "./types";
+import type { Declarations, ImageFacts, Request, Result, Source } from "./types";
 
 interface Props {
   declarations: Declarations;
@@ -52,7 +52,7 @@ export function Results(props: Props) {
         {result && <Summary result={result} source={props.source} />}
       </div>
       <div id={`${id}-panel`} class="panel" role="tabpanel" aria-labelledby={`${id}-${tab}`} tabIndex={0}>
-        {tab === "Result" && result && <Numbers result={result} />}
+        {tab === "Result" && result && <Numbers result={result} fetched={props.source?.fetched} />}
         {tab === "Formats" && <Formats {...props} />}
         {tab === "Code" && <Code {...props} />}
       </div>
@@ -62,22 +62,28 @@ export function Results(props: Props) {
 
 function Summary({ result, source }: { result: Result; source: Source | null }) {
   const { output, input } = result.facts;
-  const original = source?.blob.size ?? input.bytes;
+  const original = source?.fetched ?? input;
   return (
     <p class="summary">
       <span>{output.format}</span>
       <span>{text.size(output)}</span>
       <span>
-        {text.bytes(output.bytes)} <small>{text.change(original, output.bytes)}</small>
+        {text.bytes(output.bytes)} <small>{text.change(original.bytes, output.bytes)}</small>
       </span>
       <span>{text.milliseconds(result.milliseconds)}</span>
     </p>
   );
 }
 
-function Numbers({ result }: { result: Result }) {
+function Numbers({ result, fetched }: { result: Result; fetched: ImageFacts | undefined }) {
   return (
     <div class="numbers">
+      {fetched && (
+        <p class="note">
+          Time and plan are of previews, which start from a lossless copy ({result.facts.input.format},{" "}
+          {text.bytes(result.facts.input.bytes)}) of the fetched {fetched.format}.
+        </p>
+      )}
       <Times result={result} />
       {result.facts.plan && <Plan input={result.facts.input} steps={result.facts.plan} />}
     </div>

@@ -80,8 +80,8 @@ export async function presets(): Promise<Record<string, Document>> {
   return (await json<{ presets: Record<string, Document> }>("playground/presets.json")).presets;
 }
 
-export function urls(source: string, request: Document, signal: AbortSignal): Promise<Urls> {
-  const body = JSON.stringify({ source, request });
+export function urls(source: string, request: Document, animated: boolean, signal: AbortSignal): Promise<Urls> {
+  const body = JSON.stringify({ source, request, animated });
   return json("playground/urls", { method: "POST", headers: { "Content-Type": "application/json" }, body, signal });
 }
 
@@ -110,7 +110,7 @@ export async function fetched(url: string, header: string): Promise<Source> {
     const moving = { url, output: { format: MOVING_FALLBACK } };
     [blob, facts] = await processed("1.0/fetch", jsonBody(moving), header);
   }
-  return { kind: "url", name: facts.input.name, blob, url, format: facts.input.format };
+  return { kind: "url", name: facts.input.name, blob, url, fetched: facts.input };
 }
 
 function jsonBody(document: Document): RequestInit {

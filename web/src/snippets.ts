@@ -10,6 +10,8 @@ interface Asked {
   request: Request;
   document: Document;
   format: string;
+  /** The file name of the watermark. */
+  mark: string;
 }
 
 export function json({ document, source }: Asked): string {
@@ -39,7 +41,8 @@ export function curl(asked: Asked): string {
 }
 
 export function python(asked: Asked): string {
-  const marks = asked.request.watermark ? `, watermarks={${quoted(mark(asked))}: "logo.png"}` : "";
+  const id = asked.request.watermark?.id;
+  const marks = id === undefined ? "" : `, watermarks={${quoted(String(id))}: ${quoted(path(asked.mark))}}`;
   return [
     "import imgsvc_core as imgsvc",
     "",
@@ -53,25 +56,26 @@ export function command(asked: Asked): string {
   const { groups } = asked.declarations;
   const start = `imgsvc process ${shell(input(asked))} -o ${shell(output(asked))}`;
   if (groups.some((group) => group.place !== undefined)) {
-    return `echo ${shell(JSON.stringify(asked.document))} | ${start} --spec -`; // flags have no order
+    return `echo ${shell(JSON.stringify(withMark(asked)))} | ${start} --spec -`; // flags have no order
   }
-  const flags = groups.flatMap((group) => flagsOf(group, asked.request));
+  const flags = groups.flatMap((group) => flagsOf(group, asked));
   return [start, ...flags].join(" \\\n  ");
 }
 
-function flagsOf(group: Group, request: Request): string[] {
+/** Returns the document with the file of the watermark, which is what the command takes for its id. */
+function withMark({ document, request: { watermark }, mark }: Asked): Document {
+  return watermark ? { ...document, watermark: { ...watermark, id: path(mark) } } : document;
+}
+
+function flagsOf(group: Group, { request, mark }: Asked): string[] {
   const values = request[group.key] ?? {};
   return group.params.flatMap((param) => {
     const value = values[param.name];
     if (value === undefined) return [];
     if (typeof value === "boolean") return [`--${value ? "" : "no-"}${param.option}`];
     const file = group.key === "watermark" && param.name === "id";
-    return [`--${param.option} ${shell(file ? "logo.png" : String(value))}`];
+    return [`--${param.option} ${shell(file ? path(mark) : String(value))}`];
   });
-}
-
-function mark({ request }: Asked): string {
-  return String(request.watermark?.id ?? "");
 }
 
 function input({ source }: Asked): string {

@@ -76,7 +76,7 @@ export function SourceBar({ examples, source, facts, onFile, onExample, onUrl }:
       <p class="source-facts">
         {source && <strong>{source.name}</strong>}
         {facts ? ` ${facts.format} ${size(facts)}${facts.frames > 1 ? ` ${facts.frames} frames` : ""} ` : ""}
-        {source && facts ? bytes(source.blob.size) : ""}
+        {facts ? bytes(facts.bytes) : ""}
       </p>
     </div>
   );

@@ -106,7 +106,8 @@ export interface Source {
   name: string;
   blob: Blob;
   url?: string;
-  format?: string;
+  /** Facts of a fetched picture. What is here of it is a copy in another format. */
+  fetched?: ImageFacts;
 }
 
 /** A picture that the service made, with a form of it that the browser can show. */

@@ -87,7 +87,7 @@ def _width(text: str) -> int:
     metavar="LIST",
     callback=_list_of(str, "avif,webp,jpg"),
     help="Formats for --picture, in place of --format, the preferred one first, of "
-    f"{', '.join(_FORMATS)}. [default avif,webp,jpg]",
+    f"{', '.join(_FORMATS)}. For animations, give webp,gif. [default avif,webp,jpg]",
 )
 @click.option("--base64", "in_base64", is_flag=True, help="Write URLs of sources in base64url.")
 @spec_option

@@ -16,10 +16,12 @@ from imgsvc_core.spec.presets import parse_preset
 from imgsvc_core.urls.delivery import Delivery
 from imgsvc_core.urls.parsing import PictureUrl, parse
 from imgsvc_core.urls.signatures import UNSIGNED, SignedPath, sign, split, verify
-from imgsvc_core.urls.signer import ROOT, Signer
+from imgsvc_core.urls.signer import ANIMATED_FORMATS, PREFERRED_FORMATS, ROOT, Signer
 from imgsvc_core.urls.sources import OriginSource, Source, UrlSource, is_origin_name
 
 __all__ = [
+    "ANIMATED_FORMATS",
+    "PREFERRED_FORMATS",
     "ROOT",
     "UNSIGNED",
     "Delivery",

@@ -34,6 +34,7 @@ Value: TypeAlias = str | float | datetime | Sequence[str] | None
 
 WIDTHS = (320, 640, 1280)
 PREFERRED_FORMATS = ("avif", "webp", "jpg")
+ANIMATED_FORMATS = ("webp", "gif")  # AVIF would hold the first frame only
 
 _BASE = re.compile(r"(https?://[^/?#\s]+)?(/[^?#\s]*)?")
 _MIN_SECRET = 16  # characters
@@ -146,7 +147,8 @@ class Signer:
             widths: as in `srcset`.
             densities: as in `srcset`.
             sizes: how wide the picture is on the page, for ``widths``.
-            formats: formats in place of the request's, the preferred one first; ``<img>`` has the last.
+            formats: formats in place of the request's, the preferred one first; ``<img>`` has the last. For
+                animations, give ``ANIMATED_FORMATS``: WebP and GIF.
             attributes: more attributes of ``<img>``, such as ``{"loading": "lazy"}``.
             options: as in `url`.
 

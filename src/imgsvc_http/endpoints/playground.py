@@ -17,11 +17,11 @@ from typing import Any
 import attrs
 from aiohttp import web
 
-from imgsvc_core import FORMATS, SpecError, __version__, parse
+from imgsvc_core import FORMATS, Spec, SpecError, __version__, parse
 from imgsvc_core.declaring import Operation, Param, doc
 from imgsvc_core.spec import FILTERS
 from imgsvc_core.spec.options import PARAMETER_OPTIONS, ParameterOption
-from imgsvc_core.urls import Signer
+from imgsvc_core.urls import ANIMATED_FORMATS, PREFERRED_FORMATS, Signer
 from imgsvc_http.answering.errors import invalid, refusal
 from imgsvc_http.context import HEADER_NAMES, PRINCIPAL
 from imgsvc_http.receiving.body import read_json
@@ -91,10 +91,18 @@ async def urls(request: web.Request) -> Urls:
     signer = await _signer(request)
     url = signer.url(source, spec)
     try:
-        picture = signer.picture(source, spec, alt="")
+        picture = signer.picture(source, spec, alt="", formats=_picture_formats(spec, asked.get("animated")))
     except SpecError as error:  # the URL is right, but its border leaves no room in a narrower picture
         picture = error.message
     return Urls(url, picture, signed=signer.key_id is not None)
+
+
+def _picture_formats(spec: Spec, animated: object) -> Sequence[str]:
+    """Return the format that is asked for, or those that hold what the source is."""
+    format = spec.output and spec.output.format
+    if format and format != "auto":
+        return (format,)
+    return ANIMATED_FORMATS if animated else PREFERRED_FORMATS
 
 
 @attrs.frozen(kw_only=True)

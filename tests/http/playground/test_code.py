@@ -65,6 +65,44 @@ def test_copied_commands_take_files_of_any_name(stem: str, open_page: Open, tmp_
         result.unlink()
 
 
+def test_html_of_an_animation_keeps_it_moving(open_page: Open) -> None:
+    page = open_page("example=day.gif").page
+    page.get_by_role("tab", name="Code").click()
+    html = page.get_by_role("group", name="HTML")
+    html.get_by_text("/format:gif/").wait_for()
+    assert re.findall('source type="([^"]+)"', html.inner_text()) == ["image/webp"]
+    for language in ("URL", "HTML"):
+        section = page.locator(f"[data-language={language}]")
+        section.get_by_text("https://example.org/… stands for the address of the picture").wait_for()
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [{"sepia": {"value": 60}}, [{"blur": {"mode": "gaussian", "value": 9}}, {"sepia": {"value": 60}}]],
+)
+def test_code_names_the_file_of_the_watermark(filters: object, open_page: Open, tmp_path: Path) -> None:
+    request = {"resize": {"width": 200}, "filter": filters}
+    page = open_page(f"request={quote(json.dumps(request))}").page
+    page.get_by_role("button", name="Watermark", exact=True).click()
+    data = encoded.png().data
+    mark = {"name": "our mark.png", "mimeType": "image/png", "buffer": data}
+    page.locator("[data-param=watermark-id] input[type=file]").set_input_files(mark)
+    page.get_by_role("tab", name="Code").click()
+    for language in ("Python", "Command"):
+        page.get_by_role("group", name=language).filter(has_text="our mark.png").wait_for()
+    shutil.copy(PICTURES / "portrait.jpg", tmp_path)
+    (tmp_path / "our mark.png").write_bytes(data)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    made = []
+    for language in ("Python", "Command"):
+        program = sys.executable if language == "Python" else "sh"
+        run = [program, "-c", page.get_by_role("group", name=language).inner_text()]
+        subprocess.run(run, check=True, cwd=tmp_path, env={**os.environ, "PATH": path})
+        made.append((tmp_path / "portrait-result.jpg").read_bytes())
+        (tmp_path / "portrait-result.jpg").unlink()
+    assert made[0] == made[1]
+
+
 def test_responsive_results_with_a_border_are_as_wide_as_the_html_says(open_page: Open) -> None:
     request = {"resize": {"width": 400}, "border": {"size": 10}}
     page = open_page(f"request={quote(json.dumps(request))}").page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import aiohttp
@@ -101,6 +102,28 @@ async def test_urls_say_the_request(client: aiohttp.ClientSession) -> None:
     _, path = made["url"].split("/1.0/image/unsigned")
     assert parse(path).spec() == imgsvc.parse(request)
     assert made["picture"].startswith("<picture>")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("output", "animated", "formats"),
+    [
+        ({}, False, ["avif", "webp", "jpg"]),
+        ({}, True, ["webp", "gif"]),
+        ({"format": "auto"}, True, ["webp", "gif"]),
+        ({"format": "webp"}, True, ["webp"]),
+        ({"format": "png"}, False, ["png"]),
+    ],
+)
+async def test_html_offers_the_format_that_is_asked_for_or_those_that_hold_the_source(
+    output: dict[str, str], animated: bool, formats: list[str], client: aiohttp.ClientSession
+) -> None:
+    request = {"resize": {"width": 480}, **({"output": output} if output else {})}
+    body = {"source": "https://example.org/a.gif", "request": request, "animated": animated}
+    picture = (await call(client, "POST", "/playground/urls", json=body)).json["picture"]
+    *others, image = picture.splitlines()[1:-1]
+    assert [re.findall("/format:([a-z]+)/", line)[0] for line in (*others, image)] == formats
+    assert [line.split('"')[1] for line in others] == [f"image/{name}" for name in formats[:-1]]
 
 
 @pytest.mark.asyncio

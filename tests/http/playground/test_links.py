@@ -46,6 +46,17 @@ def test_a_link_tells_what_the_page_cannot_show_of_it(text: str, told: str, open
     assert opened.troubles == []
 
 
+@pytest.mark.parametrize("kept", ["null", "[1]", "{", '{"small": null}'])
+def test_damaged_presets_of_the_browser_are_left_out(kept: str, open_page: Open) -> None:
+    opened = open_page()
+    opened.page.evaluate("kept => localStorage.setItem('imgsvc-presets', kept)", kept)
+    opened.page.reload()
+    opened.page.get_by_alt_text("Result").wait_for()
+    opened.page.get_by_role("button", name="Presets").click()
+    assert opened.page.locator(".presets li").count() == 0
+    assert opened.troubles == []
+
+
 def test_presets_are_kept_by_the_browser(open_page: Open) -> None:
     page = open_page('request={"resize":{"width":77}}').page
     page.get_by_role("button", name="Presets").click()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -11,6 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
+import imgsvc_core as imgsvc
 from tests.http.playground.conftest import Open, until
 from tests.http.playground.page import PICTURES, asked, expect_summary
 from tests.http.service_process import Service
@@ -97,6 +99,28 @@ def test_a_picture_is_fetched_by_its_url(open_page: Open, pictures: str, service
     place.fill(f"{pictures}/none.jpg")
     page.get_by_role("button", name="Fetch").click()
     page.get_by_role("alert").filter(has_text="404").wait_for()
+
+
+def test_a_fetched_picture_is_described_by_the_file_not_by_its_copy(
+    open_page: Open, pictures: str, service: Service
+) -> None:
+    page = open_page(
+        f"url={quote(pictures)}/portrait.jpg&request=" + quote('{"resize":{"width":400}}'),
+        address=f"{service.url}/playground#key={service.key}",
+        ignore_https_errors=True,
+    ).page
+    expect_summary(page, "jpg", "400 × ")
+    source = PICTURES / "portrait.jpg"
+    width, height = imgsvc.inspect(source).upright_size
+    size = source.stat().st_size
+    told = page.locator(".source-facts").inner_text()
+    assert told == f"portrait.jpg jpg {width} × {height} {size / 1000:.3g} kB"
+    change = page.locator(".summary small").inner_text()
+    ((made, unit),) = re.findall(r"([\d.]+) (kB|MB)", page.locator(".summary").inner_text())
+    result = float(made) * {"kB": 1e3, "MB": 1e6}[unit]
+    assert change[0] == "−"
+    assert abs(int(change[1:-2]) - 100 * (1 - result / size)) <= 1
+    page.get_by_text("previews, which start from a lossless copy (png, ").wait_for()
 
 
 def test_a_link_to_an_unknown_example_tells_which_there_are(open_page: Open) -> None:
