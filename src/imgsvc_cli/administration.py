@@ -23,13 +23,16 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _MAX_GRACE = 10 * 365 * 86_400  # seconds
 
 
-def in_database(settings: Settings, work: Callable[[Database], Awaitable[T]], *, make: bool = False) -> T:
+def in_database(
+    settings: Settings, work: Callable[[Database], Awaitable[T]], *, make: bool = False, changes: bool = False
+) -> T:
     """Return what some work with the database of the settings returns.
 
     Args:
         settings: they name the database.
         work: the work.
         make: whether to make the tables of a database that has none.
+        changes: whether the work changes what a running service remembers.
 
     Raises:
         SpecError: its tables are not those of this version. Commands do not change them.
@@ -38,6 +41,7 @@ def in_database(settings: Settings, work: Callable[[Database], Awaitable[T]], *,
     import asyncio
 
     with service_packages():
+        from imgsvc_http.shared_memory import note_change
         from imgsvc_http.state.database import Database
         from imgsvc_http.state.failures import full_disk_named
         from imgsvc_http.state.migrating import check_tables, migrate, versions
@@ -50,7 +54,10 @@ def in_database(settings: Settings, work: Callable[[Database], Awaitable[T]], *,
             return await work(db)
 
     with full_disk_named():
-        return asyncio.run(with_database())
+        done = asyncio.run(with_database())
+    if changes:
+        note_change(settings.server.state_folder)
+    return done
 
 
 def grace_option(doc: str) -> Callable[[_Command], _Command]:

@@ -56,8 +56,8 @@ def app_of(settings: Settings, share: Share) -> web.Application:
     async def services(app: web.Application) -> AsyncIterator[None]:
         with _alone_in_process():
             async with (
-                own_state(settings) if share.is_whole else contextlib.nullcontext(),
-                open_services(settings, share) as opened,
+                own_state(settings, share) if share.is_whole else contextlib.nullcontext(share) as own,
+                open_services(settings, own) as opened,
                 open_webhooks(opened) as webhooks,
                 sweeping(opened),
             ):

@@ -38,6 +38,7 @@ from imgsvc_http.server.supervisor import Signals, Supervisor
 from imgsvc_http.services import SERVICES, Services
 from imgsvc_http.settings import ServerSettings, Settings
 from imgsvc_http.share import Share
+from imgsvc_http.shared_memory import ChangeMark
 from imgsvc_http.state import first_account
 from imgsvc_http.state.clock import now
 from imgsvc_http.state.folder import locked, make_contents_private, make_private
@@ -182,8 +183,9 @@ def _serve_in_several(
     """
     with contextlib.ExitStack() as stack:
         signals = stack.enter_context(Signals())
-        stack.enter_context(locked(settings.server.state_folder))
-        make_contents_private(settings.server.state_folder)
+        folder = settings.server.state_folder
+        stack.enter_context(locked(folder))
+        make_contents_private(folder)
         if forkserver is None:
             forkserver = stack.enter_context(
                 contextlib.closing(Forkserver.begin(settings.workers.memory_bytes))
@@ -191,7 +193,9 @@ def _serve_in_several(
         migrate_blocking(settings.database_url)
         if signals.count:
             return
-        node = Share(processes=processes, counts=SharedCounts(), forkserver=forkserver)
+        node = Share(
+            processes=processes, counts=SharedCounts(), changes=ChangeMark(folder), forkserver=forkserver
+        )
 
         def listen(channel: Channel, first_start: bool) -> None:
             share = attrs.evolve(node, number=channel.number, first_start=first_start)

@@ -38,6 +38,7 @@ from imgsvc_http.server.listener import most_connections
 from imgsvc_http.server.pacing import RequestPacing
 from imgsvc_http.settings import Settings
 from imgsvc_http.share import Share
+from imgsvc_http.shared_memory import ChangeMark
 from imgsvc_http.state import accounts, reservations
 from imgsvc_http.state.clock import now
 from imgsvc_http.state.database import Database
@@ -110,13 +111,17 @@ async def limit_rate(request: web.Request, principal: Principal | None) -> None:
 
 
 @contextlib.asynccontextmanager
-async def own_state(settings: Settings) -> AsyncIterator[None]:
-    """Use the state folder alone during the block, with a database that is up to date."""
-    make_private(settings.server.state_folder)
-    with locked(settings.server.state_folder):
-        await run_in_daemon_thread(make_contents_private, settings.server.state_folder)
+async def own_state(settings: Settings, share: Share) -> AsyncIterator[Share]:
+    """Use the state folder alone during the block, with a database that is up to date.
+
+    The share that it gives knows what commands change.
+    """
+    folder = settings.server.state_folder
+    make_private(folder)
+    with locked(folder):
+        await run_in_daemon_thread(make_contents_private, folder)
         await migrate(settings.database_url)
-        yield
+        yield attrs.evolve(share, changes=ChangeMark(folder))
 
 
 @contextlib.asynccontextmanager
@@ -173,8 +178,8 @@ async def open_services(settings: Settings, share: Share) -> AsyncIterator[Servi
             settings=settings,
             db=db,
             vault=vault,
-            authenticator=Authenticator(db),
-            signing_keys=SigningKeys(db, vault),
+            authenticator=Authenticator(db, changes=share.changes),
+            signing_keys=SigningKeys(db, vault, changes=share.changes),
             presets=KnownPresets(db, settings.presets, changes=share.changes),
             limiter=limiter,
             quota=await stack.enter_async_context(QuotaCounts.open(db)),

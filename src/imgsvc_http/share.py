@@ -18,7 +18,7 @@ class Share:
         processes: how many there are.
         first_start: False if the process replaces one that died, so that others may be at work.
         counts: request rates of all processes.
-        changes: tells of what one process changed and the others remember otherwise.
+        changes: tells of what another process or a command changed and this one remembers otherwise.
         running: how many pictures the workers of each process work on.
         engine_wanted: set by a process that has a job for the engine of webhooks.
         engine_ready: set when that engine has started.

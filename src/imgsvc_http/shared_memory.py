@@ -1,13 +1,16 @@
-"""Memory and events that processes share which are forked afterwards."""
+"""Memory and events of processes that are forked afterwards, and a mark that commands change, too."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import mmap
 import os
 import weakref
+from pathlib import Path
 
 _BYTES = 8
+_CHANGES = "changes"  # the file of the mark in the state folder
 
 
 class SharedNumbers:
@@ -35,10 +38,26 @@ class SharedNumbers:
 
 
 class ChangeMark:
-    """A mark that looks otherwise after each change that all processes must know at once."""
+    """A mark that looks otherwise after each change that all processes must know at once.
 
-    def __init__(self) -> None:
-        self._mark = mmap.mmap(-1, _BYTES)
+    It is mapped to look at it for nothing. It is written as a file: a full disk is then an error, and would
+    otherwise be a signal that ends the process.
+
+    Args:
+        folder: the state folder, in which the file of the mark is made anew. Without it, no other program can
+            note changes.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        if folder is None:
+            self._file = os.memfd_create(_CHANGES)
+        else:
+            path = folder / _CHANGES
+            path.unlink(missing_ok=True)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        weakref.finalize(self, os.close, self._file)
+        self.note_change()
+        self._mark = mmap.mmap(self._file, _BYTES, prot=mmap.PROT_READ)
 
     @property
     def present(self) -> bytes:
@@ -47,7 +66,14 @@ class ChangeMark:
 
     def note_change(self) -> None:
         """Make it look otherwise."""
-        self._mark[:] = os.urandom(_BYTES)
+        os.pwrite(self._file, os.urandom(_BYTES), 0)
+
+
+def note_change(folder: Path) -> None:
+    """Tell the service that uses a state folder, if one does, to look up again what it remembers."""
+    # Never made here, nor truncated: processes have mapped it.
+    with contextlib.suppress(OSError), (folder / _CHANGES).open("r+b") as file:
+        file.write(os.urandom(_BYTES))
 
 
 class SharedEvent:

@@ -12,6 +12,7 @@ import aiohttp
 import attrs
 from multidict import CIMultiDictProxy
 from PIL import Image
+from yarl import URL
 
 RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 
@@ -41,7 +42,7 @@ class Reply:
         return Image.open(io.BytesIO(self.body))
 
 
-async def call(client: aiohttp.ClientSession, method: str, path: str, **options: Any) -> Reply:
+async def call(client: aiohttp.ClientSession, method: str, path: str | URL, **options: Any) -> Reply:
     """Call, and check what holds for every answer."""
     async with client.request(method, path, **options) as response:
         reply = Reply(response.status, response.headers, await response.read())

@@ -48,7 +48,7 @@ def purge(
 ) -> None:
     """Purge the pictures of a SOURCE, which is a URL or {origin}/{path}, or all.
 
-    Running services stop answering them within a second.
+    The service stops answering them at once, and other nodes within a second.
     """
     if everything != (source is None) or (everything and account_id is not None):
         raise click.UsageError("Give a SOURCE, with --account or without, or give --all alone.")
@@ -71,4 +71,4 @@ def purge(
             deleted += 0 if tier is None else await tier.purge(digest)
         return {"purged": deleted}
 
-    echo_object(in_database(settings, work), as_json)
+    echo_object(in_database(settings, work, changes=True), as_json)

@@ -96,7 +96,7 @@ def rotate(key_id: str, grace: timedelta, settings: Settings, as_json: bool) -> 
             raise unknown("working key", key_id)
         return {"secret": rotated.secret, **json_object(rotated.key)}
 
-    echo_object(in_database(settings, work), as_json, note=_NOTE)
+    echo_object(in_database(settings, work, changes=True), as_json, note=_NOTE)
 
 
 @keys.command()
@@ -104,7 +104,7 @@ def rotate(key_id: str, grace: timedelta, settings: Settings, as_json: bool) -> 
 @with_settings
 @as_json_option
 def revoke(key_id: str, settings: Settings, as_json: bool) -> None:
-    """Revoke a key. A running service stops accepting it within seconds."""
+    """Revoke a key. The service refuses it at once, and on other nodes within seconds."""
 
     async def work(db: Database) -> dict[str, Any]:
         from imgsvc_http.state import keys
@@ -113,4 +113,4 @@ def revoke(key_id: str, settings: Settings, as_json: bool) -> None:
             raise unknown("working key", key_id)
         return {"id": key_id, "revoked": True}
 
-    echo_object(in_database(settings, work), as_json)
+    echo_object(in_database(settings, work, changes=True), as_json)

@@ -64,7 +64,7 @@ def set_preset(
         await _check_account(db, account_id)
         return json_object(await presets.put(db, account_id, name, request, now()))
 
-    echo_object(in_database(settings, work), as_json)
+    echo_object(in_database(settings, work, changes=True), as_json)
 
 
 @presets.command()
@@ -73,7 +73,7 @@ def set_preset(
 @with_settings
 @as_json_option
 def delete(account_id: str, name: str, settings: Settings, as_json: bool) -> None:
-    """Delete a preset. Requests that name it are refused within seconds."""
+    """Delete a preset. Requests that name it are refused at once, and on other nodes within seconds."""
 
     async def work(db: Database) -> dict[str, Any]:
         from imgsvc_http.state import presets
@@ -83,7 +83,7 @@ def delete(account_id: str, name: str, settings: Settings, as_json: bool) -> Non
             raise SpecError([Problem("", message)])
         return {"name": name, "deleted": True}
 
-    echo_object(in_database(settings, work), as_json)
+    echo_object(in_database(settings, work, changes=True), as_json)
 
 
 async def _check_account(db: Database, account_id: str) -> None:

@@ -75,7 +75,7 @@ def list_keys(account_id: str | None, settings: Settings, as_json: bool) -> None
 @with_settings
 @as_json_option
 def revoke(key_id: str, settings: Settings, as_json: bool) -> None:
-    """Revoke a signing key. A running service refuses its URLs within seconds."""
+    """Revoke a signing key. The service refuses its URLs at once, and on other nodes within seconds."""
 
     async def work(db: Database) -> dict[str, Any]:
         from imgsvc_http.state import signing_keys
@@ -84,4 +84,4 @@ def revoke(key_id: str, settings: Settings, as_json: bool) -> None:
             raise unknown("working signing key", key_id, "signing-keys")
         return {"id": key_id, "revoked": True}
 
-    echo_object(in_database(settings, work), as_json)
+    echo_object(in_database(settings, work, changes=True), as_json)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 import attrs
 
 from imgsvc_http.access.lookup_cache import SECONDS, SIZE, LookupCache
+from imgsvc_http.shared_memory import ChangeMark
 from imgsvc_http.state import keys
 from imgsvc_http.state.database import Database
 
@@ -36,6 +37,7 @@ class Authenticator:
         db: the database.
         seconds: how long an answer is cached, and how long a revoked key may still work on other nodes.
         size: how many answers are cached.
+        changes: tells of changes by other processes of this node and by commands.
         clock: gives the present moment.
     """
 
@@ -45,11 +47,12 @@ class Authenticator:
         *,
         seconds: float = SECONDS,
         size: int = SIZE,
+        changes: ChangeMark | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._db = db
         self._clock = clock
-        self._cache = LookupCache(self._find, seconds=seconds, size=size)
+        self._cache = LookupCache(self._find, seconds=seconds, size=size, changes=changes)
 
     async def principal(self, secret: str) -> Principal | None:
         """Return the owner of a secret, or None if no active key has it."""

@@ -23,7 +23,8 @@ class LookupCache(Generic[_K, _V]):
         find: looks a key up.
         seconds: how long an answer is cached, and so how long a change stays unknown to other nodes.
         size: how many answers are cached.
-        changes: tells of changes that other processes of this node must not answer from the cache.
+        changes: tells of changes by other processes of this node and by commands, after which nothing is
+            answered from the cache.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ class KnownPresets:
         db: the database.
         common: the presets of the settings. One of an account with the same name wins.
         seconds: how long presets are cached, and so how long a change stays unknown to other nodes.
-        changes: tells other processes of this node of changes.
+        changes: tells of changes by other processes of this node and by commands.
     """
 
     def __init__(

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from imgsvc_http.access.authentication import LAST_USED_STEP
 from imgsvc_http.access.lookup_cache import SECONDS, SIZE, LookupCache
+from imgsvc_http.shared_memory import ChangeMark
 from imgsvc_http.state import signing_keys
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.signing_keys import KeyWithSecret
@@ -19,8 +20,9 @@ class SigningKeys:
     Args:
         db: the database.
         vault: decrypts secrets.
-        seconds: how long a key is cached, and how long a revoked one may still work.
+        seconds: how long a key is cached, and how long a revoked one may still work on other nodes.
         size: how many are cached.
+        changes: tells of changes by other processes of this node and by commands.
         clock: gives the present moment.
     """
 
@@ -31,12 +33,13 @@ class SigningKeys:
         *,
         seconds: float = SECONDS,
         size: int = SIZE,
+        changes: ChangeMark | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._db = db
         self._vault = vault
         self._clock = clock
-        self._cache = LookupCache(self._find, seconds=seconds, size=size)
+        self._cache = LookupCache(self._find, seconds=seconds, size=size, changes=changes)
 
     async def get(self, key_id: str) -> KeyWithSecret | None:
         """Return a key that works, with its secret."""

@@ -67,15 +67,14 @@ async def test_a_signature_is_good_for_one_path_only(site: Site) -> None:
     await _refused(site, replayed, 403, "invalid_signature", "sign the URL again")
 
 
-async def test_keys_are_refused_within_seconds_after_they_are_revoked(site: Site) -> None:
+async def test_keys_are_refused_as_soon_as_they_are_revoked(site: Site) -> None:
     signer = signer_for(site.service)
     url = signer.url("photos/photo.jpg", resize="20x")
     assert (await site.get(url)).status == 200
     site.service.imgsvc("signing-keys", "revoke", str(signer.key_id))
-    deadline = time.monotonic() + 30
-    while (reply := await site.get(url)).status == 200:
-        assert time.monotonic() < deadline
-    assert_failure(reply, 403, "invalid_signature", f"There is no signing key '{signer.key_id}'")
+    assert_failure(
+        await site.get(url), 403, "invalid_signature", f"There is no signing key '{signer.key_id}'"
+    )
     assert (await site.picture("photos/photo.jpg", resize="20x")).status == 200
 
 

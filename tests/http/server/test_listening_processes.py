@@ -12,9 +12,10 @@ import signal
 import socket
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import attrs
@@ -22,7 +23,7 @@ import pytest
 from yarl import URL
 
 from imgsvc_core.urls import Signer
-from tests.http.calls import call, upload
+from tests.http.calls import Reply, call, upload
 from tests.http.receivers import receiving
 from tests.http.service_process import Service, await_start, running, start
 from tests.support import encoded
@@ -204,26 +205,98 @@ async def test_a_preset_works_at_once_in_every_process(service: Service) -> None
             assert [reply.json["output"]["width"] for reply in replies] == [width] * 4
 
 
-async def test_a_picture_of_a_url_is_made_once_and_purged_in_every_process(tmp_path: Path) -> None:
+@pytest.fixture
+def delivering(tmp_path: Path) -> Iterator[Service]:
+    """A service with two listening processes and an origin."""
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "photo.jpg").write_bytes(encoded.jpeg().data)
     settings = {**TWO, "delivery.origins": json.dumps({"photos": f"file://{tmp_path}/photos"})}
     with running(tmp_path / "state", settings) as service:
-        account = json.loads(service.imgsvc("accounts", "list", "--json"))[0]["id"]
-        key = json.loads(service.imgsvc("signing-keys", "create", account, "--json"))
-        url = Signer("", key["id"], key["secret"]).url("photos/photo.jpg", resize="20x")
+        yield service
 
-        async def asked(client: aiohttp.ClientSession) -> str:
-            async with client.get(URL(url, encoded=True)) as response:
-                assert response.status == 200
-                return response.headers["X-Svc-Cache"]
 
-        async with connections(service, 4) as clients:
-            states = await asyncio.gather(*(asked(each) for each in clients * 3))
-            assert Counter(states) == Counter(miss=1, hit=11)
-            purged = await call(clients[0], "DELETE", "/1.0/cache?url=photos/photo.jpg")
-            assert purged.json["purged"] == 1
-            assert [await asked(each) for each in reversed(clients)] == ["miss", *["hit"] * 3]
+def signed_url(service: Service, **options: str) -> tuple[str, URL]:
+    """The id of a new signing key, and a URL that it signs."""
+    key = json.loads(service.imgsvc("signing-keys", "create", "--json"))
+    url = Signer("", key["id"], key["secret"]).url("photos/photo.jpg", **options)
+    return key["id"], URL(url, encoded=True)
+
+
+async def ran_meanwhile(
+    service: Service, command: tuple[str, ...], ask: Callable[[], Awaitable[Any]]
+) -> None:
+    """Run a command while requests keep everything in the memory of all processes."""
+    done = asyncio.create_task(asyncio.to_thread(service.imgsvc, *command))
+    while not done.done():
+        await ask()
+    await done
+
+
+async def test_a_revoked_signing_key_is_refused_at_once_by_every_process(delivering: Service) -> None:
+    key_id, url = signed_url(delivering, resize="20x")
+    async with connections(delivering, 4) as clients:
+        etag = (await call(clients[0], "GET", url)).headers["ETag"]
+
+        async def statuses() -> list[int]:
+            """Those of each connection, with the picture and without."""
+            asked = [(client, headers) for client in clients for headers in ({}, {"If-None-Match": etag})]
+            return [(await call(client, "GET", url, headers=headers)).status for client, headers in asked]
+
+        assert await statuses() == [200, 304] * 4
+        await ran_meanwhile(delivering, ("signing-keys", "revoke", key_id), statuses)
+        assert await statuses() == [403] * 8
+
+
+@pytest.mark.parametrize("command", [("revoke",), ("rotate", "--grace", "0")])
+async def test_a_secret_of_an_api_key_ends_at_once_in_every_process(
+    command: tuple[str, ...], service: Service
+) -> None:
+    made = json.loads(service.imgsvc("keys", "create", "--scope", "account", "--json"))
+    async with connections(attrs.evolve(service, key=made["secret"]), 4) as clients:
+
+        async def statuses() -> list[int]:
+            return [(await call(client, "GET", "/1.0/account")).status for client in clients]
+
+        assert await statuses() == [200] * 4
+        verb, *options = command
+        await ran_meanwhile(service, ("keys", verb, made["id"], *options), statuses)
+        assert await statuses() == [401] * 4
+
+
+async def test_commands_change_presets_and_purge_at_once_in_every_process(delivering: Service) -> None:
+    account = json.loads(delivering.imgsvc("accounts", "list", "--json"))[0]["id"]
+    preset = ("presets", "set", account, "small", "--resize")
+    delivering.imgsvc(*preset, "8x")
+    _, url = signed_url(delivering, preset="small")
+    async with connections(delivering, 4) as clients:
+
+        async def replies() -> list[Reply]:
+            return [await call(client, "GET", url) for client in clients]
+
+        assert {reply.picture.size[0] for reply in await replies()} == {8}
+        await ran_meanwhile(delivering, (*preset, "9x"), replies)
+        assert {reply.picture.size[0] for reply in await replies()} == {9}
+        # With nobody asking meanwhile: one miss would make a hit.
+        delivering.imgsvc("cache", "purge", "--all")
+        assert [reply.headers["X-Svc-Cache"] for reply in await replies()] == ["miss", *["hit"] * 3]
+        await ran_meanwhile(delivering, ("presets", "delete", account, "small"), replies)
+        assert {reply.status for reply in await replies()} == {422}
+
+
+async def test_a_picture_of_a_url_is_made_once_and_purged_in_every_process(delivering: Service) -> None:
+    _, url = signed_url(delivering, resize="20x")
+
+    async def asked(client: aiohttp.ClientSession) -> str:
+        async with client.get(url) as response:
+            assert response.status == 200
+            return response.headers["X-Svc-Cache"]
+
+    async with connections(delivering, 4) as clients:
+        states = await asyncio.gather(*(asked(each) for each in clients * 3))
+        assert Counter(states) == Counter(miss=1, hit=11)
+        purged = await call(clients[0], "DELETE", "/1.0/cache?url=photos/photo.jpg")
+        assert purged.json["purged"] == 1
+        assert [await asked(each) for each in reversed(clients)] == ["miss", *["hit"] * 3]
 
 
 async def test_metrics_of_all_processes_are_those_of_one_target(tmp_path: Path) -> None:
