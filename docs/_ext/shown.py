@@ -307,7 +307,7 @@ STRIPS: dict[str, Strip] = {
                 {"size": 20, "background": "ffd9a0"},
                 {"top": 20, "bottom": 20, "background": "ffd9a0"},
                 {"left": 40, "right": 10, "background": "ffd9a0"},
-                {"size": 10, "right": 40, "background": "ffd9a0"},
+                {"size": 10, "right": 40, "background": "1b1464"},
             ],
         ),
         PORTRAIT,
@@ -386,9 +386,14 @@ STRIPS: dict[str, Strip] = {
         "coffee.heic",
         COFFEE,
         *[{"color": "b5322a", "threshold": x} for x in (0, 0.05, 0.1, 0.3, 0.6)],
+        {"color": "c08a4a", "threshold": 0.1},
     ),
     "filter.monochrome": _filters(
-        "monochrome", "coffee.heic", COFFEE, *[{"color": "4fa3ff", **amount} for amount in AMOUNTS]
+        "monochrome",
+        "coffee.heic",
+        COFFEE,
+        *[{"color": "4fa3ff", "value": value} for value in (10, 30, 60, 100)],
+        *[{"color": color, "value": 60} for color in ("e0873c", "3f9b4f")],
     ),
     "filter.sepia": _filters("sepia", "coffee.heic", COFFEE, *AMOUNTS),
     "filter.duotone": _filters(
