@@ -64,6 +64,13 @@ def test_links_lead_to_files(name: str) -> None:
     assert not missing
 
 
+def test_each_release_takes_two_screens_of_the_changelog() -> None:
+    """On the page of the documentation, 600 words of short lines are 1,800 pixels high."""
+    _, *releases = re.split(r"^## ", TEXTS["CHANGELOG.md"], flags=re.MULTILINE)
+    assert releases
+    assert all(len(release.split()) <= 600 for release in releases)
+
+
 def table(text: str, *titles: str) -> list[list[str]]:
     """The rows of the table whose columns have these titles."""
     head = "".join(rf"\| {re.escape(title)} " for title in titles)
