@@ -37,6 +37,15 @@ def test_the_url_has_a_line_of_its_own_on_phones(open_page: Open) -> None:
     assert page.get_by_label("URL of a picture").bounding_box()["width"] > 200
 
 
+def test_the_tools_stand_in_one_row_on_phones(open_page: Open) -> None:
+    page = open_page(viewport={"width": 390, "height": 844}).page
+    tools = page.get_by_role("toolbar", name="Request").locator("> button, > a").all()
+    places = [tool.bounding_box() for tool in tools]
+    assert len(places) == 6
+    assert len({place["y"] for place in places}) == 1
+    assert max(place["x"] + place["width"] for place in places) <= 390
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_everybody_can_use_it(scheme: str, width: int, open_page: Open) -> None:
