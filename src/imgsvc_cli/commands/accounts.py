@@ -127,7 +127,7 @@ def webhook_secret(account_id: str, renew: bool, grace: timedelta, settings: Set
             raise unknown("account", account_id)
         return secret
 
-    secret = in_database(settings, work)
+    secret = in_database(settings, work, changes=renew)
     if as_json:
         printing.echo_json({"account_id": account_id, "webhook_secret": secret})
     else:

@@ -12,9 +12,9 @@ from typing import Any
 
 import attrs
 from aiohttp import web
-from cachetools import TTLCache
 
 from imgsvc_core.errors import SourceUnreachable
+from imgsvc_http.access.lookup_cache import LookupCache
 from imgsvc_http.answering.answers import unstructured
 from imgsvc_http.answering.errors import as_refusal, refusal
 from imgsvc_http.answering.responses import failure_body, success_body
@@ -37,7 +37,6 @@ from imgsvc_http.webhooks.transient import is_transient
 PROCESS, DELIVER = "webhook-process", "webhook-deliver"
 """The names of the jobs."""
 
-_SECRET_SECONDS = 3
 _ORPHAN_AGE = timedelta(hours=1)  # longer than any upload takes to be accepted
 _ORPHANS_AT_ONCE = 500
 
@@ -57,7 +56,10 @@ class Webhooks:
     deliverer: Deliverer
     uploads: PendingUploads
     pictures: FairQueue
-    _secrets: TTLCache[str, tuple[str, ...]] = attrs.field(factory=lambda: TTLCache(1000, _SECRET_SECONDS))
+    _secrets: LookupCache[str, tuple[str, ...]] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._secrets = LookupCache(self._find_secrets, changes=self.services.share.changes)
 
     async def accept(self, id_: str, account_id: str, request: AsyncRequest, keep: Enqueue) -> None:
         """Keep a request durably. From then on it is not lost. ``keep`` is called in the same transaction."""
@@ -216,7 +218,7 @@ class Webhooks:
         if work.payload is None or work.status in records.SETTLED or work.attempt != attempt:
             return
         services, id_ = self.services, work.id
-        secrets = await self._signing_secrets(work.account_id)
+        secrets = await self._secrets.get(work.account_id)
         if not secrets:
             return  # the account was deleted, and its webhooks with it
         scheduled = work.status == "scheduled"
@@ -255,15 +257,12 @@ class Webhooks:
         db = self.services.db
         return await records.change(db, work.id, now(), since=(since,), during=work.attempt, **values)
 
-    async def _signing_secrets(self, account_id: str) -> tuple[str, ...]:
-        """Return the secrets of an account, which are cached for a few seconds."""
-        found = self._secrets.get(account_id, ())
-        if not found:
-            db, vault = self.services.db, self.services.vault
-            newest = await accounts.webhook_secret(db, vault, account_id)
-            previous = await accounts.previous_webhook_secret(db, vault, account_id, now())
-            found = self._secrets[account_id] = tuple(filter(None, (newest, previous)))
-        return found
+    async def _find_secrets(self, account_id: str) -> tuple[str, ...] | None:
+        """Return the secrets that sign for an account, or None if it was deleted."""
+        db, vault = self.services.db, self.services.vault
+        newest = await accounts.webhook_secret(db, vault, account_id)
+        previous = await accounts.previous_webhook_secret(db, vault, account_id, now())
+        return tuple(filter(None, (newest, previous))) or None
 
 
 WEBHOOKS = web.AppKey("webhooks", Webhooks)

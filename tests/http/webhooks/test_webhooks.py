@@ -28,7 +28,7 @@ from dbos import DBOSClient
 from imgsvc_http.state.database import Database
 from imgsvc_http.webhooks.engine import Queues
 from tests.http.calls import Reply, assert_failure, call, fetch, upload, used
-from tests.http.receivers import Receiver, receiving
+from tests.http.receivers import Post, Receiver, receiving
 from tests.http.service_process import Service, running
 from tests.support import encoded, photos
 
@@ -171,13 +171,19 @@ async def test_a_renewed_secret_and_the_one_before_sign(
 ) -> None:
     account = json.loads(service.imgsvc("accounts", "list", "--json"))[0]["id"]
     renew = ("accounts", "webhook-secret", account, "--json", "--renew")
-    before, _, after = [
-        json.loads(service.imgsvc(*command))["webhook_secret"]
-        for command in ((*renew, "--grace", "0"), (*renew[:-1],), (*renew, "--grace", "3600"))
-    ]
-    await asyncio.sleep(3.5)  # secrets are cached for 3 seconds
-    accepted(await upload(client, photo, {"webhook": {"url": f"{receiver.url}/"}}))
-    (post,) = await receiver.arrived(1)
+    before = json.loads(service.imgsvc(*renew, "--grace", "0"))["webhook_secret"]
+
+    async def notified() -> Post:
+        count = len(receiver.posts) + 1
+        accepted(await upload(client, photo, {"webhook": {"url": f"{receiver.url}/"}}))
+        return (await receiver.arrived(count))[-1]
+
+    await notified()
+    renewing = asyncio.create_task(asyncio.to_thread(service.imgsvc, *renew, "--grace", "3600"))
+    while not renewing.done():  # so that the service has the older secrets in memory
+        await notified()
+    after = json.loads(await renewing)["webhook_secret"]
+    post = await notified()
     assert len(post.headers["webhook-signature"].split()) == 2
     for secret in (before, after):
         assert standardwebhooks.Webhook(secret).verify(post.body, post.headers) == post.json
