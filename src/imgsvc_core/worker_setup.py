@@ -50,12 +50,15 @@ def _keep_freed_memory() -> None:
 
 def preload() -> None:
     """Import the library with the code of all formats, in a process that forks workers, which inherit it."""
+    from PIL import Image, WebPImagePlugin  # noqa: F401
+
     import imgsvc_core.codecs.readers.turbojpeg
     import imgsvc_core.pixels.reduction
     import imgsvc_core.processing  # noqa: F401
     from imgsvc_core.codecs.functions import load_function
     from imgsvc_core.codecs.table import FORMATS
 
+    Image.preinit()
     for row in FORMATS.values():
         for function in (row.header, row.reader.function, row.writer and row.writer.function):
             if function is not None:

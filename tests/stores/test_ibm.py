@@ -74,7 +74,7 @@ def test_a_token_serves_many_objects_and_is_renewed_before_it_ends(
 def test_a_slow_token_server_holds_nobody_else_up(
     destination: Destination, front: ibm.Front, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(front, "token_seconds", 1.5)
+    monkeypatch.setattr(front, "token_seconds", 3)
 
     async def run() -> tuple[float, str]:
         store = stores.open_store(destination.store, endpoints=destination.endpoints)
@@ -89,4 +89,4 @@ def test_a_slow_token_server_holds_nobody_else_up(
 
     asyncio.run(run())  # modules are imported the first time
     longest, _ = asyncio.run(run())
-    assert longest < 0.5
+    assert longest < 1.5

@@ -78,7 +78,7 @@ def _is_plain(image: pyvips.Image, options: Mapping[str, object]) -> bool:
 
 def _by_pillow(image: pyvips.Image, settings: SaveSettings) -> bytes:
     """Encode to the same bytes as libvips, whose libwebp takes a third longer."""
-    from PIL import Image
+    from PIL import Image, WebPImagePlugin  # noqa: F401  (or Pillow loads all of its formats)
 
     pixels = to_array(image)
     encoded = io.BytesIO()
