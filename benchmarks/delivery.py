@@ -35,7 +35,7 @@ from imgsvc_core.urls import Signer
 MARKS = "<!-- delivery -->", "<!-- /delivery -->"
 COLUMNS = ("answer", "over", "requests a second", "CPU µs a request", "requests a second of a core")
 SIZE = "430x"  # some 30 kB of JPEG
-MISSES = 100
+MISSES = 400
 AT_ONCE = 1000
 _KNOWN = """
 wrk.headers["If-None-Match"] = [[{etag}]]
@@ -147,7 +147,7 @@ async def misses(site: Delivering) -> Load:
     await asyncio.sleep(5)
     idle = (site.cpu() - idle) / (time.perf_counter() - began)
     before, began = site.cpu(), time.perf_counter()
-    answers = await _asked(site, [site.url(resize=f"{200 + number}x") for number in range(MISSES)], 2)
+    answers = await _asked(site, [site.url(resize=f"{30 + number}x") for number in range(MISSES)], 2)
     assert {answer["X-Svc-Cache"] for answer in answers} == {"miss"}
     seconds = time.perf_counter() - began
     await asyncio.sleep(1)  # for files of the cache, which are written afterwards
