@@ -99,8 +99,7 @@ def measured() -> dict[tuple[str, str], tuple[float, str]]:
 
 BESIDE = {
     "JPEG of 6 MP to 720 px": [("JPEG 2725 x 2225 to 720 x 588", "JPEG 6 MP to 720 x 588")],
-    "JPEG of 640 x 480 to WebP": [("JPEG 640 x 480 to WebP 200 x 150",)],
-    "PNG of 64 x 64": [("PNG 64 x 64 to 32 x 32",)],
+    "PNG of 64 x 64, small JPEG": [("PNG 64 x 64 to 32 x 32",), ("JPEG 640 x 480 to WebP 200 x 150",)],
     "GIF to WebP, to GIF": [
         ("GIF of 20 frames to WebP 240 x 196", "GIF of 20 frames to WebP"),
         ("GIF of 20 frames to half its size",),
