@@ -111,7 +111,7 @@ async def test_a_known_picture_is_304(site: Site) -> None:
 
 
 async def test_the_picture_of_an_origin_that_is_down_is_answered_stale(site: Site) -> None:
-    site.web.pages["/c.jpg"] = Page(encoded.jpeg().data, ETAG)
+    site.web.pages["/c.jpg"] = Page(encoded.jpeg().data, {"ETag": '"1"', "Cache-Control": "max-age=0"})
     first = await site.picture("web/c.jpg", resize="10x")
     site.web.pages["/c.jpg"] = Page(b"", status=503)
     for _ in range(3):

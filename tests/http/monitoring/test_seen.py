@@ -50,7 +50,7 @@ class Seen:
         """The line of a request."""
         deadline = time.monotonic() + _SECONDS
         while time.monotonic() < deadline:
-            for text in self.log.read_text().splitlines():
+            for text in self.log.read_text().rpartition("\n")[0].splitlines():
                 if id_ in text and text.startswith("{"):
                     return dict(json.loads(text))
             time.sleep(0.02)
