@@ -1,4 +1,4 @@
-"""Small PNGs are made without libvips, and come out as from libvips, byte by byte."""
+"""Small PNGs, and small WebPs of JPEGs, are made without libvips, and come out as from it, byte by byte."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import pyvips
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
+from PIL import Image, ImageCms
 
 import imgsvc_core as imgsvc
 from imgsvc_core.bytesource import ByteSource
@@ -44,6 +44,23 @@ def at_once(data: bytes, request: dict[str, Any]) -> bytes | None:
     spec = imgsvc.parse({**request, "output": {"format": "png", **request.get("output", {})}})
     encoded = encode_at_once(ByteSource(data), compile_plan(spec, imgsvc.inspect(data)))
     return None if encoded is None else encoded.data
+
+
+def jpeg(pixels: Pixels, **options: Any) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "JPEG", quality=85, **options)
+    return file.getvalue()
+
+
+def webp_at_once(data: bytes, request: dict[str, Any]) -> bytes | None:
+    return at_once(data, {**request, "output": {"format": "webp", **request.get("output", {})}})
+
+
+def webp_by_libvips(data: bytes, request: dict[str, Any]) -> bytes:
+    """The same of a request that has all metadata kept, of which there is none."""
+    kept = {**request, "output": {"format": "webp", **request.get("output", {}), "metadata": "keep"}}
+    assert webp_at_once(data, kept) is None
+    return imgsvc.process(data, kept).data
 
 
 def by_libvips(data: bytes, request: dict[str, Any]) -> bytes:
@@ -92,6 +109,109 @@ def test_usual_icons_are_made_at_once(want: tuple[int, int], bands: int) -> None
     found = at_once(source, request)
     assert found is not None
     assert found == by_libvips(source, request)
+
+
+@given(
+    width=st.integers(8, 90),
+    height=st.integers(8, 70),
+    shrink=st.sampled_from([1, 2, 4, 8]),
+    noisy=st.booleans(),
+    mode=st.sampled_from(["stretch", "fit", "fill", "auto"]),
+    data=st.data(),
+)
+def test_webps_of_jpegs_are_the_same_as_from_libvips(
+    width: int, height: int, shrink: int, noisy: bool, mode: str, data: Any
+) -> None:
+    width, height = width * shrink, height * shrink
+    pixels = np.random.default_rng(width * height).integers(0, 256, (height, width, 3), np.uint8)
+    if not noisy:
+        pixels = np.resize(coffee(), (height, width, 3))
+    resize = {
+        "width": data.draw(st.integers(1, width // shrink)),
+        "height": data.draw(st.integers(1, height // shrink)),
+        "mode": mode,
+    }
+    output = {"format": "webp", "quality": data.draw(st.integers(1, 89))}
+    request: dict[str, Any] = {"resize": resize, "output": output}
+    if data.draw(st.booleans()):
+        request["crop"] = {"width": width // 2, "height": height // 2}
+    source = jpeg(pixels)
+    found = webp_at_once(source, request)
+    if found is not None:
+        assert found == webp_by_libvips(source, request)
+        assert (
+            found
+            == imgsvc.process(source, {**request, "output": {"format": "webp", **request["output"]}}).data
+        )
+
+
+@pytest.mark.parametrize(
+    ("have", "resize"),
+    [
+        ((640, 480), {"width": 200}),
+        ((640, 480), {"width": 320}),
+        ((640, 480), {"width": 100, "height": 100, "mode": "stretch"}),
+        ((640, 480), {"width": 80, "height": 120, "mode": "fit"}),
+        ((1600, 1200), {"width": 230}),
+        ((400, 300), {"width": 399}),
+    ],
+)
+def test_usual_thumbnails_of_jpegs_are_made_at_once(have: tuple[int, int], resize: dict[str, Any]) -> None:
+    source = jpeg(np.resize(coffee(), (have[1], have[0], 3)))
+    found = webp_at_once(source, {"resize": resize})
+    assert found is not None
+    assert found == webp_by_libvips(source, {"resize": resize})
+
+
+def test_damaged_jpegs_are_refused_as_by_libvips() -> None:
+    source = jpeg(np.resize(coffee(), (128, 192, 3)))
+    request = {"resize": {"width": 60}}
+    random, refused = np.random.default_rng(6), 0
+    for place in random.integers(2, len(source), 300):
+        data = bytearray(source)
+        data[place] ^= 1 << random.integers(8)
+        outcomes: list[object] = []
+        for make in (webp_at_once, webp_by_libvips):
+            try:
+                outcomes.append(make(bytes(data), request))
+            except imgsvc.ImgsvcError as error:
+                outcomes.append(error.slug)
+        assert outcomes[0] in (None, outcomes[1])
+        refused += isinstance(outcomes[1], str)
+    assert 10 < refused < 290
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"progressive": True},
+        {"subsampling": 0},
+        {"icc_profile": ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()},
+        {"exif": b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0"},
+    ],
+    ids=["progressive", "full color", "profile", "turned"],
+)
+def test_unusual_jpegs_are_left_to_libvips(options: dict[str, Any]) -> None:
+    source = jpeg(np.resize(coffee(), (128, 192, 3)), **options)
+    assert webp_at_once(source, {"resize": {"width": 60}}) is None
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"resize": {"width": 600}},
+        {"adjust": {"contrast": 20}},
+        {"output": {"lossless": True}},
+        {"output": {"quality": 95}},
+        {"output": {"metadata": "keep"}},
+        {"output": {"max_bytes": 4000}},
+        {"output": {"format": "jpg"}},
+    ],
+)
+def test_what_else_is_asked_of_jpegs_is_left_to_libvips(request_: dict[str, Any]) -> None:
+    source = jpeg(np.resize(coffee(), (256, 384, 3)))
+    assert webp_at_once(source, {"resize": {"width": 100}}) is not None
+    assert webp_at_once(source, {"resize": {"width": 100}, **request_}) is None
 
 
 def test_any_damage_is_left_to_libvips() -> None:

@@ -33,8 +33,8 @@ _FIRST_FACTOR = 100  # of two passes, for what libvips cannot reduce in one
 # Shrinking adds up to two factors to a side. What is cut off before is at most four millionths of the side.
 _LONGEST_SHRUNK = _LONGEST - 4 * _FIRST_FACTOR
 _LONGEST_SEARCHED = 32 * _MOST_REDUCTION  # the smart crop of libvips looks at a copy of 32 x 32 pixels
-_GAP = 2.0  # boxes do the coarse part of a strong reduction, which bounds the lines held in memory
-_FEW_LINES = 256  # need no bound, and are reduced as `reduction` does
+GAP = 2.0  # boxes do the coarse part of a strong reduction, which bounds the lines held in memory
+FEW_LINES = 256  # need no bound, and are reduced as `reduction` does
 
 
 def turn(image: pyvips.Image, orientation: int) -> pyvips.Image:
@@ -146,7 +146,7 @@ def _resample(image: pyvips.Image, across: float, down: float, kernel: _Kernel) 
 def _reduce(image: pyvips.Image, across: float, down: float, kernel: _Kernel) -> pyvips.Image:
     have = size_of(image)
     first = [_first_factor(*axis) for axis in zip(have, (across, down), strict=True)]
-    gap = 0.0 if max(have) <= _FEW_LINES else _GAP
+    gap = 0.0 if max(have) <= FEW_LINES else GAP
     if max(first) > 1 or max(have) > _LONGEST_SHRUNK:
         width, height = image.width / across, image.height / down
         image = image.crop(0, 0, *(min(side, _LONGEST_SHRUNK) for side in have)).shrink(*first)

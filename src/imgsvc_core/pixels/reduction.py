@@ -1,4 +1,4 @@
-"""Reduction of few pixels in an array: the same samples as from libvips, in a tenth of the time."""
+"""Reduction of few pixels in an array: the same samples as from libvips, in less than half the time."""
 
 from __future__ import annotations
 
@@ -8,39 +8,62 @@ from typing import Any
 
 import numpy as np
 
+from imgsvc_core.pixels.geometry import FEW_LINES, GAP
 from imgsvc_core.plan.geometry import Size
 
-_LONGEST = 256  # pixels of a side, which bounds the tables of weights
+_MOST_PIXELS = 1 << 17  # from about here on, libvips is as fast
+_LONGEST = 512  # pixels of a side, which bounds the tables of weights
 _MOST_PRODUCTS = 64**3  # of numbers in a product of matrices: OpenBLAS would use threads for more
-_LOBES = 3  # of the Lanczos kernel
+_MOST_LINES = 16  # at a time: of more, most weights are 0
 _ONE, _PHASES = 4096, 64  # libvips' weights are parts of 4096, for places at parts of 64 of a pixel
 
 
 def suits(have: Size, want: Size) -> bool:
-    """Return True if a picture becomes smaller, and is small enough."""
+    """Return True if a picture becomes smaller, is small enough, and libvips too would take one pass."""
+    factors = have.width / want.width, have.height / want.height
     return (
-        max(have) <= _LONGEST
-        and want.width <= have.width
-        and want.height <= have.height
-        and have.width * want.height * max(have.height, want.width) <= _MOST_PRODUCTS
+        min(factors) >= 1
+        and max(have) <= _LONGEST
+        and have.width * have.height <= _MOST_PIXELS
+        and (max(have) <= FEW_LINES or max(factors) < 2 * GAP)
     )
 
 
-def reduce(pixels: Any, want: Size, *, alpha: bool) -> Any:
-    """Reduce 8 bits of (height, width, bands) to a size. Colors are weighted by alpha, the last band."""
-    height, width, _ = pixels.shape
-    across, down = _weights(width, want.width), _weights(height, want.height).T
-    bands = pixels.transpose(2, 0, 1).astype(np.float32)
+def reduce(pixels: Any, want: Size, *, alpha: bool, lobes: int = 3) -> Any:
+    """Reduce 8 bits of (height, width, bands) to a size by the Lanczos kernel with so many lobes.
+
+    Colors are weighted by alpha, the last band.
+    """
+    bands = pixels.transpose(2, 0, 1).astype(np.float32, order="C")
     if alpha:
         bands[:-1] = np.rint(bands[:-1] * (bands[-1] / np.float32(255)))
-    bands = _whole(_whole(down @ bands) @ across)
+    bands = _reduced_across(_reduced_down(bands, want.height, lobes), want.width, lobes)
     if alpha:
         bands[:-1] = np.rint(bands[:-1] * _reciprocal(bands[-1])).clip(0, 255)
     return np.ascontiguousarray(bands.transpose(1, 2, 0), np.uint8)
 
 
+def _reduced_down(bands: Any, want: int, lobes: int) -> Any:
+    count, have, width = bands.shape
+    sums = np.empty((count, want, width), np.float32)
+    for lines, needed, weights in _blocks(have, want, lobes, width):
+        np.matmul(weights.T, bands[:, needed], out=sums[:, lines])
+    return _whole(sums)
+
+
+def _reduced_across(bands: Any, want: int, lobes: int) -> Any:
+    count, height, have = bands.shape
+    sums = np.empty((count, height, want), np.float32)
+    for columns, needed, weights in _blocks(have, want, lobes, height):
+        np.matmul(bands[:, :, needed], weights, out=sums[:, :, columns])
+    return _whole(sums)
+
+
 def _whole(sums: Any) -> Any:
-    return np.floor((sums + _ONE // 2) / _ONE).clip(0, 255)
+    """Return the samples of weighted sums, in their place."""
+    sums += _ONE // 2
+    sums *= 1 / _ONE
+    return np.floor(sums, out=sums).clip(0, 255, out=sums)
 
 
 def _reciprocal(alpha: Any) -> Any:
@@ -48,15 +71,35 @@ def _reciprocal(alpha: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=64)
-def _weights(have: int, want: int) -> Any:
+def _blocks(have: int, want: int, lobes: int, length: int) -> tuple[tuple[slice, slice, Any], ...]:
+    """Return which lines are computed together, from which ones, and with which weights of each.
+
+    ``length`` is that of a line.
+    """
+    weights, lines = _weights(have, want, lobes), _MOST_LINES
+    blocks = []
+    start = 0
+    while start < want:
+        part = weights[:, start : start + lines]
+        used = np.flatnonzero(part.any(axis=1))
+        first, end = int(used[0]), int(used[-1]) + 1
+        if lines > 1 and lines * (end - first) * length > _MOST_PRODUCTS:
+            lines //= 2
+            continue
+        blocks.append((slice(start, start + lines), slice(first, end), np.ascontiguousarray(part[first:end])))
+        start += lines
+    return tuple(blocks)
+
+
+def _weights(have: int, want: int, lobes: int) -> Any:
     """Return the part of each pixel of a line in each pixel of the reduced one, as in libvips' ``reduce``."""
     factor = have / want
-    count = 2 * round(_LOBES * factor) + 1
+    count = 2 * round(lobes * factor) + 1
     taps = np.arange(count)
     places = (np.arange(want) + 0.5) * factor
     phases = ((2 * _PHASES * places).astype(int) % (2 * _PHASES) + 1) // 2 / _PHASES
     distances = (taps - (phases[:, None] + count / 2 - 1)) / factor
-    lanczos = np.sinc(distances) * np.sinc(distances / _LOBES) * (abs(distances) <= _LOBES)
+    lanczos = np.sinc(distances) * np.sinc(distances / lobes) * (abs(distances) <= lobes)
     parts = np.trunc(lanczos / lanczos.sum(axis=1, keepdims=True) * _ONE)
     pixels = places.astype(int)[:, None] + taps - (math.ceil(count / 2) - 1)
     weights = np.zeros((have, want), np.float32)

@@ -48,14 +48,22 @@ def examine(image: pyvips.Image, settings: SaveSettings) -> tuple[pyvips.Image, 
 
 def choose_subsampling(image: pyvips.Image, settings: SaveSettings) -> tuple[pyvips.Image, Subsampling]:
     """Return the picture, in memory if its pixels had to be examined, and the color resolution to encode."""
-    if settings.subsampling is not None:
-        return image, settings.subsampling
-    if image.bands < 3:
-        return image, "420"
-    if settings.lossless or (settings.quality or 0) >= _FULL_COLOR_QUALITY:
-        return image, "444"
+    given = given_subsampling(image.bands, settings)
+    if given is not None:
+        return image, given
     image, content = examine(image, settings)
     return image, "444" if content.colored_edges >= _COLORED_EDGES else "420"
+
+
+def given_subsampling(bands: int, settings: SaveSettings) -> Subsampling | None:
+    """Return the color resolution to encode, or None if the picture is to be examined for it."""
+    if settings.subsampling is not None:
+        return settings.subsampling
+    if bands < 3:
+        return "420"
+    if settings.lossless or (settings.quality or 0) >= _FULL_COLOR_QUALITY:
+        return "444"
+    return "420" if settings.photograph else None
 
 
 def _content(image: pyvips.Image) -> Content:
