@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import attrs
-from sqlalchemy import Connection, inspect
+from sqlalchemy import Column, Connection, MetaData, PrimaryKeyConstraint, String, Table, insert, inspect
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.blocking import run_in_daemon_thread
 from imgsvc_http.state.database import lock_for_transaction
 from imgsvc_http.state.engine import is_missing, open_engine
+from imgsvc_http.state.tables import Base
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -20,6 +21,12 @@ State = Literal["current", "outdated", "newer", "missing"]
 MIGRATION_LOCK = 0x696D67737663  # "imgsvc": any number that no other program locks
 _MIGRATIONS = Path(__file__).parent / "migrations"
 VERSION_TABLE = "imgsvc_schema"
+_VERSION = Table(  # as alembic makes it
+    VERSION_TABLE,
+    MetaData(),
+    Column("version_num", String(32)),
+    PrimaryKeyConstraint("version_num", name=f"{VERSION_TABLE}_pkc"),
+)
 
 
 @attrs.frozen
@@ -103,11 +110,24 @@ def migrate_blocking(url: str) -> None:
             if engine.dialect.name == "sqlite":
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
             lock_for_transaction(connection, MIGRATION_LOCK)
-            if _present(connection) != _known()[-1]:
+            present = _present(connection)
+            if present is None:
+                _create(connection)
+            elif present != _known()[-1]:
                 _upgrade(connection)
             connection.commit()
     finally:
         engine.dispose()
+
+
+def _create(connection: Connection) -> None:
+    """Make the declared tables, which are those of all migrations.
+
+    Without alembic the first start is faster, and the service holds 12 MB less.
+    """
+    Base.metadata.create_all(connection, checkfirst=False)
+    _VERSION.create(connection, checkfirst=True)  # it is there if all migrations were taken back
+    connection.execute(insert(_VERSION).values(version_num=_known()[-1]))
 
 
 def _upgrade(connection: Connection) -> None:

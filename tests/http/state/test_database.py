@@ -40,9 +40,42 @@ def _differences(connection: Connection) -> list[object]:
     return list(compare_metadata(context, Base.metadata))
 
 
+def _alembic(connection: Connection) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["connection"] = connection
+    return config
+
+
+def _tables(connection: Connection) -> dict[object, object]:
+    """What the tables are, whatever the order of their columns."""
+    found = inspect(connection)
+    columns = {
+        (*table, column["name"]): (str(column["type"]), column["nullable"], column["default"])
+        for table, columns in found.get_multi_columns().items()
+        for column in columns
+    }
+    return columns | {
+        "options": found.get_multi_table_options(),
+        "primary keys": found.get_multi_pk_constraint(),
+        "foreign keys": found.get_multi_foreign_keys(),
+        "indexes": found.get_multi_indexes(),
+        "unique": found.get_multi_unique_constraints(),
+    }
+
+
 @pytest.mark.asyncio
-async def test_migrations_make_the_declared_tables(db: Database) -> None:
+async def test_migrations_make_the_tables_of_a_new_database(db: Database) -> None:
+    def migrated(connection: Connection) -> dict[object, object]:
+        config = _alembic(connection)
+        command.downgrade(config, "base")
+        command.upgrade(config, "head")
+        assert _differences(connection) == []
+        return _tables(connection)
+
     assert await db.reading(_differences) == []
+    new = await db.reading(_tables)
+    assert await db.writing(migrated) == new
 
 
 def test_migrating_again_keeps_what_is_there(url: str) -> None:
@@ -69,10 +102,7 @@ def test_nodes_that_start_together_migrate_once(empty_url: str) -> None:
 @pytest.mark.asyncio
 async def test_migrations_can_be_taken_back(db: Database) -> None:
     def downgrade(connection: Connection) -> list[str]:
-        config = Config()
-        config.set_main_option("script_location", str(MIGRATIONS))
-        config.attributes["connection"] = connection
-        command.downgrade(config, "base")
+        command.downgrade(_alembic(connection), "base")
         return inspect(connection).get_table_names()
 
     assert await db.writing(downgrade) == ["imgsvc_schema"]
