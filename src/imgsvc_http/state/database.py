@@ -13,11 +13,10 @@ import os
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import IO, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 import attrs
 from sqlalchemy import Connection, Engine, text
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import TimeoutError as DatabaseTimeout
 
 from imgsvc_http.blocking import run_in_daemon_thread
@@ -25,6 +24,9 @@ from imgsvc_http.state.completion import run_to_completion
 from imgsvc_http.state.engine import CONNECTIONS, Connections, open_engine
 from imgsvc_http.state.tables import Base
 from imgsvc_http.storage.bulkhead import Bulkhead, CallTimedOut
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql, sqlite
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -233,9 +235,7 @@ def _writing(work: Work[P, T], *, durable: bool) -> Run[P, T]:
 
 def insert(connection: Connection, table: type[Base]) -> sqlite.Insert | postgresql.Insert:
     """Return an INSERT that can have an ON CONFLICT clause."""
-    if connection.dialect.name == "sqlite":
-        return sqlite.insert(table)
-    return postgresql.insert(table)
+    return _insert(connection.dialect.name, table)
 
 
 def upsert(connection: Connection, table: type[Base]) -> sqlite.Insert | postgresql.Insert:
@@ -248,8 +248,7 @@ def upsert(connection: Connection, table: type[Base]) -> sqlite.Insert | postgre
 
 @functools.cache
 def _upsert(dialect: str, table: type[Base]) -> sqlite.Insert | postgresql.Insert:
-    made: sqlite.Insert | postgresql.Insert
-    made = sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
+    made = _insert(dialect, table)
     keys = [column.name for column in table.__table__.primary_key]
     changed = {
         column.name: made.excluded[column.name]
@@ -257,6 +256,16 @@ def _upsert(dialect: str, table: type[Base]) -> sqlite.Insert | postgresql.Inser
         if column.name not in keys
     }
     return made.on_conflict_do_update(index_elements=keys, set_=changed)
+
+
+def _insert(dialect: str, table: type[Base]) -> sqlite.Insert | postgresql.Insert:
+    if dialect == "sqlite":
+        from sqlalchemy.dialects import sqlite
+
+        return sqlite.insert(table)
+    from sqlalchemy.dialects import postgresql
+
+    return postgresql.insert(table)
 
 
 def lock_for_transaction(connection: Connection, number: int) -> None:
