@@ -14,10 +14,8 @@ import sys
 import attrs
 
 from imgsvc_core.errors import WorkerDied
+from imgsvc_http.worker_messages import FORK, FORK_SERVER, READY
 
-READY = b"r"
-FORK = b"f"
-FORK_SERVER = b"s"
 _START_SECONDS = 60.0
 
 

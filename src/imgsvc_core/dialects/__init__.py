@@ -12,7 +12,6 @@ libvips is not needed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import entry_points
 from typing import Protocol, cast
 
 import attrs
@@ -92,6 +91,8 @@ class Dialect(Protocol):
 
 def names() -> tuple[str, ...]:
     """Return the names of the installed dialects."""
+    from importlib.metadata import entry_points
+
     return tuple(sorted({point.name for point in entry_points(group=GROUP)}))
 
 
@@ -105,6 +106,8 @@ def load(name: str) -> Callable[..., Dialect]:
     >>> dialect.parse("/unsafe/300x200/pics.example/a.jpg").source
     UrlSource(url='http://pics.example/a.jpg')
     """
+    from importlib.metadata import entry_points
+
     found = entry_points(group=GROUP, name=name)
     if not found:
         message = f"A dialect must be one of {', '.join(names())}, got {shown(name)}"

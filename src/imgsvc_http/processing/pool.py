@@ -26,9 +26,9 @@ from imgsvc_http.forkserver import Forkserver, readable
 from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.processing.fair_queue import FairQueue, QueueFull, WaitedTooLong
 from imgsvc_http.processing.tasks import Task, TaskResult
-from imgsvc_http.processing.worker_process import REPLY, REQUEST
 from imgsvc_http.settings.sections import WorkersSettings
 from imgsvc_http.share import Share
+from imgsvc_http.worker_messages import REPLY, REQUEST
 
 _log = logging.getLogger(__name__)
 

@@ -17,7 +17,6 @@ import pickle
 import select
 import signal
 import socket
-import struct
 import sys
 import traceback
 from typing import Any, NamedTuple, NoReturn
@@ -25,13 +24,8 @@ from typing import Any, NamedTuple, NoReturn
 from imgsvc_core.errors import DialectError, ImgsvcError, MemoryLimitExceeded, SpecError
 from imgsvc_core.process_memory import NO_MEMORY, forget_shortage, lacked_memory, show_shortage
 from imgsvc_core.worker_setup import preload, prepare_worker
-from imgsvc_http.forkserver import FORK, FORK_SERVER, READY
 from imgsvc_http.processing.tasks import Task
-
-REQUEST = struct.Struct("<Q")
-"""Before a pickled task: its size. The source is attached as a file descriptor."""
-REPLY = struct.Struct("<QQ")
-"""Before a reply: the sizes of its JSON and of the picture."""
+from imgsvc_http.worker_messages import FORK, FORK_SERVER, READY, REPLY, REQUEST
 
 _LIBC = ctypes.CDLL(None)
 _LEFT_TO_THE_SERVICE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
