@@ -2,12 +2,15 @@
 
 The work runs in a background thread while the caller waits, so the caller is free at once. libvips stops
 between pixels. An encoder or a drawing that cannot be stopped goes on in its thread until it is done, and
-only the end of the process stops it: processes that are killed in time call `expect_kill_by_parent`.
+only the end of the process stops it. Processes that are killed in time call `expect_kill_by_parent`: their
+callers need not be free, so the work runs in the thread of the caller, which saves waking another one.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -35,7 +38,7 @@ _is_killed = False
 
 
 def expect_kill_by_parent() -> None:
-    """Wait for work that cannot be stopped: the parent of this process kills it in time."""
+    """Do work in the thread of its caller, even if it cannot be stopped: the parent kills this process."""
     global _is_killed
     _is_killed = True
 
@@ -62,19 +65,9 @@ class Deadline:
             TimeLimitExceeded: the time is up.
             BaseException: what the work raised, or what interrupted the caller.
         """
-        outcome = submit(self._work, partial(work, *args, **kwargs))
-        left = None if self._end is None else max(0.0, self._end - time.monotonic())
+        call = partial(self._work, partial(work, *args, **kwargs))
         try:
-            outcome.exception(left)
-        except TimeoutError:
-            self._stop(outcome)
-        except BaseException:
-            self._stop(outcome)
-            raise
-        if not outcome.done():
-            raise self._too_long()
-        try:
-            return outcome.result()
+            return self._run_here(call) if _is_killed else self._run_beside(call)
         except Exception as error:
             if self._stopped and _looks_stopped(error):
                 raise self._too_long() from error
@@ -91,6 +84,13 @@ class Deadline:
             self._watched[id(image)] = image
             image.set_kill(self._stopped)
         return image
+
+    def stop(self) -> None:
+        """Stop what libvips computes, now and later. It heeds this once, so it is to be repeated."""
+        self._stopped = True
+        with self._lock:
+            for image in self._watched.values():
+                image.set_kill(True)
 
     def check(self) -> None:
         """Raise `TimeLimitExceeded` if the time is up, for work that does not notice."""
@@ -118,19 +118,88 @@ class Deadline:
             with self._lock:
                 self._watched.clear()
 
-    def _stop(self, outcome: Future[_T]) -> None:
+    def _run_here(self, call: Callable[[], _T]) -> _T:
+        if self._end is None:
+            return call()
+        with _watchdog.watching(self, self._end):
+            return call()
+
+    def _run_beside(self, call: Callable[[], _T]) -> _T:
+        outcome = submit(call)
+        left = None if self._end is None else max(0.0, self._end - time.monotonic())
+        try:
+            outcome.exception(left)
+        except TimeoutError:
+            self._stop_all(outcome)
+        except BaseException:
+            self._stop_all(outcome)
+            raise
+        if not outcome.done():
+            raise self._too_long()
+        return outcome.result()
+
+    def _stop_all(self, outcome: Future[_T]) -> None:
         """Stop what libvips computes, and wait a little for the work to end."""
-        self._stopped = True
         end = time.monotonic() + _GRACE_SECONDS
-        while not outcome.done() and (_is_killed or time.monotonic() < end):
-            with self._lock:
-                for image in self._watched.values():
-                    image.set_kill(True)
+        while not outcome.done() and time.monotonic() < end:
+            self.stop()
             with contextlib.suppress(TimeoutError):
                 outcome.exception(_TICK_SECONDS)
 
     def _too_long(self) -> TimeLimitExceeded:
         return too_long(self._seconds or 0.0)
+
+
+class _Watchdog:
+    """Stops work in other threads when its time is up.
+
+    Its thread is woken up only for an end that comes before those that it sleeps until: hardly ever.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._ends: dict[Deadline, float] = {}
+        self._wakes = math.inf
+        self._runs = False
+
+    @contextlib.contextmanager
+    def watching(self, deadline: Deadline, end: float) -> Iterator[None]:
+        """Stop what the deadline watches if the block is not left before its end, by the monotonic clock."""
+        with self._changed:
+            if not self._runs:
+                threading.Thread(target=self._watch, name="imgsvc-watchdog", daemon=True).start()
+                self._runs = True
+            self._ends[deadline] = end
+            if end < self._wakes:
+                self._changed.notify()
+        try:
+            yield
+        finally:
+            with self._changed:
+                del self._ends[deadline]
+
+    def _watch(self) -> None:
+        with self._changed:
+            while True:
+                now = time.monotonic()
+                for deadline, end in self._ends.items():
+                    if end <= now:
+                        deadline.stop()
+                later = (max(end, now + _TICK_SECONDS) for end in self._ends.values())
+                self._wakes = min(later, default=math.inf)
+                self._changed.wait(None if self._wakes == math.inf else self._wakes - now)
+
+
+_watchdog = _Watchdog()
+
+
+def _begin_child() -> None:
+    """Begin anew in a child, which has no threads of its parent."""
+    global _watchdog
+    _watchdog = _Watchdog()
+
+
+os.register_at_fork(after_in_child=_begin_child)
 
 
 def _looks_stopped(error: Exception) -> bool:

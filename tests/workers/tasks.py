@@ -7,9 +7,11 @@ import signal
 import time
 from pathlib import Path
 
+import attrs
 import pyvips
 
 import imgsvc_core as imgsvc
+from imgsvc_core.deadline import Deadline
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.process_memory import naming_shortage
 
@@ -67,3 +69,20 @@ def encode_slowly(seconds: float) -> None:
     noise = pyvips.Image.gaussnoise(3000, 2000, mean=128, sigma=60).cast("uchar").copy_memory()
     limits = imgsvc.Limits(seconds=seconds)
     imgsvc.process(noise, {"output": {"format": "avif", "effort": 9}}, limits=limits)
+
+
+def process_endlessly(seconds: float) -> tuple[int, str]:
+    """Begin a picture that takes minutes. Return the process, and the error at the time limit."""
+    picture = pyvips.Image.gaussnoise(20_000, 20_000).gaussblur(30)
+    limits = attrs.evolve(imgsvc.Limits.none(), seconds=seconds)
+    try:
+        imgsvc.process(picture, {"output": {"format": "png"}}, limits=limits)
+    except imgsvc.TimeLimitExceeded as error:
+        return os.getpid(), error.slug
+    raise AssertionError("It ended.")
+
+
+def process_slowly(seconds: float, lasting: float) -> int:
+    """Do something that lasts within the time limit of a picture. Return the process."""
+    assert Deadline(seconds).run(time.sleep, lasting) is None
+    return os.getpid()

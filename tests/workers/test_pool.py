@@ -78,6 +78,15 @@ def test_time_has_an_end(pool: WorkerPool, tmp_path: Path) -> None:
     assert not written.exists()
 
 
+def test_a_worker_stops_a_picture_by_itself_and_goes_on(pool: WorkerPool) -> None:
+    worker = pool.submit(tasks.process_id).result()
+    assert pool.submit(tasks.process_slowly, 3600, 0.1).result() == worker
+    for _ in range(2):
+        ended = pool.submit(tasks.process_endlessly, 0.3, seconds=20)
+        assert ended.result(timeout=60) == (worker, TimeLimitExceeded.slug)
+        assert pool.submit(tasks.process_slowly, 3600, 0.6).result() == worker
+
+
 def test_a_codec_that_cannot_be_stopped_is_ended_with_its_worker(pool: WorkerPool) -> None:
     before = pool.submit(tasks.process_id).result()
     with pytest.raises(TimeLimitExceeded, match="the 2 seconds that"):
