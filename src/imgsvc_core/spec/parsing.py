@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -78,7 +77,9 @@ def _as_text(key: object) -> str:
 
 
 def _advice(key: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(key, known, n=1)
+    from difflib import get_close_matches
+
+    near = get_close_matches(key, known, n=1)
     return f"; did you mean '{near[0]}'?" if near else f"; known are {', '.join(known)}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -193,7 +192,9 @@ def _unknown(names: Iterable[str]) -> list[Problem]:
 
 
 def _advice(name: str) -> str:
-    near = difflib.get_close_matches(name, URL_OPTIONS, n=1)
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, URL_OPTIONS, n=1)
     return f"; did you mean '{near[0]}'?" if near else ""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from html import escape
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
@@ -249,5 +248,7 @@ def _quoted(name: str, value: str) -> str:
 
 
 def _tag(name: str, attributes: Mapping[str, str]) -> str:
+    from html import escape
+
     written = [f'{key}="{escape(value)}"' for key, value in attributes.items()]
     return f"<{' '.join([name, *written])}>"

@@ -6,7 +6,6 @@ metadata as the limits of the library have.
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import re
@@ -139,7 +138,9 @@ def toml_value(value: Any) -> str:
 
 def unknown(what: str, key: str, known: Iterable[str], origin: str) -> Problem:
     """Return the problem of an unknown section, key or variable, with the most similar known one."""
-    near = difflib.get_close_matches(key, list(known), n=1)
+    from difflib import get_close_matches
+
+    near = get_close_matches(key, list(known), n=1)
     advice = f"did you mean '{near[0]}'?" if near else "see imgsvc serve --print-config for all"
     key, origin = _without_secrets(key), _without_secrets(origin)
     return Problem(key, f"There is no {what} '{key[:80]}', found in {origin}; {advice}")
