@@ -108,7 +108,7 @@ def _row(what: str, kind: str, load: Load) -> tuple[str, ...]:
 @contextlib.contextmanager
 def delivering(kind: str, **settings: object) -> Iterator[Delivering]:
     """A service over TLS or plain HTTP."""
-    with tempfile.TemporaryDirectory() as name, open(os.devnull, "w") as nothing:
+    with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "photos").mkdir()
         shutil.copy(picture("6mp.jpg"), folder / "photos" / "photo.jpg")
@@ -116,7 +116,7 @@ def delivering(kind: str, **settings: object) -> Iterator[Delivering]:
             "delivery__origins": json.dumps({"photos": f"file://{folder}/photos"}),
             "server__plain_http": "false" if kind == "TLS" else "true",
         }
-        with service(folder, errors=nothing, **settings) as running:
+        with service(folder, **settings) as running:
             environment = os.environ | {"IMGSVC_SERVER_STATE_FOLDER": str(folder / "state")}
             account = _command("accounts", "list", environment=environment)[0]["id"]
             key = _command("signing-keys", "create", account, environment=environment)

@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TextIO
 from urllib.parse import urlsplit
 
 import attrs
@@ -42,9 +41,6 @@ local file = io.open("{body}", "rb")
 wrk.body = file:read("*all")
 wrk.method = "POST"
 wrk.headers["Content-Type"] = "multipart/form-data; boundary={boundary}"
-wrk.headers["Authorization"] = "Bearer {key}"
-"""
-_ACCOUNT = """
 wrk.headers["Authorization"] = "Bearer {key}"
 """
 _COUNT_FAILURES = """
@@ -95,24 +91,20 @@ def main() -> int:
                 f"library {bare.rate:5.1f} per second, service {loaded.rate:5.1f} per second; "
                 f"library {bare.cpu:5.1f} ms of CPU, service {loaded.cpu:5.1f} ms"
             )
-        account = _ACCOUNT.format(key=running.key)
-        accounts = wrk(running.url + "/1.0/account", options.seconds, running.folder, account)
-        print(f"account calls: {accounts:.0f} per second")
     return verdict(
         [
             Bound("service over library at the median", statistics.median(overheads), 5, unit=" ms"),
             Bound("share of the bare library's throughput", statistics.median(shares), 0.75, at_least=True),
             Bound("CPU of the service over the library's", statistics.median(costs), 3, unit=" ms"),
-            Bound("account calls per second", accounts, 1000, at_least=True),
         ]
     )
 
 
 @contextlib.contextmanager
-def service(folder: Path, *, errors: TextIO | None = None, **more: object) -> Iterator[Running]:
+def service(folder: Path, **more: object) -> Iterator[Running]:
     """The command that serves, with two workers, and ``more`` settings by their names with ``__``.
 
-    Its log goes to ``errors``, or where this process writes its own.
+    Its log is ``service.log`` in the folder.
     """
     settings = {
         "server.port": 0, "server.state_folder": folder / "state", "workers.number": 2,
@@ -120,12 +112,13 @@ def service(folder: Path, *, errors: TextIO | None = None, **more: object) -> It
         **{name.replace("__", "."): value for name, value in more.items()},
     }  # fmt: skip
     flags = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "imgsvc_cli", "serve", *flags],
-        stdout=subprocess.PIPE,
-        stderr=errors,
-        text=True,
-    )
+    with (folder / "service.log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "imgsvc_cli", "serve", *flags],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
     try:
         assert process.stdout is not None
         text = ""

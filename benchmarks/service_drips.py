@@ -54,11 +54,9 @@ def main() -> int:
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         origin = stack.enter_context(serving_files(picture("small.png").parent, folder)).url
-        log = stack.enter_context((folder / "service.log").open("w"))
         running = stack.enter_context(
             service(
                 folder,
-                errors=log,
                 fetch__private_allowed="127.0.0.1",
                 workers__queue=_CLIENTS,
                 server__upload_disk_bytes=2**36,

@@ -149,10 +149,7 @@ def contenders(
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         origin = stack.enter_context(serving_files(picture(WORKS[0].file).parent, folder)).url
-        log = stack.enter_context((folder / "service.log").open("w"))
-        running = stack.enter_context(
-            service(folder, errors=log, fetch__private_allowed="127.0.0.1", workers__queue=256)
-        )
+        running = stack.enter_context(service(folder, fetch__private_allowed="127.0.0.1", workers__queue=256))
         ours = Peer(running.url, running.pid)
         ipx = stack.enter_context(serving_ipx(origin))
         thumbor = stack.enter_context(serving_thumbor(folder))

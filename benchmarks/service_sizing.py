@@ -36,9 +36,8 @@ def main(page: str = "") -> int:
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        log = stack.enter_context((folder / "service.log").open("w"))
         started = time.perf_counter()
-        running = stack.enter_context(service(folder, errors=log))
+        running = stack.enter_context(service(folder))
         ready = time.perf_counter() - started
         idle, polling = memory(running.pid), idle_percent(running.pid)
         rows = [("idle", "–", "–", "–", f"{idle:.0f}")]

@@ -46,9 +46,9 @@ def main() -> int:
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
     body = form(picture("small.png").read_bytes(), REQUEST)
     turns: list[Turn] = []
-    with tempfile.TemporaryDirectory() as name, (Path(name) / "service.log").open("w") as log:
+    with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with service(folder, errors=log, **_ROOM) as running:
+        with service(folder, **_ROOM) as running:
             end = time.monotonic() + 60 * options.minutes
             while time.monotonic() < end or len(turns) < 2 * len(_CONNECTIONS):
                 connections = _CONNECTIONS[len(turns) % len(_CONNECTIONS)]
