@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -93,6 +94,15 @@ def serving_imgproxy(program: Path) -> Iterator[Peer]:
         yield peer
 
 
+@contextlib.contextmanager
+def serving_bare(certificate: Path, key: Path, answer: Path) -> Iterator[Peer]:
+    """Take uploads by `bare_service`."""
+    port = free_port()
+    command = [sys.executable, "-m", "benchmarks.bare_service", str(port), certificate, key, answer]
+    with _running(command, port) as peer:
+        yield Peer(f"https://localhost:{port}", peer.pid)
+
+
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         return int(listening.getsockname()[1])
@@ -132,7 +142,7 @@ def _running(
 ) -> Iterator[Peer]:
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(
-            command, env=os.environ | (environment or {}), stderr=log, start_new_session=True
+            command, env=os.environ | (environment or {}), stdout=log, stderr=log, start_new_session=True
         )
         try:
             if not _answers(port):
