@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 import pyvips
@@ -24,9 +26,10 @@ _TURNS = {
     8: ("rot270",),
 }
 _Kernel = Literal["lanczos2", "lanczos3"]
+Resampler = Callable[[pyvips.Image], pyvips.Image]
 # What a decoder has already averaged needs fewer lobes: nothing visible is lost, and a third of the work.
 _KERNEL_AFTER_DECODER: _Kernel = "lanczos2"
-_KERNEL: _Kernel = "lanczos3"
+KERNEL: _Kernel = "lanczos3"
 _MOST_REDUCTION = 1_000_000  # the largest factor of libvips' reduce
 _LONGEST = 100_000_000  # pixels of a side of a picture of libvips
 _FIRST_FACTOR = 100  # of two passes, for what libvips cannot reduce in one
@@ -87,13 +90,37 @@ def resample(
     top, rows = nearest_span(area.top, area.height, have.height, height)
     if (columns, rows) != have:
         image = image.crop(left, top, columns, rows)
-    across, down, kernel = columns / width, rows / height, _KERNEL
+    across, down, kernel = columns / width, rows / height, KERNEL
     if averaged:
         across, down = _factor(columns, width, area.width), _factor(rows, height, area.height)
         kernel = _KERNEL_AFTER_DECODER
-    if image.hasalpha():
-        return _resample_with_alpha(image, across, down, kernel)
-    return _resample(image, across, down, kernel)
+    return weighted_by_alpha(image, partial(_resample, across=across, down=down, kernel=kernel))
+
+
+def weighted_by_alpha(image: pyvips.Image, resample: Resampler) -> pyvips.Image:
+    """Resample a picture, its colors weighted by its alpha if it has any.
+
+    Weighted colors of 8 bits are rounded to 8 bits before, because libvips takes five times as long to reduce
+    floats. Only the colors of nearly transparent pixels lose more than can be seen.
+    """
+    if not image.hasalpha():
+        return resample(image)
+    format, interpretation = image.format, image.interpretation
+    weighted = image.premultiply()
+    if format == "uchar":
+        weighted = weighted.rint().cast(format)
+    return resample(weighted).unpremultiply().rint().cast(format).copy(interpretation=interpretation)
+
+
+def reduces_at_once(have: Size, want: Size) -> bool:
+    """Return True if no side grows, and libvips reduces each of them in one pass."""
+    factors = have.width / want.width, have.height / want.height
+    return min(factors) >= 1 and all(map(_at_once, have, factors))
+
+
+def gap_for(have: tuple[int, int]) -> float:
+    """Return the option ``gap`` of libvips' reduction of a picture."""
+    return 0.0 if max(have) <= FEW_LINES else GAP
 
 
 def smart_box(image: pyvips.Image, width: int, height: int) -> tuple[int, int]:
@@ -120,20 +147,6 @@ def extend(
     return add_padding(image, top, right, bottom, left, background)
 
 
-def _resample_with_alpha(image: pyvips.Image, across: float, down: float, kernel: _Kernel) -> pyvips.Image:
-    """Resample colors weighted by their alpha.
-
-    Weighted colors of 8 bits are rounded to 8 bits before, because libvips takes five times as long to reduce
-    floats. Only the colors of nearly transparent pixels lose more than can be seen.
-    """
-    format, interpretation = image.format, image.interpretation
-    weighted = image.premultiply()
-    if format == "uchar":
-        weighted = weighted.rint().cast(format)
-    scaled = _resample(weighted, across, down, kernel).unpremultiply()
-    return scaled.rint().cast(format).copy(interpretation=interpretation)
-
-
 def _resample(image: pyvips.Image, across: float, down: float, kernel: _Kernel) -> pyvips.Image:
     if across >= 1 and down >= 1:
         return image if across == down == 1 else _reduce(image, across, down, kernel)
@@ -146,7 +159,7 @@ def _resample(image: pyvips.Image, across: float, down: float, kernel: _Kernel) 
 def _reduce(image: pyvips.Image, across: float, down: float, kernel: _Kernel) -> pyvips.Image:
     have = size_of(image)
     first = [_first_factor(*axis) for axis in zip(have, (across, down), strict=True)]
-    gap = 0.0 if max(have) <= FEW_LINES else GAP
+    gap = gap_for(have)
     if max(first) > 1 or max(have) > _LONGEST_SHRUNK:
         width, height = image.width / across, image.height / down
         image = image.crop(0, 0, *(min(side, _LONGEST_SHRUNK) for side in have)).shrink(*first)
@@ -155,9 +168,13 @@ def _reduce(image: pyvips.Image, across: float, down: float, kernel: _Kernel) ->
 
 
 def _first_factor(side: int, factor: float) -> int:
-    """Return the factor of a first pass, or 1 if libvips can reduce a side by a factor at once."""
-    at_once = factor <= _MOST_REDUCTION and side + 2 * factor <= _LONGEST
-    return 1 if at_once or factor <= 2 * _FIRST_FACTOR else _FIRST_FACTOR
+    """Return the factor of a first pass, or 1 if there is none."""
+    return 1 if _at_once(side, factor) else _FIRST_FACTOR
+
+
+def _at_once(side: int, factor: float) -> bool:
+    """Return True if libvips can reduce a side by a factor in one pass, or two would take much longer."""
+    return factor <= 2 * _FIRST_FACTOR or (factor <= _MOST_REDUCTION and side + 2 * factor <= _LONGEST)
 
 
 def _enlarge(image: pyvips.Image, width: int, height: int) -> pyvips.Image:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import attrs
 import pyvips
 
 from imgsvc_core.deadline import in_memory
-from imgsvc_core.pixels import colorspace, geometry, overlay, pointwise, shapes
+from imgsvc_core.pixels import colorspace, geometry, overlay, pointwise, shapes, strips
 from imgsvc_core.pixels.channels import without_idle_alpha
 from imgsvc_core.pixels.scaled import ScaledFrame
 from imgsvc_core.plan import Plan, steps
 from imgsvc_core.plan.folding import fold
-from imgsvc_core.plan.geometry import Size
+from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.placement import watermark_position
-from imgsvc_core.plan.steps import Step
+from imgsvc_core.plan.steps import PlannedStep, Step
 from imgsvc_core.spec import Watermark
 from imgsvc_core.vipsimage import has, join_frames, split_frames
 
@@ -65,23 +65,42 @@ def _render_frames(image: pyvips.Image, run: Run) -> pyvips.Image:
 
     Pipelines that wait to be computed hold buffers for each thread, which hundreds of frames cannot afford.
     """
-    if run.plan.frames == 1:
-        return _render_frame(image, run, streaming=run.plan.load.sequential)
-    if not run.plan.steps:
+    plan = run.plan
+    if plan.frames == 1:
+        return _render_frame(ScaledFrame.loaded(image, plan), plan.steps, run, streaming=plan.load.sequential)
+    if not plan.steps:
         return image
     read_once = has(image, "vips-sequential")
     strip = without_idle_alpha(in_memory(image) if read_once else image)
-    return join_frames(
-        [in_memory(_render_frame(frame, run, streaming=False)) for frame in split_frames(strip)]
-    )
+    reduced, planned = _reduced_together(strip, plan)
+    if not planned:
+        return reduced
+    if planned == plan.steps:
+        frames = [ScaledFrame.loaded(frame, plan) for frame in split_frames(strip)]
+    else:
+        frames = [ScaledFrame.whole(frame) for frame in split_frames(reduced)]
+    return join_frames([in_memory(_render_frame(frame, planned, run, streaming=False)) for frame in frames])
 
 
-def _render_frame(image: pyvips.Image, run: Run, *, streaming: bool) -> pyvips.Image:
-    frame = ScaledFrame.loaded(image, run.plan)
-    for planned in run.plan.steps:
-        if streaming and planned.step.rereads:
+def _reduced_together(strip: pyvips.Image, plan: Plan) -> tuple[pyvips.Image, Sequence[PlannedStep]]:
+    """Return the strip after the first steps, if all frames can take them at once, and the other steps."""
+    box, rest = Box(0, 0, strip.width, strip.get_page_height()), plan.steps
+    if isinstance(rest[0].step, steps.CropBox):
+        box, rest = rest[0].step.box, rest[1:]
+    if plan.load.scale == 1 and rest and isinstance(rest[0].step, steps.Resample):
+        size = rest[0].step.size
+        if strips.suits(strip, box, size):
+            return strips.reduce(strip, box, size), rest[1:]
+    return strip, plan.steps
+
+
+def _render_frame(
+    frame: ScaledFrame, planned: Sequence[PlannedStep], run: Run, *, streaming: bool
+) -> pyvips.Image:
+    for step in (one.step for one in planned):
+        if streaming and step.rereads:
             frame, streaming = frame.holding(in_memory(frame.image)), False
-        frame = RENDERERS[type(planned.step)](frame, planned.step, run)
+        frame = RENDERERS[type(step)](frame, step, run)
     return frame.image
 
 
