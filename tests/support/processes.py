@@ -56,3 +56,10 @@ def peak_memory() -> int:
     """Return the largest resident size of this process so far, in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
+
+
+def private_memory(process: int) -> int:
+    """Return how many bytes of memory a process has for itself."""
+    lines = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii").splitlines()
+    (kilobytes,) = (int(line.split()[1]) for line in lines if line.startswith("Anonymous:"))
+    return 1024 * kilobytes

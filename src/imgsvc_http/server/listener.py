@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import resource
 import socket
 import ssl
@@ -23,6 +24,8 @@ _POLL_SECONDS = 0.05
 _LAST_SECONDS = 1.0  # for the answers to requests that were given up
 _BACKLOG = 1024
 _MOST_CONNECTIONS = 100_000
+_MANY_ENDED = 100  # connections, after which free memory is worth a few milliseconds
+_REST_SECONDS = 5.0
 
 
 class Listener(ListeningSite):
@@ -66,6 +69,7 @@ class Listener(ListeningSite):
         self._most = most
         self._handshake_seconds = handshake_seconds
         self._rate = rate
+        self._ended = 0
         self._opening: dict[asyncio.Task[bool], float] = {}  # handshakes, and when they began
 
     @property
@@ -144,6 +148,18 @@ class Listener(ListeningSite):
         if task.cancelled() or not task.result():
             self._note_closed()
 
+    def _note_ended(self) -> None:
+        self._note_closed()
+        self._ended += 1
+        if self._ended == _MANY_ENDED:
+            asyncio.get_running_loop().call_later(_REST_SECONDS, self._give_memory_back)
+
+    def _give_memory_back(self) -> None:
+        """Give the system what connections had, which lies in parts between what is in use."""
+        self._ended = 0
+        with contextlib.suppress(AttributeError):  # of another libc
+            ctypes.CDLL(None).malloc_trim(0)
+
     async def _open(self, connection: socket.socket) -> bool:
         """Begin a connection. Return False if the client gave up or was too slow."""
         connection.setblocking(False)
@@ -157,7 +173,7 @@ class Listener(ListeningSite):
                 raise ConnectionResetError
             secure = first[0] == _TLS_HANDSHAKE
             await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: self._connect(server, on_close=self._note_closed),
+                lambda: self._connect(server, on_close=self._note_ended),
                 connection,
                 ssl=self._tls if secure else None,
                 ssl_handshake_timeout=self._handshake_seconds if secure else None,

@@ -14,6 +14,7 @@ import pytest_asyncio
 
 from tests.http.calls import call
 from tests.http.service_process import Service, await_start, running, start
+from tests.support.processes import listeners_of, private_memory
 
 pytestmark = pytest.mark.asyncio
 
@@ -162,3 +163,19 @@ async def test_the_default_leaves_files_for_the_work(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.communicate()
+
+
+async def test_many_connections_leave_no_memory_behind(tmp_path: Path) -> None:
+    settings = {"server.connections_per_second": 0}
+    with running(tmp_path / "state", settings) as service:
+        (listener,) = listeners_of(service.process.pid)
+        idle = private_memory(listener)
+        async with AsyncExitStack() as stack:
+            opened = [await stack.enter_async_context(connected(service)) for _ in range(400)]
+            for reader, writer in opened:
+                writer.write(HEALTH)
+                await reader.readuntil(b"\r\n\r\n")
+            busy = private_memory(listener)
+        async with asyncio.timeout(60):
+            while private_memory(listener) - idle > (busy - idle) / 2:
+                await asyncio.sleep(0.1)
