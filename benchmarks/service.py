@@ -36,7 +36,7 @@ REQUEST = {
     "output": {"format": "jpg", "quality": 80, "encoding": "baseline"},
     "response": {"mode": "binary"},
 }
-BOUNDARY = "frontier"
+BOUNDARY = "-" * 24 + "Zq7d3Kf0TtW9xLr2mB5vYc"  # as long as that of curl; browsers have 38 characters
 _UPLOAD = """
 local file = io.open("{body}", "rb")
 wrk.body = file:read("*all")

@@ -56,11 +56,11 @@ def test_each_frame_is_reduced_as_if_it_were_alone(data: st.DataObject) -> None:
     assert all((shown == alone(frame, box, want)).all() for shown, frame in zip(found, frames, strict=True))
 
 
-@pytest.mark.parametrize("count", [256, 257, 300])
+@pytest.mark.parametrize("count", [64, 65, 100])
 def test_many_frames_are_reduced_in_groups(count: int) -> None:
     frames, box, want = noise(count, 128, 128, 4), Box(0, 0, 128, 128), Size(20, 30)
     found = together(frames, box, want)
-    for number in (0, 255, count - 1):
+    for number in (0, 63, count - 1):
         assert (found[number] == alone(frames[number], box, want)).all()
 
 

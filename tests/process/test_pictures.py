@@ -186,6 +186,24 @@ def test_resizing_leaves_no_dark_fringe_around_transparency() -> None:
     assert np.array_equal(small[15, 15], (250, 200, 50, 255))
 
 
+@pytest.mark.parametrize("side", [64, 200, 256, 300])
+@pytest.mark.parametrize("frames", [1, 3])
+def test_flat_and_opaque_pictures_stay_so_however_small_they_become(side: int, frames: int) -> None:
+    flat = np.full((frames * side, side, 4), (200, 100, 50, 255), np.uint8)
+    source = pyvips.Image.new_from_array(flat).copy(interpretation="srgb")
+    source.set_type(pyvips.GValue.gint_type, "page-height", side)
+    source.set_type(pyvips.GValue.gint_type, "n-pages", frames)
+    png: bytes = source.crop(0, 0, side, side).pngsave_buffer()
+    for width in (*range(1, 32), *range(32, side, 7)):
+        lossless = {"format": "webp", "lossless": True} if frames > 1 else {"format": "png"}
+        request = {"resize": {"width": width}, "output": lossless}
+        made = imgsvc.process(source if frames > 1 else png, request)
+        assert made.output.frames == frames
+        result = pyvips.Image.new_from_buffer(made.data, "")
+        assert [result[band].min() for band in range(result.bands)] == [200, 100, 50, 255][: result.bands]
+        assert [result[band].max() for band in range(result.bands)] == [200, 100, 50, 255][: result.bands]
+
+
 @pytest.mark.parametrize("width", [23, 90, 299])
 def test_resized_colors_are_weighted_by_alpha(width: int) -> None:
     """Smooth colors and alpha, with another color hidden. The oracle is Pillow on floats, band by band."""

@@ -36,8 +36,9 @@ _FIRST_FACTOR = 100  # of two passes, for what libvips cannot reduce in one
 # Shrinking adds up to two factors to a side. What is cut off before is at most four millionths of the side.
 _LONGEST_SHRUNK = _LONGEST - 4 * _FIRST_FACTOR
 _LONGEST_SEARCHED = 32 * _MOST_REDUCTION  # the smart crop of libvips looks at a copy of 32 x 32 pixels
-GAP = 2.0  # boxes do the coarse part of a strong reduction, which bounds the lines held in memory
-FEW_LINES = 256  # need no bound, and are reduced as `reduction` does
+# Boxes do the coarse part of a strong reduction. That bounds the lines held in memory, and how many weights
+# libvips rounds down: with too many of them, opaque pictures would become translucent.
+GAP = 2.0
 
 
 def turn(image: pyvips.Image, orientation: int) -> pyvips.Image:
@@ -118,11 +119,6 @@ def reduces_at_once(have: Size, want: Size) -> bool:
     return min(factors) >= 1 and all(map(_at_once, have, factors))
 
 
-def gap_for(have: tuple[int, int]) -> float:
-    """Return the option ``gap`` of libvips' reduction of a picture."""
-    return 0.0 if max(have) <= FEW_LINES else GAP
-
-
 def smart_box(image: pyvips.Image, width: int, height: int) -> tuple[int, int]:
     """Return left and top of the most interesting region of a size."""
     across, down = (math.ceil(side / _LONGEST_SEARCHED) for side in size_of(image))
@@ -159,12 +155,11 @@ def _resample(image: pyvips.Image, across: float, down: float, kernel: _Kernel) 
 def _reduce(image: pyvips.Image, across: float, down: float, kernel: _Kernel) -> pyvips.Image:
     have = size_of(image)
     first = [_first_factor(*axis) for axis in zip(have, (across, down), strict=True)]
-    gap = gap_for(have)
     if max(first) > 1 or max(have) > _LONGEST_SHRUNK:
         width, height = image.width / across, image.height / down
         image = image.crop(0, 0, *(min(side, _LONGEST_SHRUNK) for side in have)).shrink(*first)
         across, down = image.width / width, image.height / height
-    return pyvips.Operation.call("reduce", image, across, down, kernel=kernel, gap=gap)
+    return pyvips.Operation.call("reduce", image, across, down, kernel=kernel, gap=GAP)
 
 
 def _first_factor(side: int, factor: float) -> int:

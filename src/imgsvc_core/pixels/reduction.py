@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from imgsvc_core.pixels.geometry import FEW_LINES, GAP
+from imgsvc_core.pixels.geometry import GAP
 from imgsvc_core.plan.geometry import Size
 
 _MOST_PIXELS = 1 << 17  # from about here on, libvips is as fast
@@ -25,7 +25,7 @@ def suits(have: Size, want: Size) -> bool:
         min(factors) >= 1
         and max(have) <= _LONGEST
         and have.width * have.height <= _MOST_PIXELS
-        and (max(have) <= FEW_LINES or max(factors) < 2 * GAP)
+        and max(factors) < 2 * GAP
     )
 
 

@@ -16,7 +16,7 @@ from imgsvc_core.pixels import geometry
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.vipsimage import frame_count
 
-_MOST_BYTES = 1 << 24  # of frames that are reduced at once, which bounds what is in memory beside the strip
+_MOST_BYTES = 1 << 22  # of frames that are reduced at once, which bounds what is in memory beside the strip
 
 
 def suits(strip: pyvips.Image, box: Box, want: Size) -> bool:
@@ -46,7 +46,7 @@ def _bytes_of_frame(strip: pyvips.Image) -> int:
 
 
 def _reduce(group: pyvips.Image, *, height: int, box: Box, want: Size) -> pyvips.Image:
-    options = {"kernel": geometry.KERNEL, "gap": geometry.gap_for(box.size)}
+    options = {"kernel": geometry.KERNEL, "gap": geometry.GAP}
     beside = group.grid(height, group.height // height, 1)
     beside = beside.crop(0, box.top, beside.width, box.height)
     columns = in_memory(beside.reducev(box.height / want.height, **options))
