@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from datetime import timedelta
 
 from imgsvc_http.cache import leases, purges
@@ -14,6 +15,7 @@ from imgsvc_http.state.database import Database
 _log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 1
+_ALONE_SECONDS = 60  # where the mark of changes tells of purges, nothing is urgent
 _CLEANUP_SECONDS = 600
 
 
@@ -28,21 +30,21 @@ async def purge(cache: Cache, db: Database, source: bytes) -> int:
 
 
 async def watch(cache: Cache, db: Database, lifetime: timedelta) -> None:
-    """Catch up with other nodes each second, and clean up, until this is cancelled.
+    """Catch up with other nodes each second, if there can be any, and clean up, until this is cancelled.
 
     Args:
         cache: the cache of this node.
         db: the database of all nodes.
         lifetime: how long an entry can be answered at most, so that purges must be remembered.
     """
-    looks = 0
+    seconds, cleaned = _POLL_SECONDS if db.is_shared else _ALONE_SECONDS, time.monotonic()
     while True:
-        await asyncio.sleep(_POLL_SECONDS)
-        looks += 1
+        await asyncio.sleep(seconds)
         try:
             for source in await cache.catch_up():
                 await _delete_files(cache, source)
-            if looks % _CLEANUP_SECONDS == 0:
+            if time.monotonic() > cleaned + _CLEANUP_SECONDS:
+                cleaned = time.monotonic()
                 await purges.forget(db, now() - lifetime)
                 await leases.forget_expired(db, now())
         except Exception as error:  # of a database or a file system, which may come back

@@ -114,11 +114,13 @@ async def test_the_lease_of_a_dead_node_ends(db: Database) -> None:
     assert await leases._take(db, key, "another", now(), timedelta(seconds=1))
 
 
-async def test_a_purge_is_known_to_all_nodes_and_at_every_start(
-    url: str, tmp_path: Path, clock: Clock
-) -> None:
-    folder, produce = tmp_path / "cache", Producer()
-    async with node(url, folder, clock) as (one, db), node(url, tmp_path / "own", clock) as (two, other):
+@pytest.mark.parametrize("kind", ["postgresql"])  # several nodes have no SQLite together
+async def test_a_purge_is_known_to_all_nodes(url: str, tmp_path: Path, clock: Clock) -> None:
+    produce = Producer()
+    async with (
+        node(url, tmp_path / "cache", clock) as (one, db),
+        node(url, tmp_path / "own", clock) as (two, other),
+    ):
         watching = asyncio.create_task(watch(two, other, timedelta(days=1)))
         for cache in (one, two):
             await ask(cache, produce)
@@ -131,6 +133,15 @@ async def test_a_purge_is_known_to_all_nodes_and_at_every_start(
         assert (await ask(two, produce)).state == "miss"
         assert (await ask(two, produce, source="other")).state == "hit"
         watching.cancel()
+
+
+async def test_a_purge_is_known_at_every_start(url: str, tmp_path: Path, clock: Clock) -> None:
+    folder, produce = tmp_path / "cache", Producer()
+    async with node(url, folder, clock) as (one, db):
+        await ask(one, produce)
+        await ask(one, produce, source="other")
+        await purge(one, db, source_digest("acc", SOURCE))
+        assert (await ask(one, produce)).state == "miss"
     async with node(url, folder, clock) as (one, db):
         await one.catch_up()
         assert (await ask(one, produce)).state == "hit"  # made after the purge
