@@ -20,12 +20,11 @@ _ONE, _PHASES = 4096, 64  # libvips' weights are parts of 4096, for places at pa
 
 def suits(have: Size, want: Size) -> bool:
     """Return True if a picture becomes smaller, is small enough, and libvips too would take one pass."""
-    factors = have.width / want.width, have.height / want.height
     return (
-        min(factors) >= 1
+        have.width >= want.width
+        and have.height >= want.height
         and max(have) <= _LONGEST
         and have.width * have.height <= _MOST_PIXELS
-        and max(factors) < 2 * GAP
     )
 
 
@@ -44,7 +43,8 @@ def reduce(pixels: Any, want: Size, *, alpha: bool, lobes: int = 3) -> Any:
 
 
 def _reduced_down(bands: Any, want: int, lobes: int) -> Any:
-    count, have, width = bands.shape
+    bands, have = _shrunk(bands, want, axis=1), bands.shape[1]
+    count, _, width = bands.shape
     sums = np.empty((count, want, width), np.float32)
     for lines, needed, weights in _blocks(have, want, lobes, width):
         np.matmul(weights.T, bands[:, needed], out=sums[:, lines])
@@ -52,11 +52,30 @@ def _reduced_down(bands: Any, want: int, lobes: int) -> Any:
 
 
 def _reduced_across(bands: Any, want: int, lobes: int) -> Any:
-    count, height, have = bands.shape
+    bands, have = _shrunk(bands, want, axis=2), bands.shape[2]
+    count, height, _ = bands.shape
     sums = np.empty((count, height, want), np.float32)
     for columns, needed, weights in _blocks(have, want, lobes, height):
         np.matmul(bands[:, :, needed], weights, out=sums[:, :, columns])
     return _whole(sums)
+
+
+def _shrunk(bands: Any, want: int, *, axis: int) -> Any:
+    """Return the means of boxes of lines, which do the coarse part of a strong reduction."""
+    have = bands.shape[axis]
+    lines = _box(have, want)
+    if lines == 1:
+        return bands
+    border = [(0, -have % lines if number == axis else 0) for number in range(3)]
+    boxes = np.pad(bands, border, mode="edge")
+    boxes = boxes.reshape(*boxes.shape[:axis], -1, lines, *boxes.shape[axis + 1 :])
+    sums = boxes.sum(axis=axis + 1).astype(np.uint64) + lines // 2
+    return (sums * ((1 << 24) // lines) >> 24).astype(np.float32)
+
+
+def _box(have: int, want: int) -> int:
+    """Return how many lines a box has, or 1 if there are no boxes."""
+    return max(1, int(have / want / GAP))
 
 
 def _whole(sums: Any) -> Any:
@@ -92,8 +111,9 @@ def _blocks(have: int, want: int, lobes: int, length: int) -> tuple[tuple[slice,
 
 
 def _weights(have: int, want: int, lobes: int) -> Any:
-    """Return the part of each pixel of a line in each pixel of the reduced one, as in libvips' ``reduce``."""
-    factor = have / want
+    """Return the part of each box of a line in each pixel of the reduced one, as in libvips' ``reduce``."""
+    box = _box(have, want)
+    factor, have = have / want / box, -(-have // box)
     count = 2 * round(lobes * factor) + 1
     taps = np.arange(count)
     places = (np.arange(want) + 0.5) * factor
