@@ -7,6 +7,11 @@ from __future__ import annotations
 
 import pyvips
 
+PROFILE = "icc-profile-data"
+_MODELS = {
+    "srgb": b"RGB ", "rgb": b"RGB ", "rgb16": b"RGB ", "b-w": b"GRAY", "grey16": b"GRAY", "cmyk": b"CMYK",
+}  # fmt: skip
+
 
 def has(image: pyvips.Image, field: str) -> bool:
     """Return True if a metadata field is attached to the image."""
@@ -31,6 +36,14 @@ def space_of(image: pyvips.Image) -> str:
     """Return the color space of the samples (libvips' interpretation), such as ``srgb`` or ``b-w``."""
     space: str = image.get("interpretation")
     return space
+
+
+def has_profile(image: pyvips.Image) -> bool:
+    """Return True if a color profile says what the samples mean: one of the same color model."""
+    if not has(image, PROFILE):
+        return False
+    profile: bytes = image.get(PROFILE)
+    return profile[16:20] == _MODELS.get(space_of(image)) and profile[36:40] == b"acsp"
 
 
 def frame_count(image: pyvips.Image) -> int:

@@ -9,13 +9,10 @@ import pyvips
 from imgsvc_core.pixels.channels import is_deep, join_alpha, split_alpha, white
 from imgsvc_core.pixels.icc import is_srgb, matrix_profile
 from imgsvc_core.rgb_space import RgbSpace
+from imgsvc_core.vipsimage import PROFILE, has, has_profile
 
-_PROFILE = "icc-profile-data"
 _GRAY = frozenset({"b-w", "grey16"})
 _RGB_OR_GRAY = frozenset({"srgb", "rgb", "rgb16", *_GRAY})
-_MODELS = {
-    "srgb": b"RGB ", "rgb": b"RGB ", "rgb16": b"RGB ", "b-w": b"GRAY", "grey16": b"GRAY", "cmyk": b"CMYK",
-}  # fmt: skip
 _ONLY_IN_MEMORY = frozenset({"scrgb", "xyz", "yxy", "hsv", "lch", "cmc", "labq", "oklab", "oklch"})
 
 
@@ -26,12 +23,12 @@ def to_srgb(image: pyvips.Image, stated: RgbSpace | None = None) -> pyvips.Image
     kept and costs nothing; one of another color model than the picture's says nothing about its numbers, and
     is dropped.
     """
-    profile = image.get(_PROFILE) if image.get_typeof(_PROFILE) else None
     gray = image.interpretation in _GRAY
     if stated is not None and image.interpretation in _RGB_OR_GRAY:
         return _from_stated(_without_profile(image), stated, gray=gray)
-    if profile is None or profile[16:20] != _MODELS.get(image.interpretation):
+    if not has_profile(image):
         return _converted(_without_profile(image), gray=gray)
+    profile = image.get(PROFILE)
     if is_srgb(profile):
         return image
     color, alpha = split_alpha(image)
@@ -53,10 +50,10 @@ def from_memory(image: pyvips.Image) -> pyvips.Image:
 
 
 def _without_profile(image: pyvips.Image) -> pyvips.Image:
-    if not image.get_typeof(_PROFILE):
+    if not has(image, PROFILE):
         return image
     image = image.copy()
-    image.remove(_PROFILE)
+    image.remove(PROFILE)
     return image
 
 
@@ -82,7 +79,7 @@ def _by_profile(color: pyvips.Image, profile: bytes, *, gray: bool) -> pyvips.Im
     converted = _as_rgb(_without_profile(color), lambda rgb: from_profile(rgb, matrix), gray=gray)
     if not gray:
         converted = converted.copy()
-        converted.set_type(pyvips.GValue.blob_type, _PROFILE, pyvips.Operation.call("profile_load", "srgb"))
+        converted.set_type(pyvips.GValue.blob_type, PROFILE, pyvips.Operation.call("profile_load", "srgb"))
     return converted
 
 

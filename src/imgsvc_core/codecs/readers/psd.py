@@ -17,7 +17,7 @@ from imgsvc_core.codecs.headers.psd import COLOR_CHANNELS, Document
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.readers.expected_size import check_stored
 from imgsvc_core.codecs.readers.pillow import lab_from_bytes
-from imgsvc_core.codecs.readers.vips import attach, from_array
+from imgsvc_core.codecs.readers.vips import attach, from_array, from_real_numbers
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import UnsupportedFormat
 from imgsvc_core.info import ImageInfo
@@ -44,9 +44,9 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
         )
     colors = COLOR_CHANNELS[document.mode]
     used = colors + (info.alpha and document.channels > colors)
-    image = _picture(_planes(reader, document, used), document, reader)
     blobs = {name: psd.read_resource(reader, document, number) for name, number in _BLOBS.items()}
-    return attach(image, blobs)
+    image = attach(_picture(_planes(reader, document, used), document, reader), blobs)
+    return from_real_numbers(image) if document.depth == 32 else image
 
 
 def _planes(reader: HeaderReader, document: Document, used: int) -> Any:
@@ -121,9 +121,7 @@ def _picture(planes: Any, document: Document, reader: HeaderReader) -> pyvips.Im
     bands = COLOR_CHANNELS[document.mode]
     alpha = planes[bands] if len(planes) > bands else None
     color = planes[:bands]
-    if document.depth == 32:
-        return _from_linear_light(color, alpha)
-    color = color.astype(np.uint16 if document.depth == 16 else np.uint8, copy=False)
+    color = color.astype(color.dtype.newbyteorder("="), copy=False)
     alpha = None if alpha is None else alpha.astype(color.dtype, copy=False)
     if document.mode == psd.INDEXED:
         palette = reader.read(document.palette[0], 768)
@@ -143,27 +141,11 @@ def _without_white_matte(color: Any, alpha: Any) -> Any:
     """Undo the blending onto white that the composite is stored with: the color is (c - (1 - a)) / a."""
     import numpy as np
 
-    white = np.iinfo(color.dtype).max
-    opacity = np.maximum(alpha, 1).astype(np.float32)
-    own = (color.astype(np.float32) - white + alpha) * (white / opacity)
-    return np.rint(np.clip(own, 0, white)).astype(color.dtype)
-
-
-def _from_linear_light(color: Any, alpha: Any) -> pyvips.Image:
-    """Convert the linear light, 0 to 1, of Photoshop's 32-bit documents to 16 bits."""
-    import numpy as np
-
-    bands = len(color)
-    image = from_array(
-        np.moveaxis(np.broadcast_to(color, (3, *color.shape[1:])), 0, -1).astype(np.float32), "scrgb"
-    )
-    image = image.colourspace("rgb16")
-    if bands == 1:
-        image = image.extract_band(0).copy(interpretation="grey16")
-    if alpha is None:
-        return image
-    opacity = from_array(np.rint(np.clip(alpha, 0, 1) * 65535).astype(np.uint16))
-    return image.bandjoin(opacity)
+    real = color.dtype.kind == "f"
+    white = 1 if real else np.iinfo(color.dtype).max
+    opacity = np.maximum(alpha, 1 / 65535 if real else 1).astype(np.float32)
+    own = np.clip((color.astype(np.float32) - white + alpha) * (white / opacity), 0, white)
+    return own if real else np.rint(own).astype(color.dtype)
 
 
 def _lab(image: pyvips.Image) -> pyvips.Image:

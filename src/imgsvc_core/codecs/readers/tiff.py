@@ -45,6 +45,7 @@ from imgsvc_core.codecs.readers.tiff_planes import as_bare_channels, as_gray_nei
 from imgsvc_core.codecs.readers.vips import (
     attach,
     from_array,
+    from_real_numbers,
     full_range,
     open_lazily,
     set_int,
@@ -291,9 +292,8 @@ def _eight_or_sixteen_bits(image: pyvips.Image, page: Directory) -> pyvips.Image
     """Map samples of all types to unsigned ones of 8 or 16 bits.
 
     Whole numbers are black at the lowest and white at the highest value of their type, as the TIFF
-    specification has it. Real numbers are linear light from 0 to 1, as editors write them, or from 1 to 0 if
-    white is the lowest value. Those that are not finite count as 1, as libvips reads NaN of 16 bits as
-    infinite.
+    specification has it. Real numbers go from 0 to 1, or from 1 to 0 if white is the lowest value. Those
+    that are not finite count as 1, as libvips reads NaN of 16 bits as infinite.
     """
     if image.interpretation in ("lab", "labs", "labq", "xyz"):
         return image
@@ -313,7 +313,7 @@ def _eight_or_sixteen_bits(image: pyvips.Image, page: Directory) -> pyvips.Image
         case "int":
             mapped = ((image >> 16) + 32768).cast("ushort")
         case _:
-            mapped = _from_linear_light(image)
+            return from_real_numbers(image)
     usual = usual_interpretation(mapped.bands, mapped.format)
     return mapped.copy(interpretation="cmyk" if image.interpretation == "cmyk" else usual)
 
@@ -321,20 +321,6 @@ def _eight_or_sixteen_bits(image: pyvips.Image, page: Directory) -> pyvips.Image
 def _inverted(image: pyvips.Image) -> pyvips.Image:
     gray = 1 - image[0] if image.format == "float" else image[0] ^ -1
     return gray if image.bands == 1 else gray.bandjoin(image[1])
-
-
-def _from_linear_light(image: pyvips.Image) -> pyvips.Image:
-    if image.interpretation == "cmyk":
-        return (image * 65535).rint().cast("ushort")
-    color, alpha = (image, None) if image.bands in (1, 3) else (image[: image.bands - 1], image[-1])
-    if color.bands == 1:
-        gray = color.bandjoin([color, color]).copy(interpretation="scrgb").colourspace("rgb16")
-        color = gray.extract_band(0).copy(interpretation="grey16")
-    else:
-        color = color.copy(interpretation="scrgb").colourspace("rgb16")
-    if alpha is None:
-        return color
-    return color.bandjoin((alpha * 65535).rint().cast("ushort"))
 
 
 def _decode_by_pillow(

@@ -12,7 +12,7 @@ from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.private_names import keep_alive
-from imgsvc_core.vipsimage import has
+from imgsvc_core.vipsimage import has, has_profile
 
 _FORMATS = {
     "uint8": "uchar", "int8": "char", "uint16": "ushort", "int16": "short", "uint32": "uint", "int32": "int",
@@ -89,6 +89,25 @@ def full_range(image: pyvips.Image, bits: int) -> pyvips.Image:
     white = (2**bits - 1) << (all_bits - bits)
     stretched = (image * ((2**all_bits - 1) / white)).rint()
     return stretched.cast(image.format).copy(interpretation=image.interpretation)
+
+
+def from_real_numbers(image: pyvips.Image) -> pyvips.Image:
+    """Map real numbers from 0 to 1, gray, RGB or CMYK with or without alpha, to 16 bits.
+
+    The profile says what they mean, as it does for whole numbers. Without one they are linear light, as
+    editors write them, and get the curve of sRGB.
+    """
+    space = "cmyk" if image.interpretation == "cmyk" else usual_interpretation(image.bands, "ushort")
+    stored = (image * 65535).rint().cast("ushort").copy(interpretation=space)
+    if space == "cmyk" or has_profile(stored):
+        return stored
+    colors = image.bands - (image.bands in (2, 4))
+    light = [image.extract_band(min(band, colors - 1)) for band in range(3)]
+    encoded = light[0].bandjoin(light[1:]).copy(interpretation="scrgb").colourspace("rgb16")
+    encoded = encoded.extract_band(0, n=colors)
+    if colors < image.bands:
+        encoded = encoded.bandjoin(stored.extract_band(colors))
+    return encoded.copy(interpretation=space)
 
 
 def straight(image: pyvips.Image) -> pyvips.Image:
