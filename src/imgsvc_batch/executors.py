@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
@@ -10,6 +9,7 @@ from typing import Protocol
 from imgsvc_batch.work import Job, Task, TaskResult, run_tasks
 from imgsvc_core import Limits
 from imgsvc_core.logs import silence
+from imgsvc_core.machine import machine
 from imgsvc_core.workers import WorkerPool
 
 _OWN_BYTES = 2**29  # of data that a process holds for itself, with all packages that it may load
@@ -101,7 +101,7 @@ class ThreadExecutor:
 
     def __init__(self, job: Job, workers: int | None) -> None:
         self._job = job
-        self.parallel = workers or len(os.sched_getaffinity(0))
+        self.parallel = workers or machine().cores
         self.max_queued_tasks = _TASKS_AHEAD * self.parallel
         self._threads = ThreadPoolExecutor(self.parallel, thread_name_prefix="imgsvc-batch")
 

@@ -12,6 +12,7 @@ from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.libvips import check_not_forked
 from imgsvc_core.limits import Limits, check_source
+from imgsvc_core.machine import machine
 from imgsvc_core.pixel_sources import as_image, describe
 from imgsvc_core.sources import Source, open_bytes
 
@@ -27,7 +28,7 @@ class Opened:
     encoded: ByteSource | None
     image: pyvips.Image | None
     threads: int | None = None
-    """How many threads libvips may use for it; all cores by default."""
+    """How many threads libvips may use for it; one for each core by default."""
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return the decoded image, as an object that is not shared.
@@ -44,11 +45,17 @@ class Opened:
 
             assert self.encoded is not None
             image = load(self.encoded, self.info, settings)
-        if self.threads is not None and not image.get_typeof("concurrency"):
+        if (threads := self.threads or _all_cores()) and not image.get_typeof("concurrency"):
             import pyvips
 
-            image.set_type(pyvips.GValue.gint_type, "concurrency", self.threads)
+            image.set_type(pyvips.GValue.gint_type, "concurrency", threads)
         return image
+
+
+def _all_cores() -> int | None:
+    """Return the number of cores, unless libvips knows it, which looks at no control group."""
+    own = machine()
+    return own.cores if own.cores < own.cpus else None
 
 
 def _first_frame(image: pyvips.Image) -> pyvips.Image:

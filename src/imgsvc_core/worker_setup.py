@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import os
 import resource
+from pathlib import Path
 
 from imgsvc_core.deadline import expect_kill_by_parent
 from imgsvc_core.libvips import guard
@@ -19,6 +20,7 @@ NOT_BEGUN = (
 )
 DIED = "The process that worked on this picture died: ask for less, or send another image."
 _KEPT_BYTES = 1 << 25
+_WORKER_SCORE, _LAST_SCORE = 300, 1000  # in thousandths of the memory, as the kernel compares processes
 
 
 def prepare_worker(memory_bytes: int | None) -> None:
@@ -28,6 +30,7 @@ def prepare_worker(memory_bytes: int | None) -> None:
     """
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # those for other cores would spin, and stay behind at a fork
     _keep_freed_memory()
+    _be_ended_first()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory_bytes is not None:
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
@@ -46,6 +49,13 @@ def _keep_freed_memory() -> None:
     with contextlib.suppress(AttributeError):  # of another libc
         for parameter in (trim_threshold, mmap_threshold):
             ctypes.CDLL(None).mallopt(parameter, _KEPT_BYTES)
+
+
+def _be_ended_first() -> None:
+    """Let the kernel end this process rather than its parent when memory is used up."""
+    with contextlib.suppress(OSError, ValueError):  # of another system
+        own = Path("/proc/self/oom_score_adj")
+        own.write_text(str(min(_LAST_SCORE, int(own.read_text()) + _WORKER_SCORE)))
 
 
 def preload() -> None:

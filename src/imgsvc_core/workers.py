@@ -24,6 +24,7 @@ from pebble import ProcessExpired, ProcessFuture, ProcessPool
 
 from imgsvc_core.errors import MemoryLimitExceeded, WorkerDied
 from imgsvc_core.limits import too_long
+from imgsvc_core.machine import machine
 from imgsvc_core.process_memory import NO_MEMORY, forget_shortage, lacked_memory, show_shortage
 from imgsvc_core.worker_setup import DIED, NOT_BEGUN, prepare_worker
 
@@ -60,8 +61,10 @@ class WorkerPool:
     """Processes that run functions one at a time each, and are replaced when they die.
 
     Args:
-        workers: how many processes; one for each core that this process may use by default.
-        memory_bytes: the most data that one process may hold; a task that needs more ends its process.
+        workers: how many processes; by default one for each core that this process may use, as far as its
+            control group has memory for them.
+        memory_bytes: the most data that one process may hold; a task that needs more ends its process. It is
+            less if the control group has less for each.
         tasks_per_worker: after how many tasks a process is replaced, against slow leaks; never by default.
 
     Functions and their arguments travel by pickle: functions are those of a module, by name.
@@ -74,8 +77,9 @@ class WorkerPool:
         memory_bytes: int | None = None,
         tasks_per_worker: int | None = None,
     ) -> None:
-        self.workers = workers or len(os.sched_getaffinity(0))
-        self._memory_bytes = memory_bytes
+        size = machine().pool(workers, memory_bytes)
+        self.workers = size.workers
+        self._memory_bytes = size.memory_bytes
         self._tasks_per_worker = tasks_per_worker
         self._listening, self._ending = _CONTEXT.Pipe(duplex=False)
         self._shortages = _shared_bytes(_SHORTAGES)

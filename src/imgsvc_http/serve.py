@@ -26,7 +26,6 @@ from imgsvc_http.answering.headers import HeaderNames
 from imgsvc_http.app import app_of
 from imgsvc_http.endpoints.metrics import serving_metrics
 from imgsvc_http.forkserver import Forkserver
-from imgsvc_http.processing.pool import number_of_workers
 from imgsvc_http.routing import methods_at
 from imgsvc_http.server.certificate import certificate_to_trust, tls_context
 from imgsvc_http.server.channel import Channel
@@ -36,7 +35,7 @@ from imgsvc_http.server.intake import Intake, OwnPort
 from imgsvc_http.server.listener import Listener, listen, most_connections
 from imgsvc_http.server.supervisor import Signals, Supervisor
 from imgsvc_http.services import SERVICES, Services
-from imgsvc_http.settings import ServerSettings, Settings
+from imgsvc_http.settings import ServerSettings, Settings, sizing_of
 from imgsvc_http.share import Share
 from imgsvc_http.shared_memory import ChangeMark
 from imgsvc_http.state import first_account
@@ -49,7 +48,6 @@ _log = logging.getLogger(__name__)
 _CLOSE_SECONDS = 0.5  # for connections that the listener has not seen closed
 _SWITCH_SECONDS = 0.0005
 _GC_ALLOCATIONS = 10_000  # at Python's 700, hundreds of requests under way are looked through again and again
-_CORES_FOR_EACH = 2  # a listening process keeps up with the workers of two cores
 _SAMPLE = """<svg xmlns="http://www.w3.org/2000/svg" width="960" height="640" viewBox="0 0 96 64">
 <defs><linearGradient id="sky" x2="0" y2="1">
 <stop stop-color="#1d3b6f"/><stop offset=".7" stop-color="#e8894a"/><stop offset="1" stop-color="#ffd27a"/>
@@ -91,19 +89,12 @@ def serve(
         def greet_with(key: str | None) -> None:
             greet(Greeting(settings.base_url, key, sample_command(settings, key)))
 
-        processes = number_of_processes(settings)
+        processes = sizing_of(settings).processes
         if processes > 1:
             _serve_in_several(settings, tls, listening, processes, greet_with, forkserver)
         else:
             port = OwnPort(listening, settings.server.drain_seconds, greet_with)
             _run(serve_share(settings, tls, Share(forkserver=forkserver), port))
-
-
-def number_of_processes(settings: Settings) -> int:
-    """Return how many processes accept connections: never more than there are workers."""
-    cores = len(os.sched_getaffinity(0))
-    wanted = settings.server.processes or cores // _CORES_FOR_EACH
-    return max(1, min(wanted, number_of_workers(settings.workers)))
 
 
 async def serve_share(settings: Settings, tls: ssl.SSLContext, share: Share, intake: Intake) -> None:
@@ -188,7 +179,7 @@ def _serve_in_several(
         make_contents_private(folder)
         if forkserver is None:
             forkserver = stack.enter_context(
-                contextlib.closing(Forkserver.begin(settings.workers.memory_bytes))
+                contextlib.closing(Forkserver.begin(sizing_of(settings).worker_memory_bytes))
             )
         migrate_blocking(settings.database_url)
         if signals.count:

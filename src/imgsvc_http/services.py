@@ -36,7 +36,7 @@ from imgsvc_http.server.access_log import AccessLog
 from imgsvc_http.server.drain import InFlight
 from imgsvc_http.server.listener import most_connections
 from imgsvc_http.server.pacing import RequestPacing
-from imgsvc_http.settings import Settings
+from imgsvc_http.settings import Settings, sizing_of
 from imgsvc_http.share import Share
 from imgsvc_http.shared_memory import ChangeMark
 from imgsvc_http.state import accounts, reservations
@@ -128,7 +128,7 @@ async def own_state(settings: Settings, share: Share) -> AsyncIterator[Share]:
 async def open_services(settings: Settings, share: Share) -> AsyncIterator[Services]:
     """Open everything that a process needs, and close it in reverse order at the end of the block."""
     async with contextlib.AsyncExitStack() as stack:
-        workers = open_pool(settings.workers, share)
+        workers = open_pool(settings.workers, sizing_of(settings), share)
         stack.push_async_callback(workers.close)
         db = await stack.enter_async_context(await Database.open(settings.database_url))
         await _check_accounts(db, settings.delivery.paying)

@@ -40,6 +40,14 @@ def test_errors_come_back_whole(pool: WorkerPool) -> None:
     assert alive(pool)
 
 
+def test_the_kernel_would_end_a_worker_rather_than_its_parent(pool: WorkerPool) -> None:
+    own = int(Path("/proc/self/oom_score_adj").read_text())
+    pool.submit(tasks.echo, "begun").result()
+    assert [int(Path(f"/proc/{pid}/oom_score_adj").read_text()) for pid in workers_of(os.getpid())] == [
+        own + 300
+    ]
+
+
 def test_a_crash_costs_one_task(pool: WorkerPool) -> None:
     with pytest.raises(WorkerDied, match="died"):
         pool.submit(tasks.crash).result()

@@ -5,11 +5,17 @@ from __future__ import annotations
 import faulthandler
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from imgsvc_cli import printing
 from imgsvc_cli.completion import FileOrUrl
 from imgsvc_cli.service_settings import config_option, load_settings, service_packages, set_option
+from imgsvc_core.errors import Problem, SpecError
+
+if TYPE_CHECKING:
+    from imgsvc_http.settings import Settings
 
 
 @click.command()
@@ -22,6 +28,10 @@ from imgsvc_cli.service_settings import config_option, load_settings, service_pa
 @click.option("--cache", metavar="URL", help="redis:// URL, to count request rates over several nodes.")
 @click.option("--temporary", metavar="URL", help="fsspec URL of temporary storage, for several nodes.")
 @click.option("--print-config", is_flag=True, help="Print all settings as TOML and exit.")
+@click.option(
+    "--print-sizing", is_flag=True, help="Print how many processes there would be, and why, and exit."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the sizing as JSON.")
 @click.option("--verbose", is_flag=True, help="Log what the service does.")
 def serve(
     config: Path | None,
@@ -33,6 +43,8 @@ def serve(
     cache: str | None,
     temporary: str | None,
     print_config: bool,
+    print_sizing: bool,
+    as_json: bool,
     verbose: bool,
 ) -> None:
     """Serve the HTTPS interface until interrupted. The first run sets everything up."""
@@ -44,18 +56,25 @@ def serve(
         "cache.url": cache,
         "temporary.url": temporary,
     }
+    if as_json and not print_sizing:
+        message = "Option '--json' must be given together with '--print-sizing', got it alone"
+        raise SpecError([Problem("--json", message)])
     settings = load_settings(config, assignments, flags)
     if print_config:
         from imgsvc_http.settings import render
 
         click.echo(render(settings), nl=False)
         return
+    if print_sizing:
+        _echo_sizing(settings, as_json=as_json)
+        return
     faulthandler.enable()  # a crash of native code tells in the log where it was
     with service_packages():
         from imgsvc_http.forkserver import Forkserver
+        from imgsvc_http.settings import sizing_of
 
         # It loads the library while the service is loaded here.
-        forkserver = Forkserver.begin(settings.workers.memory_bytes)
+        forkserver = Forkserver.begin(sizing_of(settings).worker_memory_bytes)
         from imgsvc_http.serve import Greeting
         from imgsvc_http.serve import serve as run
         from imgsvc_http.server.log import begin_log
@@ -70,3 +89,17 @@ def serve(
 
     with closing(forkserver), full_disk_named():
         run(settings, greet, forkserver)
+
+
+def _echo_sizing(settings: Settings, *, as_json: bool) -> None:
+    from imgsvc_http.settings.sizing import described
+
+    sizing = described(settings)
+    if as_json:
+        printing.echo_json(sizing)
+        return
+    for part, values in sizing.items():
+        click.echo(f"{part}:")
+        for name, value in values.items():
+            shown = printing.size(value) if name.endswith("bytes") and value else printing.words(value)
+            click.echo(f"  {name.removesuffix('_bytes').replace('_', ' ')}: {shown}")

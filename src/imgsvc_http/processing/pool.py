@@ -26,7 +26,7 @@ from imgsvc_http.forkserver import Forkserver, readable
 from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.processing.fair_queue import FairQueue, QueueFull, WaitedTooLong
 from imgsvc_http.processing.tasks import Task, TaskResult
-from imgsvc_http.settings.sections import WorkersSettings
+from imgsvc_http.settings import Sizing, WorkersSettings
 from imgsvc_http.share import Share
 from imgsvc_http.worker_messages import REPLY, REQUEST
 
@@ -258,15 +258,14 @@ class ForkedWorkers:
         return opened
 
 
-def open_pool(settings: WorkersSettings, share: Share) -> ForkedWorkers:
+def open_pool(settings: WorkersSettings, sizing: Sizing, share: Share) -> ForkedWorkers:
     """Return the pool of a process as the settings have it. `ForkedWorkers.start` starts its workers."""
-    total = number_of_workers(settings)
-    workers = share.of(total)
+    workers, most = share.of(sizing.workers), share.of(sizing.most_workers)
     share.running[share.number] = 0  # a process that died has left its number
     queue = FairQueue(
         workers,
-        extra=workers,
-        patient=total if share.has_duties else workers,
+        extra=most - workers,
+        patient=sizing.workers if share.has_duties else workers,
         room=share.of(settings.queue),
         seconds=settings.queue_seconds,
     )
@@ -274,16 +273,11 @@ def open_pool(settings: WorkersSettings, share: Share) -> ForkedWorkers:
         queue,
         workers,
         spare=1,
-        memory_bytes=settings.memory_bytes,
+        memory_bytes=sizing.worker_memory_bytes,
         tasks_per_worker=settings.tasks or None,
-        threads=total,
+        threads=sizing.threads,
         share=share,
     )
-
-
-def number_of_workers(settings: WorkersSettings) -> int:
-    """Return the number of workers of the whole service."""
-    return settings.number or len(os.sched_getaffinity(0))
 
 
 @attrs.define(eq=False)

@@ -13,6 +13,7 @@ from imgsvc_http.settings.sections import (
     SocialSettings,
     WorkersSettings,
 )
+from imgsvc_http.settings.sizing import Sizing, sizing_of
 
 __all__ = [
     "MOST_RETRIES",
@@ -26,7 +27,9 @@ __all__ = [
     "Origin",
     "ServerSettings",
     "Settings",
+    "Sizing",
     "SocialSettings",
     "WorkersSettings",
     "render",
+    "sizing_of",
 ]

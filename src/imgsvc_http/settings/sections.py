@@ -312,12 +312,16 @@ class WorkersSettings:
 
     number: int = setting(
         Integer(0, 1024),
-        "Pictures that are processed at a time; one for each core when 0. One process more is kept ready, "
-        "and there are up to twice as many while several accounts need them.",
+        "Pictures that are processed at a time; when 0, one for each core that the control group allows, as "
+        "far as it has memory for them. One process more is kept ready, and there are up to twice as many "
+        "while several accounts need them.",
         default=0,
     )
     memory_bytes: int = setting(
-        Integer(2**28, 2**46), "Most data that one process may hold.", unit="bytes", default=2**31
+        Integer(2**28, 2**46),
+        "Most data that one process may hold; less if the control group has less memory for each.",
+        unit="bytes",
+        default=2**31,
     )
     tasks: int = setting(
         Integer(0, 10**9), "Pictures after which a process is replaced; never when 0.", default=10_000

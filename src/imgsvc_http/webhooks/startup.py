@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 from imgsvc_http.fetching.address_guard import AddressGuard
 from imgsvc_http.processing.fair_queue import FairQueue
-from imgsvc_http.processing.pool import number_of_workers
 from imgsvc_http.services import Services
+from imgsvc_http.settings import sizing_of
 from imgsvc_http.state.clock import now
 from imgsvc_http.storage.pending_uploads import PendingUploads
 from imgsvc_http.webhooks import records
@@ -53,7 +53,7 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
     uploads = PendingUploads(
         f"{settings.temporary_url.rstrip('/')}-pending", seconds=settings.temporary.call_seconds
     )
-    most = 2 * number_of_workers(settings.workers)
+    most = 2 * sizing_of(settings).workers
     pictures = FairQueue(most, extra=most, room=sys.maxsize, seconds=None)
     webhooks = Webhooks(services, engine, deliverer, uploads, pictures)
     if not share.has_duties:
