@@ -82,7 +82,7 @@ class ByteSource:
         assert self._path is not None
         try:
             return pyvips.Source.new_from_file(os.fsencode(self._path))
-        except pyvips.Error:
+        except (pyvips.Error, UnicodeDecodeError):  # the message quotes the path, in any encoding
             self.open().close()  # tells the reason
             raise
 

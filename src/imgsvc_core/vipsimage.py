@@ -5,6 +5,8 @@ libvips keeps an animation as one tall strip of frames, with the height of a fra
 
 from __future__ import annotations
 
+import os
+
 import pyvips
 
 PROFILE = "icc-profile-data"
@@ -16,6 +18,23 @@ _MODELS = {
 def has(image: pyvips.Image, field: str) -> bool:
     """Return True if a metadata field is attached to the image."""
     return bool(pyvips.vips_lib.vips_image_get_typeof(image.pointer, field.encode()))
+
+
+def field_names(image: pyvips.Image) -> list[str]:
+    """Return the names of all fields. Some hold keywords of PNG in any encoding: bytes become surrogates."""
+    names = pyvips.vips_lib.vips_image_get_fields(image.pointer)
+    found: list[str] = []
+    while names[len(found)] != pyvips.ffi.NULL:
+        found.append(os.fsdecode(pyvips.ffi.string(names[len(found)])))
+    for name in range(len(found)):
+        pyvips.glib_lib.g_free(names[name])
+    pyvips.glib_lib.g_free(names)
+    return found
+
+
+def remove_field(image: pyvips.Image, name: str) -> None:
+    """Remove a field, which may be named in any encoding, from an image that is not shared yet."""
+    pyvips.vips_lib.vips_image_remove(image.pointer, os.fsencode(name))
 
 
 # The attributes of the binding take twice as long as ``get``.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 
 import pytest
 import pyvips
+from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.bytesource import ByteSource
@@ -17,9 +20,9 @@ from imgsvc_core.codecs.boundary import decoder, encoder, encoding, translate_er
 from imgsvc_core.codecs.functions import load_function
 from imgsvc_core.codecs.probe import probe
 from imgsvc_core.codecs.table import FORMATS
-from tests.support import photos
+from tests.support import photos, requires
 from tests.support.encoded import encoded
-from tests.support.handmade import vips
+from tests.support.handmade import pillow, vips
 
 
 def forget_codecs() -> None:
@@ -94,8 +97,49 @@ def test_what_libvips_cannot_do_is_told_as_damage_or_failure() -> None:
         image.crop(4, 4, 8, 8)
 
 
-def test_a_file_that_vanishes_is_not_told_as_damage(tmp_path: Path) -> None:
-    path = tmp_path / "photo.png"
+def test_a_reason_that_libvips_gives_once_is_told() -> None:
+    """It decodes while it is written, so it fails in the writer first."""
+    data = encoded("tiff").data
+    with pytest.raises(imgsvc.CorruptImage, match="damaged: tiff2vips: "):
+        imgsvc.process(damaged_deflate(data), {"output": {"format": "png"}})
+
+
+def damaged_deflate(data: bytes) -> bytes:
+    """The picture again, in strips whose data is cut off by wrong bytes."""
+    file = io.BytesIO()
+    Image.open(io.BytesIO(data)).convert("RGB").save(file, "TIFF", compression="tiff_adobe_deflate")
+    whole = bytearray(file.getvalue())
+    start = whole.index(b"\x78\x9c") if b"\x78\x9c" in whole else whole.index(b"\x78")
+    whole[start + 40 : start + 60] = bytes(20)
+    return bytes(whole)
+
+
+def test_messages_of_libvips_may_quote_any_bytes() -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    data = pillow(photos.astronaut()[:64, :64], "AVIF", exif=exif.tobytes())
+    with pytest.raises(imgsvc.CorruptImage, match=r"AVIF image is damaged.*iro\ufffd"):
+        imgsvc.process(data.replace(b"irot", b"iro\xff"), {"output": {"format": "png"}})
+
+
+def test_own_mistakes_with_text_stay_mistakes() -> None:
+    with pytest.raises(UnicodeDecodeError), translate_errors("png"):
+        b"\xff".decode()
+
+
+def test_a_heic_without_a_picture_that_can_be_put_together() -> None:
+    file = io.BytesIO()
+    requires.module("pillow_heif").from_pillow(Image.fromarray(photos.astronaut()[:64, :64])).save(file)
+    data = file.getvalue()
+    second = data.index(b"ipma") + 16  # after the number of the item and of its first property
+    broken = data[:second] + b"\x69" + data[second + 1 :]
+    with pytest.raises(imgsvc.CorruptImage, match="cannot be put together"):
+        imgsvc.process(broken, {"output": {"format": "png"}})
+
+
+@pytest.mark.parametrize("name", [b"photo.png", b"caf\xe9.png"])
+def test_a_file_that_vanishes_is_not_told_as_damage(tmp_path: Path, name: bytes) -> None:
+    path = tmp_path / os.fsdecode(name)
     path.write_bytes(encoded("png").data)
     source = ByteSource(path)
     info = probe(source)

@@ -21,7 +21,7 @@ from imgsvc_core.codecs.readers import load
 from imgsvc_core.codecs.settings import LoadSettings, MetadataPolicy, SaveSettings
 from imgsvc_core.codecs.writers import save
 from tests.support.encoded import frames, gray, photo, profile
-from tests.support.handmade import pillow, vips
+from tests.support.handmade import pillow, png_with, vips
 
 _HOLDS_EXIF = ["jpg", "png", "apng", "webp", "heic", "avif", "tiff"]
 _HOLDS_XMP = ["jpg", "png", "apng", "webp", "heic", "avif", "tiff"]
@@ -240,6 +240,13 @@ def test_any_bytes_parse_or_do_not(data: bytes) -> None:
     for head in (b"II*\0\x08\0\0\0", b"MM\0*\0\0\0\x08", b""):
         parsed = exif.parse(head + data)
         assert parsed is None or exif.parse(exif.serialize(parsed)) is not None
+
+
+@pytest.mark.parametrize("policy", ["strip", "copyright", "keep"])
+def test_keywords_of_a_png_may_be_in_any_encoding(policy: MetadataPolicy) -> None:
+    data = png_with(photo(), (b"tEXt", b"Caf\xe9\0with milk"), (b"tEXt", b"Author\0Ren\xe9"))
+    source = ByteSource(data)
+    assert b"tEXt" not in _write("png", policy, load(source, probe(source)))
 
 
 @given(st.integers(0, 10_000), st.integers(0, 255))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import traceback
 from collections.abc import Iterator
 
 import pyvips
@@ -42,11 +43,27 @@ def translate_errors(format: str) -> Iterator[None]:
         MemoryLimitExceeded: the memory is not enough.
     """
     try:
-        yield
+        with readable_messages():
+            yield
     except (MemoryError, pyvips.Error) as error:
         if _is_wrong_call(error):
             raise
         raise (_no_memory_for_source(format) if lacks_memory(error) else damaged(format, error)) from error
+
+
+@contextlib.contextmanager
+def readable_messages() -> Iterator[None]:
+    """Raise `pyvips.Error` also if the binding cannot read the message of libvips as UTF-8.
+
+    Codecs quote bytes of the file, such as the kind of a box.
+    """
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        if not _is_raised_by_binding(error):
+            raise
+        pyvips.vips_lib.vips_error_clear()  # the binding does so after it has read the message
+        raise pyvips.Error("unable to call libvips", error.object.decode(errors="replace")) from error
 
 
 @contextlib.contextmanager
@@ -94,13 +111,16 @@ def encoding(format: str, image: pyvips.Image) -> Iterator[None]:
         MemoryLimitExceeded: the memory is not enough.
     """
     try:
-        yield
+        with readable_messages():
+            yield
     except (MemoryError, pyvips.Error) as error:
         if _is_wrong_call(error):
             raise
         failure = _failure_of_pixels(image)
         if failure is not None and not lacks_memory(failure):
-            raise CorruptImage(f"The source image is damaged: {_reason(failure)}.") from error
+            # libvips gives its reason only once.
+            told = failure if getattr(failure, "detail", "") else error
+            raise CorruptImage(f"The source image is damaged: {_reason(told)}.") from error
         if failure is not None or lacks_memory(error):
             raise _no_memory_for_result(format) from error
         raise _not_written(format, error) from error
@@ -121,10 +141,17 @@ def lacks_memory(error: BaseException) -> bool:
 def _failure_of_pixels(image: pyvips.Image) -> BaseException | None:
     """Return why the pixels of an image cannot be computed."""
     try:
-        image.avg()
+        with readable_messages():
+            image.avg()
     except (MemoryError, pyvips.Error) as error:
         return error
     return None
+
+
+def _is_raised_by_binding(error: BaseException) -> bool:
+    """Return True if an error comes from the code of pyvips, not from ours."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return str(frame.f_globals["__name__"]).startswith("pyvips.")
 
 
 def _is_wrong_call(error: BaseException) -> bool:
@@ -155,6 +182,8 @@ def _title(format: str) -> str:
 
 def _reason(error: BaseException) -> str:
     """Return the most telling line of an error, without the name of the failed call and the closing stop."""
-    text = str(getattr(error, "detail", "") or error)
+    # The message of an error of pyvips, unlike its detail, only says which call failed.
+    text = (error.detail or "its codec gives no reason") if isinstance(error, pyvips.Error) else str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines.sort(key=lambda line: line.startswith("source: "))  # a place in the file tells less than a codec
     return lines[0].rstrip(".") if lines else type(error).__name__

@@ -17,7 +17,7 @@ from imgsvc_core.codecs.headers.psd import read_resources
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.settings import MetadataPolicy
 from imgsvc_core.errors import CorruptImage
-from imgsvc_core.vipsimage import has
+from imgsvc_core.vipsimage import field_names, has, remove_field
 
 PROFILE = "icc-profile-data"
 EXIF = "exif-data"
@@ -50,7 +50,7 @@ def apply_policy(image: pyvips.Image, policy: MetadataPolicy) -> pyvips.Image:
     """
     dropped = [name for name in _DROPPED if has(image, name)]
     if policy != "strip":
-        dropped += [name for name in image.get_fields() if name.startswith(_DROPPED_FAMILIES)]
+        dropped += [name for name in field_names(image) if name.startswith(_DROPPED_FAMILIES)]
     if has(image, PROFILE) and not _fits(image.get(PROFILE), image):
         dropped.append(PROFILE)
     if not dropped:
@@ -58,7 +58,7 @@ def apply_policy(image: pyvips.Image, policy: MetadataPolicy) -> pyvips.Image:
     blobs = _kept(image, policy)
     image = image.copy()
     for name in dropped:
-        image.remove(name)
+        remove_field(image, name)
     for name, blob in blobs.items():
         if blob:
             image.set_type(pyvips.GValue.blob_type, name, blob)

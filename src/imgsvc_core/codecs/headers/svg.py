@@ -69,6 +69,8 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     """
     import pyvips
 
+    from imgsvc_core.codecs.boundary import readable_messages  # with libvips
+
     markup = read_markup(reader)
     if states_side_beyond(markup, MOST_SIDE):
         raise _too_large(reader)
@@ -83,10 +85,11 @@ def read_info(reader: HeaderReader) -> ImageInfo:
             f"its elements could need {contents:,} bytes; remove long values that many elements inherit"
         )
     try:
-        image = pyvips.Image.svgload_buffer(markup)
-        size = image.width, image.height
-        if 1 in size:
-            _check_not_overflown(reader, markup, size)
+        with readable_messages():
+            image = pyvips.Image.svgload_buffer(markup)
+            size = image.width, image.height
+            if 1 in size:
+                _check_not_overflown(reader, markup, size)
     except pyvips.Error as error:
         raise _translate(reader, error) from error
     return ImageInfo(

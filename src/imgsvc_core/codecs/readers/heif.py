@@ -12,6 +12,7 @@ from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.readers.expected_size import check_stored
 from imgsvc_core.codecs.readers.vips import attach, from_array, full_range, open_lazily, still, straight
 from imgsvc_core.codecs.settings import LoadSettings
+from imgsvc_core.errors import CorruptImage
 from imgsvc_core.info import ImageInfo
 
 
@@ -50,21 +51,24 @@ def _read_by_pillow_heif(source: ByteSource, info: ImageInfo) -> pyvips.Image:
 
     with source.open() as file, decoder("heic"):
         heif = pillow_heif.open_heif(file, convert_hdr_to_8bit=False)
-    width, height = heif.size
+        if not len(heif):  # the decoder leaves out what it cannot make sense of
+            raise CorruptImage("The HEIC image is damaged: its picture cannot be put together.")
+        width, height = heif.size
+        facts, premultiplied = heif.info, heif.premultiplied_alpha
     check_stored(width, height, info)
     with decoder("heic"):
         pixels = np.asarray(heif)  # a view of the decoder's own memory; a copy if its rows are padded
     image = from_array(pixels)
-    bits = int(heif.info.get("bit_depth", 8))
+    bits = int(facts.get("bit_depth", 8))
     if image.format == "ushort" and bits < 16:
         image = full_range(image, bits)
-    if heif.premultiplied_alpha:
+    if premultiplied:
         image = straight(image)
     return attach(
         image,
         {
-            "icc-profile-data": heif.info.get("icc_profile"),
-            "exif-data": heif.info.get("exif"),
-            "xmp-data": heif.info.get("xmp"),
+            "icc-profile-data": facts.get("icc_profile"),
+            "exif-data": facts.get("exif"),
+            "xmp-data": facts.get("xmp"),
         },
     )
