@@ -21,8 +21,10 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from imgsvc_core.bytesource import ByteSource
-from imgsvc_core.codecs.headers.svg_size import states_side_beyond
+from imgsvc_core.codecs.headers.svg_size import natural_size
 from imgsvc_core.codecs.probe import probe
+from imgsvc_core.codecs.readers import load
+from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.codecs.table import FORMATS
 from imgsvc_core.errors import (
     CorruptImage,
@@ -316,7 +318,6 @@ IMPOSSIBLE = {
     "icon in an icon": icon(16, icon(16, png(16, 16))),
     "jp2 without a codestream": b"\0\0\0\x0cjP  \r\n\x87\n\0\0\0\x14ftypjp2 \0\0\0\0jp2 ",
     "jp2 with a box of 3 bytes": b"\0\0\0\x0cjP  \r\n\x87\n\0\0\0\x03ftyp",
-    "svg of no size": f"<svg {SVG_NAMESPACE}/>".encode(),
     "svg of size nought": f'<svg {SVG_NAMESPACE} width="0" height="5"/>'.encode(),
     "svg of negative size": f'<svg {SVG_NAMESPACE} width="-5" height="5"/>'.encode(),
     "svg that is cut off": f'<svg {SVG_NAMESPACE} width="5" height="5"><g'.encode(),
@@ -415,6 +416,10 @@ LARGE_SVGS = [
     'viewBox="0,0,3,1000000000" width="100%"',
     'viewBox="0 0 1 12000000" width="100"',
     'viewBox="0 0 12000000 1" height="100" width="50%"',
+    'width="9e9"',
+    'width="9" height="9e39"',
+    'width="9e9Q" height="9e9Q" viewBox="0 0 30 20"',
+    'width="9e9" height="9e9" style="width:30px;height:20px"',
 ]
 
 
@@ -455,15 +460,9 @@ def assert_told_too_large(data: bytes, capfd: pytest.CaptureFixture[str]) -> Non
         ('width="30" height="20" stroke-width="1e9" data-height="1e9"', (30, 20)),
         ("aria-label='make width=\"1e12\" now' width='30' height='20'", (30, 20)),
         ("aria-label=' viewBox=\"0 0 1e12 1e12\" ' viewBox='0 0 30 20'", (30, 20)),
-        ('width="9e9" height="9e9" style="width:30px;height:20px"', (30, 20)),
-        ('width="9e9Q" height="9e9Q" viewBox="0 0 30 20"', (30, 20)),
         ('width="9e9%" height="9e9%" viewBox="0 0 30 20"', (30, 20)),
-        ('width="-9" height="9e9"', (7, 8)),
-        ('width="9" height="9e39"', (7, 8)),
-        ('width="9e9"', (7, 8)),
-        ('viewBox="0 0 -1 9e9"', (7, 8)),
+        ('viewBox="0 0 -1 9e9"', (300, 150)),
         ('font-size="1e-8" width="3e9em" height="20"', (30, 20)),
-        ('font-size="0.00001%" width="25000000em" height="20"', (30, 20)),
     ],
 )
 def test_only_its_sides_make_an_svg_large(
@@ -475,18 +474,23 @@ def test_only_its_sides_make_an_svg_large(
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize("prefix", ["", "s:"])
-def test_a_style_sheet_may_make_a_large_svg_small(prefix: str) -> None:
-    style = f"<{prefix}style>svg {{ width: 30px; height: 20px }}</{prefix}style>"
-    namespaces = f'{SVG_NAMESPACE} xmlns:s="http://www.w3.org/2000/svg"'
-    info = facts(f'<svg {namespaces} width="9e9" height="9e9"><g/>{style}</svg>'.encode())
-    assert (info.width, info.height) == (30, 20)
-
-
-def test_a_style_sheet_beside_an_svg_may_make_it_small() -> None:
-    sheet = '<?xml-stylesheet type="text/css" href="data:text/css,svg%7Bwidth:30px;height:20px%7D"?>'
-    info = facts(f'{sheet}<svg {SVG_NAMESPACE} width="9e9" height="9e9"/>'.encode())
-    assert (info.width, info.height) == (30, 20)
+@pytest.mark.parametrize(
+    "document",
+    [
+        "<svg {}><s:style>svg {{ width: 9e9px; height: 9e9px }}</s:style></svg>",
+        "<svg {}><s:style>:root {{ width: 9e9px !important }}</s:style></svg>",
+        '<?xml-stylesheet type="text/css" href="data:text/css,svg%7Bwidth:9e9px%7D"?><svg {}/>',
+        '<svg {} style="width:9e9px;fill:red;height:9px !important"/>',
+        '<svg {} style="width:9e9px;/*"/>',
+    ],
+    ids=["sheet", "important sheet", "sheet beside", "style", "damaged style"],
+)
+def test_styles_change_no_size(document: str) -> None:
+    root = f'{SVG_NAMESPACE} xmlns:s="http://www.w3.org/2000/svg" width="30" height="20"'
+    source = ByteSource(document.format(root).encode())
+    info = probe(source)
+    drawn = load(source, info, LoadSettings(scale=2))
+    assert (info.width, info.height, drawn.width, drawn.height) == (30, 20, 60, 40)
 
 
 @pytest.mark.parametrize(
@@ -506,18 +510,12 @@ def test_a_side_of_one_pixel_is_no_overflow(
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize("height", ["1px", "10px", "120000000px"])
-def test_a_style_may_make_an_svg_too_large(height: str) -> None:
-    with pytest.raises(ImageTooLarge, match="more than 100,000,000 pixels wide or high"):
-        facts(f'<svg {SVG_NAMESPACE} style="width:120000000px;height:{height}"/>'.encode())
-
-
 @pytest.mark.parametrize("pieces", [1, 90_000])
 def test_the_size_of_an_svg_costs_little(pieces: int) -> None:
     attributes = " ".join(f'data-{piece}="{"x" * (9_000_000 // pieces)}"' for piece in range(pieces))
     markup = f'<svg {SVG_NAMESPACE} {attributes} width="1e9" height="1"/>'.encode()
     start = time.process_time()
-    assert states_side_beyond(markup, 100_000_000)
+    assert natural_size(markup) == (1e9, 1)
     assert time.process_time() - start < 2
 
 
@@ -525,7 +523,7 @@ def test_no_more_than_the_root_of_an_svg_is_read_for_its_size() -> None:
     markup = f'<svg {SVG_NAMESPACE} width="9" height="9">{"<g/>" * 2_000_000}</svg>'.encode()
     start = time.process_time()
     for _ in range(100):
-        assert not states_side_beyond(markup, 100_000_000)
+        assert natural_size(markup) == (9, 9)
     assert time.process_time() - start < 0.1
 
 

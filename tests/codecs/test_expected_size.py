@@ -74,7 +74,7 @@ def test_only_the_first_header_of_an_animated_png_counts() -> None:
     assert (result.output.width, result.output.height) == (9, 8)
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", [name for name in VARIANTS if name != "svg"])  # it has any size
 @pytest.mark.parametrize("field", ["width", "height"])
 def test_another_size_than_the_header_told_is_damage(name: str, field: str) -> None:
     """Whatever decodes a format: it is held against the facts that limits and plans rest on."""

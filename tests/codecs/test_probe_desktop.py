@@ -211,22 +211,3 @@ def photoshop(
         head + struct.pack(">I", 0) + struct.pack(">I", len(resources)) + resources
         + struct.pack(word, len(section)) + section
     )  # fmt: skip
-
-
-class TestSvg:
-    @pytest.mark.parametrize(
-        ("attributes", "size"),
-        [
-            ('width="30" height="20"', (30, 20)),
-            ('viewBox="0 0 300 200"', (300, 200)),
-            ('width="60" viewBox="0 0 30 20"', (60, 40)),
-            ('width="1in" height="25.4mm"', (72, 72)),
-        ],
-    )
-    def test_size(self, attributes: str, size: tuple[int, int]) -> None:
-        data = f'<svg xmlns="http://www.w3.org/2000/svg" {attributes}><rect width="5" height="5"/></svg>'
-        check(data.encode(), width=size[0], height=size[1], alpha=True)
-
-    def test_size_of_the_drawing(self) -> None:
-        data = b'<svg xmlns="http://www.w3.org/2000/svg"><rect x="7" width="30" height="20"/></svg>'
-        check(data, width=30, height=20, alpha=True)

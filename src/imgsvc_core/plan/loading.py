@@ -36,6 +36,8 @@ def load_scale(info: ImageInfo, steps: Sequence[PlannedStep], *, all_frames: boo
         step, size = planned.step, planned.before
         if isinstance(step, Resample):
             factor = min(size.width / step.size.width, size.height / step.size.height)
+            if info.vector and not held:
+                factor = _factor_to(size, step.size) or factor
             scales = _scales(info, factor, all_frames=all_frames)
             if not held and info.width * info.height <= _SMALL:
                 held.append((Box(0, 0, *size), size))
@@ -139,6 +141,14 @@ def _grid(info: ImageInfo, scale: float, length: int, have: int) -> tuple[float,
         scale = 2.0 ** round(math.log2(scale))
         return (1 - scale) / 2, scale
     return 0.0, have / length
+
+
+def _factor_to(size: Size, wanted: Size) -> float | None:
+    """Return a factor at which both sides are rounded to those wanted, if there is one."""
+    sides = list(zip(size, wanted, strict=True))
+    smallest = max((want - 0.5) / side for side, want in sides)
+    largest = min((want + 0.5) / side for side, want in sides)
+    return 2 / (smallest + largest) if smallest < largest else None
 
 
 def _levels(info: ImageInfo) -> tuple[float, ...]:

@@ -1,17 +1,22 @@
-"""SVG, plain or compressed: its size as librsvg computes it, from its width, height, viewBox or drawing."""
+"""SVG, plain or compressed: its size as browsers compute it, from its width, height and viewBox."""
 
 from __future__ import annotations
 
+import math
 import re
 import zlib
+from typing import TYPE_CHECKING
 
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.headers.svg_contents import content_bytes
 from imgsvc_core.codecs.headers.svg_dashes import dash_bytes
 from imgsvc_core.codecs.headers.svg_layers import most_layers
-from imgsvc_core.codecs.headers.svg_size import states_side_beyond
-from imgsvc_core.errors import CorruptImage, ImageTooLarge, MemoryLimitExceeded
+from imgsvc_core.codecs.headers.svg_size import at_size, natural_size
+from imgsvc_core.errors import MemoryLimitExceeded
 from imgsvc_core.info import ImageInfo
+
+if TYPE_CHECKING:
+    import pyvips
 
 GZIP_SIGNATURE = b"\x1f\x8b"
 MOST_MARKUP = 10_000_000
@@ -28,8 +33,12 @@ _BEFORE_ROOT = re.compile(
         <(?:[\w.-]+:)? svg [\s/>]""",
     re.DOTALL | re.VERBOSE,
 )
-_GROWTH = 4
-"""A scale at which a side of 1 pixel, or of half a pixel rounded up, is longer."""
+_DECLARED = re.compile(rb"""<\?xml\s[^>]*?\sencoding\s*=\s*["']([\w.:-]+)[^>]*\?>""")
+_OWN_ENCODINGS = re.compile(r"utf-?8|(?:us-)?ascii", re.IGNORECASE)
+_ENCODINGS_OF_FILES = re.compile(
+    r"utf-?16|iso|latin|windows|cp|koi8|mac|gb|big5|shift|sjis|euc", re.IGNORECASE
+)
+_DECLARATION = re.compile(r"\ufeff?(?:<\?xml\s[^>]*\?>)?")
 _ENCODINGS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
 
 
@@ -51,17 +60,47 @@ def unfold(compressed: bytes, most: int) -> bytes:
 
 
 def read_markup(reader: HeaderReader) -> bytes:
-    """Return the XML of the document, decompressed; `CorruptImage` if it is larger than libvips reads."""
+    """Return the XML of the document, decompressed and in UTF-8.
+
+    Raises:
+        CorruptImage: it is larger than libvips reads.
+    """
     markup = reader.read(0, min(reader.size, MOST_MARKUP + 1))
     if markup.startswith(GZIP_SIGNATURE):
         markup = unfold(markup, MOST_MARKUP + 1)
     if len(markup) > MOST_MARKUP:
         raise reader.corrupt(f"it has more than {MOST_MARKUP:,} bytes of markup")
-    return markup
+    return _in_utf8(markup)
+
+
+def render(markup: bytes, width: int, height: int, **options: object) -> pyvips.Image:
+    """Return a drawing at a size, not yet computed; ``options`` go to libvips.
+
+    It comes from memory, so that it reaches no other file.
+    """
+    import pyvips
+
+    dpi = 96  # that of CSS, for the lengths in it; libvips would also enlarge the drawing
+    drawing = at_size(markup, width, height)
+    return pyvips.Image.svgload_buffer(drawing, dpi=dpi, scale=72 / dpi, **options)
+
+
+def _in_utf8(markup: bytes) -> bytes:
+    """Return markup without its declaration of another encoding, as few parsers know as many as librsvg."""
+    encoding = _ENCODINGS.get(markup[:2], "")
+    declared = _DECLARED.match(markup)
+    if not encoding and declared is not None:
+        encoding = declared[1].decode("ascii", "replace")
+    if not encoding or _OWN_ENCODINGS.fullmatch(encoding) or not _ENCODINGS_OF_FILES.match(encoding):
+        return markup
+    try:
+        return _DECLARATION.sub("", markup.decode(encoding), count=1).encode()
+    except (LookupError, ValueError):
+        return markup
 
 
 def read_info(reader: HeaderReader) -> ImageInfo:
-    """Read the facts of an SVG at 72 dots per inch, from memory, so that it reaches no other file.
+    """Read the facts of an SVG at 96 dots per inch.
 
     Raises:
         MemoryLimitExceeded: librsvg could need more memory than the reader allows. It would end the process
@@ -72,8 +111,17 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     from imgsvc_core.codecs.boundary import readable_messages  # with libvips
 
     markup = read_markup(reader)
-    if states_side_beyond(markup, MOST_SIDE):
-        raise _too_large(reader)
+    sides = natural_size(markup)
+    if max(sides) > MOST_SIDE:
+        raise reader.too_large(
+            f"it is more than {MOST_SIDE:,} pixels wide or high; "
+            "give it a smaller width and height or viewBox"
+        )
+    width, height = (math.floor(side + 0.5) for side in sides)
+    if not width or not height:
+        raise reader.corrupt(
+            "it has no size, or one of less than half a pixel; give it a larger width and height or viewBox"
+        )
     contents = content_bytes(markup)
     if contents > reader.most_memory:
         raise MemoryLimitExceeded(
@@ -86,48 +134,17 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         )
     try:
         with readable_messages():
-            image = pyvips.Image.svgload_buffer(markup)
-            size = image.width, image.height
-            if 1 in size:
-                _check_not_overflown(reader, markup, size)
+            render(markup, width, height)
     except pyvips.Error as error:
-        raise _translate(reader, error) from error
+        detail = str(error).strip().splitlines()[-1].strip().rstrip(".")
+        raise reader.corrupt(f"librsvg cannot read it ({detail})") from error
     return ImageInfo(
         format="svg",
-        width=size[0],
-        height=size[1],
+        width=width,
+        height=height,
         colorspace="srgb",
         bytes=reader.size,
         alpha=True,
-        layers=most_layers(markup, *size),
-        contents=contents + dash_bytes(markup, *size),
+        layers=most_layers(markup, width, height),
+        contents=contents + dash_bytes(markup, width, height),
     )
-
-
-def _too_large(reader: HeaderReader) -> ImageTooLarge:
-    return reader.too_large(
-        f"it is more than {MOST_SIDE:,} pixels wide or high; give it a smaller width and height or viewBox"
-    )
-
-
-def _check_not_overflown(reader: HeaderReader, markup: bytes, size: tuple[int, int]) -> None:
-    """Refuse a side of more than 100 million pixels, which libvips reports as 1 at any scale.
-
-    If the other side would overflow at a larger scale, the check is left out.
-    """
-    import pyvips
-
-    if max(size) * _GROWTH > MOST_SIDE:
-        return
-    large = pyvips.Image.svgload_buffer(markup, scale=_GROWTH)
-    if (size[0] == 1 and large.width == 1) or (size[1] == 1 and large.height == 1):
-        raise _too_large(reader)
-
-
-def _translate(reader: HeaderReader, error: Exception) -> CorruptImage:
-    detail = str(error).strip().splitlines()[-1].strip().rstrip(".")
-    if detail.endswith(("bad dimensions", "zero-sized image")):
-        return reader.corrupt(
-            "it has no size, or one of less than half a pixel; give it a larger width and height or viewBox"
-        )
-    return reader.corrupt(f"librsvg cannot read it ({detail})")

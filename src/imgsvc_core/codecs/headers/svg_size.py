@@ -1,4 +1,8 @@
-"""The size that the root element of an SVG states, as far as it is certain without librsvg."""
+"""The size of an SVG as browsers compute it, and the same drawing at another size.
+
+librsvg takes what is drawn for the size if none is stated, and leaves soft edges where a size is rounded to
+whole pixels. So the root element is told the size in pixels, and which part of the drawing fills it.
+"""
 
 from __future__ import annotations
 
@@ -6,40 +10,78 @@ import math
 import re
 from collections.abc import Mapping
 from xml.parsers import expat
+from xml.sax.saxutils import quoteattr
 
 _FIRST_PIECE = 1 << 12
 _DAMAGE = (expat.ExpatError, ValueError, LookupError)
-_SIZE = r"\+?(?:\d*\.)?\d+(?:e[+-]?\d+)?"
-_LENGTH = re.compile(rf"\s*(?:auto|({_SIZE})([a-z%]*))\s*", re.ASCII | re.IGNORECASE)
-_VIEW_BOX = re.compile(rf"\s*(?:-?{_SIZE}[\s,]+){{2}}({_SIZE})[\s,]+({_SIZE})\s*", re.ASCII | re.IGNORECASE)
-_PIXELS = {"": 1.0, "px": 1.0, "pt": 1.0, "pc": 12.0, "mm": 72 / 25.4, "cm": 72 / 2.54, "in": 72.0, "%": 0.0}
-_EMS = {"em": 1.0, "ex": 0.5, "ch": 0.5}
-_FONT_SIZE = "12"
-"""libvips' font size of a document that states none."""
-_MOST_NUMBER = 3.4e38
-"""The largest number of librsvg, which takes a longer length as not stated."""
-_STYLES = ("style", "xml-stylesheet")
+_NUMBER = r"[-+]?(?:\d*\.)?\d+(?:e[+-]?\d+)?"
+_LENGTH = re.compile(rf"\s*(?:auto|({_NUMBER})([a-z%]*))\s*", re.ASCII | re.IGNORECASE)
+_VIEW_BOX = re.compile(
+    rf"\s*(?:{_NUMBER}[\s,]+){{2}}({_NUMBER})[\s,]+({_NUMBER})\s*", re.ASCII | re.IGNORECASE
+)
+_PIXELS = {
+    "": 1.0, "px": 1.0, "pt": 96 / 72, "pc": 16.0, "mm": 96 / 25.4, "cm": 96 / 2.54, "q": 96 / 101.6,
+    "in": 96.0, "%": 0.0,
+}  # fmt: skip
+_EMS = {"em": 1.0, "rem": 1.0, "ex": 0.5, "ch": 0.5}
+_FONT_SIZE = 16.0  # of browsers, if a document states none
+_WIDTH, _HEIGHT = 300.0, 150.0  # of CSS for what states no size (CSS Images 3, 4.3)
+_SAME_RATIO = 1e-3  # editors round sizes and view boxes
+_TAG = re.compile(rb"""<([^\s"'/>]+)(?:[^"'/>]|"[^"]*"|'[^']*')*+""")
+_ALIGNMENT = re.compile(r"x\w+Y\w+")
+_SIDES = re.compile(r"(?<![\w-])(?:width|height)\s*:[^;]*", re.IGNORECASE)
 
 
-def states_side_beyond(markup: bytes, most: int) -> bool:
-    """Return True if the root element certainly makes a side longer than ``most`` pixels, at 72 dpi.
+def natural_size(markup: bytes) -> tuple[float, float]:
+    """Return width and height in CSS pixels of a drawing that is shown as an image.
 
-    It is not certain if style sheets may state another size, or if the XML is damaged.
+    As in browsers, width and height of the root element count, and not what style sheets say of them. A side
+    that is not stated, or in percent, follows from the view box, or is 300 or 150. Of a drawing that has only
+    a view box, browsers take the ratio alone; here it has the size of the view box.
     """
-    root = _root_attributes(markup)
-    return most < max(_sides(root)) < _MOST_NUMBER and "style" not in root and not _may_be_styled(markup)
+    return _size(_root(markup)[0])
+
+
+def at_size(markup: bytes, width: int, height: int) -> bytes:
+    """Return a drawing in UTF-8 at a size in whole pixels.
+
+    A drawing that fills its box fills these pixels. If its view box has another ratio than the box, the same
+    side as before decides how large it is.
+    """
+    root, start = _root(markup)
+    tag = _TAG.match(markup, start) if root else None
+    if tag is None:
+        return markup
+    before, box = _size(root), view_box(root.get("viewBox", ""))
+    if all(box):
+        shown = root["viewBox"]
+        fit = _fit(root.get("preserveAspectRatio", ""), _scales(before, box), _scales((width, height), box))
+    else:
+        shown, fit = f"0 0 {before[0]!r} {before[1]!r}", "none"
+    sides = f"width:{width}px!important;height:{height}px!important;"
+    style = sides + _SIDES.sub("", root.get("style", ""))
+    root |= {
+        "width": str(width), "height": str(height), "viewBox": shown, "preserveAspectRatio": fit,
+        "style": style,
+    }  # fmt: skip
+    attributes = "".join(f" {name}={quoteattr(value)}" for name, value in root.items())
+    return b"".join((markup[:start], b"<", tag[1], attributes.encode(), markup[tag.end() :]))
 
 
 class _RootFoundError(Exception):
-    def __init__(self, attributes: dict[str, str]) -> None:
+    def __init__(self, attributes: dict[str, str], start: int) -> None:
         self.attributes = attributes
+        self.start = start
 
 
-def _root_attributes(markup: bytes) -> dict[str, str]:
-    """Return the attributes of the root element, reading no further. Empty if the XML before is damaged."""
+def _root(markup: bytes) -> tuple[dict[str, str], int]:
+    """Return the attributes of the root element, and where it starts, reading no further.
+
+    There are none if the XML before it is damaged, or if it states not even its namespace.
+    """
 
     def start(name: str, attributes: dict[str, str]) -> None:
-        raise _RootFoundError(attributes)
+        raise _RootFoundError(attributes, parser.CurrentByteIndex)
 
     parser = expat.ParserCreate()
     parser.StartElementHandler = start
@@ -49,44 +91,45 @@ def _root_attributes(markup: bytes) -> dict[str, str]:
             parser.Parse(markup[begin:end], end >= len(markup))
             begin, end = end, 2 * end  # doubled, as expat reads a tag from its start with each piece of it
     except _RootFoundError as root:
-        return root.attributes
+        return root.attributes, root.start
     except _DAMAGE:
         pass
-    return {}
+    return {}, 0
 
 
-def _may_be_styled(markup: bytes) -> bool:
-    """Return True if the document has a style sheet, or damage that could hide one."""
-    found: list[str] = []
-
-    def note(name: str, _: object) -> None:
-        if name.rpartition(":")[2] in _STYLES:
-            found.append(name)
-
-    parser = expat.ParserCreate()
-    parser.StartElementHandler = note
-    parser.ProcessingInstructionHandler = note
-    try:
-        parser.Parse(markup, True)
-    except _DAMAGE:
-        return True
-    return bool(found)
+def _size(root: Mapping[str, str]) -> tuple[float, float]:
+    em = _stated(root, "font-size", _FONT_SIZE) or _FONT_SIZE
+    width, height = _stated(root, "width", em), _stated(root, "height", em)
+    across, down = view_box(root.get("viewBox", ""))
+    if across and down:
+        if width is None and height is None:
+            return across, down
+        width = height * across / down if width is None and height is not None else width
+        height = width * down / across if height is None and width is not None else height
+    return _WIDTH if width is None else width, _HEIGHT if height is None else height
 
 
-def _sides(root: Mapping[str, str]) -> tuple[float, float]:
-    """Return width and height in pixels: 0 if the drawing decides, infinite if only librsvg can tell."""
-    em = length_in_pixels(root.get("font-size", _FONT_SIZE), em=math.inf) or math.inf
-    width, height = (length_in_pixels(root.get(name, "auto"), em) for name in ("width", "height"))
-    if width and height:
-        return width, height
-    box_width, box_height = view_box(root.get("viewBox", ""))
-    if not box_width or not box_height:
-        return 0, 0
-    if width:
-        return width, width * box_height / box_width
-    if height:
-        return height * box_width / box_height, height
-    return box_width, box_height
+def _stated(root: Mapping[str, str], name: str, em: float) -> float | None:
+    """Return a length in pixels, at least 0, or None if the document leaves it to others."""
+    match = _LENGTH.fullmatch(root.get(name, "auto"))
+    if match is None or not match[1] or match[2] == "%":
+        return None
+    pixels = length_in_pixels(match[0], em)
+    return max(0.0, pixels) if math.isfinite(pixels) else None
+
+
+def _scales(size: tuple[float, float], box: tuple[float, float]) -> tuple[float, float]:
+    return size[0] / box[0], size[1] / box[1]
+
+
+def _fit(stated: str, before: tuple[float, float], after: tuple[float, float]) -> str:
+    """Return how a view box fits after its scales changed by less than a pixel, as it did before."""
+    if "none" in stated or math.isclose(*before, rel_tol=_SAME_RATIO):
+        return "none"
+    alignment = _ALIGNMENT.search(stated)
+    by_width = (before[0] < before[1]) != ("slice" in stated)
+    meets = (after[0] < after[1]) == by_width
+    return f"{alignment[0] if alignment else 'xMidYMid'} {'meet' if meets else 'slice'}"
 
 
 def length_in_pixels(length: str, em: float) -> float:
@@ -101,4 +144,5 @@ def length_in_pixels(length: str, em: float) -> float:
 def view_box(view_box: str) -> tuple[float, float]:
     """Return the width and height of a ``viewBox``; 0 and 0 if it is wrong."""
     match = _VIEW_BOX.fullmatch(view_box)
-    return (float(match[1]), float(match[2])) if match else (0, 0)
+    sides = (float(match[1]), float(match[2])) if match else (0.0, 0.0)
+    return sides if min(sides) > 0 else (0.0, 0.0)
