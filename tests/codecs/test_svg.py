@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import imgsvc_core as imgsvc
+from imgsvc_core.plan import compile_plan
+from imgsvc_core.plan.loading import loaded_size
 from tests.support import requires
 
 NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
@@ -146,6 +148,22 @@ def test_a_drawing_that_fills_its_box_is_opaque_at_every_size(
 def test_it_stays_opaque_on_other_ways(request_: dict[str, Any]) -> None:
     data = drawing('width="1000" height="384"', '<rect width="1000" height="384" fill="red"/>')
     assert (drawn(data, **request_) == (255, 0, 0, 255)).all()
+
+
+def test_a_side_that_is_filled_stays_filled_where_the_other_is_rounded() -> None:
+    """The view box leaves two pixels above and below, and none at the sides; of 4 rows it would not."""
+    shapes = '<rect width="1000" height="380"/>'
+    found = drawn(drawing('width="1000" height="384" viewBox="0 0 1000 380"', shapes), resize={"width": 11})
+    assert found.shape == (4, 11, 4)
+    assert (found[1:3, :, 3] == 255).all()
+
+
+@given(sides=st.tuples(SIDES, SIDES), width=st.integers(4, 3000))
+def test_it_is_rendered_at_the_size_that_is_asked_for(sides: tuple[float, float], width: int) -> None:
+    info = imgsvc.inspect(drawing('width="{}" height="{}"'.format(*sides)))
+    assume(1 < width * info.height / info.width < 16_000)
+    plan = compile_plan(imgsvc.parse({"resize": {"width": width}}), info)
+    assert loaded_size(info, plan.load.scale) == plan.size
 
 
 @pytest.mark.parametrize("width", [29, 50, 101, 333, 1000])
