@@ -113,7 +113,8 @@ def oom_kills(root: Path = Path("/")) -> int:
             words = _words(group / name)
             if "oom_kill" in words[:-1]:
                 return int(words[words.index("oom_kill") + 1])
-    return 0
+    words = _words(root / "proc/vmstat")  # outside of any group: those of the machine
+    return int(words[words.index("oom_kill") + 1]) if "oom_kill" in words[:-1] else 0
 
 
 def _groups(root: Path) -> Iterator[Path]:

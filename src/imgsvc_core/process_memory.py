@@ -1,4 +1,4 @@
-"""How much memory the limits of a process leave to it, and whether one died for lack of it."""
+"""How much memory the limits of a process leave to it, and why one ended in the middle of its work."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import mmap
 import resource
 import signal
 from collections.abc import Iterator
+from enum import IntEnum
 from pathlib import Path
 
 from imgsvc_core.errors import CorruptImage, EncodingFailed, MemoryLimitExceeded
@@ -15,19 +16,40 @@ NO_MEMORY = (
     "The process that worked on this picture ran out of memory: ask for a smaller size, or send a smaller "
     "image."
 )
-# How libraries end a process in which they cannot allocate, and how the kernel ends one.
-_OUT_OF_MEMORY_SIGNALS = (signal.SIGABRT, signal.SIGTRAP, signal.SIGKILL)
+KILLED = (
+    "The processes that worked on this picture were ended from outside, each time that it was tried: this is "
+    "no fault of the picture. Try again later."
+)
+_OUT_OF_MEMORY_SIGNALS = (signal.SIGABRT, signal.SIGTRAP)  # of libraries that cannot allocate
 _STATM = Path("/proc/self/statm")
 _SIZE, _DATA = 0, 5  # fields: all pages, and those of data and stack
 _watched: list[mmap.mmap | memoryview] = []
 
 
-def lacked_memory(exit_code: int, *, short: bool) -> bool:
-    """Return True if a process that died probably lacked memory: it was short of it, or was ended that way.
+class Cause(IntEnum):
+    """Why a process ended in the middle of its work."""
 
-    ``exit_code`` is negative for signals.
+    UNKNOWN = 0
+    """Nobody was left to collect it."""
+    MEMORY = 1
+    """It probably lacked memory."""
+    CRASH = 2
+    """The work ended it, and would end another process, too."""
+    KILLED = 3
+    """It was ended from outside. The work can be done again."""
+
+
+def cause_of(exit_code: int, *, short: bool, oom_killed: bool) -> Cause:
+    """Return why a process ended.
+
+    Args:
+        exit_code: its exit code, or the negative number of a signal.
+        short: whether it was short of memory, as `show_shortage` tells.
+        oom_killed: whether the kernel has ended it, or one like it, as memory was used up.
     """
-    return exit_code != 0 and (short or -exit_code in _OUT_OF_MEMORY_SIGNALS)
+    if exit_code == -signal.SIGKILL:
+        return Cause.MEMORY if oom_killed else Cause.KILLED
+    return Cause.MEMORY if short or -exit_code in _OUT_OF_MEMORY_SIGNALS else Cause.CRASH
 
 
 def show_shortage(byte: mmap.mmap | memoryview) -> None:

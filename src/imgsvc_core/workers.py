@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 import attrs
 from pebble import ProcessExpired, ProcessFuture, ProcessPool
 
-from imgsvc_core.errors import MemoryLimitExceeded, WorkerDied
+from imgsvc_core.errors import ImgsvcError, MemoryLimitExceeded, WorkerDied
 from imgsvc_core.limits import too_long
-from imgsvc_core.machine import machine
-from imgsvc_core.process_memory import NO_MEMORY, forget_shortage, lacked_memory, show_shortage
+from imgsvc_core.machine import machine, oom_kills
+from imgsvc_core.process_memory import KILLED, NO_MEMORY, Cause, cause_of, forget_shortage, show_shortage
 from imgsvc_core.worker_setup import DIED, NOT_BEGUN, prepare_worker
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ T = TypeVar("T")
 
 _CONTEXT = multiprocessing.get_context("spawn")
 _MOST_STARTS = 8
+_MOST_KILLS = 3  # of processes with the same work, before it is given up
 _SHORTAGES = 1 << 16  # one for each process, by its id
 _PARENT_SECONDS = 0.5
 # The library stops in time by itself, unless a codec does not let it.
@@ -45,7 +46,11 @@ _GRACE_SECONDS = 1.0
 
 @attrs.define(eq=False)
 class _Work:
-    """Something submitted, and where it is done; processes that are lost are followed by others."""
+    """Something submitted, and where it is done; processes that are lost are followed by others.
+
+    ``oom_kills`` are those that the kernel had made when it was handed out, and ``kills`` counts processes
+    that were ended from outside while they had it.
+    """
 
     function: Callable[..., Any]
     args: tuple[object, ...]
@@ -55,6 +60,8 @@ class _Work:
     processes: ProcessPool | None = None
     running: ProcessFuture[Any] | None = None
     starts: int = 0
+    oom_kills: int = 0
+    kills: int = 0
 
 
 class WorkerPool:
@@ -149,6 +156,7 @@ class WorkerPool:
         """Hand work to the processes, or to new ones where they are lost or cannot be started."""
         self._unanswered.add(work)
         work.starts += 1
+        work.oom_kills = oom_kills()
         work.processes = self._processes
         timeout = None if work.seconds is None else work.seconds + work.grace
         try:
@@ -164,13 +172,32 @@ class WorkerPool:
         running.add_done_callback(lambda _: self._answer(work, running))
 
     def _answer(self, work: _Work, running: ProcessFuture[Any]) -> None:
-        """Pass on what became of work, unless all processes are lost: then others are to begin with it."""
-        if running.cancelled() or not isinstance(running.exception(), BrokenProcessPool):
-            _pass_on(running, work.answer, work.seconds, self._shortages)
+        """Pass on what became of work. If its process was ended from outside, another one does it."""
+        error = None if running.cancelled() else running.exception()
+        if isinstance(error, BrokenProcessPool):
+            with _interrupts_blocked(), self._changing:
+                if work.running is running and not self._ended:
+                    self._replace(work.processes)
             return
+        if isinstance(error, ProcessExpired):
+            cause = self._cause(error, work)
+            if cause is Cause.KILLED and self._repeat(work):
+                return
+            error = _told(cause)
+        _pass_on(running, error, work.answer, work.seconds)
+
+    def _cause(self, error: ProcessExpired, work: _Work) -> Cause:
+        short = bool(self._shortages[(error.pid or 0) % _SHORTAGES])
+        return cause_of(error.exitcode or 0, short=short, oom_killed=oom_kills() > work.oom_kills)
+
+    def _repeat(self, work: _Work) -> bool:
+        """Do work again whose process was ended from outside. Return False if that has been too often."""
         with _interrupts_blocked(), self._changing:
-            if work.running is running and not self._ended:
-                self._replace(work.processes)
+            work.kills += 1
+            if self._ended or work.kills == _MOST_KILLS:
+                return False
+            self._start(work)
+            return True
 
     def _replace(self, lost: ProcessPool | None) -> None:
         """Start new processes with the work that lost ones have not finished.
@@ -217,26 +244,26 @@ def _interrupts_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def _told(cause: Cause) -> ImgsvcError:
+    """Return the error of work whose process ended."""
+    if cause is Cause.MEMORY:
+        return MemoryLimitExceeded(NO_MEMORY)
+    return WorkerDied(KILLED if cause is Cause.KILLED else DIED)
+
+
 def _pass_on(
-    running: ProcessFuture[Any],
-    answer: Future[Any],
-    seconds: float | None,
-    shortages: Array[c_ubyte] | bytearray,
+    running: ProcessFuture[Any], error: BaseException | None, answer: Future[Any], seconds: float | None
 ) -> None:
     if running.cancelled():
         answer.cancel()
     if not answer.set_running_or_notify_cancel():
         return
-    error = running.exception()
     if error is None:
         answer.set_result(running.result())
     elif isinstance(error, TimeoutError) and seconds is not None:
         answer.set_exception(too_long(seconds))
     elif isinstance(error, MemoryError):
         answer.set_exception(MemoryLimitExceeded(NO_MEMORY))
-    elif isinstance(error, ProcessExpired):
-        lacked = lacked_memory(error.exitcode or 0, short=bool(shortages[(error.pid or 0) % _SHORTAGES]))
-        answer.set_exception(MemoryLimitExceeded(NO_MEMORY) if lacked else WorkerDied(DIED))
     else:
         answer.set_exception(error)
 

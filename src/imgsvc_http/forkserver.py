@@ -76,8 +76,8 @@ class Forkserver:
             self.close()
             raise WorkerDied("The worker processes cannot be started: their output above says why.")
 
-    async def fork(self) -> tuple[socket.socket, int]:
-        """Return the connection to a new worker, and the file descriptor of its process.
+    async def fork(self) -> tuple[socket.socket, int, int]:
+        """Return the connection to a new worker, and the file descriptors of its process and of its notes.
 
         Raises:
             ConnectionError: this process ended, or the worker did.
@@ -89,13 +89,13 @@ class Forkserver:
                 socket.send_fds(self.control, [FORK], [theirs.fileno()])
             async with asyncio.timeout(_START_SECONDS):
                 await readable(ours)
-            message, descriptors, _, _ = socket.recv_fds(ours, len(READY), 1)
+            message, descriptors, _, _ = socket.recv_fds(ours, len(READY), 2)
             if not message:
                 raise ConnectionResetError("The worker ended before it began.")
         except BaseException:
             ours.close()
             raise
-        return ours, descriptors[0]
+        return ours, descriptors[0], descriptors[1]
 
     def close(self) -> None:
         """End the process; its workers end with it."""

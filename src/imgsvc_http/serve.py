@@ -197,6 +197,8 @@ def _serve_in_several(
         supervisor = Supervisor(
             listening, listen, processes, signals, drain_seconds=settings.server.drain_seconds
         )
+        if forkserver.process is not None:
+            supervisor.collect(forkserver.process)
         supervisor.run(greet)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 
 READY = b"r"
-"""The fork server can fork, or a worker can work."""
+"""The fork server can fork, or a worker can work: file descriptors of its process and notes are attached."""
 FORK = b"f"
 """Fork a worker for the socket that is attached as a file descriptor."""
 FORK_SERVER = b"s"
@@ -17,3 +17,5 @@ REQUEST = struct.Struct("<Q")
 """Before a pickled task: its size. The source is attached as a file descriptor."""
 REPLY = struct.Struct("<QQ")
 """Before a reply: the sizes of its JSON and of the picture."""
+SHORT, CAUSE = 0, 1
+"""Bytes of the notes of a worker: that of `show_shortage`, and the `Cause` of its end."""

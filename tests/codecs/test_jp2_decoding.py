@@ -109,7 +109,7 @@ def test_without_an_interpreter_pictures_are_decoded_here(
     ("signal", "error", "words"),
     [
         ("SEGV", WorkerDied, "JPEG 2000 image died"),
-        ("KILL", MemoryLimitExceeded, "ran out of memory"),
+        ("KILL", WorkerDied, "ended from outside"),
         ("ABRT", MemoryLimitExceeded, "ran out of memory"),
     ],
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+
+import pytest
 
 
 def workers_of(parent: int) -> list[int]:
@@ -16,10 +19,16 @@ def workers_of(parent: int) -> list[int]:
 
 def forked_workers_of(service: int) -> list[int]:
     """Return the workers of a service. Each process that listens has a server that forks them."""
-    servers = _children(service, b"worker_process")
-    if listeners_of(service) != [service]:
+    servers = fork_servers_of(service)
+    if (listeners := listeners_of(service)) != [service]:
         servers = [forked for first in servers for forked in _children(first, b"")]
+        servers += [own for listener in listeners for own in fork_servers_of(listener)]
     return [worker for server in servers for worker in _children(server, b"")]
+
+
+def fork_servers_of(parent: int) -> list[int]:
+    """Return the processes begun by another one that fork workers, or servers of listening processes."""
+    return _children(parent, b"worker_process")
 
 
 def listeners_of(service: int) -> list[int]:
@@ -63,3 +72,23 @@ def private_memory(process: int) -> int:
     lines = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii").splitlines()
     (kilobytes,) = (int(line.split()[1]) for line in lines if line.startswith("Anonymous:"))
     return 1024 * kilobytes
+
+
+@contextlib.contextmanager
+def control_group(controller: str, files: Mapping[str, int]) -> Iterator[Path]:
+    """Make a real group of version 1 below that of this process."""
+    path = next(
+        (line.split(":")[2] for line in Path("/proc/self/cgroup").read_text().splitlines()
+         if line.split(":")[1] == controller), None,
+    )  # fmt: skip
+    group = Path("/sys/fs/cgroup", controller, (path or "/")[1:], f"imgsvc-{os.getpid()}")
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"no control group can be made here: {error}")
+    try:
+        for name, value in files.items():
+            (group / name).write_text(str(value))
+        yield group
+    finally:
+        group.rmdir()

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from imgsvc_core.machine import Machine, find_machine, oom_kills
 from imgsvc_http.settings import Settings, sizing_of
+from tests.support.processes import control_group
 
 GIB = 2**30
 CPUS = len(os.sched_getaffinity(0))
@@ -149,26 +149,6 @@ def test_a_number_of_workers_that_is_asked_for_is_kept() -> None:
     assert (pool.workers, pool.memory_bytes) == (8, 2**28)
     assert host().pool(8, 4 * GIB).memory_bytes == 4 * GIB
     assert host().pool().memory_bytes is None
-
-
-@contextlib.contextmanager
-def control_group(controller: str, files: Mapping[str, int]) -> Iterator[Path]:
-    """Make a real group of version 1 below that of this process."""
-    path = next(
-        (line.split(":")[2] for line in Path("/proc/self/cgroup").read_text().splitlines()
-         if line.split(":")[1] == controller), None,
-    )  # fmt: skip
-    group = Path("/sys/fs/cgroup", controller, (path or "/")[1:], f"imgsvc-{os.getpid()}")
-    try:
-        group.mkdir()
-    except OSError as error:
-        pytest.skip(f"no control group can be made here: {error}")
-    try:
-        for name, value in files.items():
-            (group / name).write_text(str(value))
-        yield group
-    finally:
-        group.rmdir()
 
 
 def test_the_kernels_own_files_are_understood(tmp_path: Path) -> None:

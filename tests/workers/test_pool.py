@@ -54,6 +54,15 @@ def test_a_crash_costs_one_task(pool: WorkerPool) -> None:
     assert alive(pool)
 
 
+def test_work_whose_process_is_ended_from_outside_is_done_again(pool: WorkerPool, tmp_path: Path) -> None:
+    assert pool.submit(tasks.be_killed, 2, tmp_path / "passing").result(timeout=60) == 3
+    always = tmp_path / "always"
+    with pytest.raises(WorkerDied, match="no fault of the picture"):
+        pool.submit(tasks.be_killed, 99, always).result(timeout=60)
+    assert always.stat().st_size == 3
+    assert alive(pool)
+
+
 def test_memory_has_an_end(pool: WorkerPool) -> None:
     assert pool.submit(tasks.hold, 100_000_000).result() == 100_000_000
     with pytest.raises(MemoryLimitExceeded, match="ran out of memory: ask for a smaller size"):

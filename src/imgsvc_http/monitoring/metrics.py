@@ -77,7 +77,7 @@ RUNNING = Metric("imgsvc_workers_busy", "gauge", "Workers that work on a picture
 WORKER_ENDS = Metric(
     "imgsvc_worker_ends_total",
     "counter",
-    "Worker processes that ended, by reason: crashed, timeout, cancelled, replaced.",
+    "Worker processes that ended, by reason: crashed, killed, timeout, cancelled, replaced.",
     ("reason",),
 )
 WEBHOOKS = Metric(

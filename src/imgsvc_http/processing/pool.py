@@ -12,14 +12,22 @@ import select
 import signal
 import socket
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from imgsvc_core.errors import DialectError, ImgsvcError, Problem, SpecError, WorkerDied
+from imgsvc_core.errors import (
+    DialectError,
+    ImgsvcError,
+    MemoryLimitExceeded,
+    Problem,
+    SpecError,
+    WorkerDied,
+)
 from imgsvc_core.limits import too_long
+from imgsvc_core.process_memory import KILLED, NO_MEMORY, Cause
 from imgsvc_core.worker_setup import DIED, NOT_BEGUN
 from imgsvc_http.answering.errors import refusal
 from imgsvc_http.forkserver import Forkserver, readable
@@ -28,7 +36,7 @@ from imgsvc_http.processing.fair_queue import FairQueue, QueueFull, WaitedTooLon
 from imgsvc_http.processing.tasks import Task, TaskResult
 from imgsvc_http.settings import Sizing, WorkersSettings
 from imgsvc_http.share import Share
-from imgsvc_http.worker_messages import REPLY, REQUEST
+from imgsvc_http.worker_messages import CAUSE, REPLY, REQUEST
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +44,12 @@ _log = logging.getLogger(__name__)
 _GRACE_SECONDS = 1.0
 _END_SECONDS = 1.0
 _REPLY_BYTES = 1 << 16
+# Before a task is tried again whose worker was ended from outside, or did not begin.
+_PAUSES = {False: (0.0,), True: (0.1, 0.5, 2.0, 5.0)}  # in the background nobody waits
+
+
+class _Lost(Exception):
+    """A worker was ended from outside or did not begin: its task can be done again."""
 
 
 class TaskFault(Exception):
@@ -49,7 +63,8 @@ class ForkedWorkers:
     server that has everything loaded, and are driven by the event loop.
 
     A task that ends in any other way than by its reply (timeout, crash, cancellation) costs its worker: it is
-    killed at once, and another one is forked in the background, so that no later task waits for it. The
+    killed at once, and another one is forked in the background, so that no later task waits for it. A task
+    whose worker was ended from outside is done again, a few times. The
     request holds its slot until the killed process is gone. So an account whose clients leave again and again
     has no more processes than slots.
 
@@ -87,7 +102,7 @@ class ForkedWorkers:
         self._lent = 0
         self._filling: asyncio.Task[None] | None = None
         self.ends: Counter[str] = Counter()
-        """How many workers ended, by reason: crashed, timeout, cancelled, replaced."""
+        """How many workers ended, by reason: crashed, killed, timeout, cancelled, replaced."""
 
     async def start(self) -> None:
         """Start the workers, so that the first request does not wait for them."""
@@ -107,13 +122,29 @@ class ForkedWorkers:
             TaskFault: a mistake of ours.
             Refusal: too many requests wait, or this one has waited too long.
         """
+        for pause in _PAUSES[background]:
+            try:
+                return await self._try(task, source, account, background=background)
+            except _Lost:
+                _log.warning("A worker was ended from outside or did not begin: its task is done again.")
+            await asyncio.sleep(pause)
+        try:
+            return await self._try(task, source, account, background=background)
+        except _Lost as lost:
+            raise WorkerDied(str(lost)) from None
+
+    async def _try(self, task: Task, source: Path, account: str, *, background: bool) -> TaskResult:
+        """Run a task in a worker; raise `_Lost` if it can be done again."""
         async with contextlib.AsyncExitStack() as stack:
             with phase("queue"):
                 try:
                     await stack.enter_async_context(self.queue.slot(account, background=background))
                 except (QueueFull, WaitedTooLong):
                     raise refusal("overloaded") from None
-                worker = await stack.enter_async_context(self._worker())
+                try:
+                    worker = await stack.enter_async_context(self._worker())
+                except WorkerDied as error:
+                    raise _Lost(error.message) from None
             file = os.open(source, os.O_RDONLY)
             try:
                 with self._counted() as running:
@@ -141,7 +172,7 @@ class ForkedWorkers:
             worker.kill()
         self._idle.clear()
         if self._forkserver is not None:
-            self._forkserver.close()
+            self._drop(self._forkserver)
 
     async def _run(self, worker: _Worker, task: Task, threads: int, source: int) -> TaskResult:
         seconds = task.limits.seconds
@@ -153,7 +184,13 @@ class ForkedWorkers:
             assert seconds is not None
             raise too_long(seconds) from None
         except ConnectionError:
+            cause = worker.cause_of_end()
+            if cause in (Cause.KILLED, Cause.UNKNOWN):
+                self.ends["killed"] += 1
+                raise _Lost(KILLED) from None
             self.ends["crashed"] += 1
+            if cause is Cause.MEMORY:
+                raise MemoryLimitExceeded(NO_MEMORY) from None
             raise WorkerDied(DIED) from None
         except asyncio.CancelledError:
             self.ends["cancelled"] += 1
@@ -200,6 +237,14 @@ class ForkedWorkers:
         else:
             self._idle.append(worker)
 
+    def _note_death(self, worker: _Worker) -> None:
+        """Replace a worker that died while it waited for a task."""
+        if worker in self._idle:
+            self._idle.remove(worker)
+            self.ends["killed"] += 1
+            worker.kill()
+            self._refill()
+
     async def _take(self) -> _Worker:
         worker = self._idle_worker()
         if worker is None:
@@ -213,7 +258,7 @@ class ForkedWorkers:
             worker = self._idle.pop()
             if worker.alive():
                 return worker
-            self.ends["crashed"] += 1
+            self.ends["killed"] += 1
             worker.kill()
         return None
 
@@ -235,16 +280,24 @@ class ForkedWorkers:
     async def _fork(self) -> _Worker:
         """Start a worker, and first the fork server if it does not run (any more)."""
         for attempt in range(2):
-            if self._forkserver is None:
-                self._forkserver = await self._open_forkserver()
+            server = self._forkserver
+            if server is None:
+                self._forkserver = server = await self._open_forkserver()
+                asyncio.get_running_loop().add_reader(server.control, self._drop, server)
             try:
-                return _Worker(*await self._forkserver.fork())
+                return _Worker(*await server.fork(), self._note_death)
             except ConnectionError:
-                self._forkserver.close()
-                self._forkserver = None
+                self._drop(server)
                 if attempt:
                     raise WorkerDied(NOT_BEGUN) from None
         raise AssertionError
+
+    def _drop(self, forkserver: Forkserver) -> None:
+        """Collect a fork server that died. The next one is begun with the next worker."""
+        if self._forkserver is forkserver:
+            asyncio.get_running_loop().remove_reader(forkserver.control)
+            self._forkserver = None
+            forkserver.close()
 
     async def _open_forkserver(self) -> Forkserver:
         begun, self._begun = self._begun, None
@@ -284,11 +337,16 @@ def open_pool(settings: WorkersSettings, sizing: Sizing, share: Share) -> Forked
 class _Worker:
     """A worker process behind a socket. It is ``busy`` from the start of a task to the end of its reply.
 
+    ``notes`` is the file descriptor of what the fork server notes of it, and ``note_death`` is called at its
+    end.
+
     The event loop watches the socket all the time, as that takes it longer to begin and end than the rest.
     """
 
     connection: socket.socket
     pidfd: int
+    notes: int
+    note_death: Callable[[_Worker], None]
     tasks: int = 0
     busy: bool = False
     _received: bytearray = attrs.field(factory=lambda: bytearray(_REPLY_BYTES))  # a small reply comes whole
@@ -348,8 +406,13 @@ class _Worker:
             if not read:
                 self._closed = True
                 asyncio.get_running_loop().remove_reader(self.connection)
+                self.note_death(self)
         if self._arrived is not None and not self._arrived.done():
             self._arrived.set_result(None)
+
+    def cause_of_end(self) -> Cause:
+        """Return why the process ended."""
+        return Cause(os.pread(self.notes, 1, CAUSE)[0])
 
     def alive(self) -> bool:
         """Return True unless the process has ended."""
@@ -373,6 +436,7 @@ class _Worker:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
         os.close(self.pidfd)
+        os.close(self.notes)
         asyncio.get_running_loop().remove_reader(self.connection)
         self.connection.close()
 

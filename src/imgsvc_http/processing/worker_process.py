@@ -22,10 +22,11 @@ import traceback
 from typing import Any, NamedTuple, NoReturn
 
 from imgsvc_core.errors import DialectError, ImgsvcError, MemoryLimitExceeded, SpecError
-from imgsvc_core.process_memory import NO_MEMORY, forget_shortage, lacked_memory, show_shortage
+from imgsvc_core.machine import oom_kills
+from imgsvc_core.process_memory import NO_MEMORY, cause_of, forget_shortage, show_shortage
 from imgsvc_core.worker_setup import preload, prepare_worker
 from imgsvc_http.processing.tasks import Task
-from imgsvc_http.worker_messages import FORK, FORK_SERVER, READY, REPLY, REQUEST
+from imgsvc_http.worker_messages import CAUSE, FORK, FORK_SERVER, READY, REPLY, REQUEST, SHORT
 
 _LIBC = ctypes.CDLL(None)
 _LEFT_TO_THE_SERVICE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -34,10 +35,11 @@ _NO_MEMORY = {"error": MemoryLimitExceeded.slug, "message": NO_MEMORY, "problems
 
 
 class _Worker(NamedTuple):
-    """The fork server's end of a worker: its socket, and the byte of `show_shortage`."""
+    """The fork server's end of a worker: its id, its socket, and its notes, which the service can read."""
 
+    pid: int
     connection: socket.socket
-    shortage: mmap.mmap
+    notes: mmap.mmap
 
 
 def main(control: socket.socket, memory_bytes: int | None) -> NoReturn:
@@ -49,19 +51,20 @@ def main(control: socket.socket, memory_bytes: int | None) -> NoReturn:
     preload()
     gc.collect()
     gc.freeze()  # keeps the memory that workers share from being written to
-    _serve_forks(control)
+    _serve_forks(control, memory_bytes)
 
 
-def _serve_forks(control: socket.socket) -> NoReturn:
+def _serve_forks(control: socket.socket, memory_bytes: int | None) -> NoReturn:
     """Fork a worker, or another server, for each socket that arrives, until the service ends."""
     with contextlib.suppress(ConnectionError):  # the service has ended before it asked for a worker
         control.send(READY)
-        _fork_workers(control)
+        _fork_workers(control, memory_bytes)
     os._exit(0)
 
 
-def _fork_workers(control: socket.socket) -> None:
+def _fork_workers(control: socket.socket, memory_bytes: int | None) -> None:
     """Fork a process for each socket that arrives, and collect those that end."""
+    known_kills = oom_kills()
     workers: dict[int, _Worker] = {}  # by the file descriptor of the process
     events = select.poll()
     events.register(control, select.POLLIN)
@@ -69,13 +72,18 @@ def _fork_workers(control: socket.socket) -> None:
         for descriptor, _ in events.poll():
             if descriptor in workers:
                 events.unregister(descriptor)
-                _reap(descriptor, workers.pop(descriptor))
+                os.close(descriptor)
+                kills = oom_kills()
+                if _reap(workers.pop(descriptor), memory_bytes, oom_killed=kills > known_kills):
+                    known_kills += 1
                 continue
             message, descriptors, _, _ = socket.recv_fds(control, len(FORK), 1)
             if not message:
                 return
             connection = socket.socket(fileno=descriptors[0])
-            shortage = mmap.mmap(-1, 1)
+            noted = os.memfd_create("notes")
+            os.ftruncate(noted, 1 + max(SHORT, CAUSE))
+            notes = mmap.mmap(noted, 0)
             pid = os.fork()
             if pid == 0:
                 for inherited in (control, *(worker.connection for worker in workers.values())):
@@ -84,35 +92,37 @@ def _fork_workers(control: socket.socket) -> None:
                     os.close(inherited_process)
                 _die_with_parent()
                 if message == FORK_SERVER:
-                    _serve_forks(connection)
-                show_shortage(shortage)
+                    _serve_forks(connection, memory_bytes)
+                show_shortage(notes)
                 with contextlib.suppress(ConnectionError):  # the service does not wait for the reply any more
-                    _work(connection, shortage)
+                    _work(connection, noted, notes)
                 os._exit(0)
+            os.close(noted)
             process = os.pidfd_open(pid)
-            workers[process] = _Worker(connection, shortage)
+            workers[process] = _Worker(pid, connection, notes)
             events.register(process, select.POLLIN)
 
 
-def _reap(process: int, worker: _Worker) -> None:
-    """Collect a worker that ended, and tell the service if it was for lack of memory."""
-    end = os.waitid(os.P_PIDFD, process, os.WEXITED)
-    os.close(process)
-    with worker.shortage, worker.connection as connection, contextlib.suppress(OSError):
-        # The service may have closed its end.
-        if end is None:
-            return
-        code = end.si_status if end.si_code == os.CLD_EXITED else -end.si_status
-        if lacked_memory(code, short=bool(worker.shortage[0])):
-            connection.sendall(_framed({**_NO_MEMORY, "ended": True}))
+def _reap(worker: _Worker, memory_bytes: int | None, *, oom_killed: bool) -> bool:
+    """Collect a worker that ended, and note why. Return True if the kernel ended it for want of memory.
+
+    The kernel may choose a worker that holds little, because others hold much. Such a one is not to blame.
+    """
+    _, status, usage = os.wait4(worker.pid, 0)
+    code = os.waitstatus_to_exitcode(status)
+    oom_killed = oom_killed and code == -signal.SIGKILL
+    is_large = memory_bytes is None or 1024 * usage.ru_maxrss > memory_bytes // 2
+    with worker.notes as notes, worker.connection:  # whose end tells the service
+        notes[CAUSE] = cause_of(code, short=bool(notes[SHORT]), oom_killed=oom_killed and is_large)
+    return oom_killed
 
 
-def _work(connection: socket.socket, shortage: mmap.mmap) -> None:
+def _work(connection: socket.socket, noted: int, notes: mmap.mmap) -> None:
     """Do the tasks that arrive, one after the other, until the service closes its end or memory is short.
 
     Of a task that lacked memory much may be left, which the next one would lack.
     """
-    socket.send_fds(connection, [READY], [os.pidfd_open(os.getpid())])
+    socket.send_fds(connection, [READY], [os.pidfd_open(os.getpid()), noted])
     while True:
         header, descriptors, _, _ = socket.recv_fds(connection, REQUEST.size, 1)
         if not header:
@@ -122,7 +132,7 @@ def _work(connection: socket.socket, shortage: mmap.mmap) -> None:
             source = file.read()
         forget_shortage()
         reply, data = _answer(task, source, threads)
-        lacked = reply.get("error") == MemoryLimitExceeded.slug and (shortage[0] or reply is _NO_MEMORY)
+        lacked = reply.get("error") == MemoryLimitExceeded.slug and (notes[SHORT] or reply is _NO_MEMORY)
         if lacked:
             reply = {**reply, "ended": True}
         framed = _framed(reply, len(data))

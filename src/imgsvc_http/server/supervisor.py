@@ -9,6 +9,7 @@ import os
 import selectors
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -109,6 +110,19 @@ class Supervisor:
         self._drain_at: float | None = None
         self._stopping = False
 
+    def collect(self, process: subprocess.Popen[bytes]) -> None:
+        """Collect a child process as soon as it ends, which listening processes replace."""
+        descriptor = os.pidfd_open(process.pid)
+
+        def ended() -> None:
+            self._selector.unregister(descriptor)
+            os.close(descriptor)
+            code = process.wait()
+            if not self._stopping:
+                _log.error("The process that forks workers ended (%s); others take its place.", _how(code))
+
+        self._selector.register(descriptor, selectors.EVENT_READ, ended)
+
     def run(self, greet: Callable[[Any], None]) -> None:
         """Serve until a signal, then let the processes drain and end.
 
@@ -136,6 +150,8 @@ class Supervisor:
                     self._accept()
                 elif isinstance(key.data, _Listener):
                     self._hear(key.data, reports, greeted=greeted)
+                elif callable(key.data):
+                    key.data()
                 else:
                     self._signals.woken.recv(_WAKE_BYTES)
             if not greeted and len(reports) == len(self._closed):
@@ -247,8 +263,9 @@ class Supervisor:
         _, status = os.waitpid(listener.pid, 0)
         code = os.waitstatus_to_exitcode(status)
         if not self._stopping and not self._signals.count:
-            how = signal.Signals(-code).name if code < 0 else f"code {code}"
-            _log.error("A listening process ended unexpectedly (%s); another one takes its place.", how)
+            _log.error(
+                "A listening process ended unexpectedly (%s); another one takes its place.", _how(code)
+            )
         lived = time.monotonic() - listener.started
         self._missing[listener.number] = time.monotonic() + (0 if lived > _RETRY_SECONDS else _RETRY_SECONDS)
 
@@ -295,3 +312,8 @@ class Supervisor:
             os.kill(listener.pid, signal.SIGKILL)
             self._bury(listener)
         self._selector.close()
+
+
+def _how(code: int) -> str:
+    """Return in words how a process ended."""
+    return signal.Signals(-code).name if code < 0 else f"code {code}"

@@ -49,6 +49,37 @@ class Crash:
 
 
 @attrs.frozen
+class BeKilled:
+    """Be ended from outside, in the first processes; each writes a letter into the source."""
+
+    times: int
+    source: str
+    limits: Limits = Limits()
+
+    def run(self, source: bytes, threads: int) -> TaskResult:
+        with open(self.source, "ab") as file:
+            file.write(b"x")
+        if len(source) < self.times:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return TaskResult({"tries": len(source) + 1})
+
+
+@attrs.frozen
+class WaitOnce:
+    """Write a letter into the source, and wait for the end unless there was one."""
+
+    source: str
+    limits: Limits = Limits()
+
+    def run(self, source: bytes, threads: int) -> TaskResult:
+        with open(self.source, "ab") as file:
+            file.write(b"x")
+        if not source:
+            time.sleep(60)
+        return TaskResult({"tries": len(source) + 1})
+
+
+@attrs.frozen
 class CrashWithoutMemory:
     """Use memory that could not be allocated, as some codecs do."""
 

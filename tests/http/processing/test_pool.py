@@ -6,18 +6,27 @@ import asyncio
 import contextlib
 import os
 import signal
+import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from imgsvc_core.errors import CorruptImage, MemoryLimitExceeded, SpecError, TimeLimitExceeded, WorkerDied
+from imgsvc_core.errors import (
+    CorruptImage,
+    ImgsvcError,
+    MemoryLimitExceeded,
+    SpecError,
+    TimeLimitExceeded,
+    WorkerDied,
+)
 from imgsvc_core.limits import Limits
 from imgsvc_http.processing.fair_queue import FairQueue
 from imgsvc_http.processing.pool import ForkedWorkers, TaskFault
 from imgsvc_http.share import Share
 from tests.http.processing import tasks
+from tests.support.processes import control_group
 
 SOURCE = Path(__file__)
 
@@ -125,6 +134,61 @@ async def test_a_crash_costs_one_task() -> None:
             await pool.run(tasks.Crash(), SOURCE, account="a")
         assert await pid_of(pool)
         assert pool.ends["crashed"] == 1
+
+
+@pytest.mark.parametrize(("background", "tries"), [(False, 2), (True, 5)], ids=["call", "webhook"])
+async def test_a_task_whose_worker_is_ended_from_outside_is_done_again(
+    background: bool, tries: int, tmp_path: Path
+) -> None:
+    source = tmp_path / "tries"
+    async with open_pool() as pool:
+        for kills in (tries - 1, tries):
+            source.write_bytes(b"")
+            task = tasks.BeKilled(kills, str(source))
+            running = pool.run(task, source, account="a", background=background)
+            if kills < tries:
+                assert (await running).facts["tries"] == tries
+            else:
+                with pytest.raises(WorkerDied, match="no fault of the picture"):
+                    await running
+            assert len(source.read_bytes()) == tries
+        assert pool.ends["killed"] == 2 * tries - 1
+
+
+async def test_a_task_whose_fork_server_dies_is_done_again(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    begun.write_bytes(b"")
+    async with open_pool() as pool:
+        running = asyncio.create_task(pool.run(tasks.WaitOnce(str(begun)), begun, account="a"))
+        async with asyncio.timeout(30):
+            while not begun.read_bytes():
+                await asyncio.sleep(0.01)
+        assert pool._forkserver is not None
+        assert pool._forkserver.process is not None
+        pool._forkserver.process.kill()
+        assert (await running).facts == {"tries": 2}
+
+
+async def test_a_picture_for_which_the_kernel_ends_its_worker_lacks_memory(tmp_path: Path) -> None:
+    """In a real control group. What is ended by the kernel for its own size is not done again."""
+    program = (
+        "import asyncio, sys; from tests.http.processing.test_pool import lack_memory;"
+        "print(asyncio.run(lack_memory()))"
+    )
+    with control_group("memory", {"memory.limit_in_bytes": 512 << 20}) as group:
+        enter = f"echo $$ > {group}/cgroup.procs; exec "
+        found = await asyncio.create_subprocess_exec(
+            "sh", "-c", f'{enter} {sys.executable} -c "{program}"', stdout=asyncio.subprocess.PIPE
+        )
+        told, _ = await found.communicate()
+    assert told.decode().split() == ["memory_limit_exceeded", "{'crashed':", "1}"]
+
+
+async def lack_memory() -> str:
+    async with open_pool(memory_bytes=700 << 20) as pool:
+        with pytest.raises(ImgsvcError) as caught:
+            await pool.run(tasks.TakeMemory(600 << 20), SOURCE, account="a")
+        return f"{caught.value.slug} {dict(pool.ends)}"
 
 
 async def test_a_request_that_is_cancelled_holds_its_slot_until_its_worker_is_gone() -> None:
@@ -295,11 +359,24 @@ async def test_a_lost_fork_server_is_replaced() -> None:
         assert server is not None
         server.process.kill()
         server.process.wait()
-        for _ in range(3):
-            with contextlib.suppress(WorkerDied):  # its worker may have died with it
-                assert await pid_of(pool)
-        assert await pid_of(pool)
+        for _ in range(4):
+            assert await pid_of(pool)
         assert pool._forkserver is not server
+
+
+async def test_a_lost_fork_server_is_collected_and_replaced_before_somebody_asks_for_it() -> None:
+    async with open_pool(2) as pool:
+        server = pool._forkserver
+        assert server is not None
+        assert server.process is not None
+        workers = await children_of(pool, 2)
+        server.process.kill()
+        for pid in (server.process.pid, *workers):
+            await gone(pid)
+        async with asyncio.timeout(30):
+            while pool._forkserver in (None, server):
+                await asyncio.sleep(0.01)
+        assert await children_of(pool, 2)
 
 
 async def test_no_process_outlives_the_pool() -> None:

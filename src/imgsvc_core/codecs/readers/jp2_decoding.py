@@ -18,14 +18,16 @@ from imgsvc_core.codecs.boundary import decoder
 from imgsvc_core.codecs.readers import jp2_process
 from imgsvc_core.deadline import check_time, is_killed_by_parent
 from imgsvc_core.errors import MemoryLimitExceeded, WorkerDied
+from imgsvc_core.machine import oom_kills
 from imgsvc_core.private_names import load_decoded
-from imgsvc_core.process_memory import NO_MEMORY, lacked_memory
+from imgsvc_core.process_memory import KILLED, NO_MEMORY, Cause, cause_of
 
 if TYPE_CHECKING:
     from PIL.Jpeg2KImagePlugin import Jpeg2KImageFile
 
 _QUICK = 1_000_000  # pixels; of noise without loss, they take half a second
 _TICK_SECONDS = 0.05
+_TRIES = 2  # of processes that are ended from outside
 
 
 def load(picture: Jpeg2KImageFile, data: bytes, reduce: int) -> None:
@@ -50,16 +52,24 @@ def _load_in_process(picture: Jpeg2KImageFile, data: bytes, reduce: int) -> None
     command = [os.fsdecode(get_executable() or sys.executable), "-I", jp2_process.__file__]
     with _temporary_file() as encoded, _temporary_file() as pixels:
         encoded.write(data)
-        encoded.seek(0)
-        try:
-            code = _run([*command, *map(str, arguments)], encoded, pixels)
-        except OSError:
-            return
+        for _ in range(_TRIES):
+            encoded.seek(0)
+            pixels.seek(0)
+            known = oom_kills()
+            try:
+                code = _run([*command, *map(str, arguments)], encoded, pixels)
+            except OSError:
+                return
+            if code >= 0:
+                break
+            cause = cause_of(code, short=False, oom_killed=oom_kills() > known)
+            if cause is Cause.MEMORY:
+                raise MemoryLimitExceeded(NO_MEMORY)
+            if cause is Cause.CRASH:
+                raise WorkerDied("The process that decoded the JPEG 2000 image died: send another image.")
+        else:
+            raise WorkerDied(KILLED)
         pixels.seek(0)
-        if lacked_memory(code, short=False):
-            raise MemoryLimitExceeded(NO_MEMORY)
-        if code < 0:
-            raise WorkerDied("The process that decoded the JPEG 2000 image died: send another image.")
         with decoder("jp2"):
             if code == jp2_process.FAILED:
                 raise OSError(pixels.read().decode())

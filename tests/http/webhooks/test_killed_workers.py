@@ -1,0 +1,76 @@
+"""Whatever ends the processes that make pictures, the pictures are made."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests.http.calls import upload, used
+from tests.http.receivers import receiving
+from tests.http.service_process import Service, running
+from tests.support import encoded
+from tests.support.processes import fork_servers_of, forked_workers_of
+
+pytestmark = pytest.mark.asyncio
+
+SLOW = {"resize": {"width": 3000}, "filter": {"blur": {"mode": "motion", "value": 100}}}
+WEBHOOKS = 6
+
+
+async def kill_until_done_again(service: Service, log: Path, *, fork_servers: bool) -> list[int]:
+    """Kill all such processes until one had work. Return those that were killed."""
+    killed: list[int] = []
+    before = log.read_text().count("is done again")
+    async with asyncio.timeout(60):
+        while log.read_text().count("is done again") == before:
+            find = fork_servers_of if fork_servers else forked_workers_of
+            for pid in find(service.process.pid):
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+            await asyncio.sleep(0.3)
+    return killed
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+async def test_webhooks_survive_kills_of_workers_and_fork_servers(processes: int, tmp_path: Path) -> None:
+    """No process has as many kills as tries. Dead fork servers are collected."""
+    settings = {
+        "server.processes": processes, "workers.number": 2, "fetch.private_allowed": "127.0.0.1",
+    }  # fmt: skip
+    photo, log = encoded.jpeg().data, tmp_path / "state.log"
+
+    async with receiving() as receiver:
+        with running(tmp_path / "state", settings) as service:
+            async with service.client() as client:
+                request = {**SLOW, "webhook": {"url": f"{receiver.url}/"}}
+                replies = await asyncio.gather(*(upload(client, photo, request) for _ in range(WEBHOOKS)))
+                assert [reply.status for reply in replies] == [202] * WEBHOOKS
+                await kill_until_done_again(service, log, fork_servers=False)
+                killed = await kill_until_done_again(service, log, fork_servers=True)
+                posts = await receiver.arrived(WEBHOOKS, seconds=120)
+                assert [post.json["success"] for post in posts] == [True] * WEBHOOKS
+                assert await used(client) == WEBHOOKS
+            for pid in killed:
+                assert not Path(f"/proc/{pid}").exists()
+
+
+async def test_the_picture_is_not_blamed_for_a_kill(tmp_path: Path) -> None:
+    """A worker is killed at each try: clients hear of the machine."""
+    with running(tmp_path / "state") as service:
+        async with service.client() as client:
+            calling = asyncio.create_task(upload(client, encoded.jpeg().data, SLOW))
+            while not calling.done():
+                for pid in forked_workers_of(service.process.pid):
+                    os.kill(pid, signal.SIGKILL)
+                await asyncio.sleep(0.02)
+            try:
+                reply = await calling
+            except aiohttp.ClientError as error:
+                raise AssertionError("the service must answer") from error
+            assert (reply.status, reply.json["error"]) == (500, "worker_died")
+            assert "no fault of the picture" in reply.json["message"]
