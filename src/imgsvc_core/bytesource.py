@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import mmap
 import os
 import stat
 from pathlib import Path
@@ -89,6 +90,16 @@ class ByteSource:
     def buffer(self) -> Any:
         """Return all bytes in memory. They are not copied if they are there already."""
         return self._data if self._data is not None else self.read()
+
+    def editable(self) -> bytearray | mmap.mmap:
+        """Return all bytes in memory that may be written to, which does not change the source.
+
+        Of a file, only the parts that are written are copied.
+        """
+        if self._data is not None:
+            return bytearray(self._data)
+        with self.open() as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
 
     def sha256(self) -> str:
         """Return the hexadecimal SHA-256 digest of the bytes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import attrs
@@ -13,6 +14,7 @@ EXIF_PREFIX = b"Exif\0\0"
 ORIENTATION = 274
 
 _INTEGERS = {1: "B", 3: "H", 4: "I", 6: "b", 7: "B", 8: "h", 9: "i", 13: "I", 16: "Q", 17: "q", 18: "Q"}
+_REALS = {5: "2I", 10: "2i", 11: "f", 12: "d"}
 # Bytes of a value, and of the numbers that it is made of: a fraction is made of two.
 _SIZES = {
     1: (1, 1), 2: (1, 1), 3: (2, 2), 4: (4, 4), 5: (8, 4), 6: (1, 1), 7: (1, 1), 8: (2, 2), 9: (4, 4),
@@ -99,6 +101,21 @@ class Directory:
         if self.layout.order == "<" or unit == 1:
             return data
         return b"".join(data[start : start + unit][::-1] for start in range(0, len(data), unit))
+
+    def is_readable(self, tag: int) -> bool:
+        """Return True if a tag has values of a known type, all of them within the file."""
+        entry = self.entries[tag]
+        return entry.size > 0 and entry.start + entry.size <= self._reader.size
+
+    def real(self, tag: int) -> float:
+        """Return the first value of a readable tag; NaN if it is no number."""
+        entry = self.entries[tag]
+        if entry.kind in _INTEGERS:
+            return self.first(tag, 0)
+        if entry.kind not in _REALS:
+            return math.nan
+        value, *divisor = self._reader.unpack(self.layout.order + _REALS[entry.kind], entry.start)
+        return float(value) if not divisor else value / divisor[0] if divisor[0] else math.nan
 
     def at(self, offset: int) -> Directory:
         """Read another directory of the same file."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from imgsvc_core.codecs.headers.directory import Directory, read_first_directory, valid_orientation
 from imgsvc_core.codecs.headers.reader import HeaderReader
+from imgsvc_core.codecs.headers.tiff_tags import unsound_tags
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.info import ImageInfo
 
@@ -46,6 +47,8 @@ COMMON_COMPRESSIONS = (1, 2, 3, 4, 5, 7, 8, 32773, 32946)
 # These are in many; what a build of libtiff lacks, Pillow refuses clearly and libvips does not.
 _OLD_JPEG, _JPEG = 6, 7
 RARE_COMPRESSIONS = {_OLD_JPEG: "old-style JPEG", 34925: "LZMA", 50000: "Zstandard"}
+# No build of the libraries reads these; asked for them, they complain on standard error.
+_NEVER_READ = {50001: "WebP"}
 PREMULTIPLIED, STRAIGHT = TRANSPARENT = (1, 2)  # kinds of extra channels that are transparency
 UNSIGNED, SIGNED, REAL, UNDEFINED = 1, 2, 3, 4
 WHITE_IS_LOWEST, BLACK_IS_LOWEST = 0, 1  # photometric interpretations of gray
@@ -84,6 +87,10 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         raise reader.unsupported(
             f"its photometric interpretation {photometric} is not supported; save it as RGB"
         )
+    compression = page.first(Tag.COMPRESSION, 1)
+    if compression not in (*COMMON_COMPRESSIONS, *RARE_COMPRESSIONS):
+        name = _NEVER_READ.get(compression, compression)
+        raise reader.unsupported(f"its compression {name} is not supported; save it with deflate")
     colorspace = _COLOR_SPACES[photometric]
     depth = max(page.numbers(Tag.BITS, _MOST_CHANNELS) or (1,))
     channels = page.first(Tag.CHANNELS, 1)
@@ -106,6 +113,11 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         channels=channels,
         decoded_pixels=tile if tile > width * height else None,
     )
+
+
+def needs_following_pages(page: Directory, levels: tuple[tuple[int, int], ...]) -> bool:
+    """Return True if the pages after the first one are its smaller copies."""
+    return bool(levels) and Tag.SUB_DIRECTORIES not in page.entries
 
 
 def has_planes(page: Directory) -> bool:
@@ -263,7 +275,7 @@ def _pyramid(
 
 def _is_stored_alike(copy: Directory, page: Directory) -> bool:
     """Return True if a decoder of the page decodes the copy too, to samples of the same kind."""
-    if is_read_by_channels(copy) or is_read_by_channels(page):
+    if is_read_by_channels(copy) or is_read_by_channels(page) or unsound_tags(copy):
         return False
     known = copy.first(Tag.COMPRESSION, 1) in (*COMMON_COMPRESSIONS, *RARE_COMPRESSIONS)
     same_samples = all(

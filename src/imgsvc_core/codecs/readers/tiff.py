@@ -20,7 +20,6 @@ from imgsvc_core.codecs.boundary import decoder
 from imgsvc_core.codecs.headers.directory import Directory, read_first_directory
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.headers.tiff import (
-    COMMON_COMPRESSIONS,
     HORIZONTAL,
     PREMULTIPLIED,
     RARE_COMPRESSIONS,
@@ -37,8 +36,11 @@ from imgsvc_core.codecs.headers.tiff import (
     is_icc_lab,
     is_read_as_gray,
     is_read_by_channels,
+    needs_following_pages,
     white_is_lowest,
 )
+from imgsvc_core.codecs.headers.tiff_tags import unsound_tags
+from imgsvc_core.codecs.readers import tiff_tags
 from imgsvc_core.codecs.readers.expected_size import check_stored, expected_size
 from imgsvc_core.codecs.readers.pillow import SIXTEEN_BITS, lab_from_bytes, to_vips
 from imgsvc_core.codecs.readers.tiff_planes import as_bare_channels, as_gray_neighbors, planes_as_pages
@@ -61,8 +63,6 @@ if TYPE_CHECKING:
 
 _COLORS = {"gray": 1, "cmyk": 4}
 _SIDEWAYS = (5, 6, 7, 8)
-# No build of the libraries reads these; asked for them, they complain on standard error.
-_NEVER_READ = {50001: "WebP"}
 _UNKNOWN_SAMPLES = (
     "The TIFF image cannot be read: its samples are not supported in its compression or layout; "
     "save it with deflate, in strips."
@@ -75,12 +75,10 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
     """Return the first page, or one of its smaller copies: gray, RGB, CMYK or Lab, not oriented."""
     page = read_first_directory(HeaderReader(source, "TIFF"))
     compression = page.first(Tag.COMPRESSION, 1)
-    if compression not in (*COMMON_COMPRESSIONS, *RARE_COMPRESSIONS):
-        raise UnsupportedFormat(
-            f"TIFF images with compression {_NEVER_READ.get(compression, compression)} cannot be read; "
-            "save it with deflate."
-        )
     _check_complete(source, page)
+    unsound, alone = unsound_tags(page), not needs_following_pages(page, info.levels)
+    if unsound or (alone and page.next):
+        source = tiff_tags.without(source, page, unsound, last=alone)
     try:
         return _read(source, page, info, settings)
     except CorruptImage as error:
