@@ -100,7 +100,8 @@ def _credentials(document: Mapping[str, Any], environment: Mapping[str, str]) ->
     present = {name for name in provider.credentials if document.get(name) is not None}
     kinds = [kind for kind in _kinds(provider) if not present or present & set(kind)]
     missing = [name for kind in kinds for name in kind if name not in present]
-    found = {name: environment.get(_VARIABLE + name.upper()) for name in missing}
+    # Those that come from files may end with a newline.
+    found = {name: environment.get(_VARIABLE + name.upper(), "").rstrip("\r\n") for name in missing}
     return {name: value for name, value in found.items() if value}
 
 

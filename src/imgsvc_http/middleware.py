@@ -101,7 +101,10 @@ async def _principal(request: web.Request, route: Route | None) -> Principal | N
     """Return who calls, by an API key or as the endpoint has it."""
     if route is not None and route.authenticate is not None:
         return await route.authenticate(request)
-    secret = secret_in(request.headers.get("Authorization", ""))
+    given = request.headers.getall("Authorization", ())
+    if len(given) > 1:
+        raise refusal("invalid_http", reason="it has more than one Authorization header")
+    secret = secret_in(given[0]) if given else None
     return await services_of(request).authenticator.principal(secret) if secret else None
 
 
@@ -111,6 +114,9 @@ async def add_headers(request: web.Request, response: web.StreamResponse) -> Non
         response.headers["Connection"] = "close"  # the body was not asked for, and must not follow
     if response.headers.get("Connection") == "close":
         response.force_close()
+    server = services_of(request).settings.server
+    if server.strict_transport_security and is_secure(request, server.trusted_proxies):
+        response.headers["Strict-Transport-Security"] = server.strict_transport_security
     rate = request.get(RATE)
     set_common_headers(response, request.get(REQUEST_ID), rate.headers if rate else {})
 

@@ -36,6 +36,7 @@ from imgsvc_http.server.listener import Listener, listen, most_connections
 from imgsvc_http.server.supervisor import Signals, Supervisor
 from imgsvc_http.services import SERVICES, Services
 from imgsvc_http.settings import ServerSettings, Settings, sizing_of
+from imgsvc_http.settings.sections import temporary_state_folder
 from imgsvc_http.share import Share
 from imgsvc_http.shared_memory import ChangeMark
 from imgsvc_http.state import first_account
@@ -82,6 +83,11 @@ def serve(
     """
     os.umask(0o077)  # files in the state folder are readable by their owner only
     make_private(settings.server.state_folder)
+    if settings.server.state_folder == temporary_state_folder():
+        _log.warning(
+            "The state is in %s, as there is no home folder: set server.state_folder to keep it.",
+            settings.server.state_folder,
+        )
     with _listen(settings.server) as listening:
         settings = _with_port(settings, listening)
         tls = tls_context(settings.server)

@@ -144,7 +144,7 @@ def _writer(
 def _secret(key: str | None) -> str | None:
     if key is None:
         return None
-    secret = os.environ.get(_SECRET)
+    secret = os.environ.get(_SECRET, "").rstrip("\r\n")
     if not secret:
         raise click.UsageError(f"--key needs the secret of the key in the environment variable {_SECRET}.")
     return secret

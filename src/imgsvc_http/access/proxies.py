@@ -1,31 +1,71 @@
-"""What trusted proxies tell of a client: its address, and whether its connection is encrypted."""
+"""What trusted proxies tell of a client: its address, and whether its connection is encrypted.
+
+They tell it in ``X-Forwarded-For`` and ``X-Forwarded-Proto``. ``Forwarded`` (RFC 7239) counts only where both
+are missing: a proxy that sets those passes on a ``Forwarded`` that the client wrote.
+"""
 
 from __future__ import annotations
 
 import ipaddress
+import re
+from collections.abc import Sequence
 
 from aiohttp import web
+from multidict import CIMultiDictProxy
 
 from imgsvc_http.settings.sections import Networks
 
+_FOR, _PROTO, _FORWARDED = "X-Forwarded-For", "X-Forwarded-Proto", "Forwarded"
+_PAIR = re.compile(r'\s*([\w!#$%&\'*+.^`|~-]+)=("(?:[^"\\]|\\.)*"|[^",;\s]*)\s*([,;]|$)')
+_WITH_PORT = re.compile(r"(?:\[(.+)\]|([\d.]+))(?::\w+)?")  # of IPv6 in brackets, or IPv4
+
 
 def is_secure(request: web.BaseRequest, proxies: Networks) -> bool:
-    """Return True if the client's own connection is encrypted."""
-    forwarded = request.headers.get("X-Forwarded-Proto") if _is_trusted(request, proxies) else None
-    return request.secure if forwarded is None else forwarded.strip().lower() == "https"
+    """Return True if the client's own connection is encrypted. In a list, that of the client comes first."""
+    told = _told(request.headers, _PROTO, "proto") if _is_trusted(request, proxies) else ()
+    return told[0].lower() == "https" if told else request.secure
 
 
 def client_address(request: web.BaseRequest, proxies: Networks) -> str:
     """Return the address that the client calls from, as far as it can be trusted."""
     if _is_trusted(request, proxies):
-        for hop in reversed(",".join(request.headers.getall("X-Forwarded-For", ())).split(",")):
+        for hop in reversed(_told(request.headers, _FOR, "for")):
             try:
-                address = ipaddress.ip_address(hop.strip())
+                address = _address(hop)
             except ValueError:
                 break
             if not any(address in network for network in proxies):
                 return str(address)
     return request.remote or ""
+
+
+def _told(headers: CIMultiDictProxy[str], name: str, parameter: str) -> Sequence[str]:
+    """Return what each proxy tells, the one next to the client first."""
+    if _FOR in headers or _PROTO in headers:
+        lines = headers.getall(name, ())
+        return [item.strip() for item in ",".join(lines).split(",")] if lines else ()
+    return _in_forwarded(",".join(headers.getall(_FORWARDED, ())), parameter)
+
+
+def _in_forwarded(text: str, parameter: str) -> Sequence[str]:
+    """Return the values of a parameter in a ``Forwarded`` header; nothing if it cannot be read."""
+    found, end = [], 0
+    while end < len(text):
+        pair = _PAIR.match(text, end)
+        if pair is None:
+            return ()
+        if pair[1].lower() == parameter:
+            quoted = pair[2].startswith('"')
+            found.append(re.sub(r"\\(.)", r"\1", pair[2][1:-1]) if quoted else pair[2])
+        end = pair.end()
+    return found
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Return an address that may have a port. Raise `ValueError` if it is none."""
+    found = _WITH_PORT.fullmatch(text)
+    address = ipaddress.ip_address((found[1] or found[2]) if found else text)
+    return getattr(address, "ipv4_mapped", None) or address
 
 
 def _is_trusted(request: web.BaseRequest, proxies: Networks) -> bool:

@@ -18,6 +18,7 @@ from imgsvc_http.cache import Cache
 from imgsvc_http.cache.statistics import STATES
 from imgsvc_http.monitoring import metrics
 from imgsvc_http.monitoring.metrics import MEDIA_TYPE, Metric, Snapshot, merged
+from imgsvc_http.server.log import lost_lines
 from imgsvc_http.services import Services
 from imgsvc_http.settings.sections import MonitoringSettings
 from imgsvc_http.state.clock import now
@@ -115,6 +116,7 @@ async def snapshot(services: Services) -> Snapshot:
         metrics.QUEUE_OLDEST: {(name,): queue.oldest_of(background=late) for name, late in _CLASSES.items()},
         metrics.RUNNING: {(): queue.running},
         metrics.WORKER_ENDS: {(reason,): count for reason, count in workers.ends.items()},
+        metrics.LOST_LINES: {(): lost_lines()},
         metrics.DISK_FREE: {(): disk.free},
         metrics.DISK: {(): disk.total},
         **_of_cache(services.cache),

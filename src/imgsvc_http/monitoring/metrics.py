@@ -80,6 +80,9 @@ WORKER_ENDS = Metric(
     "Worker processes that ended, by reason: crashed, killed, timeout, cancelled, replaced.",
     ("reason",),
 )
+LOST_LINES = Metric(
+    "imgsvc_log_lines_lost_total", "counter", "Lines of the log that were lost, as nobody read it."
+)
 WEBHOOKS = Metric(
     "imgsvc_webhooks", "gauge", "Webhooks in the database, by status.", ("status",), together="any"
 )
@@ -118,8 +121,8 @@ CACHE_PLACE_ENTRIES = Metric(
 
 METRICS = (
     REQUESTS, ERRORS, SECONDS, PHASE_SECONDS, RECEIVED, SENT, QUEUE, QUEUE_OLDEST, RUNNING, WORKER_ENDS,
-    WEBHOOKS, WEBHOOK_OLDEST, DISK_FREE, DISK, CACHE_ANSWERS, CACHE_EVICTIONS, CACHE_ERRORS, CACHE_MEMORY,
-    CACHE_MEMORY_ENTRIES, CACHE_PLACE, CACHE_PLACE_ENTRIES,
+    LOST_LINES, WEBHOOKS, WEBHOOK_OLDEST, DISK_FREE, DISK, CACHE_ANSWERS, CACHE_EVICTIONS, CACHE_ERRORS,
+    CACHE_MEMORY, CACHE_MEMORY_ENTRIES, CACHE_PLACE, CACHE_PLACE_ENTRIES,
 )  # fmt: skip
 """All metrics, in the order of documentation."""
 

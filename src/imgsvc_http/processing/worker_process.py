@@ -93,6 +93,7 @@ def _fork_workers(control: socket.socket, memory_bytes: int | None) -> None:
                 _die_with_parent()
                 if message == FORK_SERVER:
                     _serve_forks(connection, memory_bytes)
+                _silence()
                 show_shortage(notes)
                 with contextlib.suppress(ConnectionError):  # the service does not wait for the reply any more
                     _work(connection, noted, notes)
@@ -176,6 +177,14 @@ def _receive(connection: socket.socket, size: int) -> bytearray:
             raise ConnectionResetError("The service closed its end.")
         count += read
     return received
+
+
+def _silence() -> None:
+    """Let no library wait for who reads the log, nor write what a picture says into it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
+    os.close(nowhere)
 
 
 def _die_with_parent() -> None:

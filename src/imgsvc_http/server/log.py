@@ -4,39 +4,78 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 import traceback
 import warnings
-from typing import TextIO
 
 from imgsvc_http.server.access_log import LOGGER
+from imgsvc_http.server.log_writer import LogWriter
 
 _OF_CLIENTS = ("aiohttp", "asyncio", "multipart")
+_STDERR = 2
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def begin_log(*, verbose: bool) -> None:
     """Write log messages to standard error from now on."""
     warnings.simplefilter("ignore")  # they repeat headers, and are kept in memory
-    handler = logging.StreamHandler()
-    handler.setFormatter(_Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    formatter = _Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def notice(lost: int) -> str:
+        text = f"{lost:,} lines of the log were lost here, as nobody read it."
+        return formatter.format(logging.LogRecord(__name__, logging.WARNING, __file__, 0, text, None, None))
+
+    global _writer
+    _writer = LogWriter(_descriptor(), notice)
+    handler = _Queued(_writer)
+    handler.setFormatter(formatter)
+    logging.raiseExceptions = False  # nor does anybody wait for standard error then
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])
     # No format shows them, and finding them out for each line takes time.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     access_log = logging.getLogger(LOGGER)
     access_log.setLevel(logging.INFO)
     access_log.propagate = False  # its lines are whole
-    access_log.addHandler(_Lines())
+    access_log.addHandler(_Lines(_writer))
+    engine = logging.getLogger("dbos")  # which would write to standard error by itself
+    engine.propagate = False
+    engine.addHandler(handler)
 
 
-class _Lines(logging.StreamHandler[TextIO]):
-    """Writes messages that are whole lines, without the steps of formatting."""
+_writer: LogWriter | None = None
+
+
+def lost_lines() -> int:
+    """Return how many lines of the log of this process were lost."""
+    return 0 if _writer is None else _writer.lost
+
+
+def _descriptor() -> int:
+    try:
+        return sys.stderr.fileno()
+    except (OSError, ValueError, AttributeError):  # closed, or replaced
+        return _STDERR
+
+
+class _Queued(logging.Handler):
+    """Gives formatted messages to the writer."""
+
+    def __init__(self, writer: LogWriter) -> None:
+        super().__init__()
+        self._writer = writer
 
     def emit(self, record: logging.LogRecord) -> None:
-        try:
-            self.stream.write(f"{record.msg}\n")
-            self.flush()
-        except Exception:
-            self.handleError(record)
+        self._writer.write(self.format(record))
+
+    def flush(self) -> None:
+        self._writer.flush()
+
+
+class _Lines(_Queued):
+    """Takes messages that are whole lines, without the steps of formatting."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._writer.write(record.msg)
 
 
 class _Formatter(logging.Formatter):

@@ -19,7 +19,15 @@ import attrs
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.presets import parse_presets
 from imgsvc_core.stores import PROVIDERS
-from imgsvc_http.settings.declaring import Setting, flattened, from_text, settings_of, toml_value, unknown
+from imgsvc_http.settings.declaring import (
+    Setting,
+    flattened,
+    from_text,
+    settings_of,
+    toml_value,
+    unknown,
+    without_newline,
+)
 from imgsvc_http.settings.sections import (
     AccountsSettings,
     CacheSettings,
@@ -46,8 +54,11 @@ PRESETS = "presets"
 FILE_VARIABLE = "IMGSVC_CONFIG"
 """The environment variable that names the settings file."""
 
-# Kubernetes sets such variables to the addresses of services named imgsvc.
-_OF_KUBERNETES = re.compile(r"IMGSVC_(.+_)?(SERVICE_(HOST|PORT.*)|PORT(_\d+_(TCP|UDP).*)?)")
+# Kubernetes sets such variables to the addresses of services whose names begin with imgsvc. That of a service
+# imgsvc-server has the name of a setting.
+_OF_KUBERNETES = re.compile(r"IMGSVC_(.+_)?(SERVICE_(HOST|PORT.*)|PORT(_\d+_(TCP|UDP|SCTP).*)?)")
+_ADDRESS = re.compile(r"(tcp|udp|sctp)://.*")
+_IN_FILE = "_FILE"
 
 
 @attrs.frozen(kw_only=True)
@@ -137,7 +148,7 @@ class Settings:
         file = file or (Path(named) if named else None)
         for path, value, origin in (
             *_in_file(file, problems),
-            *_in_environ(environ),
+            *_in_environ(environ, problems),
             *_in_flags(flags or {}),
         ):
             if path not in SETTINGS and path != PRESETS:
@@ -209,14 +220,26 @@ def _in_file(file: Path | None, problems: list[Problem]) -> _Found:
         yield path, value, f"the file {file}"
 
 
-def _in_environ(environ: Mapping[str, str]) -> _Found:
+def _in_environ(environ: Mapping[str, str], problems: list[Problem]) -> _Found:
     for name, text in sorted(environ.items()):
+        if not name.startswith("IMGSVC_") or name in _OTHER_VARIABLES:
+            continue
+        setting = name.removesuffix(_IN_FILE)
+        if _OF_KUBERNETES.fullmatch(name) and (name not in _BY_VARIABLE or _ADDRESS.fullmatch(text)):
+            continue
         if name in _BY_VARIABLE:
             item = _BY_VARIABLE[name]
-            yield item.path, from_text(item.kind, text), f"the environment variable {name}"
-        elif (
-            name.startswith("IMGSVC_") and name not in _OTHER_VARIABLES and not _OF_KUBERNETES.fullmatch(name)
-        ):
+            yield item.path, from_text(item.kind, without_newline(text)), f"the environment variable {name}"
+        elif setting in _BY_VARIABLE:
+            item = _BY_VARIABLE[setting]
+            try:
+                text = Path(text).read_text(encoding="utf-8")
+            except (OSError, ValueError) as error:
+                message = f"The file '{text}' that {name} names must be readable text: {error}"
+                problems.append(Problem(item.path, message))
+                continue
+            yield item.path, from_text(item.kind, without_newline(text)), f"the file that {name} names"
+        else:
             yield name, text, "the environment"
 
 

@@ -114,6 +114,11 @@ def from_text(kind: Kind, text: str) -> object:
             return text
 
 
+def without_newline(text: str) -> str:
+    """Return a text without the newline at its end, which secrets in files have."""
+    return text.removesuffix("\n").removesuffix("\r")
+
+
 def _from_json(text: str) -> object:
     try:
         return json.loads(text)

@@ -71,7 +71,10 @@ class FilePath:
             return None
         if not isinstance(value, str | Path) or not str(value) or "\0" in str(value):
             raise ValueError(value)
-        return Path(value).expanduser()
+        try:
+            return Path(value).expanduser()
+        except RuntimeError as error:  # there is no home folder
+            raise ValueError(value) from error
 
     def unparse(self, value: Path | None) -> str:
         return "" if value is None else str(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -30,10 +31,23 @@ MOST_RETRIES = 19
 
 
 def default_state_folder(environ: Mapping[str, str]) -> Path:
-    """Return the folder for the state of a user's programs, by the XDG base directory specification."""
+    """Return the folder for the state of a user's programs, by the XDG base directory specification.
+
+    A user without a home folder, as in some containers, has one for temporary files.
+    """
     base = environ.get("XDG_STATE_HOME", "")
-    home = Path(environ["HOME"]) if "HOME" in environ else Path.home()
-    return (Path(base) if base.startswith("/") else home / ".local/state") / "imgsvc"
+    if base.startswith("/"):
+        return Path(base) / "imgsvc"
+    try:
+        home = Path(environ["HOME"]) if environ.get("HOME") else Path.home()
+    except RuntimeError:
+        return temporary_state_folder()
+    return home / ".local/state/imgsvc"
+
+
+def temporary_state_folder() -> Path:
+    """Return the folder for the state of a user without a home folder."""
+    return Path(tempfile.gettempdir(), f"imgsvc-{os.getuid()}")
 
 
 @attrs.frozen(kw_only=True)
@@ -68,8 +82,15 @@ class ServerSettings:
     )
     trusted_proxies: Networks = setting(
         Many(Network()),
-        "Addresses of proxies that terminate TLS, whose X-Forwarded-Proto and X-Forwarded-For are trusted.",
+        "Addresses of proxies that terminate TLS, whose X-Forwarded-Proto and X-Forwarded-For are trusted; "
+        "where both are missing, Forwarded is.",
         default=(),
+    )
+    strict_transport_security: str = setting(
+        Matching(r"max-age=\d{1,10}(; ?includeSubDomains)?(; ?preload)?", "max-age=SECONDS", optional=True),
+        "Strict-Transport-Security header (HSTS) of all answers over TLS, such as max-age=31536000; "
+        "includeSubDomains; none when empty.",
+        default="",
     )
     header_prefix: str = setting(_HEADER, "Prefix of the service's own headers.", default="X-Svc")
     header_seconds: float = setting(

@@ -115,6 +115,19 @@ class TakeMemory:
 
 
 @attrs.frozen
+class Chatter:
+    """Write to standard output and standard error as libraries in C do."""
+
+    text: bytes
+    limits: Limits = Limits()
+
+    def run(self, source: bytes, threads: int) -> TaskResult:
+        for stream in (1, 2):
+            os.write(stream, self.text)
+        return TaskResult({})
+
+
+@attrs.frozen
 class Refuse:
     """Fail as the library does."""
 

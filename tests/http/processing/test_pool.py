@@ -128,6 +128,13 @@ async def test_a_mistake_of_ours_is_no_error_of_the_picture() -> None:
         assert await pid_of(pool) == before
 
 
+async def test_nothing_that_a_library_writes_reaches_the_log(capfd: pytest.CaptureFixture[str]) -> None:
+    """It would wait for who reads the log, and may be what a picture says."""
+    async with open_pool() as pool:
+        await pool.run(tasks.Chatter(b"SECRET"), SOURCE, account="a")
+    assert "SECRET" not in "".join(capfd.readouterr())
+
+
 async def test_a_crash_costs_one_task() -> None:
     async with open_pool() as pool:
         with pytest.raises(WorkerDied, match="died: ask for less"):

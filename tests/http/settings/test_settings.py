@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import json
+import os
 import re
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -158,6 +161,73 @@ def test_variables_of_kubernetes_and_of_others_are_left_alone() -> None:
         "IMGSVC_PORT_443_TCP_ADDR": "10.0.0.1", "_IMGSVC_COMPLETE": "bash_source", "PATH": "/bin",
     }  # fmt: skip
     assert Settings.load(None, {**HOME, **foreign}) == Settings.load(None, HOME)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "port"),
+    [
+        ("IMGSVC_SERVER_PORT", "tcp://10.0.0.1:8443", 8443),
+        ("IMGSVC_SERVER_PORT", "udp://[fd00::1]:53", 8443),
+        ("IMGSVC_SERVER_PORT_8443_SCTP_PORT", "8443", 8443),
+        ("IMGSVC_SERVER_PORT", "9443", 9443),
+        ("IMGSVC_SERVER_PORT", "9443\n", 9443),
+    ],
+)
+def test_a_port_is_not_taken_for_the_address_of_a_service(name: str, text: str, port: int) -> None:
+    assert Settings.load(None, {**HOME, name: text}).server.port == port
+
+
+def test_every_setting_of_that_kind_is_safe_from_services() -> None:
+    links = {item.variable: "tcp://10.0.0.1:80" for item in SETTINGS.values() if item.path.endswith("_port")}
+    assert links
+    assert Settings.load(None, {**HOME, **links}) == Settings.load(None, HOME)
+
+
+def test_secrets_come_from_files_without_their_last_newline(tmp_path: Path) -> None:
+    url, keys = "postgresql://user:secret@db/imgsvc", tmp_path / "keys"
+    (tmp_path / "url").write_text(f"{url}\n")
+    keys.write_bytes(f"{KEY},{KEY}\r\n".encode())
+    environ = {
+        **HOME,
+        "IMGSVC_DATABASE_URL_FILE": str(tmp_path / "url"),
+        "IMGSVC_SECURITY_MASTER_KEYS_FILE": str(keys),
+        "IMGSVC_SOCIAL_GITHUB_TOKEN": "token\n",
+    }
+    settings = Settings.load(None, environ)
+    assert settings.database.url == url
+    assert settings.security.master_keys == (KEY, KEY)
+    assert settings.social.github_token == "token"
+
+
+WITHOUT_HOME = """
+import os, tempfile
+from imgsvc_http.settings import Settings
+tempfile.tempdir = "/var/temporary"
+os.environ.pop("HOME", None)
+os.setuid(54321)
+print(Settings.load(None, {"HOME": ""}).server.state_folder)
+print(Settings.load(None, {}, {"server.state_folder": "/srv/state"}).server.state_folder)
+try:
+    Settings.load(None, {}, {"server.state_folder": "~/state"})
+except Exception as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become a user without a home folder")
+def test_a_user_without_a_home_folder_has_a_state_folder_all_the_same() -> None:
+    found = subprocess.check_output([sys.executable, "-c", WITHOUT_HOME], text=True).splitlines()
+    assert found[:2] == ["/var/temporary/imgsvc-54321", "/srv/state"]
+    assert "Setting 'server.state_folder' must be path" in found[2]
+
+
+def test_files_of_values_are_read_strictly(tmp_path: Path) -> None:
+    (tmp_path / "port").write_text("many\n")
+    environ = {"IMGSVC_SERVER_PORT_FILE": str(tmp_path / "port"), "IMGSVC_DATABASE_URL_FILE": "/missing"}
+    found = _problems(None, {**HOME, **environ})
+    assert found["server.port"].endswith('got "many" in the file that IMGSVC_SERVER_PORT_FILE names')
+    assert "The file '/missing' that IMGSVC_DATABASE_URL_FILE names must be readable" in found["database.url"]
+    assert "IMGSVC_SERVER_PORK_FILE" in _problems(None, {**HOME, "IMGSVC_SERVER_PORK_FILE": "x"})
 
 
 @pytest.mark.parametrize("path", SETTINGS)
