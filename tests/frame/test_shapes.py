@@ -22,19 +22,35 @@ PICTURES = {
 }
 
 
-def _disc_share(width: int, height: int, times: int = 16) -> Pixels:
-    """How much of each pixel lies in the ellipse, by counting finer ones."""
-    y, x = np.mgrid[0 : height * times, 0 : width * times] + 0.5
-    inside = (2 * x / (width * times) - 1) ** 2 + (2 * y / (height * times) - 1) ** 2 <= 1
-    return inside.reshape(height, times, width, times).mean(axis=(1, 3))
+def _share(width: int, height: int, across: float, down: float, times: int = 100) -> Pixels:
+    """How much of each pixel lies in a rectangle with corners of these radii, line by finer line."""
+    lines = np.abs((np.arange(height * times) + 0.5) / times - height / 2)
+    into = np.clip((lines - height / 2 + down) / down, 0, 1)
+    reach = (width / 2 - across + across * np.sqrt(1 - into**2))[:, None]
+    left = np.arange(width) - width / 2
+    covered = np.clip(np.minimum(left + 1, reach) - np.maximum(left, -reach), 0, 1)
+    return covered.reshape(height, times, width).mean(axis=1)
 
 
-@pytest.mark.parametrize(("width", "height"), [(120, 80), (33, 90), (64, 64), (51, 51), (301, 21)])
+def _disc_share(width: int, height: int) -> Pixels:
+    return _share(width, height, width / 2, height / 2, times=400)
+
+
+_SIZES = [
+    (120, 80), (33, 90), (64, 64), (51, 51), (301, 21), (1, 1), (1, 2), (1, 9), (40, 1), (2, 2), (2, 25),
+    (99, 3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("width", "height"), _SIZES)
 def test_the_ellipse_touches_all_sides_and_has_soft_edges(width: int, height: int) -> None:
     picture = as_vips(np.full((height, width, 3), 200, np.uint8))
     alpha = apply_mask(picture, "ellipse", 0, None)[3].numpy() / 255
-    assert np.abs(alpha - _disc_share(width, height)).max() < 0.16
+    alpha = alpha.reshape(height, width)
+    assert np.abs(alpha - _disc_share(width, height)).max() < 0.004
     assert alpha.mean() == pytest.approx(np.pi / 4, rel=0.005)
+    if min(width, height) < 20:
+        return
     middle = (alpha[height // 2, 0], alpha[height // 2, -1], alpha[0, width // 2], alpha[-1, width // 2])
     assert min(middle) > 0.5
     assert max(alpha[0, 0], alpha[-1, -1], alpha[0, -1], alpha[-1, 0]) == 0
@@ -57,10 +73,25 @@ def test_shapes_of_any_size_are_symmetric_and_without_holes(
 
 def test_a_radius_of_nothing_cuts_nothing() -> None:
     for pixels in PICTURES.values():
-        for radius, part in ((0, pixels), (9, pixels[:1]), (9, pixels[:, :1])):
-            found = apply_mask(as_vips(part), "rounded", radius, GRAY).numpy()
+        for part in (pixels, pixels[:1], pixels[:, :1]):
+            found = apply_mask(as_vips(part), "rounded", 0, GRAY).numpy()
             visible = part[..., 3] > 0 if part.ndim == 3 and part.shape[2] == 4 else ...
             assert np.array_equal(found.reshape(part.shape)[visible], part[visible])
+
+
+@given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 50))
+def test_rounded_corners_cut_off_exactly_their_area(width: int, height: int, radius: int) -> None:
+    picture = as_vips(np.full((height, width, 3), 200, np.uint8))
+    alpha = apply_mask(picture, "rounded", radius, None)[3].numpy().reshape(height, width) / 255
+    around = min(radius, width / 2, height / 2)
+    assert np.abs(alpha - _share(width, height, around, around)).max() < 0.004
+
+
+def test_areas_stay_exact_in_large_pictures() -> None:
+    tall = apply_mask(as_vips(np.full((16_000, 2, 3), 200, np.uint8)), "ellipse", 0, None)[3].numpy()
+    assert np.abs(tall / 255 - _disc_share(2, 16_000)).max() < 0.004
+    line = apply_mask(as_vips(np.full((1, 16_000, 3), 9, np.uint8)), "rounded", 9, None)[3].numpy()
+    assert line.reshape(-1)[1:-1].min() == 255
 
 
 def test_rounded_corners_have_their_radius() -> None:
@@ -69,7 +100,7 @@ def test_rounded_corners_have_their_radius() -> None:
     assert (alpha[20:60] == 255).all()
     assert (alpha[:, 20:100] == 255).all()
     quarter = _disc_share(40, 40)[:20, :20]
-    assert np.abs(alpha[:20, :20] / 255 - quarter).max() < 0.16
+    assert np.abs(alpha[:20, :20] / 255 - quarter).max() < 0.004
     largest = apply_mask(picture, "rounded", 9999, None)[3].numpy()
     assert np.array_equal(largest, apply_mask(picture, "rounded", 40, None)[3].numpy())
 

@@ -5,10 +5,16 @@ A background of ``None`` is transparent. Gray pictures become RGB only where a c
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
+from typing import Any
+
 import pyvips
 
 from imgsvc_core.pixels.blending import band_values, fit_for, mix, to_rgb
 from imgsvc_core.spec import Color
+
+_SQUARE = 1e-6  # the radius of a corner of which nothing is lacking
 
 
 def flatten(image: pyvips.Image, color: Color) -> pyvips.Image:
@@ -22,8 +28,9 @@ def flatten(image: pyvips.Image, color: Color) -> pyvips.Image:
 
 def apply_mask(image: pyvips.Image, shape: str, radius: int, background: Color | None) -> pyvips.Image:
     """Cut to an ``ellipse`` that touches all sides, or to ``rounded`` corners of a radius in pixels."""
-    size = image.width, image.height
-    inside = _ellipse(*size) if shape == "ellipse" else _rounded(*size, radius)
+    width, height = image.width, image.height
+    ellipse = shape == "ellipse"
+    inside = _inside(width, height, width / 2, height / 2) if ellipse else _rounded(width, height, radius)
     return mix(image, background, inside)
 
 
@@ -48,33 +55,51 @@ def add_border(
     return mix(image, background, _rounded(image.width, image.height, radius)) if radius else image
 
 
-def _ellipse(width: int, height: int) -> pyvips.Image:
-    """Return how much of each pixel lies in the ellipse: its distance to the edge, to first order."""
-    across, down = _from_middle(width, height)
-    a, b = width / 2, height / 2
-    value = _sum_of_squares(across / a, down / b) - 1
-    slope = _sum_of_squares(across / a**2, down / b**2) ** 0.5 * 2
-    return (0.5 - value / (slope + 1e-9)).clamp()
-
-
 def _rounded(width: int, height: int, radius: int) -> pyvips.Image:
     """Return how much of each pixel lies in the rectangle with rounded corners."""
-    around = max(0.5, min(radius, width / 2, height / 2))  # half a pixel is what a square corner has
-    across, down = _from_middle(width, height)
-    beyond_x = (across.abs() - (width / 2 - around)).clamp(min=0, max=width)
-    beyond_y = (down.abs() - (height / 2 - around)).clamp(min=0, max=height)
-    return (around + 0.5 - _sum_of_squares(beyond_x, beyond_y) ** 0.5).clamp()
+    around = max(_SQUARE, min(radius, width / 2, height / 2))
+    return _inside(width, height, around, around)
 
 
-def _from_middle(width: int, height: int) -> tuple[pyvips.Image, pyvips.Image]:
-    """Return the distances of the pixels' centers from the middle.
+def _inside(width: int, height: int, across: float, down: float) -> pyvips.Image:
+    """Return how much of each pixel lies in the rectangle whose corners are quarters of an ellipse.
 
-    Those across are one row, those down one column.
+    ``across`` and ``down`` are its radii. The areas are exact, also of pixels that are wider than a corner:
+    what the corners lack is summed up from the middle to each edge of a pixel, and differences are taken.
     """
-    row, column = pyvips.Image.xyz(width, 1)[0], pyvips.Image.xyz(1, height)[1]
-    return row - (width - 1) / 2, column - (height - 1) / 2
+    import numpy as np
+
+    right, x = _corners(width, across)
+    below, y = _corners(height, down)
+    on_arc = np.sqrt(1 - y * y)
+    under_arc = _grid(right * _area(x), below, operator.mul) + _grid(
+        right, below * (on_arc * y - _area(on_arc)), operator.mul
+    )
+    beyond = _grid(right * x, below * y, operator.mul) - under_arc
+    summed = (_grid(x * x, y * y, operator.add) > 1).ifthenelse(beyond, 0)
+    lacking = summed.conv(pyvips.Image.new_from_list([[1, -1], [-1, 1]]), precision="float")
+    return (1 - lacking.crop(1, 1, width, height) * (across * down)).clamp().cast("float")
 
 
-def _sum_of_squares(row: pyvips.Image, column: pyvips.Image) -> pyvips.Image:
-    """Return a picture whose pixels are the sums of the squares of a row and of a column."""
-    return (row * row).zoom(1, column.height) + (column * column).zoom(row.width, 1)
+def _corners(length: int, radius: float) -> tuple[Any, Any]:
+    """Return on which side of the middle each edge of a pixel is, and how far into the corner, 0 to 1."""
+    import numpy as np
+
+    edges = np.arange(length + 1) - length / 2
+    return np.sign(edges), ((np.abs(edges) - (length / 2 - radius)) / radius).clip(0, 1)
+
+
+def _area(x: Any) -> Any:
+    """Return the area of the unit circle above its middle, from there to x."""
+    import numpy as np
+
+    return (x * np.sqrt(1 - x * x) + np.arcsin(x)) / 2
+
+
+def _grid(
+    row: Any, column: Any, combine: Callable[[pyvips.Image, pyvips.Image], pyvips.Image]
+) -> pyvips.Image:
+    """Return a picture of each number of a row combined with each of a column."""
+    across = pyvips.Image.new_from_memory(row.tobytes(), len(row), 1, 1, "double")
+    down = pyvips.Image.new_from_memory(column.tobytes(), 1, len(column), 1, "double")
+    return combine(across.zoom(1, len(column)), down.zoom(len(row), 1))
