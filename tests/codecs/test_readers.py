@@ -439,6 +439,47 @@ def test_bmp_pixels_follow_the_palette_unless_the_file_tells_where_they_are(pixe
     assert np.array_equal(read(bytes(data)).numpy(), _PALETTE[_INDICES])
 
 
+def _bgra(alpha: int | Pixels) -> bytes:
+    colors = files.photo()[::-1, :, ::-1]
+    return np.dstack((colors, np.broadcast_to(np.uint8(alpha), colors.shape[:2]))).tobytes()
+
+
+_MASKS_OF_BGRA = struct.pack("<IIII", 0xFF0000, 0xFF00, 0xFF, 0xFF000000)
+
+
+@pytest.mark.parametrize("header_size", [56, 108, 124])
+def test_bmp_alpha_mask_counts_without_bit_fields(header_size: int) -> None:
+    """What browsers put on the clipboard (image-rs#2932)."""
+    height, width = files.photo().shape[:2]
+    alpha = np.tile(np.linspace(0, 255, width).astype(np.uint8), (height, 1))
+    rows = _bgra(alpha[::-1])
+    data = handmade.bmp_by_hand(rows, width, height, 32, extra=_MASKS_OF_BGRA, header_size=header_size)
+    source = ByteSource(data)
+    assert probe(source).alpha
+    assert np.array_equal(load(source, probe(source)).numpy(), np.dstack((files.photo(), alpha)))
+
+
+@pytest.mark.parametrize(("header_size", "alpha"), [(40, 0xFF000000), (124, 0), (124, 0xFF0000)])
+def test_bmp_has_no_alpha_without_a_mask_of_its_own(header_size: int, alpha: int) -> None:
+    masks = struct.pack("<IIII", 0, 0, 0, alpha) if header_size > 40 else b""
+    height, width = files.photo().shape[:2]
+    data = handmade.bmp_by_hand(_bgra(7), width, height, 32, extra=masks, header_size=header_size)
+    source = ByteSource(data)
+    assert not probe(source).alpha
+    assert np.array_equal(load(source, probe(source)).numpy(), files.photo())
+
+
+@pytest.mark.parametrize("compression", [0, 3])
+def test_bmp_alpha_of_nothing_shows_the_picture(compression: int) -> None:
+    """Writers leave the byte unset (image-rs#539)."""
+    height, width = files.photo().shape[:2]
+    data = handmade.bmp_by_hand(
+        _bgra(0), width, height, 32, compression, extra=_MASKS_OF_BGRA, header_size=124
+    )
+    source = ByteSource(data)
+    assert np.array_equal(load(source, probe(source)).numpy(), files.photo())
+
+
 def test_bmp_profile() -> None:
     data = bytearray(handmade.bmp_by_hand(bytes(40 * 7), 13, 7, 24, header_size=124))
     data[14 + 56 : 14 + 60] = b"DEBM"

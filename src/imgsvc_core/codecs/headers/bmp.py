@@ -13,6 +13,7 @@ from imgsvc_core.info import ImageInfo
 RGB, RLE8, RLE4, BIT_FIELDS, RLE24, _ALPHA_BIT_FIELDS = 0, 1, 2, 3, 4, 6
 FILE_HEADER = 14
 _CORE, _INFO, _WITH_ALPHA_MASK, _V5 = 12, 40, 56, 124
+_ALPHA_MASK = 52  # where it is in the header
 _WINDOWS_SIZES = frozenset({_INFO, 52, _WITH_ALPHA_MASK, 108, _V5})
 _SIZES = frozenset({_CORE, *range(16, 65, 4)}) | _WINDOWS_SIZES
 _WINDOWS_COMPRESSIONS = frozenset({RGB, RLE8, RLE4, BIT_FIELDS, _ALPHA_BIT_FIELDS})
@@ -150,10 +151,17 @@ def _read_masks(
 ) -> tuple[tuple[int, int, int, int] | None, int]:
     """Return the bit masks of the channels, and where they end.
 
-    They come after the shortest header, and are part of longer ones.
+    They come after the shortest header, and are part of longer ones. Without bit fields the colors have the
+    usual masks, but browsers that copy a picture still state that of its alpha.
     """
-    if compression not in (BIT_FIELDS, _ALPHA_BIT_FIELDS) or bits not in _MASKS:
-        return _MASKS.get(bits), 0
+    if bits not in _MASKS:
+        return None, 0
+    if compression not in (BIT_FIELDS, _ALPHA_BIT_FIELDS):
+        red, green, blue, alpha = _MASKS[bits]
+        if size in _WINDOWS_SIZES and size >= _WITH_ALPHA_MASK:
+            (alpha,) = reader.unpack("<I", start + _ALPHA_MASK)
+            alpha &= ((1 << bits) - 1) & ~(red | green | blue)
+        return (red, green, blue, alpha), 0
     number = 4 if size >= _WITH_ALPHA_MASK or compression == _ALPHA_BIT_FIELDS else 3
     stated = (*reader.unpack(f"<{number}I", start + _INFO), 0)
     red, green, blue, alpha = (mask & ((1 << bits) - 1) for mask in stated[:4])

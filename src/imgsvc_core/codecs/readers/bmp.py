@@ -35,6 +35,8 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
 def decode_pixels(data: Any, header: BitmapHeader, palette_at: int, pixels_at: int) -> Any:
     """Return the pixels as an array of (height, width[, bands]), top row first.
 
+    Alpha that is 0 everywhere is left out: it is a byte that the writer has not set.
+
     Raises:
         CorruptImage: some of the pixels are missing.
     """
@@ -54,7 +56,7 @@ def decode_pixels(data: Any, header: BitmapHeader, palette_at: int, pixels_at: i
         rows = rows[::-1]
     if header.bits <= 8:
         return _palette(data, header, palette_at)[rows]
-    return rows
+    return rows if rows.shape[2] < 4 or rows[:, :, 3].any() else rows[:, :, :3]
 
 
 def _unpack(rows: Any, header: BitmapHeader) -> Any:

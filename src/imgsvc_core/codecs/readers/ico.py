@@ -42,10 +42,10 @@ def _decode(icon: Icon, double: BitmapHeader, data: bytes) -> Any:
     color = decode_pixels(data, header, header.palette_at, header.palette_end)
     if color.ndim == 2:
         color = np.repeat(color[:, :, None], 3, axis=2)
-    if color.shape[2] == 4 and color[:, :, 3].any():
+    if color.shape[2] == 4:
         return color
     mask_at = header.palette_end + header.stride * header.height
-    return np.dstack((color[:, :, :3], _read_mask(icon, header, data, mask_at)))
+    return np.dstack((color, _read_mask(icon, header, data, mask_at)))
 
 
 def _read_mask(icon: Icon, header: BitmapHeader, data: bytes, start: int) -> Any:
