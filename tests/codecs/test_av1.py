@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imgsvc_core.codecs.headers.av1 import read_code_points
+from imgsvc_core.codecs.headers.av1 import read_colors
+from imgsvc_core.codecs.headers.bits import StreamColors
 
 # Display P3 with the curve of PQ, as ffmpeg writes it.
 STREAMS = {
@@ -22,19 +23,20 @@ STREAMS = {
 @pytest.mark.parametrize("name", STREAMS)
 def test_encoders(name: str) -> None:
     stream = bytes.fromhex(STREAMS[name])
-    assert read_code_points(stream) == (12, 16)
-    assert read_code_points(stream + b"\x32\x05more") == (12, 16)
+    colors = StreamColors((12, 16), full_range=name == "libaom, realtime")
+    assert read_colors(stream) == colors
+    assert read_colors(stream + b"\x32\x05more") == colors
     for end in range(len(stream) - 3):
-        assert read_code_points(stream[:end]) in (None, (12, 16))
+        assert read_colors(stream[:end]) in (None, colors)
 
 
 def test_a_stream_that_does_not_describe_its_colors() -> None:
     still = bytearray.fromhex("12000a0918157fbdba18200408")
     still[8] &= ~2  # the flag before the code points
-    assert read_code_points(bytes(still)) is None
+    assert read_colors(bytes(still)) == StreamColors(None, full_range=False)
 
 
 @given(st.binary(max_size=80))
 def test_damage_states_nothing_or_something(data: bytes) -> None:
-    found = read_code_points(data)
-    assert found is None or max(found) < 256
+    found = read_colors(data)
+    assert found is None or max(found.code_points or (0,)) < 256

@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imgsvc_core.codecs.headers.hevc import read_code_points
+from imgsvc_core.codecs.headers.bits import StreamColors
+from imgsvc_core.codecs.headers.hevc import read_colors
+
+COLORS = StreamColors((12, 16), full_range=False)
 
 # Display P3 with the curve of PQ.
 PARAMETER_SETS = {
@@ -21,6 +24,8 @@ PARAMETER_SETS = {
     "gray, another aspect, overscan": "4201010408000003009fe800000300001ec0820c596e"
     "ae4cafff0011000bf70c1002040000030004000003001420",
 }
+
+FULL_RANGE = ("sets of references", "gray, another aspect, overscan")
 
 
 def golombs(*numbers: int) -> str:
@@ -40,9 +45,10 @@ def configuration(unit: bytes) -> bytes:
 @pytest.mark.parametrize("name", PARAMETER_SETS)
 def test_parameter_sets(name: str) -> None:
     data = configuration(bytes.fromhex(PARAMETER_SETS[name]))
-    assert read_code_points(data) == (12, 16)
+    colors = COLORS._replace(full_range=name in FULL_RANGE)
+    assert read_colors(data) == colors
     for end in range(len(data)):
-        assert read_code_points(data[:end]) in (None, (12, 16))
+        assert read_colors(data[:end]) in (None, colors)
 
 
 def unit_with(references: str) -> bytes:
@@ -70,14 +76,14 @@ REFERENCES = {
 
 @pytest.mark.parametrize("name", REFERENCES)
 def test_references_to_other_pictures(name: str) -> None:
-    assert read_code_points(configuration(unit_with(REFERENCES[name]))) == (12, 16)
+    assert read_colors(configuration(unit_with(REFERENCES[name]))) == COLORS
 
 
 def test_a_picture_without_parameters() -> None:
-    assert read_code_points(bytes(23)) is None
+    assert read_colors(bytes(23)) is None
 
 
 @given(st.binary(max_size=80))
 def test_damage_states_nothing_or_something(data: bytes) -> None:
-    found = read_code_points(configuration(data))
-    assert found is None or max(found) < 256
+    found = read_colors(configuration(data))
+    assert found is None or max(found.code_points or (0,)) < 256

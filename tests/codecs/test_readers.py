@@ -340,6 +340,68 @@ def test_psd_channels_that_do_not_count_cost_nothing() -> None:
             read(data[: -len(data) * 55 // 56])
 
 
+# Gray in limited range
+
+
+def _gray_ramp(bits: int) -> Pixels:
+    """Black to white in so many bits, in the full range."""
+    return np.tile(np.rint(np.linspace(0, 2**bits - 1, 64)), (64, 1)).astype(np.uint16)
+
+
+def _in_limited_range(ramp: Pixels, bits: int) -> Pixels:
+    return np.rint((16 + ramp / (2**bits - 1) * 219) * 2 ** (bits - 8)).astype(np.uint16)
+
+
+def _stated_as_limited(data: bytes) -> bytes:
+    """The file with another range in its properties, which count before those of the stream."""
+    head = data.index(b"nclx")
+    return data[: head + 10] + b"\0" + data[head + 11 :]
+
+
+def _as_heic(samples: Pixels, bits: int) -> bytes:
+    pillow_heif = requires.module("pillow_heif")
+    file = io.BytesIO()
+    pixels = samples.astype(np.uint8) if bits == 8 else samples << (16 - bits)
+    mode = "L" if bits == 8 else "L;16"
+    pillow_heif.from_bytes(mode, samples.shape[::-1], pixels.tobytes()).save(file, quality=100)
+    return file.getvalue()
+
+
+def _as_avif(samples: Pixels, bits: int) -> bytes:
+    imagecodecs = requires.module("imagecodecs")
+    pixels = samples.astype(np.uint8) if bits == 8 else samples
+    data: bytes = imagecodecs.avif_encode(pixels, level=100, pixelformat="400", bitspersample=bits)
+    return data
+
+
+@pytest.mark.parametrize(
+    ("encode", "bits"), [(_as_heic, 8), (_as_heic, 10), *((_as_avif, n) for n in (8, 10, 12))]
+)
+def test_gray_of_limited_range_comes_out_in_full_range(
+    encode: Callable[[Pixels, int], bytes], bits: int
+) -> None:
+    """libheif delivers the samples as they are stored (libheif#580)."""
+    ramp = _gray_ramp(bits)
+    whole = read(encode(ramp, bits)).numpy().astype(float)
+    limited = read(_stated_as_limited(encode(_in_limited_range(ramp, bits), bits))).numpy().astype(float)
+    white = 255 if bits == 8 else 65_535
+    assert np.abs(whole - ramp * (white / (2**bits - 1))).max() <= 0.012 * white
+    assert np.abs(limited - whole).max() <= 0.015 * white
+    assert (limited.min(), limited.max()) == (0, white)
+
+
+@pytest.mark.parametrize("stated", ["in properties", "in the stream"])
+@pytest.mark.parametrize("range_", ["limited", "full"])
+def test_the_range_of_gray_is_taken_from_properties_or_the_stream(range_: str, stated: str) -> None:
+    ramp = Image.fromarray(_gray_ramp(8).astype(np.uint8))
+    transparent = Image.merge("LA", (ramp, ramp))
+    data = handmade.pillow(transparent, "AVIF", quality=100, subsampling="4:0:0", range=range_)
+    if stated == "in the stream":
+        data = data.replace(b"colrnclx", b"freenclx")
+    found = read(data).numpy().astype(int)
+    assert np.abs(found - np.asarray(ramp)[..., None]).max() <= 2
+
+
 # BMP dialects
 
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from imgsvc_core.codecs.headers.bits import BitReader
+from imgsvc_core.codecs.headers.bits import BitReader, StreamColors
 
 _SEQUENCE_HEADER = 1
+_RGB = (1, 13, 0)  # code points of sRGB without a matrix
 _ONE_BYTE = 7  # bits of a length in each of its bytes
 
 
-def read_code_points(data: bytes) -> tuple[int, int] | None:
-    """Return the code points of primaries and transfer that the start of a stream states.
-
-    Return None if it has no whole sequence header, or if that does not describe its colors.
-    """
+def read_colors(data: bytes) -> StreamColors | None:
+    """Return what the start of a stream states of its colors, or None without a whole sequence header."""
     try:
         header = next((content for kind, content in _units(data) if kind == _SEQUENCE_HEADER), None)
         return None if header is None else _read_sequence_header(BitReader(header))
@@ -41,8 +39,8 @@ def _units(data: bytes) -> Iterator[tuple[int, bytes]]:
         start += length
 
 
-def _read_sequence_header(bits: BitReader) -> tuple[int, int] | None:
-    """Follow 5.5.1 up to the first fields of color_config()."""
+def _read_sequence_header(bits: BitReader) -> StreamColors:
+    """Follow 5.5.1 up to the range in color_config(). RGB has the full range and does not state it."""
     profile = bits.take(3)
     bits.skip(1)
     reduced = bits.flag()
@@ -63,7 +61,10 @@ def _read_sequence_header(bits: BitReader) -> tuple[int, int] | None:
         bits.skip(1)
     if profile != 1:
         bits.skip(1)
-    return (bits.take(8), bits.take(8)) if bits.flag() else None
+    if not bits.flag():
+        return StreamColors(None, bits.flag())
+    primaries, transfer, matrix = bits.take(8), bits.take(8), bits.take(8)
+    return StreamColors((primaries, transfer), (primaries, transfer, matrix) == _RGB or bits.flag())
 
 
 def _skip_operating_points(bits: BitReader) -> None:

@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+
+class StreamColors(NamedTuple):
+    """What a stream states of its colors: the code points of primaries and transfer, and the range."""
+
+    code_points: tuple[int, int] | None
+    full_range: bool
+
 
 class BitReader:
     """Takes bits from bytes, the highest first. Taking more than there are raises `IndexError`."""

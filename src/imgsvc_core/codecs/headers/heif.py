@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import attrs
 
 from imgsvc_core.codecs.headers import av1, hevc
+from imgsvc_core.codecs.headers.bits import StreamColors
 from imgsvc_core.codecs.headers.boxes import FileBox
 from imgsvc_core.codecs.headers.heif_items import Items, read_canvas, read_items
 from imgsvc_core.codecs.headers.reader import HeaderReader
@@ -24,6 +25,7 @@ _ALPHA_ROLES = frozenset(
 )
 _LONGEST_ROLE = 64
 _PROFILES = frozenset({b"prof", b"rICC"})
+_FULL_RANGE = 0x80
 _QUARTER_TURNS = frozenset({1, 3})
 _AV1_CONFIGURATION = 4  # bytes before the units of the stream
 _LONGEST_STREAM_HEAD = 1 << 12
@@ -98,6 +100,13 @@ def is_premultiplied(reader: HeaderReader) -> bool:
     return items.primary in items.premultiplied
 
 
+def is_limited_gray(reader: HeaderReader) -> bool:
+    """Return True if the primary picture is gray with black at 16 and white at 235, of 8 bits."""
+    items = read_items(reader)
+    colors = _read_colors(reader, items)
+    return colors is not None and not colors.full_range and not _read_coding(reader, items).chroma
+
+
 def _upright_size(reader: HeaderReader, properties: tuple[FileBox, ...]) -> tuple[int, int]:
     """Return the size after the clean aperture and the rotation, in the order of the properties."""
     extent = next((box for box in properties if box.kind == b"ispe"), None)
@@ -161,30 +170,34 @@ def _with_parts(items: Items) -> Iterator[FileBox]:
 
 
 def _read_rgb_space(reader: HeaderReader, items: Items) -> RgbSpace | None:
-    boxes = {box.kind: box for box in _with_parts(items)}
-    peak = reader.unpack(">H", boxes[b"clli"].start)[0] if b"clli" in boxes else 0
-    if b"colr" not in boxes:
-        code_points = _code_points_of_stream(reader, items)
-    elif reader.read(boxes[b"colr"].start, 4) == b"nclx":
-        code_points = reader.unpack(">HH", boxes[b"colr"].start + 4)
-    else:
-        return None
-    return from_code_points(code_points[0], code_points[1], peak) if code_points else None
+    light_level = next((box for box in _with_parts(items) if box.kind == b"clli"), None)
+    peak = reader.unpack(">H", light_level.start)[0] if light_level else 0
+    colors = _read_colors(reader, items)
+    return from_code_points(*colors.code_points, peak) if colors and colors.code_points else None
 
 
-def _code_points_of_stream(reader: HeaderReader, items: Items) -> tuple[int, int] | None:
-    """Return primaries and transfer that the coded picture states itself.
+def _read_colors(reader: HeaderReader, items: Items) -> StreamColors | None:
+    """Return the code points and the range that a property states, or else the coded picture."""
+    for box in _with_parts(items):
+        if box.kind == b"colr" and reader.read(box.start, 4) == b"nclx":
+            primaries, transfer, flags = reader.unpack(">HH2xB", box.start + 4)
+            return StreamColors((primaries, transfer), bool(flags & _FULL_RANGE))
+    return _colors_of_stream(reader, items)
+
+
+def _colors_of_stream(reader: HeaderReader, items: Items) -> StreamColors | None:
+    """Return what the coded picture states itself.
 
     The header that does so is in the configuration of the codec. AV1 may have it only before the data.
     """
     for item in _with_first_parts(items):
         for box in items.properties.get(item, ()):
             if box.kind == b"hvcC":
-                return hevc.read_code_points(_head(reader, box.start, box.end))
+                return hevc.read_colors(_head(reader, box.start, box.end))
             if box.kind == b"av1C":
-                configured = av1.read_code_points(_head(reader, box.start + _AV1_CONFIGURATION, box.end))
+                configured = av1.read_colors(_head(reader, box.start + _AV1_CONFIGURATION, box.end))
                 start = items.places.get(item, reader.size)
-                return configured or av1.read_code_points(_head(reader, start, reader.size))
+                return configured or av1.read_colors(_head(reader, start, reader.size))
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from imgsvc_core.codecs.headers.bits import BitReader
+from imgsvc_core.codecs.headers.bits import BitReader, StreamColors
 
 _ARRAYS_AT = 22  # in the configuration, after the facts that it has of its own (ISO/IEC 14496-15, 8.3.3)
 _PARAMETER_SET = 33
@@ -16,11 +16,8 @@ _OTHER_ASPECT = 255
 _CHROMA_FULL = 3
 
 
-def read_code_points(configuration: bytes) -> tuple[int, int] | None:
-    """Return the code points of primaries and transfer that the configuration of a picture states.
-
-    Return None if it does not describe its colors.
-    """
+def read_colors(configuration: bytes) -> StreamColors | None:
+    """Return what the configuration of a picture states of its colors, or None if it states nothing."""
     try:
         unit = next((unit for kind, unit in _units(configuration) if kind == _PARAMETER_SET), None)
         return None if unit is None else _read_parameter_set(BitReader(_unescaped(unit)))
@@ -45,7 +42,7 @@ def _unescaped(unit: bytes) -> bytes:
     return unit.replace(b"\0\0\3", b"\0\0")
 
 
-def _read_parameter_set(bits: BitReader) -> tuple[int, int] | None:
+def _read_parameter_set(bits: BitReader) -> StreamColors | None:
     """Follow 7.3.2.2 up to the first fields of vui_parameters()."""
     bits.skip(4)
     layers = bits.take(3)
@@ -103,15 +100,16 @@ def _read_distances(bits: BitReader, count: int, sign: int) -> Iterator[int]:
         yield distance
 
 
-def _read_usability(bits: BitReader) -> tuple[int, int] | None:
+def _read_usability(bits: BitReader) -> StreamColors | None:
     if bits.flag() and bits.take(8) == _OTHER_ASPECT:
         bits.skip(32)
     if bits.flag():  # overscan
         bits.skip(1)
     if not bits.flag():
         return None
-    bits.skip(4)
-    return (bits.take(8), bits.take(8)) if bits.flag() else None
+    bits.skip(3)
+    full_range = bits.flag()
+    return StreamColors((bits.take(8), bits.take(8)) if bits.flag() else None, full_range)
 
 
 def _skip_levels(bits: BitReader, layers: int) -> None:

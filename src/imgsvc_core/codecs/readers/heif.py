@@ -7,7 +7,7 @@ import pyvips
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.boundary import decoder
-from imgsvc_core.codecs.headers.heif import is_premultiplied
+from imgsvc_core.codecs.headers.heif import is_limited_gray, is_premultiplied
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.readers.expected_size import check_stored
 from imgsvc_core.codecs.readers.vips import attach, from_array, full_range, open_lazily, still, straight
@@ -35,14 +35,7 @@ def read_heic(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> py
 def _read_by_libvips(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
     image = still(open_lazily("heif", source, settings, fail_on="error"))
     bits = image.get("bits-per-sample") if image.get_typeof("bits-per-sample") else 8
-    if image.format == "ushort" and bits < 16:
-        image = full_range(image, bits)
-    if info.colorspace == "gray" and image.bands >= 3:
-        luma = image.extract_band(0).copy(interpretation="grey16" if image.format == "ushort" else "b-w")
-        image = luma.bandjoin(image.extract_band(3)) if image.bands == 4 else luma
-    if image.hasalpha() and is_premultiplied(HeaderReader(source, "HEIF")):
-        image = straight(image)
-    return image
+    return _as_described(image, bits, source, info)
 
 
 def _read_by_pillow_heif(source: ByteSource, info: ImageInfo) -> pyvips.Image:
@@ -54,16 +47,11 @@ def _read_by_pillow_heif(source: ByteSource, info: ImageInfo) -> pyvips.Image:
         if not len(heif):  # the decoder leaves out what it cannot make sense of
             raise CorruptImage("The HEIC image is damaged: its picture cannot be put together.")
         width, height = heif.size
-        facts, premultiplied = heif.info, heif.premultiplied_alpha
+        facts = heif.info
     check_stored(width, height, info)
     with decoder("heic"):
         pixels = np.asarray(heif)  # a view of the decoder's own memory; a copy if its rows are padded
-    image = from_array(pixels)
-    bits = int(facts.get("bit_depth", 8))
-    if image.format == "ushort" and bits < 16:
-        image = full_range(image, bits)
-    if premultiplied:
-        image = straight(image)
+    image = _as_described(from_array(pixels), int(facts.get("bit_depth", 8)), source, info)
     return attach(
         image,
         {
@@ -72,3 +60,23 @@ def _read_by_pillow_heif(source: ByteSource, info: ImageInfo) -> pyvips.Image:
             "xmp-data": facts.get("xmp"),
         },
     )
+
+
+def _as_described(image: pyvips.Image, bits: int, source: ByteSource, info: ImageInfo) -> pyvips.Image:
+    """Return decoded pixels as gray if the file is gray, in full range, and with straight alpha.
+
+    libheif delivers gray in the range in which it is stored. Alpha is always in full range.
+    """
+    gray = info.colorspace == "gray"
+    if gray and image.bands >= 3:
+        luma = image[0].copy(interpretation="grey16" if image.format == "ushort" else "b-w")
+        image = luma.bandjoin(image[3]) if image.bands == 4 else luma
+    decoded = image
+    if image.format == "ushort" and bits < 16:
+        image = full_range(image, bits)
+    if gray and is_limited_gray(HeaderReader(source, "HEIF")):
+        luma = full_range(decoded[0], bits, limited=True)
+        image = luma.bandjoin(image[1]) if image.hasalpha() else luma
+    if image.hasalpha() and is_premultiplied(HeaderReader(source, "HEIF")):
+        image = straight(image)
+    return image

@@ -83,11 +83,15 @@ def attach(image: pyvips.Image, fields: Mapping[str, bytes | None]) -> pyvips.Im
     return image
 
 
-def full_range(image: pyvips.Image, bits: int) -> pyvips.Image:
-    """Stretch samples of 8 or 16 bits, of which the upper ``bits`` are used, so that white is the highest."""
+def full_range(image: pyvips.Image, bits: int, *, limited: bool = False) -> pyvips.Image:
+    """Stretch samples of 8 or 16 bits, of which the upper ``bits`` are used, so that white is the highest.
+
+    In a limited range, black is 16 and white 235, of 8 bits.
+    """
     all_bits = 8 if image.format == "uchar" else 16
-    white = (2**bits - 1) << (all_bits - bits)
-    stretched = (image * ((2**all_bits - 1) / white)).rint()
+    black, white = (16, 235) if limited else (0, 2**bits - 1)
+    black, white = (level << all_bits - (8 if limited else bits) for level in (black, white))
+    stretched = ((image - black) * ((2**all_bits - 1) / (white - black))).rint()
     return stretched.cast(image.format).copy(interpretation=image.interpretation)
 
 
