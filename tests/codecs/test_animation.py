@@ -29,6 +29,7 @@ from tests.support.handmade import (
     ApngFrame,
     apng_by_hand,
     gif_codes,
+    pillow,
     png_chunk,
     png_header,
     png_scanlines,
@@ -345,6 +346,60 @@ def test_webp_keeps_equal_frames_whose_area_is_cleared(opaque: bool) -> None:
     visible = pictures[..., 3:] > 0
     assert np.array_equal(shown[..., :3] * visible, pictures[..., :3] * visible)
     assert np.array_equal(read(data).numpy().reshape(pictures.shape) * visible, pictures * visible)
+
+
+def _webp_by_hand(parts: list[tuple[tuple[int, int, int, int], int]], *, flags: int = 2) -> bytes:
+    """An animation of 20 x 16 pixels: opaque frames, each of an area and cleared afterwards if told so."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return kind + struct.pack("<I", len(body)) + body + bytes(len(body) % 2)
+
+    def three(*numbers: int) -> bytes:
+        return b"".join(number.to_bytes(3, "little") for number in numbers)
+
+    body = chunk(b"VP8X", bytes((flags, 0, 0, 0)) + three(19, 15)) + chunk(b"ANIM", struct.pack("<IH", 0, 0))
+    for (left, top, width, height), cleared in parts:
+        picture = pillow(Image.new("RGB", (width, height), (250, 0, 0)), "WEBP", lossless=True)[12:]
+        head = three(left // 2, top // 2, width - 1, height - 1, 100) + bytes((cleared,))
+        body += chunk(b"ANMF", head + picture)
+    return b"RIFF" + struct.pack("<I", len(body) + 4) + b"WEBP" + body
+
+
+_WHOLE, _PART = (0, 0, 20, 16), (4, 4, 8, 8)
+
+
+@pytest.mark.parametrize(
+    ("parts", "transparent"),
+    [
+        ([(_WHOLE, 0), (_PART, 0)], False),
+        ([(_WHOLE, 0), (_PART, 1)], False),
+        ([(_PART, 0), (_WHOLE, 0)], True),
+        ([(_WHOLE, 1), (_PART, 0)], True),
+        ([(_PART, 0)], True),
+    ],
+)
+def test_webp_shows_the_empty_canvas_as_transparent(parts: list[Any], transparent: bool) -> None:
+    data = _webp_by_hand(parts)
+    assert probe(ByteSource(data)).alpha == transparent
+    shown = read(data)
+    assert shown.hasalpha() == transparent
+    assert not transparent or shown[3].min() == 0
+    assert read(data, all_frames=False).hasalpha() == transparent
+
+
+@pytest.mark.parametrize("covered", [True, False])
+def test_webp_of_opaque_frames_says_that_its_canvas_shows(covered: bool) -> None:
+    """The encoder leaves out what is transparent around a frame, so that no frame has alpha."""
+    pictures = np.zeros((3, 32, 40, 4), np.uint8)
+    pictures[0] = (0, 200, 0, 255) if covered else 0
+    for index, picture in enumerate(pictures):
+        picture[8:16, 4 * index : 4 * index + 8] = (250, 0, 0, 255)
+    data = write(strip(pictures, [100, 100, 100]), "webp", lossless=True)
+    with Image.open(io.BytesIO(data)) as animation:
+        assert animation.mode == "RGBA"
+        for index, picture in enumerate(pictures):
+            animation.seek(index)
+            assert np.array_equal(np.asarray(animation), picture)
 
 
 def test_sixteen_bits_move_too() -> None:

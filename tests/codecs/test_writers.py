@@ -244,7 +244,9 @@ def test_no_palette_where_it_would_lose_colors_or_bytes(pixels: photos.Pixels) -
 
 def test_metadata_stays_beside_a_palette() -> None:
     image = vips(drawing()).copy()
-    image.set_type(pyvips.GValue.blob_type, "xmp-data", b"<x:xmpmeta xmlns:x='adobe:ns:meta/'/>")
+    statement = b"<r:Description xmlns:d='http://purl.org/dc/elements/1.1/' d:title='Drawing'/>"
+    packet = b"<r:RDF xmlns:r='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>%s</r:RDF>" % statement
+    image.set_type(pyvips.GValue.blob_type, "xmp-data", packet)
     image = image.icc_transform("srgb", embedded=False, input_profile="srgb")
     data = write(image, "png", indexed=True, metadata="keep")
     facts = probe(ByteSource(data))

@@ -5,14 +5,16 @@ The color profile is always kept. Blobs have libvips' names: ``exif-data``, ``xm
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Iterator
+from types import ModuleType
 
 import pyvips
 
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import exif
+from imgsvc_core.codecs.headers.directory import EXIF_PREFIX
+from imgsvc_core.codecs.headers.png import make_chunk
 from imgsvc_core.codecs.headers.psd import read_resources
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.settings import MetadataPolicy
@@ -25,20 +27,23 @@ XMP = "xmp-data"
 IPTC = "iptc-data"
 BLOBS = (PROFILE, EXIF, XMP, IPTC)
 
+IPTC_START = b"\x1c"  # of each of its records
+
 _DROPPED = (EXIF, XMP, IPTC, "orientation")
 # What libvips takes apart itself; it writes none of it where ``keep`` names none of the blobs.
 _DROPPED_FAMILIES = ("exif-", "png-comment", "jpeg-thumb")
 
-_RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-_RIGHTS_NAMESPACES = {
-    "http://ns.adobe.com/xap/1.0/rights/": None,  # all of it
-    "http://purl.org/dc/elements/1.1/": ("creator", "rights"),
-    "http://ns.adobe.com/photoshop/1.0/": ("Credit", "Source"),
-}
-_XMP_ORIENTATION = re.compile(rb"(<(\w+):Orientation>|\w+:Orientation=[\"'])\d(?=[<\"'])")
-
 # IPTC-IIM: coded character set, by-line, credit, source, copyright notice.
-_IPTC_RIGHTS = {(1, 90), (2, 80), (2, 110), (2, 115), (2, 116)}
+_CHARACTERS = (1, 90)
+_IPTC_RIGHTS = {_CHARACTERS, (2, 80), (2, 110), (2, 115), (2, 116)}
+# Image orientation and previews. Records after the second describe and hold the stored picture.
+_IPTC_STALE = {(2, 131), (2, 200), (2, 201), (2, 202)}
+_LAST_DESCRIPTIVE_RECORD = 2
+_EXTENDED = 0x8000  # the length tells how many bytes hold the length
+_MOST_IN_JPEG = 65_533  # bytes of the content of a segment
+_XMP_PREFIX = b"http://ns.adobe.com/xap/1.0/\0"
+_APP1, _APP13 = 0xFFE1, 0xFFED
+_XMP_KEYWORD = b"XML:com.adobe.xmp"
 _PHOTOSHOP = b"Photoshop 3.0\0"
 _IPTC_RESOURCE = 0x0404
 
@@ -65,15 +70,42 @@ def apply_policy(image: pyvips.Image, policy: MetadataPolicy) -> pyvips.Image:
     return image
 
 
-def keep_flags(image: pyvips.Image) -> str:
-    """Return the value of libvips' ``keep`` for what `apply_policy` left on the image."""
-    flags = {EXIF: "exif", XMP: "xmp", IPTC: "iptc", PROFILE: "icc"}
-    return ":".join(flag for name, flag in flags.items() if has(image, name)) or "none"
+def keep_profile(image: pyvips.Image) -> str:
+    """Return the value of libvips' ``keep``: the profile alone, as it fills EXIF with defaults."""
+    return "icc" if has(image, PROFILE) else "none"
 
 
 def blob(image: pyvips.Image, name: str) -> bytes | None:
     """Return a blob of the image, or ``None``."""
     return bytes(image.get(name)) if has(image, name) else None
+
+
+def jpeg_segments(image: pyvips.Image) -> bytes:
+    """Return the segments of a JPEG that hold EXIF, XMP and IPTC.
+
+    A segment holds 64 kB. Of a larger block the largest values are left out, those of rights last.
+    """
+    contents = []
+    stored, packet, records = (blob(image, name) for name in (EXIF, XMP, IPTC))
+    if stored and (parsed := exif.parse(stored)):
+        fitting = parsed.within(_MOST_IN_JPEG - len(EXIF_PREFIX))
+        contents.append((_APP1, EXIF_PREFIX + exif.serialize(fitting)))
+    if packet and (shortened := _xmp().within(packet, _MOST_IN_JPEG - len(_XMP_PREFIX))):
+        contents.append((_APP1, _XMP_PREFIX + shortened))
+    if records:
+        contents.append((_APP13, wrap_iptc(_iptc_within(records, _MOST_IN_JPEG - len(wrap_iptc(b"")) - 1))))
+    return b"".join(struct.pack(">HH", marker, len(content) + 2) + content for marker, content in contents)
+
+
+def png_chunks(image: pyvips.Image) -> bytes:
+    """Return the chunks of a PNG that hold EXIF and XMP."""
+    stored, packet = blob(image, EXIF), blob(image, XMP)
+    return b"".join(
+        (
+            make_chunk(b"eXIf", stored) if stored else b"",
+            make_chunk(b"iTXt", _XMP_KEYWORD, bytes(5), packet) if packet else b"",
+        )
+    )
 
 
 def wrap_iptc(records: bytes) -> bytes:
@@ -85,21 +117,30 @@ def wrap_iptc(records: bytes) -> bytes:
 def _kept(image: pyvips.Image, policy: MetadataPolicy) -> dict[str, bytes | None]:
     if policy == "strip":
         return {}
-    stored_exif, xmp, iptc = (blob(image, name) for name in (EXIF, XMP, IPTC))
-    parsed = exif.parse(stored_exif) if stored_exif else None
+    stored, packet, iptc = (blob(image, name) for name in (EXIF, XMP, IPTC))
+    parsed = exif.parse(stored) if stored else None
     records = _iptc_records(iptc) if iptc else b""
     if policy == "keep":
+        size = image.width, image.get_page_height()
+        described = parsed.describing(*size) if parsed else None
         return {
-            EXIF: exif.serialize(parsed.upright()) if parsed else None,
-            XMP: _XMP_ORIENTATION.sub(rb"\g<1>1", xmp) if xmp else None,
-            IPTC: records,
+            EXIF: exif.serialize(described) if described else None,
+            XMP: _xmp().describing(packet, *size) if packet else None,
+            IPTC: b"".join(raw for key, raw in _datasets(records) if _is_current(key)),
         }
     rights = parsed.rights() if parsed else None
     return {
         EXIF: exif.serialize(rights) if rights and rights.main else None,
-        XMP: _xmp_rights(xmp) if xmp else None,
+        XMP: _xmp().rights(packet) if packet else None,
         IPTC: _iptc_rights(records),
     }
+
+
+def _xmp() -> ModuleType:
+    """Return the module that changes XMP. Its parser of XML takes some time to load."""
+    from imgsvc_core.codecs import xmp
+
+    return xmp
 
 
 def _fits(profile: bytes, image: pyvips.Image) -> bool:
@@ -107,43 +148,32 @@ def _fits(profile: bytes, image: pyvips.Image) -> bool:
     return space == (b"GRAY" if image.bands < 3 else b"RGB ")
 
 
-def _xmp_rights(packet: bytes) -> bytes | None:
-    """Return a packet with the statements of rights and authorship only; ``None`` without any."""
-    from xml.etree import ElementTree
-
-    try:
-        root = ElementTree.fromstring(packet.strip(b"\0 \r\n\t"))
-    except (ElementTree.ParseError, ValueError):
-        return None
-    result = ElementTree.Element(f"{{{_RDF}}}Description", {f"{{{_RDF}}}about": ""})
-    for description in root.iter(f"{{{_RDF}}}Description"):
-        for name, value in description.attrib.items():
-            if _speaks_of_rights(name):
-                result.set(name, value)
-        result.extend(child for child in description if _speaks_of_rights(child.tag))
-    if len(result) == 0 and len(result.attrib) == 1:
-        return None
-    envelope = ElementTree.Element("{adobe:ns:meta/}xmpmeta")
-    ElementTree.SubElement(envelope, f"{{{_RDF}}}RDF").append(result)
-    return ElementTree.tostring(envelope)
-
-
-def _speaks_of_rights(name: str) -> bool:
-    namespace, _, local = name.removeprefix("{").rpartition("}")
-    names = _RIGHTS_NAMESPACES.get(namespace, ())
-    return names is None or local in names
-
-
 def _iptc_records(data: bytes) -> bytes:
     """Return the IPTC records of a blob, with or without Photoshop's wrapping."""
     if not data.startswith(_PHOTOSHOP):
-        return data if data[:1] == b"\x1c" else b""
+        return data if data.startswith(IPTC_START) else b""
     reader = HeaderReader(ByteSource(data), "Photoshop")
     try:
         resources = read_resources(reader, len(_PHOTOSHOP), reader.size)
         return reader.read(*resources[_IPTC_RESOURCE]) if _IPTC_RESOURCE in resources else b""
     except CorruptImage:
         return b""
+
+
+def _is_current(key: tuple[int, int]) -> bool:
+    return key[0] <= _LAST_DESCRIPTIVE_RECORD and key not in _IPTC_STALE
+
+
+def _iptc_within(records: bytes, most: int) -> bytes:
+    """Return records of so many bytes at most: the largest are left out, those of rights last."""
+    kept = list(_datasets(records))
+    excess = len(records) - most
+    for dataset in sorted(kept, key=lambda found: (found[0] in _IPTC_RIGHTS, -len(found[1]))):
+        if excess <= 0:
+            break
+        excess -= len(dataset[1])
+        kept.remove(dataset)
+    return b"".join(raw for _, raw in kept)
 
 
 def _iptc_rights(records: bytes) -> bytes:
@@ -153,9 +183,11 @@ def _iptc_rights(records: bytes) -> bytes:
 
 def _datasets(records: bytes) -> Iterator[tuple[tuple[int, int], bytes]]:
     position = 0
-    while position + 5 <= len(records) and records[position] == 0x1C:
+    while position + 5 <= len(records) and records.startswith(IPTC_START, position):
         record, number, length = struct.unpack_from(">BBH", records, position + 1)
-        if length & 0x8000:
-            return
-        yield (record, number), records[position : position + 5 + length]
-        position += 5 + length
+        start = position + 5
+        if length & _EXTENDED:
+            digits = length & ~_EXTENDED
+            start, length = start + digits, int.from_bytes(records[start : start + digits], "big")
+        yield (record, number), records[position : start + length]
+        position = start + length

@@ -93,14 +93,16 @@ class Directory:
 
     def content(self, tag: int) -> bytes:
         """Return all values of a tag as little-endian bytes: empty for unknown types and above 16 MB."""
-        entry = self.entries[tag]
-        if not 0 < entry.size <= _MOST_BYTES:
+        data = self.stored(tag)
+        unit = _SIZES[self.entries[tag].kind][1] if data else 1
+        return data if self.layout.order == "<" else swapped(data, unit)
+
+    def stored(self, tag: int) -> bytes:
+        """Return all values of a tag as they are stored: none for unknown types and above 16 MB."""
+        entry = self.entries.get(tag)
+        if entry is None or not 0 < entry.size <= _MOST_BYTES:
             return b""
-        data = self._reader.read(entry.start, entry.size)
-        unit = _SIZES[entry.kind][1]
-        if self.layout.order == "<" or unit == 1:
-            return data
-        return b"".join(data[start : start + unit][::-1] for start in range(0, len(data), unit))
+        return self._reader.read(entry.start, entry.size)
 
     def is_readable(self, tag: int) -> bool:
         """Return True if a tag has values of a known type, all of them within the file."""
@@ -152,6 +154,13 @@ def valid_orientation(directory: Directory) -> int:
     """Return the orientation that a directory tells; 1 if it tells none that exists."""
     orientation = directory.first(ORIENTATION, 1)
     return orientation if 1 <= orientation <= 8 else 1
+
+
+def swapped(data: bytes, unit: int) -> bytes:
+    """Return numbers of so many bytes in the other byte order."""
+    if unit == 1:
+        return data
+    return b"".join(data[start : start + unit][::-1] for start in range(0, len(data), unit))
 
 
 def _read_directory(reader: HeaderReader, layout: Layout, offset: int) -> Directory:

@@ -8,11 +8,13 @@ import attrs
 
 from imgsvc_core.codecs.headers.boxes import FileBox, first_box, read_boxes
 from imgsvc_core.codecs.headers.reader import HeaderReader
+from imgsvc_core.errors import CorruptImage
 
 _MOST_ITEMS = 65_536
 _CANVAS_AT = {b"grid": 4, b"iovl": 10}  # where the data of a derived picture states its size
 _WITH_PLACES = {*_CANVAS_AT, b"av01"}
 _IN_FILE, _IN_ITEM_DATA = 0, 1
+_OFFSET_OF_EXIF = 4  # bytes that tell how far a block begins after them
 
 
 @attrs.frozen
@@ -33,13 +35,26 @@ class Items:
     premultiplied: frozenset[int]
 
 
+@attrs.frozen
+class Location:
+    """Where the first piece of the data of an item begins, and the fields that say so.
+
+    Of the start, from a base on, and then of the length. Their sizes are in bytes.
+    """
+
+    item: int
+    method: int
+    start: int
+    base: int
+    field: int
+    size: int
+    length_size: int
+    pieces: int
+
+
 def read_items(reader: HeaderReader) -> Items:
     """Read what the file says of its items."""
-    meta = next((box for box in read_boxes(reader, 0, reader.size) if box.kind == b"meta"), None)
-    if meta is None:
-        raise reader.unsupported("it holds no still picture")
-    meta = attrs.evolve(meta, start=meta.start + 4)
-    boxes = {box.kind: box for box in reversed(list(read_boxes(reader, meta.start, meta.end)))}
+    boxes = _read_meta(reader)
     if b"pitm" not in boxes or b"iprp" not in boxes:
         raise reader.unsupported("it holds no still picture")
     primary = boxes[b"pitm"].start
@@ -62,7 +77,7 @@ def read_items(reader: HeaderReader) -> Items:
         _read_properties(reader, boxes[b"iprp"]),
         parts,
         auxiliaries,
-        dict(_read_places(reader, boxes[b"iloc"], boxes.get(b"idat"))) if placed else {},
+        _places(reader, boxes) if placed else {},
         frozenset(premultiplied),
     )
 
@@ -77,6 +92,33 @@ def read_canvas(reader: HeaderReader, items: Items, item: int) -> tuple[int, int
     return width, height
 
 
+def locate(reader: HeaderReader, kind: bytes) -> Location:
+    """Return where the first item of a kind is, which the file must have, in one piece."""
+    boxes = _read_meta(reader)
+    number = next(number for number, found in _read_kinds(reader, boxes[b"iinf"]) if found == kind)
+    return next(place for place in _read_locations(reader, boxes[b"iloc"]) if place.item == number)
+
+
+def read_exif(reader: HeaderReader) -> bytes | None:
+    """Read the first EXIF block; None unless it is in one piece in the file."""
+    try:
+        place = locate(reader, b"Exif")
+        length = _number(reader, place.field + place.size, place.length_size)
+        if place.method != _IN_FILE or place.pieces != 1:
+            return None
+        data = reader.read(place.start, length)
+    except (CorruptImage, KeyError, StopIteration):
+        return None
+    return data[_OFFSET_OF_EXIF + int.from_bytes(data[:_OFFSET_OF_EXIF], "big") :]
+
+
+def _read_meta(reader: HeaderReader) -> Mapping[bytes, FileBox]:
+    meta = next((box for box in read_boxes(reader, 0, reader.size) if box.kind == b"meta"), None)
+    if meta is None:
+        raise reader.unsupported("it holds no still picture")
+    return {box.kind: box for box in reversed(list(read_boxes(reader, meta.start + 4, meta.end)))}
+
+
 def _read_kinds(reader: HeaderReader, box: FileBox) -> Iterator[tuple[int, bytes]]:
     """Yield number and kind of each item; entries before version 2 tell no kind."""
     for entry in read_boxes(reader, box.start + (8 if reader.byte(box.start) else 6), box.end):
@@ -85,8 +127,16 @@ def _read_kinds(reader: HeaderReader, box: FileBox) -> Iterator[tuple[int, bytes
             yield reader.unpack(">I2x4s" if version > 2 else ">H2x4s", entry.start + 4)
 
 
-def _read_places(reader: HeaderReader, box: FileBox, item_data: FileBox | None) -> Iterator[tuple[int, int]]:
-    """Yield number and start of the data of each item; items in other files have none."""
+def _places(reader: HeaderReader, boxes: Mapping[bytes, FileBox]) -> Mapping[int, int]:
+    """Return the start of the data of each item; items in other files have none."""
+    begins = {_IN_FILE: 0}
+    if b"idat" in boxes:
+        begins[_IN_ITEM_DATA] = boxes[b"idat"].start
+    places = _read_locations(reader, boxes[b"iloc"])
+    return {place.item: begins[place.method] + place.start for place in places if place.method in begins}
+
+
+def _read_locations(reader: HeaderReader, box: FileBox) -> Iterator[Location]:
     version, sizes = reader.unpack(">B3xH", box.start)
     offset_size, length_size, base_size, index_size = (sizes >> shift & 15 for shift in (12, 8, 4, 0))
     item_size = 4 if version == 2 else 2
@@ -105,12 +155,10 @@ def _read_places(reader: HeaderReader, box: FileBox, item_data: FileBox | None) 
         (extents,) = reader.unpack(">H", offset + base_size)
         offset += base_size + 2
         skipped = index_size if version else 0
-        start = base + (_number(reader, offset + skipped, offset_size) if extents else 0)
+        field = offset + skipped
+        start = base + (_number(reader, field, offset_size) if extents else 0)
         offset += extents * (skipped + offset_size + length_size)
-        if method == _IN_FILE:
-            yield item, start
-        elif method == _IN_ITEM_DATA and item_data is not None:
-            yield item, item_data.start + start
+        yield Location(item, method, start, base, field, offset_size, length_size, extents)
 
 
 def _number(reader: HeaderReader, offset: int, size: int) -> int:

@@ -49,10 +49,13 @@ class _FrameHeader(NamedTuple):
 
 
 def read_info(reader: HeaderReader) -> ImageInfo:
-    """Read the facts of a JPEG; its size is the stored one, before its EXIF orientation."""
+    """Read the facts of a JPEG; its size is the stored one, before its EXIF orientation.
+
+    Of several EXIF blocks the first counts, as it does for decoders.
+    """
     frame: _FrameHeader | None = None
     tables: dict[int, Sequence[int]] = {}
-    orientation, profile, transform = 1, False, None
+    orientation, profile, transform = None, False, None
     for marker, start, length in _segments(reader):
         if marker in _START_OF_FRAME:
             if frame is not None:
@@ -60,7 +63,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
             frame = _read_frame(reader, marker, start, length)
         elif marker == _DQT:
             tables |= read_tables(reader, start, length)
-        elif marker == _APP1 and reader.read(start, min(6, length)) == b"Exif\0\0":
+        elif marker == _APP1 and orientation is None and reader.read(start, min(6, length)) == b"Exif\0\0":
             orientation = read_orientation(reader.part(start, length))
         elif marker == _APP2 and reader.read(start, min(12, length)) == b"ICC_PROFILE\0":
             profile = True
@@ -78,7 +81,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         depth=frame.depth,
         quality=None if frame.marker in _LOSSLESS else _quality(frame, tables),
         bytes=reader.size,
-        orientation=orientation,
+        orientation=orientation or 1,
         profile=profile,
         lossless=frame.marker in _LOSSLESS,
     )

@@ -85,7 +85,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     """Read the facts of a PNG, or of an animated PNG if a chunk before the data announces frames."""
     head = read_head(reader)
     chunks = list(chunks_before_data(reader))
-    before = {chunk.kind: chunk for chunk in chunks}
+    before = {chunk.kind: chunk for chunk in reversed(chunks)}  # of a repeated kind, the first counts
     if head.color == _PALETTE and b"PLTE" not in before:
         raise reader.corrupt("its palette is missing")
     exif = before.get(b"eXIf")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import attrs
 
@@ -11,7 +11,8 @@ from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.info import ImageInfo
 
 FIRST_CHUNK = 12
-FRAME_HEAD = 15
+FRAME_HEAD = 16
+CLEARED = 0x01  # the area of the frame is cleared after its time
 _ALPHA, _ANIMATION = 0x10, 0x02
 
 
@@ -25,8 +26,45 @@ class _Bitstream:
     lossy: bool
 
 
+@attrs.frozen
+class WebpFrame:
+    """A frame of an animation: its place on the canvas, the milliseconds it is shown, and how it is drawn."""
+
+    left: int
+    top: int
+    width: int
+    height: int
+    delay: int
+    flags: int
+    alpha: bool = False
+
+    @classmethod
+    def parse(cls, head: bytes) -> WebpFrame:
+        """Read the first bytes of an ``ANMF`` chunk."""
+        left, top, width, height, delay = (
+            int.from_bytes(head[at : at + 3], "little") for at in range(0, 15, 3)
+        )
+        return cls(2 * left, 2 * top, width + 1, height + 1, delay, head[FRAME_HEAD - 1])
+
+    @property
+    def head(self) -> bytes:
+        """The first bytes of an ``ANMF`` chunk."""
+        numbers = (self.left // 2, self.top // 2, self.width - 1, self.height - 1, self.delay)
+        return b"".join(number.to_bytes(3, "little") for number in numbers) + bytes((self.flags,))
+
+
+def is_opaque(frames: Sequence[WebpFrame], width: int, height: int) -> bool:
+    """Return True if the first frame covers the empty canvas, and nothing uncovers it later."""
+    covered = (frames[0].width, frames[0].height) == (width, height)
+    uncovered = any(frame.flags & CLEARED for frame in frames[:-1])
+    return covered and not uncovered and not any(frame.alpha for frame in frames)
+
+
 def read_info(reader: HeaderReader) -> ImageInfo:
-    """Read the facts of a WebP; its size is that of the canvas, before its EXIF orientation."""
+    """Read the facts of a WebP; its size is that of the canvas, before its EXIF orientation.
+
+    Of several EXIF chunks the first counts, as it does for decoders.
+    """
     end = 8 + reader.unpack("<I", 4)[0]
     if end > reader.size + 1:
         raise reader.corrupt(f"it ends after {reader.size:,} of {end:,} bytes")
@@ -40,20 +78,21 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     width = 1 + int.from_bytes(reader.read(start + 4, 3), "little")
     height = 1 + int.from_bytes(reader.read(start + 7, 3), "little")
     bitstream: _Bitstream | None = None
-    delays: list[int] = []
-    orientation, profile, plays = 1, False, 0
+    frames: list[WebpFrame] = []
+    orientation, profile, plays = None, False, 0
     for kind, start, length in chunks:
         if kind in (b"VP8 ", b"VP8L") and bitstream is None:
             bitstream = _read_bitstream(reader, kind, start)
         elif kind == b"ANIM":
             (plays,) = reader.unpack("<H", start + 4)
         elif kind == b"ANMF":
-            left, top, wide, high, delay = _read_frame(reader, start)
-            if left + wide > width or top + high > height:
+            frame = WebpFrame.parse(reader.read(start, FRAME_HEAD))
+            if frame.left + frame.width > width or frame.top + frame.height > height:
                 raise reader.corrupt("one of its frames does not lie inside the picture")
-            delays.append(delay)
-            bitstream = bitstream or _find_bitstream(reader, start + 16, start + length)
-        elif kind == b"EXIF":
+            shown = _find_bitstream(reader, start + FRAME_HEAD, start + length)
+            frames.append(attrs.evolve(frame, alpha=shown is not None and shown.alpha))
+            bitstream = bitstream or shown
+        elif kind == b"EXIF" and orientation is None:
             orientation = read_orientation(reader.part(start, length))
         elif kind == b"ICCP":
             profile = True
@@ -62,19 +101,20 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     if not flags & _ANIMATION:
         if (bitstream.width, bitstream.height) != (width, height):
             raise reader.corrupt("its canvas and its picture differ in size")
-        delays = []
-    elif not delays:
+        frames = []
+    elif not frames:
         raise reader.corrupt("it has no frame")
-    animated = len(delays) > 1
+    alpha = bool(flags & _ALPHA) or (not is_opaque(frames, width, height) if frames else bitstream.alpha)
+    animated = len(frames) > 1
     return attrs.evolve(
         _still(reader, bitstream),
         width=width,
         height=height,
-        alpha=bool(flags & _ALPHA) or bitstream.alpha,
-        frames=max(1, len(delays)),
-        delays=tuple(delays) if animated else (),
+        alpha=alpha,
+        frames=max(1, len(frames)),
+        delays=tuple(frame.delay for frame in frames) if animated else (),
         plays=plays if animated else None,
-        orientation=orientation,
+        orientation=orientation or 1,
         profile=profile,
     )
 
@@ -102,22 +142,14 @@ def read_chunks(reader: HeaderReader, offset: int, end: int) -> Iterator[tuple[b
 
 
 def _find_bitstream(reader: HeaderReader, start: int, end: int) -> _Bitstream | None:
+    """Return what the data of a frame tells; lossy data has its alpha in a chunk before it."""
+    alpha = False
     for kind, offset, _ in read_chunks(reader, start, end):
         if kind in (b"VP8 ", b"VP8L"):
-            return _read_bitstream(reader, kind, offset)
+            bitstream = _read_bitstream(reader, kind, offset)
+            return attrs.evolve(bitstream, alpha=bitstream.alpha or alpha)
+        alpha = alpha or kind == b"ALPH"
     return None
-
-
-def frame_head(head: bytes) -> tuple[int, int, int, int, int]:
-    """Return the numbers of an ``ANMF`` chunk: left / 2, top / 2, width - 1, height - 1 and milliseconds."""
-    left, top, width, height, delay = (int.from_bytes(head[i : i + 3], "little") for i in range(0, 15, 3))
-    return left, top, width, height, delay
-
-
-def _read_frame(reader: HeaderReader, start: int) -> tuple[int, int, int, int, int]:
-    """Return left, top, width and height of a frame in pixels, and the milliseconds it is shown."""
-    left, top, width, height, delay = frame_head(reader.read(start, FRAME_HEAD))
-    return 2 * left, 2 * top, width + 1, height + 1, delay
 
 
 def _read_bitstream(reader: HeaderReader, kind: bytes, start: int) -> _Bitstream:

@@ -8,7 +8,9 @@ from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.boundary import decoder
 from imgsvc_core.codecs.headers.heif import is_limited_gray, is_premultiplied
+from imgsvc_core.codecs.headers.heif_items import read_exif
 from imgsvc_core.codecs.headers.reader import HeaderReader
+from imgsvc_core.codecs.metadata import EXIF, PROFILE, XMP
 from imgsvc_core.codecs.readers.expected_size import check_stored
 from imgsvc_core.codecs.readers.vips import attach, from_array, full_range, open_lazily, still, straight
 from imgsvc_core.codecs.settings import LoadSettings
@@ -35,7 +37,8 @@ def read_heic(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> py
 def _read_by_libvips(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
     image = still(open_lazily("heif", source, settings, fail_on="error"))
     bits = image.get("bits-per-sample") if image.get_typeof("bits-per-sample") else 8
-    return _as_described(image, bits, source, info)
+    block = read_exif(HeaderReader(source, "HEIF"))  # of several, libvips takes the last
+    return attach(_as_described(image, bits, source, info), {EXIF: block})
 
 
 def _read_by_pillow_heif(source: ByteSource, info: ImageInfo) -> pyvips.Image:
@@ -55,9 +58,9 @@ def _read_by_pillow_heif(source: ByteSource, info: ImageInfo) -> pyvips.Image:
     return attach(
         image,
         {
-            "icc-profile-data": facts.get("icc_profile"),
-            "exif-data": facts.get("exif"),
-            "xmp-data": facts.get("xmp"),
+            PROFILE: facts.get("icc_profile"),
+            EXIF: facts.get("exif"),
+            XMP: facts.get("xmp"),
         },
     )
 

@@ -17,7 +17,7 @@ import pyvips
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import exif
 from imgsvc_core.codecs.boundary import decoder
-from imgsvc_core.codecs.headers.directory import Directory, read_first_directory
+from imgsvc_core.codecs.headers.directory import Directory, read_first_directory, swapped
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.headers.tiff import (
     HORIZONTAL,
@@ -40,6 +40,7 @@ from imgsvc_core.codecs.headers.tiff import (
     white_is_lowest,
 )
 from imgsvc_core.codecs.headers.tiff_tags import unsound_tags
+from imgsvc_core.codecs.metadata import EXIF, IPTC, IPTC_START
 from imgsvc_core.codecs.readers import tiff_tags
 from imgsvc_core.codecs.readers.expected_size import check_stored, expected_size
 from imgsvc_core.codecs.readers.pillow import SIXTEEN_BITS, lab_from_bytes, to_vips
@@ -104,7 +105,16 @@ def _read(source: ByteSource, page: Directory, info: ImageInfo, settings: LoadSe
         image = _lab(image, page) if is_icc_lab(page) else image
         image = _eight_or_sixteen_bits(image, page)
     described = exif.of_tiff(page)
-    return attach(image, {"exif-data": exif.serialize(described)}) if described else image
+    return attach(image, {EXIF: exif.serialize(described) if described else None, IPTC: _iptc(page)})
+
+
+def _iptc(page: Directory) -> bytes:
+    """Return the IPTC records. libtiff takes them for numbers, and swaps their bytes in big-endian files."""
+    try:
+        stored = page.stored(exif.IPTC)
+    except CorruptImage:
+        return b""
+    return stored if stored.startswith(IPTC_START) else swapped(stored, 4)
 
 
 @functools.cache

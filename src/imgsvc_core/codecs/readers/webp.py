@@ -11,8 +11,11 @@ from imgsvc_core.info import ImageInfo
 
 
 def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
-    """Return RGB, with alpha if the file has it. An animation is always at its full size."""
+    """Return RGB, with alpha if a pixel may be transparent. An animation is always at its full size."""
     if settings.all_frames and info.animated:
-        return animation(open_lazily("webp", source, settings, n=-1, fail_on="error"), info)
-    scale = 1.0 if info.animated else min(settings.scale, 1.0)
-    return still(open_lazily("webp", source, settings, scale=scale, fail_on="error"))
+        image = animation(open_lazily("webp", source, settings, n=-1, fail_on="error"), info)
+    else:
+        scale = 1.0 if info.animated else min(settings.scale, 1.0)
+        image = still(open_lazily("webp", source, settings, scale=scale, fail_on="error"))
+    opaque = not info.alpha and image.bands == 4  # libvips gives alpha to all animations
+    return image[:3] if opaque else image

@@ -11,9 +11,9 @@ from imgsvc_core.codecs.changes import changed_area, timing
 from imgsvc_core.codecs.headers import png
 from imgsvc_core.codecs.headers.png import make_chunk
 from imgsvc_core.codecs.headers.reader import HeaderReader
-from imgsvc_core.codecs.metadata import keep_flags
+from imgsvc_core.codecs.metadata import keep_profile, png_chunks
 from imgsvc_core.codecs.settings import SaveSettings
-from imgsvc_core.codecs.writers.png import deflating
+from imgsvc_core.codecs.writers.png import AFTER_HEADER, deflating
 from imgsvc_core.codecs.writers.sink import Sink
 from imgsvc_core.vipsimage import frame_count, split_frames
 
@@ -21,6 +21,7 @@ from imgsvc_core.vipsimage import frame_count, split_frames
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
     """Write all frames; never interlaced."""
     image, options = deflating(image.copy_memory(), "apng", settings)
+    sink.insert(AFTER_HEADER, png_chunks(image))
     sink.write(_encode(image, options))
 
 
@@ -30,9 +31,10 @@ def _encode(image: pyvips.Image, options: dict[str, object]) -> bytes:
     delays, plays = timing(image, frame_count(image))
     written = [png.SIGNATURE]
     sequence = 0
+    keep = keep_profile(image)
     for index, frame in enumerate(frames):
         area = (0, 0, frame.width, frame.height) if index == 0 else changed_area(frames[index - 1], frame)
-        single = frame.crop(*area).pngsave_buffer(keep=keep_flags(image) if index == 0 else "none", **options)
+        single = frame.crop(*area).pngsave_buffer(keep=keep if index == 0 else "none", **options)
         reader = HeaderReader(ByteSource(single), "PNG")
         chunks = [(chunk.kind, png.read_content(reader, chunk)) for chunk in png.read_chunks(reader)]
         pixels = b"".join(body for kind, body in chunks if kind == b"IDAT")

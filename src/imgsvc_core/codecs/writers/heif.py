@@ -7,14 +7,23 @@ from typing import Any
 
 import pyvips
 
+from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.boundary import encoder
-from imgsvc_core.codecs.metadata import EXIF, PROFILE, XMP, blob, keep_flags
+from imgsvc_core.codecs.headers.boxes import make_box
+from imgsvc_core.codecs.headers.heif_items import locate
+from imgsvc_core.codecs.headers.reader import HeaderReader
+from imgsvc_core.codecs.metadata import EXIF, PROFILE, XMP, blob
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.table import codec_effort
 from imgsvc_core.codecs.writers.content import choose_subsampling
 from imgsvc_core.codecs.writers.sink import Sink
+from imgsvc_core.vipsimage import has
 
+_KEPT = {PROFILE: "icc", EXIF: "exif", XMP: "xmp"}
+_NO_EXIF = b"II*\0\x08\0\0\0" + bytes(6)  # a block without tags
+_START_OF_EXIF = 4  # bytes that tell how far the block begins after them
+_BOX_HEAD = 8
 _TILE = 512
 # Above this size the encoder works tile by tile: a quarter of the memory.
 _TILED_FROM = 2_000_000
@@ -37,10 +46,32 @@ def write_heic(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
 def _write_by_libvips(image: pyvips.Image, settings: SaveSettings, sink: Sink, **options: object) -> None:
     image, subsampling = choose_subsampling(image, settings)
     bits = 10 if image.format == "ushort" else 8
-    sink.save(
-        image, "heif", Q=settings.quality, bitdepth=bits, keep=keep_flags(image), **options,
+    block = blob(image, EXIF)
+    keep = [flag for name, flag in _KEPT.items() if has(image, name)]
+    encoded = sink
+    if block:
+        encoded, image = Sink(), image.copy()
+        image.set_type(pyvips.GValue.blob_type, EXIF, _NO_EXIF)
+    encoded.save(
+        image, "heif", Q=settings.quality, bitdepth=bits, keep=":".join(keep) or "none", **options,
         subsample_mode="on" if subsampling == "420" else "off",
     )  # fmt: skip
+    if block:
+        sink.write(_with_exif(encoded.data, block))
+
+
+def _with_exif(encoded: bytes, block: bytes) -> bytes:
+    """Return a file with this EXIF block in a box at its end.
+
+    libvips fills blocks with defaults, and drops all of one that is larger than 64 kB.
+    """
+    place = locate(HeaderReader(ByteSource(encoded), "HEIF"), b"Exif")
+    content = bytes(_START_OF_EXIF) + block
+    start = len(encoded) + _BOX_HEAD
+    offset = (start - place.base).to_bytes(place.size, "big")
+    length = len(content).to_bytes(place.length_size, "big")
+    rest = encoded[place.field + place.size + place.length_size :]
+    return b"".join((encoded[: place.field], offset, length, rest, make_box(b"mdat", content)))
 
 
 def _write_by_pillow_heif(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:

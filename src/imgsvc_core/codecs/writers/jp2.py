@@ -14,7 +14,7 @@ from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.boundary import encoder
 from imgsvc_core.codecs.headers.boxes import first_box, make_box, read_boxes
 from imgsvc_core.codecs.headers.reader import HeaderReader
-from imgsvc_core.codecs.metadata import PROFILE, blob, keep_flags
+from imgsvc_core.codecs.metadata import PROFILE, blob, keep_profile
 from imgsvc_core.codecs.readers.vips import to_array
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.writers.codestream import encode_by_tiles
@@ -26,7 +26,7 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
     """Write 8 or 16 bits; without imagecodecs, deep pictures are rounded to 8."""
     if availability.writer_backend("jp2") == "libvips":
         options = {"Q": settings.quality, "lossless": settings.lossless}
-        sink.save(image, "jp2k", keep=keep_flags(image), **options)
+        sink.save(image, "jp2k", keep=keep_profile(image), **options)
         return
     deep = image.format == "ushort" and find_spec("imagecodecs") is not None
     pixels = to_array(image if deep else to_depth(image, 8))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyvips
 
-from imgsvc_core.codecs.metadata import IPTC, blob, keep_flags, wrap_iptc
+from imgsvc_core.codecs.metadata import jpeg_segments, keep_profile
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.table import codec_effort
 from imgsvc_core.codecs.writers.content import choose_subsampling
@@ -19,20 +19,19 @@ _LEVELS: dict[int | str, dict[str, bool]] = {
     },
 }  # fmt: skip
 
+_AFTER_START = 2  # the bytes of the first marker
+
 
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
     """Write a progressive JPEG unless told otherwise."""
     image, subsampling = choose_subsampling(image, settings)
-    records = blob(image, IPTC)
-    if records:
-        image = image.copy()
-        image.set_type(pyvips.GValue.blob_type, IPTC, wrap_iptc(records))
     options = dict(_LEVELS[codec_effort("jpg", settings.effort)])
     if settings.progressive is False:
         options.pop("optimize_scans", None)
     else:
         options["interlace"] = True
+    sink.insert(_AFTER_START, jpeg_segments(image))
     sink.save(
-        image, "jpeg", Q=settings.quality, keep=keep_flags(image), **options,
+        image, "jpeg", Q=settings.quality, keep=keep_profile(image), **options,
         subsample_mode="on" if subsampling == "420" else "off",
     )  # fmt: skip

@@ -15,7 +15,7 @@ from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.headers import png
 from imgsvc_core.codecs.headers.png import make_chunk
 from imgsvc_core.codecs.headers.reader import HeaderReader
-from imgsvc_core.codecs.metadata import keep_flags
+from imgsvc_core.codecs.metadata import keep_profile
 from imgsvc_core.codecs.readers.vips import from_array
 from imgsvc_core.vipsimage import samples_of
 
@@ -84,7 +84,7 @@ def encode(indexed: Indexed, image: pyvips.Image, **options: object) -> bytes:
     """Encode as PNG, with the metadata of the image; ``options`` go to libvips' PNG writer."""
     gray = from_array(indexed.numbers)
     data = gray.pngsave_buffer(keep="none", filter="none", bitdepth=indexed.bits, **options)
-    corner = image.crop(0, 0, 1, 1).pngsave_buffer(keep=keep_flags(image))
+    corner = image.crop(0, 0, 1, 1).pngsave_buffer(keep=keep_profile(image))
     (_, header), *body = _chunks(data)
     colors, alpha = indexed.colors[:, :3], indexed.colors[:, 3]
     transparency = alpha[alpha < 255].tobytes()

@@ -35,11 +35,17 @@ class Sink:
     def __init__(self, target: BinaryIO | None = None) -> None:
         self._target = target
         self._failure: OSError | None = None
+        self._inserted = 0, b""
         self.data = b""
         self.size = 0
 
+    def insert(self, place: int, data: bytes) -> None:
+        """Put bytes between those of the encoder that is about to write, so many bytes after its start."""
+        self._inserted = place, data
+
     def write(self, data: bytes) -> None:
         """Take bytes from an encoder. Without a file, all bytes come at once."""
+        data = self._with_inserted(data)
         self.size += len(data)
         if self._target is None:
             self.data = self.data + data if self.data else data
@@ -66,13 +72,22 @@ class Sink:
 
     def _take(self, chunk: bytes) -> int:
         assert self._target is not None
+        data = self._with_inserted(chunk)
         try:
-            write_all(self._target, chunk)
+            write_all(self._target, data)
         except OSError as error:
             self._failure = error
             return -1
         except ValueError as error:  # closed by a caller who gave up waiting
             self._failure = OSError(str(error))
             return -1
-        self.size += len(chunk)
+        self.size += len(data)
         return len(chunk)
+
+    def _with_inserted(self, data: bytes) -> bytes:
+        place, inserted = self._inserted
+        cut = place - self.size
+        if not inserted or cut > len(data):
+            return data
+        self._inserted = 0, b""
+        return b"".join((data[:cut], inserted, data[cut:]))

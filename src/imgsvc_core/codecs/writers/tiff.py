@@ -5,21 +5,16 @@ from __future__ import annotations
 import pyvips
 
 from imgsvc_core.codecs import exif
-from imgsvc_core.codecs.metadata import EXIF, IPTC, blob, keep_flags
+from imgsvc_core.codecs.metadata import EXIF, IPTC, XMP, blob, keep_profile
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.writers.sink import Sink
 
 
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
-    """Write in memory, then append EXIF and IPTC: libvips omits the one and truncates the other."""
-    stored, iptc = blob(image, EXIF), blob(image, IPTC) or b""
-    parsed = exif.parse(stored) if stored else None
-    if iptc:
-        image = image.copy()
-        image.remove(IPTC)
+    """Write in memory, then append the metadata: libvips omits EXIF and truncates IPTC."""
+    stored, packet, records = (blob(image, name) for name in (EXIF, XMP, IPTC))
+    described = exif.parse(stored) if stored else None
     memory = Sink()
-    memory.save(image, "tiff", compression="deflate", predictor="horizontal", keep=keep_flags(image))
-    if parsed or iptc:
-        sink.write(exif.add_to_tiff(memory.data, parsed or exif.Exif({}), iptc))
-    else:
-        sink.write(memory.data)
+    memory.save(image, "tiff", compression="deflate", predictor="horizontal", keep=keep_profile(image))
+    blobs = {exif.XMP: packet, exif.IPTC: records}
+    sink.write(exif.add_to_tiff(memory.data, described, {tag: data for tag, data in blobs.items() if data}))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -20,8 +20,16 @@ import pyvips
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.changes import timing
 from imgsvc_core.codecs.headers.reader import HeaderReader
-from imgsvc_core.codecs.headers.webp import FIRST_CHUNK, FRAME_HEAD, frame_head, read_chunks
-from imgsvc_core.codecs.metadata import keep_flags
+from imgsvc_core.codecs.headers.webp import (
+    CLEARED,
+    FIRST_CHUNK,
+    FRAME_HEAD,
+    WebpFrame,
+    is_opaque,
+    read_chunks,
+    read_info,
+)
+from imgsvc_core.codecs.metadata import EXIF, XMP, blob, keep_profile
 from imgsvc_core.codecs.readers.vips import to_array
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.table import codec_effort
@@ -30,9 +38,10 @@ from imgsvc_core.codecs.writers.sink import Sink
 from imgsvc_core.vipsimage import frame_count, samples_of, size_of
 
 _PIXELS = (b"ALPH", b"VP8 ", b"VP8L")
-_FLAGS = {b"ICCP": 0x20, b"EXIF": 0x08, b"XMP ": 0x04}
+_PROFILE = b"ICCP"
+_METADATA = {b"EXIF": EXIF, b"XMP ": XMP}
+_FLAGS = {_PROFILE: 0x20, b"EXIF": 0x08, b"XMP ": 0x04}
 _ANIMATED, _TRANSPARENT = 0x02, 0x10
-_CLEARED = 0x01  # the area of the frame is cleared after its time
 _UNIT_DELAY = 100  # milliseconds; libvips lengthens delays of up to 10
 _LONGEST_DELAY = (1 << 24) - 1
 _MOST_PLAYS = 65_535
@@ -47,22 +56,25 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
     """
     image, subsampling = choose_subsampling(image, settings)
     options: dict[str, object] = {
-        "Q": settings.quality, "lossless": settings.lossless, "keep": keep_flags(image),
+        "Q": settings.quality, "lossless": settings.lossless, "keep": keep_profile(image),
         "effort": codec_effort("webp", settings.effort), "smart_subsample": subsampling == "444",
     }  # fmt: skip
     frames = frame_count(image)
+    metadata = {kind: data for kind, name in _METADATA.items() if (data := blob(image, name))}
+    encoded = sink if frames == 1 and not metadata else Sink()
     if frames == 1 and _is_plain(image, options):
-        sink.write(encode(to_array(image), settings))
+        encoded.write(encode(to_array(image), settings))
+    elif frames == 1:
+        encoded.save(image, "webp", **options)
+    else:
+        delays, plays = timing(image, frames)
+        image = image.copy()
+        image.set_type(pyvips.GValue.array_int_type, "delay", [_UNIT_DELAY] * frames)
+        encoded.save(image, "webp", **options)
+        sink.write(_animation(encoded.data, (image.width, image.get_page_height()), delays, plays, metadata))
         return
-    if frames == 1:
-        sink.save(image, "webp", **options)
-        return
-    delays, plays = timing(image, frames)
-    image = image.copy()
-    image.set_type(pyvips.GValue.array_int_type, "delay", [_UNIT_DELAY] * frames)
-    encoded = Sink()
-    encoded.save(image, "webp", **options)
-    sink.write(_with_timing(encoded.data, (image.width, image.get_page_height()), delays, plays))
+    if encoded is not sink:
+        sink.write(_still(encoded.data, metadata))
 
 
 def _is_plain(image: pyvips.Image, options: Mapping[str, object]) -> bool:
@@ -90,65 +102,102 @@ def encode(pixels: Any, settings: SaveSettings) -> bytes:
 class _FrameToAdd:
     """A frame of the encoded file. It stands for one or more equal frames of the animation."""
 
-    area: tuple[int, int, int, int]
-    stands_for: int
-    flags: int
+    frame: WebpFrame
     pixels: bytes
 
     @classmethod
     def parse(cls, body: bytes) -> _FrameToAdd:
-        left, top, width, height, delay = frame_head(body[:FRAME_HEAD])
-        return cls((left, top, width, height), delay // _UNIT_DELAY, body[FRAME_HEAD], body[FRAME_HEAD + 1 :])
+        return cls(WebpFrame.parse(body), body[FRAME_HEAD:])
+
+    @property
+    def stands_for(self) -> int:
+        return self.frame.delay // _UNIT_DELAY
 
     def chunks(self, delays: Sequence[int]) -> Iterator[bytes]:
         """Yield the chunk of the frame, then that of an empty frame for each other one it stands for."""
         *others, last = delays
+        flags = self.frame.flags
         if not others:
-            yield self._chunk(last, self.flags, self.pixels)
+            yield self._chunk(last, flags, self.pixels)
             return
-        empty = _transparent(*(side + 1 for side in self.area[2:]))
-        yield self._chunk(others[0], self.flags & ~_CLEARED, self.pixels)
+        empty = _transparent(self.frame.width, self.frame.height)
+        yield self._chunk(others[0], flags & ~CLEARED, self.pixels)
         for delay in others[1:]:
             yield self._chunk(delay, 0, empty)
-        yield self._chunk(last, self.flags & _CLEARED, empty)
+        yield self._chunk(last, flags & CLEARED, empty)
 
     def _chunk(self, delay: int, flags: int, pixels: bytes) -> bytes:
-        numbers = map(_three_bytes, (*self.area, min(delay, _LONGEST_DELAY)))
-        return _chunk(b"ANMF", b"".join((*numbers, bytes((flags,)), pixels)))
+        frame = attrs.evolve(self.frame, delay=min(delay, _LONGEST_DELAY), flags=flags)
+        return _chunk(b"ANMF", frame.head + pixels)
 
 
-def _with_timing(encoded: bytes, size: tuple[int, int], delays: Sequence[int], plays: int) -> bytes:
-    """Return the animation with all of its frames, and with their delays.
+def _still(encoded: bytes, metadata: Mapping[bytes, bytes]) -> bytes:
+    """Return the still with metadata."""
+    info = read_info(HeaderReader(ByteSource(encoded), "WebP"))
+    chunks = _chunks(encoded)
+    pixels = (_chunk(kind, body) for kind, body in chunks if kind in _PIXELS)
+    flags = _TRANSPARENT if info.alpha else 0
+    return _extended((info.width, info.height), flags, dict(chunks).get(_PROFILE), pixels, metadata)
+
+
+def _animation(
+    encoded: bytes,
+    size: tuple[int, int],
+    delays: Sequence[int],
+    plays: int,
+    metadata: Mapping[bytes, bytes],
+) -> bytes:
+    """Return the animation with all of its frames, with their delays, and with metadata.
 
     If all frames are equal, what was encoded is a still.
     """
-    reader = HeaderReader(ByteSource(encoded), "WebP")
-    chunks = [
-        (kind, reader.read(start, length))
-        for kind, start, length in read_chunks(reader, FIRST_CHUNK, reader.size)
-    ]
-    extended, width, height = dict(chunks).get(b"VP8X"), size[0] - 1, size[1] - 1
+    chunks = _chunks(encoded)
     frames = [_FrameToAdd.parse(body) for kind, body in chunks if kind == b"ANMF"]
     if not frames:
         pixels = b"".join(_chunk(kind, body) for kind, body in chunks if kind in _PIXELS)
-        frames = [_FrameToAdd((0, 0, width, height), len(delays), 0, pixels)]
-    metadata = {kind: _chunk(kind, body) for kind, body in chunks if kind in _FLAGS}
+        frames = [_FrameToAdd(WebpFrame(0, 0, *size, len(delays) * _UNIT_DELAY, 0), pixels)]
+    extended = dict(chunks).get(b"VP8X", b"\0")
     # An empty frame is transparent, and so are the parts of a frame that look like the one before.
-    transparent = (extended is not None and extended[0] & _TRANSPARENT) or len(frames) < len(delays)
-    flags = _ANIMATED | (_TRANSPARENT if transparent else 0) | sum(_FLAGS[kind] for kind in metadata)
-    canvas = struct.pack("<I", flags) + _three_bytes(width) + _three_bytes(height)
-    profile = metadata.pop(b"ICCP", b"")
+    transparent = (
+        extended[0] & _TRANSPARENT
+        or len(frames) < len(delays)
+        or not is_opaque([added.frame for added in frames], *size)
+    )
     rest = iter(delays)
+    content = (
+        _chunk(b"ANIM", struct.pack("<IH", 0, min(plays, _MOST_PLAYS))),
+        *(chunk for added in frames for chunk in added.chunks(list(islice(rest, added.stands_for)))),
+    )
+    flags = _ANIMATED | (_TRANSPARENT if transparent else 0)
+    return _extended(size, flags, dict(chunks).get(_PROFILE), content, metadata)
+
+
+def _extended(
+    size: tuple[int, int],
+    flags: int,
+    profile: bytes | None,
+    content: Iterable[bytes],
+    metadata: Mapping[bytes, bytes],
+) -> bytes:
+    """Return a file in the extended format: a profile comes before the pixels, metadata after them."""
+    before = {} if profile is None else {_PROFILE: profile}
+    flags |= sum(_FLAGS[kind] for kind in (*before, *metadata))
+    canvas = struct.pack("<I", flags) + b"".join((side - 1).to_bytes(3, "little") for side in size)
     body = b"".join(
         (
             _chunk(b"VP8X", canvas),
-            profile,
-            _chunk(b"ANIM", struct.pack("<IH", 0, min(plays, _MOST_PLAYS))),
-            *(chunk for frame in frames for chunk in frame.chunks(list(islice(rest, frame.stands_for)))),
-            *metadata.values(),
+            *(_chunk(kind, data) for kind, data in before.items()),
+            *content,
+            *(_chunk(kind, data) for kind, data in metadata.items()),
         )
     )
     return b"".join((b"RIFF", struct.pack("<I", len(body) + 4), b"WEBP", body))
+
+
+def _chunks(encoded: bytes) -> list[tuple[bytes, bytes]]:
+    reader = HeaderReader(ByteSource(encoded), "WebP")
+    places = read_chunks(reader, FIRST_CHUNK, reader.size)
+    return [(kind, reader.read(start, length)) for kind, start, length in places]
 
 
 def _transparent(width: int, height: int) -> bytes:
@@ -160,7 +209,3 @@ def _transparent(width: int, height: int) -> bytes:
 
 def _chunk(kind: bytes, body: bytes) -> bytes:
     return b"".join((kind, struct.pack("<I", len(body)), body, b"\0" * (len(body) % 2)))
-
-
-def _three_bytes(value: int) -> bytes:
-    return value.to_bytes(3, "little")
