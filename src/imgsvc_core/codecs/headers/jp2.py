@@ -15,7 +15,10 @@ _ENUMERATED = {0: "gray", 12: "cmyk", 14: "lab", 15: "gray", 16: "srgb", 17: "gr
 _BY_CHANNELS = {1: "gray", 2: "gray", 3: "srgb", 4: "srgb"}
 _SUBSAMPLINGS = {(1, 1): "4:4:4", (2, 1): "4:2:2", (2, 2): "4:2:0", (1, 2): "4:4:0", (4, 1): "4:1:1"}
 _MOST_CHANNELS = 16_384
-_ALPHA, _PREMULTIPLIED_ALPHA = 1, 2  # kinds of channels
+_COLOR, _ALPHA, _PREMULTIPLIED_ALPHA = 0, 1, 2  # kinds of channels
+_COLORS = {"gray": 1, "srgb": 3}
+_SIGNED, _DEPTH = 0x80, 0x7F
+_MOST_COLORS, _MOST_PALETTE_BITS = 1024, 16
 _MOST_DECOMPOSITIONS = 32
 _ICC_COLOR_SPACES = {b"GRAY": "gray", b"RGB ": "srgb", b"CMYK": "cmyk", b"Lab ": "lab"}
 
@@ -41,10 +44,28 @@ class _Header:
 
     colorspace: str | None = None
     profile: FileBox | None = None
-    palette: bool = False
-    alpha: bool | None = None
-    premultiplied: bool = False
+    palette: FileBox | None = None
+    mapping: FileBox | None = None
+    channels: tuple[tuple[int, int, int], ...] = ()
     size: tuple[int, int] | None = None
+
+    @property
+    def kinds(self) -> frozenset[int]:
+        """The kinds of channels that the file states."""
+        return frozenset(kind for _, kind, _ in self.channels)
+
+
+@attrs.frozen
+class Palette:
+    """The channels that samples become: colors in order, then alpha, if any.
+
+    Each is a component of the codestream, and what its samples stand for, or None if that is what they are.
+    ``depth`` is the number of bits of the samples, and ``codestream`` where they begin.
+    """
+
+    bands: tuple[tuple[int, tuple[float, ...] | None], ...]
+    depth: int
+    codestream: int
 
 
 def read_info(reader: HeaderReader) -> ImageInfo:
@@ -61,7 +82,68 @@ def read_profile(reader: HeaderReader) -> bytes | None:
 
 def is_premultiplied(reader: HeaderReader) -> bool:
     """Return True if the colors are multiplied by the alpha."""
-    return _read_file(reader)[0].premultiplied
+    return _PREMULTIPLIED_ALPHA in _read_file(reader)[0].kinds
+
+
+def read_palette(reader: HeaderReader) -> Palette | None:
+    """Read the palette, whose entries are from 0 to 1."""
+    header, codestream = _read_file(reader)
+    if header.palette is None:
+        return None
+    _, columns = _read_columns(reader, header.palette)
+    mapping = _read_mapping(reader, header)
+    colors, alpha = _order(reader, header, len(mapping))
+    if any(channel >= len(mapping) for channel in (*colors, *alpha)):
+        raise reader.corrupt("its palette lacks a channel")
+    bands = []
+    for component, uses_palette, column in (mapping[channel] for channel in (*colors, *alpha)):
+        if uses_palette and column >= len(columns):
+            raise reader.corrupt("its palette lacks a column")
+        bands.append((component, columns[column] if uses_palette else None))
+    return Palette(tuple(bands), _read_codestream(reader, codestream).depth, codestream)
+
+
+def _read_columns(reader: HeaderReader, box: FileBox) -> tuple[int, tuple[tuple[float, ...], ...]]:
+    """Return the bits of the deepest column, and the entries of all columns, from 0 to 1."""
+    count, width = reader.unpack(">HB", box.start)
+    codes = reader.read(box.start + 3, width)
+    depths = [1 + (code & _DEPTH) for code in codes]
+    if not (1 <= count <= _MOST_COLORS and depths and max(depths) <= _MOST_PALETTE_BITS):
+        raise reader.corrupt("its palette is impossible")
+    sizes = [(depth + 7) // 8 for depth in depths]
+    data = reader.read(box.start + 3 + width, count * sum(sizes))
+    columns, begin = [], 0
+    for code, depth, size in zip(codes, depths, sizes, strict=True):
+        lowest = 1 << (depth - 1) if code & _SIGNED else 0
+        entries = (data[at : at + size] for at in range(begin, len(data), sum(sizes)))
+        white = (1 << depth) - 1
+        numbers = ((int.from_bytes(entry, "big") + lowest) & white for entry in entries)
+        columns.append(tuple(number / white for number in numbers))
+        begin += size
+    return max(depths), tuple(columns)
+
+
+def _read_mapping(reader: HeaderReader, header: _Header) -> list[tuple[int, int, int]]:
+    """Return of each channel its component, 1 if that is looked up in the palette, and the column."""
+    if header.mapping is None:
+        raise reader.corrupt("it does not tell what its palette is for")
+    box = header.mapping
+    return [reader.unpack(">HBB", at) for at in range(box.start, box.end - 3, 4)]
+
+
+def _order(reader: HeaderReader, header: _Header, channels: int) -> tuple[list[int], list[int]]:
+    """Return which channels are the colors, in their order, and which is alpha."""
+    space = header.colorspace or _BY_CHANNELS.get(channels, "srgb")
+    colors = _COLORS.get(space)
+    if colors is None:
+        raise reader.unsupported("its palette is neither gray nor RGB; save it as RGB")
+    if not header.channels:
+        return list(range(colors)), [colors] if channels == colors + 1 else []
+    ordered = sorted((of, channel) for channel, kind, of in header.channels if kind == _COLOR and of)
+    alpha = [channel for channel, kind, _ in header.channels if kind in (_ALPHA, _PREMULTIPLIED_ALPHA)]
+    if len(ordered) < colors:
+        raise reader.corrupt("its channels lack a color")
+    return [channel for _, channel in ordered[:colors]], alpha[:1]
 
 
 def _read_file(reader: HeaderReader) -> tuple[_Header, int]:
@@ -78,9 +160,16 @@ def _read_file(reader: HeaderReader) -> tuple[_Header, int]:
 
 
 def _info(reader: HeaderReader, header: _Header, stream: _Codestream) -> ImageInfo:
-    channels = stream.channels
-    colorspace = "palette" if header.palette else header.colorspace or _BY_CHANNELS.get(channels, "srgb")
-    alpha = header.alpha if header.alpha is not None else not header.palette and _extra(colorspace, channels)
+    channels, depth = stream.channels, stream.depth
+    colorspace = header.colorspace or _BY_CHANNELS.get(channels, "srgb")
+    if header.palette:
+        colors, extra = _order(reader, header, len(_read_mapping(reader, header)))
+        colorspace, alpha, channels = "palette", bool(extra), len(colors) + len(extra)
+        depth, _ = _read_columns(reader, header.palette)
+    elif header.channels:
+        alpha = not header.kinds.isdisjoint((_ALPHA, _PREMULTIPLIED_ALPHA))
+    else:
+        alpha = _extra(colorspace, channels)
     size = stream.right - stream.left, stream.bottom - stream.top
     if header.size not in (None, size):
         raise reader.corrupt("its boxes and its codestream state different sizes")
@@ -90,11 +179,11 @@ def _info(reader: HeaderReader, header: _Header, stream: _Codestream) -> ImageIn
         height=size[1],
         colorspace=colorspace,
         subsample=_SUBSAMPLINGS.get(stream.chroma_step) if channels >= 3 else None,
-        depth=stream.depth,
+        depth=max(8, depth) if header.palette else depth,
         bytes=reader.size,
         alpha=alpha,
         profile=header.profile is not None,
-        levels=_levels(stream),
+        levels=() if header.palette else _levels(stream),  # numbers of colors have no mean
         channels=channels,
     )
 
@@ -141,18 +230,19 @@ def _read_header(reader: HeaderReader, parent: FileBox) -> _Header:
                 signature = reader.read(box.start + 3 + 16, 4)
                 header = attrs.evolve(header, colorspace=_ICC_COLOR_SPACES.get(signature), profile=box)
         elif box.kind == b"pclr":
-            header = attrs.evolve(header, palette=True)
+            header = attrs.evolve(header, palette=box)
+        elif box.kind == b"cmap":
+            header = attrs.evolve(header, mapping=box)
         elif box.kind == b"cdef":
-            kinds = _channel_kinds(reader, box)
-            premultiplied = _PREMULTIPLIED_ALPHA in kinds
-            alpha = _ALPHA in kinds or premultiplied
-            header = attrs.evolve(header, alpha=alpha, premultiplied=premultiplied)
+            header = attrs.evolve(header, channels=_read_channels(reader, box))
     return header
 
 
-def _channel_kinds(reader: HeaderReader, box: FileBox) -> set[int]:
+def _read_channels(reader: HeaderReader, box: FileBox) -> tuple[tuple[int, int, int], ...]:
+    """Return number and kind of channels, and which color they are, from 1, or 0 for the whole picture."""
     (count,) = reader.unpack(">H", box.start)
-    return {reader.unpack(">H", box.start + 4 + 6 * index)[0] for index in range(min(count, _MOST_CHANNELS))}
+    places = range(box.start + 2, box.start + 2 + 6 * min(count, _MOST_CHANNELS), 6)
+    return tuple(reader.unpack(">HHH", at) for at in places)
 
 
 def _read_codestream(reader: HeaderReader, start: int) -> _Codestream:

@@ -10,12 +10,12 @@ import pyvips
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.boundary import decoder
-from imgsvc_core.codecs.headers.jp2 import is_premultiplied, read_profile
+from imgsvc_core.codecs.headers.jp2 import Palette, is_premultiplied, read_palette, read_profile
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.readers import jp2_decoding
 from imgsvc_core.codecs.readers.expected_size import check_stored
 from imgsvc_core.codecs.readers.pillow import to_vips
-from imgsvc_core.codecs.readers.vips import attach, from_array, full_range, open_lazily, straight
+from imgsvc_core.codecs.readers.vips import attach, from_array, full_range, open_lazily, straight, to_array
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.info import ImageInfo
@@ -34,11 +34,14 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
 
 def _read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
     reduce = _reduction(info, settings.scale)
-    if availability.reader_backend("jp2") == "libvips":
+    palette = read_palette(HeaderReader(source, "JPEG 2000"))
+    if palette is None and availability.reader_backend("jp2") == "libvips":
         return open_lazily("jp2k", source, settings, page=reduce, fail_on="error")
     data = source.read()
     exact = info.depth > 8 or _is_plain(info)
-    if exact and reduce == 0 and find_spec("imagecodecs") is not None:
+    if palette is not None:
+        image = _look_up(_decode_by_pillow(data[palette.codestream :], 0, info), palette, info)
+    elif exact and reduce == 0 and find_spec("imagecodecs") is not None:
         image = _read_by_imagecodecs(data, info)
     else:
         image = _read_by_pillow(data, reduce, info)
@@ -52,6 +55,11 @@ def _reduction(info: ImageInfo, scale: float) -> int:
 
 
 def _read_by_pillow(data: bytes, reduce: int, info: ImageInfo) -> pyvips.Image:
+    image = _decode_by_pillow(data, reduce, info)
+    return full_range(image, info.depth) if info.depth < 8 else image
+
+
+def _decode_by_pillow(data: bytes, reduce: int, info: ImageInfo) -> pyvips.Image:
     """Decode one resolution. Pillow's own ``reduce`` rounds sizes to nearest, the standard up: it fails."""
     from PIL.Jpeg2KImagePlugin import Jpeg2KImageFile
 
@@ -62,9 +70,25 @@ def _read_by_pillow(data: bytes, reduce: int, info: ImageInfo) -> pyvips.Image:
         if reduce:
             read_resolution(picture, info.levels[reduce - 1], reduce)
         jp2_decoding.load(picture, data, reduce)
-        image = to_vips(picture)
-    narrow = info.depth < 8 and info.colorspace != "palette"
-    return full_range(image, info.depth) if narrow else image
+        return to_vips(picture)
+
+
+def _look_up(image: pyvips.Image, palette: Palette, info: ImageInfo) -> pyvips.Image:
+    """Return the channels of decoded numbers of colors. Decoders know some palettes, and none with alpha."""
+    import numpy as np
+
+    sample = np.uint16 if info.depth > 8 else np.uint8
+    white = np.iinfo(sample).max
+    stored = to_array(image)
+    numbers = stored >> (8 * stored.itemsize - palette.depth)  # which Pillow has shifted to the left
+    channels = np.empty((image.height, image.width, len(palette.bands)), sample)
+    for band, (component, column) in enumerate(palette.bands):
+        if component >= image.bands:
+            raise CorruptImage("The JPEG 2000 image is damaged: its palette is for a missing channel.")
+        shares = np.arange(2**palette.depth) / (2**palette.depth - 1) if column is None else np.array(column)
+        levels = np.rint(shares * white).astype(sample)
+        channels[:, :, band] = np.take(levels, numbers[:, :, component], mode="clip")
+    return from_array(channels)
 
 
 def _is_plain(info: ImageInfo) -> bool:
