@@ -101,3 +101,17 @@ def test_what_fits_stays_inside(gravity: str, inner: tuple[int, int], outer: tup
         assert 0 <= left <= outer[0] - inner[0]
     if inner[1] <= outer[1]:
         assert 0 <= top <= outer[1] - inner[1]
+
+
+@given(SIZES, SIZES, st.none() | st.integers(-100, 3500), st.none() | st.integers(-100, 3500))
+def test_what_is_fitted_at_a_position_lies_inside_from_there_on(
+    mark: tuple[int, int], image: tuple[int, int], x: int | None, y: int | None
+) -> None:
+    watermark = Watermark(id="a", x=x, y=y, fit=True)
+    width, height = watermark_size(mark, image, watermark)
+    room = image[0] - max(x or 0, 0), image[1] - max(y or 0, 0)
+    assert width <= max(1, room[0])
+    assert height <= max(1, room[1])
+    unbounded = mark[0] <= room[0] and mark[1] <= room[1]
+    touches = max(1, room[0]) - width <= 1 or max(1, room[1]) - height <= 1
+    assert touches or unbounded, "it is reduced no more than it must be"

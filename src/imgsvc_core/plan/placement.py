@@ -35,8 +35,8 @@ def placed(inner: Size, outer: Size, gravity: str, offset_x: int | None, offset_
 def watermark_size(mark: tuple[int, int], image: tuple[int, int], watermark: Watermark) -> Size:
     """Return the size of a watermark on a picture: ``scale``, then the bounds, then ``fit``.
 
-    ``fit`` fits it into the picture without the padding at the edges that gravity names. The bounds and
-    ``fit`` never enlarge the watermark.
+    ``fit`` fits it into the picture without the padding at the edges that gravity names, or into the part
+    of the picture to the right of and below its position. The bounds and ``fit`` never enlarge the watermark.
     """
     factor = watermark.scale
     width, height = mark[0] * factor, mark[1] * factor
@@ -61,6 +61,7 @@ def watermark_position(
 
 def _room(image: tuple[int, int], watermark: Watermark) -> Size:
     across, down = _margins(watermark)
+    across, down = max(across, watermark.x or 0), max(down, watermark.y or 0)
     return Size(max(1, image[0] - across), max(1, image[1] - down))
 
 

@@ -40,4 +40,8 @@ class Watermark(Operation):
     scale: float = param("Factor by which it is reduced.", Number(0.01, 1), default=1.0)
     width: int | None = param("Largest width.", PIXELS, unit="pixels", default=None)
     height: int | None = param("Largest height.", PIXELS, unit="pixels", default=None)
-    fit: bool = param("Whether a watermark larger than the picture is reduced to fit inside.", default=False)
+    fit: bool = param(
+        "Whether a watermark larger than the picture, or than the part of it right of and below x and y, is "
+        "reduced to fit inside.",
+        default=False,
+    )
