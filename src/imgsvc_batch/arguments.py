@@ -83,7 +83,9 @@ def _as_variants(variants: Mapping[str, Spec | Mapping[str, Any]]) -> dict[str, 
             parsed[name] = parse(spec)
         except SpecError as error:
             problems += [
-                Problem(f"{name}.{problem.path}".strip("."), _of_variant(name, problem.message))
+                Problem(
+                    f"{name}.{problem.path}".strip("."), _of_variant(name, problem.expected), problem.detail
+                )
                 for problem in error.problems
             ]
     if problems:

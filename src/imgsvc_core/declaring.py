@@ -1,6 +1,6 @@
 """For front ends: declare settings and fields of requests as operations declare their parameters."""
 
-from imgsvc_core.spec.declare import Operation, Param, declared, doc, or_null, param, params
+from imgsvc_core.spec.declare import Operation, Param, below, declared, doc, or_null, param, params
 from imgsvc_core.spec.kinds import Boolean, Choice, Integer, Kind, Number, Text
 from imgsvc_core.spec.parsing import parse_operation, unknown_keys
 from imgsvc_core.spec.request import request_object
@@ -17,6 +17,7 @@ __all__ = [
     "Operation",
     "Param",
     "Text",
+    "below",
     "declared",
     "doc",
     "operation_schema",

@@ -65,10 +65,20 @@ class ImgsvcError(Exception):
 
 @attrs.frozen
 class Problem:
-    """One thing that is wrong with a request: its path, and what was expected there."""
+    """One thing that is wrong with a request: its path, what was expected there, and in detail what came."""
 
     path: str
-    message: str
+    expected: str
+    detail: str = ""
+
+    @property
+    def message(self) -> str:
+        """Return all of it as one sentence."""
+        return f"{self.expected}, {self.detail}" if self.detail else self.expected
+
+    def and_then(self, detail: str) -> Problem:
+        """Return the problem with more detail."""
+        return attrs.evolve(self, detail=f"{self.detail}, {detail}" if self.detail else detail)
 
 
 class SpecError(ImgsvcError):

@@ -30,8 +30,8 @@ def _check_positive(_limits: Limits, field: attrs.Attribute[Any], value: object)
         return
     if isinstance(value, bool) or not isinstance(value, kinds) or not 0 < value < float("inf"):
         expected = "number" if float in kinds else "integer"
-        message = f"Limits '{field.name}' parameter must be a positive {expected} or null, got {shown(value)}"
-        raise SpecError([Problem(field.name, message)])
+        sentence = f"Limits '{field.name}' parameter must be a positive {expected} or null"
+        raise SpecError([Problem(field.name, sentence, f"got {shown(value)}")])
 
 
 def _limit(default: float, unit: str, doc: str) -> Any:

@@ -382,7 +382,7 @@ def _naming_variant(variant: str) -> Iterator[None]:
         if not variant:
             raise
         raise SpecError(
-            attrs.evolve(problem, message=f"Variant '{variant}': {problem.message}")
+            attrs.evolve(problem, expected=f"Variant '{variant}': {problem.expected}")
             for problem in error.problems
         ) from error
     except ImgsvcError as error:

@@ -34,7 +34,7 @@ def receive_watermark(id: str, watermarks: Watermarks | None, limits: Limits, de
         source = None
     if source is None:
         raise SpecError(
-            [Problem("watermark.id", f"Watermark 'id' parameter must be a known watermark, got '{id}'")]
+            [Problem("watermark.id", "Watermark 'id' parameter must be a known watermark", f"got '{id}'")]
         )
     with _naming_watermark(id):
         return received(source, limits, deadline)

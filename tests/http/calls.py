@@ -84,6 +84,10 @@ def assert_failure(reply: Reply, status: int, slug: str, *words: str) -> dict[st
     assert uuid.UUID(document["id"])
     for word in words:
         assert word in document["message"]
+    if "errors" in document:
+        first = document["errors"][0]["message"]
+        assert first.startswith(document["message"]), "the message is what the first wrong parameter must be"
+        assert ", got " not in document["message"]
     return document
 
 

@@ -103,8 +103,8 @@ class Param:
         except ValueError:
             hidden = self.secret or (self.confidential and not isinstance(value, int | float))
             got = SOMETHING if hidden else shown(value)
-            message = f"{title} '{self.name}' parameter must be {self.kind.expectation}, got {got}"
-            raise SpecError([Problem(self.name, message)]) from None
+            expected = f"{title} '{self.name}' parameter must be {self.kind.expectation}"
+            raise SpecError([Problem(self.name, expected, f"got {got}")]) from None
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the parameter."""
@@ -262,7 +262,7 @@ def check(cls: type[Parameters], given: Mapping[str, object]) -> tuple[dict[str,
 
 def below(path: str, problems: Iterable[Problem]) -> list[Problem]:
     """Return the problems with a path put in front of theirs."""
-    return [Problem(_joined(path, problem.path), problem.message) for problem in problems]
+    return [attrs.evolve(problem, path=_joined(path, problem.path)) for problem in problems]
 
 
 def doc(cls: type) -> str:

@@ -93,8 +93,8 @@ def request_of(
             parts = option.read(value)  # type: ignore[arg-type]  # shorthands are never switches
         except ValueError:
             assert isinstance(option, Shorthand)
-            message = f"Option '{prefix}{name}' must be {option.expectation}, got '{value}'"
-            problems.append(Problem(name, message))
+            expected = f"Option '{prefix}{name}' must be {option.expectation}"
+            problems.append(Problem(name, expected, f"got '{value}'"))
             continue
         for key, part in parts.items():
             merge(request, key, part)
@@ -143,8 +143,8 @@ def _filters_by_key(filters: Mapping[str, Any] | Sequence[Mapping[str, Any]]) ->
     keys = [key for item in filters for key in item]
     if keys != sorted(set(keys), key=list(_BY_KEY).index):
         order = ", ".join(item.key for item in FILTERS)
-        message = f"Filter options are applied in the order {order}, each once, got {', '.join(keys)}"
-        raise SpecError([Problem("filter", message)])
+        expected = f"Filter options are applied in the order {order}, each once"
+        raise SpecError([Problem("filter", expected, f"got {', '.join(keys)}")])
     return {key: part for item in filters for key, part in item.items()}
 
 

@@ -37,8 +37,7 @@ def parse_operation(
         return value
     if not isinstance(value, Mapping):
         got = SOMETHING if operation.confidential else shown(value)
-        message = f"{operation.title} must be an object of parameters, got {got}"
-        raise SpecError([Problem(path, message)])
+        raise SpecError([Problem(path, f"{operation.title} must be an object of parameters", f"got {got}")])
     document = {_as_text(key): item for key, item in value.items()}
     try:
         return _converter.structure(document, operation)

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import attrs
+
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.jsontext import shown
 from imgsvc_core.spec.declare import Operation, below, params
@@ -60,9 +62,9 @@ def parse_merged(document: Mapping[str, Any], names: Iterable[str]) -> Spec:
     try:
         return parse(document)
     except SpecError as error:
-        quoted = ", ".join(f"'{name}'" for name in names)
-        after = f", after preset {quoted}" if quoted else ""
-        problems = [Problem(problem.path, f"{problem.message}{after}") for problem in error.problems]
+        if not (quoted := ", ".join(f"'{name}'" for name in names)):
+            raise
+        problems = [problem.and_then(f"after preset {quoted}") for problem in error.problems]
     raise SpecError(problems)
 
 
@@ -102,7 +104,7 @@ def parse_preset(name: str, value: object) -> Document:
         return parse_partial(value, "It")
     except SpecError as error:
         raise SpecError(
-            Problem(problem.path, f"{title}: {problem.message}") for problem in error.problems
+            attrs.evolve(problem, expected=f"{title}: {problem.expected}") for problem in error.problems
         ) from None
 
 
@@ -114,10 +116,10 @@ def preset_names(value: object) -> tuple[str, ...]:
     """
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        message = f"'{PRESET}' must be the name of a preset or an array of names, got {shown(value)}"
-        raise SpecError([Problem(PRESET, message)])
+        expected = f"'{PRESET}' must be the name of a preset or an array of names"
+        raise SpecError([Problem(PRESET, expected, f"got {shown(value)}")])
     if len(set(names)) < len(names):
-        raise SpecError([Problem(PRESET, f"'{PRESET}' must name each preset once, got {shown(names)}")])
+        raise SpecError([Problem(PRESET, f"'{PRESET}' must name each preset once", f"got {shown(names)}")])
     return tuple(names)
 
 
@@ -133,7 +135,7 @@ def parse_partial(value: object, title: str, *, also_known: Iterable[str] = ()) 
         SpecError: with all problems found.
     """
     if not isinstance(value, Mapping):
-        raise SpecError([Problem("", f"{title} must be an object of parameters, got {shown(value)}")])
+        raise SpecError([Problem("", f"{title} must be an object of parameters", f"got {shown(value)}")])
     known = (*OPERATIONS, *_PLACES_OF_FILTERS)
     problems = unknown_keys(title, [key for key in value if key not in known], [*known, *also_known])
     found: Document = {}
@@ -167,8 +169,8 @@ def _merge_all(request: Document, document: Mapping[str, Any]) -> None:
 
 def _partial_operation(operation: type[Operation], value: object) -> Document:
     if not isinstance(value, Mapping):
-        message = f"{operation.title} must be an object of parameters, got {shown(value)}"
-        raise SpecError([Problem("", message)])
+        expected = f"{operation.title} must be an object of parameters"
+        raise SpecError([Problem("", expected, f"got {shown(value)}")])
     known = params(operation)
     problems = unknown_keys(operation.title, [key for key in value if key not in known], known)
     found: Document = {}
@@ -193,8 +195,8 @@ def _partial_filters(value: object) -> Document | list[Document]:
         try:
             found.append(_partial_filter_object(item))
             if len(found[-1]) != 1:
-                message = f"Filter array must hold objects with one key each, got {shown(item)}"
-                raise SpecError([Problem("", message)])
+                expected = "Filter array must hold objects with one key each"
+                raise SpecError([Problem("", expected, f"got {shown(item)}")])
         except SpecError as error:
             problems += below(f"[{index}]", error.problems)
     if problems:
@@ -204,8 +206,8 @@ def _partial_filters(value: object) -> Document | list[Document]:
 
 def _partial_filter_object(value: object) -> Document:
     if not isinstance(value, Mapping):
-        message = f"Filter must be an {FilterKind.expectation}, got {shown(value)}"
-        raise SpecError([Problem("", message)])
+        expected = f"Filter must be an {FilterKind.expectation}"
+        raise SpecError([Problem("", expected, f"got {shown(value)}")])
     problems = unknown_keys("Filter", [key for key in value if key not in _FILTERS], _FILTERS)
     found: Document = {}
     for key, part in value.items():

@@ -73,8 +73,7 @@ class FilterKind:
         if isinstance(value, Mapping):
             return tuple(sorted(_parse_filters(value), key=lambda item: FILTERS.index(type(item))))
         if not isinstance(value, Iterable) or isinstance(value, str | bytes):
-            message = f"Filter must be an {self.expectation}, got {shown(value)}"
-            raise SpecError([Problem("", message)])
+            raise SpecError([Problem("", f"Filter must be an {self.expectation}", f"got {shown(value)}")])
         problems: list[Problem] = []
         filters: list[Filter] = []
         for index, item in enumerate(value):
@@ -214,7 +213,7 @@ def _parse_cached(plain: bytes, also_known: tuple[str, ...]) -> Spec:
 
 def _parse(value: object, also_known: Iterable[str]) -> Spec:
     if not isinstance(value, Mapping):
-        raise SpecError([Problem("", f"The request must be a JSON object, got {shown(value)}")])
+        raise SpecError([Problem("", "The request must be a JSON object", f"got {shown(value)}")])
     document = {key: item for key, item in value.items() if key != "stylize"}
     old = value.get("stylize")
     problems: list[Problem] = []
@@ -279,8 +278,8 @@ def _parse_filters(value: Mapping[Any, Any]) -> list[Filter]:
 def _parse_item(item: object) -> list[Filter]:
     keys = [key for key, value in item.items() if value is not None] if isinstance(item, Mapping) else []
     if len(keys) != 1:
-        message = f"Filter array must hold objects with one key each, got {shown(item)}"
-        raise SpecError([Problem("", message)])
+        expected = "Filter array must hold objects with one key each"
+        raise SpecError([Problem("", expected, f"got {shown(item)}")])
     return _parse_filters(cast("Mapping[Any, Any]", item))
 
 

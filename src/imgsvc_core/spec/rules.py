@@ -30,7 +30,7 @@ class AtLeastOne:
         if all(values[name] is None for name in self.names):
             *others, last = (f"'{name}'" for name in self.names)
             quoted = f"{', '.join(others)} and {last}"
-            yield Problem(self.names[0], f"{title} needs at least one of {quoted}, got none")
+            yield Problem(self.names[0], f"{title} needs at least one of {quoted}", "got none")
 
     def schema(self) -> dict[str, Any]:
         return {"anyOf": [given(name) for name in self.names]}

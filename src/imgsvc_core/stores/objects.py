@@ -16,8 +16,8 @@ from imgsvc_core.stores.declarations import StoreSpec
 def _check_name(_item: object, _field: object, name: str) -> None:
     written = name.encode("utf-8", "backslashreplace").decode()
     if written != name or name in ("", ".", "..") or re.search(r"[\x00-\x1f\x7f/\\]", name):
-        message = f"Store result 'name' parameter must be a file's name in Unicode, got {shown(written)}"
-        raise SpecError([Problem("store.name", message)])
+        expected = "Store result 'name' parameter must be a file's name in Unicode"
+        raise SpecError([Problem("store.name", expected, f"got {shown(written)}")])
 
 
 def _check_content_type(_item: object, _field: object, content_type: str) -> None:

@@ -30,7 +30,7 @@ def parse_store(value: object, *, path: str = "store") -> StoreSpec:
     if isinstance(value, StoreSpec):
         return value
     if not isinstance(value, Mapping):  # not shown: it may hold a secret
-        raise SpecError([Problem(path, f"Store must be an object of parameters, got {SOMETHING}")])
+        raise SpecError([Problem(path, "Store must be an object of parameters", f"got {SOMETHING}")])
     if "provider" not in value:
         message = f"Store 'provider' parameter is required and must be {_PROVIDER.expectation}"
         raise SpecError([Problem(f"{path}.provider", message)])
@@ -38,8 +38,8 @@ def parse_store(value: object, *, path: str = "store") -> StoreSpec:
         provider = PROVIDERS[_PROVIDER.parse(value["provider"])]
     except ValueError:
         got = shown(value["provider"]) if isinstance(value["provider"], int | float) else SOMETHING
-        message = f"Store 'provider' parameter must be {_PROVIDER.expectation}, got {got}"
-        raise SpecError([Problem(f"{path}.provider", message)]) from None
+        expected = f"Store 'provider' parameter must be {_PROVIDER.expectation}"
+        raise SpecError([Problem(f"{path}.provider", expected, f"got {got}")]) from None
     declared = params(provider)
     fields = {
         _displayable_key(name, declared): _displayable(declared.get(name), item)

@@ -85,10 +85,8 @@ def open_store(
     name: str | None = getattr(spec, "keyfile", None)
     keyfile = (keyfiles or {}).get(name) if name is not None else None
     if name is not None and keyfile is None:
-        message = (
-            f"Store 'keyfile' parameter must be the id of an uploaded keyfile, got {shown(displayable(name))}"
-        )
-        raise SpecError([Problem("store.keyfile", message)])
+        expected = "Store 'keyfile' parameter must be the id of an uploaded keyfile"
+        raise SpecError([Problem("store.keyfile", expected, f"got {shown(displayable(name))}")])
     if keyfile is not None and not isinstance(keyfile, Mapping):
         message = (
             f"Store 'keyfile' parameter must name a JSON object, and {shown(displayable(name))} names none"

@@ -80,9 +80,7 @@ class PictureUrl:
             return at_density(spec, density)
         except SpecError as error:
             after = f"after multiplication by dpr {density:g}"
-            raise SpecError(
-                Problem(item.path, f"{item.message}, {after}") for item in error.problems
-            ) from None
+            raise SpecError(problem.and_then(after) for problem in error.problems) from None
 
     def check_expiry(self, now: float) -> None:
         """Raise `UrlExpired` if the URL is not valid at a Unix time."""
@@ -108,7 +106,7 @@ def parse(text: str) -> PictureUrl:
         message = (
             "The URL must be percent-encoded: write % as %25, ? as %3F, # as %23, and other text in UTF-8"
         )
-        raise SpecError([Problem("", f"{message}, got {shown(text)}")])
+        raise SpecError([Problem("", message, f"got {shown(text)}")])
     segments = text.removeprefix("/").split("/")
     given: list[tuple[str, str]] = []
     for segment in segments:
@@ -129,12 +127,12 @@ def read_options(given: Sequence[tuple[str, str]]) -> tuple[dict[str, str], tupl
     names = [name for name, _ in given if name != PRESET]
     problems = _unknown(dict.fromkeys(name for name in names if name not in URL_OPTIONS))
     problems += [
-        Problem(name, f"Option '{name[:_MAX_SHOWN]}' must be given once, got it {count} times")
+        Problem(name, f"Option '{name[:_MAX_SHOWN]}' must be given once", f"got it {count} times")
         for name, count in _repeated(names)
     ]
     problems += [_bad_preset(name) for name in presets if not PRESET_NAME.fullmatch(name)]
     problems += [
-        Problem(PRESET, f"Preset '{name[:_MAX_SHOWN]}' must be given once, got it {count} times")
+        Problem(PRESET, f"Preset '{name[:_MAX_SHOWN]}' must be given once", f"got it {count} times")
         for name, count in _repeated(presets)
     ]
     declared = params(Delivery)
@@ -169,10 +167,10 @@ def _collected(given: list[tuple[str, str]], segments: list[str]) -> PictureUrl:
 def _source(segments: list[str]) -> Source:
     if segments and segments[0] in URL_OPTIONS:
         name = segments[0]
-        raise SpecError([Problem(name, f"Option '{name}' must be written {name}:value, got no value")])
+        raise SpecError([Problem(name, f"Option '{name}' must be written {name}:value", "got no value")])
     if segments and "%25" in segments[0] and ":" in decoded(decoded(segments[0])):
-        message = f"Options must be percent-encoded once, got {shown(segments[0])}"
-        raise SpecError([Problem("", message)])
+        got = f"got {shown(segments[0])}"
+        raise SpecError([Problem("", "Options must be percent-encoded once", got)])
     return parse_source(segments)
 
 
@@ -199,4 +197,4 @@ def _advice(name: str) -> str:
 
 
 def _bad_preset(name: str) -> Problem:
-    return Problem(PRESET, f"The name of a preset must be {PRESET_NAME_EXPECTATION}, got {shown(name)}")
+    return Problem(PRESET, f"The name of a preset must be {PRESET_NAME_EXPECTATION}", f"got {shown(name)}")

@@ -63,9 +63,9 @@ def parse_source(segments: Sequence[str]) -> Source:
         return UrlSource(_checked(_from_base64(rest)))
     if not is_origin_name(head):
         expected = f"must be {PLAIN}/URL, {BASE64}/URL in base64url, or the name of an origin and a path"
-        raise _problem(f"{expected}, got {shown(head)}; {_ORIGIN_NAMES}")
+        raise _problem(expected, f"got {shown(head)}; {_ORIGIN_NAMES}")
     if "%2f" in rest.lower():
-        raise _problem(f"must have plain slashes below the origin '{head}', got {shown(rest)}")
+        raise _problem(f"must have plain slashes below the origin '{head}'", f"got {shown(rest)}")
     return _in_origin(head, decoded(rest))
 
 
@@ -83,7 +83,7 @@ def source_of(text: str) -> Source:
     origin, _, path = text.partition("/")
     if not is_origin_name(origin):
         expected = "must be a URL, or the name of an origin and a path"
-        raise _problem(f"{expected}, got {shown(text)}; {_ORIGIN_NAMES}")
+        raise _problem(expected, f"got {shown(text)}; {_ORIGIN_NAMES}")
     return _in_origin(origin, path)
 
 
@@ -109,7 +109,9 @@ def decoded(text: str) -> str:
     try:
         return unquote(text, errors="strict")
     except UnicodeDecodeError:
-        raise SpecError([Problem("", f"The URL must be percent-encoded UTF-8, got {shown(text)}")]) from None
+        raise SpecError(
+            [Problem("", "The URL must be percent-encoded UTF-8", f"got {shown(text)}")]
+        ) from None
 
 
 def _from_base64(text: str) -> str:
@@ -119,16 +121,16 @@ def _from_base64(text: str) -> str:
         bare = text.rstrip("=")
         return base64.urlsafe_b64decode(bare + "=" * (-len(bare) % 4)).decode()
     except ValueError:
-        raise _problem(f"must be base64url of a URL in UTF-8 after {BASE64}/, got {shown(text)}") from None
+        raise _problem(f"must be base64url of a URL in UTF-8 after {BASE64}/", f"got {shown(text)}") from None
 
 
 def _checked(url: str) -> str:
     """Return the URL of a source. Its scheme and its host are checked by whoever fetches it."""
     if not _SCHEME.match(url):
         twice = "; it is percent-encoded twice" if _SCHEME.match(unquote(url)) else ""
-        raise _problem(f"must be a URL such as https://example.org/a.jpg, got {shown(url)}{twice}")
+        raise _problem("must be a URL such as https://example.org/a.jpg", f"got {shown(url)}{twice}")
     if _NOT_TEXT.search(url):
-        raise _problem(f"must be a URL of Unicode text without control characters, got {shown(url)}")
+        raise _problem("must be a URL of Unicode text without control characters", f"got {shown(url)}")
     return url
 
 
@@ -136,7 +138,8 @@ def _in_origin(origin: str, path: str) -> OriginSource:
     if _leaves_its_folder(path) or _NOT_TEXT.search(path):
         raise _problem(
             f"must be a path below the origin '{origin}' without empty parts, '.', '..', backslashes and "
-            f"control characters, got {shown(path)}"
+            "control characters",
+            f"got {shown(path)}",
         )
     return OriginSource(origin, path)
 
@@ -149,5 +152,5 @@ def _leaves_its_folder(path: str) -> bool:
     )
 
 
-def _problem(how: str) -> SpecError:
-    return SpecError([Problem(_PATH, f"The source of the URL {how}")])
+def _problem(expected: str, got: str) -> SpecError:
+    return SpecError([Problem(_PATH, f"The source of the URL {expected}", got)])

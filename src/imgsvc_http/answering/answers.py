@@ -14,7 +14,6 @@ import cattrs
 from cattrs.gen import make_dict_unstructure_fn
 
 from imgsvc_core import FORMATS, Face, ImageInfo
-from imgsvc_core.errors import Problem
 
 
 def documented(doc: str, *, schema: dict[str, Any] | None = None, default: Any = attrs.NOTHING) -> Any:
@@ -132,13 +131,23 @@ class Deleted:
 
 
 @attrs.frozen(kw_only=True)
+class WrongParameter:
+    """A wrong parameter of a request."""
+
+    path: str = documented("Where it is, such as adjust.brightness.")
+    message: str = documented("What was expected, and what came.")
+
+
+@attrs.frozen(kw_only=True)
 class Failure:
     """An error."""
 
     id: str = documented("Id of the request.", schema=_ID)
     error: str = documented("Stable name of the kind of error.")
-    message: str = documented("What is wrong, and what to do about it.")
-    errors: tuple[Problem, ...] = documented("Every wrong parameter.", default=())
+    message: str = documented(
+        "What is wrong, and what to do about it; of wrong parameters, what the first must be."
+    )
+    errors: tuple[WrongParameter, ...] = documented("Every wrong parameter.", default=())
 
 
 def timestamp(moment: datetime) -> str:

@@ -174,10 +174,12 @@ def refusal(slug: str, **values: object) -> Refusal:
 
 def refusal_of(error: ImgsvcError) -> Refusal:
     """Return an error of the library as it is answered."""
-    problems = error.problems if isinstance(error, SpecError) else ()
     if isinstance(error, errors.DialectError):
         return Refusal(error.slug, HTTPStatus(error.status), error.message)
-    return Refusal(error.slug, status_of(type(error)), error.message, problems=problems)
+    if isinstance(error, SpecError):
+        first = error.problems[0].expected
+        return Refusal(error.slug, status_of(type(error)), first, problems=error.problems)
+    return Refusal(error.slug, status_of(type(error)), error.message)
 
 
 def status_of(kind: type[ImgsvcError]) -> HTTPStatus:
@@ -185,9 +187,9 @@ def status_of(kind: type[ImgsvcError]) -> HTTPStatus:
     return next(status for base, status in STATUSES if issubclass(kind, base))
 
 
-def invalid(path: str, message: str) -> SpecError:
+def invalid(path: str, expected: str, detail: str = "") -> SpecError:
     """Return the error of one wrong parameter."""
-    return SpecError([Problem(path, message)])
+    return SpecError([Problem(path, expected, detail)])
 
 
 def method_not_allowed(method: str, allowed: Iterable[str]) -> Refusal:

@@ -13,8 +13,7 @@ import attrs
 from aiohttp import Payload, web
 from aiohttp.abc import AbstractStreamWriter
 
-from imgsvc_core.errors import Problem
-from imgsvc_http.answering.answers import Failure, Result, unstructured
+from imgsvc_http.answering.answers import Failure, Result, WrongParameter, unstructured
 from imgsvc_http.answering.errors import Refusal
 from imgsvc_http.answering.headers import HeaderNames
 
@@ -94,7 +93,10 @@ def failure_body(refusal: Refusal, request_id: str) -> dict[str, Any]:
         id=request_id,
         error=refusal.slug,
         message=_readable(refusal.message),
-        errors=tuple(Problem(_readable(item.path), _readable(item.message)) for item in refusal.problems),
+        errors=tuple(
+            WrongParameter(path=_readable(item.path), message=_readable(item.message))
+            for item in refusal.problems
+        ),
     )
     return {"success": False, "code": refusal.status.value, **unstructured(answer)}
 

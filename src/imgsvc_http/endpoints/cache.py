@@ -29,9 +29,7 @@ async def delete(request: web.Request) -> PurgeAnswer:
     """
     source = request.query.get(_URL)
     if not source:
-        raise invalid(
-            _URL, "Query 'url' parameter must be the source of the pictures to purge, got no such parameter"
-        )
+        raise invalid(_URL, "Query 'url' parameter must be the source of the pictures to purge")
     services = services_of(request)
     digest = source_digest(request[PRINCIPAL].account_id, source)
     return PurgeAnswer(purged=await purge(services.cache, services.db, digest))

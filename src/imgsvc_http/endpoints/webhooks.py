@@ -169,7 +169,7 @@ def _query(request: web.Request) -> dict[str, Any]:
                 wanted[_ARGUMENTS.get(name, name)] = parameter.read(value)
             except (ValueError, OverflowError):
                 expected = f"Webhooks '{name}' parameter must be {parameter.expectation}"
-                problems.append(Problem(name, f"{expected}, got '{value[:60]}'"))
+                problems.append(Problem(name, expected, f"got '{value[:60]}'"))
     if problems:
         raise SpecError(dict.fromkeys(problems))
     return wanted

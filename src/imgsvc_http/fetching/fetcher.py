@@ -231,8 +231,9 @@ def check_headers(headers: Mapping[str, str]) -> None:
             reason = "must not hold headers of the connection itself"
         else:
             continue
-        message = f"Fetch 'headers' parameter {reason}, got '{name[:60]!a}'".replace("''", "'")
-        problems.append(Problem(f"headers.{name[:60]}", message))
+        problems.append(
+            Problem(f"headers.{name[:60]}", f"Fetch 'headers' parameter {reason}", f"got {name[:60]!a}")
+        )
     if problems:
         raise SpecError(problems)
 
@@ -244,11 +245,10 @@ def _parsed(url: str) -> URL:
     except ValueError:
         usable = False
     if not usable:
-        message = (
-            "Fetch 'url' parameter must be a URL that starts with http:// or https://, or <platform>:<user>, "
-            f"got '{_shown(url)}'"
+        expected = (
+            "Fetch 'url' parameter must be a URL that starts with http:// or https://, or <platform>:<user>"
         )
-        raise SpecError([Problem("url", message)])
+        raise SpecError([Problem("url", expected, f"got '{_shown(url)}'")])
     return parsed
 
 

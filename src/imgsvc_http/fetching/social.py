@@ -12,7 +12,7 @@ from urllib.parse import quote
 import attrs
 
 from imgsvc_core.errors import Problem, SourceUnreachable, SpecError
-from imgsvc_core.jsontext import SOMETHING
+from imgsvc_core.jsontext import shown
 from imgsvc_http.settings import SocialSettings
 
 FRESH: Mapping[str, str] = {"Cache-Control": "no-cache", "Pragma": "no-cache"}
@@ -124,15 +124,15 @@ def profile_of(url: str, settings: SocialSettings) -> Profile:
     platform = PLATFORMS.get(name.lower())
     if platform is None:
         known = ", ".join(PLATFORMS)
-        message = (
+        expected = (
             "Fetch 'url' parameter must be a URL that starts with http:// or https://, or <platform>:<user> "
-            f"with one of {known}, got '{name[:40]}:'"
+            f"with one of {known}"
         )
-        raise SpecError([Problem("url", message)])
+        raise SpecError([Problem("url", expected, f"got '{name[:40]}:'")])
     user = user.strip()
     if not platform.user.fullmatch(user):
-        message = f"Fetch 'url' parameter must be {name.lower()}: and a {platform.expectation}"
-        raise SpecError([Problem("url", f"{message}, got {SOMETHING}")])
+        expected = f"Fetch 'url' parameter must be {name.lower()}: and a {platform.expectation}"
+        raise SpecError([Problem("url", expected, f"got {shown(user)}")])
     template, token = (getattr(settings, f"{platform.name}_{part}") for part in ("url", "token"))
     if platform.needs_token and not token and template == _OWN_ADDRESSES[platform.name]:
         raise SourceUnreachable(

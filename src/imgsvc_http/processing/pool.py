@@ -449,7 +449,7 @@ def _log_failure(filling: asyncio.Task[None]) -> None:
 def _error(reply: dict[str, Any]) -> ImgsvcError:
     """Return the error of the library that a worker told of."""
     if reply["problems"]:
-        return SpecError(Problem(path, message) for path, message in reply["problems"])
+        return SpecError(Problem(*problem) for problem in reply["problems"])
     kind = next(kind for kind in _kinds(ImgsvcError) if kind.slug == reply["error"])
     error = kind.__new__(kind)
     ImgsvcError.__init__(error, reply["message"])

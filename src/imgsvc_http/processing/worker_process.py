@@ -21,6 +21,8 @@ import sys
 import traceback
 from typing import Any, NamedTuple, NoReturn
 
+import attrs
+
 from imgsvc_core.errors import DialectError, ImgsvcError, MemoryLimitExceeded, SpecError
 from imgsvc_core.machine import oom_kills
 from imgsvc_core.process_memory import NO_MEMORY, cause_of, forget_shortage, show_shortage
@@ -158,7 +160,7 @@ def _answer(task: Task, source: bytes, threads: int) -> tuple[dict[str, Any], by
         return _NO_MEMORY, b""
     except ImgsvcError as error:
         problems = (
-            [[item.path, item.message] for item in error.problems] if isinstance(error, SpecError) else []
+            [attrs.astuple(problem) for problem in error.problems] if isinstance(error, SpecError) else []
         )
         status = {"status": error.status} if isinstance(error, DialectError) else {}
         return {"error": error.slug, "message": error.message, "problems": problems, **status}, b""

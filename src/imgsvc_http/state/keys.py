@@ -152,8 +152,8 @@ def _new_secret() -> str:
 def _checked(scopes: Iterable[str]) -> tuple[str, ...]:
     wanted = set(scopes)
     if not wanted or not wanted <= set(SCOPES):
-        message = f"Key 'scopes' parameter must be one or more of {', '.join(SCOPES)}, got {sorted(wanted)}"
-        raise SpecError([Problem("scopes", message)])
+        expected = f"Key 'scopes' parameter must be one or more of {', '.join(SCOPES)}"
+        raise SpecError([Problem("scopes", expected, f"got {sorted(wanted)}")])
     return tuple(scope for scope in SCOPES if scope in wanted)
 
 

@@ -12,12 +12,12 @@ def check(title: str, name: str, kind: Kind, value: object) -> None:
     try:
         kind.parse(value)
     except ValueError:
-        message = f"{title} '{name}' parameter must be {kind.expectation}, got {shown(value)}"
-        raise SpecError([Problem(name, message)]) from None
+        expected = f"{title} '{name}' parameter must be {kind.expectation}"
+        raise SpecError([Problem(name, expected, f"got {shown(value)}")]) from None
 
 
 def check_text(title: str, name: str, value: str, *, maximum: int, minimum: int = 1) -> None:
     """Raise `SpecError` for a text of a wrong length, or with characters that cannot be printed."""
     if not minimum <= len(value) <= maximum or not value.isprintable():
-        expected = f"{minimum} to {maximum} printable characters"
-        raise SpecError([Problem(name, f"{title} '{name}' parameter must be {expected}, got {shown(value)}")])
+        expected = f"{title} '{name}' parameter must be {minimum} to {maximum} printable characters"
+        raise SpecError([Problem(name, expected, f"got {shown(value)}")])

@@ -10,9 +10,14 @@ from pathlib import Path
 import pytest
 
 import imgsvc_http
-from imgsvc_core import errors
+from imgsvc_core import Adjust, Limits, errors
+from imgsvc_core.declaring import Integer, Number, Operation, params, parse_operation
 from imgsvc_core.errors import ImgsvcError
-from imgsvc_http.answering.errors import KINDS, as_refusal, refusal, status_of
+from imgsvc_core.spec.filters import FILTERS
+from imgsvc_core.spec.request import OPERATIONS
+from imgsvc_http.answering.errors import KINDS, as_refusal, refusal, refusal_of, status_of
+from imgsvc_http.answering.responses import failure_body
+from imgsvc_http.receiving.processing_request import WebhookOptions, parse_request
 from imgsvc_http.state.vault import MissingMasterKey
 
 _SOURCE = Path(imgsvc_http.__file__).parent
@@ -92,3 +97,48 @@ def test_every_failure_is_answered_as_one_of_them(error: Exception, slug: str) -
     assert "operator" not in refused.message
     if slug == "internal_error":
         assert "some-id" in refused.message
+
+
+def ranged() -> Iterator[tuple[type[Operation], str, Integer | Number]]:
+    """Every parameter of a processing request that is a number in a range."""
+    for operation in (*OPERATIONS.values(), *FILTERS, WebhookOptions):
+        for name, parameter in params(operation).items():
+            if isinstance(parameter.kind, Integer | Number):
+                yield operation, name, parameter.kind
+
+
+@pytest.mark.parametrize(("operation", "name", "kind"), list(ranged()))
+@pytest.mark.parametrize("wrong", ["-1e9", 1e9, True], ids=str)
+def test_the_message_of_a_ranged_parameter_has_the_form_of_the_interface(
+    operation: type[Operation], name: str, kind: Integer | Number, wrong: object
+) -> None:
+    with pytest.raises(errors.SpecError) as caught:
+        parse_operation(operation, {name: wrong}, path="")
+    problem = next(problem for problem in caught.value.problems if problem.path == name)
+    of_one = refusal_of(errors.SpecError([problem, *caught.value.problems]))
+    word = "integer" if isinstance(kind, Integer) else "float"
+    ends = (
+        f"{kind.minimum} to {kind.maximum}" if word == "integer" else f"{kind.minimum:g} to {kind.maximum:g}"
+    )
+    assert of_one.message == f"{operation.title} '{name}' parameter must be {word} within {ends} range"
+    assert of_one.problems[0].message.startswith(f"{of_one.message}, got ")
+
+
+def test_what_came_is_told_to_python_and_in_the_list_of_errors() -> None:
+    with pytest.raises(errors.SpecError) as caught:
+        parse_operation(Adjust, {"contrast": 130}, path="adjust")
+    sentence = "Adjust 'contrast' parameter must be integer within -100 to 100 range"
+    assert str(caught.value) == f"{sentence}, got 130"
+    told = failure_body(refusal_of(caught.value), "1")
+    assert told["message"] == sentence
+    assert told["errors"] == [{"path": "adjust.contrast", "message": f"{sentence}, got 130"}]
+
+
+def test_limits_over_http_are_ranges_up_to_those_of_the_service() -> None:
+    document = {"limits": {"frames": 501, "seconds": 0}}
+    with pytest.raises(errors.SpecError) as caught:
+        parse_request(document, Limits(), fetching=False)
+    assert [problem.expected for problem in caught.value.problems] == [
+        "Limits 'frames' parameter must be integer within 1 to 500 range",
+        "Limits 'seconds' parameter must be float within 0.001 to 30 range",
+    ]
