@@ -45,6 +45,7 @@ from imgsvc_http.state.database import Database
 from imgsvc_http.state.folder import locked, make_contents_private, make_private
 from imgsvc_http.state.migrating import migrate
 from imgsvc_http.state.vault import Vault, open_vault
+from imgsvc_http.storage.permanent import PermanentStorage
 from imgsvc_http.storage.shares import Shares
 from imgsvc_http.storage.source_files import SourceFiles
 from imgsvc_http.storage.temporary import TemporaryStorage
@@ -148,6 +149,9 @@ async def open_services(settings: Settings, share: Share) -> AsyncIterator[Servi
             settings.temporary.lifetime_seconds,
             seconds=settings.temporary.call_seconds,
         )
+        permanent = settings.permanent.place and PermanentStorage(
+            settings.permanent.place, settings.permanent.base, seconds=settings.limits.store_seconds
+        )
         stores = StorePool(
             sessions=settings.stores.sessions,
             endpoints=dict(item.split("=", 1) for item in settings.stores.endpoints),
@@ -161,6 +165,7 @@ async def open_services(settings: Settings, share: Share) -> AsyncIterator[Servi
             fetcher=fetcher,
             workers=workers,
             temporary=temporary,
+            permanent=permanent or None,
             stores=stores,
             base_url=settings.base_url,
             store_seconds=settings.limits.store_seconds,

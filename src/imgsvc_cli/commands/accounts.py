@@ -103,6 +103,29 @@ def quota(account_id: str, quota: int | None, settings: Settings, as_json: bool)
 
 @accounts.command()
 @click.argument("account_id", metavar="ACCOUNT")
+@click.argument("state", type=click.Choice(["on", "off"]), required=False)
+@with_settings
+@as_json_option
+def permanent(account_id: str, state: str | None, settings: Settings, as_json: bool) -> None:
+    """Show or choose whether an account's results go to the service's permanent storage.
+
+    That storage is set by 'permanent.place'.
+    """
+
+    async def work(db: Database) -> dict[str, Any]:
+        from imgsvc_http.state import accounts
+
+        if state is not None:
+            await accounts.keep_results(db, account_id, state == "on")
+        if await accounts.get(db, account_id) is None:
+            raise unknown("account", account_id)
+        return {"permanent": "on" if await accounts.keeps_results(db, account_id) else "off"}
+
+    echo_object(in_database(settings, work), as_json)
+
+
+@accounts.command()
+@click.argument("account_id", metavar="ACCOUNT")
 @click.option("--renew", is_flag=True, help="Replace it by a new one, which signs from now on.")
 @grace_option("With --renew: how long the current secret signs as well; the secret before it stops at once.")
 @with_settings

@@ -22,11 +22,12 @@ from imgsvc_http.monitoring.phases import note_phase, phase
 from imgsvc_http.processing.pool import ForkedWorkers
 from imgsvc_http.processing.tasks import Process, TaskResult, Translate
 from imgsvc_http.receiving.processing_request import ProcessingRequest
-from imgsvc_http.state import keyfiles, watermarks
+from imgsvc_http.state import accounts, keyfiles, watermarks
 from imgsvc_http.state.clock import now
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.keyfiles import Credentials
 from imgsvc_http.state.vault import Vault
+from imgsvc_http.storage.permanent import PermanentStorage
 from imgsvc_http.storage.source_files import Allocate
 from imgsvc_http.storage.temporary import LocalTarget, TemporaryStorage
 
@@ -63,6 +64,7 @@ class Pipeline:
     fetcher: Fetcher
     workers: ForkedWorkers
     temporary: TemporaryStorage
+    permanent: PermanentStorage | None
     stores: StorePool
     base_url: str
     store_seconds: float
@@ -98,7 +100,8 @@ class Pipeline:
         account_id = counter.account_id
         source = upload or await self._fetch(request, allocate, account_id)
         credentials = await self._credentials(account_id, request.store)
-        target = await self.temporary.local_target(now()) if request.store is None else None
+        permanent = await self._permanent(account_id, request)
+        target = None if permanent or request.store else await self.temporary.local_target(now())
         task = Process(
             name=source.name,
             spec=request.spec,
@@ -117,7 +120,7 @@ class Pipeline:
             else:
                 started = time.perf_counter()
                 with phase("store"):
-                    url, expires_at = await self._store(request.store, credentials, outcome)
+                    url, expires_at = await self._store(request.store, credentials, permanent, outcome)
                 facts["timing"]["store"] = round(1000 * (time.perf_counter() - started), 3)
         faces = facts["output"].get("faces")
         result = Result(
@@ -193,11 +196,23 @@ class Pipeline:
         stored = target.stored(facts["media_type"])
         return f"{self.base_url}{IMAGES_PATH}{stored.name}", stored.expires_at
 
+    async def _permanent(self, account_id: str, request: ProcessingRequest) -> PermanentStorage | None:
+        """Return the storage in which the result is to stay, if it is."""
+        if self.permanent is None or not request.permanent:
+            return None
+        return self.permanent if await accounts.keeps_results(self.db, account_id) else None
+
     async def _store(
-        self, spec: StoreSpec | None, credentials: Credentials | None, outcome: TaskResult
+        self,
+        spec: StoreSpec | None,
+        credentials: Credentials | None,
+        permanent: PermanentStorage | None,
+        outcome: TaskResult,
     ) -> tuple[str, datetime | None]:
-        """Put the picture into a store or into temporary storage. Return its URL, and when it expires."""
+        """Put the picture where it belongs. Return its URL, and when it expires."""
         media_type = outcome.facts["media_type"]
+        if permanent is not None:
+            return await permanent.put(outcome.data, media_type), None
         if spec is None:
             stored = await self.temporary.put(outcome.data, media_type, now())
             return f"{self.base_url}{IMAGES_PATH}{stored.name}", stored.expires_at
@@ -218,7 +233,7 @@ class Pipeline:
         found = await keyfiles.credentials(self.db, self.vault, account_id, id_)
         if found is None:
             expected = "must be the id of an uploaded keyfile"
-            raise invalid("store.keyfile", f"Store 'keyfile' parameter {expected}, got '{id_[:60]}'")
+            raise invalid("store.keyfile", f"Store 'keyfile' parameter {expected}", f"got '{id_[:60]}'")
         return found
 
     async def _watermark(self, account_id: str, spec: Spec) -> bytes | None:
@@ -229,7 +244,7 @@ class Pipeline:
         found = await watermarks.data(self.db, account_id, id_)
         if found is None:
             expected = "must be the id of an uploaded watermark"
-            raise invalid("watermark.id", f"Watermark 'id' parameter {expected}, got '{id_[:60]}'")
+            raise invalid("watermark.id", f"Watermark 'id' parameter {expected}", f"got '{id_[:60]}'")
         return found
 
 

@@ -9,8 +9,10 @@ from yarl import URL
 
 from imgsvc_core.declaring import (
     Integer,
+    Number,
     Operation,
     Text,
+    below,
     declared,
     doc,
     operation_schema,
@@ -39,9 +41,11 @@ from imgsvc_http.fetching.social import is_social
 
 _MOST_VALUES = 500  # each may be wrong, and then takes a sentence of the answer
 _MOST_HEADERS = 32
+_SHORTEST = 0.001  # s; a shorter limit ends every request
+_MOST_UNLIMITED = 2**53  # as exact in JSON as other integers
 _T = TypeVar("_T")
 
-_SERVICE_KEYS = ("limits", "response", "webhook", "store")
+_SERVICE_KEYS = ("limits", "response", "webhook", "store", "cdn")
 _NO_PRESETS: Mapping[str, Mapping[str, Any]] = {}
 _FETCH_KEYS = ("url", "headers")
 
@@ -114,17 +118,37 @@ class WebhookOptions(Operation):
     url: str = param(
         "Endpoint that is notified; it may carry Basic credentials and a query string.", WebAddress()
     )
-    delay: int | None = param(
-        "Time after which the notification is sent; at once by default.",
-        Integer(1, 604_800),
+    delay: int = param(
+        "Time after which the notification is sent.",
+        Integer(0, 604_800),
         unit="s",
+        default=0,
+    )
+
+
+@declared
+class CdnOptions(Operation):
+    """The service's own cloud storage, if it has one."""
+
+    key: ClassVar[str] = "cdn"
+    title: ClassVar[str] = "Cdn"
+
+    push: bool | None = param(
+        "Whether the result goes there, and stays; false keeps it in temporary storage. True by default, "
+        "unless the result is sent as a picture or to a store.",
         default=None,
     )
 
 
+_USUAL_CDN = CdnOptions()
+
+
 @attrs.frozen(kw_only=True)
 class ProcessingRequest:
-    """A parsed processing request. An upload has no ``url``. With ``plan`` the answer tells the plan."""
+    """A parsed processing request. An upload has no ``url``. With ``plan`` the answer tells the plan.
+
+    ``permanent`` is True if the result may stay in the service's own storage.
+    """
 
     url: str | None
     headers: Mapping[str, str] = attrs.field(repr=False)
@@ -133,6 +157,7 @@ class ProcessingRequest:
     plan: bool
     webhook: WebhookOptions | None
     store: StoreSpec | None
+    permanent: bool
 
 
 _HEADERS_SCHEMA = {
@@ -173,10 +198,10 @@ def parse_request(
         SpecError: lists all problems, each with its path.
     """
     if not isinstance(document, Mapping):
-        got = "an array" if isinstance(document, list) else SOMETHING
-        raise SpecError([Problem("", f"The request must be a JSON object, got {got}")])
+        got = "an array" if isinstance(document, list) else shown(document)
+        raise SpecError([Problem("", "The request must be a JSON object", f"got {got}")])
     if _has_more_values(document, _MOST_VALUES):
-        raise SpecError([Problem("", f"The request must hold at most {_MOST_VALUES} values, got more")])
+        raise SpecError([Problem("", f"The request must hold at most {_MOST_VALUES} values", "got more")])
     own = (*_FETCH_KEYS, *_SERVICE_KEYS) if fetching else _SERVICE_KEYS
     problems: list[Problem] = []
 
@@ -195,6 +220,14 @@ def parse_request(
     response = part(
         "response", lambda value: parse_operation(ResponseOptions, value, path="response"), _USUAL_RESPONSE
     )
+    cdn = part("cdn", lambda value: parse_operation(CdnOptions, value, path="cdn"), _USUAL_CDN)
+    elsewhere = [
+        *(["a binary response"] if binary_header or response.mode == "binary" else []),
+        *(["'store'"] if document.get("store") is not None else []),
+    ]
+    if cdn.push and elsewhere:
+        message = f"Cdn 'push' parameter must not be true together with {' or '.join(elsewhere)}"
+        problems.append(Problem("cdn.push", message))
     request = ProcessingRequest(
         url=url,
         headers=headers,
@@ -203,6 +236,7 @@ def parse_request(
         plan=response.plan,
         webhook=part("webhook", lambda value: parse_operation(WebhookOptions, value, path="webhook"), None),
         store=part("store", parse_store, None),
+        permanent=cdn.push is not False and not elsewhere,
     )
     problems += _mode_problems(document, binary_header)
     if problems:
@@ -280,6 +314,7 @@ def request_body_schema(*, fetching: bool) -> dict[str, Any]:
         "response": or_null(operation_schema(ResponseOptions)),
         "webhook": or_null(operation_schema(WebhookOptions)),
         "store": or_null(store_schema()),
+        "cdn": or_null(operation_schema(CdnOptions)),
     }
     schema = {**core, "properties": properties}
     return {**schema, "required": ["url"]} if fetching else schema
@@ -293,7 +328,7 @@ def limits_schema() -> dict[str, Any]:
         "properties": {
             field.name: {
                 "type": ["number" if field.metadata["unit"] == "s" else "integer", "null"],
-                "exclusiveMinimum": 0,
+                "minimum": _SHORTEST if field.metadata["unit"] == "s" else 1,
                 "description": f"{field.metadata['doc']} ({field.metadata['unit']})",
             }
             for field in attrs.fields(Limits)
@@ -321,26 +356,29 @@ def _has_more_values(document: object, most: int) -> bool:
 def _lowered(service: Limits, value: object) -> Limits:
     """Return the limits of the service with those of a request in their place."""
     if not isinstance(value, Mapping):
-        raise SpecError([Problem("limits", f"Limits must be an object of parameters, got {shown(value)}")])
-    names = attrs.fields_dict(Limits)
-    problems = unknown_keys("Limits", [str(name) for name in value if name not in names], names)
+        raise SpecError([Problem("limits", "Limits must be an object of parameters", f"got {shown(value)}")])
+    fields = attrs.fields_dict(Limits)
+    problems = unknown_keys("Limits", [str(name) for name in value if name not in fields], fields)
     given: dict[str, Any] = {}
     for name, item in value.items():
-        if name not in names or item is None:
+        if name not in fields or item is None:
             continue
+        kind = _lower_than(getattr(service, name), fields[name].metadata["unit"])
         try:
-            Limits(**{name: item})
-        except SpecError as error:
-            problems += error.problems
-            continue
-        most = getattr(service, name)
-        if most is not None and item > most:
-            message = f"must be at most {most:,}, the limit of this service, got {shown(item)}"
-            problems.append(Problem(name, f"Limits '{name}' parameter {message}"))
-        given[name] = item
+            given[name] = kind.parse(item)
+        except ValueError:
+            expected = f"Limits '{name}' parameter must be {kind.expectation}"
+            problems.append(Problem(name, expected, f"got {shown(item)}"))
     if problems:
-        raise SpecError(attrs.evolve(problem, path=f"limits.{problem.path}") for problem in problems)
-    return Limits(**{name: given.get(name, getattr(service, name)) for name in names})
+        raise SpecError(below("limits", problems))
+    return attrs.evolve(service, **given)
+
+
+def _lower_than(limit: float | None, unit: str) -> Integer | Number:
+    """Return what a request may give instead of a limit of the service; `None` is no limit."""
+    if unit == "s":
+        return Number(_SHORTEST, _MOST_UNLIMITED if limit is None else limit)
+    return Integer(1, _MOST_UNLIMITED if limit is None else int(limit))
 
 
 def _headers(value: object) -> dict[str, str]:
@@ -349,6 +387,6 @@ def _headers(value: object) -> dict[str, str]:
         or len(value) > _MOST_HEADERS
         or not all(isinstance(name, str) and isinstance(item, str | None) for name, item in value.items())
     ):
-        expected = f"must be object of at most {_MOST_HEADERS} strings"
-        raise SpecError([Problem("headers", f"Fetch 'headers' parameter {expected}, got {SOMETHING}")])
+        expected = f"Fetch 'headers' parameter must be object of at most {_MOST_HEADERS} strings"
+        raise SpecError([Problem("headers", expected, f"got {SOMETHING}")])
     return {name: item for name, item in value.items() if item is not None}

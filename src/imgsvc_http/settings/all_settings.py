@@ -36,6 +36,7 @@ from imgsvc_http.settings.sections import (
     FetchSettings,
     IdempotencySettings,
     MonitoringSettings,
+    PermanentSettings,
     PlaygroundSettings,
     RateSettings,
     SecuritySettings,
@@ -69,6 +70,7 @@ class Settings:
     database: DatabaseSettings = attrs.field(factory=DatabaseSettings)
     cache: CacheSettings = attrs.field(factory=CacheSettings)
     temporary: TemporarySettings = attrs.field(factory=TemporarySettings)
+    permanent: PermanentSettings = attrs.field(factory=PermanentSettings)
     limits: ServiceLimits = attrs.field(factory=ServiceLimits)
     rate: RateSettings = attrs.field(factory=RateSettings)
     accounts: AccountsSettings = attrs.field(factory=AccountsSettings)
@@ -90,6 +92,12 @@ class Settings:
             missing = "private_key" if self.server.private_key is None else "certificate"
             message = f"Setting 'server.{missing}' must be given too: certificate and key belong together"
             raise SpecError([Problem(f"server.{missing}", message)])
+        if bool(self.permanent.place) != bool(self.permanent.base):
+            missing = "base" if self.permanent.place else "place"
+            message = (
+                f"Setting 'permanent.{missing}' must be given too: a place and its address belong together"
+            )
+            raise SpecError([Problem(f"permanent.{missing}", message)])
         for name, dialect in self.delivery.dialects.items():
             if not (dialect.account or self.delivery.unsigned):
                 path = f"delivery.dialects.{name}.account"

@@ -246,6 +246,24 @@ class TemporarySettings:
 
 
 @attrs.frozen(kw_only=True)
+class PermanentSettings:
+    """The service's own cloud storage: results go there, and stay, unless requests say otherwise."""
+
+    place: str = setting(
+        Url(optional=True),
+        "Any fsspec URL of a folder, such as s3://bucket/pictures; without one, results go to temporary "
+        "storage.",
+        default="",
+        secret=True,
+    )
+    base: str = setting(
+        Url(_WEB, optional=True, bare=True),
+        "Public address of the files in 'permanent.place', such as https://cdn.example.org/pictures.",
+        default="",
+    )
+
+
+@attrs.frozen(kw_only=True)
 class ServiceLimits(Limits):
     """What one request may cost. A request can lower the limits of pictures."""
 

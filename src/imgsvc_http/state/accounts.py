@@ -118,6 +118,19 @@ def get(connection: Connection, account_id: str) -> Account | None:
     return Account(**row) if row else None
 
 
+@reading
+def keeps_results(connection: Connection, account_id: str) -> bool:
+    """Return True if results of an account go to the permanent storage of the service."""
+    return bool(connection.execute(select(AccountRow.permanent).where(AccountRow.id == account_id)).scalar())
+
+
+@writing
+def keep_results(connection: Connection, account_id: str, keeps: bool) -> bool:
+    """Choose whether results of an account go to permanent storage. Return False if there is no account."""
+    change = update(AccountRow).where(AccountRow.id == account_id).values(permanent=keeps)
+    return connection.execute(change).rowcount > 0
+
+
 @writing
 def set_quota(connection: Connection, account_id: str, quota: int) -> bool:
     """Change the quota of an account from now on. Return False if there is no such account.

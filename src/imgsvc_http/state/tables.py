@@ -18,6 +18,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     false,
+    true,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -93,6 +94,7 @@ class AccountRow(Base):
     webhook_secret: Mapped[bytes | None]  # encrypted with the master key
     previous_webhook_secret: Mapped[bytes | None]  # signs as well until a moment
     previous_webhook_until: Mapped[datetime | None]
+    permanent: Mapped[bool] = mapped_column(server_default=true())
     created_at: Mapped[datetime]
 
 

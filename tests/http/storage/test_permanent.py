@@ -1,0 +1,162 @@
+"""The service's own cloud storage: which results go there, and under which addresses."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from imgsvc_core.errors import SpecError
+from imgsvc_http.settings import Settings
+from imgsvc_http.storage.permanent import PermanentStorage
+from tests.http.calls import assert_failure, upload
+from tests.http.receivers import receiving
+from tests.http.service_process import Service, running
+from tests.stores.s3_server import BUCKET, s3_server
+from tests.support import encoded
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+BASE = "https://cdn.example.org/pictures"
+PHOTO = encoded.jpeg().data
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("place")
+
+
+@pytest.fixture(scope="module")
+def keeping(tmp_path_factory: pytest.TempPathFactory, place: Path) -> Iterator[Service]:
+    """A service whose results stay in a folder."""
+    settings = {"permanent.place": f"file://{place}", "permanent.base": f"{BASE}/"}
+    settings["fetch.private_allowed"] = "127.0.0.1,localhost"
+    with running(tmp_path_factory.mktemp("keeping") / "state", settings) as service:
+        yield service
+
+
+async def _output(service: Service, request: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    async with service.client() as client:
+        reply = await upload(client, PHOTO, request or {}, **more)
+    assert reply.status == 200, reply.body
+    is_json = reply.headers["Content-Type"].startswith("application/json")
+    return dict((reply.json if is_json else reply.metadata)["output"])
+
+
+def _kept(place: Path, url: str) -> bytes:
+    base, _, name = url.rpartition("/")
+    assert base == BASE
+    return (place / name).read_bytes()
+
+
+@pytest.mark.parametrize("cdn", [None, {}, {"push": None}, {"push": True}], ids=str)
+async def test_results_stay_there(cdn: Any, keeping: Service, place: Path) -> None:
+    output = await _output(keeping, {"cdn": cdn, "output": {"format": "webp"}})
+    assert output["url"].endswith(".webp")
+    assert "expires_at" not in output
+    assert hashlib.sha256(_kept(place, output["url"])).hexdigest() == output["sha256"]
+    assert len(output["url"].rpartition("/")[2]) > 32, "names cannot be guessed"
+
+
+async def test_a_request_can_keep_out(keeping: Service) -> None:
+    output = await _output(keeping, {"cdn": {"push": False}})
+    assert output["url"].startswith(f"{keeping.url}/1.0/images/")
+    assert output["expires_at"]
+
+
+@pytest.mark.parametrize(
+    "way", [{"headers": {"X-Svc-Binary": "1"}}, {"request": {"response": {"mode": "binary"}}}]
+)
+async def test_binary_answers_are_temporary(way: dict[str, Any], keeping: Service) -> None:
+    assert (await _output(keeping, **way))["url"].startswith(f"{keeping.url}/1.0/images/")
+
+
+async def test_webhooks_keep_their_results_there(keeping: Service, place: Path) -> None:
+    async with keeping.client() as client, receiving() as receiver:
+        reply = await upload(client, PHOTO, {"webhook": {"url": receiver.url}, "cdn": {"push": True}})
+        assert reply.status == 202
+        [post] = await receiver.arrived(1)
+    assert _kept(place, post.json["output"]["url"])
+
+
+async def test_an_account_can_be_left_out(keeping: Service) -> None:
+    account = json.loads(keeping.imgsvc("accounts", "create", "Left out", "--json"))["id"]
+    key = json.loads(keeping.imgsvc("keys", "create", account, "--json"))["secret"]
+
+    async def is_kept() -> bool:
+        async with keeping.client(key=key) as client:
+            return (await upload(client, PHOTO, {})).json["output"]["url"].startswith(BASE)
+
+    assert await is_kept()
+    for state in ("off", "on"):
+        assert json.loads(keeping.imgsvc("accounts", "permanent", account, state, "--json")) == {
+            "permanent": state
+        }
+        assert json.loads(keeping.imgsvc("accounts", "permanent", account, "--json")) == {"permanent": state}
+        assert await is_kept() is (state == "on")
+
+
+STORE = {"provider": "aws", "key": "k", "secret": "s", "bucket": "bucket", "region": "us-east-1"}
+
+
+@pytest.mark.parametrize(
+    ("request_", "headers", "message"),
+    [
+        ({"store": STORE}, {}, "Cdn 'push' parameter must not be true together with 'store'"),
+        ({}, {"X-Svc-Binary": "1"}, "Cdn 'push' parameter must not be true together with a binary response"),
+        ({"response": {"mode": "binary"}}, {}, "must not be true together with a binary response"),
+    ],
+)
+async def test_push_is_refused_where_the_result_goes_elsewhere(
+    request_: dict[str, Any], headers: dict[str, str], message: str, service: Service
+) -> None:
+    """With a place or without one."""
+    async with service.client() as client:
+        reply = await upload(client, PHOTO, {**request_, "cdn": {"push": True}}, headers=headers)
+    assert reply.status == 422
+    document = reply.metadata if not reply.body else reply.json
+    assert message in document["message"]
+    assert [error["path"] for error in document["errors"]] == ["cdn.push"]
+
+
+@pytest.mark.parametrize(
+    ("cdn", "path"),
+    [({"pull": True}, "cdn.pull"), ({"push": 1}, "cdn.push"), ([], "cdn"), (True, "cdn")],
+    ids=str,
+)
+async def test_nothing_else_is_accepted(cdn: Any, path: str, service: Service) -> None:
+    async with service.client() as client:
+        failure = assert_failure(await upload(client, PHOTO, {"cdn": cdn}), 422, "invalid_parameter")
+    assert [error["path"] for error in failure["errors"]] == [path]
+
+
+@pytest.mark.parametrize("cdn", [{}, {"push": True}, {"push": False}], ids=str)
+async def test_without_a_place_nothing_changes(cdn: Any, service: Service) -> None:
+    assert (await _output(service, {"cdn": cdn}))["url"].startswith(f"{service.url}/1.0/images/")
+
+
+@pytest.mark.parametrize("given", ["place", "base"])
+async def test_a_place_and_its_address_belong_together(given: str) -> None:
+    value = {"place": "file:///tmp/place", "base": BASE}[given]
+    with pytest.raises(SpecError, match="a place and its address belong together"):
+        Settings.load(flags={f"permanent.{given}": value})
+
+
+async def test_a_bucket_serves_pictures_as_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    with s3_server() as server:
+        for name, value in (
+            ("AWS_ENDPOINT_URL", server.url),
+            ("AWS_ACCESS_KEY_ID", server.key),
+            ("AWS_SECRET_ACCESS_KEY", server.secret),
+        ):
+            monkeypatch.setenv(name, value)
+        storage = PermanentStorage(f"s3://{BUCKET}/pictures", BASE, seconds=60)
+        url = await storage.put(PHOTO, "image/jpeg")
+        kept = server.read(f"pictures/{url.removeprefix(f'{BASE}/')}")
+    assert kept is not None
+    assert (kept.data, kept.content_type) == (PHOTO, "image/jpeg")
+    assert kept.headers["Cache-Control"] == "public, max-age=31536000, immutable"
