@@ -17,7 +17,10 @@ class Rule(Protocol):
         """Yield a problem for each wrong value of an operation. `None` is a value that was not given."""
 
     def schema(self) -> dict[str, Any]:
-        """Return the same condition in JSON Schema."""
+        """Return the same condition in JSON Schema.
+
+        It has no ``anyOf`` or ``oneOf``, which programs that generate clients take for kinds of objects.
+        """
 
 
 @attrs.frozen
@@ -33,7 +36,7 @@ class AtLeastOne:
             yield Problem(self.names[0], f"{title} needs at least one of {quoted}", "got none")
 
     def schema(self) -> dict[str, Any]:
-        return {"anyOf": [given(name) for name in self.names]}
+        return {"not": {"type": "object", **_absent(*self.names)}}
 
 
 @attrs.frozen
@@ -123,7 +126,7 @@ class Needs:
             yield Problem(self.name, message)
 
     def schema(self) -> dict[str, Any]:
-        return {"anyOf": [_absent(self.name), given(self.other)]}
+        return {"if": _absent(self.name), "else": given(self.other)}
 
 
 @attrs.frozen
@@ -141,7 +144,7 @@ class NotTogether:
                     yield Problem(name, message)
 
     def schema(self) -> dict[str, Any]:
-        return {"anyOf": [_absent(*self.first), _absent(*self.second)]}
+        return {"if": _absent(*self.first), "else": _absent(*self.second)}
 
 
 @attrs.frozen
@@ -158,7 +161,7 @@ class Together:
                 yield Problem(name, f"{title} '{name}' parameter is required together with '{present}'")
 
     def schema(self) -> dict[str, Any]:
-        return {"anyOf": [_absent(*self.names), given(*self.names)]}
+        return {"if": _absent(*self.names), "else": given(*self.names)}
 
 
 def given(*names: str) -> dict[str, Any]:

@@ -76,8 +76,6 @@ async def _document(request: web.Request) -> Any:
         return await parse_json(file.path.read_bytes())
 
 
-_DOCUMENT = {"type": "object", "description": "The JSON keyfile of a service account."}
-
 ROUTES = collection_routes(
     "keyfile",
     keyfiles.KEYFILES,
@@ -85,5 +83,5 @@ ROUTES = collection_routes(
     shown=lambda keyfile: keyfile,
     one=KeyfileAnswer,
     many=KeyfilesAnswer,
-    bodies={"application/json": _DOCUMENT, "multipart/form-data": form_schema()},
+    bodies={"application/json": keyfiles.SCHEMA, "multipart/form-data": form_schema()},
 )

@@ -24,6 +24,9 @@ _RATE_HEADERS = {
     "X-RateLimit-Remaining": "Requests left in the period.",
     "X-RateLimit-Reset": "Seconds left in the period.",
 }
+_RETRY_AFTER = "Retry-After"
+_EMPTY = {"type": "string", "maxLength": 0}
+_NUMBERS = {*_RATE_HEADERS, _RETRY_AFTER}
 _RETRY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.INSUFFICIENT_STORAGE)
 
 
@@ -90,10 +93,11 @@ def _operation(route: Route, names: HeaderNames) -> dict[str, Any]:
 
 
 def _responses(route: Route, names: HeaderNames) -> Iterator[tuple[str, dict[str, Any]]]:
-    headers = dict(_RATE_HEADERS)
-    if route.binary:
-        headers[names.metadata] = "In binary mode: the result as JSON in ASCII."
-        headers[names.meta] = f"The same as {names.metadata}."
+    in_binary = {
+        names.metadata: "In binary mode: the JSON of the answer in ASCII.",
+        names.meta: f"The same as {names.metadata}.",
+    }
+    headers = _RATE_HEADERS | in_binary if route.binary else _RATE_HEADERS
     if route.status not in route.replies:
         doc = (route.answer.__doc__ or "").partition("\n")[0] if route.answer else "Success."
         contents: dict[str, Any] = {"application/json": body_schema(route.answer)}
@@ -110,7 +114,7 @@ def _responses(route: Route, names: HeaderNames) -> Iterator[tuple[str, dict[str
         *((HTTPStatus.CONFLICT,) if route.idempotent else ()),
     }
     for status in sorted(statuses - {route.status, *route.replies}):
-        yield str(int(status)), _failure(status, binary=route.binary)
+        yield str(int(status)), _failure(status, headers, binary=route.binary)
 
 
 def _response(doc: str, headers: Mapping[str, str], contents: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,17 +124,22 @@ def _response(doc: str, headers: Mapping[str, str], contents: Mapping[str, Any])
     return described
 
 
-def _failure(status: int, *, binary: bool) -> dict[str, Any]:
-    headers = dict(_RATE_HEADERS)
+def _failure(status: int, headers: Mapping[str, str], *, binary: bool) -> dict[str, Any]:
     if status in _RETRY:
-        headers["Retry-After"] = "Seconds after which to try again."
+        headers = {**headers, _RETRY_AFTER: "Seconds after which to try again."}
     note = "; in binary mode without a body, all in the metadata header" if binary else ""
-    reference = {"application/json": {"$ref": "#/components/schemas/Failure"}}
-    return _response(f"{HTTPStatus(status).phrase}{note}.", headers, reference)
+    contents: dict[str, Any] = {"application/json": {"$ref": "#/components/schemas/Failure"}}
+    if binary:
+        contents["application/octet-stream"] = _EMPTY
+    return _response(f"{HTTPStatus(status).phrase}{note}.", headers, contents)
 
 
 def _headers(docs: Mapping[str, str]) -> dict[str, Any]:
-    return {name: {"description": text, "schema": {"type": "string"}} for name, text in docs.items()}
+    return {name: {"description": text, "schema": _header_schema(name)} for name, text in docs.items()}
+
+
+def _header_schema(name: str) -> dict[str, Any]:
+    return {"type": "integer", "minimum": 0} if name in _NUMBERS else {"type": "string"}
 
 
 def _parameters(route: Route, names: HeaderNames) -> Iterator[dict[str, Any]]:

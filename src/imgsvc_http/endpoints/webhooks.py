@@ -126,17 +126,18 @@ def _integer(least: int, most: int) -> Callable[[str], int]:
     return read
 
 
-_LISTED = ", ".join(STATUSES)
+_LISTED, _ANY = ", ".join(STATUSES), "|".join(STATUSES)
+_DATE = {"type": "string", "anyOf": [{"format": "date-time"}, {"format": "date"}], "minLength": 8}
 _MOMENT = "UTC date in ISO 8601 such as 2026-01-31T12:00:00Z"
 _QUERY = {
     "status": _Query(
         f"One or several of {_LISTED}, separated by commas.",
         f"one or several of {_LISTED}, with commas between",
-        {"type": "string"},
+        {"type": "string", "pattern": rf"^\s*({_ANY})\s*(,\s*({_ANY})\s*)*$"},
         _statuses,
     ),
-    "start": _Query("Accepted at this time or later: UTC, ISO 8601.", _MOMENT, {"type": "string"}, _moment),
-    "end": _Query("Accepted at this time or earlier: UTC, ISO 8601.", _MOMENT, {"type": "string"}, _end),
+    "start": _Query("Accepted at this time or later: UTC, ISO 8601.", _MOMENT, _DATE, _moment),
+    "end": _Query("Accepted at this time or earlier: UTC, ISO 8601.", _MOMENT, _DATE, _end),
     "offset": _Query(
         "How many to skip.",
         f"integer within 0 to {_MOST_OFFSET} range",

@@ -66,17 +66,18 @@ class WebAddress:
         return value
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "string", "format": "uri", "maxLength": 8192, "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://."}
+        return {"type": "string", "format": "uri", "maxLength": 8192, "pattern": f"^{_URL.pattern}$"}
 
 
+_PORT = "6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[0-9]{1,4}"
 _URL = re.compile(
-    r"https?://"
+    r"[Hh][Tt][Tt][Pp][Ss]?://"
     r"(?:(?:[A-Za-z0-9\-._~!$&'()*+,;=:]|%[0-9A-Fa-f]{2})*@)?"  # user and password
-    r"(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})+)(?::[0-9]{1,5})?"
+    r"(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})+)"
+    rf"(?::(?:{_PORT}))?"
     r"(?:/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*)?"
     r"(?:\?(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?]|%[0-9A-Fa-f]{2})*)?"
-    r"(?:#(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?]|%[0-9A-Fa-f]{2})*)?",
-    re.IGNORECASE,
+    r"(?:#(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?]|%[0-9A-Fa-f]{2})*)?"
 )
 
 

@@ -26,6 +26,23 @@ TOKEN_URI = "https://oauth2.googleapis.com/token"
 """Where access tokens come from. A keyfile with another address would send its signatures there."""
 
 _EMAIL = r"[\x21-\x7e]{1,200}@[A-Za-z0-9.-]{1,200}"
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "description": "The JSON keyfile of a service account.",
+    "properties": {
+        "type": {"const": "service_account"},
+        "client_email": {"type": "string", "pattern": f"^{_EMAIL}$"},
+        "private_key": {
+            "type": "string",
+            "maxLength": MOST_KEY_CHARACTERS,
+            "pattern": "-----BEGIN (RSA )?PRIVATE KEY-----",
+            "description": "An RSA key in PEM.",
+        },
+        "token_uri": {"const": TOKEN_URI},
+    },
+    "required": ["type", "client_email", "private_key", "token_uri"],
+}
+"""What a keyfile looks like, as JSON Schema."""
 
 
 @attrs.frozen(kw_only=True)

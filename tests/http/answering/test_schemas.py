@@ -1,0 +1,135 @@
+"""The schemas of bodies and the service agree: what fits them is accepted, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import make_mocked_request
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator, FormatChecker
+
+from imgsvc_core import Limits, SpecError
+from imgsvc_http.answering.headers import HeaderNames
+from imgsvc_http.endpoints import openapi, webhooks
+from imgsvc_http.receiving.processing_request import parse_request, request_body_schema
+from imgsvc_http.routes import ROUTES
+from imgsvc_http.state import keyfiles
+from tests.http.state.test_keyfiles import KEYFILE
+from tests.spec.strategies import json_values, nearly_requests, with_and_without_nulls
+
+_DOCUMENT = openapi.document(ROUTES, "https://localhost", HeaderNames("X-Svc"))
+_ADDRESSES = [
+    "https://example.org/a.jpg", "HTTP://u:p@example.org:8080/a?b#c", "http://", "ftp://example.org/",
+    "http://a b/", "https://example.org:65536/", "https://example.org:65535/", "", "a", None, 5,
+]  # fmt: skip
+
+
+def _some(names: list[str], values: list[Any], most: int) -> st.SearchStrategy[Any]:
+    objects = st.dictionaries(st.sampled_from(names), st.sampled_from(values), max_size=most)
+    return st.integers(0, 9).flatmap(lambda number: objects if number else json_values)
+
+
+_OF_THE_SERVICE: dict[str, st.SearchStrategy[Any]] = {
+    "headers": _some(["A", "Accept"], ["x", None, 5], 2),
+    "limits": _some(
+        ["frames", "seconds", "source_bytes", "x"], [0, 1, -1, 0.5, 1.5, None, "a", True, 100], 3
+    ),
+    "response": _some(["mode", "plan", "x"], ["json", None, "xml", True, 1], 2),
+    "webhook": _some(["url", "delay"], [*_ADDRESSES, 0, -1, 604_800, 604_801], 2),
+    "cdn": _some(["push", "pull"], [True, False, None, 1], 1),
+    "store": _some(
+        ["provider", "key", "secret", "bucket", "region", "path", "acl", "metadata", "headers"],
+        ["aws", "ibm", "google", "abc", "", None, 1, {}, {"a": "b"}],
+        6,
+    ),
+    "preset": st.sampled_from([None, [], "", 5, ["a", "a"]]),
+}
+_CORE = st.just({}) | nearly_requests() | with_and_without_nulls().map(lambda pair: pair[0])
+_OWN = st.dictionaries(st.sampled_from(list(_OF_THE_SERVICE)), st.none(), max_size=2).flatmap(
+    lambda names: st.fixed_dictionaries({name: _OF_THE_SERVICE[name] for name in names})
+)
+_URL = st.just({"url": _ADDRESSES[0]}) | st.sampled_from(_ADDRESSES).map(lambda url: {"url": url})
+
+
+def _accepts(document: dict[str, Any], *, fetching: bool) -> bool:
+    try:
+        parse_request(document, Limits(), fetching=fetching)
+    except SpecError:
+        return False
+    return True
+
+
+@given(_CORE, _OWN, _URL)
+@settings(max_examples=500)
+def test_processing_requests(core: dict[str, Any], own: dict[str, Any], url: dict[str, Any]) -> None:
+    for document, fetching in (({**core, **own, **url}, True), ({**core, **own}, False)):
+        fits = Draft202012Validator(request_body_schema(fetching=fetching)).is_valid(document)
+        assert fits == _accepts(document, fetching=fetching)
+
+
+def test_clients_can_be_generated() -> None:
+    """No body is one of several kinds of objects, which would hide its fields."""
+    for item in _DOCUMENT["paths"].values():
+        for operation in item.values():
+            for content in operation.get("requestBody", {"content": {}})["content"].values():
+                assert not {"anyOf", "oneOf", "allOf"} & set(content["schema"])
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(list(KEYFILE)),
+        json_values | st.sampled_from([None, "", "a@b", "service_account"]),
+        max_size=2,
+    ),
+    st.sets(st.sampled_from(list(KEYFILE)), max_size=1),
+)
+@settings(max_examples=500)
+def test_keyfiles(changed: dict[str, Any], missing: set[str]) -> None:
+    document = {name: value for name, value in {**KEYFILE, **changed}.items() if name not in missing}
+    try:
+        keyfiles._checked(document)
+        accepted = True
+    except SpecError:
+        accepted = False
+    assert Draft202012Validator(keyfiles.SCHEMA).is_valid(document) == accepted
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "fits"),
+    [
+        ("start", "", False),
+        ("end", "", False),
+        ("start", "yesterday", False),
+        ("start", "2026-11-25", True),
+        ("end", "2026-11-25T12:00:00Z", True),
+        ("end", "2026-13-01", False),
+        ("status", "", False),
+        ("status", "created", True),
+        ("status", "created, failed", True),
+        ("status", "created,lost", False),
+    ],
+)
+def test_queries_of_webhooks(name: str, value: str, fits: bool) -> None:
+    parameters = _DOCUMENT["paths"]["/1.0/webhooks"]["get"]["parameters"]
+    schema = next(item["schema"] for item in parameters if item["name"] == name)
+    assert (
+        Draft202012Validator(schema, format_checker=FormatChecker(["date", "date-time"])).is_valid(value)
+        == fits
+    )
+    request = make_mocked_request("GET", f"/1.0/webhooks?{name}={value.replace(' ', '%20')}")
+    if fits:
+        webhooks._query(request)
+    else:
+        with pytest.raises(SpecError):
+            webhooks._query(request)
+
+
+def test_headers_of_the_rate_are_numbers() -> None:
+    for item in _DOCUMENT["paths"].values():
+        for operation in item.values():
+            for reply in operation["responses"].values():
+                for name, header in reply["headers"].items():
+                    number = name.startswith("X-RateLimit-") or name == "Retry-After"
+                    assert header["schema"]["type"] == ("integer" if number else "string")
