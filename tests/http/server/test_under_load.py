@@ -263,7 +263,7 @@ async def test_slow_and_endless_bodies_come_to_an_end(tmp_path: Path) -> None:
         (LONG_JSON[3], 422, "has no '0' parameter"),
         (LONG_JSON[4], 400, "more than 10,000 keys and values"),
         (LONG_JSON[5], 422, "at most 500 values"),
-        (b"[" + LONG_JSON[5] + b"]", 422, "must be a JSON object, got an array"),
+        (b"[" + LONG_JSON[5] + b"]", 422, "must be a JSON object"),
         (LONG_JSON[6], 422, "at most 500 values"),
         (LONG_JSON[7], 422, "at most 500 values"),
         (b"{" + b",".join(b'"%d": 1' % (n % 4_000) for n in range(4_900)) + b"}", 400, "more than once"),
