@@ -298,6 +298,7 @@ SECRETS = {
     "cache.url": "redis://:hidden-word@host/0",
     "cache.place": "sftp://user:hidden-word@host/cache",
     "temporary.url": "s3://key:hidden-word@bucket/folder",
+    "permanent.place": "s3://key:hidden-word@bucket/pictures",
     "delivery.origins": {"shop": {"url": "s3://bucket/photos", "secret": "hidden-word"}},
     "delivery.dialects": {"thumbor": {"account": "page", "keys": ["hidden-word"]}},
     "security.master_keys": [KEY, "hiddenword".ljust(43, "B") + "="],
@@ -311,7 +312,8 @@ SECRETS = {
 
 def test_secrets_are_never_shown(tmp_path: Path) -> None:
     assert set(SECRETS) == {path for path, item in SETTINGS.items() if item.secret}
-    settings = Settings.load(None, HOME, SECRETS)
+    base = {"permanent.base": "https://cdn.example.org"}
+    settings = Settings.load(None, HOME, {**SECRETS, **base})
     for shown in (render(settings), repr(settings)):
         assert "hidden" not in shown
         assert KEY not in shown
