@@ -16,7 +16,7 @@ from imgsvc_batch.manifest import Manifest
 from imgsvc_batch.work import Job
 from imgsvc_core import Problem, SpecError, TargetError
 from imgsvc_core.errors import os_reason
-from imgsvc_core.io import is_url, missing_package
+from imgsvc_core.io import is_url, missing_package, open_filesystem
 
 Mode = Literal["all", "resume", "retry"]
 """Process what is new, has changed or failed; only what was not tried yet; only what failed."""
@@ -62,9 +62,7 @@ def check_target(target: str) -> None:
     """Raise `TargetError` if the target cannot be made, `MissingDependency` if that needs a package."""
     try:
         if is_url(target):
-            import fsspec
-
-            fsspec.core.url_to_fs(target)
+            open_filesystem(target)
         elif not os.path.lexists(target):
             _write_into(Path(target).parent)
         elif not os.path.isdir(target):

@@ -14,7 +14,7 @@ import attrs
 from imgsvc_batch.places import join, printable, relative, split_pattern
 from imgsvc_core import FORMATS, ImgsvcError, SourceUnreachable
 from imgsvc_core.errors import os_reason
-from imgsvc_core.io import is_url, reason_of, shown_url
+from imgsvc_core.io import is_url, open_filesystem, reason_of, shown_url
 
 _SUFFIXES = frozenset(suffix for row in FORMATS.values() for suffix in row.suffixes)
 
@@ -130,10 +130,9 @@ def _of_file(path: str, key: str) -> Input:
 
 
 def _find_objects(source: str, target: str) -> Iterator[Input]:
-    import fsspec
 
     folder, pattern = split_pattern(source)
-    fs, root = fsspec.core.url_to_fs(folder)
+    fs, root = open_filesystem(folder)
     if not pattern and fs.isfile(root):
         yield _of_object(fs.info(root), PurePosixPath(root).name, folder)
         return

@@ -8,7 +8,7 @@ import secrets
 
 from imgsvc_core import NameCollision, TargetError
 from imgsvc_core.errors import os_reason
-from imgsvc_core.io import missing_package, put_object, reason_of, shown_url
+from imgsvc_core.io import missing_package, open_filesystem, put_object, reason_of, shown_url
 
 
 def check_path(path: str) -> None:
@@ -39,9 +39,7 @@ def write_object(target: str, path: str, data: bytes, media_type: str, *, replac
     """
     url = f"{target.rstrip('/')}/{path}"
     try:
-        import fsspec
-
-        fs, place = fsspec.core.url_to_fs(url)
+        fs, place = open_filesystem(url)
         if not replace and fs.exists(place):
             if fs.size(place) == len(data) and fs.cat_file(place) == data:
                 return False
@@ -65,9 +63,7 @@ def write_object(target: str, path: str, data: bytes, media_type: str, *, replac
 def remove_object(target: str, path: str) -> None:
     """Remove an object, if the store lets us."""
     with contextlib.suppress(Exception):
-        import fsspec
-
-        fs, place = fsspec.core.url_to_fs(f"{target.rstrip('/')}/{path}")
+        fs, place = open_filesystem(f"{target.rstrip('/')}/{path}")
         fs.rm_file(place)
 
 

@@ -43,7 +43,9 @@ class ImageInfo:
     )
     contents: int | None = attrs.field(
         default=None,
-        metadata={"doc": "Bytes that the elements, texts and inlined pictures of a drawing need at most."},
+        metadata={
+            "doc": "Bytes that texts of a PNG, or elements, texts and pictures of a drawing need at most."
+        },
     )
     interlaced: bool = attrs.field(
         default=False, metadata={"doc": "Whether the image is progressive or interlaced."}

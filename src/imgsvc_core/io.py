@@ -1,6 +1,7 @@
 """For front ends: read and write at paths, URLs and file objects, and speak of them without secrets."""
 
 from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.filesystems import open_filesystem
 from imgsvc_core.sources import is_url, open_bytes
 from imgsvc_core.targets import name_of, put_object, remove_unfinished, writing
 from imgsvc_core.url_messages import missing_package, reason_of, shown_url
@@ -11,6 +12,7 @@ __all__ = [
     "missing_package",
     "name_of",
     "open_bytes",
+    "open_filesystem",
     "put_object",
     "reason_of",
     "remove_unfinished",

@@ -13,6 +13,7 @@ from typing_extensions import Buffer
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.deadline import Deadline
 from imgsvc_core.errors import ImgsvcError, SourceUnreachable, os_reason
+from imgsvc_core.filesystems import open_filesystem
 from imgsvc_core.limits import Limits, check_bytes
 from imgsvc_core.url_messages import missing_package, reason_of, shown_url
 
@@ -107,10 +108,10 @@ def _at(source: str | os.PathLike[str], limits: Limits) -> Path | bytes:
 
 
 def _fetch(url: str, limits: Limits) -> bytes:
-    import fsspec
-
-    with _translated(url), fsspec.open(url, "rb") as file:
-        return _read(file, limits)
+    with _translated(url):
+        fs, path = open_filesystem(url)
+        with fs.open(path, "rb") as file:
+            return _read(file, limits)
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Protocol, TypeAlias, TypeGuard, cast
 
 from imgsvc_core.errors import TargetError, os_reason
+from imgsvc_core.filesystems import open_filesystem
 from imgsvc_core.sources import is_url
 from imgsvc_core.url_messages import missing_package, reason_of, shown_url
 
@@ -146,14 +147,12 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 @contextlib.contextmanager
 def _uploading(url: str, media_type: str) -> Iterator[BinaryIO]:
     """Collect the bytes first, because object stores write an unfinished object when it is closed."""
-    import fsspec
-
     buffer = io.BytesIO()
     yield buffer
     try:
-        opened = fsspec.open(url, "wb")
-        if not put_object(opened.fs, opened.path, buffer.getvalue(), media_type):
-            with opened as file:
+        fs, path = open_filesystem(url)
+        if not put_object(fs, path, buffer.getvalue(), media_type):
+            with fs.open(path, "wb") as file:
                 file.write(buffer.getbuffer())
     except ImportError as error:
         raise missing_package("Target", url, error) from error

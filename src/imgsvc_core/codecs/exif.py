@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 import attrs
 
 from imgsvc_core.bytesource import ByteSource
-from imgsvc_core.codecs.headers.directory import ORIENTATION, Directory, read_first_directory
+from imgsvc_core.codecs.headers.directory import (
+    EXIF_POINTER,
+    GPS_POINTER,
+    ORIENTATION,
+    POINTERS,
+    Directory,
+    read_first_directory,
+)
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.errors import CorruptImage, EmptySource
 
@@ -17,11 +24,8 @@ COPYRIGHT = 0x8298
 _DESCRIPTIVE = (0x010E, 0x010F, 0x0110, 0x0131, 0x0132, ARTIST, COPYRIGHT)
 XMP = 0x02BC
 IPTC = 0x83BB
-_EXIF_POINTER = 0x8769
-_GPS_POINTER = 0x8825
-_INTEROP_POINTER = 0xA005
 _SUB_DIRECTORIES = 0x014A
-_POINTERS = (_EXIF_POINTER, _GPS_POINTER, _INTEROP_POINTER, _SUB_DIRECTORIES)
+_PLACES = (*POINTERS, _SUB_DIRECTORIES)
 _WIDTH, _HEIGHT = 0x0100, 0x0101
 _COLOR_SPACE, _PIXELS_ACROSS, _PIXELS_DOWN = 0xA001, 0xA002, 0xA003
 # How a file stores the pixels, and blocks that are stored beside EXIF: XMP, IPTC, Photoshop's, the profile.
@@ -96,14 +100,13 @@ def parse(blob: bytes) -> Exif | None:
 
 def of_tiff(main: Directory) -> Exif | None:
     """Read what the directories of a TIFF file say of its image; ``None`` if that is nothing."""
-    found = _gather(main)
-    described = {tag: value for tag, value in found.main.items() if tag in _DESCRIPTIVE}
-    return Exif(described, found.photo, found.gps) if described or found.photo or found.gps else None
+    found = _gather(main, _DESCRIPTIVE)
+    return found if found.main or found.photo or found.gps else None
 
 
-def _gather(main: Directory) -> Exif:
-    photo, gps = (_follow(main, pointer) for pointer in (_EXIF_POINTER, _GPS_POINTER))
-    return Exif(_values(main), photo, gps)
+def _gather(main: Directory, wanted: Container[int] | None = None) -> Exif:
+    photo, gps = (_follow(main, pointer) for pointer in (EXIF_POINTER, GPS_POINTER))
+    return Exif(_values(main, wanted), photo, gps)
 
 
 def _follow(main: Directory, pointer: int) -> Values:
@@ -114,15 +117,24 @@ def _follow(main: Directory, pointer: int) -> Values:
         return {}
 
 
-def _values(directory: Directory) -> Values:
-    """Read all values except pointers to other directories. Damaged values are left out."""
+def _values(directory: Directory, wanted: Container[int] | None = None) -> Values:
+    """Read values, all if none are named, except pointers to other directories. Damaged ones are left out.
+
+    Values may share their bytes in the block, so the largest come last and have the bytes that are left.
+    """
     values = {}
-    for tag, entry in directory.entries.items():
+    left = directory.file_size
+    for tag, entry in sorted(directory.entries.items(), key=lambda item: item[1].size):
+        if wanted is not None and tag not in wanted:
+            continue
+        left -= entry.size
+        if left < 0:
+            break
         try:
             data = directory.content(tag)
         except CorruptImage:
             continue
-        if data and tag not in _POINTERS:
+        if data and tag not in _PLACES:
             values[tag] = Value(entry.kind, entry.count, data)
     return values
 
@@ -166,7 +178,7 @@ def _layout(main: Values, exif: Exif, start: int) -> bytes:
     """Return the main directory at ``start``, followed by those it points to."""
     pointers = {
         tag: directory
-        for tag, directory in ((_EXIF_POINTER, exif.photo), (_GPS_POINTER, exif.gps))
+        for tag, directory in ((EXIF_POINTER, exif.photo), (GPS_POINTER, exif.gps))
         if directory
     }
     blank = {tag: _long(0) for tag in pointers}

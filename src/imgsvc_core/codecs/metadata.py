@@ -39,6 +39,7 @@ _IPTC_RIGHTS = {_CHARACTERS, (2, 80), (2, 110), (2, 115), (2, 116)}
 # Image orientation and previews. Records after the second describe and hold the stored picture.
 _IPTC_STALE = {(2, 131), (2, 200), (2, 201), (2, 202)}
 _LAST_DESCRIPTIVE_RECORD = 2
+_MOST_OF_PROFILE = 1 << 22  # bytes; libpng reads no more than 8 MB
 _EXTENDED = 0x8000  # the length tells how many bytes hold the length
 _MOST_IN_JPEG = 65_533  # bytes of the content of a segment
 _XMP_PREFIX = b"http://ns.adobe.com/xap/1.0/\0"
@@ -51,7 +52,8 @@ _IPTC_RESOURCE = 0x0404
 def apply_policy(image: pyvips.Image, policy: MetadataPolicy) -> pyvips.Image:
     """Return the image with only the metadata that the policy allows; pixels must be upright already.
 
-    A color profile of another kind than the pixels, such as one for CMYK on RGB, is dropped.
+    A color profile of another kind than the pixels, such as one for CMYK on RGB, is dropped. So is
+    one that is larger than formats hold: the pixels are sRGB by then, so they look the same without.
     """
     dropped = [name for name in _DROPPED if has(image, name)]
     if policy != "strip":
@@ -145,7 +147,7 @@ def _xmp() -> ModuleType:
 
 def _fits(profile: bytes, image: pyvips.Image) -> bool:
     space = bytes(profile[16:20])
-    return space == (b"GRAY" if image.bands < 3 else b"RGB ")
+    return len(profile) <= _MOST_OF_PROFILE and space == (b"GRAY" if image.bands < 3 else b"RGB ")
 
 
 def _iptc_records(data: bytes) -> bytes:

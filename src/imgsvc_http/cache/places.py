@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any, Protocol
 
-import fsspec
+from imgsvc_core.io import open_filesystem
 
 _NUMBER_FILE = "place"
 _INCOMING = "incoming"
@@ -192,7 +192,7 @@ class FsspecPlace:
     def _path(self, key: str) -> tuple[Any, str]:
         if self._opened is None:
             # A cached listing would hide what other nodes have written.
-            fs, root = fsspec.core.url_to_fs(self._url, use_listings_cache=False)
+            fs, root = open_filesystem(self._url, use_listings_cache=False)
             self._opened = fs, root.rstrip("/")
         fs, root = self._opened
         return fs, f"{root}/{_relative(key)}"

@@ -24,7 +24,7 @@ from imgsvc_http.fetching.file_name import extended_file_name
 from imgsvc_http.fetching.resolver import ACCOUNT, TooManyLookups
 from imgsvc_http.fetching.social import FRESH, PLATFORMS, Profile, is_social, profile_of
 from imgsvc_http.fetching.source_connection import TooManyInformational
-from imgsvc_http.fetching.urls import as_written, authorization, bare
+from imgsvc_http.fetching.urls import as_written, authorization, bare, is_web
 from imgsvc_http.settings import FetchSettings, SocialSettings
 from imgsvc_http.storage.source_files import Allocate
 
@@ -241,7 +241,7 @@ def check_headers(headers: Mapping[str, str]) -> None:
 def _parsed(url: str) -> URL:
     try:
         parsed = as_written(url)
-        usable = parsed.scheme in ("http", "https") and parsed.host
+        usable = is_web(parsed)
     except ValueError:
         usable = False
     if not usable:
@@ -258,7 +258,7 @@ def _redirect(location: URL, target: str, shown: str) -> URL:
         joined = location.join(URL(target)) if target else None
     except ValueError:
         joined = None
-    if joined is None or joined.scheme not in ("http", "https") or not joined.host:
+    if joined is None or not is_web(joined):
         raise SourceUnreachable(f"Source '{shown}' redirects to something that is no http or https URL.")
     return joined
 
@@ -321,7 +321,7 @@ def _shown(url: str) -> str:
         parsed = URL(url)
     except ValueError:
         return SOMETHING
-    if parsed.host:
+    if parsed.raw_host:
         return str(bare(parsed).with_query(None))[:200]
     is_profile = url.partition(":")[0].lower() in PLATFORMS and "/" not in url
     return url.partition("?")[0][:200] if is_profile else SOMETHING

@@ -17,10 +17,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
 
 import attrs
-import fsspec
 
 from imgsvc_core.errors import EmptySource, ImgsvcError, SourceTooLarge, SourceUnreachable
-from imgsvc_core.io import missing_package, reason_of
+from imgsvc_core.io import missing_package, open_filesystem, reason_of
 from imgsvc_core.urls import OriginSource, Source, UrlSource
 from imgsvc_http.access.lookup_cache import LookupCache
 from imgsvc_http.answering.errors import invalid
@@ -41,7 +40,13 @@ _ETAGS = ("ETag", "etag")
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
 _DENIED = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 _LEAST_SECRET = 6  # characters; shorter ones are words such as a region
+_YEAR_10000 = 253_402_300_800
 _VALIDATORS = {"ETag": "If-None-Match", "Last-Modified": "If-Modified-Since"}
+
+
+def _http_time(unix_time: float | None) -> float | None:
+    """Return a time that headers can state, which have years of four digits, or None."""
+    return unix_time if unix_time is not None and 0 <= unix_time < _YEAR_10000 else None
 
 
 @attrs.frozen
@@ -49,7 +54,7 @@ class Identity:
     """What changes whenever a source does, and when that was, in Unix time, if it is known."""
 
     text: str
-    last_modified: float | None = None
+    last_modified: float | None = attrs.field(default=None, converter=_http_time)
 
 
 @attrs.frozen
@@ -219,7 +224,7 @@ class _Folder:
         if self._opened is None:
             # A cached listing would hide changes.
             options = {"use_listings_cache": False, **self._origin.options}
-            self._opened = fsspec.core.url_to_fs(self._origin.url, **options)
+            self._opened = open_filesystem(self._origin.url, **options)
         return self._opened
 
 
@@ -312,7 +317,7 @@ def _unix_time(value: object) -> float | None:
         return None
     try:
         return datetime.fromisoformat(value).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError):
         return http_time(value)
 
 

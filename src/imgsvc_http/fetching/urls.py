@@ -29,6 +29,17 @@ def as_written(url: str) -> URL:
     )
 
 
+def is_web(url: URL) -> bool:
+    """Return True if a URL is one of http or https, with a host that can be decoded.
+
+    yarl decodes Punycode only when it is asked for the host, so the URL itself may be parsed already.
+    """
+    try:
+        return url.scheme in ("http", "https") and bool(url.host)
+    except UnicodeError:
+        return False
+
+
 def bare(location: URL) -> URL:
     """Return the URL without credentials and fragment."""
     return location.with_user(None).with_fragment(None)

@@ -38,6 +38,7 @@ from imgsvc_core.spec.presets import (
 from imgsvc_core.stores import StoreSpec, parse_store, store_schema
 from imgsvc_http.context import response_mode
 from imgsvc_http.fetching.social import is_social
+from imgsvc_http.fetching.urls import is_web
 
 _MOST_VALUES = 500  # each may be wrong, and then takes a sentence of the answer
 _MOST_HEADERS = 32
@@ -59,7 +60,8 @@ class WebAddress:
     def parse(self, value: object) -> str:
         if not isinstance(value, str) or len(value) > 8192 or not _URL.fullmatch(value):
             raise ValueError(value)
-        URL(value)  # refuses ports that are too large, for example
+        if not is_web(URL(value)):  # which itself refuses ports that are too large, for example
+            raise ValueError(value)
         return value
 
     def unparse(self, value: str) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-import fsspec
-
+from imgsvc_core.io import open_filesystem
 from imgsvc_http.storage.bulkhead import Bulkhead
 
 P = ParamSpec("P")
@@ -46,7 +45,7 @@ class FsspecFolder:
     def _open(self) -> tuple[Any, str]:
         if self._opened is None:
             # A cached listing would hide what other nodes have written.
-            fs, root = fsspec.core.url_to_fs(self._url, use_listings_cache=False)
+            fs, root = open_filesystem(self._url, use_listings_cache=False)
             fs.makedirs(root, exist_ok=True)
             self._opened = fs, root.rstrip("/")
         return self._opened

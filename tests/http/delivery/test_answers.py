@@ -11,6 +11,7 @@ from email.utils import parsedate_to_datetime
 import pytest
 
 from imgsvc_core.urls import Signer
+from imgsvc_http.fetching.origins import Identity
 from tests.http.calls import Reply
 from tests.http.delivery.conftest import Site
 from tests.http.delivery.test_negotiation import CHROME
@@ -211,6 +212,30 @@ async def test_each_picture_is_made_and_counted_once(site: Site) -> None:
 async def test_a_preset_is_named_in_urls(site: Site) -> None:
     reply = await site.picture("photos/photo.jpg", preset="card", resize_width=15)
     assert (reply.headers["Content-Type"], reply.picture.size) == ("image/png", (15, 20))
+
+
+ODD_TIMES = [
+    "Fri, 31 Dec 9999 23:59:59 -0100", "Mon, 01 Jan 0001 00:00:00 +0100",
+    "Fri, 31 Dec 99999 23:59:59 GMT", "Sat, 21 Nov 2026 10:00:00 +9999", "9" * 400, "-1", "", "Thu",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["Last-Modified", "Expires", "Date", "Age", "Cache-Control", "Retry-After"])
+async def test_times_of_a_source_that_no_header_can_state_are_as_if_untold(site: Site, name: str) -> None:
+    for number, text in enumerate(ODD_TIMES):
+        headers = {name: f"max-age={text}" if name == "Cache-Control" else text}
+        headers = {"Expires": "Sat, 21 Nov 2026 10:00:00 GMT", **headers} if name == "Date" else headers
+        path = f"/pictures/{name}-{number}.png"
+        site.web.pages[path] = Page(encoded.png().data, headers)
+        for _ in range(2):
+            reply = await site.get(site.signer.url(f"web{path.removeprefix('/pictures')}", resize="22x"))
+            assert reply.status == 200, reply.body
+            assert "Last-Modified" not in reply.headers or number
+
+
+@pytest.mark.parametrize("changed", [2.0**38, -(2.0**33), float("inf"), float("nan")])
+async def test_times_of_files_that_no_header_can_state_are_not_known(changed: float) -> None:
+    assert Identity("1", changed).last_modified is None
 
 
 async def test_a_web_source_is_asked_again_only_if_it_changed(site: Site) -> None:

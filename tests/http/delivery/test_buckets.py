@@ -140,10 +140,8 @@ def delivering(
     origins |= {f"{name}-denied": bucket.denied for name, bucket in buckets.items()}
     never_fresh = {"cache.min_seconds": 0, "cache.default_seconds": 0, "cache.stale_seconds": 0}
     settings = {"delivery.origins": json.dumps(origins), **never_fresh}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # it speaks gRPC, the emulator HTTP
-        with running(folder / "state", settings, config=folder / "imgsvc.toml") as service:
-            yield service
+    with running(folder / "state", settings, config=folder / "imgsvc.toml") as service:
+        yield service
 
 
 @pytest.fixture(scope="session")

@@ -165,6 +165,26 @@ async def test_redirects_do_not_lead_inside(target: str, fetcher: Fetcher, tmp_p
             await get(fetcher, f"{url}/p", tmp_path)
 
 
+BROKEN_PUNYCODE = ["xn--", "xn--a", "a.xn--zckzah-", "xn--a-ecp.ru", "\u2603.xn--", "xn--ls8h="]
+
+
+@pytest.mark.parametrize("host", BROKEN_PUNYCODE)
+async def test_hosts_that_cannot_be_decoded_are_wrong(host: str, fetcher: Fetcher, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="must be a URL"):
+        await get(fetcher, f"http://{host}/a.jpg", tmp_path)
+    async with serving({"/p": answering(status=302, Location=f"http://{host}/")}) as url:
+        with pytest.raises((SourceUnreachable, SpecError)):
+            await get(fetcher, f"{url}/p", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "host", ["a..b", "%00", "ex%61mple.invalid", "a" * 70, "[v1.a]", "[fe80::1%25e]", "0x"]
+)
+async def test_odd_hosts_are_unreachable(host: str, fetcher: Fetcher, tmp_path: Path) -> None:
+    with pytest.raises((SourceUnreachable, SpecError)):
+        await get(fetcher, f"http://{host}/a.jpg", tmp_path)
+
+
 @pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://example.org/x", ""])
 async def test_redirects_stay_on_the_web(target: str, fetcher: Fetcher, tmp_path: Path) -> None:
     async with serving({"/p": answering(status=302, Location=target)}) as url:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Mapping
 
 import attrs
@@ -12,6 +13,7 @@ from imgsvc_core.errors import CorruptImage
 
 EXIF_PREFIX = b"Exif\0\0"
 ORIENTATION = 274
+EXIF_POINTER, GPS_POINTER, INTEROP_POINTER = POINTERS = (0x8769, 0x8825, 0xA005)
 
 _INTEGERS = {1: "B", 3: "H", 4: "I", 6: "b", 7: "B", 8: "h", 9: "i", 13: "I", 16: "Q", 17: "q", 18: "Q"}
 _REALS = {5: "2I", 10: "2i", 11: "f", 12: "d"}
@@ -21,6 +23,7 @@ _SIZES = {
     10: (8, 4), 11: (4, 4), 12: (8, 8), 13: (4, 4), 16: (8, 8), 17: (8, 8), 18: (8, 8),
 }  # fmt: skip
 _MOST_ENTRIES = 4096
+_MOST_VISITED = 2000  # cameras write about 100; libexif takes 20 ms for these, and its time grows as a square
 _MOST_BYTES = 1 << 24
 _MOST_NUMBERS = 1 << 22
 
@@ -79,6 +82,20 @@ class Directory:
     _reader: HeaderReader
     layout: Layout
 
+    @property
+    def file_size(self) -> int:
+        """Bytes of the file or block that it is in."""
+        return self._reader.size
+
+    @property
+    def repeats(self) -> bool:
+        """True if its values together have more bytes than the file: they share some, which are read again.
+
+        Some writers have one value for two tags, so twice the bytes are no offense.
+        """
+        inside = (entry.size for entry in self.entries.values() if entry.start + entry.size <= self.file_size)
+        return sum(inside) > 2 * self.file_size
+
     def numbers(self, tag: int, most: int = _MOST_NUMBERS) -> tuple[int, ...]:
         """Return up to ``most`` values of a tag, or an empty tuple if it is absent or not integer."""
         entry = self.entries.get(tag)
@@ -126,6 +143,38 @@ class Directory:
 
 def read_first_directory(reader: HeaderReader) -> Directory:
     """Read the first directory of a TIFF file, or of an EXIF block with or without its ``Exif`` prefix."""
+    return _read_directory(*_read_start(reader))
+
+
+def is_endless(reader: HeaderReader) -> bool:
+    """Return True if a reader of an EXIF block would visit thousands of entries, or cannot tell.
+
+    Pointers may lead to directories that were read before, so a few bytes can be visited for ever.
+    """
+    try:
+        reader, layout, first = _read_start(reader)
+        entry_size = 4 + 2 * layout.word_size
+        todo, visited = [first], 0
+        while todo:
+            offset = todo.pop()
+            count = reader.unpack(layout.count, offset)[0]
+            start = offset + struct.calcsize(layout.count)
+            entries = range(start, min(start + count * entry_size, reader.size - entry_size + 1), entry_size)
+            visited += len(entries)
+            if visited > _MOST_VISITED:
+                return True
+            pointers = [entry for entry in entries if reader.unpack(layout.entry, entry)[0] in POINTERS]
+            todo += (reader.unpack(layout.word, entry + 4 + layout.word_size)[0] for entry in pointers)
+            if offset == first and entries and entries.stop + layout.word_size <= reader.size:
+                todo += filter(None, reader.unpack(layout.word, start + count * entry_size))
+            todo = [place for place in todo if place + 8 <= reader.size]
+    except CorruptImage:
+        return True
+    return False
+
+
+def _read_start(reader: HeaderReader) -> tuple[HeaderReader, Layout, int]:
+    """Read the layout and where the first directory is, without the ``Exif`` prefix."""
     if reader.size > len(EXIF_PREFIX) and reader.read(0, len(EXIF_PREFIX)) == EXIF_PREFIX:
         reader = reader.part(len(EXIF_PREFIX), reader.size)
     mark = reader.read(0, 2)
@@ -139,7 +188,7 @@ def read_first_directory(reader: HeaderReader) -> Directory:
         layout, start = Layout(order, big=True), 8
     else:
         raise reader.corrupt(f"its TIFF version {version} is unknown")
-    return _read_directory(reader, layout, *reader.unpack(layout.word, start))
+    return reader, layout, reader.unpack(layout.word, start)[0]
 
 
 def read_orientation(reader: HeaderReader) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Mapping
 
 import attrs
@@ -69,7 +70,8 @@ def read_items(reader: HeaderReader) -> Items:
                 auxiliaries[target] = (*auxiliaries.get(target, ()), source)
         elif kind == b"prem":
             premultiplied.add(source)
-    kinds = dict(_read_kinds(reader, boxes[b"iinf"])) if b"iinf" in boxes else {}
+    stated = _read_kinds(reader, boxes[b"iinf"]) if b"iinf" in boxes else ()
+    kinds = {item: kind for item, kind, _ in stated}
     placed = not _WITH_PLACES.isdisjoint(kinds.values()) and b"iloc" in boxes
     return Items(
         reader.unpack(">I" if reader.byte(primary) else ">H", primary + 4)[0],
@@ -95,7 +97,7 @@ def read_canvas(reader: HeaderReader, items: Items, item: int) -> tuple[int, int
 def locate(reader: HeaderReader, kind: bytes) -> Location:
     """Return where the first item of a kind is, which the file must have, in one piece."""
     boxes = _read_meta(reader)
-    number = next(number for number, found in _read_kinds(reader, boxes[b"iinf"]) if found == kind)
+    number = next(number for number, found, _ in _read_kinds(reader, boxes[b"iinf"]) if found == kind)
     return next(place for place in _read_locations(reader, boxes[b"iloc"]) if place.item == number)
 
 
@@ -112,6 +114,20 @@ def read_exif(reader: HeaderReader) -> bytes | None:
     return data[_OFFSET_OF_EXIF + int.from_bytes(data[:_OFFSET_OF_EXIF], "big") :]
 
 
+def exif_blocks(reader: HeaderReader) -> Iterator[tuple[int, HeaderReader]]:
+    """Yield where the kind of each EXIF item is stated, and its content, empty unless it is in one piece."""
+    boxes = _read_meta(reader)
+    if b"iinf" not in boxes or b"iloc" not in boxes:
+        return
+    places = {place.item: place for place in _read_locations(reader, boxes[b"iloc"])}
+    for number, kind, kind_at in _read_kinds(reader, boxes[b"iinf"]):
+        if kind == b"Exif" and number in places:
+            place = places[number]
+            whole = place.method == _IN_FILE and place.pieces == 1
+            length = _number(reader, place.field + place.size, place.length_size) if whole else 0
+            yield kind_at, reader.part(place.start + _OFFSET_OF_EXIF, length - _OFFSET_OF_EXIF)
+
+
 def _read_meta(reader: HeaderReader) -> Mapping[bytes, FileBox]:
     meta = next((box for box in read_boxes(reader, 0, reader.size) if box.kind == b"meta"), None)
     if meta is None:
@@ -119,12 +135,13 @@ def _read_meta(reader: HeaderReader) -> Mapping[bytes, FileBox]:
     return {box.kind: box for box in reversed(list(read_boxes(reader, meta.start + 4, meta.end)))}
 
 
-def _read_kinds(reader: HeaderReader, box: FileBox) -> Iterator[tuple[int, bytes]]:
-    """Yield number and kind of each item; entries before version 2 tell no kind."""
+def _read_kinds(reader: HeaderReader, box: FileBox) -> Iterator[tuple[int, bytes, int]]:
+    """Yield number and kind of each item, and where the kind is; entries before version 2 tell none."""
     for entry in read_boxes(reader, box.start + (8 if reader.byte(box.start) else 6), box.end):
         version = reader.byte(entry.start)
         if entry.kind == b"infe" and version >= 2:
-            yield reader.unpack(">I2x4s" if version > 2 else ">H2x4s", entry.start + 4)
+            layout = ">I2x4s" if version > 2 else ">H2x4s"
+            yield *reader.unpack(layout, entry.start + 4), entry.start + struct.calcsize(layout)
 
 
 def _places(reader: HeaderReader, boxes: Mapping[bytes, FileBox]) -> Mapping[int, int]:

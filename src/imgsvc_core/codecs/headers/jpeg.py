@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from imgsvc_core.codecs.headers.directory import read_orientation
+from imgsvc_core.codecs.headers.directory import EXIF_PREFIX, read_orientation
 from imgsvc_core.codecs.headers.quantization import estimate_quality
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.info import ImageInfo
@@ -63,7 +63,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
             frame = _read_frame(reader, marker, start, length)
         elif marker == _DQT:
             tables |= read_tables(reader, start, length)
-        elif marker == _APP1 and orientation is None and reader.read(start, min(6, length)) == b"Exif\0\0":
+        elif orientation is None and _is_exif(reader, marker, start, length):
             orientation = read_orientation(reader.part(start, length))
         elif marker == _APP2 and reader.read(start, min(12, length)) == b"ICC_PROFILE\0":
             profile = True
@@ -85,6 +85,17 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         profile=profile,
         lossless=frame.marker in _LOSSLESS,
     )
+
+
+def exif_blocks(reader: HeaderReader) -> Iterator[tuple[int, HeaderReader]]:
+    """Yield where the name of each EXIF block is, and its content after the name."""
+    for marker, start, length in _segments(reader):
+        if _is_exif(reader, marker, start, length):
+            yield start, reader.part(start + len(EXIF_PREFIX), length - len(EXIF_PREFIX))
+
+
+def _is_exif(reader: HeaderReader, marker: int, start: int, length: int) -> bool:
+    return marker == _APP1 and reader.read(start, min(len(EXIF_PREFIX), length)) == EXIF_PREFIX
 
 
 def in_one_scan(reader: HeaderReader) -> bool:

@@ -26,6 +26,10 @@ _COLOR_SPACES = {
 }  # fmt: skip
 _CHANNELS = {_GRAY: 1, _RGB: 3, _PALETTE: 1, _GRAY_ALPHA: 2, _RGB_ALPHA: 4}
 _LONGEST = (1 << 31) - 1  # of all numbers of four bytes
+_TEXTS = (b"tEXt", b"zTXt", b"iTXt", b"sPLT", b"eXIf", b"iCCP")
+_COMPRESSED_TEXTS = (b"zTXt", b"iTXt", b"iCCP")
+_COPIES_OF_TEXT = 3  # beside the file
+_DEFLATE_RATIO, _MOST_EXPANDED = 1032, 8_000_000
 _ANIMATION = ">II"  # how many frames there are, and how often they play
 
 
@@ -101,6 +105,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         orientation=read_orientation(reader.part(exif.start, exif.length)) if exif else 1,
         profile=b"iCCP" in before,
         rgb_space=_read_rgb_space(reader, before),
+        contents=sum(map(_memory, chunks)) or None,
     )
     if not _announces_frames(reader, chunks):
         return info
@@ -110,6 +115,24 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         return info
     delays = tuple(frame.delay for frame in animation.frames)
     return attrs.evolve(info, frames=len(delays), plays=animation.plays, delays=delays)
+
+
+def _memory(chunk: Chunk) -> int:
+    """Return the most bytes that a decoder holds for what a chunk says beside the pixels.
+
+    It copies texts, and expands compressed ones; libpng leaves out what has more than 8 MB then.
+    """
+    if chunk.kind not in _TEXTS:
+        return 0
+    expanded = min(_DEFLATE_RATIO * chunk.length, _MOST_EXPANDED) if chunk.kind in _COMPRESSED_TEXTS else 0
+    return _COPIES_OF_TEXT * chunk.length + expanded
+
+
+def exif_blocks(reader: HeaderReader) -> Iterator[tuple[int, HeaderReader]]:
+    """Yield where the name of each EXIF block before the pixels is, and its content."""
+    for chunk in chunks_before_data(reader):
+        if chunk.kind == b"eXIf":
+            yield chunk.start - 4, reader.part(chunk.start, chunk.length)
 
 
 def _read_rgb_space(reader: HeaderReader, chunks: Mapping[bytes, Chunk]) -> RgbSpace | None:

@@ -80,6 +80,8 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     A TIFF of many pages is a document and not an animation: ``frames`` is 1, and only the first page is read.
     """
     page = read_first_directory(reader)
+    if page.repeats:  # libtiff reads values of all tags, also of unknown ones
+        raise reader.corrupt("its tags share their values, which together have more bytes than the file")
     width, height = page.first(Tag.WIDTH, 0), page.first(Tag.HEIGHT, 0)
     reader.check_size(width, height)
     photometric = page.first(Tag.PHOTOMETRIC, 1)
@@ -262,7 +264,7 @@ def _pyramid(
     sizes: list[tuple[int, int]] = []
     for index, copy in enumerate(copies, start=1):
         size = copy.first(Tag.WIDTH, 0), copy.first(Tag.HEIGHT, 0)
-        if not _is_stored_alike(copy, page):
+        if copy.repeats or not _is_stored_alike(copy, page):
             return ()
         for side, full_side in zip(size, full, strict=True):
             if side < _SMALLEST_LEVEL or abs(side - (full_side >> index)) > _PYRAMID_TOLERANCE:

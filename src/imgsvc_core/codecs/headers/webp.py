@@ -141,6 +141,13 @@ def read_chunks(reader: HeaderReader, offset: int, end: int) -> Iterator[tuple[b
         offset += 8 + length + length % 2
 
 
+def exif_blocks(reader: HeaderReader) -> Iterator[tuple[int, HeaderReader]]:
+    """Yield where the name of each EXIF block is, and its content."""
+    for kind, start, length in read_chunks(reader, FIRST_CHUNK, 8 + reader.unpack("<I", 4)[0]):
+        if kind == b"EXIF":
+            yield start - 8, reader.part(start, length)
+
+
 def _find_bitstream(reader: HeaderReader, start: int, end: int) -> _Bitstream | None:
     """Return what the data of a frame tells; lossy data has its alpha in a chunk before it."""
     alpha = False

@@ -11,6 +11,7 @@ from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.boundary import translate_errors
 from imgsvc_core.codecs.functions import load_function
+from imgsvc_core.codecs.readers.bounded_exif import without_endless_exif
 from imgsvc_core.codecs.readers.expected_size import check_loaded
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.codecs.table import FORMATS
@@ -50,7 +51,7 @@ def load(source: ByteSource, info: ImageInfo, settings: LoadSettings | None = No
         )
     pyvips.vips_lib.vips_error_clear()  # what libvips still holds of other images
     with translate_errors(info.format):
-        image = reader(source, info, settings)
+        image = reader(without_endless_exif(source, info.format), info, settings)
         check_loaded(image, info, settings)
     return image
 

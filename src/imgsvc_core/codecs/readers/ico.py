@@ -15,6 +15,7 @@ from imgsvc_core.codecs.headers.bmp import BitmapHeader
 from imgsvc_core.codecs.headers.ico import Icon, read_icon
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.readers.bmp import decode_pixels
+from imgsvc_core.codecs.readers.bounded_exif import without_endless_exif
 from imgsvc_core.codecs.readers.expected_size import check_stored
 from imgsvc_core.codecs.readers.vips import from_array, still
 from imgsvc_core.codecs.settings import LoadSettings
@@ -28,7 +29,8 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
     check_stored(icon.width, icon.height, info)
     data = source.read(icon.start, icon.length)
     if icon.bitmap is None:
-        return still(pyvips.Image.pngload_buffer(data, fail_on="error"))
+        picture = without_endless_exif(ByteSource(data), "png")
+        return still(pyvips.Image.pngload_buffer(picture.buffer(), fail_on="error"))
     return from_array(_decode(icon, icon.bitmap, data))
 
 
