@@ -56,10 +56,10 @@ class Service:
             headers={**({"Authorization": f"Bearer {key}"} if key else {}), **(headers or {})},
         )
 
-    def imgsvc(self, *arguments: str) -> str:
+    def imgsvc(self, *arguments: str, environment: Mapping[str, str] = os.environ) -> str:
         """What the command prints, working on the service's state."""
         command = [sys.executable, "-m", "imgsvc_cli", *arguments]
-        environment = os.environ | {"IMGSVC_SERVER_STATE_FOLDER": str(self.state)}
+        environment = {**environment, "IMGSVC_SERVER_STATE_FOLDER": str(self.state)}
         return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
 
     def new_key(self, company: str = "Other") -> str:

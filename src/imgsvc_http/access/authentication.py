@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
 import attrs
@@ -13,6 +13,7 @@ from imgsvc_http.access.lookup_cache import SECONDS, SIZE, LookupCache
 from imgsvc_http.shared_memory import ChangeMark
 from imgsvc_http.state import keys
 from imgsvc_http.state.database import Database
+from imgsvc_http.state.failures import cannot_write
 
 LAST_USED_STEP = timedelta(hours=1)
 """How often the use of a key is noted."""
@@ -65,8 +66,17 @@ class Authenticator:
         if key is None:
             return None
         if key.last_used_at is None or now - key.last_used_at > LAST_USED_STEP:
-            await keys.note_use(self._db, key.id, now)
+            await if_writable(keys.note_use(self._db, key.id, now))
         return Principal(key.account_id, key.id, frozenset(key.scopes))
+
+
+async def if_writable(noting: Awaitable[None]) -> None:
+    """Note the use of a key, unless the disk is full or the database only reads: the key works anyway."""
+    try:
+        await noting
+    except Exception as error:
+        if not cannot_write(error):
+            raise
 
 
 def secret_in(authorization: str) -> str | None:

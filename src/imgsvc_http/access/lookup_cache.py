@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
 from imgsvc_http.shared_calls import SharedCalls
 from imgsvc_http.shared_memory import ChangeMark
+from imgsvc_http.state.failures import is_unavailable
 
 SECONDS = 3
 SIZE = 10_000
+
+_OUTAGE_SECONDS = 86_400  # for so long what was found is good enough while the database is away
+_PATIENCE_SECONDS = 1.0
 
 _K = TypeVar("_K", bound=Hashable)
 _V = TypeVar("_V")
@@ -18,6 +23,9 @@ _V = TypeVar("_V")
 
 class LookupCache(Generic[_K, _V]):
     """Caches what a look-up finds. Requests that come at the same time share one look-up.
+
+    What was found before counts on while the database cannot be reached, or does not answer for a second. A
+    known key so waits for it once in ``seconds``.
 
     Args:
         find: looks a key up.
@@ -38,7 +46,10 @@ class LookupCache(Generic[_K, _V]):
         self._look_up = find
         self._changes = changes or ChangeMark()
         self._known = self._changes.present
+        self._seconds = seconds
         self._found: _Expiring[_K, _V] = _Expiring(size, seconds)
+        self._found_before: _Expiring[_K, _V] = _Expiring(size, _OUTAGE_SECONDS)
+        self._away_until = 0.0
         # A cache of its own, so that guesses cannot evict known keys.
         self._missing: _Expiring[_K, bool] = _Expiring(size, seconds)
         self._asking: SharedCalls[_K, _V | None] = SharedCalls()
@@ -47,14 +58,28 @@ class LookupCache(Generic[_K, _V]):
         """Return what the look-up of a key finds."""
         if self._known != self._changes.present:
             self._forget()
-        found = self._found.get(key)
+        found = self.cached(key)
         if found is not None or self._missing.get(key):
             return found
-        return await self._asking.get(key, lambda: self._find(key))
+        asking = self._asking.get(key, lambda: self._find(key))
+        before = self._found_before.get(key)
+        if before is None:
+            return await asking
+        try:
+            return await asyncio.wait_for(asking, _PATIENCE_SECONDS)
+        except Exception as error:
+            if not (isinstance(error, TimeoutError) or is_unavailable(error)):
+                raise
+        self._away_until = time.monotonic() + self._seconds
+        return before
 
     def cached(self, key: _K) -> _V | None:
-        """Return what is cached of a key, without a look-up."""
-        return self._found.get(key) if self._known == self._changes.present else None
+        """Return what is known of a key, without a look-up."""
+        if self._known != self._changes.present:
+            return None
+        if time.monotonic() < self._away_until:
+            return self._found_before.get(key)
+        return self._found.get(key)
 
     def note_change(self) -> None:
         """Look everything up again, in all processes of this node, since what is found has changed."""
@@ -63,6 +88,7 @@ class LookupCache(Generic[_K, _V]):
     def _forget(self) -> None:
         self._known = self._changes.present
         self._found.clear()
+        self._found_before.clear()
         self._missing.clear()
         self._asking = SharedCalls()  # nobody joins what was begun before the change
 
@@ -71,10 +97,13 @@ class LookupCache(Generic[_K, _V]):
         found = await self._look_up(key)
         if before != self._changes.present:
             return found
+        self._away_until = 0.0
         if found is None:
             self._missing.put(key, True)
+            self._found_before.remove(key)
         else:
             self._found.put(key, found)
+            self._found_before.put(key, found)
         return found
 
 
@@ -102,6 +131,10 @@ class _Expiring(Generic[_K, _V]):
         items[key] = now + self._seconds, value
         while len(items) > self._size or next(iter(items.values()))[0] < now:
             del items[next(iter(items))]
+
+    def remove(self, key: _K) -> None:
+        """Forget a key."""
+        self._items.pop(key, None)
 
     def clear(self) -> None:
         """Forget all."""

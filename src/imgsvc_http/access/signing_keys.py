@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from imgsvc_http.access.authentication import LAST_USED_STEP
+from imgsvc_http.access.authentication import LAST_USED_STEP, if_writable
 from imgsvc_http.access.lookup_cache import SECONDS, SIZE, LookupCache
 from imgsvc_http.shared_memory import ChangeMark
 from imgsvc_http.state import signing_keys
@@ -55,5 +55,5 @@ class SigningKeys:
         if found is not None and (
             found.key.last_used_at is None or now - found.key.last_used_at > LAST_USED_STEP
         ):
-            await signing_keys.note_use(self._db, key_id, now)
+            await if_writable(signing_keys.note_use(self._db, key_id, now))
         return found

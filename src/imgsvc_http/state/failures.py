@@ -21,6 +21,7 @@ from imgsvc_core.errors import TargetError
 
 # Classes of SQLSTATE.
 _OF_VALUES = ("22", "23", "54")  # data exceptions, constraints, limits
+_OF_READING = "25006"  # of transactions that may only read, as on a standby server
 _OF_SERVERS = ("08", "53", "57P")  # connections, resources, servers that start or end
 
 
@@ -55,6 +56,11 @@ def full_disk_named() -> Iterator[None]:
         raise
 
 
+def cannot_write(error: Exception) -> bool:
+    """Return True if a database cannot write now, although it may be able to read."""
+    return is_disk_full(error) or is_unavailable(error) or _sqlstate(error).startswith(_OF_READING)
+
+
 def is_unavailable(error: Exception) -> bool:
     """Return True if a database could not be reached, or had no room for one more connection or writer."""
     cause = error.orig if isinstance(error, StatementError) else error
@@ -65,3 +71,8 @@ def is_unavailable(error: Exception) -> bool:
     if isinstance(error, DBAPIError) and error.connection_invalidated:
         return True
     return isinstance(error, OperationalError | DisconnectionError | DatabaseTimeout)
+
+
+def _sqlstate(error: Exception) -> str:
+    cause = error.orig if isinstance(error, StatementError) else error
+    return str(getattr(cause, "sqlstate", None) or "")

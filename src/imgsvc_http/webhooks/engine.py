@@ -8,11 +8,15 @@ queues, so nothing of it is loaded before the engine starts, and that may be as 
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
+import os
+import time
 import uuid
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from enum import IntEnum
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +26,9 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import TimeoutError as DatabaseTimeout
 
 from imgsvc_http.blocking import run_in_daemon_thread
-from imgsvc_http.shared_memory import SharedEvent
+from imgsvc_http.shared_memory import SharedEvent, SharedNumbers
 from imgsvc_http.state.engine import with_keepalive
+from imgsvc_http.state.failures import is_disk_full
 from imgsvc_http.state.vault import MissingMasterKey
 from imgsvc_http.webhooks.transient import is_transient
 
@@ -45,8 +50,16 @@ _MOST_FAILURES = 5
 _THREADS = 32
 _MOST_PARKED, _PARKED_SECONDS = 100_000, 10
 _INTERRUPT_SECONDS = 10
-_READY_SECONDS = 30
+_READY_SECONDS, _LOOK_SECONDS = 30, 0.05
 _DELETED_AT_ONCE = 1000
+
+
+class StartFailure(IntEnum):
+    """Why the engine could not start."""
+
+    NONE = 0
+    FULL_DISK = 1
+    OTHER = 2
 
 
 class _Interrupted(BaseException):
@@ -110,12 +123,22 @@ class Engine:
         node: the name of this node. A node that starts again under its name resumes its interrupted jobs.
         wanted: set by a process of the service that has a job for the queues.
         ready: set when the queues are there for all of them.
+        failure: the `StartFailure` of the last attempt to start.
     """
 
-    def __init__(self, database_url: str, node: str, *, wanted: SharedEvent, ready: SharedEvent) -> None:
+    def __init__(
+        self,
+        database_url: str,
+        node: str,
+        *,
+        wanted: SharedEvent,
+        ready: SharedEvent,
+        failure: SharedNumbers,
+    ) -> None:
         self.node = node
         self.wanted = wanted
         self.ready = ready
+        self.failure = failure
         self.ending = False
         self._begun = False
         self._url = with_keepalive(database_url)
@@ -170,9 +193,11 @@ class Engine:
                     partition_worker_concurrency=most // 2,  # a partition has the jobs of an account
                     polling_interval_sec=_POLL_SECONDS,
                 )
-        except Exception:
+        except Exception as error:
+            self.failure[0] = StartFailure.FULL_DISK if is_disk_full(error) else StartFailure.OTHER
             await run_in_daemon_thread(dbos.destroy, destroy_registry=True)  # or it could not start again
             raise
+        self.failure[0] = StartFailure.NONE
         self.ready.set()
         await self.connect()
         self._started.set()
@@ -181,17 +206,27 @@ class Engine:
         """Open the queues, once the engine of the service has started for them.
 
         Raises:
-            DatabaseTimeout: it does not start in time.
+            OSError: it cannot start, as the disk is full.
+            DatabaseTimeout: it cannot start for another reason, or not in time.
         """
         async with self._connecting:
             if self._queues is None:
                 self.wanted.set()
-                try:
-                    async with asyncio.timeout(_READY_SECONDS):
-                        await self.ready.wait()
-                except TimeoutError:
-                    raise DatabaseTimeout("The engine of webhooks has not started.") from None
+                await self._await_start()
                 self._queues = await asyncio.to_thread(Queues, self._url)
+
+    async def _await_start(self) -> None:
+        waiting, end = asyncio.create_task(self.ready.wait()), time.monotonic() + _READY_SECONDS
+        try:
+            while not waiting.done():
+                await asyncio.wait([waiting], timeout=_LOOK_SECONDS)
+                if self.failure[0] == StartFailure.FULL_DISK:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                if self.failure[0] or time.monotonic() > end:
+                    raise DatabaseTimeout("The engine of webhooks has not started.")
+        finally:
+            waiting.cancel()
+            await asyncio.wait([waiting])
 
     async def disconnect(self) -> None:
         """Close the queues, if they are open."""

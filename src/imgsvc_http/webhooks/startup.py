@@ -44,6 +44,7 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
         _node_name() if services.db.is_shared else _SINGLE_NODE,
         wanted=share.engine_wanted,
         ready=share.engine_ready,
+        failure=share.engine_failure,
     )
     deliverer = Deliverer(
         AddressGuard.allowing(settings.fetch.private_allowed),

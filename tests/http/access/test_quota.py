@@ -118,6 +118,25 @@ async def test_a_killed_process_gives_back_what_it_held(url: str, db: Database, 
     assert await accounts.usage(db, account.id, NOW) == Usage(1000, 1000)
 
 
+@pytest.mark.parametrize(
+    ("asked", "quota", "bound"),
+    [(20, 10**12, 40), (600, 10**12, 1000), (600, 2200, 100)],
+    ids=["twice what was asked for", "1,000", "a sixteenth of what is left"],
+)
+async def test_a_kill_loses_the_count_of_no_more_than_was_reserved(
+    asked: int, quota: int, bound: int, db: Database, counts: QuotaCounts, account: Account
+) -> None:
+    """However many pictures are made, all that does not fit into the reservation is counted at once."""
+    await accounts.set_quota(db, account.id, quota)
+    made = await _spend(counts, account, asked)
+    await counts.write()
+    made += await _spend(counts, account, bound + 20)
+    await reservations.give_back_expired(db, now() + 2 * _LONG)  # the process is gone, and ``counts`` with it
+    usage = await accounts.usage(db, account.id, NOW)
+    assert usage is not None
+    assert made - usage.used == bound
+
+
 async def test_a_reservation_leaves_most_of_the_quota_to_others(db: Database, account: Account) -> None:
     await accounts.spend(db, account.id, NOW)
     assert await reservations.renew(db, "one", account.id, "2026-11", spent=0, wanted=1000, now=now()) == 62

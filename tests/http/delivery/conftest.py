@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import zipfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -110,10 +110,11 @@ def signer(delivering: Service) -> Signer:
     return signer_for(delivering)
 
 
-def signer_for(service: Service) -> Signer:
+def signer_for(service: Service, environment: Mapping[str, str] = os.environ) -> Signer:
     """What signs with a new key of the service's first account."""
-    account = json.loads(service.imgsvc("accounts", "list", "--json"))[0]["id"]
-    key = json.loads(service.imgsvc("signing-keys", "create", account, "--json"))
+    accounts = service.imgsvc("accounts", "list", "--json", environment=environment)
+    made = ("signing-keys", "create", json.loads(accounts)[0]["id"], "--json")
+    key = json.loads(service.imgsvc(*made, environment=environment))
     return Signer("", key["id"], key["secret"])
 
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import signal
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+from imgsvc_core.urls import Signer
+from imgsvc_http.access.lookup_cache import SECONDS
 from tests.http.calls import assert_failure, call, upload
+from tests.http.delivery.conftest import signer_for
 from tests.http.receivers import receiving
 from tests.http.service_process import Service, await_start, start
 from tests.http.tcp_proxy import line_to
@@ -49,6 +55,45 @@ async def test_calls_are_told_to_come_again(url: str, tmp_path: Path) -> None:
         await line.open()
         reply = await upload(client, encoded.png().data, headers={"Idempotency-Key": "once"})
         assert reply.status == 200
+
+
+@pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("way", ["cut", "hang"])
+async def test_cached_pictures_go_on_with_keys_that_are_known(way: str, url: str, tmp_path: Path) -> None:
+    """Longer than a key is cached. What needs the database is told so, and unknown keys stay unknown."""
+    (tmp_path / "photo.jpg").write_bytes(encoded.jpeg().data)
+    settings = {"delivery.origins": json.dumps({"photos": f"file://{tmp_path}"})}
+    async with (
+        line_to(url) as (line, by_line),
+        served(tmp_path / "state", by_line, settings) as service,
+        service.client(key="") as client,
+    ):
+        environment = {**os.environ, "IMGSVC_DATABASE_URL": url}
+        signer = await asyncio.to_thread(signer_for, service, environment)
+        cached = signer.url("photos/photo.jpg", resize="40x")
+        first = await call(client, "GET", cached)
+        assert first.status == 200
+        if way == "cut":
+            line.cut()
+        else:
+            line.hold()
+        end = time.monotonic() + 3 * SECONDS
+        while time.monotonic() < end:
+            asked = time.monotonic()
+            reply = await call(client, "GET", cached)
+            assert (reply.status, reply.body) == (200, first.body)
+            assert time.monotonic() - asked < 10
+            await asyncio.sleep(0.5)
+        if way == "cut":
+            other = Signer("", f"{signer.key_id}x", "s" * 40).url("photos/photo.jpg")
+            assert_failure(await call(client, "GET", other), 503, "not_ready")
+            await line.open()
+        else:
+            line.release()
+        async with asyncio.timeout(60):
+            new = signer.url("photos/photo.jpg", resize="41x")
+            while (await call(client, "GET", new)).status != 200:
+                await asyncio.sleep(0.2)
 
 
 @pytest.mark.slow

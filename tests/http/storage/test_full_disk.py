@@ -58,6 +58,24 @@ async def test_a_full_disk_is_told_and_work_goes_on_when_there_is_room_again(sma
         assert service.leftovers() == []
 
 
+@pytest.mark.asyncio
+@pytest.mark.parametrize("processes", [1, 2])
+async def test_the_first_webhook_on_a_full_disk_is_told_at_once(processes: int, small_disk: Path) -> None:
+    """The engine of webhooks starts with it, and makes its tables."""
+    settings = {"server.processes": processes, "workers.number": 2}
+    document = {"url": "http://127.0.0.1:9/", "webhook": {"url": "http://127.0.0.1:9/"}}
+    with running(small_disk / "state", settings) as service:
+        async with service.client() as client:
+            await asyncio.to_thread(fill, small_disk / "filler")
+            for _ in range(4):
+                refused = await call(client, "POST", "/1.0/fetch", json=document)
+                assert_failure(refused, 507, "disk_full", "Retry in")
+            (small_disk / "filler").unlink()
+            async with asyncio.timeout(60):
+                while (await call(client, "POST", "/1.0/fetch", json=document)).status != 202:
+                    await asyncio.sleep(0.2)
+
+
 def test_commands_name_a_full_disk(small_disk: Path) -> None:
     state = small_disk / "state"
     with running(state):
