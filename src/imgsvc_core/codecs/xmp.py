@@ -120,9 +120,8 @@ def _text(document: Document) -> bytes:
 def _properties(document: Document) -> Iterator[Attr | Element]:
     """Yield each statement about the image."""
     for description in document.getElementsByTagNameNS(_RDF, "Description"):
-        if description.parentNode is None or description.parentNode.namespaceURI != _RDF:
-            continue
-        if description.parentNode.localName != "RDF":
+        parent = description.parentNode
+        if parent is None or (parent.namespaceURI, parent.localName) != (_RDF, "RDF"):
             continue
         for attribute in description.attributes.values():
             if attribute.namespaceURI not in (_RDF, XMLNS_NAMESPACE):

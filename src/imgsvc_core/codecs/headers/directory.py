@@ -110,16 +110,11 @@ class Directory:
 
     def content(self, tag: int) -> bytes:
         """Return all values of a tag as little-endian bytes: empty for unknown types and above 16 MB."""
-        data = self.stored(tag)
-        unit = _SIZES[self.entries[tag].kind][1] if data else 1
-        return data if self.layout.order == "<" else swapped(data, unit)
-
-    def stored(self, tag: int) -> bytes:
-        """Return all values of a tag as they are stored: none for unknown types and above 16 MB."""
-        entry = self.entries.get(tag)
-        if entry is None or not 0 < entry.size <= _MOST_BYTES:
+        entry = self.entries[tag]
+        if not 0 < entry.size <= _MOST_BYTES:
             return b""
-        return self._reader.read(entry.start, entry.size)
+        data = self._reader.read(entry.start, entry.size)
+        return data if self.layout.order == "<" else swapped(data, _SIZES[entry.kind][1])
 
     def is_readable(self, tag: int) -> bool:
         """Return True if a tag has values of a known type, all of them within the file."""

@@ -109,12 +109,12 @@ def _read(source: ByteSource, page: Directory, info: ImageInfo, settings: LoadSe
 
 
 def _iptc(page: Directory) -> bytes:
-    """Return the IPTC records. libtiff takes them for numbers, and swaps their bytes in big-endian files."""
+    """Return the IPTC records. Those that are stored as numbers of four bytes may have been swapped."""
     try:
-        stored = page.stored(exif.IPTC)
+        records = page.content(exif.IPTC) if exif.IPTC in page.entries else b""
     except CorruptImage:
         return b""
-    return stored if stored.startswith(IPTC_START) else swapped(stored, 4)
+    return records if records.startswith(IPTC_START) else swapped(records, 4)
 
 
 @functools.cache
