@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import hashlib
 import json
-from collections.abc import Iterator
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
+from azure.storage.blob import BlobServiceClient
 
 from imgsvc_core.errors import SpecError
 from imgsvc_http.settings import Settings
@@ -17,12 +23,16 @@ from tests.http.calls import assert_failure, upload
 from tests.http.receivers import receiving
 from tests.http.service_process import Service, running
 from tests.stores.s3_server import BUCKET, s3_server
+from tests.stores.servers import google
+from tests.stores.servers.azurite import azurite
 from tests.support import encoded
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 BASE = "https://cdn.example.org/pictures"
 PHOTO = encoded.jpeg().data
+Served = Callable[[str], tuple[str | None, str | None]]
+"""Tells the media type and the caching with which a bucket serves a file."""
 
 
 @pytest.fixture(scope="module")
@@ -146,17 +156,60 @@ async def test_a_place_and_its_address_belong_together(given: str) -> None:
         Settings.load(flags={f"permanent.{given}": value})
 
 
-async def test_a_bucket_serves_pictures_as_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+@contextlib.contextmanager
+def _s3(patch: pytest.MonkeyPatch) -> Iterator[tuple[str, Served]]:
     with s3_server() as server:
-        for name, value in (
-            ("AWS_ENDPOINT_URL", server.url),
-            ("AWS_ACCESS_KEY_ID", server.key),
-            ("AWS_SECRET_ACCESS_KEY", server.secret),
-        ):
-            monkeypatch.setenv(name, value)
-        storage = PermanentStorage(f"s3://{BUCKET}/pictures", BASE, seconds=60)
-        url = await storage.put(PHOTO, "image/jpeg")
-        kept = server.read(f"pictures/{url.removeprefix(f'{BASE}/')}")
-    assert kept is not None
-    assert (kept.data, kept.content_type) == (PHOTO, "image/jpeg")
-    assert kept.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+        patch.setenv("AWS_ENDPOINT_URL", server.url)
+        patch.setenv("AWS_ACCESS_KEY_ID", server.key)
+        patch.setenv("AWS_SECRET_ACCESS_KEY", server.secret)
+
+        def served(name: str) -> tuple[str | None, str | None]:
+            kept = server.read(name)
+            assert kept is not None
+            return kept.content_type, kept.headers["Cache-Control"]
+
+        yield f"s3://{BUCKET}/pictures", served
+
+
+@contextlib.contextmanager
+def _azure(patch: pytest.MonkeyPatch) -> Iterator[tuple[str, Served]]:
+    key = base64.b64encode(b"key of the account").decode()
+    with azurite({"acme": key}) as url:
+        place = f"DefaultEndpointsProtocol=http;BlobEndpoint={url}/acme;AccountName=acme;AccountKey={key}"
+        patch.setenv("AZURE_STORAGE_CONNECTION_STRING", place)
+        credential = {"account_name": "acme", "account_key": key}
+        with BlobServiceClient(f"{url}/acme", credential=credential) as client:
+            container = client.create_container("acme")
+
+            def served(name: str) -> tuple[str | None, str | None]:
+                settings = container.get_blob_client(name).get_blob_properties().content_settings
+                return settings.content_type, settings.cache_control
+
+            yield "abfs://acme/pictures", served
+
+
+@contextlib.contextmanager
+def _google(patch: pytest.MonkeyPatch) -> Iterator[tuple[str, Served]]:
+    patch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # it speaks gRPC, the emulator HTTP
+    with google.front({}, "acme", "foreign") as front:
+        patch.setenv("STORAGE_EMULATOR_HOST", front.emulator)
+
+        def served(name: str) -> tuple[str | None, str | None]:
+            with urllib.request.urlopen(
+                f"{front.emulator}/storage/v1/b/acme/o/{quote(name, safe='')}"
+            ) as reply:
+                kept = json.load(reply)
+            return kept["contentType"], kept["cacheControl"]
+
+        yield "gs://acme/pictures", served
+
+
+@pytest.mark.parametrize("provider", [_s3, _azure, _google])
+async def test_a_bucket_serves_pictures_as_what_they_are(
+    provider: Callable[[pytest.MonkeyPatch], AbstractContextManager[tuple[str, Served]]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with provider(monkeypatch) as (place, served):
+        url = await PermanentStorage(place, BASE, seconds=60).put(PHOTO, "image/webp")
+        name = url.removeprefix(f"{BASE}/")
+        assert served(f"pictures/{name}") == ("image/webp", "public, max-age=31536000, immutable")
