@@ -264,6 +264,15 @@ def test_a_packet_that_says_nothing_is_left_out(packet: bytes) -> None:
     assert xmp.within(packet + b" " * 100, 90) is None
 
 
+def test_packets_of_many_statements() -> None:
+    many = _XMP.replace("<dc:creator>", "<dc:source>x</dc:source>" * 5000 + "<dc:creator>").encode()
+    for shortened in (xmp.within(many, 60_000), xmp.rights(many)):
+        assert shortened is not None
+        assert len(shortened) <= 60_000
+        assert b"Ann &amp; Bo" in shortened
+    assert xmp.rights(_XMP.replace("TEXT", "<rdf:a/>" * 100_000).encode()) is None
+
+
 def test_a_packet_without_anything_left_is_left_out() -> None:
     packet = _XMP[: _XMP.index("tiff:Orientation")] + "/></rdf:RDF></x:xmpmeta>"
     assert xmp.describing(packet.encode(), 4, 3) is None

@@ -1,13 +1,14 @@
 """XMP: what a packet says of an image, made ready to travel with another one (ISO 16684-1).
 
-A packet that is no XML, or that nests too deeply, is left out.
+A packet that is no XML, that nests too deeply or has very many tags is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 from xml.dom import XMLNS_NAMESPACE, Node, minidom
-from xml.dom.minidom import Attr, Document, Element
+from xml.dom.minidom import Attr, Comment, Document, Element
 from xml.parsers.expat import ExpatError
 
 _RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -18,6 +19,7 @@ _EXIF = "http://ns.adobe.com/exif/1.0/"
 _PHOTOSHOP = "http://ns.adobe.com/photoshop/1.0/"
 _RIGHTS_OF_XMP = "http://ns.adobe.com/xap/1.0/rights/"
 
+_MOST_PARTS = 100_000  # tags and attributes, whose objects take 100 MB
 _ALL = None
 _RIGHTS = {_DC: ("creator", "rights"), _PHOTOSHOP: ("Credit", "Source"), _RIGHTS_OF_XMP: _ALL}
 _SYNTAX = (_RDF, _META, "http://www.w3.org/XML/1998/namespace")
@@ -66,12 +68,11 @@ def describing(packet: bytes, width: int, height: int) -> bytes | None:
 
     def update(document: Document) -> None:
         _remove_namespaces(document, lambda namespace: namespace.startswith(_CLAIMS))
-        for node in list(_properties(document)):
-            name = _name(node)
-            if name in _STALE:
-                _remove(node)
-            elif name in facts:
-                _set(node, facts[name])
+        properties = list(_properties(document))
+        for node in properties:
+            if _name(node) in facts:
+                _set(node, facts[_name(node)])
+        _remove([node for node in properties if _name(node) in _STALE])
 
     return _changed(packet, update)
 
@@ -81,9 +82,7 @@ def rights(packet: bytes) -> bytes | None:
 
     def reduce(document: Document) -> None:
         _remove_namespaces(document, lambda namespace: namespace not in (*_RIGHTS, *_SYNTAX))
-        for node in list(_properties(document)):
-            if not _speaks_of_rights(node):
-                _remove(node)
+        _remove([node for node in _properties(document) if not _speaks_of_rights(node)])
 
     return _changed(packet, reduce)
 
@@ -94,16 +93,20 @@ def within(packet: bytes, most: int) -> bytes | None:
     def reduce(document: Document) -> None:
         excess = len(_text(document)) - most
         lengths = [(_speaks_of_rights(node), -_length(node), node) for node in _properties(document)]
+        left_out = []
         for _, length, node in sorted(lengths, key=lambda found: found[:2]):
             if excess <= 0:
-                return
+                break
             excess += length
-            _remove(node)
+            left_out.append(node)
+        _remove(left_out)
 
     return packet if len(packet) <= most else _changed(packet, reduce)
 
 
 def _changed(packet: bytes, change: Callable[[Document], None]) -> bytes | None:
+    if packet.count(b"<") + packet.count(b"=") > _MOST_PARTS:
+        return None
     try:
         document = minidom.parseString(packet.strip(b"\0 \r\n\t"))
         change(document)
@@ -133,17 +136,16 @@ def _properties(document: Document) -> Iterator[Attr | Element]:
 
 def _remove_namespaces(document: Document, unwanted: Callable[[str], bool]) -> None:
     """Remove the elements and attributes of namespaces, their declarations, and comments."""
-    for element in list(document.getElementsByTagName("*")):
+    found: list[Attr | Element | Comment] = []
+    for element in document.getElementsByTagName("*"):
         if unwanted(element.namespaceURI or ""):
-            _remove(element)
-            continue
-        for attribute in list(element.attributes.values()):
+            found.append(element)
+        for attribute in element.attributes.values():
             declared = attribute.value if attribute.namespaceURI == XMLNS_NAMESPACE else None
             if unwanted(declared or attribute.namespaceURI or ""):
-                element.removeAttributeNode(attribute)
-        for child in list(element.childNodes):
-            if child.nodeType == Node.COMMENT_NODE:
-                element.removeChild(child)
+                found.append(attribute)
+        found += [child for child in element.childNodes if isinstance(child, Comment)]
+    _remove(found)
 
 
 def _speaks_of_rights(node: Attr | Element) -> bool:
@@ -163,12 +165,15 @@ def _length(node: Attr | Element) -> int:
     return len(node.toxml().encode())
 
 
-def _remove(node: Attr | Element) -> None:
-    if isinstance(node, Attr):
-        if node.ownerElement:
+def _remove(nodes: Iterable[Attr | Element | Comment]) -> None:
+    """Remove nodes, all at once: one by one, each would take as long as its parent has children."""
+    removed = {id(node): node for node in nodes}
+    parents: dict[int, Any] = {id(node.parentNode): node.parentNode for node in removed.values()}
+    for parent in filter(None, parents.values()):
+        parent.childNodes[:] = [child for child in parent.childNodes if id(child) not in removed]
+    for node in removed.values():
+        if isinstance(node, Attr) and node.ownerElement:
             node.ownerElement.removeAttributeNode(node)
-    elif node.parentNode:
-        node.parentNode.removeChild(node)
 
 
 def _set(node: Attr | Element, value: str) -> None:
