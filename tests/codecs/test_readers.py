@@ -340,6 +340,21 @@ def test_psd_channels_that_do_not_count_cost_nothing() -> None:
             read(data[: -len(data) * 55 // 56])
 
 
+def test_webp_without_its_flag_keeps_the_alpha_of_its_data(tmp_path: Path) -> None:
+    """libvips goes by the flag alone, libwebp and browsers by the data."""
+    pixels = files.transparent()
+    still = handmade.pillow(pixels, "WEBP", lossless=True, exact=True)
+    data = still[still.index(b"VP8L") :]
+    size = b"".join((side - 1).to_bytes(3, "little") for side in pixels.shape[1::-1])
+    body = b"VP8X" + struct.pack("<II", 10, 0) + size + data
+    whole = b"RIFF" + struct.pack("<I", len(body) + 4) + b"WEBP" + body
+    path = tmp_path / "still.webp"
+    path.write_bytes(whole)
+    for source in (ByteSource(whole), ByteSource(path)):
+        assert np.array_equal(load(source, probe(source)).numpy(), pixels)
+    assert path.read_bytes() == whole
+
+
 # Gray in limited range
 
 

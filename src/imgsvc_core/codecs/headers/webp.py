@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
+from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.headers.directory import read_orientation
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.info import ImageInfo
@@ -13,6 +14,7 @@ from imgsvc_core.info import ImageInfo
 FIRST_CHUNK = 12
 FRAME_HEAD = 16
 CLEARED = 0x01  # the area of the frame is cleared after its time
+_FLAGS_AT = 20
 _ALPHA, _ANIMATION = 0x10, 0x02
 
 
@@ -129,6 +131,16 @@ def _still(reader: HeaderReader, bitstream: _Bitstream) -> ImageInfo:
         bytes=reader.size,
         alpha=bitstream.alpha,
     )
+
+
+def with_alpha_flag(source: ByteSource) -> ByteSource:
+    """Return the file with its flag of alpha set: libvips gives none to stills without it."""
+    head = source.read(FIRST_CHUNK, 4)
+    if head != b"VP8X" or source.read(_FLAGS_AT, 1)[0] & _ALPHA:
+        return source
+    data = source.editable()
+    data[_FLAGS_AT] |= _ALPHA
+    return ByteSource(data, name=source.name)
 
 
 def read_chunks(reader: HeaderReader, offset: int, end: int) -> Iterator[tuple[bytes, int, int]]:
