@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
+from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Literal
 
@@ -144,6 +145,7 @@ class Format:
 _PNG = rb"\x89PNG\r\n\x1a\n"
 _BOXES = rb".{4}ftyp"
 _SUBSAMPLINGS = ("420", "444")
+_TURBOJPEG = find_spec("simplejpeg") is not None  # without it, libvips decodes each JPEG as a whole
 _DEFLATE = Effort((1, 1, 2, 4, 4, 5, 6, 7, 8, 9), default=6)  # level 0 of zlib does not compress at all
 
 # Default qualities and efforts are measured by ``benchmarks.encoding``: the qualities make photographs look
@@ -156,7 +158,9 @@ _ROWS = (
         aliases=("jpeg",),
         magic=rb"\xff\xd8\xff",
         header="headers.jpeg:read_info",
-        reader=Coder("readers.jpeg:read", Memory(0, whole=2.1), ("libvips:jpegload_source",)),
+        reader=Coder(
+            "readers.jpeg:read", Memory(0 if _TURBOJPEG else 2.1, whole=2.1), ("libvips:jpegload_source",)
+        ),
         writer=Coder("writers.jpeg:write", Memory(0.8, whole=4.5), ("libvips:jpegsave_target",)),
         effort=Effort((*["plain"] * 3, *["optimized"] * 4, *["trellis"] * 2, "exhaustive"), default=0),
         metadata=("exif", "xmp", "iptc", "profile"),

@@ -31,14 +31,28 @@ _MOST_JUNK = 1 << 16
 
 
 class _Component(NamedTuple):
-    """One channel of the frame: its sampling factors and the number of its quantization table."""
+    """One channel of the frame: its number, sampling factors and the number of its quantization table."""
 
+    number: int
     horizontal: int
     vertical: int
     table: int
 
 
-class _FrameHeader(NamedTuple):
+class Segment(NamedTuple):
+    """A segment: its marker, and where its content starts and how long it is."""
+
+    marker: int
+    start: int
+    length: int
+
+    @property
+    def end(self) -> int:
+        """Where the next segment should start."""
+        return self.start + self.length
+
+
+class FrameHeader(NamedTuple):
     """What the start of frame tells."""
 
     marker: int
@@ -47,13 +61,18 @@ class _FrameHeader(NamedTuple):
     width: int
     components: tuple[_Component, ...]
 
+    @property
+    def sequential(self) -> bool:
+        """True if each scan holds whole blocks, coded by Huffman."""
+        return self.marker in _SEQUENTIAL
+
 
 def read_info(reader: HeaderReader) -> ImageInfo:
     """Read the facts of a JPEG; its size is the stored one, before its EXIF orientation.
 
     Of several EXIF blocks the first counts, as it does for decoders.
     """
-    frame: _FrameHeader | None = None
+    frame: FrameHeader | None = None
     tables: dict[int, Sequence[int]] = {}
     orientation, profile, transform = None, False, None
     for marker, start, length in _segments(reader):
@@ -96,6 +115,13 @@ def exif_blocks(reader: HeaderReader) -> Iterator[tuple[int, HeaderReader]]:
 
 def _is_exif(reader: HeaderReader, marker: int, start: int, length: int) -> bool:
     return marker == _APP1 and reader.read(start, min(len(EXIF_PREFIX), length)) == EXIF_PREFIX
+
+
+def read_header(reader: HeaderReader) -> tuple[list[Segment], FrameHeader]:
+    """Return the segments up to the header of the first scan, and what the start of frame tells."""
+    segments = [Segment(*segment) for segment in _segments(reader)]
+    frames = (segment for segment in segments if segment.marker in _START_OF_FRAME)
+    return segments, _read_frame(reader, *next(frames))
 
 
 def in_one_scan(reader: HeaderReader) -> bool:
@@ -171,7 +197,7 @@ def _next_marker(reader: HeaderReader, offset: int) -> tuple[int, int]:
     raise reader.corrupt("its segments do not follow each other")
 
 
-def _read_frame(reader: HeaderReader, marker: int, start: int, length: int) -> _FrameHeader:
+def _read_frame(reader: HeaderReader, marker: int, start: int, length: int) -> FrameHeader:
     if marker in _HIERARCHICAL:
         raise reader.unsupported("hierarchical JPEG is not supported; save it as baseline or progressive")
     depth, height, width, count = reader.unpack(">BHHB", start)
@@ -184,22 +210,22 @@ def _read_frame(reader: HeaderReader, marker: int, start: int, length: int) -> _
         raise reader.unsupported(f"it is lossless with {depth} bits per channel; expected 8")
     components = []
     described = reader.read(start + 6, 3 * count)
-    for sampling, table in zip(described[1::3], described[2::3], strict=True):
-        component = _Component(sampling >> 4, sampling & 15, table)
+    for number, sampling, table in zip(described[::3], described[1::3], described[2::3], strict=True):
+        component = _Component(number, sampling >> 4, sampling & 15, table)
         if not (1 <= component.horizontal <= 4 and 1 <= component.vertical <= 4):
             raise reader.corrupt("its sampling factors are impossible")
         components.append(component)
-    return _FrameHeader(marker, depth, height, width, tuple(components))
+    return FrameHeader(marker, depth, height, width, tuple(components))
 
 
-def _subsampling(frame: _FrameHeader, transform: int | None) -> str | None:
+def _subsampling(frame: FrameHeader, transform: int | None) -> str | None:
     if len(frame.components) == 1 or (len(frame.components) == 4 and transform != _YCCK):
         return None
     luma, chroma = frame.components[:2]
     return _SUBSAMPLINGS.get((luma.horizontal // chroma.horizontal, luma.vertical // chroma.vertical))
 
 
-def _quality(frame: _FrameHeader, tables: Mapping[int, Sequence[int]]) -> int | None:
+def _quality(frame: FrameHeader, tables: Mapping[int, Sequence[int]]) -> int | None:
     luminance = tables.get(frame.components[0].table)
     if luminance is None:
         return None

@@ -10,7 +10,9 @@ from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.headers.jpeg import in_one_scan, plain_scan
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.metadata import BLOBS
+from imgsvc_core.codecs.readers.jpeg_header import with_sound_header
 from imgsvc_core.codecs.readers.vips import open_lazily
+from imgsvc_core.codecs.readers.whole_jpeg import without_padding
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.info import ImageInfo
@@ -27,10 +29,12 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
     Only the level "warning" stops at damage inside the entropy-coded data of a progressive file, and not at
     that of the last lines: libvips looks at warnings when it is asked for the next ones. TurboJPEG tells all.
     """
+    source = with_sound_header(source)
     reader = HeaderReader(source, "JPEG")
     scan = plain_scan(reader)
     if scan is None and not in_one_scan(reader):
         _check_scans(source)
+        source = without_padding(source)
     shrink = max(factor for factor in (1, 2, 4, 8) if factor * settings.scale <= 1.0 + 1e-6)
     image = open_lazily("jpeg", source, settings, shrink=shrink, fail_on="warning")
     if scan is None:
