@@ -177,7 +177,7 @@ def _possible_formats(job: Job, request: imgsvc.Spec) -> Collection[imgsvc.Forma
 def _formats(request: imgsvc.Spec, info: imgsvc.ImageInfo) -> list[imgsvc.Format]:
     """Return the formats that the result may have."""
     plan = imgsvc.explain(request, info, limits=imgsvc.Limits.none())
-    return [imgsvc.FORMATS[settings.format] for settings in plan.save]
+    return [imgsvc.FORMATS[settings.format] for settings in (*plan.save, *plan.save_exactly)]
 
 
 def _free_place(job: Job, format: imgsvc.Format) -> str:

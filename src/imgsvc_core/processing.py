@@ -326,8 +326,8 @@ def _save(
     image: pyvips.Image, plan: Plan, target: Target | None, open_target: Callable[[], BinaryIO]
 ) -> Encoded:
     """Encode into memory, or straight into the target if that is a file."""
-    if len(plan.save) > 1:
-        return save_best(image, plan.save)
+    if len(plan.save) > 1 or plan.save_exactly:
+        return save_best(image, plan.save, plan.save_exactly)
     return save(image, plan.save[0], open_target() if is_file(target) else None)
 
 

@@ -32,7 +32,14 @@ def encode_at_once(source: ByteSource, plan: Plan) -> Encoded | None:
     """
     info, settings = plan.info, plan.save[0]
     make = _MAKERS.get((info.format, settings.format))
-    if make is None or len(plan.save) > 1 or info.depth != 8 or info.profile or not _is_plain(settings):
+    if (
+        make is None
+        or len(plan.save) > 1
+        or plan.save_exactly
+        or info.depth != 8
+        or info.profile
+        or not _is_plain(settings)
+    ):
         return None
     return make(source, plan)
 
@@ -96,7 +103,7 @@ def _is_plain(settings: SaveSettings) -> bool:
         settings.metadata == "strip"
         and settings.colors is None
         and settings.max_bytes is None
-        and not (settings.progressive or settings.indexed)
+        and not settings.progressive
     )
 
 

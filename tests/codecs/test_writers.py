@@ -216,30 +216,102 @@ def test_more_effort_makes_a_gradient_smaller(channels: tuple[tuple[int, int], .
     assert sizes[2] < 1.05 * len(unfiltered)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 16, 17, 256])
-@pytest.mark.parametrize("alpha", [False, True], ids=["opaque", "alpha"])
-@pytest.mark.parametrize("progressive", [False, True])
-def test_an_indexed_source_keeps_a_palette(count: int, alpha: bool, progressive: bool) -> None:
+def few_colors(count: int, size: tuple[int, int], *, alpha: bool) -> photos.Pixels:
+    """Noise of so many colors; it has an alpha channel also if the only color is opaque."""
     random = np.random.default_rng(count)
     colors = random.permutation(1 << 16)[:count].astype("<u4").view(np.uint8).reshape(-1, 4).copy()
     colors[:, 2:] = colors[:, :2] if alpha else 255
-    numbers = random.integers(0, count, (37, 41))
-    pixels = np.ascontiguousarray(colors[numbers][..., : 4 if alpha else 3])
-    data = write(vips(pixels), "png", indexed=True, progressive=progressive)
+    numbers = random.integers(0, count, size)
+    return np.ascontiguousarray(colors[numbers][..., : 4 if alpha else 3])
+
+
+@pytest.mark.parametrize("count", [2, 3, 16, 17, 256])
+@pytest.mark.parametrize("alpha", [False, True], ids=["opaque", "alpha"])
+@pytest.mark.parametrize("progressive", [False, True])
+@pytest.mark.parametrize("size", [(57, 61), (137, 241)])
+def test_few_colors_are_stored_as_a_palette(
+    count: int, alpha: bool, progressive: bool, size: tuple[int, int]
+) -> None:
+    pixels = few_colors(count, size, alpha=alpha)
+    data = write(vips(pixels), "png", progressive=progressive)
     facts = probe(ByteSource(data))
-    assert (facts.colorspace, facts.interlaced) == ("palette", progressive)
-    image = load(ByteSource(data), facts).numpy()
-    assert np.array_equal(image[..., : pixels.shape[2]], pixels)
+    assert (facts.colorspace, facts.interlaced, facts.alpha) == ("palette", progressive, alpha)
+    for decoded in (load(ByteSource(data), facts).numpy(), decoded_by_pillow(data, pixels.shape[2])):
+        assert np.array_equal(decoded, pixels)
     bits = png.read_head(HeaderReader(ByteSource(data), "PNG")).bits
     assert bits == next(bits for bits in (1, 2, 4, 8) if count <= 1 << bits)
-    plain = write(vips(pixels), "png")
-    assert probe(ByteSource(plain)).colorspace == "srgb"
+    plain = vips(pixels).pngsave_buffer(filter="none", keep="none", interlace=progressive)
     assert len(data) < len(plain)
 
 
-@pytest.mark.parametrize("pixels", [photos.coffee(), photos.deep(drawing()), photos.camera()])
-def test_no_palette_where_it_would_lose_colors_or_bytes(pixels: photos.Pixels) -> None:
-    assert write(vips(pixels), "png", indexed=True) == write(vips(pixels), "png")
+def decoded_by_pillow(data: bytes, bands: int) -> photos.Pixels:
+    with Image.open(io.BytesIO(data)) as image:
+        return np.asarray(image.convert({1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}[bands]))
+
+
+@pytest.mark.parametrize(("levels", "bits"), [((0, 255), 1), ((0, 85, 170, 255), 2), (range(0, 256, 17), 4)])
+@pytest.mark.parametrize("size", [(40, 41), (140, 141)])
+def test_grays_at_equal_distances_need_no_palette(levels: Any, bits: int, size: tuple[int, int]) -> None:
+    pixels = np.array(levels, np.uint8)[np.random.default_rng(0).integers(0, 1 << bits, size)]
+    data = write(vips(pixels), "png")
+    head = png.read_head(HeaderReader(ByteSource(data), "PNG"))
+    assert (head.bits, b"PLTE" in data, probe(ByteSource(data)).colorspace) == (bits, False, "gray")
+    assert np.array_equal(decoded_by_pillow(data, 1), pixels)
+
+
+@pytest.mark.parametrize("alpha", [255, 128])
+@pytest.mark.parametrize("size", [(40, 41), (140, 141)])
+def test_a_palette_keeps_the_alpha_channel(alpha: int, size: tuple[int, int]) -> None:
+    pixels = np.full((*size, 4), (200, 30, 10, alpha), np.uint8)
+    pixels[5:20, 5:20, :3] = 255
+    data = write(vips(pixels), "png")
+    facts = probe(ByteSource(data))
+    assert (facts.colorspace, facts.alpha) == ("palette", True)
+    assert np.array_equal(load(ByteSource(data), facts).numpy(), pixels)
+
+
+@pytest.mark.parametrize(
+    "pixels",
+    [photos.coffee(), photos.deep(drawing()), photos.camera(), few_colors(257, (300, 300), alpha=False)],
+)
+def test_no_palette_for_more_colors_or_bits(pixels: photos.Pixels) -> None:
+    data = write(vips(pixels), "png")
+    assert b"PLTE" not in data
+    assert np.array_equal(decode("png", data)[0].squeeze(), pixels.squeeze())
+
+
+def test_no_palette_where_it_takes_more_bytes() -> None:
+    """Differences between the neighbors of a slope repeat, and its colors do not."""
+    column, row = np.meshgrid(np.arange(300), np.arange(300))
+    slope = np.repeat(((column * 3 + row * 7) // 11 % 256).astype(np.uint8)[..., None], 3, axis=2)
+    data = write(vips(slope), "png")
+    assert b"PLTE" not in data
+    assert len(data) < len(vips(slope).pngsave_buffer(palette=True, keep="none"))
+
+
+def test_colors_that_were_not_examined_are_kept() -> None:
+    """A few pixels are examined first: what the others have counts, too."""
+    pixels = np.zeros((1000, 1001, 3), np.uint8)
+    pixels[777, 300:900] = few_colors(600, (1, 600), alpha=False)[0]
+    assert np.array_equal(decode("png", write(vips(pixels), "png"))[0], pixels)
+
+
+@pytest.mark.parametrize("alpha", [False, True])
+def test_animations_of_few_colors_have_a_palette(alpha: bool) -> None:
+    frames = few_colors(13, (3, 60, 80), alpha=alpha)
+    image = vips(frames.reshape(180, 80, -1)).copy()
+    image.set_type(pyvips.GValue.gint_type, "page-height", 60)
+    image.set_type(pyvips.GValue.array_int_type, "delay", [40, 50, 60])
+    data = write(image, "apng")
+    facts = probe(ByteSource(data))
+    assert (facts.colorspace, facts.frames, facts.delays) == ("palette", 3, (40, 50, 60))
+    found = load(ByteSource(data), facts, LoadSettings(all_frames=True)).numpy()
+    assert np.array_equal(found, frames.reshape(180, 80, -1))
+    with Image.open(io.BytesIO(data)) as shown:
+        for number, frame in enumerate(frames):
+            shown.seek(number)
+            assert np.array_equal(np.asarray(shown.convert("RGBA" if alpha else "RGB")), frame)
+    assert len(data) < 3 * 60 * 80 * 4 / 8 * 1.2 + 300
 
 
 def test_metadata_stays_beside_a_palette() -> None:
@@ -248,7 +320,7 @@ def test_metadata_stays_beside_a_palette() -> None:
     packet = b"<r:RDF xmlns:r='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>%s</r:RDF>" % statement
     image.set_type(pyvips.GValue.blob_type, "xmp-data", packet)
     image = image.icc_transform("srgb", embedded=False, input_profile="srgb")
-    data = write(image, "png", indexed=True, metadata="keep")
+    data = write(image, "png", metadata="keep")
     facts = probe(ByteSource(data))
     assert (facts.colorspace, facts.profile) == ("palette", True)
     assert load(ByteSource(data), facts).get_typeof("xmp-data")

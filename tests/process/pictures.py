@@ -32,8 +32,8 @@ def stored_with_orientation(upright: Pixels, orientation: int) -> bytes:
 
 
 def pixels_of(data: bytes) -> Pixels:
-    """Return the pixels of an encoded picture, in RGB or RGBA if it has a palette."""
+    """Return the pixels of an encoded picture of 8 or 16 bits, in RGB or RGBA if it has a palette."""
     with Image.open(io.BytesIO(data)) as picture:
         if picture.mode == "P":
             return np.asarray(picture.convert("RGBA" if "transparency" in picture.info else "RGB"))
-        return np.asarray(picture)
+        return np.asarray(picture.convert("L") if picture.mode == "1" else picture)

@@ -36,7 +36,7 @@ def encoded(source: Any, **request: Any) -> imgsvc.Result:
 
 
 @pytest.mark.parametrize(
-    "request_", [{}, {"crop": {"width": 30, "height": 30}}, {"flip": {"horizontal": True}}]
+    "request_", [{}, {"crop": {"width": 50, "height": 50}}, {"flip": {"horizontal": True}}]
 )
 def test_an_indexed_picture_stays_indexed_and_exact(request_: dict[str, Any]) -> None:
     source = indexed_png()
@@ -62,7 +62,7 @@ def test_black_and_white_stays_at_one_bit() -> None:
     result = encoded(file.getvalue())
     assert result.output.bytes < 1.2 * len(file.getvalue())
     with Image.open(file) as picture:
-        assert np.array_equal(pixels_of(result.data or b"")[..., 0], np.asarray(picture.convert("L")))
+        assert np.array_equal(pixels_of(result.data or b""), np.asarray(picture.convert("L")))
 
 
 def test_more_colors_than_a_palette_holds_are_kept() -> None:

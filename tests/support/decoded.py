@@ -36,7 +36,7 @@ def decode(format: str, data: bytes) -> tuple[Pixels, tuple[int, ...], int | Non
             return _decode_by_vips(format, data), (), None
         if picture.mode == "P":
             return np.asarray(picture.convert("RGBA" if "transparency" in picture.info else "RGB")), (), None
-        return np.asarray(picture), (), None
+        return np.asarray(picture.convert("L") if picture.mode == "1" else picture), (), None
 
 
 def _decode_frames(picture: Image.Image) -> tuple[Pixels, tuple[int, ...], int | None]:

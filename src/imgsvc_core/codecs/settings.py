@@ -9,6 +9,9 @@ import attrs
 MetadataPolicy = Literal["strip", "copyright", "keep"]
 Subsampling = Literal["420", "444"]
 
+MOST_EXAMINED = 16_000_000
+"""Pixels of pictures that may lie in memory only to be examined. Larger ones are taken for photographs."""
+
 
 @attrs.frozen(kw_only=True)
 class LoadSettings:
@@ -33,8 +36,7 @@ class SaveSettings:
     limit of ``colors`` matter where the format has them; without a ``subsampling`` the picture decides. With
     ``max_bytes`` the quality is lowered from the one given as far as needed.
 
-    ``photograph`` and ``indexed`` are facts about the source. The first saves looking at the picture. With
-    the second, a PNG that still has at most 256 colors gets a palette.
+    ``photograph`` is a fact about the source that saves looking at the picture.
     """
 
     format: str
@@ -47,4 +49,3 @@ class SaveSettings:
     metadata: MetadataPolicy = "strip"
     max_bytes: int | None = None
     photograph: bool = False
-    indexed: bool = False

@@ -13,7 +13,7 @@ from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits, check_memory, check_output, check_rendered
 from imgsvc_core.plan import turns
 from imgsvc_core.plan.building import build_steps
-from imgsvc_core.plan.encoding import choose_formats, settings_for
+from imgsvc_core.plan.encoding import choose_formats, exact_formats, exactly, settings_for
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.loading import load_scale, loaded_size
 from imgsvc_core.plan.memory import border_search_bound, memory_bound
@@ -87,8 +87,11 @@ def compile_plan(
     check_rendered(info, *loaded_size(info, min(scale, 1.0)), limits or Limits())
     _check_sizes(steps, info, frames, limits or Limits())
     load = LoadSettings(scale=scale, all_frames=frames > 1, sequential=_streams(steps))
+    size = steps[-1].after if steps else Size(info.width, info.height)
+    exact = exact_formats(output, info, size, accept=accept, alpha=keeps_alpha)
     save = tuple(settings_for(row, output, info) for row in formats)
-    memory = memory_bound(info, load, steps, save, frames)
+    save_exactly = tuple(exactly(settings_for(row, output, info)) for row in exact)
+    memory = memory_bound(info, load, steps, save + save_exactly, frames)
     if request.trim:
         memory = max(memory, border_search_bound(info))
     check_memory(memory, limits or Limits())
@@ -97,6 +100,7 @@ def compile_plan(
         load=load,
         steps=tuple(steps),
         save=save,
+        save_exactly=save_exactly,
         why_saved=why,
         frames=frames,
         faces=faces,

@@ -5,15 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from imgsvc_core.codecs.settings import SaveSettings
+import attrs
+
+from imgsvc_core.codecs.settings import MOST_EXAMINED, SaveSettings
 from imgsvc_core.codecs.table import FORMATS, Format, by_suffix
 from imgsvc_core.errors import UnsupportedOperation
 from imgsvc_core.info import ImageInfo
+from imgsvc_core.plan.geometry import Size
 from imgsvc_core.spec import Output
 
 _PROGRESSIVE = {None: None, "progressive": True, "baseline": False}
 _WIDESPREAD = ("jpg", "png", "gif")  # what every client shows
 _PALETTES = ("gif",)
+_EXACT = {False: ("webp", "png"), True: ("webp", "apng")}  # if animated; AVIF gains little without loss
 _WEIGHT = re.compile(r"0(\.\d{0,3})?|1(\.0{0,3})?", re.ASCII)
 
 
@@ -23,13 +27,15 @@ def choose_formats(
     """Return the formats to write, and why it is these.
 
     The request decides, then the suffix of the target, then the format of the source. ``auto`` takes what an
-    HTTP ``Accept`` header allows and prefers, and without one what every browser shows. Of several formats,
-    the one that gives up the least quality to fit is written, or the one that makes the smallest file.
+    HTTP ``Accept`` header allows and prefers, and without one what every browser shows: these are the formats
+    of photographs, and `exact_formats` those of graphics. Of several formats, the one that gives up the least
+    quality to fit is written, or the one that makes the smallest file.
     """
     if output.format == "auto":
         best = "best suitable" if output.max_bytes is not None else "smallest suitable"
         why = f"the {best}" if accept is None else "the best of what is accepted"
-        return _suitable(info, accept, alpha=alpha, lossless=output.lossless), why
+        suitable = _suitable(info, accept, alpha=alpha, lossless=output.lossless)
+        return suitable[:2] if accept is None else suitable[:1], why
     if output.format is not None:
         return (FORMATS[output.format],), "as asked for"
     row = by_suffix(suffix)
@@ -48,11 +54,28 @@ def choose_formats(
     ), f"what {source.title if source else 'a picture in memory'} becomes unless told otherwise"
 
 
-def settings_for(row: Format, output: Output, info: ImageInfo) -> SaveSettings:
-    """Return what the writer is told. What the format does not support is left out.
+def exact_formats(
+    output: Output, info: ImageInfo, size: Size, *, accept: str | None = None, alpha: bool = False
+) -> tuple[Format, ...]:
+    """Return the formats in which ``auto`` keeps every pixel if the picture turns out to be a graphic.
 
-    A source that already stores color at a lower resolution is taken for a photograph.
+    There are none if it cannot be one, as large pictures count as photographs, too.
     """
+    pixels = size.width * size.height * info.frames
+    if output.format != "auto" or is_photograph(info) or pixels > MOST_EXAMINED:
+        return ()
+    suitable = _suitable(info, accept, alpha=alpha, lossless=output.lossless)
+    usual = [row for row in suitable if row.name in _EXACT[info.animated]]
+    return tuple(usual or (row for row in suitable if row.lossless))
+
+
+def is_photograph(info: ImageInfo) -> bool:
+    """Return True if a source stores color at a lower resolution, as only photographs do."""
+    return info.subsample not in (None, "4:4:4")
+
+
+def settings_for(row: Format, output: Output, info: ImageInfo) -> SaveSettings:
+    """Return what the writer is told. What the format does not support is left out."""
     subsampling = output.subsampling if output.subsampling in row.subsamplings else None
     return SaveSettings(
         format=row.name,
@@ -64,18 +87,25 @@ def settings_for(row: Format, output: Output, info: ImageInfo) -> SaveSettings:
         colors=output.colors if row.palette else None,
         metadata=output.metadata,
         max_bytes=output.max_bytes,
-        photograph=info.subsample not in (None, "4:4:4"),
-        indexed=info.colorspace == "palette" or info.depth < 8,
+        photograph=is_photograph(info),
     )
 
 
-def text(save: Sequence[SaveSettings]) -> str:
+def exactly(settings: SaveSettings) -> SaveSettings:
+    """Return settings that keep every pixel, of a format that can."""
+    lossless = FORMATS[settings.format].quality is not None
+    return attrs.evolve(settings, lossless=lossless, quality=None, subsampling=None)
+
+
+def text(save: Sequence[SaveSettings], save_exactly: Sequence[SaveSettings]) -> str:
     """Say how the result is encoded."""
     choice = ""
     if len(save) > 1:
         fits = save[0].max_bytes is not None
         choice = ", whichever gives up less of its quality to fit" if fits else ", whichever is smaller"
-    return " or ".join(map(_described, save)) + choice
+    exact = [_described(settings) for settings in save_exactly if settings not in save]
+    graphics = f"; graphics {' or '.join(exact)}" if exact else ""
+    return " or ".join(map(_described, save)) + choice + graphics
 
 
 def _described(settings: SaveSettings) -> str:
@@ -94,9 +124,10 @@ def _described(settings: SaveSettings) -> str:
 
 
 def _suitable(info: ImageInfo, accept: str | None, *, alpha: bool, lossless: bool) -> tuple[Format, ...]:
+    """Return the formats that serve a picture alike; without ``accept``, the two of photographs first."""
     classic = FORMATS["gif" if info.animated else "png" if alpha or lossless else "jpg"]
     if accept is None:
-        return FORMATS["webp"], classic
+        return tuple(dict.fromkeys((FORMATS["webp"], classic, *(() if info.animated else (FORMATS["png"],)))))
     widespread = [FORMATS[name] for name in _WIDESPREAD]
     ordered = dict.fromkeys([FORMATS["avif"], FORMATS["webp"], classic, *widespread, FORMATS["apng"]])
     weights = _weights(accept)
@@ -110,7 +141,8 @@ def _suitable(info: ImageInfo, accept: str | None, *, alpha: bool, lossless: boo
         return keeps_motion, keeps_alpha, keeps_exactly, colorful, acceptable[row]
 
     if acceptable:
-        return (max(acceptable, key=rank),)
+        best = max(map(rank, acceptable))
+        return tuple(row for row in acceptable if rank(row) == best)
     refused = {range_ for range_, weight in weights.items() if weight == 0}
     bearable = [row for row in (classic, *widespread, *ordered) if row.media_type not in refused]
     return ((*bearable, classic)[0],)

@@ -106,7 +106,7 @@ def _encoder(settings: SaveSettings, alpha: bool, sample: int, frames: int, *, s
         whole=progressive,
         alpha=alpha,
         lossless=settings.lossless,
-        palette=settings.indexed or settings.colors is not None,
+        palette=settings.colors is not None,
     )
     kept = several or settings.max_bytes is not None
     copies = copies + _ENCODED * (frames - 1) if memory.one_by_one else copies * frames

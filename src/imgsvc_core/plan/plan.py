@@ -20,7 +20,8 @@ from imgsvc_core.plan.tracking import tracked
 class Plan:
     """The compiled request. ``str(plan)`` explains it.
 
-    With several ``save`` settings the best file is taken, and ``why_saved`` says why it is these.
+    With several ``save`` settings the best file is taken, and ``why_saved`` says why it is these. Graphics
+    are written as ``save_exactly`` says, if it says anything.
     ``memory`` is the most bytes that the plan takes, beyond those of the program itself. ``faces`` lie in the
     result, or before the first smart crop if there is one.
     """
@@ -29,6 +30,7 @@ class Plan:
     load: LoadSettings
     steps: tuple[PlannedStep, ...]
     save: tuple[SaveSettings, ...]
+    save_exactly: tuple[SaveSettings, ...] = ()
     why_saved: str
     frames: int
     faces: tuple[Face, ...] = ()
@@ -60,7 +62,7 @@ class Plan:
                 _line(item.phase, item.step.text, item.step.why(item.before), item.after)
                 for item in self.steps
             ),
-            _line("output", encoding.text(self.save), self.why_saved, self.size),
+            _line("output", encoding.text(self.save, self.save_exactly), self.why_saved, self.size),
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -68,7 +70,9 @@ class Plan:
         return {
             "input": {"format": self.info.format, "width": self.info.width, "height": self.info.height},
             "output": {
-                "formats": [settings.format for settings in self.save],
+                "formats": list(
+                    dict.fromkeys(settings.format for settings in (*self.save, *self.save_exactly))
+                ),
                 "width": self.size.width,
                 "height": self.size.height,
                 "frames": self.frames,

@@ -49,7 +49,8 @@ class Output(Operation):
     )
 
     format: Accepts[OutputFormat | None, OutputFormat | OutputAlias | None] = param(
-        "File format; by default the source's own if it can be written; auto takes the smallest.",
+        "File format; by default the source's own if it can be written; auto takes the smallest, and keeps "
+        "graphics exactly.",
         Choice((*OUTPUT_NAMES, "auto"), _ALIASES),
         default=None,
     )

@@ -6,47 +6,64 @@ import struct
 
 import pyvips
 
-from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.changes import changed_area, timing
 from imgsvc_core.codecs.headers import png
 from imgsvc_core.codecs.headers.png import make_chunk
-from imgsvc_core.codecs.headers.reader import HeaderReader
-from imgsvc_core.codecs.metadata import keep_profile, png_chunks
+from imgsvc_core.codecs.metadata import png_chunks
+from imgsvc_core.codecs.readers.vips import from_array
 from imgsvc_core.codecs.settings import SaveSettings
-from imgsvc_core.codecs.writers.png import AFTER_HEADER, deflating
+from imgsvc_core.codecs.table import codec_effort
+from imgsvc_core.codecs.writers.content import examine
+from imgsvc_core.codecs.writers.palette import Indexed, chunks_of, metadata_chunks
+from imgsvc_core.codecs.writers.png import AFTER_HEADER, deflating, index
 from imgsvc_core.codecs.writers.sink import Sink
 from imgsvc_core.vipsimage import frame_count, split_frames
 
 
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
-    """Write all frames; never interlaced."""
-    image, options = deflating(image.copy_memory(), "apng", settings)
+    """Write all frames, with a palette if that holds all colors and is smaller; never interlaced."""
+    level = codec_effort("apng", settings.effort)
+    assert isinstance(level, int)
+    image, content = examine(image.copy_memory(), settings)
+    options = deflating(image, content, level)
+    indexed = index(image, content)
+    encoded = []
+    if indexed is not None:
+        numbers = from_array(indexed.numbers).copy()
+        numbers.set_type(pyvips.GValue.gint_type, "page-height", image.get_page_height())
+        by_number = {"compression": level, "filter": "none", "bitdepth": indexed.bits}
+        encoded.append(_encode(image, numbers, by_number, indexed))
+    if indexed is None or options["filter"] != "none":
+        encoded.append(_encode(image, image, options))
     sink.insert(AFTER_HEADER, png_chunks(image))
-    sink.write(_encode(image, options))
+    sink.write(min(encoded, key=len))
 
 
-def _encode(image: pyvips.Image, options: dict[str, object]) -> bytes:
-    """Encode each frame of a strip as the rectangle that changed; ``options`` go to libvips' PNG writer."""
-    frames = split_frames(image)
+def _encode(
+    image: pyvips.Image, stored: pyvips.Image, options: dict[str, object], indexed: Indexed | None = None
+) -> bytes:
+    """Encode each frame of a strip as the rectangle that changed.
+
+    What is stored are the pixels or the numbers of their colors; ``options`` go to libvips' PNG writer.
+    """
+    frames = split_frames(stored)
     delays, plays = timing(image, frame_count(image))
     written = [png.SIGNATURE]
     sequence = 0
-    keep = keep_profile(image)
-    for index, frame in enumerate(frames):
-        area = (0, 0, frame.width, frame.height) if index == 0 else changed_area(frames[index - 1], frame)
-        single = frame.crop(*area).pngsave_buffer(keep=keep if index == 0 else "none", **options)
-        reader = HeaderReader(ByteSource(single), "PNG")
-        chunks = [(chunk.kind, png.read_content(reader, chunk)) for chunk in png.read_chunks(reader)]
+    for number, frame in enumerate(frames):
+        area = (0, 0, frame.width, frame.height) if number == 0 else changed_area(frames[number - 1], frame)
+        chunks = chunks_of(frame.crop(*area).pngsave_buffer(keep="none", **options))
         pixels = b"".join(body for kind, body in chunks if kind == b"IDAT")
-        if index == 0:
-            head = [make_chunk(kind, body) for kind, body in chunks if kind not in (b"IDAT", b"IEND")]
+        if number == 0:
+            (kind, header), others = chunks[0], metadata_chunks(image)
+            head = indexed.head(header, others) if indexed else [make_chunk(kind, header), *others]
             head.insert(1, make_chunk(b"acTL", struct.pack(">II", len(frames), plays)))
             written += head
         left, top, width, height = area
-        control = (sequence, width, height, left, top, *_fraction(delays[index]), png.KEEP, png.SOURCE)
+        control = (sequence, width, height, left, top, *_fraction(delays[number]), png.KEEP, png.SOURCE)
         written.append(make_chunk(b"fcTL", struct.pack(">IIIIIHHBB", *control)))
         sequence += 1
-        if index == 0:
+        if number == 0:
             written.append(make_chunk(b"IDAT", pixels))
         else:
             written.append(make_chunk(b"fdAT", struct.pack(">I", sequence), pixels))

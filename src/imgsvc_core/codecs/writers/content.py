@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import zlib
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 import pyvips
 
-from imgsvc_core.codecs.settings import SaveSettings, Subsampling
+from imgsvc_core.codecs.readers.vips import to_array
+from imgsvc_core.codecs.settings import MOST_EXAMINED, SaveSettings, Subsampling
 from imgsvc_core.vipsimage import samples_of, size_of
 
-# Pixels of pictures that may lie in memory only to be examined. Larger ones are taken for photographs.
-MOST_EXAMINED = 16_000_000
 _SAMPLED_PIXELS = 32_768
+_GRAPHIC = (
+    0.8  # of the neighbors are equal in charts, icons and pixel art, and 0.3 to 0.7 in dithered pictures
+)
+_EXACT_BYTES = 0.3  # of a sample: photographs take .5 and more, graphics at most .2 (compressed fast)
 # The sum of the differences in R-G and in B-G between neighbors from which color jumps, of 8 bits. Such jumps
 # are between .8 and 2.5 % of screenshots and drawings whose colored lines and text gain by full resolution,
 # and at most .2 % of photographs.
@@ -23,6 +26,8 @@ _COLORED_EDGES = 0.004
 _FEW_COLORS, _FEW_GRAYS = 256, 64
 _FULL_COLOR_QUALITY = 90  # from here on libjpeg and libheif store color at full resolution too
 
+Kind = Literal["graphic", "mixed", "photograph"]
+
 
 @attrs.frozen
 class Content:
@@ -30,10 +35,11 @@ class Content:
 
     flat: float  # that are equal
     colored_edges: float  # between which color jumps
+    few: bool  # the colors are at most 256, and grays at most 64, among the pixels that were examined
     repeats: bool  # colors repeat more than the differences between neighbors, as if it is dithered
 
 
-_PHOTOGRAPH = Content(flat=0.0, colored_edges=0.0, repeats=False)
+_PHOTOGRAPH = Content(flat=0.0, colored_edges=0.0, few=False, repeats=False)
 
 
 def examine(image: pyvips.Image, settings: SaveSettings) -> tuple[pyvips.Image, Content]:
@@ -42,8 +48,23 @@ def examine(image: pyvips.Image, settings: SaveSettings) -> tuple[pyvips.Image, 
     if settings.photograph or width * height > MOST_EXAMINED:
         return image, _PHOTOGRAPH
     image = image.copy_memory()
-    step = max(1, width * height // _SAMPLED_PIXELS)
-    return image, _content(image if step == 1 else image.subsample(1, min(step, height)))
+    return image, _content(_sampled(image))
+
+
+def kind_of(image: pyvips.Image, settings: SaveSettings) -> Kind:
+    """Return what a picture shows, which tells how it becomes smallest without a difference to the eye.
+
+    Graphics have few colors and flat areas. Of photographs no encoder makes a small file without loss. The
+    others, such as screenshots and drawings with soft edges, have to be encoded both ways.
+    """
+    width, height = size_of(image)
+    if settings.photograph or width * height > MOST_EXAMINED or width == 1:
+        return "photograph"
+    pixels = _sampled(image.copy_memory())
+    content = _content(pixels)
+    if content.few:
+        return "graphic" if content.flat > _GRAPHIC else "mixed"
+    return "mixed" if min(_compressed(pixels)) < _EXACT_BYTES * pixels.size else "photograph"
 
 
 def choose_subsampling(image: pyvips.Image, settings: SaveSettings) -> tuple[pyvips.Image, Subsampling]:
@@ -66,19 +87,25 @@ def given_subsampling(bands: int, settings: SaveSettings) -> Subsampling | None:
     return "420" if settings.photograph else None
 
 
-def _content(image: pyvips.Image) -> Content:
+def _sampled(image: pyvips.Image) -> Any:
+    """Return some lines of a picture in memory as an array of (height, width, bands) of 8 bits."""
+    step = max(1, image.width * image.height // _SAMPLED_PIXELS)
+    pixels = to_array(image if step == 1 else image.subsample(1, min(step, image.height)))
+    return (pixels >> 8).astype("uint8") if samples_of(image) == "ushort" else pixels
+
+
+def _content(pixels: Any) -> Content:
     import numpy as np
 
-    if image.width == 1:
+    _, width, channels = pixels.shape
+    if width == 1:
         return _PHOTOGRAPH
-    pixels = image.numpy().reshape(image.height, image.width, image.bands)
-    if samples_of(image) == "ushort":
-        pixels = pixels >> 8
-    repeats = _repeats(pixels)
-    bands = [pixels[:, :, band].astype(np.int16) for band in range(image.bands)]
-    if image.bands < 3:
+    few = _are_few(pixels)
+    repeats = few and _repeats(pixels)
+    bands = [pixels[:, :, band].astype(np.int16) for band in range(channels)]
+    if channels < 3:
         steps = sum(_steps(band) for band in bands)
-        return Content(flat=float((steps == 0).mean()), colored_edges=0.0, repeats=repeats)
+        return Content(flat=float((steps == 0).mean()), colored_edges=0.0, few=few, repeats=repeats)
     red, green, blue, *alpha = bands
     jumps = _steps(red - green) + _steps(blue - green)
     steps = sum((_steps(band) for band in (green, *alpha)), jumps)
@@ -86,21 +113,29 @@ def _content(image: pyvips.Image) -> Content:
     for opacity in alpha:
         edges &= np.minimum(opacity[:, 1:], opacity[:, :-1]) > 127
     flat, colored_edges = float((steps == 0).mean()), float(edges.mean())
-    return Content(flat=flat, colored_edges=colored_edges, repeats=repeats)
+    return Content(flat=flat, colored_edges=colored_edges, few=few, repeats=repeats)
 
 
-def _repeats(pixels: Any) -> bool:
-    """Return True if the colors are few, and compress better than the differences between neighbors."""
+def _are_few(pixels: Any) -> bool:
     import numpy as np
 
     bands = pixels.shape[2]
     numbers = pixels.reshape(-1, bands) @ (1 << 8 * np.arange(bands, dtype=np.uint32))
     few = _FEW_COLORS if bands >= 3 else _FEW_GRAYS
-    if any(len(np.unique(some)) > few for some in (numbers[::16], numbers)):
-        return False
+    return all(len(np.unique(some)) <= few for some in (numbers[::16], numbers))
+
+
+def _repeats(pixels: Any) -> bool:
+    """Return True if colors compress better than the differences between neighbors."""
+    plain, different = _compressed(pixels)
+    return plain < different
+
+
+def _compressed(pixels: Any) -> tuple[int, int]:
+    """Return the bytes that colors take, and those that the differences between neighbors take."""
     differences = pixels[:, 1:] - pixels[:, :-1]
-    plain, different = (zlib.compress(part.tobytes(), 1) for part in (pixels[:, 1:], differences))
-    return len(plain) < len(different)
+    plain, different = (len(zlib.compress(part.tobytes(), 1)) for part in (pixels[:, 1:], differences))
+    return plain, different
 
 
 def _steps(band: Any) -> Any:

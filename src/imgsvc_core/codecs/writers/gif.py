@@ -7,9 +7,8 @@ import itertools
 import pyvips
 
 from imgsvc_core.codecs.changes import timing
-from imgsvc_core.codecs.settings import SaveSettings
+from imgsvc_core.codecs.settings import MOST_EXAMINED, SaveSettings
 from imgsvc_core.codecs.table import codec_effort
-from imgsvc_core.codecs.writers.content import MOST_EXAMINED
 from imgsvc_core.codecs.writers.sink import Sink
 from imgsvc_core.vipsimage import frame_count, has, size_of
 

@@ -11,6 +11,7 @@ import zlib
 from typing import Any
 
 from imgsvc_core.codecs.headers.png import SIGNATURE, make_chunk
+from imgsvc_core.codecs.writers import palette
 
 MOST_PIXELS = 64 * 64
 _COLOR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}  # by the number of bands
@@ -25,20 +26,41 @@ def encode(pixels: Any, resolution: tuple[float, float], level: int) -> bytes:
     """
     height, width, bands = pixels.shape
     header = struct.pack(">IIBBBBB", width, height, 8, _COLOR_TYPES[bands], 0, 0, 0)
-    per_meter = (_per_meter(per_millimeter) for per_millimeter in resolution)
     lines = pixels.reshape(height, width * bands)
-    as_photograph = _deflated(_filtered(lines, bands), level, zlib.Z_FILTERED)
-    as_drawing = _deflated(_unfiltered(lines), level, zlib.Z_DEFAULT_STRATEGY)
-    smallest = min(as_photograph, as_drawing, key=len)
+    plain = [make_chunk(b"IHDR", header)]
+    encoded = [
+        (plain, _deflated(_filtered(lines, bands), level, zlib.Z_FILTERED)),
+        (plain, _deflated(_unfiltered(lines), level, zlib.Z_DEFAULT_STRATEGY)),
+    ]
+    indexed = palette.index_exactly(pixels, palette.MOST_COLORS)
+    if indexed is not None:
+        numbers = _deflated(
+            _unfiltered(_packed(indexed.numbers, indexed.bits)), level, zlib.Z_DEFAULT_STRATEGY
+        )
+        header = struct.pack(">IIBBBBB", width, height, indexed.bits, 0, 0, 0, 0)
+        encoded.append((indexed.head(header), numbers))
+    head, data = min(encoded, key=lambda found: sum(map(len, (*found[0], found[1]))))
+    per_meter = (_per_meter(per_millimeter) for per_millimeter in resolution)
     return b"".join(
         (
             SIGNATURE,
-            make_chunk(b"IHDR", header),
+            head[0],
             make_chunk(b"pHYs", struct.pack(">IIB", *per_meter, 1)),
-            make_chunk(b"IDAT", smallest),
+            *head[1:],
+            make_chunk(b"IDAT", data),
             make_chunk(b"IEND"),
         )
     )
+
+
+def _packed(numbers: Any, bits: int) -> Any:
+    """Return lines of numbers of so many bits each, the first in the highest ones."""
+    import numpy as np
+
+    if bits == 8:
+        return numbers
+    single = (numbers[..., None] >> np.arange(bits, dtype=np.uint8)[::-1]) & 1
+    return np.packbits(single.reshape(len(numbers), -1), axis=1)
 
 
 def _per_meter(per_millimeter: float) -> int:
