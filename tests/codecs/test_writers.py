@@ -259,6 +259,14 @@ def test_grays_at_equal_distances_need_no_palette(levels: Any, bits: int, size: 
     assert np.array_equal(decoded_by_pillow(data, 1), pixels)
 
 
+@pytest.mark.parametrize("size", [(40, 41), (140, 141)])
+def test_black_and_white_in_color_has_a_palette(size: tuple[int, int]) -> None:
+    """Its profile is one of color."""
+    black = np.random.default_rng(0).integers(0, 2, size).astype(np.uint8)
+    pixels = np.repeat(255 * black[..., None], 3, axis=2)
+    assert probe(ByteSource(write(vips(pixels), "png"))).colorspace == "palette"
+
+
 @pytest.mark.parametrize("alpha", [255, 128])
 @pytest.mark.parametrize("size", [(40, 41), (140, 141)])
 def test_a_palette_keeps_the_alpha_channel(alpha: int, size: tuple[int, int]) -> None:

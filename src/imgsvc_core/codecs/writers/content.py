@@ -13,10 +13,10 @@ from imgsvc_core.codecs.settings import MOST_EXAMINED, SaveSettings, Subsampling
 from imgsvc_core.vipsimage import samples_of, size_of
 
 _SAMPLED_PIXELS = 32_768
-_GRAPHIC = (
-    0.8  # of the neighbors are equal in charts, icons and pixel art, and 0.3 to 0.7 in dithered pictures
-)
-_EXACT_BYTES = 0.3  # of a sample: photographs take .5 and more, graphics at most .2 (compressed fast)
+# Equal neighbors: over .9 of charts, icons and pixel art; .3 to .7 of dithered pictures and dense text.
+_GRAPHIC = 0.8
+# Bytes of a sample, compressed fast: .5 and more in photographs, at most .2 in screenshots and drawings.
+_EXACT_BYTES = 0.3
 # The sum of the differences in R-G and in B-G between neighbors from which color jumps, of 8 bits. Such jumps
 # are between .8 and 2.5 % of screenshots and drawings whose colored lines and text gain by full resolution,
 # and at most .2 % of photographs.

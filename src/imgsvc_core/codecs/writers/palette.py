@@ -23,7 +23,7 @@ MOST_COLORS = 256
 _INDEXED = 3  # the color type of such a PNG
 _PIXELS = (b"IHDR", b"IDAT", b"IEND")
 _SAMPLED_PIXELS = 4096
-_AT_ONCE = 1 << 20  # pixels whose colors are counted
+_AT_ONCE = 1 << 17  # pixels whose colors are counted
 _DITHERED = 128  # more colors show no steps
 
 
