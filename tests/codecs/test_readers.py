@@ -278,6 +278,18 @@ def test_psd_without_a_composite_is_refused() -> None:
         read(data)
 
 
+@pytest.mark.parametrize(
+    "broken", [b"junk" * 4, b"8BIM\x04\x0f\0\0\0\1\0\0abcd", b"8BIM\x04\x0f\xff" + bytes(9)]
+)
+@pytest.mark.parametrize("sound", [b"", handmade.psd_resource(1039, files.profile())])
+def test_broken_resources_refuse_no_psd(broken: bytes, sound: bytes) -> None:
+    planes = np.moveaxis(files.photo(), -1, 0)
+    data = handmade.psd_by_hand(planes, 3, resources=sound + broken)
+    assert np.array_equal(read(data), files.photo())
+    source = ByteSource(data)
+    assert probe(source).profile == bool(sound)
+
+
 def test_deep_psd_says_in_a_block_that_it_is_transparent() -> None:
     rgba = photos.deep(files.transparent())
     data = handmade.psd_by_hand(np.moveaxis(rgba, -1, 0), 3, block=b"Mt16")

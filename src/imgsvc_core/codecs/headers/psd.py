@@ -95,14 +95,19 @@ def read_resource(reader: HeaderReader, document: Document, number: int) -> byte
 
 
 def read_resources(reader: HeaderReader, offset: int, end: int) -> Mapping[int, Extent]:
-    """Find the image resources between two offsets, by number; of a repeated number the first counts."""
+    """Find the image resources between two offsets, by number; of a repeated number the first counts.
+
+    What follows a resource that is longer than all of them cannot be found.
+    """
     found: dict[int, Extent] = {}
     while offset + 12 <= end:
         signature, number, name_length = reader.unpack(">4sHB", offset)
         if signature not in _RESOURCE_SIGNATURES:
             break
         offset += 6 + name_length + 1 + (name_length + 1) % 2
-        (length,) = reader.unpack(">I", offset)
+        length = reader.unpack(">I", offset)[0] if offset + 4 <= end else end
+        if offset + 4 + length > end:
+            break
         found.setdefault(number, (offset + 4, length))
         offset += 4 + length + length % 2
     return found
