@@ -21,6 +21,7 @@ import pytest
 import pyvips
 from PIL import Image
 
+import imgsvc_core as imgsvc
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.boundary import translate_errors
@@ -274,8 +275,9 @@ def test_svg_reaches_no_files(tmp_path: Path) -> None:
 def test_psd_without_a_composite_is_refused() -> None:
     version = handmade.psd_resource(1057, struct.pack(">IB", 1, 0))
     data = handmade.psd_by_hand(np.moveaxis(files.photo(), -1, 0), 3, resources=version)
-    with pytest.raises(UnsupportedFormat, match="Maximize Compatibility"):
-        read(data)
+    for refuse in (imgsvc.inspect, imgsvc.process):
+        with pytest.raises(UnsupportedFormat, match="Maximize Compatibility"):
+            refuse(data)
 
 
 @pytest.mark.parametrize(

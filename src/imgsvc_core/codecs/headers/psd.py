@@ -27,6 +27,8 @@ _LONG_IN_PSB = _MERGED_TRANSPARENCY | _DEEP_LAYERS | {
     b"LMsk", b"Layr", b"Alph", b"FMsk", b"lnk2", b"FEid", b"FXid", b"PxSD",
 }  # fmt: skip
 
+_VERSION_INFO = 1057
+
 Extent = tuple[int, int]
 """Start and length of a piece of the file."""
 
@@ -50,6 +52,11 @@ class Document:
 def read_info(reader: HeaderReader) -> ImageInfo:
     """Read the facts of the picture of all layers together that a PSD keeps."""
     document = read_document(reader)
+    version = read_resource(reader, document, _VERSION_INFO)
+    if len(version) >= 5 and not version[4]:
+        raise reader.unsupported(
+            "it holds no composite picture; save it with 'Maximize Compatibility' switched on"
+        )
     extra = document.channels > COLOR_CHANNELS[document.mode]
     return ImageInfo(
         format="psd",

@@ -19,29 +19,18 @@ from imgsvc_core.codecs.readers.expected_size import check_stored
 from imgsvc_core.codecs.readers.pillow import lab_from_bytes
 from imgsvc_core.codecs.readers.vips import attach, from_array, from_real_numbers
 from imgsvc_core.codecs.settings import LoadSettings
-from imgsvc_core.errors import UnsupportedFormat
 from imgsvc_core.info import ImageInfo
 
-_VERSION_INFO = 1057
 _BLOBS = {
     "icc-profile-data": psd.PROFILE, "exif-data": 1058, "xmp-data": 1060, "iptc-data": 1028,
 }  # fmt: skip
 
 
 def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
-    """Return gray, RGB, CMYK or Lab, with alpha if the composite is transparent; 32 bits become 16.
-
-    Raises:
-        UnsupportedFormat: the file was saved without a composite, and the stored one is empty.
-    """
+    """Return gray, RGB, CMYK or Lab, with alpha if the composite is transparent; 32 bits become 16."""
     reader = HeaderReader(source, "PSD")
     document = psd.read_document(reader)
     check_stored(document.width, document.height, info)
-    version = psd.read_resource(reader, document, _VERSION_INFO)
-    if len(version) >= 5 and not version[4]:
-        raise UnsupportedFormat(
-            "The PSD image holds no composite picture; save it with 'Maximize Compatibility' switched on."
-        )
     colors = COLOR_CHANNELS[document.mode]
     used = colors + (info.alpha and document.channels > colors)
     blobs = {name: psd.read_resource(reader, document, number) for name, number in _BLOBS.items()}
