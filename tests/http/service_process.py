@@ -11,7 +11,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import aiohttp
@@ -102,16 +102,17 @@ def start(
     *,
     sources: Path | None = None,
     config: Path | None = None,
+    within: Sequence[str] = (),
 ) -> subprocess.Popen[str]:
     """Start the command that serves, of the installed packages or of those in a folder.
 
-    ``config`` is a settings file.
+    ``config`` is a settings file, and ``within`` a command that runs it.
     """
     values = {"server.port": 0, "server.state_folder": state, "workers.number": 1, **(settings or {})}
     flags = [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
     flags += [] if config is None else ["--config", str(config)]
     return subprocess.Popen(
-        [sys.executable, "-m", "imgsvc_cli", "serve", *flags],
+        [*within, sys.executable, "-m", "imgsvc_cli", "serve", *flags],
         stdout=subprocess.PIPE,
         stderr=(state.parent / f"{state.name}.log").open("a"),
         text=True,

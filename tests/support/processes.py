@@ -36,6 +36,11 @@ def listeners_of(service: int) -> list[int]:
     return _children(service, b"imgsvc_cli") or [service]
 
 
+def children_of(parent: int) -> list[int]:
+    """Return the children of a process, also ended ones that it has not collected."""
+    return _children(parent, b"")
+
+
 def kill_worker(
     parent: int, *, known: Iterable[int] = (), workers_of: Callable[[int], list[int]] = workers_of
 ) -> None:

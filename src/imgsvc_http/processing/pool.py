@@ -168,9 +168,9 @@ class ForkedWorkers:
         self._kept = 0
         if self._filling is not None:
             self._filling.cancel()
-        for worker in self._idle:
-            worker.kill()
+        ending = [worker.end() for worker in self._idle]
         self._idle.clear()
+        await asyncio.gather(*ending)
         if self._forkserver is not None:
             self._drop(self._forkserver)
 
@@ -432,13 +432,20 @@ class _Worker:
             os.close(ended)
 
     def kill(self) -> None:
-        """Kill the process."""
+        """Kill the process, and collect it if this process has adopted it: its fork server may have died."""
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
-        os.close(self.pidfd)
         os.close(self.notes)
-        asyncio.get_running_loop().remove_reader(self.connection)
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(self.connection)
         self.connection.close()
+        loop.add_reader(self.pidfd, self._collect)
+
+    def _collect(self) -> None:
+        asyncio.get_running_loop().remove_reader(self.pidfd)
+        with contextlib.suppress(ChildProcessError):  # it is the fork server's
+            os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOHANG)
+        os.close(self.pidfd)
 
 
 def _log_failure(filling: asyncio.Task[None]) -> None:

@@ -28,6 +28,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _RETRY_SECONDS = 1.0
 _FULL_SECONDS = 0.005
 _WAKE_BYTES = 64
+_FIRST_PROCESS = 1
 _PR_SET_PDEATHSIG = 1
 
 Listen = Callable[[Channel, bool], None]
@@ -44,6 +45,7 @@ class Signals:
 
     def __enter__(self) -> Self:
         self._handlers = [signal.signal(number, self._note) for number in _SIGNALS]
+        self._at_child = signal.signal(signal.SIGCHLD, lambda *_: None)  # only wakes up
         self._wakeup_fd = signal.set_wakeup_fd(self._waking.fileno(), warn_on_full_buffer=False)
         return self
 
@@ -51,12 +53,14 @@ class Signals:
         signal.set_wakeup_fd(self._wakeup_fd)
         for number, handler in zip(_SIGNALS, self._handlers, strict=True):
             signal.signal(number, handler)
+        signal.signal(signal.SIGCHLD, self._at_child)
         self._waking.close()
         self.woken.close()
 
     def ignore(self) -> None:
         """Leave signals to the parent: a terminal or systemd sends them to the whole group."""
         signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)
 
@@ -102,6 +106,7 @@ class Supervisor:
         self._drain_seconds = drain_seconds
         self._closed = SharedNumbers(processes)
         self._listeners: dict[int, _Listener] = {}
+        self._children: set[int] = set()  # beside the listeners
         self._missing: dict[int, float] = {}  # numbers of dead processes, and when to replace them
         self._selector = selectors.DefaultSelector()
         self._accepting = False
@@ -113,8 +118,10 @@ class Supervisor:
     def collect(self, process: subprocess.Popen[bytes]) -> None:
         """Collect a child process as soon as it ends, which listening processes replace."""
         descriptor = os.pidfd_open(process.pid)
+        self._children.add(process.pid)
 
         def ended() -> None:
+            self._children.discard(process.pid)
             self._selector.unregister(descriptor)
             os.close(descriptor)
             code = process.wait()
@@ -154,6 +161,7 @@ class Supervisor:
                     key.data()
                 else:
                     self._signals.woken.recv(_WAKE_BYTES)
+            self._collect_orphans()
             if not greeted and len(reports) == len(self._closed):
                 greeted = True
                 greet(reports[0])
@@ -268,6 +276,20 @@ class Supervisor:
             )
         lived = time.monotonic() - listener.started
         self._missing[listener.number] = time.monotonic() + (0 if lived > _RETRY_SECONDS else _RETRY_SECONDS)
+
+    def _collect_orphans(self) -> None:
+        """Collect what ended and was adopted by this process, if it is the first one of a container.
+
+        These are workers whose fork server died.
+        """
+        if os.getpid() != _FIRST_PROCESS:
+            return
+        own = self._children.union(listener.pid for listener in self._listeners.values())
+        with contextlib.suppress(ChildProcessError):  # there is no child at all
+            while ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                if ended.si_pid in own:
+                    return
+                os.waitpid(ended.si_pid, 0)
 
     def _replace(self) -> None:
         for number, moment in list(self._missing.items()):

@@ -28,6 +28,7 @@ _PERIODS = Matching(r"[a-z]{1,40}", "word such as monthly")
 _WEB = ("http", "https")
 QUOTA = Integer(0, 10**12)
 MOST_RETRIES = 19
+_NO_HOMES = (Path("/"), Path("/nonexistent"))  # of users whom a container does not know, and of nobody
 
 
 def default_state_folder(environ: Mapping[str, str]) -> Path:
@@ -42,7 +43,7 @@ def default_state_folder(environ: Mapping[str, str]) -> Path:
         home = Path(environ["HOME"]) if environ.get("HOME") else Path.home()
     except RuntimeError:
         return temporary_state_folder()
-    return home / ".local/state/imgsvc"
+    return temporary_state_folder() if home in _NO_HOMES else home / ".local/state/imgsvc"
 
 
 def temporary_state_folder() -> Path:

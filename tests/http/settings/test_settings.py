@@ -206,6 +206,7 @@ tempfile.tempdir = "/var/temporary"
 os.environ.pop("HOME", None)
 os.setuid(54321)
 print(Settings.load(None, {"HOME": ""}).server.state_folder)
+print(Settings.load(None, {"HOME": "/"}).server.state_folder)
 print(Settings.load(None, {}, {"server.state_folder": "/srv/state"}).server.state_folder)
 try:
     Settings.load(None, {}, {"server.state_folder": "~/state"})
@@ -217,8 +218,8 @@ except Exception as error:
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become a user without a home folder")
 def test_a_user_without_a_home_folder_has_a_state_folder_all_the_same() -> None:
     found = subprocess.check_output([sys.executable, "-c", WITHOUT_HOME], text=True).splitlines()
-    assert found[:2] == ["/var/temporary/imgsvc-54321", "/srv/state"]
-    assert "Setting 'server.state_folder' must be path" in found[2]
+    assert found[:3] == ["/var/temporary/imgsvc-54321", "/var/temporary/imgsvc-54321", "/srv/state"]
+    assert "Setting 'server.state_folder' must be path" in found[3]
 
 
 def test_files_of_values_are_read_strictly(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import aiohttp
@@ -12,14 +13,15 @@ import pytest
 
 from tests.http.calls import upload, used
 from tests.http.receivers import receiving
-from tests.http.service_process import Service, running
+from tests.http.service_process import Service, await_start, running, start
 from tests.support import encoded
-from tests.support.processes import fork_servers_of, forked_workers_of
+from tests.support.processes import children_of, fork_servers_of, forked_workers_of
 
 pytestmark = pytest.mark.asyncio
 
 SLOW = {"resize": {"width": 3000}, "filter": {"blur": {"mode": "motion", "value": 100}}}
 WEBHOOKS = 6
+CONTAINER = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 
 async def kill_until_done_again(service: Service, log: Path, *, fork_servers: bool) -> list[int]:
@@ -57,6 +59,32 @@ async def test_webhooks_survive_kills_of_workers_and_fork_servers(processes: int
                 assert await used(client) == WEBHOOKS
             for pid in killed:
                 assert not Path(f"/proc/{pid}").exists()
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+async def test_the_first_process_of_a_container_collects_what_a_fork_server_leaves(
+    processes: int, tmp_path: Path
+) -> None:
+    """It adopts the workers of a fork server that died."""
+    if subprocess.run([*CONTAINER, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("only root can make a namespace of processes")
+    state, settings = tmp_path / "state", {"server.processes": processes, "workers.number": 2}
+    process = start(state, settings, within=CONTAINER)
+    try:
+        service = await asyncio.to_thread(await_start, process, state)
+        (first,) = children_of(process.pid)
+        begun = [*fork_servers_of(first), *forked_workers_of(first)]
+        assert len(begun) > processes
+        for pid in fork_servers_of(first):
+            os.kill(pid, signal.SIGKILL)
+        async with asyncio.timeout(60):
+            while any(Path(f"/proc/{pid}").exists() for pid in begun):
+                await asyncio.sleep(0.05)
+        async with service.client() as client:
+            assert (await upload(client, encoded.jpeg().data)).status == 200
+    finally:
+        process.kill()
+        process.communicate()
 
 
 async def test_the_picture_is_not_blamed_for_a_kill(tmp_path: Path) -> None:
