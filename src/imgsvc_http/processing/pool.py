@@ -100,6 +100,7 @@ class ForkedWorkers:
         self._starting = asyncio.Lock()
         self._idle: list[_Worker] = []
         self._lent = 0
+        self._is_closed = False
         self._filling: asyncio.Task[None] | None = None
         self.ends: Counter[str] = Counter()
         """How many workers ended, by reason: crashed, killed, timeout, cancelled, replaced."""
@@ -125,7 +126,9 @@ class ForkedWorkers:
         for pause in _PAUSES[background]:
             try:
                 return await self._try(task, source, account, background=background)
-            except _Lost:
+            except _Lost as lost:
+                if self._is_closed:
+                    raise WorkerDied(str(lost)) from None
                 _log.warning("A worker was ended from outside or did not begin: its task is done again.")
             await asyncio.sleep(pause)
         try:
@@ -164,7 +167,8 @@ class ForkedWorkers:
             raise refusal("overloaded") from None
 
     async def close(self) -> None:
-        """Kill the workers, even busy ones."""
+        """Kill the workers, even busy ones, and begin no more."""
+        self._is_closed = True
         self._kept = 0
         if self._filling is not None:
             self._filling.cancel()

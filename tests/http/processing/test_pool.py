@@ -394,9 +394,11 @@ async def test_no_process_outlives_the_pool() -> None:
             await asyncio.sleep(0)
         assert pool._forkserver is not None
         pids.add(pool._forkserver.process.pid)
+    with pytest.raises(WorkerDied):
+        await running
     for pid in pids:
         await gone(pid)
-    await asyncio.gather(running, return_exceptions=True)
+    assert pool._forkserver is None
 
 
 async def test_cores_are_shared_between_the_tasks_that_run() -> None:
