@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
+from imgsvc_http.access.addresses import client_network
 from imgsvc_http.access.authentication import Principal, secret_in
 from imgsvc_http.access.proxies import client_address, is_secure
 from imgsvc_http.answering.errors import Refusal, as_refusal, method_not_allowed, refusal
@@ -70,6 +71,7 @@ async def _answer_in_turn(request: web.Request, route: Route | None, handler: Ha
     """
     services, failed = services_of(request), None
     server = services.settings.server
+    address, rate = client_address(request, server.trusted_proxies), route.rate if route else "requests"
     principal: Principal | None = None
     try:
         principal = await _principal(request, route)
@@ -77,9 +79,9 @@ async def _answer_in_turn(request: web.Request, route: Route | None, handler: Ha
         failed = error
     if principal is not None:
         request[PRINCIPAL] = principal
-    client = principal.account_id if principal else client_address(request, server.trusted_proxies)
+    client = principal.account_id if principal and rate != "pictures" else client_network(address)
     async with services.pacing.begun(client):
-        await limit_rate(request, principal)
+        await limit_rate(request, rate, principal, address)
         if failed is not None:
             raise failed
         if not server.plain_http and not is_secure(request, server.trusted_proxies):
@@ -91,19 +93,21 @@ async def _answer_in_turn(request: web.Request, route: Route | None, handler: Ha
         if route is not None and route.scope is not None and not principal.scopes & {route.scope, ADMIN}:
             raise refusal("insufficient_scope", scope=route.scope)
         try:
-            with services.connections.taken(principal.account_id):
+            with services.connections.taken(client):
                 return await handler(request)
         except ShareUsedUp:
             raise refusal("overloaded") from None
 
 
 async def _principal(request: web.Request, route: Route | None) -> Principal | None:
-    """Return who calls, by an API key or as the endpoint has it."""
+    """Return who calls, by an API key or as the endpoint has it. Nobody asks who sends a probe."""
     if route is not None and route.authenticate is not None:
         return await route.authenticate(request)
     given = request.headers.getall("Authorization", ())
     if len(given) > 1:
         raise refusal("invalid_http", reason="it has more than one Authorization header")
+    if route is not None and route.rate == "none":
+        return None
     secret = secret_in(given[0]) if given else None
     return await services_of(request).authenticator.principal(secret) if secret else None
 

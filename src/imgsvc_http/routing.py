@@ -12,6 +12,7 @@ import attrs
 from aiohttp import web
 
 from imgsvc_http.access.authentication import Principal
+from imgsvc_http.access.rate_limit import RateKind
 from imgsvc_http.answering import responses
 from imgsvc_http.answering.errors import Refusal
 
@@ -52,6 +53,8 @@ class Route:
             request itself, as nothing else is done for it.
         authenticate: returns who calls, instead of an API key; it raises an error for a stranger.
         failure: returns an error in a form of the endpoint's own.
+        rate: how its requests count. ``pictures`` is for whoever has a URL: they share the event loop and the
+            connections by address, too, and not with the account that pays.
         scope: the scope that the key needs; any key will do without one.
         binary: whether it may answer with a picture.
         with_slashes: whether the last parameter of the path may have slashes.
@@ -73,6 +76,7 @@ class Route:
     from_memory: Callable[[web.Request], Awaitable[responses.Response | None]] | None = None
     authenticate: Callable[[web.Request], Awaitable[Principal]] | None = None
     failure: Callable[[web.Request, Refusal], responses.Response] | None = None
+    rate: RateKind = "requests"
     scope: str | None = None
     binary: bool = False
     with_slashes: bool = False

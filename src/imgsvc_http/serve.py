@@ -129,7 +129,7 @@ async def serve_share(settings: Settings, tls: ssl.SSLContext, share: Share, int
             tls,
             partial(
                 Connection,
-                limiter=services.limiter,
+                limiter=services.rates.requests,
                 methods_at=partial(methods_at, app),
                 access_log=services.access_log,
                 header_seconds=server.header_seconds,
@@ -191,7 +191,11 @@ def _serve_in_several(
         if signals.count:
             return
         node = Share(
-            processes=processes, counts=SharedCounts(), changes=ChangeMark(folder), forkserver=forkserver
+            processes=processes,
+            counts=SharedCounts(),
+            counts_of_pictures=SharedCounts(),
+            changes=ChangeMark(folder),
+            forkserver=forkserver,
         )
 
         def listen(channel: Channel, first_start: bool) -> None:

@@ -17,7 +17,7 @@ from imgsvc_core.stores import StorePool
 from imgsvc_http.access.authentication import Authenticator, Principal
 from imgsvc_http.access.presets import KnownPresets
 from imgsvc_http.access.quota import QuotaCounts
-from imgsvc_http.access.rate_limit import RateLimiter, rate_key
+from imgsvc_http.access.rate_limit import RateKind, RateLimiter, Rates, RateState
 from imgsvc_http.access.signing_keys import SigningKeys
 from imgsvc_http.answering.errors import Refusal, refusal, refusal_of
 from imgsvc_http.answering.fallback import Fallback, load_fallback
@@ -67,7 +67,7 @@ class Services:
     authenticator: Authenticator
     signing_keys: SigningKeys
     presets: KnownPresets
-    limiter: RateLimiter
+    rates: Rates
     quota: QuotaCounts
     answers: AnswerStore
     source_files: SourceFiles
@@ -98,17 +98,32 @@ def services_of(request: web.Request) -> Services:
         return services
 
 
-async def limit_rate(request: web.Request, principal: Principal | None) -> None:
-    """Count a request of a key, or of an address if it has no key that works.
+async def limit_rate(request: web.Request, kind: RateKind, principal: Principal | None, address: str) -> None:
+    """Count a request of a client with an address, and with a key if it has one that works.
 
     Raises:
         Refusal: the client has sent too many requests.
     """
-    services = services_of(request)
-    key = rate_key(request, principal, services.settings.server.trusted_proxies)
-    rate = request[RATE] = await services.limiter.hit(key)
+    key_id = principal.key_id if principal is not None else None
+    rate = request[RATE] = await services_of(request).rates.count(kind, key_id, address)
     if not rate.allowed:
-        raise refusal("rate_limit_exceeded", seconds=rate.retry_seconds)
+        raise _too_many(rate)
+
+
+async def limit_misses(services: Services, account_id: str) -> None:
+    """Count a picture by URL that is made for an account.
+
+    Raises:
+        Refusal: too many were made for the account.
+    """
+    rate = await services.rates.count_miss(account_id)
+    if not rate.allowed:
+        raise _too_many(rate)
+
+
+def _too_many(rate: RateState) -> Refusal:
+    refused = refusal("rate_limit_exceeded", seconds=rate.retry_seconds)
+    return attrs.evolve(refused, headers={**refused.headers, **rate.headers})
 
 
 @contextlib.asynccontextmanager
@@ -133,13 +148,8 @@ async def open_services(settings: Settings, share: Share) -> AsyncIterator[Servi
         stack.push_async_callback(workers.close)
         db = await stack.enter_async_context(await Database.open(settings.database_url))
         await _check_accounts(db, settings.delivery.paying)
-        limiter = RateLimiter(
-            settings.rate.requests,
-            settings.rate.period_seconds,
-            cache_url=settings.cache.url,
-            counts=share.counts,
-        )
-        stack.push_async_callback(limiter.close)
+        rates = _rates(settings, share)
+        stack.push_async_callback(rates.close)
         fallback = None if settings.delivery.fallback is None else load_fallback(settings.delivery.fallback)
         fetcher = Fetcher(settings.fetch, settings.social)
         stack.push_async_callback(fetcher.close)
@@ -186,7 +196,7 @@ async def open_services(settings: Settings, share: Share) -> AsyncIterator[Servi
             authenticator=Authenticator(db, changes=share.changes),
             signing_keys=SigningKeys(db, vault, changes=share.changes),
             presets=KnownPresets(db, settings.presets, changes=share.changes),
-            limiter=limiter,
+            rates=rates,
             quota=await stack.enter_async_context(QuotaCounts.open(db)),
             answers=AnswerStore(db, vault, timedelta(hours=settings.idempotency.hours)),
             source_files=SourceFiles(
@@ -212,6 +222,18 @@ async def open_services(settings: Settings, share: Share) -> AsyncIterator[Servi
                 await reservations.give_back_expired(db, now() + reservations.LEASE)  # all processes died
         await workers.start()
         yield services
+
+
+def _rates(settings: Settings, share: Share) -> Rates:
+    rate, url = settings.rate, settings.cache.url
+    return Rates(
+        requests=RateLimiter(rate.requests, rate.period_seconds, cache_url=url, counts=share.counts),
+        pictures=RateLimiter(
+            rate.pictures, rate.pictures_period_seconds, cache_url=url, counts=share.counts_of_pictures
+        ),
+        misses=RateLimiter(rate.misses, rate.period_seconds, cache_url=url, counts=share.counts),
+        not_counted=rate.not_counted,
+    )
 
 
 async def _check_accounts(db: Database, named: Mapping[str, str]) -> None:

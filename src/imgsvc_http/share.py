@@ -18,6 +18,7 @@ class Share:
         processes: how many there are.
         first_start: False if the process replaces one that died, so that others may be at work.
         counts: request rates of all processes.
+        counts_of_pictures: those of pictures by URL, whose windows have another length.
         changes: tells of what another process or a command changed and this one remembers otherwise.
         running: how many pictures the workers of each process work on.
         engine_wanted: set by a process that has a job for the engine of webhooks.
@@ -31,6 +32,7 @@ class Share:
     processes: int = 1
     first_start: bool = True
     counts: SharedCounts | None = attrs.field(default=None, repr=False)
+    counts_of_pictures: SharedCounts | None = attrs.field(default=None, repr=False)
     changes: ChangeMark = attrs.field(factory=ChangeMark, repr=False)
     running: SharedNumbers = attrs.field(
         default=attrs.Factory(lambda share: SharedNumbers(share.processes), takes_self=True), repr=False

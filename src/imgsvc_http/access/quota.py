@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import attrs
 
-from imgsvc_http.answering.errors import refusal
+from imgsvc_http.answering.errors import Refusal, refusal
 from imgsvc_http.state import accounts, reservations
 from imgsvc_http.state.clock import month_of, now
 from imgsvc_http.state.completion import run_to_completion
@@ -183,6 +183,21 @@ class Call:
         await self.counts.refund(self.account_id, self.moment)
 
 
+@attrs.frozen
+class Paid:
+    """A picture that was counted before, by whoever takes it back if the work fails for good."""
+
+    db: Database
+    account_id: str
+
+    async def spend(self) -> bool:
+        """Count nothing."""
+        return True
+
+    async def refund(self) -> None:
+        """Take nothing back, as the work may be done again."""
+
+
 @contextlib.asynccontextmanager
 async def charged(counter: Counter) -> AsyncIterator[None]:
     """Count a picture for the time of a block, and keep the count if the block succeeds.
@@ -191,8 +206,7 @@ async def charged(counter: Counter) -> AsyncIterator[None]:
         Refusal: the quota of the month is used up.
     """
     if not await counter.spend():
-        account = await accounts.get(counter.db, counter.account_id)
-        raise refusal("quota_exceeded", total=account.quota if account else 0)
+        raise await used_up(counter.db, counter.account_id)
     try:
         yield
     except BaseException:
@@ -200,8 +214,7 @@ async def charged(counter: Counter) -> AsyncIterator[None]:
         raise
 
 
-async def check(db: Database, account_id: str, now: datetime) -> None:
-    """Raise `Refusal` if the monthly quota of an account is used up."""
-    usage = await accounts.usage(db, account_id, now)
-    if usage is None or usage.remaining == 0:
-        raise refusal("quota_exceeded", total=usage.total if usage else 0)
+async def used_up(db: Database, account_id: str) -> Refusal:
+    """Return the error of an account whose monthly quota is used up."""
+    account = await accounts.get(db, account_id)
+    return refusal("quota_exceeded", total=account.quota if account else 0)

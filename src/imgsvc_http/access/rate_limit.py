@@ -1,4 +1,4 @@
-"""The request rate of a key: fixed windows, counted in memory or over all nodes in Redis."""
+"""Request rates: fixed windows, counted in memory or over all nodes in Redis."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 import attrs
-from aiohttp import web
 
 from imgsvc_core.errors import MissingDependency, Problem, SpecError
-from imgsvc_http.access.authentication import Principal
-from imgsvc_http.access.proxies import client_address
+from imgsvc_http.access.addresses import client_network, is_within
 from imgsvc_http.access.shared_counts import SharedCounts
 from imgsvc_http.settings.sections import Networks
 
@@ -55,13 +53,6 @@ class RateState:
             "X-RateLimit-Remaining": str(self.remaining),
             "X-RateLimit-Reset": str(self.reset_seconds),
         }
-
-
-def rate_key(request: web.BaseRequest, principal: Principal | None, proxies: Networks) -> str:
-    """Return what a request is counted under: its key, or the address of its client."""
-    if principal is not None and principal.key_id:
-        return f"key:{principal.key_id}"
-    return f"address:{client_address(request, proxies)}"
 
 
 class WindowCounts:
@@ -134,6 +125,10 @@ class RateLimiter:
         now, window = self._now()
         return self._state(self._counts.add(key, window), now, window)
 
+    def unused(self) -> RateState:
+        """Return the state of a key of which nothing was counted in this window."""
+        return self._state(0, *self._now())
+
     async def close(self) -> None:
         """Close the connections to the cache."""
         if self._shared is not None:
@@ -152,6 +147,56 @@ class RateLimiter:
             reset_seconds=max(1, math.ceil((window + 1) * self._period - now)),
             allowed=count <= self._limit,
         )
+
+
+RateKind = Literal["requests", "results", "pictures", "none"]
+"""How the requests of an endpoint count.
+
+- ``requests``: by key, or by address without one.
+- ``results``: the same, but the addresses of CDNs do not count.
+- ``pictures``: by address, in a rate of their own. Whoever signed a URL does not choose who asks for it.
+- ``none``: not at all.
+"""
+
+
+@attrs.frozen(kw_only=True)
+class Rates:
+    """The rates that requests count in.
+
+    Args:
+        requests: of keys, and of addresses without one.
+        pictures: of addresses that ask for pictures by URL.
+        misses: of accounts, for which such pictures are made.
+        not_counted: addresses of CDNs.
+    """
+
+    requests: RateLimiter
+    pictures: RateLimiter
+    misses: RateLimiter
+    not_counted: Networks
+
+    async def count(self, kind: RateKind, key_id: str | None, address: str) -> RateState:
+        """Count a request of a client with an address, and with a key if it has one that works."""
+        if kind == "none":
+            return self.requests.unused()
+        if kind != "pictures" and key_id is not None:
+            return await self.requests.hit(f"key:{key_id}")
+        limiter = self.pictures if kind == "pictures" else self.requests
+        if kind != "requests" and is_within(address, self.not_counted):
+            return limiter.unused()
+        return await limiter.hit(f"{_OF_ADDRESSES[kind]}:{client_network(address)}")
+
+    async def count_miss(self, account_id: str) -> RateState:
+        """Count a picture by URL that is made for an account."""
+        return await self.misses.hit(f"misses:{account_id}")
+
+    async def close(self) -> None:
+        """Close the connections to the cache."""
+        for limiter in (self.requests, self.pictures, self.misses):
+            await limiter.close()
+
+
+_OF_ADDRESSES = {"requests": "address", "results": "results", "pictures": "pictures"}
 
 
 def _redis(url: str) -> RedisStorage:

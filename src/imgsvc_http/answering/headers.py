@@ -40,4 +40,5 @@ def set_common_headers(response: web.StreamResponse, request_id: str | None, rat
     response.headers["Server"] = "imgsvc"
     if request_id is not None:
         response.headers["X-Request-Id"] = request_id
-    response.headers.update(rate)
+    for name, value in rate.items():
+        response.headers.setdefault(name, value)  # a refusal tells the rate that was exceeded

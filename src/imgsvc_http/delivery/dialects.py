@@ -50,6 +50,7 @@ def _routes_of(name: str, settings: DialectSettings) -> tuple[Route, Route]:
         from_memory=from_memory,
         authenticate=_reader(name, settings),
         failure=answers.failure,
+        rate="pictures",
         with_slashes=True,
     )
     asked = attrs.evolve(
@@ -59,6 +60,7 @@ def _routes_of(name: str, settings: DialectSettings) -> tuple[Route, Route]:
         handler=preflight,
         status=HTTPStatus.NO_CONTENT,
         authenticate=None,
+        rate="requests",
         public=True,
     )
     return found, asked

@@ -131,6 +131,7 @@ ROUTES = (
         from_memory=from_memory,
         authenticate=signer_of,
         failure=answers.failure,
+        rate="pictures",
         with_slashes=True,
     ),
     Route(

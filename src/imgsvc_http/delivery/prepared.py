@@ -16,8 +16,9 @@ from cachetools import LRUCache
 
 from imgsvc_core.dialects import ForeignDelivery
 from imgsvc_core.urls import Delivery, OriginSource, UrlSource
+from imgsvc_http.access.addresses import client_network
 from imgsvc_http.access.authentication import Principal
-from imgsvc_http.access.proxies import is_secure
+from imgsvc_http.access.proxies import client_address, is_secure
 from imgsvc_http.answering.conditions import is_known
 from imgsvc_http.answering.responses import Response
 from imgsvc_http.context import PRINCIPAL
@@ -90,11 +91,12 @@ async def from_memory(request: web.Request) -> Response | None:
     prepared = request.app[PREPARED].find(request)
     if prepared is None or any(name in request.headers for name in _CONDITIONS):
         return None
-    services, principal = services_of(request), prepared.principal
+    services = services_of(request)
     server = services.settings.server
     if not server.plain_http and not is_secure(request, server.trusted_proxies):
         return None
-    await services.pacing.wait(principal.account_id)
+    address = client_address(request, server.trusted_proxies)
+    await services.pacing.wait(client_network(address))
     if not _still_holds(services, prepared):
         return None
     knows, entry = is_known(request, prepared.etag), None
@@ -102,8 +104,8 @@ async def from_memory(request: web.Request) -> Response | None:
         entry = services.cache.fresh(prepared.key)
         if entry is None or entry.picture.etag != prepared.etag:
             return None
-    request[PRINCIPAL] = principal
-    await limit_rate(request, principal)
+    request[PRINCIPAL] = prepared.principal
+    await limit_rate(request, "pictures", prepared.principal, address)
     if entry is not None:
         services.cache.count_hit(entry)
     headers = prepared.not_modified_headers if knows else prepared.headers

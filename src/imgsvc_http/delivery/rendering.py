@@ -23,7 +23,7 @@ from imgsvc_http.fetching.social import is_social
 from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.processing.pipeline import Source
 from imgsvc_http.processing.tasks import TaskResult
-from imgsvc_http.services import Services
+from imgsvc_http.services import Services, limit_misses
 
 PIXELS_VERSION = imgsvc_core.__version__
 """Changes whenever the same request may give other pixels."""
@@ -107,6 +107,8 @@ async def _make(
     """Return a picture and the headers of its source, unless the source has the known identity."""
     limits, account_id = services.settings.limits, order.account_id
     services.pipeline.workers.check_room(account_id)
+    if known is None:
+        await limit_misses(services, account_id)
     with _source_errors(), services.source_files.allocator(account_id) as allocate:
         with phase("fetch"):
             opened = await services.origins.open(
@@ -114,6 +116,8 @@ async def _make(
             )
         if isinstance(opened, NotModified):
             return opened
+        if known is not None:
+            await limit_misses(services, account_id)
         made = await _rendered(services, order, Source(opened.path, opened.name))
     picture = Picture(
         body=made.data,

@@ -56,6 +56,6 @@ def _ping(connection: Connection) -> None:
 
 
 ROUTES = (
-    Route("GET", "/healthz", alive, "Whether the process answers", "Health", public=True),
-    Route("GET", "/readyz", ready, "Whether requests are accepted", "Health", public=True),
+    Route("GET", "/healthz", alive, "Whether the process answers", "Health", rate="none", public=True),
+    Route("GET", "/readyz", ready, "Whether requests are accepted", "Health", rate="none", public=True),
 )

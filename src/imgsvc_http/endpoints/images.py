@@ -86,6 +86,7 @@ ROUTES = (
             304: ("The picture with the known ETag has not changed.", {}),
         },
         failures=(404, 410, 412, 416),
+        rate="results",
         public=True,
     ),
 )

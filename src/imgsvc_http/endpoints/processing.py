@@ -141,7 +141,6 @@ async def _accept(
         request[PRINCIPAL].account_id,
         request[REQUEST_ID],
     )
-    await quota.check(services_of(request).db, account_id, now())
     if source is None:
         await webhooks.accept(id_, account_id, AsyncRequest(document=document), keep)
         return

@@ -18,6 +18,7 @@ from aiohttp import StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_exceptions import BadHttpMethod, LineTooLong
 
+from imgsvc_http.access.addresses import client_network
 from imgsvc_http.access.rate_limit import RateLimiter
 from imgsvc_http.answering.errors import Refusal, as_refusal, method_not_allowed, refusal
 from imgsvc_http.answering.headers import set_common_headers
@@ -243,6 +244,6 @@ class _CountedResponse(web.Response):
         self._request_id = request_id
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
-        rate = await self._limiter.hit(f"address:{request.remote or ''}")
+        rate = await self._limiter.hit(f"address:{client_network(request.remote or '')}")
         set_common_headers(self, self._request_id, rate.headers)
         return await super().prepare(request)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 
 import attrs
 from cachetools import TTLCache
 
+from imgsvc_http.access.addresses import client_network, is_within
 from imgsvc_http.settings.sections import Networks
 
 _BURST_SECONDS = 2.0
 _MOST_ADDRESSES, _REMEMBERED_SECONDS = 100_000, 60
-_NETWORK_OF_A_CLIENT = 64  # bits that a provider gives to a client by IPv6
 
 
 @attrs.define(eq=False)
@@ -41,18 +40,10 @@ class ConnectionRate:
 
     async def wait(self, address: str) -> None:
         """Wait until another connection of the address may open."""
-        ip = ipaddress.ip_address(address.partition("%")[0])
-        if not self._seconds or any(ip in network for network in self._exempt):
+        if not self._seconds or is_within(address, self._exempt):
             return
-        bucket = self._buckets.setdefault(_client(ip), _Bucket())
+        bucket = self._buckets.setdefault(client_network(address), _Bucket())
         async with bucket.turn:
             now = asyncio.get_running_loop().time()
             await asyncio.sleep(bucket.empty_at + self._seconds - _BURST_SECONDS - now)
             bucket.empty_at = max(bucket.empty_at, now) + self._seconds
-
-
-def _client(ip: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
-    """Return the address, or by IPv6 the network, of which one client may have all addresses."""
-    if ip.version == 4:
-        return str(ip)
-    return str(ip.ipv4_mapped or ipaddress.ip_network((ip, _NETWORK_OF_A_CLIENT), strict=False))

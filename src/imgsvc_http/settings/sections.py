@@ -276,10 +276,35 @@ class ServiceLimits(Limits):
 
 @attrs.frozen(kw_only=True)
 class RateSettings:
-    """The rate limit of keys."""
+    """Rate limits of keys, of addresses, and of the pictures that accounts pay for.
 
-    requests: int = setting(Integer(1, 10**9), "Requests in a period.", default=100_000)
+    Addresses of IPv6 count by their networks of 64 bits.
+    """
+
+    requests: int = setting(
+        Integer(1, 10**9), "Requests of a key, or of an address without one, in a period.", default=100_000
+    )
+    misses: int = setting(
+        Integer(1, 10**9),
+        "Pictures by URL in a period that are made for an account, as the cache does not have them.",
+        default=100_000,
+    )
     period_seconds: int = setting(Integer(1, 86_400), "Length of a period.", unit="s", default=900)
+    pictures: int = setting(
+        Integer(1, 10**9),
+        "Requests of an address for pictures by URL in a period of theirs. Make it larger if many visitors "
+        "share an address.",
+        default=1500,
+    )
+    pictures_period_seconds: int = setting(
+        Integer(1, 86_400), "Length of a period of pictures by URL.", unit="s", default=60
+    )
+    not_counted: Networks = setting(
+        Many(Network()),
+        "Addresses of CDNs, whose requests for pictures by URL and for results do not count, as they carry "
+        "those of all visitors.",
+        default=(),
+    )
 
 
 @attrs.frozen(kw_only=True)

@@ -32,9 +32,7 @@ class QuotaHeld(Exception):
 async def count_or_wait(
     count: Callable[[], Coroutine[Any, Any, bool]], take_back: Callable[[], Awaitable[object]]
 ) -> bool:
-    """Count a picture in the database. If the caller is cancelled, take it back.
-
-    While other processes hold what is left of the quota, wait: they soon give back what they do not need.
+    """Count a picture in the database, as `count_when_known` does. If the caller is cancelled, take it back.
 
     Args:
         count: counts it, and returns False if the quota is used up.
@@ -45,9 +43,17 @@ async def count_or_wait(
         if counted:
             await take_back()
 
+    return await count_when_known(lambda: run_or_undo(count(), undo))
+
+
+async def count_when_known(count: Callable[[], Awaitable[bool]]) -> bool:
+    """Count a picture in the database. Return False if the quota is used up.
+
+    While other processes hold what is left of the quota, wait: they soon give back what they do not need.
+    """
     while True:
         try:
-            return await run_or_undo(count(), undo)
+            return await count()
         except QuotaHeld:
             await asyncio.sleep(_LOOK_SECONDS)
 

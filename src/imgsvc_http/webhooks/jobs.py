@@ -14,6 +14,7 @@ import attrs
 from aiohttp import web
 
 from imgsvc_core.errors import SourceUnreachable
+from imgsvc_http.access import quota
 from imgsvc_http.access.lookup_cache import LookupCache
 from imgsvc_http.answering.answers import unstructured
 from imgsvc_http.answering.errors import as_refusal, refusal
@@ -26,12 +27,13 @@ from imgsvc_http.receiving.processing_request import parse_request
 from imgsvc_http.services import Services
 from imgsvc_http.state import accounts
 from imgsvc_http.state.clock import now
+from imgsvc_http.state.reservations import count_when_known
 from imgsvc_http.storage.pending_uploads import PendingUploads
 from imgsvc_http.storage.source_files import Allocate
 from imgsvc_http.webhooks import records
 from imgsvc_http.webhooks.delivery import Deliverer
 from imgsvc_http.webhooks.engine import Engine
-from imgsvc_http.webhooks.records import AsyncRequest, Attempt, CountedOnce, Enqueue, Work
+from imgsvc_http.webhooks.records import AsyncRequest, Attempt, Enqueue, Work
 from imgsvc_http.webhooks.transient import is_transient
 
 PROCESS, DELIVER = "webhook-process", "webhook-deliver"
@@ -62,14 +64,23 @@ class Webhooks:
         self._secrets = LookupCache(self._find_secrets, changes=self.services.share.changes)
 
     async def accept(self, id_: str, account_id: str, request: AsyncRequest, keep: Enqueue) -> None:
-        """Keep a request durably. From then on it is not lost. ``keep`` is called in the same transaction."""
+        """Keep a request durably, with its picture counted. From then on it is not lost.
+
+        ``keep`` is called in the same transaction.
+
+        Raises:
+            Refusal: the quota is used up.
+        """
         db, vault = self.services.db, self.services.vault
         # Answers give moments in milliseconds, and a list from such a moment has to include its webhook.
         moment = now()
         moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
         await self.engine.connect()
         then = (self.engine.queues.enqueue(PROCESS, id_, account_id), keep)
-        await records.create(db, vault, id_, account_id, request, moment, then)
+        if not await count_when_known(
+            lambda: records.create(db, vault, id_, account_id, request, moment, then)
+        ):
+            raise await quota.used_up(db, account_id)
 
     async def process(self, id_: str, attempt: int) -> None:
         """Process the picture of a webhook, and notify at once unless there is a delay."""
@@ -102,7 +113,6 @@ class Webhooks:
         try:
             work = await self._work(id_)
             if work is not None and work.status == "created":
-                await records.refund(self.services.db, work)
                 work = await self._keep_result(work, failure_body(refusal("internal_error", id=id_), id_))
                 if work is not None:
                     await self._notify_unless_delayed(work)
@@ -112,7 +122,7 @@ class Webhooks:
             if is_transient(error):
                 raise
             _log.exception("The endpoint of %s cannot be notified.", id_)
-            await records.change(self.services.db, id_, now(), status="failed")
+            await records.change(self.services.db, id_, now(), refund=True, status="failed")
 
     async def delete_old(self) -> None:
         """Delete records that are older than the history."""
@@ -152,7 +162,7 @@ class Webhooks:
             asked = parse_request(request.document, services.settings.limits, fetching=request.source is None)
             with services.source_files.allocator(work.account_id) as allocate:
                 upload = await self._upload(request, allocate)
-                counter = CountedOnce(services.db, work)
+                counter = quota.Paid(services.db, work.account_id)
                 done = await services.pipeline.process(
                     work.id, asked, counter, upload, allocate, background=True
                 )
@@ -180,7 +190,7 @@ class Webhooks:
         return Source(file.path, request.source_name)
 
     async def _keep_result(self, work: Work, payload: dict[str, Any]) -> Work | None:
-        """Keep the result, and enqueue its notification if there is a delay.
+        """Keep the result, and enqueue its notification if there is a delay. A failure is not paid for.
 
         If another node was first, which happens when it was taken for dead, its result counts.
         """
@@ -192,6 +202,7 @@ class Webhooks:
             now(),
             since=("created",),
             enqueue=enqueue(DELIVER, work.id, work.account_id, delay=delay) if delay else None,
+            refund=not payload["success"],
             status=status,
             payload=payload,
         )

@@ -19,8 +19,7 @@ from sqlalchemy import Connection, Select, Table, bindparam, delete, func, inser
 
 from imgsvc_http.answering.answers import documented
 from imgsvc_http.state import accounts
-from imgsvc_http.state.database import Database, reading, writing
-from imgsvc_http.state.reservations import count_or_wait
+from imgsvc_http.state.database import reading, writing
 from imgsvc_http.state.tables import UNSETTLED, WebhookRow
 from imgsvc_http.state.vault import Vault
 
@@ -87,9 +86,12 @@ class Work:
 _TABLE = cast(Table, WebhookRow.__table__)
 _COLUMNS = tuple(_TABLE.c[field.name] for field in attrs.fields(Record))
 _WORK = select(_TABLE).where(_TABLE.c.id == bindparam("wanted"), _TABLE.c.status.in_(UNSETTLED))
-_UNPROCESSED = update(_TABLE).where(_TABLE.c.id == bindparam("wanted"), _TABLE.c.status == "created")
-_MARK_COUNTED = _UNPROCESSED.where(_TABLE.c.counted.is_(False)).values(counted=True)
-_MARK_UNCOUNTED = _UNPROCESSED.where(_TABLE.c.counted).values(counted=False)
+_UNCOUNT = (
+    update(_TABLE)
+    .where(_TABLE.c.id == bindparam("wanted"), _TABLE.c.status == "created", _TABLE.c.counted)
+    .values(counted=False)
+    .returning(_TABLE.c.account_id, _TABLE.c.created_at)
+)
 
 
 @writing
@@ -101,20 +103,30 @@ def create(
     request: AsyncRequest,
     now: datetime,
     then: Iterable[Enqueue],
-) -> None:
-    """Accept a request, and do what follows in the same transaction: enqueue its processing."""
+) -> bool:
+    """Accept a request and count its picture. Return False if the quota is used up.
+
+    What follows is done in the same transaction: enqueue its processing.
+
+    Raises:
+        QuotaHeld: other processes have reserved what is left of the quota.
+    """
+    if not accounts.count_picture(connection, account_id, now):
+        return False
     row = {
         "id": id_,
         "account_id": account_id,
         "status": "created",
         "code": 0,
         "request": vault.encrypt(json.dumps(attrs.asdict(request)).encode()),
+        "counted": True,
         "created_at": now,
         "updated_at": now,
     }
     connection.execute(insert(_TABLE), row)
     for step in then:
         step(connection)
+    return True
 
 
 @reading
@@ -145,13 +157,16 @@ def change(
     since: Sequence[str] = UNSETTLED,
     during: int | None = None,
     enqueue: Enqueue | None = None,
+    refund: bool = False,
     **values: Any,
 ) -> bool:
     """Change a webhook that is in one of some statuses, and enqueue the job that follows.
 
-    With ``during``, change it only while that attempt is due. Return False if another process has changed it
-    before.
+    With ``during``, change it only while that attempt is due. With ``refund``, take its picture back if it
+    was not processed before. Return False if another process has changed it before.
     """
+    if refund and (uncounted := connection.execute(_UNCOUNT, {"wanted": id_}).first()) is not None:
+        accounts.uncount_picture(connection, uncounted.account_id, uncounted.created_at)
     changed = update(_TABLE).where(_TABLE.c.id == id_, _TABLE.c.status.in_(since))
     if during is not None:
         changed = changed.where(_TABLE.c.attempt == during)
@@ -159,27 +174,6 @@ def change(
     if found and enqueue is not None:
         enqueue(connection)
     return found
-
-
-@writing
-def spend(connection: Connection, work: Work) -> bool:
-    """Count the picture of a webhook in the month of its acceptance, unless it is counted already.
-
-    Return False if the quota is used up.
-    """
-    if connection.execute(_MARK_COUNTED, {"wanted": work.id}).rowcount == 0:
-        return True
-    if accounts.count_picture(connection, work.account_id, work.created_at):
-        return True
-    connection.execute(_MARK_UNCOUNTED, {"wanted": work.id})
-    return False
-
-
-@writing
-def refund(connection: Connection, work: Work) -> None:
-    """Take back the picture of a webhook that is not processed yet."""
-    if connection.execute(_MARK_UNCOUNTED, {"wanted": work.id}).rowcount > 0:
-        accounts.uncount_picture(connection, work.account_id, work.created_at)
 
 
 @writing
@@ -289,24 +283,3 @@ def unprocessed(connection: Connection, ids: Collection[str]) -> set[str]:
     """Return those ids whose webhooks are still to be processed."""
     query = select(_TABLE.c.id).where(_TABLE.c.id.in_(ids), _TABLE.c.status == "created")
     return set(connection.execute(query).scalars())
-
-
-@attrs.frozen
-class CountedOnce:
-    """Counts the picture of a webhook once, however often it is processed."""
-
-    db: Database
-    work: Work
-
-    @property
-    def account_id(self) -> str:
-        """Whose picture it is."""
-        return self.work.account_id
-
-    async def spend(self) -> bool:
-        """Count the picture. Return False if the quota is used up."""
-        return await count_or_wait(lambda: spend(self.db, self.work), self.refund)
-
-    async def refund(self) -> None:
-        """Take the picture back."""
-        await refund(self.db, self.work)

@@ -35,8 +35,8 @@ def limited(photos: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     """A service that allows few requests in a long time, and logs them."""
     settings = {
         "delivery.origins": json.dumps({"photos": f"file://{photos}"}),
-        "rate.requests": LIMIT,
-        "rate.period_seconds": 86_400,
+        "rate.pictures": LIMIT,
+        "rate.pictures_period_seconds": 86_400,
         "monitoring.access_log": "json",
     }
     with running(tmp_path_factory.mktemp("limited") / "state", settings) as service:
@@ -83,7 +83,7 @@ async def test_a_url_expires_although_it_was_answered_before(site: Site) -> None
     assert len(ages) > 1
 
 
-async def test_each_answer_is_a_line_and_counts_in_the_rate(limited: Service, photos: Path) -> None:
+async def test_each_answer_is_a_line_and_counts_by_address(limited: Service, photos: Path) -> None:
     signer: Signer = signer_for(limited)
     async with limited.client(key="") as client:
         site: Any = Site(limited, client, signer, photos, None)  # type: ignore[arg-type]

@@ -18,9 +18,6 @@ from tests.support import encoded
 
 pytestmark = pytest.mark.asyncio
 
-REQUESTS = 100
-"""How many are allowed for each key, and for unsigned URLs."""
-
 
 @pytest.fixture(scope="session")
 def delivering(photos: Path, web: WebOrigin, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
@@ -35,8 +32,6 @@ def delivering(photos: Path, web: WebOrigin, tmp_path_factory: pytest.TempPathFa
         "delivery.client_hints": "true",
         "delivery.max_age": 60,
         "delivery.fallback": folder / "error.webp",
-        "rate.requests": REQUESTS,
-        "rate.period_seconds": 86_400,
     }
     with running(folder / "state", settings, config=folder / "imgsvc.toml") as service:
         yield service
@@ -111,16 +106,6 @@ async def test_client_hints_choose_the_size(site: Site) -> None:
     assert wide.headers["Vary"] == "Accept, Save-Data, Sec-CH-DPR, Sec-CH-Width"
     small = await site.get(auto, Save_Data="on", Accept="image/webp")
     assert len(small.body) < len((await site.get(auto, Accept="image/webp")).body)
-
-
-async def test_many_urls_of_one_key_are_bounded_by_its_rate(site: Site) -> None:
-    greedy = signer_for(site.service)
-    urls = [greedy.url("photos/photo.jpg", preset="card", version=str(number)) for number in range(REQUESTS)]
-    assert {(await site.get(url)).status for url in urls} == {200}
-    refused = await site.get(greedy.url("photos/photo.jpg", preset="card", version="more"))
-    assert (refused.status, refused.metadata["error"]) == (429, "rate_limit_exceeded")
-    assert refused.headers["Cache-Control"] == "no-store"
-    assert (await site.picture("photos/photo.jpg", preset="card")).status == 200
 
 
 @pytest.mark.parametrize("text", ["no picture", None])

@@ -58,7 +58,6 @@ CALLS = (
     ("GET", "/1.0/images/nothing", 404),
     ("GET", "/1.0/openapi.json", 200),
     ("GET", "/1.0/nothing", 404),
-    ("GET", "/healthz", 200),
 )
 
 

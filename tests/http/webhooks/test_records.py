@@ -124,23 +124,34 @@ async def test_lists_hold_nothing_of_other_accounts(db: Database, account: Accou
 async def test_a_picture_counts_once_in_the_month_in_which_it_was_accepted(
     db: Database, account: Account, vault: Vault
 ) -> None:
-    """It may be processed in the next month, and more than once."""
+    """It may be processed in the next month, and another node may have taken it back before."""
     accepted = datetime(2024, 2, 29, 23, 59, 59, tzinfo=UTC)
-    await records.create(db, vault, "id", account.id, AsyncRequest(document={}), accepted, ())
-    work = await records.work_of(db, vault, "id")
-    assert work is not None
+    await accounts.set_quota(db, account.id, 1)
+    request = AsyncRequest(document={})
+    assert await records.create(db, vault, "id", account.id, request, accepted, ())
 
     async def used() -> list[int | None]:
         moments = (accepted, accepted + timedelta(seconds=1), datetime.now(UTC))
         found = [await accounts.usage(db, account.id, moment) for moment in moments]
         return [usage and usage.used for usage in found]
 
-    assert await records.spend(db, work)
-    assert await records.spend(db, work)
     assert await used() == [1, 0, 0]
-    await records.refund(db, work)
-    await records.refund(db, work)
-    assert await used() == [0, 0, 0]
+    assert not await records.create(db, vault, "more", account.id, request, accepted, ())
+    assert await records.get(db, account.id, "more") is None
+    for _ in range(2):
+        await records.change(db, "id", NOW, since=("created",), refund=True, status="dispatched", payload={})
+        assert await used() == [0, 0, 0]
+
+
+async def test_only_a_picture_that_was_not_processed_is_taken_back(
+    db: Database, account: Account, vault: Vault
+) -> None:
+    await records.create(db, vault, "id", account.id, AsyncRequest(document={}), NOW, ())
+    await records.change(db, "id", NOW, status="dispatched", payload={})
+    await records.change(db, "id", NOW, refund=True, status="failed")
+    usage = await accounts.usage(db, account.id, NOW)
+    assert usage is not None
+    assert usage.used == 1
 
 
 async def test_failed_and_scheduled_webhooks_can_be_retried(

@@ -30,6 +30,7 @@ from imgsvc_http.webhooks.engine import Queues
 from tests.http.calls import Reply, assert_failure, call, fetch, upload, used
 from tests.http.receivers import Post, Receiver, receiving
 from tests.http.service_process import Service, running
+from tests.http.sources import serving
 from tests.support import encoded, photos
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -164,6 +165,33 @@ async def test_a_used_up_quota_is_told_before_anything_is_accepted(
         reply = await upload(client, photo, {"webhook": {"url": f"{receiver.url}/"}})
         assert_failure(reply, 402, "quota_exceeded")
         assert (await call(client, "GET", "/1.0/webhooks")).json["webhooks"] == []
+
+
+async def test_an_accepted_webhook_has_its_part_of_the_quota_until_it_fails(
+    receiver: Receiver, photo: bytes, service: Service
+) -> None:
+    """Whatever else is asked for meanwhile: nothing that was accepted fails for the quota."""
+    account = json.loads(service.imgsvc("accounts", "create", "Acme", "--quota", "3", "--json"))["id"]
+    key = json.loads(service.imgsvc("keys", "create", account, "--json"))["secret"]
+    is_gone = asyncio.Event()
+
+    async def slow(request: web.Request) -> web.Response:
+        await is_gone.wait()
+        return web.Response(status=404)
+
+    async with serving({"/slow": slow}) as source, service.client(key=key) as client:
+        asked = {"webhook": {"url": f"{receiver.url}/"}}
+        replies = await asyncio.gather(*(fetch(client, f"{source}/slow", **asked) for _ in range(10)))
+        assert sorted(reply.status for reply in replies) == [202] * 3 + [402] * 7
+        assert await used(client) == 3
+        for document in (asked, None):
+            assert_failure(await upload(client, photo, document), 402, "quota_exceeded")
+        is_gone.set()
+        assert {post.json["error"] for post in await receiver.arrived(3)} == {"source_unreachable"}
+        assert await used(client) == 0
+        accepted(await upload(client, photo, asked))
+        assert (await receiver.arrived(4))[-1].json["success"] is True
+        assert await used(client) == 1
 
 
 async def test_a_renewed_secret_and_the_one_before_sign(
