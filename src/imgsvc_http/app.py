@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from aiohttp import web
 
 from imgsvc_core.errors import ImgsvcError
+from imgsvc_http.answering.bodies import BODIES, BodiesUnderWay
 from imgsvc_http.answering.headers import HeaderNames
 from imgsvc_http.delivery import dialects
 from imgsvc_http.delivery.prepared import PREPARED, PreparedAnswers
@@ -51,6 +52,7 @@ def app_of(settings: Settings, share: Share) -> web.Application:
     page = playground.routes() if settings.playground.enabled else ()
     add_routes(app, (*ROUTES, description, *page, *dialects.routes(settings.delivery.dialects)))
     app[PREPARED] = PreparedAnswers()
+    app[BODIES] = BodiesUnderWay(share.of(settings.server.response_memory_bytes))
     app.on_response_prepare.append(add_headers)
 
     async def services(app: web.Application) -> AsyncIterator[None]:

@@ -12,6 +12,7 @@ from aiohttp import web
 from imgsvc_http.access.addresses import client_network
 from imgsvc_http.access.authentication import Principal, secret_in
 from imgsvc_http.access.proxies import client_address, is_secure
+from imgsvc_http.answering.bodies import BODIES
 from imgsvc_http.answering.errors import Refusal, as_refusal, method_not_allowed, refusal
 from imgsvc_http.answering.headers import HeaderNames, set_common_headers
 from imgsvc_http.context import ENDPOINT, HEADER_NAMES, PHASES, PRINCIPAL, RATE, REQUEST_ID, failure_response
@@ -48,7 +49,7 @@ async def answer_all(request: web.Request, handler: Handler) -> web.StreamRespon
                     _log.error("%s failed while it was answered.", request[REQUEST_ID], exc_info=error)
                 raise ConnectionResetError("The answer cannot be finished.") from error
             refused = _of_router(error, request) or as_refusal(error, request[REQUEST_ID])
-        return failure_response(request, refused).to_aiohttp()
+        return failure_response(request, refused).to_aiohttp(request.app[BODIES])
     except (asyncio.CancelledError, ConnectionError):
         services.access_log.client_left(request, started)
         raise
@@ -59,7 +60,7 @@ async def _answer(request: web.Request, route: Route | None, handler: Handler) -
     if route is not None and route.from_memory is not None:
         answer = await route.from_memory(request)
         if answer is not None:
-            return answer.to_aiohttp()
+            return answer.to_aiohttp(request.app[BODIES])
     async with services_of(request).in_flight.track(request):
         return await _answer_in_turn(request, route, handler)
 
@@ -81,7 +82,9 @@ async def _answer_in_turn(request: web.Request, route: Route | None, handler: Ha
         request[PRINCIPAL] = principal
     client = principal.account_id if principal and rate != "pictures" else client_network(address)
     async with services.pacing.begun(client):
-        await limit_rate(request, rate, principal, address)
+        # Who makes URLs up asks for no picture.
+        kind = "requests" if rate == "pictures" and principal is None else rate
+        await limit_rate(request, kind, principal, address)
         if failed is not None:
             raise failed
         if not server.plain_http and not is_secure(request, server.trusted_proxies):

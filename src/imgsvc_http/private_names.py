@@ -1,4 +1,4 @@
-"""Private names of aiohttp, multipart and ossfs that the service uses.
+"""Private names of aiohttp, asyncio, uvloop, multipart and ossfs that the service uses.
 
 They stand here and nowhere else, so that a release that renames one fails one test. The core and the batch
 have such a module, too, as neither may know of a web framework.
@@ -6,7 +6,9 @@ have such a module, too, as neither may know of a web framework.
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from aiohttp import HttpVersion11, TCPConnector, web
@@ -76,6 +78,13 @@ class LenientParser(PushMultipartParser):  # type: ignore[misc]  # a base has no
 
     def _create_segment(self, headerlist: list[tuple[str, str]]) -> MultipartSegment:
         return MultipartSegment(headerlist)
+
+
+def tls_protocol(loop: asyncio.AbstractEventLoop, *args: Any, **kwargs: Any) -> asyncio.Protocol:
+    """Return what stands between a transport and a protocol to speak TLS, as the event loop makes it."""
+    module = "uvloop.loop" if type(loop).__module__.startswith("uvloop") else "asyncio.sslproto"
+    made: asyncio.Protocol = import_module(module).SSLProtocol(loop, *args, **kwargs)
+    return made
 
 
 def speak_http_1_1(request: web.BaseRequest) -> None:

@@ -14,6 +14,7 @@ from aiohttp import web
 from imgsvc_http.access.authentication import Principal
 from imgsvc_http.access.rate_limit import RateKind
 from imgsvc_http.answering import responses
+from imgsvc_http.answering.bodies import BODIES
 from imgsvc_http.answering.errors import Refusal
 
 Handler = Callable[[web.Request], Awaitable[attrs.AttrsInstance | responses.Response | web.StreamResponse]]
@@ -143,7 +144,7 @@ def _handler(route: Route) -> Callable[[web.Request], Awaitable[web.StreamRespon
             return answer
         if not isinstance(answer, responses.Response):
             answer = responses.success(answer, route.status)
-        return answer.to_aiohttp()
+        return answer.to_aiohttp(request.app[BODIES])
 
     return handle
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -10,14 +9,13 @@ from http import HTTPStatus
 from typing import Any
 
 import attrs
-from aiohttp import Payload, web
-from aiohttp.abc import AbstractStreamWriter
+from aiohttp import web
 
 from imgsvc_http.answering.answers import Failure, Result, WrongParameter, unstructured
+from imgsvc_http.answering.bodies import WHOLE_BYTES, BodiesUnderWay, Body, SentBody
 from imgsvc_http.answering.errors import Refusal
 from imgsvc_http.answering.headers import HeaderNames
 
-_CHUNK_BYTES = 1 << 18
 _MOST_HEADER_BYTES = 7_000  # servers and clients often have a limit of 8 kB for all headers
 _MOST_LETTERS = 500
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -29,34 +27,19 @@ class Response:
 
     status: int
     headers: Mapping[str, str]
-    body: bytes = attrs.field(repr=False)
+    body: Body = attrs.field(repr=False)
 
-    def to_aiohttp(self) -> web.Response:
-        """Return what aiohttp sends."""
-        body = _Chunked(self.body) if len(self.body) > _CHUNK_BYTES else self.body
-        return web.Response(status=self.status, headers=self.headers, body=body)
+    def to_aiohttp(self, bodies: BodiesUnderWay) -> web.Response:
+        """Return what aiohttp sends.
 
-
-class _Chunked(Payload):
-    """Bytes that are written without a copy, in chunks between which the event loop does other work.
-
-    Encrypting a large body at once would hold it up.
-    """
-
-    _value: bytes
-
-    @property
-    def size(self) -> int:
-        return len(self._value)
-
-    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        return self._value.decode(encoding, errors)
-
-    async def write(self, writer: AbstractStreamWriter) -> None:
-        view = memoryview(self._value)
-        for start in range(0, len(view), _CHUNK_BYTES):
-            await writer.write(view[start : start + _CHUNK_BYTES])
-            await asyncio.sleep(0)
+        Raises:
+            Refusal: there is no memory for the body, unless it is that of an error.
+        """
+        if len(self.body) <= WHOLE_BYTES:
+            return web.Response(status=self.status, headers=self.headers, body=bytes(self.body))
+        if self.status < HTTPStatus.BAD_REQUEST:
+            bodies.check_room(self.body)
+        return web.Response(status=self.status, headers=self.headers, body=SentBody(self.body, bodies))
 
 
 def success(answer: attrs.AttrsInstance | None = None, status: int = HTTPStatus.OK) -> Response:

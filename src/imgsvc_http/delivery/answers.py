@@ -69,7 +69,7 @@ def answer(request: web.Request, picture: Picture, headers: Mapping[str, str]) -
     if (start, end) == (0, len(picture.body)):
         return Response(HTTPStatus.OK, headers, picture.body)
     headers["Content-Range"] = f"bytes {start}-{end - 1}/{len(picture.body)}"
-    return Response(HTTPStatus.PARTIAL_CONTENT, headers, picture.body[start:end])
+    return Response(HTTPStatus.PARTIAL_CONTENT, headers, memoryview(picture.body)[start:end])
 
 
 def failure(request: web.Request, refusal: Refusal) -> Response:

@@ -7,9 +7,11 @@ from http import HTTPStatus
 
 from aiohttp import web
 
+from imgsvc_http.answering.bodies import BODIES
 from imgsvc_http.answering.conditions import asked_range, check_if_match, is_known
 from imgsvc_http.answering.errors import refusal
 from imgsvc_http.answering.json_schema import FILE
+from imgsvc_http.answering.responses import Response
 from imgsvc_http.processing.pipeline import IMAGES_PATH
 from imgsvc_http.routing import Parameter, Route, path_parameter
 from imgsvc_http.services import services_of
@@ -17,14 +19,14 @@ from imgsvc_http.state.clock import now
 from imgsvc_http.storage.temporary import TemporaryStorage, stored_of
 
 
-async def image(request: web.Request) -> web.StreamResponse:
+async def image(request: web.Request) -> Response | web.StreamResponse:
     """Return a picture, or a range of its bytes."""
     return await serve(request, services_of(request).pipeline.temporary, request.match_info["name"], now())
 
 
 async def serve(
     request: web.Request, storage: TemporaryStorage, name: str, now: datetime
-) -> web.StreamResponse:
+) -> Response | web.StreamResponse:
     """Answer with a picture of temporary storage, as HTTP has it for conditions and ranges."""
     stored = stored_of(name)
     if stored is None:
@@ -32,7 +34,8 @@ async def serve(
     if stored.expires_at <= now:
         raise refusal("expired", what="image")
     try:
-        size = await storage.size(name)
+        whole = await storage.mapped(name)
+        size = await storage.size(name) if whole is None else len(whole)
     except FileNotFoundError:
         raise refusal("not_found", what="image") from None
     etag = f'"{name.rpartition(".")[0]}"'
@@ -47,18 +50,20 @@ async def serve(
     }
     check_if_match(request, etag)
     if is_known(request, etag):
-        return web.Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
+        return Response(HTTPStatus.NOT_MODIFIED, headers, b"")
     start, end = asked_range(request, size, etag)
     status = HTTPStatus.OK
     if (start, end) != (0, size):
         status = HTTPStatus.PARTIAL_CONTENT
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
+    if whole is not None:
+        return Response(status, headers, whole[start:end])
     response = web.StreamResponse(status=status, headers=headers)
     response.content_length = end - start
-    await response.prepare(request)
-    if request.method != "HEAD":
+    writer = await response.prepare(request)
+    if request.method != "HEAD" and writer is not None:
         async for chunk in storage.read(name, start, end):
-            await response.write(chunk)
+            await request.app[BODIES].send(chunk, writer)
     await response.write_eof()
     return response
 

@@ -245,7 +245,7 @@ def _keep_nothing(connection: Connection, answer: Response) -> None:
 
 def _sealed(vault: Vault, answer: Response) -> bytes:
     head = json.dumps([answer.status, list(answer.headers.items())]).encode()
-    return vault.encrypt(head + b"\n" + answer.body)
+    return vault.encrypt(b"".join((head, b"\n", answer.body)))
 
 
 def _opened(vault: Vault, sealed: bytes) -> Response:

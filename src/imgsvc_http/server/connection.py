@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
 import re
-import termios
+import socket
+import struct
 import uuid
-from array import array
 from collections.abc import Callable
-from contextlib import suppress
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
@@ -29,6 +27,9 @@ from imgsvc_http.server.access_log import AccessLog
 
 _log = logging.getLogger(__name__)
 _DISCARD_SECONDS = 0.05
+_BYTES_ACKED = struct.Struct("120xQ")
+"""The place of ``tcpi_bytes_acked`` in ``struct tcp_info`` of Linux."""
+
 _FIRST_LINE = re.compile(r"b(['\"])(?P<method>[\w!#$%&'*+.^`|~-]+) (?P<path>/\S*) HTTP/1\.[01]\1", re.ASCII)
 
 
@@ -37,23 +38,26 @@ class Connection(ClientHandler):
 
     Args:
         server: handles its requests.
+        connection: its socket.
         limiter: counts what is no valid request.
         methods_at: gives the methods at a path.
         on_close: is called when the connection has ended.
         access_log: logs and counts requests.
         header_seconds: how long the first request may take to arrive, up to its body.
         idle_seconds: how long to wait for each further request.
-        unread_seconds: how long a client may read nothing of a response.
+        slow_seconds: over how long a client must take ``slow_rate`` bytes a second of what waits for it.
     """
 
     __slots__ = (
         "_discarding", "_ending", "_header_seconds", "_header_timer", "_limiter", "_methods_at",
-        "_on_close", "_unread_seconds", "_unread_timer", "since",
+        "_on_close", "_paused_since", "_slow_rate", "_slow_seconds", "_slow_timer", "_socket", "_waited",
+        "since",
     )  # fmt: skip
 
     def __init__(
         self,
         server: web.Server,
+        connection: socket.socket,
         limiter: RateLimiter,
         methods_at: Callable[[str], frozenset[str]],
         access_log: AccessLog,
@@ -61,7 +65,8 @@ class Connection(ClientHandler):
         on_close: Callable[[], None],
         header_seconds: float,
         idle_seconds: float,
-        unread_seconds: float,
+        slow_seconds: float,
+        slow_rate: int,
     ) -> None:
         loop = asyncio.get_running_loop()
         given: Any = lambda *_: access_log  # noqa: E731 (a function would need more lines for its types)
@@ -76,21 +81,27 @@ class Connection(ClientHandler):
         self._methods_at = methods_at
         self._on_close = on_close
         self._header_seconds = header_seconds
-        self._unread_seconds = unread_seconds
+        self._socket = connection
+        self._slow_seconds = slow_seconds
+        self._slow_rate = slow_rate
         self._header_timer: asyncio.TimerHandle | None = None
-        self._unread_timer: asyncio.TimerHandle | None = None
+        self._slow_timer: asyncio.TimerHandle | None = None
+        self._paused_since: float | None = None
+        self._waited = 0.0
         self._discarding: asyncio.Timeout | None = None
         self._ending = False
         self.since = loop.time()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        # Whatever the system does not take waits for the client, before anything more is written.
+        cast(asyncio.Transport, transport).set_write_buffer_limits(high=1, low=0)
         self._header_timer = asyncio.get_running_loop().call_later(
             self._header_seconds, self._drop_without_request
         )
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        for timer in (self._header_timer, self._unread_timer):
+        for timer in (self._header_timer, self._slow_timer):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
@@ -98,11 +109,13 @@ class Connection(ClientHandler):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._watch_unread()
+        self._paused_since = asyncio.get_running_loop().time()
+        if self._slow_timer is None:
+            self._watch()
 
     def resume_writing(self) -> None:
-        if self._unread_timer is not None:
-            self._unread_timer.cancel()
+        self._waited += self._waiting_seconds()
+        self._paused_since = None
         super().resume_writing()
 
     @property
@@ -131,27 +144,28 @@ class Connection(ClientHandler):
         if not self.used:
             self.drop()
 
-    def _watch_unread(self) -> None:
-        """Check later whether the client has read anything of what was written."""
-        self._unread_timer = asyncio.get_running_loop().call_later(
-            self._unread_seconds, self._drop_unread, self._unsent()
+    def _watch(self) -> None:
+        """Check later how much the client has taken of what waits for it."""
+        self._waited = 0.0
+        if self._paused_since is not None:
+            self._paused_since = asyncio.get_running_loop().time()
+        self._slow_timer = asyncio.get_running_loop().call_later(
+            self._slow_seconds, self._drop_slow, _acknowledged(self._socket)
         )
 
-    def _drop_unread(self, before: tuple[int, int]) -> None:
-        if self._unsent() == before:
+    def _drop_slow(self, before: int) -> None:
+        """Close the connection if its client took too little. Time in which nothing waited does not count."""
+        waited = self._waited + self._waiting_seconds()
+        if _acknowledged(self._socket) - before < self._slow_rate * waited:
             self.drop()
+        elif self._paused_since is None:
+            self._slow_timer = None
         else:
-            self._watch_unread()
+            self._watch()
 
-    def _unsent(self) -> tuple[int, int]:
-        """Return how many bytes wait here and in the system. None are added while writing pauses."""
-        if self.transport is None:
-            return 0, 0
-        connection = self.transport.get_extra_info("socket")
-        queued = array("i", [0])
-        with suppress(OSError, ValueError):  # not every system tells
-            fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, queued)
-        return self.transport.get_write_buffer_size(), queued[0]
+    def _waiting_seconds(self) -> float:
+        """Return for how long something has been waiting for the client."""
+        return 0.0 if self._paused_since is None else asyncio.get_running_loop().time() - self._paused_since
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
@@ -227,6 +241,15 @@ class Connection(ClientHandler):
         return method_not_allowed(line["method"], allowed)
 
 
+def _acknowledged(connection: socket.socket) -> int:
+    """Return how many bytes the client's system has taken."""
+    try:
+        info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _BYTES_ACKED.size)
+        return int(_BYTES_ACKED.unpack(info)[0])
+    except (OSError, struct.error):  # it is closed, or the system does not tell
+        return 0
+
+
 def _reason(error: BaseException | None) -> str:
     """Return what is wrong with a request that the parser refuses."""
     if isinstance(error, LineTooLong):
@@ -239,7 +262,7 @@ class _CountedResponse(web.Response):
 
     def __init__(self, limiter: RateLimiter, request_id: str, response: Response) -> None:
         headers: Any = response.headers
-        super().__init__(status=response.status, headers=headers, body=response.body)
+        super().__init__(status=response.status, headers=headers, body=bytes(response.body))
         self._limiter = limiter
         self._request_id = request_id
 

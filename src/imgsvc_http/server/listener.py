@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import gc
 import resource
 import socket
 import ssl
@@ -14,7 +15,7 @@ from operator import itemgetter
 
 from aiohttp import web
 
-from imgsvc_http.private_names import ListeningSite
+from imgsvc_http.private_names import ListeningSite, tls_protocol
 from imgsvc_http.server.connection import Connection
 from imgsvc_http.server.connection_rate import ConnectionRate
 from imgsvc_http.server.drain import InFlight
@@ -23,6 +24,7 @@ _TLS_HANDSHAKE = 0x16  # the first byte of every TLS connection
 _POLL_SECONDS = 0.05
 _LAST_SECONDS = 1.0  # for the answers to requests that were given up
 _BACKLOG = 1024
+_UNSENT_BYTES = 1 << 17  # that the system holds for a client beyond what the network takes
 _MOST_CONNECTIONS = 100_000
 _MANY_ENDED = 100  # connections, after which free memory is worth a few milliseconds
 _REST_SECONDS = 5.0
@@ -157,6 +159,7 @@ class Listener(ListeningSite):
     def _give_memory_back(self) -> None:
         """Give the system what connections had, which lies in parts between what is in use."""
         self._ended = 0
+        gc.collect()  # TLS and its transport refer to each other
         with contextlib.suppress(AttributeError):  # of another libc
             ctypes.CDLL(None).malloc_trim(0)
 
@@ -164,6 +167,7 @@ class Listener(ListeningSite):
         """Begin a connection. Return False if the client gave up or was too slow."""
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
         try:
             async with asyncio.timeout(self._handshake_seconds):
                 first = await _peek(connection)
@@ -171,20 +175,41 @@ class Listener(ListeningSite):
             server = self.runner.server
             if not first or server is None:
                 raise ConnectionResetError
-            secure = first[0] == _TLS_HANDSHAKE
-            await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: self._connect(server, on_close=self._note_ended),
-                connection,
-                ssl=self._tls if secure else None,
-                ssl_handshake_timeout=self._handshake_seconds if secure else None,
-                ssl_shutdown_timeout=self._handshake_seconds if secure else None,
-            )
+            handler = self._connect(server, connection, on_close=self._note_ended)
+            if first[0] == _TLS_HANDSHAKE:
+                await self._begin_tls(handler, connection)
+            else:
+                await asyncio.get_running_loop().connect_accepted_socket(lambda: handler, connection)
         except BaseException as error:
             connection.close()
             if not isinstance(error, OSError | TimeoutError):
                 raise
             return False
         return True
+
+    async def _begin_tls(self, handler: Connection, connection: socket.socket) -> None:
+        """Do what an event loop does for a socket with TLS, but let nothing wait behind TLS.
+
+        By default, some hundred kilobytes wait there for a client that does not read.
+        """
+        loop = asyncio.get_running_loop()
+        is_open: asyncio.Future[None] = loop.create_future()
+        tls = tls_protocol(
+            loop,
+            handler,
+            self._tls,
+            is_open,
+            server_side=True,
+            ssl_handshake_timeout=self._handshake_seconds,
+            ssl_shutdown_timeout=self._handshake_seconds,
+        )
+        transport, _ = await loop.connect_accepted_socket(lambda: tls, connection)
+        transport.set_write_buffer_limits(high=1, low=0)
+        try:
+            await is_open
+        except BaseException:
+            transport.abort()
+            raise
 
 
 def listen(host: str, port: int) -> socket.socket:

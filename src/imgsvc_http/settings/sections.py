@@ -129,10 +129,27 @@ class ServerSettings:
         default=50,
     )
     body_seconds: float = setting(
+        Number(0.1, 3600), "How long a request body may take to arrive.", unit="s", default=60
+    )
+    slow_seconds: float = setting(
         Number(0.1, 3600),
-        "How long a request body may take to arrive, and how long a client may read nothing of a response.",
+        "How long a client may take less of a response than slow_bytes_per_second, on the average.",
         unit="s",
-        default=60,
+        default=30,
+    )
+    slow_bytes_per_second: int = setting(
+        Integer(1, 10**9),
+        "What a client must take of a response that waits for it; slower connections are closed.",
+        unit="bytes/s",
+        default=1000,
+    )
+    response_memory_bytes: int = setting(
+        Integer(2**20, 2**46),
+        "Memory for bodies of responses until clients have them: each counts once for all who get it, and "
+        "each connection with 64 kB. Beyond that the connections are closed that take the fewest bytes a "
+        "second, and if none is slow, requests are answered 503.",
+        unit="bytes",
+        default=2**28,
     )
     upload_memory_bytes: int = setting(
         Integer(0, 2**46),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import mmap
 import re
 import secrets
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
+from weakref import WeakValueDictionary
 
 import attrs
 import fsspec
@@ -64,6 +66,7 @@ class TemporaryStorage:
         check_protocols(url, "temporary.url")
         self._folder = FsspecFolder(url, seconds)
         self._lifetime = lifetime_seconds
+        self._mapped: WeakValueDictionary[str, mmap.mmap] = WeakValueDictionary()
 
     async def local_target(self, now: datetime) -> LocalTarget | None:
         """Return where to write a picture of any type, or None if the folder is not on this machine.
@@ -87,6 +90,22 @@ class TemporaryStorage:
         """Return a name without its suffix, and when it expires."""
         expires = int(now.timestamp() + self._lifetime) + 1
         return f"{_base36(expires)}-{secrets.token_urlsafe(24)}", datetime.fromtimestamp(expires, UTC)
+
+    async def mapped(self, name: str) -> memoryview | None:
+        """Return a picture in memory, or None if the folder is not on this machine.
+
+        There is one copy for all who read it, which the system shares with the file.
+
+        Raises:
+            FileNotFoundError: it is not there.
+        """
+        folder = await self._folder.local_path()
+        if folder is None:
+            return None
+        found = self._mapped.get(name)
+        if found is None:
+            found = self._mapped[name] = await self._folder.call(_map, name)
+        return memoryview(found)
 
     async def size(self, name: str) -> int:
         """Return the bytes of a picture; `FileNotFoundError` if it is not there."""
@@ -139,6 +158,11 @@ def _write(fs: Any, root: str, name: str, data: bytes) -> None:
     except BaseException:
         remove(fs, root, name)
         raise
+
+
+def _map(_: Any, root: str, name: str) -> mmap.mmap:
+    with open(f"{root}/{name}", "rb") as file:
+        return mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
 
 
 def _size(fs: Any, root: str, name: str) -> int:

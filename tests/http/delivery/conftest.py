@@ -100,7 +100,11 @@ def delivering(photos: Path, web: WebOrigin, tmp_path_factory: pytest.TempPathFa
         "web": f"{web.url}/pictures/",
         "away": "http://127.0.0.1:9/pictures",
     }
-    settings = {"delivery.origins": json.dumps(origins), "fetch.private_allowed": "127.0.0.1"}
+    settings = {
+        "delivery.origins": json.dumps(origins),
+        "fetch.private_allowed": "127.0.0.1",
+        "rate.pictures": 10**6,
+    }
     with running(folder / "state", settings, config=folder / "imgsvc.toml") as service:
         yield service
 

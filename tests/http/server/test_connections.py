@@ -23,7 +23,7 @@ HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def hasty(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
-    settings = {"server.header_seconds": 1, "server.idle_seconds": 2, "server.body_seconds": 2}
+    settings = {"server.header_seconds": 1, "server.idle_seconds": 2, "server.slow_seconds": 2}
     with running(tmp_path_factory.mktemp("hasty") / "state", settings) as service:
         yield service
 

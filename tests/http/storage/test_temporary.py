@@ -18,7 +18,9 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from imgsvc_core.codecs.table import FORMATS
+from imgsvc_http.answering.bodies import BODIES, BodiesUnderWay
 from imgsvc_http.answering.errors import Refusal
+from imgsvc_http.answering.responses import Response
 from imgsvc_http.endpoints.images import serve
 from imgsvc_http.storage.pending_uploads import PendingUploads
 from imgsvc_http.storage.temporary import TemporaryStorage, stored_of
@@ -58,11 +60,13 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> TemporaryStorage:
 async def served(storage: TemporaryStorage, now: datetime = NOW) -> AsyncIterator[aiohttp.ClientSession]:
     async def handler(request: web.Request) -> web.StreamResponse:
         try:
-            return await serve(request, storage, request.match_info["name"], now)
+            answer = await serve(request, storage, request.match_info["name"], now)
+            return answer.to_aiohttp(app[BODIES]) if isinstance(answer, Response) else answer
         except Refusal as refusal:
             return web.Response(status=refusal.status, text=refusal.slug, headers=refusal.headers)
 
     app = web.Application()
+    app[BODIES] = BodiesUnderWay(10**9)
     app.router.add_get("/{name:.*}", handler)
     runner = web.AppRunner(app)
     await runner.setup()
