@@ -6,6 +6,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from aiohttp import web
 
@@ -17,7 +18,7 @@ from imgsvc_http.answering.errors import Refusal, as_refusal, method_not_allowed
 from imgsvc_http.answering.headers import HeaderNames, set_common_headers
 from imgsvc_http.context import ENDPOINT, HEADER_NAMES, PHASES, PRINCIPAL, RATE, REQUEST_ID, failure_response
 from imgsvc_http.monitoring.phases import begin_phases
-from imgsvc_http.receiving.body import awaits_continue
+from imgsvc_http.receiving.body import PACE, Pace, awaits_continue
 from imgsvc_http.routing import Route, route_of
 from imgsvc_http.services import limit_rate, services_of
 from imgsvc_http.state.scopes import ADMIN
@@ -81,6 +82,8 @@ async def _answer_in_turn(request: web.Request, route: Route | None, handler: Ha
     if principal is not None:
         request[PRINCIPAL] = principal
     client = principal.account_id if principal and rate != "pictures" else client_network(address)
+    pace: Pace = partial(services.pacing.wait, client)
+    request[PACE] = pace
     async with services.pacing.begun(client):
         # Who makes URLs up asks for no picture.
         kind = "requests" if rate == "pictures" and principal is None else rate

@@ -11,6 +11,7 @@ import pickle
 import select
 import signal
 import socket
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -34,6 +35,7 @@ from imgsvc_http.forkserver import Forkserver, readable
 from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.processing.fair_queue import FairQueue, QueueFull, WaitedTooLong
 from imgsvc_http.processing.tasks import Task, TaskResult
+from imgsvc_http.processing.worker_loads import WorkerLoads
 from imgsvc_http.settings import Sizing, WorkersSettings
 from imgsvc_http.share import Share
 from imgsvc_http.worker_messages import CAUSE, REPLY, REQUEST
@@ -43,6 +45,7 @@ _log = logging.getLogger(__name__)
 # The library stops in time by itself. A codec that does not look at the time is killed a little later.
 _GRACE_SECONDS = 1.0
 _END_SECONDS = 1.0
+_LOW_PRIORITY = 15  # a core is shared with others at about 1 to 30
 _REPLY_BYTES = 1 << 16
 # Before a task is tried again whose worker was ended from outside, or did not begin.
 _PAUSES = {False: (0.0,), True: (0.1, 0.5, 2.0, 5.0)}  # in the background nobody waits
@@ -67,6 +70,10 @@ class ForkedWorkers:
     whose worker was ended from outside is done again, a few times. The
     request holds its slot until the killed process is gone. So an account whose clients leave again and again
     has no more processes than slots.
+
+    An account that takes more than its share while others are active works at a low priority, so that the
+    system gives the cores to the others first. As no process can raise its priority again, such workers are
+    kept apart, for tasks of such accounts.
 
     Args:
         queue: decides which request is next.
@@ -98,6 +105,8 @@ class ForkedWorkers:
         self._begun = share.forkserver
         self._forkserver: Forkserver | None = None
         self._starting = asyncio.Lock()
+        self._loads = WorkerLoads(workers, time.monotonic)
+        self._running: dict[_Worker, str] = {}  # and the accounts that they work for
         self._idle: list[_Worker] = []
         self._lent = 0
         self._is_closed = False
@@ -145,13 +154,13 @@ class ForkedWorkers:
                 except (QueueFull, WaitedTooLong):
                     raise refusal("overloaded") from None
                 try:
-                    worker = await stack.enter_async_context(self._worker())
+                    worker = await stack.enter_async_context(self._worker(account))
                 except WorkerDied as error:
                     raise _Lost(error.message) from None
             file = os.open(source, os.O_RDONLY)
             try:
-                with self._counted() as running:
-                    return await self._run(worker, task, max(1, self._threads // running), file)
+                with self._working(worker, account) as threads:
+                    return await self._run(worker, task, threads, file)
             finally:
                 os.close(file)
 
@@ -207,21 +216,36 @@ class ForkedWorkers:
         return TaskResult(reply["facts"], data)
 
     @contextlib.contextmanager
-    def _counted(self) -> Iterator[int]:
-        """Count a task that runs. Give how many run in the whole service."""
+    def _working(self, worker: _Worker, account: str) -> Iterator[int]:
+        """Note that a worker runs a task of an account. Give how many threads it may have.
+
+        What runs at a low priority takes no cores from the others, and does not count for them.
+        """
         running, number = self._share.running, self._share.number
-        running[number] += 1
+        self._running[worker] = account
+        self._loads.begin(account)
+        running[number] += not worker.is_low
+        self._lower_others()
         try:
-            yield running.total()
+            yield 1 if worker.is_low else max(1, self._threads // running.total())
         finally:
-            running[number] -= 1
+            running[number] -= not worker.is_low
+            self._loads.end(account)
+            del self._running[worker]
+
+    def _lower_others(self) -> None:
+        """Lower the priority of tasks whose accounts have come to take more than their share."""
+        for worker, account in self._running.items():
+            if not worker.is_low and self._loads.exceeds_share(account):
+                worker.lower()
+                self._share.running[self._share.number] -= 1
 
     @contextlib.asynccontextmanager
-    async def _worker(self) -> AsyncIterator[_Worker]:
+    async def _worker(self, account: str) -> AsyncIterator[_Worker]:
         """Borrow a worker. One whose reply is outstanding at the end is killed."""
         self._lent += 1
         try:
-            worker = await self._take()
+            worker = await self._take(is_low=self._loads.exceeds_share(account))
             try:
                 yield worker
             finally:
@@ -249,20 +273,28 @@ class ForkedWorkers:
             worker.kill()
             self._refill()
 
-    async def _take(self) -> _Worker:
-        worker = self._idle_worker()
+    async def _take(self, *, is_low: bool) -> _Worker:
+        worker = self._idle_worker(is_low=is_low)
         if worker is None:
             async with self._starting:  # one may have been started meanwhile
-                worker = self._idle_worker() or await self._fork()
+                worker = self._idle_worker(is_low=is_low) or await self._fork()
+        if is_low and not worker.is_low:
+            worker.lower()
         return worker
 
-    def _idle_worker(self) -> _Worker | None:
-        """Take a worker that waits for a task. One that died meanwhile costs no task."""
-        while self._idle:
-            worker = self._idle.pop()
-            if worker.alive():
+    def _idle_worker(self, *, is_low: bool) -> _Worker | None:
+        """Take a worker that waits for a task. One that died meanwhile costs no task.
+
+        One of low priority has no use any more when there is a task for none but such ones.
+        """
+        for worker in sorted(self._idle, key=lambda worker: worker.is_low != is_low):
+            self._idle.remove(worker)
+            if not worker.alive():
+                self.ends["killed"] += 1
+            elif is_low or not worker.is_low:
                 return worker
-            self.ends["killed"] += 1
+            else:
+                self.ends["replaced"] += 1
             worker.kill()
         return None
 
@@ -353,6 +385,7 @@ class _Worker:
     note_death: Callable[[_Worker], None]
     tasks: int = 0
     busy: bool = False
+    is_low: bool = False
     _received: bytearray = attrs.field(factory=lambda: bytearray(_REPLY_BYTES))  # a small reply comes whole
     _count: int = 0
     _closed: bool = False
@@ -417,6 +450,19 @@ class _Worker:
     def cause_of_end(self) -> Cause:
         """Return why the process ended."""
         return Cause(os.pread(self.notes, 1, CAUSE)[0])
+
+    def lower(self) -> None:
+        """Give the process a low priority, with all of its threads. It cannot be raised again."""
+        self.is_low = True
+        with contextlib.suppress(OSError):  # it has just ended
+            for thread in os.listdir(f"/proc/{self.pid}/task"):
+                os.setpriority(os.PRIO_PROCESS, int(thread), _LOW_PRIORITY)
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        facts = Path(f"/proc/self/fdinfo/{self.pidfd}").read_text(encoding="ascii")
+        return int(facts.partition("\nPid:")[2].split()[0])
 
     def alive(self) -> bool:
         """Return True unless the process has ended."""

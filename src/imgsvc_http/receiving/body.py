@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from aiohttp import HttpVersion11, web
@@ -17,6 +17,10 @@ from imgsvc_http.answering.errors import refusal
 _INLINE_BYTES = 1 << 14  # JSON that is parsed in less than a millisecond
 _MOST_VALUES = 10_000  # keys and values
 _MOST_DIGITS = 400
+Pace = Callable[[], Awaitable[None]]
+"""Waits until another part of a body may be read."""
+
+PACE: web.RequestKey[Pace] = web.RequestKey("pace")
 _CONTINUED = web.RequestKey("continued", bool)
 
 
@@ -52,9 +56,11 @@ def awaits_continue(request: web.Request) -> bool:
 
 
 async def chunks(request: web.Request, limit: int, what: str) -> AsyncIterator[bytes]:
-    """Yield a body as it arrives, until it is larger than the limit."""
-    size = 0
+    """Yield a body as it arrives, at the pace of its client, until it is larger than the limit."""
+    size, pace = 0, request.get(PACE)
     async for chunk in request.content.iter_any():
+        if pace is not None:
+            await pace()
         size += len(chunk)
         if size > limit:
             raise refusal("body_too_large", what=what, limit=limit)

@@ -22,7 +22,8 @@ class Tell:
     limits: Limits = Limits()
 
     def run(self, source: bytes, threads: int) -> TaskResult:
-        return TaskResult({"pid": os.getpid(), "threads": threads, "size": len(source)}, source[::-1])
+        facts = {"pid": os.getpid(), "threads": threads, "size": len(source)}
+        return TaskResult({**facts, "priority": os.getpriority(os.PRIO_PROCESS, 0)}, source[::-1])
 
 
 @attrs.frozen

@@ -409,3 +409,30 @@ async def test_cores_are_shared_between_the_tasks_that_run() -> None:
             await asyncio.sleep(0)
         assert (await pool.run(tasks.Tell(), SOURCE, account="a")).facts["threads"] == 1
         await long
+
+
+async def test_an_account_that_takes_more_than_its_share_yields_the_cores_to_others() -> None:
+    """Work that has begun yields too, and nobody yields who is alone."""
+    async with open_pool(2, extra=2, spare=1) as pool:
+
+        async def ask(account: str) -> tuple[int, int]:
+            facts = (await pool.run(tasks.Tell(), SOURCE, account=account)).facts
+            return facts["priority"], facts["threads"]
+
+        hanging = [
+            asyncio.create_task(pool.run(tasks.HangInNativeCode(), SOURCE, account="greedy"))
+            for _ in range(2)
+        ]
+        await asyncio.sleep(4)  # it has had both workers for long
+        assert await ask("modest") == (0, 2)
+        before = {worker.is_low for worker in pool._running}
+        assert before == {True}
+        assert {os.getpriority(os.PRIO_PROCESS, worker.pid) for worker in pool._running} == {15}
+        hanging.pop().cancel()
+        await asyncio.sleep(0)
+        assert await ask("greedy") == (15, 1)
+        assert await ask("modest") == (0, 2)
+        for task in hanging:
+            task.cancel()
+        await asyncio.sleep(12)  # until nobody was active lately
+        assert await ask("greedy") == (0, 2)
