@@ -252,12 +252,17 @@ async def test_a_deleted_picture_is_unknown(storage: TemporaryStorage) -> None:
         assert answer.status == 404
 
 
-@pytest.mark.parametrize("leaves", [True, False])
+@pytest.mark.parametrize(("leaves", "local"), [(True, True), (False, True), (False, False)])
 async def test_a_download_that_cannot_be_finished_ends_without_another_word(
-    leaves: bool, tmp_path: Path
+    leaves: bool, local: bool, tmp_path: Path
 ) -> None:
-    """Neither is an error put into the picture, nor the service blamed for a client that leaves."""
-    with running(tmp_path / "state") as service:
+    """Neither is an error put into the picture, nor the service blamed for a client that leaves.
+
+    A file on this machine that is deleted meanwhile is delivered whole.
+    """
+    folder = tmp_path / "results"
+    url = folder.as_uri() if local else f"dir::{folder.as_uri()}"
+    with running(tmp_path / "state", {"temporary.url": url}) as service:
         async with service.client() as client:
             large = photos.as_vips(photos.mosaic(4800, 3600)).jpegsave_buffer(Q=90)
             output = (await upload(client, large, {"output": {"format": "png"}})).json["output"]
@@ -269,8 +274,11 @@ async def test_a_download_that_cannot_be_finished_ends_without_another_word(
             writer.transport.abort()
             await asyncio.sleep(0.5)
         else:
-            for file in (tmp_path / "state" / "temporary").iterdir():
+            for file in folder.rglob("*.png"):
                 file.unlink()
+            if local:
+                assert len(await reader.readexactly(output["bytes"])) == output["bytes"]
+                return
             picture = await asyncio.wait_for(reader.read(), 10)
             assert 0 < len(picture) < output["bytes"]
             assert b"HTTP/1.1" not in picture
