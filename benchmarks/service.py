@@ -114,7 +114,8 @@ def service(folder: Path, **more: object) -> Iterator[Running]:
     """
     settings = {
         "server.port": 0, "server.state_folder": folder / "state", "workers.number": 2,
-        "rate.requests": 10**9, "accounts.quota": 10**9, "temporary.lifetime_seconds": 60,
+        "rate.requests": 10**9, "rate.pictures": 10**9, "rate.misses": 10**9,
+        "accounts.quota": 10**9, "temporary.lifetime_seconds": 60,
         **{name.replace("__", "."): value for name, value in more.items()},
     }  # fmt: skip
     flags = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]

@@ -8,16 +8,23 @@ import ipaddress
 from imgsvc_http.settings.sections import Networks
 
 _NETWORK_OF_A_CLIENT = 64  # bits that a provider gives to a client by IPv6
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _REMEMBERED = 4096
 
 
 @functools.lru_cache(_REMEMBERED)
 def client_network(address: str) -> str:
-    """Return the address, or by IPv6 the network, of which one client may have all addresses."""
+    """Return the address, or by IPv6 the network, of which one client may have all addresses.
+
+    An address of IPv6 that a translator made of one of IPv4 is that one: its network has all clients.
+    """
     ip = _parsed(address)
     if ip is None or ip.version == 4:
         return address
-    return str(ip.ipv4_mapped or ipaddress.ip_network((ip, _NETWORK_OF_A_CLIENT), strict=False))
+    if ip in _NAT64:
+        return str(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF))
+    inner = ip.ipv4_mapped or ip.sixtofour
+    return str(inner or ipaddress.ip_network((ip, _NETWORK_OF_A_CLIENT), strict=False))
 
 
 def is_within(address: str, networks: Networks) -> bool:
