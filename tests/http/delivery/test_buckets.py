@@ -139,7 +139,7 @@ def delivering(
     origins = {name: bucket.origin for name, bucket in buckets.items()}
     origins |= {f"{name}-denied": bucket.denied for name, bucket in buckets.items()}
     never_fresh = {"cache.min_seconds": 0, "cache.default_seconds": 0, "cache.stale_seconds": 0}
-    settings = {"delivery.origins": json.dumps(origins), **never_fresh}
+    settings = {"delivery.origins": json.dumps(origins), "rate.pictures": 10**6, **never_fresh}
     with running(folder / "state", settings, config=folder / "imgsvc.toml") as service:
         yield service
 

@@ -53,6 +53,7 @@ def service(
     settings = {
         **NEVER_STALE,
         "delivery.origins": json.dumps(origins),
+        "rate.pictures": 10**6,
         "monitoring.metrics_port": metrics_port,
         "social.github_url": f"{origin.url}/{{user}}.png",
     }

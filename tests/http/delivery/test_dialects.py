@@ -44,6 +44,7 @@ def delivering(photos: Path, web: WebOrigin, tmp_path_factory: pytest.TempPathFa
     }
     settings = {
         "delivery.origins": json.dumps({"photos": f"file://{photos}"}),
+        "rate.pictures": 10**6,
         "delivery.unsigned": dialects["imgproxy"]["account"],
         "delivery.dialects": json.dumps(dialects),
         "fetch.private_allowed": "127.0.0.1",
