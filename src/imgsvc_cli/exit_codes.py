@@ -13,6 +13,7 @@ EXIT_CODES: tuple[tuple[type[BaseException], int, str], ...] = (
     (errors.LimitExceeded, 4, "a limit would be exceeded"),
     (errors.TargetError, 5, "the result cannot be written"),
     (errors.EncodingFailed, 5, "the result cannot be written"),
+    (errors.MachineFailed, 8, "the machine lacks disk space, open files or the like; the picture is fine"),
     (errors.WorkerDied, 4, "a limit would be exceeded"),
     (errors.MissingDependency, 6, _UNSUPPORTED),
     (errors.UnsupportedOperation, 6, _UNSUPPORTED),

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from typing_extensions import Buffer
 
-from imgsvc_core.errors import EmptySource, SourceUnreachable, os_reason
+from imgsvc_core.errors import (
+    EmptySource,
+    MachineFailed,
+    SourceUnreachable,
+    lacks_handles,
+    machine_failure,
+    os_reason,
+)
 
 if TYPE_CHECKING:
     import pyvips
@@ -122,5 +129,7 @@ def _file_size(path: Path) -> int:
     return status.st_size
 
 
-def _unreachable(path: Path, error: OSError | ValueError) -> SourceUnreachable:
+def _unreachable(path: Path, error: OSError | ValueError) -> SourceUnreachable | MachineFailed:
+    if lacks_handles(error) and (failure := machine_failure(getattr(error, "errno", None))):
+        return failure
     return SourceUnreachable(f"Source '{path}' cannot be read: {os_reason(error)}.")

@@ -19,6 +19,8 @@
     ├── UnsupportedOperation     unsupported_operation
     ├── MissingDependency        missing_dependency
     ├── EncodingFailed           encoding_failed
+    ├── MachineFailed            machine_failed
+    │   └── ScratchUnwritable    scratch_unwritable
     ├── WorkerDied               worker_died
     ├── ForkedProcess            forked_process
     ├── InvalidSignature         invalid_signature
@@ -36,6 +38,7 @@ called, and stay reachable as ``__cause__``.
 
 from __future__ import annotations
 
+import errno
 import functools
 import io
 import os
@@ -191,6 +194,18 @@ class EncodingFailed(ImgsvcError):
     slug = "encoding_failed"
 
 
+class MachineFailed(ImgsvcError):
+    """The machine lacks what the work needs, such as open files or processes; the image is not at fault."""
+
+    slug = "machine_failed"
+
+
+class ScratchUnwritable(MachineFailed):
+    """Temporary files cannot be written: their folder is missing, full or read-only."""
+
+    slug = "scratch_unwritable"
+
+
 class WorkerDied(ImgsvcError):
     """The process that worked on the picture ended before the result was ready."""
 
@@ -260,6 +275,37 @@ class StoreUnavailable(TargetError):
     """The store cannot be reached, fails, or did not accept the result in time."""
 
     slug = "store_unavailable"
+
+
+_HANDLES = (errno.EMFILE, errno.ENFILE)
+_OF_MACHINE = (*_HANDLES, errno.EAGAIN, errno.EIO)
+_OF_SCRATCH = (
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EACCES,
+    errno.EPERM,
+)  # fmt: skip
+
+
+def lacks_handles(error: BaseException) -> bool:
+    """Return True if the process or the machine may open no more files."""
+    return isinstance(error, OSError) and error.errno in _HANDLES
+
+
+def machine_failure(number: int | None) -> MachineFailed | None:
+    """Return the error for what the system refused to work on a picture, by the number of its error.
+
+    Return None for numbers that may have other reasons.
+    """
+    reason = os.strerror(number) if number else ""
+    if number in _OF_SCRATCH:
+        return ScratchUnwritable(
+            f"Temporary files cannot be written ({reason}): the image is not at fault. Make room "
+            "in their folder, or name another one as TMPDIR."
+        )
+    if number in _OF_MACHINE:
+        return MachineFailed(
+            f"The machine refuses to go on ({reason}): the image is not at fault. Try again later."
+        )
+    return None
 
 
 def os_reason(error: BaseException) -> str:

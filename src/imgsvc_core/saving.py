@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pyvips
 
+from imgsvc_core.codecs.boundary import translate_errors
 from imgsvc_core.codecs.settings import SaveSettings
 from imgsvc_core.codecs.table import FORMATS
 from imgsvc_core.codecs.writers import Encoded, save
@@ -25,7 +26,8 @@ def save_best(
     Of several such files the smallest is taken. Photographs are encoded as usual, graphics exactly, and what
     may be either in both ways. A format that cannot hold the image is no failure as long as another one can.
     """
-    image = in_memory(image)
+    with translate_errors("source"):
+        image = in_memory(image)
     kind = kind_of(image, usual[0]) if exact else "photograph"
     ways = {"photograph": (usual, exact), "graphic": (exact, usual), "mixed": ((*exact, *usual),)}[kind]
     refusals: list[_Refusal] = []

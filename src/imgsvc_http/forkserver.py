@@ -7,9 +7,11 @@ while the command loads the service.
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import attrs
 
@@ -30,8 +32,13 @@ class Forkserver:
     process: subprocess.Popen[bytes] | None
 
     @classmethod
-    def begin(cls, memory_bytes: int | None) -> Forkserver:
-        """Start the process, without waiting until it can fork workers with at most so much data."""
+    def begin(cls, memory_bytes: int | None, scratch: Path | None = None) -> Forkserver:
+        """Start the process, without waiting until it can fork workers.
+
+        Args:
+            memory_bytes: the most data that a worker may hold.
+            scratch: the folder for temporary files of workers; the usual one of the system if there is none.
+        """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         command = [sys.executable, "-m", "imgsvc_http.processing.worker_process"]
@@ -41,6 +48,7 @@ class Forkserver:
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 umask=0o077,  # of the files that workers write
+                env={**os.environ, "TMPDIR": str(scratch)} if scratch else None,
             )
         return cls(ours, process)
 

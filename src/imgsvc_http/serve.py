@@ -41,7 +41,7 @@ from imgsvc_http.share import Share
 from imgsvc_http.shared_memory import ChangeMark
 from imgsvc_http.state import first_account
 from imgsvc_http.state.clock import now
-from imgsvc_http.state.folder import locked, make_contents_private, make_private
+from imgsvc_http.state.folder import check_scratch, locked, make_contents_private, make_private
 from imgsvc_http.state.migrating import migrate_blocking
 
 _log = logging.getLogger(__name__)
@@ -83,6 +83,7 @@ def serve(
     """
     os.umask(0o077)  # files in the state folder are readable by their owner only
     make_private(settings.server.state_folder)
+    check_scratch(settings.server.scratch)
     if settings.server.state_folder == temporary_state_folder():
         _log.warning(
             "The state is in %s, as there is no home folder: set server.state_folder to keep it.",
@@ -186,7 +187,9 @@ def _serve_in_several(
         make_contents_private(folder)
         if forkserver is None:
             forkserver = stack.enter_context(
-                contextlib.closing(Forkserver.begin(sizing_of(settings).worker_memory_bytes))
+                contextlib.closing(
+                    Forkserver.begin(sizing_of(settings).worker_memory_bytes, settings.server.scratch)
+                )
             )
         migrate_blocking(settings.database_url)
         if signals.count:

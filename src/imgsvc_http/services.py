@@ -42,7 +42,7 @@ from imgsvc_http.shared_memory import ChangeMark
 from imgsvc_http.state import accounts, reservations
 from imgsvc_http.state.clock import now
 from imgsvc_http.state.database import Database
-from imgsvc_http.state.folder import locked, make_contents_private, make_private
+from imgsvc_http.state.folder import check_scratch, locked, make_contents_private, make_private
 from imgsvc_http.state.migrating import migrate
 from imgsvc_http.state.vault import Vault, open_vault
 from imgsvc_http.storage.permanent import PermanentStorage
@@ -134,6 +134,7 @@ async def own_state(settings: Settings, share: Share) -> AsyncIterator[Share]:
     """
     folder = settings.server.state_folder
     make_private(folder)
+    check_scratch(settings.server.scratch)
     with locked(folder):
         await run_in_daemon_thread(make_contents_private, folder)
         await migrate(settings.database_url)
@@ -144,7 +145,7 @@ async def own_state(settings: Settings, share: Share) -> AsyncIterator[Share]:
 async def open_services(settings: Settings, share: Share) -> AsyncIterator[Services]:
     """Open everything that a process needs, and close it in reverse order at the end of the block."""
     async with contextlib.AsyncExitStack() as stack:
-        workers = open_pool(settings.workers, sizing_of(settings), share)
+        workers = open_pool(settings.workers, sizing_of(settings), share, settings.server.scratch)
         stack.push_async_callback(workers.close)
         db = await stack.enter_async_context(await Database.open(settings.database_url))
         await _check_accounts(db, settings.delivery.paying)

@@ -74,7 +74,7 @@ def serve(
         from imgsvc_http.settings import sizing_of
 
         # It loads the library while the service is loaded here.
-        forkserver = Forkserver.begin(sizing_of(settings).worker_memory_bytes)
+        forkserver = Forkserver.begin(sizing_of(settings).worker_memory_bytes, settings.server.scratch)
         from imgsvc_http.serve import Greeting
         from imgsvc_http.serve import serve as run
         from imgsvc_http.server.log import begin_log

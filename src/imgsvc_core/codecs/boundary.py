@@ -8,6 +8,8 @@ such as one with an unknown argument, is such a mistake.
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import re
 import traceback
 from collections.abc import Iterator
@@ -15,7 +17,14 @@ from collections.abc import Iterator
 import pyvips
 
 from imgsvc_core.codecs.table import by_name
-from imgsvc_core.errors import CorruptImage, EncodingFailed, ImgsvcError, MemoryLimitExceeded
+from imgsvc_core.errors import (
+    CorruptImage,
+    EncodingFailed,
+    ImgsvcError,
+    MachineFailed,
+    MemoryLimitExceeded,
+    machine_failure,
+)
 
 # What codecs say if they cannot allocate. libwebp and OpenJPEG do not say why they fail to encode, but
 # everything else is checked before. libheif also says it of images that are larger than their header states.
@@ -25,6 +34,9 @@ _NO_MEMORY = re.compile(
     r"webpsave.*: unable to encode|broken data stream when writing",
     re.IGNORECASE,
 )
+
+_SYSTEM_ERROR = re.compile(r"^system error: (.+)$", re.MULTILINE)
+_ERROR_NUMBERS = {os.strerror(number): number for number in errno.errorcode}
 
 # pyvips checks names, numbers and types of arguments before libvips runs, and has words of its own for them.
 # What libvips itself cannot do begins with "unable to". Of these, a required argument beyond its range is
@@ -41,6 +53,7 @@ def translate_errors(format: str) -> Iterator[None]:
     Raises:
         CorruptImage: libvips complains.
         MemoryLimitExceeded: the memory is not enough.
+        MachineFailed: the machine lacks something else, such as room for temporary files.
     """
     try:
         with readable_messages():
@@ -48,7 +61,7 @@ def translate_errors(format: str) -> Iterator[None]:
     except (MemoryError, pyvips.Error) as error:
         if _is_wrong_call(error):
             raise
-        raise (_no_memory_for_source(format) if lacks_memory(error) else damaged(format, error)) from error
+        raise _not_decoded(format, error) from error
 
 
 @contextlib.contextmanager
@@ -73,13 +86,14 @@ def decoder(format: str) -> Iterator[None]:
     Raises:
         CorruptImage: the package complains.
         MemoryLimitExceeded: the memory is not enough.
+        MachineFailed: the machine lacks something else, such as room for temporary files.
     """
     try:
         yield
     except ImgsvcError:
         raise
     except Exception as error:  # packages meet damage as any kind of exception
-        raise (_no_memory_for_source(format) if lacks_memory(error) else damaged(format, error)) from error
+        raise _not_decoded(format, error) from error
 
 
 @contextlib.contextmanager
@@ -89,13 +103,12 @@ def encoder(format: str) -> Iterator[None]:
     Raises:
         EncodingFailed: the package complains.
         MemoryLimitExceeded: the memory is not enough.
+        MachineFailed: the machine lacks something else, such as room for temporary files.
     """
     try:
         yield
     except Exception as error:  # packages raise anything
-        raise (
-            _no_memory_for_result(format) if lacks_memory(error) else _not_written(format, error)
-        ) from error
+        raise _not_encoded(format, error) from error
 
 
 @contextlib.contextmanager
@@ -109,6 +122,7 @@ def encoding(format: str, image: pyvips.Image) -> Iterator[None]:
         CorruptImage: the pixels cannot be computed.
         EncodingFailed: libvips complains of something else.
         MemoryLimitExceeded: the memory is not enough.
+        MachineFailed: the machine lacks something else, such as room for temporary files.
     """
     try:
         with readable_messages():
@@ -116,14 +130,38 @@ def encoding(format: str, image: pyvips.Image) -> Iterator[None]:
     except (MemoryError, pyvips.Error) as error:
         if _is_wrong_call(error):
             raise
+        if machine := _machine_failure(error):
+            raise machine from error
         failure = _failure_of_pixels(image)
-        if failure is not None and not lacks_memory(failure):
+        if failure is not None and not lacks_memory(failure) and _machine_failure(failure) is None:
             # libvips gives its reason only once.
             told = failure if getattr(failure, "detail", "") else error
             raise CorruptImage(f"The source image is damaged: {_reason(told)}.") from error
-        if failure is not None or lacks_memory(error):
-            raise _no_memory_for_result(format) from error
-        raise _not_written(format, error) from error
+        raise _not_encoded(format, error if failure is None else failure) from error
+
+
+def _not_decoded(format: str, error: BaseException) -> ImgsvcError:
+    if lacks_memory(error):
+        return _no_memory_for_source(format)
+    return _machine_failure(error) or damaged(format, error)
+
+
+def _not_encoded(format: str, error: BaseException) -> ImgsvcError:
+    if lacks_memory(error):
+        return _no_memory_for_result(format)
+    return _machine_failure(error) or _not_written(format, error)
+
+
+def _machine_failure(error: BaseException) -> MachineFailed | None:
+    """Return the error of a machine that refused something, or None if a codec complains of an image.
+
+    libvips tells what the system said to it, which it asks for temporary files. Errors of packages have a
+    number only if they come from the system.
+    """
+    if isinstance(error, pyvips.Error):
+        found = _SYSTEM_ERROR.search(error.detail or "")
+        return machine_failure(_ERROR_NUMBERS.get(found[1])) if found else None
+    return machine_failure(error.errno) if isinstance(error, OSError) else None
 
 
 def damaged(format: str, error: BaseException) -> CorruptImage:

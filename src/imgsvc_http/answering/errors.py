@@ -15,6 +15,10 @@ from imgsvc_http.storage.source_files import NoRoom
 
 _log = logging.getLogger(__name__)
 _CLOSE = {"Connection": "close"}
+_MACHINE_FAILED = (
+    "The service cannot process images now, and this one is not at fault. "
+    "Retry in 10 seconds, or use another node."
+)
 
 
 @attrs.frozen
@@ -149,6 +153,8 @@ STATUSES: tuple[tuple[type[ImgsvcError], HTTPStatus], ...] = (
     (errors.UrlExpired, HTTPStatus.GONE),
     (errors.DialectError, HTTPStatus.BAD_REQUEST),
     (errors.TargetError, HTTPStatus.FAILED_DEPENDENCY),
+    (errors.ScratchUnwritable, HTTPStatus.INSUFFICIENT_STORAGE),
+    (errors.MachineFailed, HTTPStatus.SERVICE_UNAVAILABLE),
     (errors.ImgsvcError, HTTPStatus.INTERNAL_SERVER_ERROR),
 )
 """The statuses of the library's errors, by the first class that fits."""
@@ -179,6 +185,8 @@ def refusal_of(error: ImgsvcError) -> Refusal:
     if isinstance(error, SpecError):
         first = error.problems[0].expected
         return Refusal(error.slug, status_of(type(error)), first, problems=error.problems)
+    if isinstance(error, errors.MachineFailed):  # whose own message is for the operator
+        return Refusal(error.slug, status_of(type(error)), _MACHINE_FAILED, {"Retry-After": "10"})
     return Refusal(error.slug, status_of(type(error)), error.message)
 
 
@@ -210,6 +218,9 @@ def as_refusal(error: Exception, request_id: str) -> Refusal:
     if is_disk_full(error):
         _log.error("%s failed, as the disk is full: %s", request_id, error)
         return refusal("disk_full")
+    if errors.lacks_handles(error):
+        _log.error("%s failed, as no more files can be opened: %s", request_id, error)
+        return refusal("overloaded")
     if is_unavailable(error):
         _log.error("%s failed, as the database does not answer: %s", request_id, error)
         return refusal("not_ready", reason="its database does not answer")

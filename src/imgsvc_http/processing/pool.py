@@ -83,6 +83,7 @@ class ForkedWorkers:
         tasks_per_worker: after how many tasks a worker is replaced, against slow leaks; None for never.
         threads: how many threads all tasks of the service have together, as far as each has one.
         share: the part of this process. If the fork server that it names died, the pool starts its own.
+        scratch: the folder for temporary files of workers.
     """
 
     def __init__(
@@ -95,8 +96,10 @@ class ForkedWorkers:
         tasks_per_worker: int | None,
         threads: int,
         share: Share,
+        scratch: Path | None = None,
     ) -> None:
         self.queue = queue
+        self._scratch = scratch
         self._kept = workers + spare
         self._memory_bytes = memory_bytes
         self._tasks_per_worker = tasks_per_worker
@@ -342,12 +345,12 @@ class ForkedWorkers:
                 opened = begun if self._share.is_whole else begun.fork_server()
                 await opened.ready()
                 return opened
-        opened = Forkserver.begin(self._memory_bytes)
+        opened = Forkserver.begin(self._memory_bytes, self._scratch)
         await opened.ready()
         return opened
 
 
-def open_pool(settings: WorkersSettings, sizing: Sizing, share: Share) -> ForkedWorkers:
+def open_pool(settings: WorkersSettings, sizing: Sizing, share: Share, scratch: Path) -> ForkedWorkers:
     """Return the pool of a process as the settings have it. `ForkedWorkers.start` starts its workers."""
     workers, most = share.of(sizing.workers), share.of(sizing.most_workers)
     share.running[share.number] = 0  # a process that died has left its number
@@ -366,6 +369,7 @@ def open_pool(settings: WorkersSettings, sizing: Sizing, share: Share) -> Forked
         tasks_per_worker=settings.tasks or None,
         threads=sizing.threads,
         share=share,
+        scratch=scratch,
     )
 
 

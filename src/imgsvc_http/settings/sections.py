@@ -60,6 +60,12 @@ class ServerSettings:
         "Folder for the database, temporary pictures, certificate and master key.",
         factory=lambda: default_state_folder(os.environ),
     )
+    scratch_folder: Path | None = setting(
+        FilePath(optional=True),
+        "Folder for temporary files of pictures that are too large for memory while they are processed; one "
+        "in the state folder when empty.",
+        default=None,
+    )
     host: str = setting(Text(255), "Name or address to listen at.", default="127.0.0.1")
     port: int = setting(Integer(0, 65535), "Port to listen at; 0 takes a free one.", default=8443)
     base_url: str = setting(
@@ -173,6 +179,11 @@ class ServerSettings:
     shutdown_seconds: float = setting(
         Number(0, 3600), "How long requests in flight may take to finish after that.", unit="s", default=30
     )
+
+    @property
+    def scratch(self) -> Path:
+        """The folder for temporary files."""
+        return (self.scratch_folder or self.state_folder / "scratch").absolute()
 
     @property
     def public_url(self) -> str:

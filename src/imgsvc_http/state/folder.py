@@ -15,6 +15,7 @@ from imgsvc_core.errors import Problem, SpecError
 CACHE = "cache"
 """The folder of the cache in the state folder."""
 
+_LEAST_SCRATCH_BYTES = 1 << 16
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _PRIVATE = "a folder that only its owner can access"
 
@@ -32,6 +33,21 @@ def make_private(folder: Path) -> None:
             return
     except OSError as error:
         raise _refused(folder, "a folder in which files can be made", str(error.strerror)) from error
+
+
+def check_scratch(folder: Path) -> None:
+    """Make the folder for temporary files if it does not exist.
+
+    Raises:
+        SpecError: no files can be made in the folder.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+            file.write(bytes(_LEAST_SCRATCH_BYTES))
+    except OSError as error:
+        expected, reason = "a folder in which files can be made", str(error.strerror)
+        raise _refused(folder, expected, reason, setting="server.scratch_folder") from error
 
 
 def make_contents_private(folder: Path) -> None:
@@ -111,6 +127,5 @@ def _restrict(folder: Path, path: Path) -> None:
             raise _refused(folder, _PRIVATE, remedy) from error
 
 
-def _refused(folder: Path, expected: str, reason: str) -> SpecError:
-    setting = "server.state_folder"
+def _refused(folder: Path, expected: str, reason: str, *, setting: str = "server.state_folder") -> SpecError:
     return SpecError([Problem(setting, f"Setting '{setting}' must be {expected}, got '{folder}': {reason}")])

@@ -8,6 +8,7 @@ import ssl
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from imgsvc_core.errors import MachineFailed
 from imgsvc_http.state.failures import is_disk_full, refuses_values
 from imgsvc_http.state.vault import MissingMasterKey
 
@@ -31,7 +32,7 @@ def is_transient(error: Exception) -> bool:
 
     Failures of files and buckets are results of a request.
     """
-    if is_disk_full(error):
+    if is_disk_full(error) or isinstance(error, MachineFailed):
         return True
     package = type(error).__module__.partition(".")[0]
     if isinstance(error, SQLAlchemyError) or package == "psycopg":
