@@ -10,7 +10,8 @@ from imgsvc_core.info import ImageInfo
 
 CODESTREAM_START = b"\xff\x4f\xff\x51"
 
-_SIZ, _COD, _SOT = 0xFF51, 0xFF52, 0xFF90
+_SIZ, _COD, _SOT, _EOC = 0xFF51, 0xFF52, 0xFF90, 0xFFD9
+_MOST_TILES = 65_535
 _ENUMERATED = {0: "gray", 12: "cmyk", 14: "lab", 15: "gray", 16: "srgb", 17: "gray", 18: "srgb"}
 _BY_CHANNELS = {1: "gray", 2: "gray", 3: "srgb", 4: "srgb"}
 _SUBSAMPLINGS = {(1, 1): "4:4:4", (2, 1): "4:2:2", (2, 2): "4:2:0", (1, 2): "4:4:0", (4, 1): "4:1:1"}
@@ -144,6 +145,29 @@ def _order(reader: HeaderReader, header: _Header, channels: int) -> tuple[list[i
     if len(ordered) < colors:
         raise reader.corrupt("its channels lack a color")
     return [channel for _, channel in ordered[:colors]], alpha[:1]
+
+
+def check_tiles(reader: HeaderReader) -> None:
+    """Raise `CorruptImage` if a tile has no data at all: decoders leave it black without an error."""
+    _, start = _read_file(reader)
+    right, bottom = reader.unpack(">II", start + 8)
+    wide, high, left, top = reader.unpack(">IIII", start + 24)
+    tiles = -(-(right - left) // wide) * -(-(bottom - top) // high)
+    missing, offset = set(range(min(tiles, _MOST_TILES))), start + 2
+    while missing and offset + 12 <= reader.size:
+        marker, length = reader.unpack(">HH", offset)
+        if marker == _SOT:
+            tile, size = reader.unpack(">HI", offset + 4)
+            missing.discard(tile)
+            if size < 14:  # 0 for the last one, which ends with the codestream
+                break
+            offset += size
+        elif marker < _SIZ or marker >= _EOC or length < 2:
+            break
+        else:
+            offset += 2 + length
+    if missing or tiles > _MOST_TILES:
+        raise reader.corrupt(f"{len(missing):,} of its {tiles:,} tiles are missing")
 
 
 def _read_file(reader: HeaderReader) -> tuple[_Header, int]:

@@ -10,7 +10,7 @@ import pyvips
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.boundary import decoder
-from imgsvc_core.codecs.headers.jp2 import Palette, is_premultiplied, read_palette, read_profile
+from imgsvc_core.codecs.headers.jp2 import Palette, check_tiles, is_premultiplied, read_palette, read_profile
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.readers import jp2_decoding
 from imgsvc_core.codecs.readers.expected_size import check_stored
@@ -27,6 +27,7 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
 
     Without imagecodecs, color pictures of more than 8 bits are read with 8.
     """
+    check_tiles(HeaderReader(source, "JPEG 2000"))
     image = _read(source, info, settings)
     premultiplied = image.hasalpha() and is_premultiplied(HeaderReader(source, "JPEG 2000"))
     return straight(image) if premultiplied else image
