@@ -347,6 +347,7 @@ def _result(task: _Task, made: _VariantResult) -> Result[Any]:
         data=data if target is None else None,
         faces=made.faces,
         timing=made.timing,
+        notes=(*made.plan.losses(made.encoded.format), *made.encoded.notes),
         plan=made.plan,
     )
 

@@ -44,13 +44,15 @@ class Timing:
 class Result(Generic[Data]):
     """A processed image: facts of the source and the result, and the bytes.
 
-    ``data`` holds the encoded image, or `None` if it was written to a target.
+    ``data`` holds the encoded image, or `None` if it was written to a target. ``notes`` are sentences about
+    what the result lacks of the source because of its format: frames, transparency or colors.
     """
 
     input: ImageInfo
     data: Data = attrs.field(repr=False)
     faces: tuple[Face, ...] | None = None
     timing: Timing
+    notes: tuple[str, ...] = ()
     plan: Plan = attrs.field(repr=False)
     _output: ImageInfo | Callable[[], ImageInfo] = attrs.field(repr=False, eq=False)
 
@@ -129,7 +131,12 @@ class Result(Generic[Data]):
         output = self.output.to_dict()
         if self.faces is not None:
             output["faces"] = [attrs.asdict(face) for face in self.faces]
-        return {"input": self.input.to_dict(), "output": output, "timing": attrs.asdict(self.timing)}
+        return {
+            "input": self.input.to_dict(),
+            "output": output,
+            "timing": attrs.asdict(self.timing),
+            "notes": list(self.notes),
+        }
 
 
 def _in_memory(result: Result[Any]) -> bytes:

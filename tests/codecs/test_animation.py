@@ -279,13 +279,37 @@ def test_delays_are_exact(format: str, delays: list[int]) -> None:
     assert tuple(read(data).get("delay")) == tuple(delays)
 
 
-@given(st.lists(st.integers(0, 5000), min_size=1, max_size=50))
+_DELAYS = st.lists(st.one_of(st.integers(0, 60), st.integers(0, 5000)), min_size=1, max_size=50)
+
+
+@given(_DELAYS)
 def test_gif_delays_do_not_drift(delays: list[int]) -> None:
     stored = in_hundredths(delays)
-    assert all(delay % 10 == 0 and delay >= 0 for delay in stored)
-    assert np.abs(np.cumsum(stored) - np.cumsum(delays)).max() <= 5
+    assert all(delay % 10 == 0 and delay >= 0 for delay in stored.values())
+    assert abs(sum(stored.values()) - sum(delays)) <= 25
+    for number in (number for number in stored if number + 1 in stored and number + 1 < len(delays) - 1):
+        ends = sum(delay for other, delay in stored.items() if other <= number)
+        assert abs(ends - sum(delays[: number + 1])) <= 15
     if all(delay % 10 == 0 for delay in delays):
-        assert stored == delays
+        assert list(stored.values()) == delays
+
+
+@given(_DELAYS)
+def test_gif_frames_are_never_short_enough_to_be_slowed_down(delays: list[int]) -> None:
+    """Browsers show delays of at most 10 ms for 100 ms, which only frames may have that had it before."""
+    stored = in_hundredths(delays)
+    assert all(shown >= 20 for number, shown in stored.items() if delays[number] > 10)
+    assert all(number in stored for number, delay in enumerate(delays) if delay >= 25)
+    assert len(delays) - 1 in stored
+
+
+@pytest.mark.parametrize(
+    ("delay", "count"), [(16, 10), (11, 7), (19, 12), (20, 12), (33, 12), (10, 12), (0, 12)]
+)
+def test_frames_too_short_for_gif_are_left_out(delay: int, count: int) -> None:
+    stored = in_hundredths([delay] * 12)
+    assert len(stored) == count
+    assert abs(sum(stored.values()) - 12 * delay) < 20
 
 
 def test_delays_beyond_sixteen_bits_keep_what_fits() -> None:
@@ -539,3 +563,11 @@ def test_changed_area_is_the_smallest_rectangle(seed: int) -> None:
         assert (left + width, top + height) == (columns.max() + 1, rows.max() + 1)
     else:
         assert (left, top, width, height) == (0, 0, 1, 1)
+
+
+def test_frames_of_an_apng_do_not_drift() -> None:
+    """A sixtieth of a second is 16.67 ms: rounded each for itself, ten seconds would be 200 ms too long."""
+    frame = ApngFrame(pixels=np.zeros((1, 1, 4), np.uint8), delay=(1, 60))
+    delays = probe(ByteSource(apng_by_hand([frame] * 600))).delays
+    assert sum(delays) == 10_000
+    assert set(delays) == {16, 17}

@@ -8,11 +8,12 @@ from typing import Any
 import attrs
 
 from imgsvc_core.codecs.settings import LoadSettings, SaveSettings
+from imgsvc_core.codecs.table import FORMATS
 from imgsvc_core.faces import Face
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.plan import encoding, loading
 from imgsvc_core.plan.geometry import Size
-from imgsvc_core.plan.steps import PlannedStep, SmartCrop
+from imgsvc_core.plan.steps import Flatten, PlannedStep, SmartCrop
 from imgsvc_core.plan.tracking import tracked
 
 
@@ -51,6 +52,16 @@ class Plan:
             if not followed:
                 faces = tracked(faces, step, planned.before, planned.after)
         return faces
+
+    def losses(self, format: str) -> list[str]:
+        """Return a sentence for each thing that the format cannot hold: frames and transparency."""
+        row = FORMATS[format]
+        sentences = []
+        if self.frames < self.info.frames:
+            sentences.append(f"Only the first of {self.info.frames} frames is kept.")
+        if self.steps and isinstance(flatten := self.steps[-1].step, Flatten) and not row.alpha:
+            sentences.append(f"{row.title} has no transparency: the picture is on {flatten.background}.")
+        return sentences
 
     def lines(self) -> list[dict[str, Any]]:
         """Return each stage as phase, what is done and why, and width and height of a frame after it."""

@@ -133,6 +133,7 @@ class Pipeline:
                 faces=None if faces is None else tuple(Face(**face) for face in faces),
             ),
             timing=Timing(fetch=round(source.fetch_ms, 3), **facts["timing"]),
+            notes=tuple(facts["notes"]),
             plan=tuple(PlanStep(**line) for line in facts["plan"]) if request.plan else None,
         )
         return Processed(result=result, data=outcome.data, media_type=facts["media_type"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -71,7 +72,7 @@ class ApngFrame:
     height: int
     left: int
     top: int
-    delay: int
+    delay: float
     disposal: int
     blend: int
     data: list[Chunk] = attrs.field(factory=list)
@@ -83,6 +84,12 @@ class Animation:
 
     plays: int
     frames: tuple[ApngFrame, ...]
+
+    @property
+    def delays(self) -> tuple[int, ...]:
+        """Whole milliseconds, rounded at the end of each frame, so that no error adds up."""
+        ends = [0, *map(round, itertools.accumulate(frame.delay for frame in self.frames))]
+        return tuple(after - before for before, after in itertools.pairwise(ends))
 
 
 def read_info(reader: HeaderReader) -> ImageInfo:
@@ -113,8 +120,8 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     info = attrs.evolve(info, format="apng")
     if len(animation.frames) == 1:
         return info
-    delays = tuple(frame.delay for frame in animation.frames)
-    return attrs.evolve(info, frames=len(delays), plays=animation.plays, delays=delays)
+    frames = len(animation.frames)
+    return attrs.evolve(info, frames=frames, plays=animation.plays, delays=animation.delays)
 
 
 def _memory(chunk: Chunk) -> int:
@@ -285,4 +292,4 @@ def _read_frame(reader: HeaderReader, head: Head, chunk: Chunk) -> ApngFrame:
     if not (0 < width <= head.width - left and 0 < height <= head.height - top):
         raise reader.corrupt("one of its frames does not lie inside the picture")
     milliseconds: float = 1000 * numerator / (denominator or 100)
-    return ApngFrame(width, height, left, top, round(milliseconds), disposal, blend)
+    return ApngFrame(width, height, left, top, milliseconds, disposal, blend)

@@ -41,7 +41,7 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
     strip = attach(strip, {name: pictures[0].get(name) for name in blobs if pictures[0].get_typeof(name)})
     if not settings.all_frames:
         return strip
-    return with_timing(strip, info.height, tuple(frame.delay for frame in frames), animation.plays)
+    return with_timing(strip, info.height, animation.delays, animation.plays)
 
 
 def _decode_frame(

@@ -25,12 +25,16 @@ Writer = Callable[[pyvips.Image, SaveSettings, Sink], None]
 
 @attrs.frozen
 class Encoded:
-    """What `save` made: the format, the bytes unless they went to a target, their number, and the quality."""
+    """What `save` made: the format, the bytes unless they went to a target, their number, and the quality.
+
+    ``notes`` are sentences about what the format could not keep.
+    """
 
     format: str
     data: bytes | None
     size: int
     quality: int | None
+    notes: tuple[str, ...] = ()
 
 
 def save(image: pyvips.Image, settings: SaveSettings, target: BinaryIO | None = None) -> Encoded:
@@ -57,10 +61,9 @@ def save(image: pyvips.Image, settings: SaveSettings, target: BinaryIO | None = 
         if settings.max_bytes is None:
             writer(prepared, settings, sink)
         else:
-            fitting, quality = _within(settings.max_bytes, prepared.copy_memory(), settings, writer)
-            sink.write(fitting)
+            quality = _write_within(settings.max_bytes, prepared.copy_memory(), settings, writer, sink)
     data = sink.data if target is None else None
-    return Encoded(row.name, data, sink.size, None if settings.lossless else quality)
+    return Encoded(row.name, data, sink.size, None if settings.lossless else quality, tuple(sink.notes))
 
 
 @functools.cache
@@ -71,17 +74,23 @@ def _writer(row: Format) -> Writer:
     return writer
 
 
-def _within(
-    max_bytes: int, image: pyvips.Image, settings: SaveSettings, writer: Writer
-) -> tuple[bytes, int | None]:
-    def encode(quality: int | None) -> bytes:
-        sink = Sink()
-        writer(image, attrs.evolve(settings, quality=quality), sink)
-        return sink.data
+def _write_within(
+    max_bytes: int, image: pyvips.Image, settings: SaveSettings, writer: Writer, sink: Sink
+) -> int | None:
+    """Write the picture in the highest quality that fits into ``max_bytes``, and return that quality."""
 
-    if settings.quality is None or settings.lossless:
-        data = encode(settings.quality)
+    def encode(quality: int | None) -> bytes:
+        memory = Sink()
+        writer(image, attrs.evolve(settings, quality=quality), memory)
+        sink.notes = memory.notes
+        return memory.data
+
+    quality = settings.quality
+    if quality is None or settings.lossless:
+        data = encode(quality)
         if len(data) > max_bytes:
             raise unreachable(len(data), max_bytes)
-        return data, settings.quality
-    return best_fitting(encode, settings.quality, max_bytes)
+    else:
+        data, quality = best_fitting(encode, quality, max_bytes)
+    sink.write(data)
+    return quality

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pyvips
 
 from imgsvc_core.codecs.changes import timing
 from imgsvc_core.codecs.settings import MOST_EXAMINED, SaveSettings
 from imgsvc_core.codecs.table import codec_effort
 from imgsvc_core.codecs.writers.sink import Sink
-from imgsvc_core.vipsimage import frame_count, has, size_of
+from imgsvc_core.vipsimage import frame_count, has, join_frames, size_of, split_frames
 
 _LONGEST_DELAY = 655_350  # milliseconds; more would begin at zero again as well
+_SHORTEST_DELAY = 20  # milliseconds of a frame that browsers show as long as it says
+_HURRIED = 10  # milliseconds up to which browsers show a frame of any format for 100
 _MOST_PLAYS = 65_535  # more would begin at zero again, which is for ever
 
 _SOURCE_PALETTE = "gif-palette"
@@ -37,8 +37,12 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
     frames = frame_count(image)
     if frames > 1:
         delays, plays = timing(image, frames)
+        kept = in_hundredths(delays)
+        if len(kept) < frames:
+            sink.note(f"GIF has no frames of less than 20 ms: {frames - len(kept)} of {frames} are left out.")
+            image = join_frames([frame for number, frame in enumerate(split_frames(image)) if number in kept])
         image = image.copy()
-        image.set_type(pyvips.GValue.array_int_type, "delay", in_hundredths(delays))
+        image.set_type(pyvips.GValue.array_int_type, "delay", list(kept.values()))
         image.set_type(pyvips.GValue.gint_type, "loop", min(plays, _MOST_PLAYS))
     sink.save(
         image, "gif", effort=codec_effort("gif", settings.effort), interlace=settings.progressive is True,
@@ -61,8 +65,25 @@ def _suits(image: pyvips.Image, palette: list[int]) -> bool:
     return len(pixels) == 0 or float(np.quantile(squares.min(axis=1), 0.99)) <= _NEAR**2
 
 
-def in_hundredths(delays: list[int]) -> list[int]:
-    """Round delays to hundredths of a second at the end of each frame, so that no error adds up."""
-    held = (min(delay, _LONGEST_DELAY) for delay in delays)
-    ends = [0, *((end + 5) // 10 * 10 for end in itertools.accumulate(held))]
-    return [after - before for before, after in itertools.pairwise(ends)]
+def in_hundredths(delays: list[int]) -> dict[int, int]:
+    """Return the numbers of the frames that are kept, and their delays in whole hundredths of a second.
+
+    Each frame ends when it would, give or take a frame. A frame whose time is over before it begins is left
+    out, but never the last one, which stays visible if the animation plays once.
+    """
+    kept: dict[int, int] = {}
+    end = shown = 0
+    for number, delay in enumerate(delays):
+        end += min(delay, _LONGEST_DELAY)
+        due = (end + 5) // 10 * 10 - shown
+        if delay > _HURRIED:
+            if due < 10:
+                continue
+            due = max(due, _SHORTEST_DELAY)
+        kept[number] = max(due, 0)
+        shown += kept[number]
+    last = len(delays) - 1
+    if last not in kept:
+        replaced = kept.popitem()[1] if len(kept) > 1 else _SHORTEST_DELAY
+        kept[last] = max(replaced, _SHORTEST_DELAY)
+    return kept

@@ -38,6 +38,11 @@ class Sink:
         self._inserted = 0, b""
         self.data = b""
         self.size = 0
+        self.notes: list[str] = []
+
+    def note(self, sentence: str) -> None:
+        """Take a sentence about what the format cannot keep of the picture."""
+        self.notes.append(sentence)
 
     def insert(self, place: int, data: bytes) -> None:
         """Put bytes between those of the encoder that is about to write, so many bytes after its start."""
