@@ -347,44 +347,10 @@ def test_no_more_colors_than_asked_for(colors: int, pixels: photos.Pixels) -> No
 
 
 @pytest.mark.parametrize("colors", [2, 15, 200, 256])
-def test_gif_takes_the_power_of_two_below(colors: int) -> None:
+def test_gif_has_no_more_colors_than_asked_for(colors: int) -> None:
     shown = decode("gif", write(vips(photos.cat()), "gif", colors=colors))[0]
     found = len(np.unique(shown[..., :3].reshape(-1, 3), axis=0))
-    assert found <= 1 << (colors.bit_length() - 1)
-    assert found > colors // 4
-
-
-def from_gif(pixels: photos.Pixels, **options: Any) -> pyvips.Image:
-    """What a GIF shows, with its palette attached."""
-    source = ByteSource(vips(pixels).gifsave_buffer(**options))
-    return load(source, probe(source))
-
-
-def test_gif_keeps_a_palette_that_suits() -> None:
-    image = from_gif(photos.coffee()).resize(0.5)
-    again = pyvips.Image.gifload_buffer(write(image, "gif"))
-    assert len(set(again.get("gif-palette")) - set(image.get("gif-palette"))) < 10
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda image: image.invert(),
-        lambda image: image.draw_rect([0, 255, 0], 10, 10, 60, 40, fill=True),
-    ],
-    ids=["other colors", "something green"],
-)
-def test_gif_takes_new_colors_where_the_palette_of_the_source_does_not_suit(change: Any) -> None:
-    image = change(from_gif(photos.coffee()).resize(0.5))
-    fresh = image.copy()
-    fresh.remove("gif-palette")
-    assert write(image, "gif") == write(fresh, "gif")
-
-
-def test_two_colors_do_not_suit_soft_edges() -> None:
-    image = from_gif(np.where(photos.camera() > 100, 255, 0).astype(np.uint8)).resize(0.5)
-    shown = decode("gif", write(image, "gif"))[0]
-    assert len(np.unique(shown)) > 30
+    assert colors - 2 <= found <= colors
 
 
 @pytest.mark.parametrize("format", ["png", "apng", "tiff", "jp2"])

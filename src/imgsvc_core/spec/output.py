@@ -72,7 +72,7 @@ class Output(Operation):
         default=None,
     )
     colors: int | None = param(
-        "Most colors of a PNG or GIF, which makes files smaller; GIF takes the power of two below.",
+        "Most colors of a PNG or GIF, which makes files smaller.",
         Integer(2, 256),
         default=None,
     )

@@ -25,8 +25,7 @@ _BAND_PIXELS = 1 << 18
 def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
     """Return gray or RGB, with alpha if a frame has a transparent color or the empty screen shows.
 
-    An animation of which each pixel is opaque has no alpha. The colors of the file, if no frame has others,
-    are in the field ``gif-palette``, as of libvips' decoder.
+    An animation of which each pixel is opaque has no alpha.
     """
     data = source.buffer()
     gif = read_gif(HeaderReader(ByteSource(data), "GIF"))
@@ -41,14 +40,8 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
     if moving:
         alpha = info.alpha and not (first[..., 3].all() and _stays_opaque(frames))
         strip = _strip(itertools.chain((first,), screens), len(frames), first.shape[:2], _bands(gray, alpha))
-        image = with_timing(from_array(strip), gif.height, info.delays, info.plays)
-    else:
-        image = from_array(first[..., _bands(gray, info.alpha)])
-    if palettes.keys() == {gif.palette}:
-        start, end = gif.palette
-        colors = palettes[gif.palette][: (end - start) // 3]
-        image.set_type(pyvips.GValue.array_int_type, "gif-palette", colors.view("<i4")[:, 0].tolist())
-    return image
+        return with_timing(from_array(strip), gif.height, info.delays, info.plays)
+    return from_array(first[..., _bands(gray, info.alpha)])
 
 
 def _strip(screens: Iterable[Any], frames: int, size: tuple[int, int], bands: slice) -> Any:

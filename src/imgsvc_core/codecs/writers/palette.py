@@ -1,7 +1,6 @@
 """PNG with a palette: of all colors of the picture, or of as many as are asked for.
 
-libvips chooses 2, 4, 16 or 256 colors, and none exactly. But it can write the numbers of colors as a gray
-picture, whose lines are stored as those of an indexed one.
+libvips writes the numbers of the colors as a gray picture, whose lines are stored as those of an indexed one.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _INDEXED = 3  # the color type of such a PNG
 _PIXELS = (b"IHDR", b"IDAT", b"IEND")
 _SAMPLED_PIXELS = 4096
 _AT_ONCE = 1 << 17  # pixels whose colors are counted
-_DITHERED = 128  # more colors show no steps
+_DITHERED_GRAYS = 64  # of more, Pillow takes some for others
 
 
 @attrs.frozen
@@ -107,22 +106,29 @@ def _starts(packed: Any) -> tuple[Any, Any]:
 def index_nearly(image: pyvips.Image, most: int) -> Indexed:
     """Number the colors of a picture of 8 bits that is reduced to ``most`` colors.
 
-    Of the 256 colors that libvips chooses, those are merged that cost the least: near ones that few pixels
-    have. An opaque picture is dithered if few remain.
+    Opaque pictures are dithered, but for many grays, which show no steps.
     """
     import numpy as np
     from PIL import Image
 
-    encoded = image.pngsave_buffer(palette=True, bitdepth=8, compression=1, keep="none")
-    chosen = index_exactly(to_array(pyvips.Image.pngload_buffer(encoded)), MOST_COLORS)
-    assert chosen is not None
-    merged = _merged(chosen.colors, np.bincount(chosen.numbers.reshape(-1)), most)
-    rgba = merged[chosen.numbers]
-    if most <= _DITHERED and rgba[..., 3].min() == 255:
+    from imgsvc_core.codecs.writers.quantizer import Histogram, nearest
+
+    pixels = to_array(image)
+    rgba = _packed(pixels).view(np.uint8).reshape(*pixels.shape[:2], 4)
+    visible = rgba.reshape(-1, 4).copy()
+    visible[:, :3] = np.rint(visible[:, :3] * (visible[:, 3:] / 255))  # colors count by how visible they are
+    histogram = Histogram.of(visible)
+    chosen = histogram.choose(most)
+    if image.bands == 3 or (image.bands == 1 and most <= _DITHERED_GRAYS):
         palette = Image.new("P", (1, 1))
-        palette.putpalette(np.unique(merged[:, :3], axis=0).tobytes())
-        rgb = image.colourspace("srgb").extract_band(0, n=3).numpy()
-        rgba[..., :3] = np.asarray(Image.fromarray(rgb).quantize(palette=palette).convert("RGB"))
+        palette.putpalette(chosen[:, :3].tobytes())
+        picture = Image.fromarray(np.ascontiguousarray(rgba[..., :3]))
+        rgba[..., :3] = np.asarray(picture.quantize(palette=palette).convert("RGB"))
+    else:
+        straight = chosen.astype(np.float64)
+        straight[:, :3] *= 255 / np.maximum(straight[:, 3:], 1)
+        becomes = np.rint(np.clip(straight, 0, 255)).astype(np.uint8)[nearest(histogram.colors, chosen)]
+        rgba = becomes[histogram.numbers(visible)].reshape(rgba.shape)
     indexed = index_exactly(rgba if image.hasalpha() else rgba[..., :3], most)
     assert indexed is not None
     return indexed
@@ -149,35 +155,3 @@ def chunks_of(data: bytes) -> list[tuple[bytes, bytes]]:
     """Return kind and content of the chunks of a PNG."""
     reader = HeaderReader(ByteSource(data), "PNG")
     return [(chunk.kind, png.read_content(reader, chunk)) for chunk in png.read_chunks(reader)]
-
-
-def _merged(colors: Any, counts: Any, most: int) -> Any:
-    """Return the color that each color becomes, so that at most ``most`` remain (Ward's method)."""
-    import numpy as np
-
-    points = colors.astype(np.float64)
-    points[:, :3] *= points[:, 3:] / 255
-    weights = counts.astype(np.float64)
-    becomes = np.arange(len(points))
-    costs = np.full((len(points), len(points)), np.inf)
-
-    def update(index: int) -> None:
-        """Compute the cost of merging a color with each of the others."""
-        squares = ((points - points[index]) ** 2).sum(axis=1)
-        row = squares * weights * weights[index] / (weights + weights[index])
-        row[becomes != np.arange(len(points))] = np.inf
-        row[index] = np.inf
-        costs[index], costs[:, index] = row, row
-
-    for index in range(len(points)):
-        update(index)
-    for _ in range(len(points) - most):
-        kept, gone = divmod(int(costs.argmin()), len(points))
-        total = weights[kept] + weights[gone]
-        points[kept] = (points[kept] * weights[kept] + points[gone] * weights[gone]) / total
-        weights[kept] = total
-        becomes[becomes == gone] = kept
-        costs[gone], costs[:, gone] = np.inf, np.inf
-        update(kept)
-    points[:, :3] *= 255 / np.maximum(points[:, 3:], 1)
-    return np.rint(np.clip(points, 0, 255)).astype(np.uint8)[becomes]

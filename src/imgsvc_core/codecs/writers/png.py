@@ -16,7 +16,6 @@ from imgsvc_core.codecs.writers.prepare import to_depth
 from imgsvc_core.codecs.writers.sink import Sink
 from imgsvc_core.vipsimage import samples_of, size_of
 
-_BITS = {2: 1, 4: 2, 16: 4, 256: 8}  # numbers of colors that libvips chooses by itself
 _FEW_GRAYS = 16  # more of them need as many bits as without a palette
 _FLAT, _VARIED = 0.8, 1 / 3
 _FAST, _THOROUGH = 2, 7
@@ -60,12 +59,10 @@ def _write_colors(image: pyvips.Image, colors: int, options: Mapping[str, object
     """Write a picture that is reduced to so many colors, unless it has no more."""
     image = to_depth(image, 8).copy_memory()
     indexed = palette.index_exactly(to_array(image), colors)
-    if indexed is None and colors not in _BITS:
+    if indexed is None:
+        sink.note(f"The colors are reduced to {colors}.")
         indexed = palette.index_nearly(image, colors)
-    if indexed is not None:
-        sink.write(palette.encode(indexed, image, **options))
-        return
-    sink.save(image, "png", keep=keep_profile(image), palette=True, bitdepth=_BITS[colors], **options)
+    sink.write(palette.encode(indexed, image, **options))
 
 
 def index(image: pyvips.Image, content: Content) -> palette.Indexed | None:
