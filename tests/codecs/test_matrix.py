@@ -97,7 +97,8 @@ def test_conversion_keeps_the_picture(name: str, target: str) -> None:
     if image.hasalpha() and target not in ("gif", "webp", "apng"):
         assert facts.alpha
     deep = expected.dtype == np.uint16
-    assert facts.depth == (min(row.depth, 16) if deep else 8)
+    bilevel = target in ("png", "apng") and len(np.unique(expected)) == 2
+    assert facts.depth == (1 if bilevel else min(row.depth, 16) if deep else 8)
 
 
 def _assert_timing(target: str, delays: tuple[int, ...], expected: tuple[int, ...]) -> None:

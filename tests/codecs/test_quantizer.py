@@ -82,7 +82,9 @@ def test_a_colored_watermark_on_grays_keeps_its_color() -> None:
     mark = Image.new("RGBA", (70, 14), (0, 0, 0, 0))
     ImageDraw.Draw(mark).text((2, 1), "example.com", fill=(*ORANGE, 255))
     request = {"watermark": {"id": "mark", "gravity": "bottom-right"}}
-    found, exact = made(gif([rgb(GRAYS), rgb(GRAYS[::-1])]), request, watermarks={"mark": pillow(mark, "PNG")})
+    found, exact = made(
+        gif([rgb(GRAYS), rgb(GRAYS[::-1])]), request, watermarks={"mark": pillow(mark, "PNG")}
+    )
     assert np.abs(found - exact).max() <= 12
     colored = np.ptp(exact, axis=-1) > 100
     assert colored.sum() > 50
