@@ -97,7 +97,7 @@ def test_conversion_keeps_the_picture(name: str, target: str) -> None:
     if image.hasalpha() and target not in ("gif", "webp", "apng"):
         assert facts.alpha
     deep = expected.dtype == np.uint16
-    bilevel = target in ("png", "apng") and len(np.unique(expected)) == 2
+    bilevel = target in ("png", "apng") and not image.hasalpha() and len(np.unique(expected)) == 2
     assert facts.depth == (1 if bilevel else min(row.depth, 16) if deep else 8)
 
 

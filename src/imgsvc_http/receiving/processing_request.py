@@ -201,7 +201,7 @@ def parse_request(
         SpecError: lists all problems, each with its path.
     """
     if not isinstance(document, Mapping):
-        got = "an array" if isinstance(document, list) else shown(document)
+        got = "an array" if isinstance(document, list) else SOMETHING  # it may be a secret
         raise SpecError([Problem("", "The request must be a JSON object", f"got {got}")])
     if _has_more_values(document, _MOST_VALUES):
         raise SpecError([Problem("", f"The request must hold at most {_MOST_VALUES} values", "got more")])
