@@ -21,7 +21,6 @@ from imgsvc_core.plan.steps import CropBox, Resample
 
 _MOST_PNG_PIXELS = 1 << 16  # of a source; more of them take libvips no longer
 _MOST_JPEG_PIXELS = 1 << 17  # that it is decoded to
-_LOBES, _LOBES_AFTER_DECODER = 3, 2  # as `geometry.resample` has them
 
 
 def encode_at_once(source: ByteSource, plan: Plan) -> Encoded | None:
@@ -61,7 +60,7 @@ def _png(source: ByteSource, plan: Plan) -> Encoded | None:
         return None
     level = codec_effort("png", plan.save[0].effort)
     assert isinstance(level, int)
-    pixels = _pixels(found.pixels, steps, _LOBES, alpha=info.alpha)
+    pixels = _pixels(found.pixels, steps, alpha=info.alpha)
     data = png_writer.encode(pixels, found.resolution, level)
     return Encoded("png", data, len(data), None)
 
@@ -87,8 +86,7 @@ def _webp_of_jpeg(source: ByteSource, plan: Plan) -> Encoded | None:
     pixels = turbojpeg.read_plain(source, info, shrink)
     if pixels is None:
         return None
-    lobes = _LOBES if shrink == 1 else _LOBES_AFTER_DECODER
-    data = webp.encode(_pixels(pixels, steps, lobes, alpha=False), settings)
+    data = webp.encode(_pixels(pixels, steps, alpha=False), settings)
     return Encoded("webp", data, len(data), settings.quality)
 
 
@@ -118,7 +116,7 @@ def _quick_steps(plan: Plan, shrink: int) -> list[Box | Size] | None:
     quick: list[Box | Size] = []
     for planned in plan.steps:
         step = planned.step
-        if isinstance(step, Resample) and reduction.suits(have, step.size):
+        if isinstance(step, Resample) and not step.exact and reduction.suits(have, step.size):
             quick.append(step.size)
             have, shrink = step.size, 1
         elif isinstance(step, CropBox) and not any(side % shrink for side in step.box):
@@ -130,7 +128,7 @@ def _quick_steps(plan: Plan, shrink: int) -> list[Box | Size] | None:
     return quick
 
 
-def _pixels(pixels: Any, steps: Sequence[Box | Size], lobes: int, *, alpha: bool) -> Any:
+def _pixels(pixels: Any, steps: Sequence[Box | Size], *, alpha: bool) -> Any:
     """Run steps on an array of (height, width, bands)."""
     from imgsvc_core.pixels import reduction
 
@@ -138,5 +136,5 @@ def _pixels(pixels: Any, steps: Sequence[Box | Size], lobes: int, *, alpha: bool
         if isinstance(step, Box):
             pixels = pixels[step.top : step.top + step.height, step.left : step.left + step.width]
         elif step != (pixels.shape[1], pixels.shape[0]):
-            pixels = reduction.reduce(pixels, step, alpha=alpha, lobes=lobes)
+            pixels = reduction.reduce(pixels, step, alpha=alpha)
     return pixels

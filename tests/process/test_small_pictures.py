@@ -149,10 +149,11 @@ def test_webps_of_jpegs_are_the_same_as_from_libvips(
     ("have", "resize"),
     [
         ((640, 480), {"width": 200}),
-        ((640, 480), {"width": 320}),
+        ((960, 720), {"width": 320}),
         ((640, 480), {"width": 100, "height": 100, "mode": "stretch"}),
         ((640, 480), {"width": 80, "height": 120, "mode": "fit"}),
         ((1600, 1200), {"width": 230}),
+        ((3200, 2400), {"width": 230}),
         ((400, 300), {"width": 399}),
     ],
 )

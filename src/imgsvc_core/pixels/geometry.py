@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
 
 import pyvips
 
 from imgsvc_core.pixels.blending import band_values, fit_for
 from imgsvc_core.pixels.channels import white
 from imgsvc_core.pixels.shapes import add_padding
-from imgsvc_core.plan.geometry import Area, Size, nearest_span
+from imgsvc_core.plan.geometry import Area, Box, Size, stretch
 from imgsvc_core.spec import Color
 from imgsvc_core.vipsimage import size_of
 
@@ -25,11 +24,8 @@ _TURNS = {
     7: ("rot90", "flipver"),
     8: ("rot270",),
 }
-_Kernel = Literal["lanczos2", "lanczos3"]
 Resampler = Callable[[pyvips.Image], pyvips.Image]
-# What a decoder has already averaged needs fewer lobes: nothing visible is lost, and a third of the work.
-_KERNEL_AFTER_DECODER: _Kernel = "lanczos2"
-KERNEL: _Kernel = "lanczos3"
+KERNEL = "lanczos3"
 _MOST_REDUCTION = 1_000_000  # the largest factor of libvips' reduce
 _LONGEST = 100_000_000  # pixels of a side of a picture of libvips
 _FIRST_FACTOR = 100  # of two passes, for what libvips cannot reduce in one
@@ -81,34 +77,28 @@ def _premultiplied(image: pyvips.Image, background: Color | None) -> list[float]
 
 
 def resample(
-    image: pyvips.Image, have: Size, width: int, height: int, area: Area, *, averaged: bool = False
+    image: pyvips.Image, have: Size, width: int, height: int, area: Area, *, exact: bool = False
 ) -> pyvips.Image:
     """Resample an area of a picture, which has ``have`` pixels, to a size.
 
-    ``averaged`` says that a decoder has scaled the picture down already.
+    ``exact`` takes several times as long for a strong reduction, whose weights are then not rounded.
     """
-    left, columns = nearest_span(area.left, area.width, have.width, width)
-    top, rows = nearest_span(area.top, area.height, have.height, height)
-    if (columns, rows) != have:
-        image = image.crop(left, top, columns, rows)
-    across, down, kernel = columns / width, rows / height, KERNEL
-    if averaged:
-        across, down = _factor(columns, width, area.width), _factor(rows, height, area.height)
-        kernel = _KERNEL_AFTER_DECODER
-    return weighted_by_alpha(image, partial(_resample, across=across, down=down, kernel=kernel))
+    operation = partial(_resample, have=have, width=width, height=height, area=area, exact=exact)
+    return weighted_by_alpha(image, operation, exact=exact)
 
 
-def weighted_by_alpha(image: pyvips.Image, resample: Resampler) -> pyvips.Image:
+def weighted_by_alpha(image: pyvips.Image, resample: Resampler, *, exact: bool = False) -> pyvips.Image:
     """Resample a picture, its colors weighted by its alpha if it has any.
 
-    Weighted colors of 8 bits are rounded to 8 bits before, because libvips takes five times as long to reduce
-    floats. Only the colors of nearly transparent pixels lose more than can be seen.
+    Weighted colors of 8 bits are rounded to 8 bits before unless the result is to be exact, because libvips
+    takes five times as long to reduce floats. Only the colors of nearly transparent pixels lose more than can
+    be seen.
     """
     if not image.hasalpha():
         return resample(image)
     format, interpretation = image.format, image.interpretation
     weighted = image.premultiply()
-    if format == "uchar":
+    if format == "uchar" and not exact:
         weighted = weighted.rint().cast(format)
     return resample(weighted).unpremultiply().rint().cast(format).copy(interpretation=interpretation)
 
@@ -143,23 +133,39 @@ def extend(
     return add_padding(image, top, right, bottom, left, background)
 
 
-def _resample(image: pyvips.Image, across: float, down: float, kernel: _Kernel) -> pyvips.Image:
-    if across >= 1 and down >= 1:
-        return image if across == down == 1 else _reduce(image, across, down, kernel)
-    width, height = math.floor(image.width / across + 0.5), math.floor(image.height / down + 0.5)
-    if across > 1 or down > 1:
-        image = _reduce(image, max(1.0, across), max(1.0, down), kernel)
-    return _enlarge(image, width, height)
+def _resample(
+    image: pyvips.Image, *, have: Size, width: int, height: int, area: Area, exact: bool
+) -> pyvips.Image:
+    across, down = stretch(area.left, area.width, width), stretch(area.top, area.height, height)
+    image = _part(image, have, Box(across.first, down.first, across.taken, down.taken))
+    if across.factor > 1 or down.factor > 1:
+        image = _reduce(image, max(1.0, across.factor), max(1.0, down.factor), exact=exact)
+        made = Size(across.made, down.made)
+        kept = (width if across.factor > 1 else made.width), (height if down.factor > 1 else made.height)
+        image = _part(image, made, Box(across.skipped, down.skipped, *kept))
+    return _enlarge(image, width, height) if across.factor < 1 or down.factor < 1 else image
 
 
-def _reduce(image: pyvips.Image, across: float, down: float, kernel: _Kernel) -> pyvips.Image:
+def _part(image: pyvips.Image, have: Size, box: Box) -> pyvips.Image:
+    """Return a rectangle of a picture; what lies beyond its edges is copied from them."""
+    if box == (0, 0, *have):
+        return image
+    if Box(0, 0, *have).holds(box):
+        return image.crop(*box)
+    return image.embed(-box.left, -box.top, *box.size, extend="copy")
+
+
+def _reduce(image: pyvips.Image, across: float, down: float, *, exact: bool) -> pyvips.Image:
     have = size_of(image)
     first = [_first_factor(*axis) for axis in zip(have, (across, down), strict=True)]
     if max(first) > 1 or max(have) > _LONGEST_SHRUNK:
         width, height = image.width / across, image.height / down
         image = image.crop(0, 0, *(min(side, _LONGEST_SHRUNK) for side in have)).shrink(*first)
         across, down = image.width / width, image.height / height
-    return pyvips.Operation.call("reduce", image, across, down, kernel=kernel, gap=GAP)
+    if not exact or max(across, down) < 2 * GAP:
+        return pyvips.Operation.call("reduce", image, across, down, kernel=KERNEL, gap=GAP)
+    reduced = pyvips.Operation.call("reduce", image.cast("float"), across, down, kernel=KERNEL, gap=0)
+    return reduced if image.format in ("float", "double") else reduced.rint().cast(image.format)
 
 
 def _first_factor(side: int, factor: float) -> int:
@@ -185,11 +191,3 @@ def _enlarge(image: pyvips.Image, width: int, height: int) -> pyvips.Image:
         extend="copy",
         premultiplied=True,
     )
-
-
-def _factor(have: int, want: int, true: float) -> float:
-    """Return the factor of a reduction.
-
-    It is that of the true size, unless the result would then not have the wanted number of pixels.
-    """
-    return true / want if math.floor(have / (true / want) + 0.5) == want else have / want

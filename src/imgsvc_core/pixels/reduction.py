@@ -15,6 +15,7 @@ _MOST_PIXELS = 1 << 17  # from about here on, libvips is as fast
 _LONGEST = 512  # pixels of a side, which bounds the tables of weights
 _MOST_PRODUCTS = 64**3  # of numbers in a product of matrices: OpenBLAS would use threads for more
 _MOST_LINES = 16  # at a time: of more, most weights are 0
+_LOBES = 3  # of the kernel
 _ONE, _PHASES = 4096, 64  # libvips' weights are parts of 4096, for places at parts of 64 of a pixel
 
 
@@ -28,34 +29,34 @@ def suits(have: Size, want: Size) -> bool:
     )
 
 
-def reduce(pixels: Any, want: Size, *, alpha: bool, lobes: int = 3) -> Any:
-    """Reduce 8 bits of (height, width, bands) to a size by the Lanczos kernel with so many lobes.
+def reduce(pixels: Any, want: Size, *, alpha: bool) -> Any:
+    """Reduce 8 bits of (height, width, bands) to a size by the Lanczos kernel with three lobes.
 
     Colors are weighted by alpha, the last band.
     """
     bands = pixels.transpose(2, 0, 1).astype(np.float32, order="C")
     if alpha:
         bands[:-1] = np.rint(bands[:-1] * (bands[-1] / np.float32(255)))
-    bands = _reduced_across(_reduced_down(bands, want.height, lobes), want.width, lobes)
+    bands = _reduced_across(_reduced_down(bands, want.height), want.width)
     if alpha:
         bands[:-1] = np.rint(bands[:-1] * _reciprocal(bands[-1])).clip(0, 255)
     return np.ascontiguousarray(bands.transpose(1, 2, 0), np.uint8)
 
 
-def _reduced_down(bands: Any, want: int, lobes: int) -> Any:
+def _reduced_down(bands: Any, want: int) -> Any:
     bands, have = _shrunk(bands, want, axis=1), bands.shape[1]
     count, _, width = bands.shape
     sums = np.empty((count, want, width), np.float32)
-    for lines, needed, weights in _blocks(have, want, lobes, width):
+    for lines, needed, weights in _blocks(have, want, width):
         np.matmul(weights.T, bands[:, needed], out=sums[:, lines])
     return _whole(sums)
 
 
-def _reduced_across(bands: Any, want: int, lobes: int) -> Any:
+def _reduced_across(bands: Any, want: int) -> Any:
     bands, have = _shrunk(bands, want, axis=2), bands.shape[2]
     count, height, _ = bands.shape
     sums = np.empty((count, height, want), np.float32)
-    for columns, needed, weights in _blocks(have, want, lobes, height):
+    for columns, needed, weights in _blocks(have, want, height):
         np.matmul(bands[:, :, needed], weights, out=sums[:, :, columns])
     return _whole(sums)
 
@@ -90,12 +91,12 @@ def _reciprocal(alpha: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=64)
-def _blocks(have: int, want: int, lobes: int, length: int) -> tuple[tuple[slice, slice, Any], ...]:
+def _blocks(have: int, want: int, length: int) -> tuple[tuple[slice, slice, Any], ...]:
     """Return which lines are computed together, from which ones, and with which weights of each.
 
     ``length`` is that of a line.
     """
-    weights, lines = _weights(have, want, lobes), _MOST_LINES
+    weights, lines = _weights(have, want), _MOST_LINES
     blocks = []
     start = 0
     while start < want:
@@ -110,16 +111,16 @@ def _blocks(have: int, want: int, lobes: int, length: int) -> tuple[tuple[slice,
     return tuple(blocks)
 
 
-def _weights(have: int, want: int, lobes: int) -> Any:
+def _weights(have: int, want: int) -> Any:
     """Return the part of each box of a line in each pixel of the reduced one, as in libvips' ``reduce``."""
     box = _box(have, want)
     factor, have = have / want / box, -(-have // box)
-    count = 2 * round(lobes * factor) + 1
+    count = 2 * round(_LOBES * factor) + 1
     taps = np.arange(count)
     places = (np.arange(want) + 0.5) * factor
     phases = ((2 * _PHASES * places).astype(int) % (2 * _PHASES) + 1) // 2 / _PHASES
     distances = (taps - (phases[:, None] + count / 2 - 1)) / factor
-    lanczos = np.sinc(distances) * np.sinc(distances / lobes) * (abs(distances) <= lobes)
+    lanczos = np.sinc(distances) * np.sinc(distances / _LOBES) * (abs(distances) <= _LOBES)
     parts = np.trunc(lanczos / lanczos.sum(axis=1, keepdims=True) * _ONE)
     pixels = places.astype(int)[:, None] + taps - (math.ceil(count / 2) - 1)
     weights = np.zeros((have, want), np.float32)

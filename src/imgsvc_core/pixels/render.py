@@ -89,7 +89,7 @@ def _reduced_together(strip: pyvips.Image, plan: Plan) -> tuple[pyvips.Image, Se
         box, rest = rest[0].step.box, rest[1:]
     if plan.load.scale == 1 and rest and isinstance(rest[0].step, steps.Resample):
         size = rest[0].step.size
-        if strips.suits(strip, box, size):
+        if not rest[0].step.exact and strips.suits(strip, box, size):
             return strips.reduce(strip, box, size), rest[1:]
     return strip, plan.steps
 
@@ -165,7 +165,7 @@ RENDERERS: Mapping[type[Step], Renderer] = {
     steps.RotateFreely: lambda frame, step, _: frame.rotated(step.angle, step.background, step.size),
     steps.CropBox: lambda frame, step, _: frame.cropped(step.box),
     steps.SmartCrop: _smart_crop,
-    steps.Resample: lambda frame, step, run: frame.resampled(step.size, averaged=run.plan.load.scale < 1),
+    steps.Resample: lambda frame, step, _: frame.resampled(step.size, exact=step.exact),
     steps.Extend: _on_pixels(
         lambda image, step: geometry.extend(
             image, step.left, step.top, step.size.width, step.size.height, step.asked.background

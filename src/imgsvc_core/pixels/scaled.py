@@ -88,9 +88,9 @@ class ScaledFrame:
             _within((top - self.area.top) / self.down, self.area.height / self.down - size.height),
         )
 
-    def resampled(self, size: Size, *, averaged: bool) -> ScaledFrame:
-        """Return all of it at a size; ``averaged`` says that a decoder has reduced it already."""
-        image = geometry.resample(self.image, self.size, *size, self.area, averaged=averaged)
+    def resampled(self, size: Size, *, exact: bool) -> ScaledFrame:
+        """Return all of it at a size."""
+        image = geometry.resample(self.image, self.size, *size, self.area, exact=exact)
         return ScaledFrame(image, size, Area(0, 0, *size))
 
 

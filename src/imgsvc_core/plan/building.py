@@ -83,7 +83,7 @@ class _State:
 
     def resample(self, size: Size, asked: Resize | Scale) -> None:
         if size != self.size:
-            self.add(Resample(size, asked))
+            self.add(Resample(size, asked, exact=asked.scaling == "exact"))
 
     def keep_at(self, left: int, top: int, width: int, height: int, crop: Crop) -> None:
         part = geometry.clipped(self.size, left, top, width, height)

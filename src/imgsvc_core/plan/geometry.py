@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from functools import partial
+from operator import itemgetter
 from typing import NamedTuple
 
 from imgsvc_core.spec import Canvas, Resize, Scale, Trim
+
+_MISPLACED = 1 / 64  # of a pixel of the result, which cannot be seen
+_MOST_MORE = 48  # pixels that are computed beside those asked for, so that they come to their place
 
 
 class Size(NamedTuple):
@@ -59,6 +65,20 @@ class Area(NamedTuple):
     top: float
     width: float
     height: float
+
+
+class Stretch(NamedTuple):
+    """How a side of an area is resampled: the pixels taken, and the factor, above 1 if it becomes smaller.
+
+    The first pixel may lie before the row, and the last beyond it. Of the pixels that are ``made``, those
+    wanted come after some that are ``skipped``.
+    """
+
+    first: int
+    taken: int
+    factor: float
+    made: int
+    skipped: int = 0
 
 
 class Placement(NamedTuple):
@@ -137,26 +157,37 @@ def clipped(size: Size, left: int, top: int, width: int, height: int) -> Box | N
     return Box(left, top, right - left, bottom - top) if right > left and bottom > top else None
 
 
-def nearest_span(start: float, length: float, have: int, want: int) -> tuple[int, int]:
-    """Return which whole pixels stand for a stretch of a row: the first, and how many.
+def stretch(start: float, length: float, want: int) -> Stretch:
+    """Return how a stretch of a row, which may start and end within pixels, becomes ``want`` pixels.
 
-    They become ``want`` pixels. Resampling keeps the middle of its input in the middle, so the
-    middle has to be right.
+    What is as long as the result but for parts of a pixel stays as sharp as it is.
     """
-    end = start + length
-    spans = [
-        (first, last - first)
-        for first in {math.floor(start), math.ceil(start)}
-        for last in {math.floor(end), math.ceil(end)}
-        if 0 <= first < last <= have
-    ]
-    exact = [span for span in spans if math.floor(span[1] * want / length + 0.5) == want]
-    return min(exact or spans or [(0, have)], key=lambda span: (misplaced(span, start, length), span))
+    if abs(length - want) < 1:
+        return Stretch(round(start), want, 1.0, want)
+    if length < want:
+        first = round(start)
+        count = max(1, round(start + length) - first)
+        return Stretch(first, count, count / want, count)
+    ways = partial(_reductions, start, length / want, want)
+    well_placed = (way for way, misplaced in ways() if misplaced <= _MISPLACED)
+    return next(well_placed, None) or min(ways(), key=itemgetter(1))[0]
 
 
-def misplaced(span: tuple[int, int], start: float, length: float) -> float:
-    """Return how far the middle of a span of pixels (first, number) is from the middle of a stretch."""
-    return abs(span[0] + span[1] / 2 - start - length / 2)
+def _reductions(start: float, factor: float, want: int) -> Iterator[tuple[Stretch, float]]:
+    """Yield ways to reduce by a factor, and by how many pixels of the result each misses the place.
+
+    libvips keeps the middle of a row in the middle, so the middle has to be that of whole pixels. With some
+    more pixels of the result at the ends there is nearly always such a one.
+    """
+    sides = ((skipped, more) for number in range(_MOST_MORE) for skipped, more in ((0, number), (number, 0)))
+    for skipped, more in sides:
+        made = want + skipped + more
+        middle = start - skipped * factor + made * factor / 2
+        for count in (round(made * factor), round(made * factor) + 1, round(made * factor) - 1):
+            if count > 0 and math.floor(count / factor + 0.5) == made:  # as libvips counts
+                first = round(middle - count / 2)
+                misplaced = abs(first + count / 2 - middle) / factor
+                yield Stretch(first, count, factor, made, skipped), misplaced
 
 
 def around(center: tuple[float, float], inner: Size, outer: Size) -> tuple[int, int]:

@@ -3,49 +3,41 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.codecs.table import FORMATS, LoadScaling
 from imgsvc_core.info import ImageInfo
-from imgsvc_core.plan.geometry import Area, Box, Size, misplaced, nearest_span
+from imgsvc_core.plan.geometry import Area, Size
 from imgsvc_core.plan.steps import CropBox, PlannedStep, Resample, RotateFreely, SmartCrop, ToSrgb, Turn
 
 _AT_ANY_SCALE = (Turn, CropBox, RotateFreely, SmartCrop, ToSrgb)
-_DCT_SCALES = (1 / 8, 1 / 4, 1 / 2)
-# The scaler of WebP averages boxes, and the levels of JPEG 2000 are sampled at even pixels and thus shifted,
-# so the resampler gets twice the size that is asked for.
-_LEFT_FOR_RESAMPLER = 2.0
+# By how much a JPEG is to become smaller at least to be decoded at a scale. What that leaves to the resampler
+# decides how near the result comes to that of all pixels: `benchmarks.sharpness` measures it.
+_DCT_SCALES = {1 / 8: 9.0, 1 / 4: 6.0, 1 / 2: 3.0}
+# The factors that the scaler of WebP leaves to the resampler, by the least factor in all that each suits.
+_SCALER_LEAVES = {2.0: 1.5, 6.0: 2.0}
+# What the smaller copies in JPEG 2000 and TIFF leave to the resampler at least.
+_LEVEL_LEAVES = 1.5
 # What decoders cut off at the end, less than a pixel, is to be a small part of the picture.
 _FEWEST_PIXELS = 8
-# How far a crop, or a small picture, may be from where it is asked for, in pixels of the result.
-_MISPLACED = 1 / 16
-# Pixels of a picture that is decoded in about a millisecond at any scale.
-_SMALL = 200_000
-_ROUNDING = 1e-9
 
 
 def load_scale(info: ImageInfo, steps: Sequence[PlannedStep], *, all_frames: bool) -> float:
-    """Return the scale to decode at: the smallest that leaves pixels enough, and the picture in its place.
-
-    Pictures that are neither cropped nor small may be a quarter of a pixel beside it, as exactness would take
-    them twice the time and more.
-    """
-    held: list[tuple[Box, Size]] = []
+    """Return the scale to decode at: the smallest that cannot be told from the whole, or the whole itself."""
+    cropped = False
     for planned in steps:
         step, size = planned.step, planned.before
         if isinstance(step, Resample):
             factor = min(size.width / step.size.width, size.height / step.size.height)
-            if info.vector and not held:
+            if info.vector and not cropped:
                 factor = _factor_to(size, step.size) or factor
-            scales = _scales(info, factor, all_frames=all_frames)
-            if not held and info.width * info.height <= _SMALL:
-                held.append((Box(0, 0, *size), size))
-            return next((scale for scale in scales if _in_place(info, held, step.size, scale)), scales[-1])
+            if step.exact and not info.vector:
+                return 1.0
+            return scale_for(info, factor, all_frames=all_frames)
         if not isinstance(step, _AT_ANY_SCALE):
             break
-        if isinstance(step, CropBox):
-            held.append((step.box, size))
+        cropped = cropped or isinstance(step, CropBox)
     return 1.0
 
 
@@ -82,7 +74,11 @@ def why(load: LoadSettings, steps: Sequence[PlannedStep], frames: int) -> str:
 
 def scale_for(info: ImageInfo, factor: float, *, all_frames: bool) -> float:
     """Return the scale to decode at if the picture is going to be reduced by a factor."""
-    return _scales(info, factor, all_frames=all_frames)[0]
+    if info.vector:
+        return max(1 / factor, min(1.0, 1 / min(info.width, info.height)))
+    suitable = [scale for scale, least in _offered(info, factor, all_frames=all_frames) if least <= factor]
+    fewest = _FEWEST_PIXELS / min(info.width, info.height)
+    return min((scale for scale in suitable if fewest <= scale < 1), default=1.0)
 
 
 def loaded_size(info: ImageInfo, scale: float) -> Size:
@@ -107,40 +103,29 @@ def _scaling(info: ImageInfo) -> LoadScaling:
     return row.load_scaling if row else LoadScaling.NONE
 
 
-def _scales(info: ImageInfo, factor: float, *, all_frames: bool) -> list[float]:
-    """Return the scales that suit a reduction by a factor, the smallest first."""
-    scaling = _scaling(info)
-    if info.vector:
-        return [max(1 / factor, min(1.0, 1 / min(info.width, info.height)))]
-    enough = 1 / factor
-    offered: tuple[float, ...] = ()
-    match scaling:
+def _offered(info: ImageInfo, factor: float, *, all_frames: bool) -> Iterable[tuple[float, float]]:
+    """Return the scales that the decoder offers, and the least factor of reduction that each suits."""
+    match _scaling(info):
         case LoadScaling.DCT if not info.lossless:
-            offered = _DCT_SCALES
-        case LoadScaling.LEVELS if info.format == "jp2":
-            enough *= _LEFT_FOR_RESAMPLER
-            offered = _levels(info) if info.depth <= 8 else ()
-        case LoadScaling.LEVELS:
-            offered = _levels(info)
+            return _DCT_SCALES.items()
+        case LoadScaling.LEVELS if info.format != "jp2" or info.depth <= 8:
+            return [(width / info.width, _LEVEL_LEAVES * info.width / width) for width, _ in info.levels]
         case LoadScaling.CONTINUOUS if not info.animated and not all_frames:
-            enough *= _LEFT_FOR_RESAMPLER
-            offered = (enough, 2 * enough)
-    least = max(enough, _FEWEST_PIXELS / min(info.width, info.height))
-    return [*(scale for scale in offered if least - _ROUNDING <= scale < 1), 1.0]
+            return [(left / factor, least) for least, left in _SCALER_LEAVES.items()]
+        case _:
+            return ()
 
 
 def _grid(info: ImageInfo, scale: float, length: int, have: int) -> tuple[float, float]:
     """Return where a side starts on the pixels that it was decoded to, and how many stand for one of its own.
 
-    The decoder of JPEG cuts off what does not fill a pixel. The pixels of a level of JPEG 2000 lie where
-    every second, fourth... of the source is, from the first on. Other decoders scale the picture as a whole.
+    A pixel stands for 2, 4, 8... of the source also where the last ones do not fill one. Those of a level of
+    JPEG 2000 lie where every second, fourth... is, from the first on. WebP and SVG are scaled as a whole.
     """
-    if _scaling(info) is LoadScaling.DCT:
-        return 0.0, scale
-    if info.format == "jp2":
-        scale = 2.0 ** round(math.log2(scale))
-        return (1 - scale) / 2, scale
-    return 0.0, have / length
+    if scale == 1 or _scaling(info) not in (LoadScaling.DCT, LoadScaling.LEVELS):
+        return 0.0, have / length
+    scale = 2.0 ** round(math.log2(scale))
+    return ((1 - scale) / 2 if info.format == "jp2" else 0.0), scale
 
 
 def _factor_to(size: Size, wanted: Size) -> float | None:
@@ -149,30 +134,3 @@ def _factor_to(size: Size, wanted: Size) -> float | None:
     smallest = max((want - 0.5) / side for side, want in sides)
     largest = min((want + 0.5) / side for side, want in sides)
     return 2 / (smallest + largest) if smallest < largest else None
-
-
-def _levels(info: ImageInfo) -> tuple[float, ...]:
-    return tuple(sorted(width / info.width for width, _ in info.levels))
-
-
-def _in_place(info: ImageInfo, kept: Sequence[tuple[Box, Size]], wanted: Size, scale: float) -> bool:
-    """Return True if boxes kept of frames of some sizes fall well enough on the pixels of a scale."""
-    return all(
-        _misplaced(info, scale, *stretch) <= _MISPLACED
-        for box, frame in kept
-        for stretch in (
-            (box.left, box.width, frame.width, wanted.width),
-            (box.top, box.height, frame.height, wanted.height),
-        )
-    )
-
-
-def _misplaced(info: ImageInfo, scale: float, start: int, length: int, frame: int, want: int) -> float:
-    """Return by how many pixels of the result a crop of a side of a frame lies beside its place."""
-    have = pixels_for(frame * scale)
-    if have < 1:
-        return math.inf
-    before, exact = _grid(info, scale, frame, have)
-    start_there, length_there = before + start * exact, length * exact
-    span = nearest_span(start_there, length_there, have, want)
-    return misplaced(span, start_there, length_there) * want / length_there

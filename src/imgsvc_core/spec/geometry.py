@@ -11,6 +11,8 @@ Edge = Literal["top-left", "top", "top-right", "right", "bottom-right", "bottom"
 EdgeOrCenter = Literal[Edge, "center"]
 Gravity = Literal[EdgeOrCenter, "focus", "face", "faces", "smart"]
 
+Scaling = Literal["fast", "exact"]
+
 EDGES: tuple[str, ...] = get_args(Edge)
 PIXELS = Integer(1, 65_535)
 OFFSET = Integer(-65_535, 65_535)
@@ -39,6 +41,14 @@ def _least(long: str) -> Any:
         PIXELS,
         unit="pixels",
         default=None,
+    )
+
+
+def _scaling() -> Any:
+    return param(
+        "fast decodes the source at a smaller size if that can hardly be seen in the result; exact decodes "
+        "all pixels and resamples them without rounding, which takes up to ten times as long.",
+        default="fast",
     )
 
 
@@ -203,6 +213,7 @@ class Resize(Operation):
         default=None,
     )
     upscale: bool = param("Whether a smaller picture is enlarged.", default=True)
+    scaling: Scaling = _scaling()
 
 
 @declared
@@ -220,6 +231,7 @@ class Scale(Operation):
         Number(0.01, 100),
         default=None,
     )
+    scaling: Scaling = _scaling()
 
     @property
     def is_neutral(self) -> bool:

@@ -27,7 +27,7 @@ _CHANNELS = {"gray": "GRAY", "srgb": "RGB", "cmyk": "CMYK"}
 _LEAST_SIDE = 64
 _MOST_ENCODED_BYTES = 2**26
 _MOST_PIXELS = 2**28
-_MOST_DECODED_PIXELS = 2**23
+_MOST_DECODED_PIXELS = 2**24
 _ONLY_LOOKED_AT = (1, 1)  # in the smallest size there is
 _MOST_SHRINK = 8
 

@@ -136,6 +136,7 @@ class Resample(Step):
 
     size: Size
     asked: Resize | Scale
+    exact: bool = False
 
     @property
     def text(self) -> str:
@@ -153,7 +154,9 @@ class Resample(Step):
         return geometry.scaled_box(box, self.size.width / before.width, self.size.height / before.height)
 
     def joined(self, following: Step) -> Step | None:
-        return following if isinstance(following, Resample) else None
+        if not isinstance(following, Resample):
+            return None
+        return attrs.evolve(following, exact=self.exact or following.exact)
 
 
 @attrs.frozen
