@@ -3,6 +3,8 @@
 Every contender makes the same thumbnails from the same folder, on all cores unless it says otherwise. The
 libraries decode at the size that is enough; ImageMagick does so only where a define tells it to, and runs
 with and without it. What the cores of this machine are worth together is measured, too: no batch gains more.
+Truth is the mean SSIMULACRA2 of results against Lanczos of their whole source, for one of each size.
+``python -m benchmarks.batch docs/performance.md`` also writes the table there.
 """
 
 from __future__ import annotations
@@ -22,9 +24,10 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks.harness import Bound, Series, Timing, options_of, print_series, verdict
+from benchmarks.harness import Bound, Series, Timing, options_of, print_table, verdict, write_table
 from benchmarks.installed import node_packages
 from benchmarks.pictures import FOLDER, picture
+from benchmarks.truth import truth
 
 _WIDTH = 320
 _SPEC = {"resize": {"width": _WIDTH}, "output": {"format": "jpg", "quality": 80, "encoding": "baseline"}}
@@ -37,10 +40,13 @@ _SHARP = Path(__file__).with_name("sharp_batch.js")
 _DECODE_SMALL = f"jpeg:size={_WIDTH * 2}x{_WIDTH * 2}"
 _SIDES = (600, 900, 1200, 1600, 2000)
 _FEW = 50
+_MARKS = ("<!-- batch -->", "<!-- /batch -->")
+_COLUMNS = ("by", "cores", "files a second", "CPU ms a file", "spread", "bytes a picture", "SSIMULACRA2")
 _NOISE = random.Random(1).randbytes(10_000)
 
 
 def main() -> int:
+    pages = [sys.argv.pop(1)] if sys.argv[1:] and not sys.argv[1].startswith("-") else []
     options = options_of(__doc__, files=2000, rounds=3, tiny=100_000)
     source = photographs(options.files)
     contenders: dict[str, Callable[[Path], None]] = {
@@ -54,20 +60,39 @@ def main() -> int:
         "mogrify, told to decode small": lambda target: mogrify(source, target, "-define", _DECODE_SMALL),
     }
     dask = "imgsvc: dask, two workers"
+    looks: dict[str, tuple[float, float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         rounds: dict[str, list[Timing]] = {name: [] for name in [*contenders, dask]}
         gains = []
         for _ in range(options.rounds):
             gains.append(gain_of_cores())
             for name, contender in contenders.items():
-                rounds[name].append(timed(contender, Path(folder), options.files))
+                timing, target = timed(contender, Path(folder), options.files)
+                rounds[name].append(timing)
+                looks[name] = looks.get(name) or look(source, target)
             with dask_cluster() as address:
                 on_cluster = functools.partial(imgsvc, variants={"": _SPEC}, cluster=address)
                 on_cluster(photographs(_FEW), Path(tempfile.mkdtemp(dir=folder)) / "out")  # as it is in use
                 work = functools.partial(on_cluster, source)
-                rounds[dask].append(timed(work, Path(folder), options.files))
+                timing, target = timed(work, Path(folder), options.files)
+                rounds[dask].append(timing)
+                looks[dask] = looks.get(dask) or look(source, target)
     series = {name: Series(tuple(timings)) for name, timings in rounds.items()}
-    print_series(series, {name: f"{1 / found.wall:6.1f} files per second" for name, found in series.items()})
+    rows = [
+        (
+            name,
+            "1" if "one core" in name else "2",
+            f"{1 / found.wall:.1f}",
+            "–" if name == dask else f"{found.cpu * 1e3:.2f}",
+            f"{found.spread:.0%}",
+            f"{looks[name][0]:,.0f}",
+            f"{looks[name][1]:.1f}",
+        )
+        for name, found in series.items()
+    ]
+    print_table(_COLUMNS, rows)
+    for page in pages:
+        write_table(Path(page), _MARKS, _COLUMNS, rows)
     print(f"Processes that share nothing gain {statistics.median(gains):.2f} by the second core.\n")
     everywhere = series["imgsvc: all cores"]
     return verdict(
@@ -117,15 +142,26 @@ def main() -> int:
     )
 
 
-def timed(contender: Callable[[Path], None], folder: Path, files: int) -> Timing:
-    """How long it takes. What it wrote stays: ext4 is slow for a while where much was deleted."""
+def timed(contender: Callable[[Path], None], folder: Path, files: int) -> tuple[Timing, Path]:
+    """How long it takes, and where results are: they stay, as ext4 is slow where much was deleted."""
     target = Path(tempfile.mkdtemp(dir=folder)) / "out"
     os.sync()
     before, started = os.times(), time.perf_counter()
     contender(target)
     wall, after = time.perf_counter() - started, os.times()
     cpu = sum(after[:4]) - sum(before[:4])
-    return Timing(wall / files, cpu / files)
+    return Timing(wall / files, cpu / files), target
+
+
+def look(source: Path, target: Path) -> tuple[float, float]:
+    """Mean bytes and truth of the results of one picture of each size."""
+    pictures = sorted(source.iterdir())[: len(_SIDES)]
+    results = [(path, result) for path in pictures for result in target.rglob(f"{path.stem}*.jpg")]
+    assert results, target
+    return (
+        statistics.mean(result.stat().st_size for _, result in results),
+        statistics.mean(truth(path, result.read_bytes()) for path, result in results),
+    )
 
 
 def imgsvc(source: Path, target: Path, variants: dict[str, dict[str, object]], **options: object) -> None:

@@ -1,9 +1,8 @@
 """Defaults of all lossy and indexed formats: size, quality and time, beside sharp, libvips and Pillow.
 
-``python -m benchmarks.encoding docs/quality.md`` also writes the table there. Quality is SSIMULACRA2: 100 is
-the same picture, at 90 the difference cannot be seen, at 70 it is hard to see, and 50 is medium quality. The
-package agrees with the implementation in Rust to within one point. Times are of the CPU, with one thread, and
-include decoding a PNG that is hardly compressed.
+``python -m benchmarks.encoding docs/quality.md`` also writes the table there. Quality is SSIMULACRA2,
+see `benchmarks.truth`. Times are of the CPU, with one thread, and include decoding a PNG that is hardly
+compressed.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ import numpy as np
 import pillow_heif
 import pyvips
 from PIL import Image, ImageSequence
-from ssimulacra2 import compute_ssimulacra2
 from tests.support import photos
 from tests.support.decoded import decode
 from tests.support.photos import Pixels
@@ -38,6 +36,7 @@ from benchmarks.harness import (
 )
 from benchmarks.kinds import KINDS, poster
 from benchmarks.sharp import Sharp, sharp_process
+from benchmarks.truth import ssimulacra2
 from imgsvc_core import process
 from imgsvc_core.codecs.table import FORMATS
 
@@ -196,20 +195,10 @@ def _score(format: str, data: bytes, picture: Picture) -> float:
     shown = decode(format, data)[0][..., :3]
     height = picture.page_height
     if height is None:
-        return _ssimulacra2(picture.pixels, shown)
+        return ssimulacra2(picture.pixels, shown)
     originals = picture.pixels.reshape(-1, height, *picture.pixels.shape[1:])
     assert len(shown) == len(originals)
-    return statistics.mean(_ssimulacra2(originals[i], shown[i]) for i in (0, FRAMES // 2, FRAMES - 1))
-
-
-def _ssimulacra2(original: Pixels, shown: Pixels) -> float:
-    files = []
-    for pixels in (original, shown):
-        file = io.BytesIO()
-        Image.fromarray(np.ascontiguousarray(pixels)).save(file, "BMP")
-        file.seek(0)
-        files.append(file)
-    return float(compute_ssimulacra2(*files))
+    return statistics.mean(ssimulacra2(originals[i], shown[i]) for i in (0, FRAMES // 2, FRAMES - 1))
 
 
 def _summed(results: Sequence[Mapping[str, Found]]) -> dict[str, Found]:

@@ -2,38 +2,61 @@
 
 Everything on one CPU. The jobs are those of sharp's own benchmark and what else is common; encoders have the
 same quality, effort and resolution of color on all sides. Times are those of the CPU, which other programs
-disturb least. ``python -m benchmarks.libraries JOB...`` runs some of them.
+disturb least. ``python -m benchmarks.libraries JOB...`` runs some of them, and
+``python -m benchmarks.libraries docs/performance.md`` also writes the table there.
+
+Beside each time stand the bytes and the truth of the result: SSIMULACRA2 against the exact one, which is all
+pixels reduced by Lanczos; of an animation, of its first frame. What a job does more than resize is done to
+the exact result in the same way as by us.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 os.environ["VIPS_CONCURRENCY"] = "1"  # before libvips starts: the thumbnailer has no other way to be told
 
 import attrs
 import pyvips
+from tests.support.photos import Pixels
 
-from benchmarks.harness import Bound, Contender, Series, compare, print_table, stay_on_one_cpu, timed, verdict
+from benchmarks.harness import (
+    Bound,
+    Contender,
+    Series,
+    compare,
+    print_table,
+    stay_on_one_cpu,
+    timed,
+    verdict,
+    write_table,
+)
 from benchmarks.pictures import picture
 from benchmarks.sharp import Sharp, sharp_process
+from benchmarks.truth import on_white, reduced, ssimulacra2
 from imgsvc_core import parse, process
 
 _QUALITY = 80
 _BLUR_SIGMA = 3
 _BLUR_AT_100 = 0.05  # parts of the shorter side
 _MEDIUM = (720, 588)
-_FASTEST = "speed over the faster of both"
+_MARKS = ("<!-- libraries -->", "<!-- /libraries -->")
+_COLUMNS = (
+    "job", "by", "CPU ms", "spread", "bytes", "SSIMULACRA2", "speed of imgsvc over it",
+)  # fmt: skip
 
 
 @attrs.frozen
 class Job:
     """A source, the size of the result, its format, and what else is done."""
 
+    title: str
     source: str
     size: tuple[int, int] | None
     format: str
@@ -46,38 +69,44 @@ class Job:
 
 
 JOBS: Mapping[str, Job] = {
-    "jpeg_300": Job("6mp.jpg", (300, 245), "jpeg"),
-    "jpeg_720": Job("6mp.jpg", _MEDIUM, "jpeg", times=1.1),
-    "jpeg_12mp": Job("12mp.jpg", (1600, 1200), "jpeg"),
-    "png_alpha": Job("alpha.png", (720, 540), "png"),
-    "png_palette": Job("alpha.png", (720, 540), "png", colors=True),
-    "png_small": Job("small.png", (32, 32), "png"),
-    "jpeg_webp": Job("6mp.jpg", _MEDIUM, "webp"),
-    "jpeg_avif": Job("6mp.jpg", _MEDIUM, "avif"),
-    "gif_gif": Job("20frames.gif", (240, 196), "gif", animated=True),
-    "gif_webp": Job("20frames.gif", (240, 196), "webp", animated=True),
-    "blur": Job("6mp.jpg", _MEDIUM, "jpeg", blur=True),
-    "watermark": Job("6mp.jpg", _MEDIUM, "jpeg", mark="mark.png"),
-    "rotate_crop": Job("6mp.jpg", None, "jpeg", crop=(700, 900, 300, 400)),
+    "jpeg_300": Job("JPEG 6 MP to 300 x 245", "6mp.jpg", (300, 245), "jpeg"),
+    "jpeg_720": Job("JPEG 6 MP to 720 x 588", "6mp.jpg", _MEDIUM, "jpeg", times=1.1),
+    "jpeg_12mp": Job("JPEG 12 MP to 1600 x 1200", "12mp.jpg", (1600, 1200), "jpeg"),
+    "png_alpha": Job("PNG with alpha, 3 MP to 720 x 540", "alpha.png", (720, 540), "png"),
+    "png_palette": Job("the same with 256 colors", "alpha.png", (720, 540), "png", colors=True),
+    "png_small": Job("PNG 64 x 64 to 32 x 32", "small.png", (32, 32), "png"),
+    "jpeg_webp": Job("JPEG 6 MP to WebP 720 x 588", "6mp.jpg", _MEDIUM, "webp"),
+    "jpeg_avif": Job("JPEG 6 MP to AVIF 720 x 588", "6mp.jpg", _MEDIUM, "avif"),
+    "gif_gif": Job("GIF of 20 frames to half its size", "20frames.gif", (240, 196), "gif", animated=True),
+    "gif_webp": Job("GIF of 20 frames to WebP", "20frames.gif", (240, 196), "webp", animated=True),
+    "blur": Job("JPEG 6 MP to 720 x 588, blurred by 3 pixels", "6mp.jpg", _MEDIUM, "jpeg", blur=True),
+    "watermark": Job("JPEG 6 MP to 720 x 588 with a watermark", "6mp.jpg", _MEDIUM, "jpeg", mark="mark.png"),
+    "rotate_crop": Job("JPEG 6 MP turned and cropped", "6mp.jpg", None, "jpeg", crop=(700, 900, 300, 400)),
 }
 
 
-def main(names: list[str]) -> int:
-    jobs = {name: job for name, job in JOBS.items() if not names or name in names}
+def main(arguments: list[str]) -> int:
+    pages = [Path(argument) for argument in arguments if argument not in JOBS]
+    jobs = {name: job for name, job in JOBS.items() if not set(arguments) & set(JOBS) or name in arguments}
     found: dict[str, dict[str, Series]] = {}
-    with sharp_process() as sharp:
+    rows: list[tuple[str, ...]] = []
+    with sharp_process() as sharp, tempfile.TemporaryDirectory() as folder:
+        kept = Path(folder) / "result"
         for name, job in jobs.items():
+            ours, theirs = imgsvc(job), by_pyvips(job)
             contenders: dict[str, Contender] = {
-                "imgsvc": timed(imgsvc(job)),
+                "imgsvc": timed(ours),
                 "sharp": partial(by_sharp, sharp, job),
-                "pyvips": timed(by_pyvips(job)),
+                "pyvips": timed(theirs),
             }
             seconds = contenders["sharp"](3).cpu
             found[name] = compare(contenders, rounds=7, repeats=max(1, round(0.15 / seconds)))
-    print_table(
-        ("cpu ms", "imgsvc", "sharp", "pyvips", "sharp / imgsvc", "pyvips / imgsvc", "spread"),
-        [(name, *_row(series)) for name, series in found.items()],
-    )
+            by_sharp(sharp, job, 1, keep=str(kept))
+            results = {"imgsvc": ours(), "sharp": kept.read_bytes(), "pyvips": theirs()}
+            rows += _rows(job, found[name], results)
+            print_table(_COLUMNS, rows[-len(results) :])
+    for page in pages:
+        write_table(page, _MARKS, _COLUMNS, rows)
     return verdict(
         [
             Bound(
@@ -95,14 +124,30 @@ def _speed(series: Mapping[str, Series]) -> float:
     return min(series["imgsvc"].times_cheaper_than(series[other]) for other in ("sharp", "pyvips"))
 
 
-def _row(series: Mapping[str, Series]) -> list[str]:
-    ours = series["imgsvc"]
-    times = [f"{one.cpu * 1e3:.2f}" for one in series.values()]
-    ratios = [f"{ours.times_cheaper_than(series[other]):.2f}" for other in ("sharp", "pyvips")]
-    return [*times, *ratios, f"{ours.spread:.0%}"]
+def _rows(job: Job, series: Mapping[str, Series], results: Mapping[str, bytes]) -> list[tuple[str, ...]]:
+    ours, expected = series["imgsvc"], exact(job)
+    return [
+        (
+            job.title,
+            name,
+            f"{one.cpu * 1e3:.2f}",
+            f"{one.spread:.0%}",
+            f"{len(results[name]):,}",
+            f"{ssimulacra2(expected, on_white(results[name])):.1f}",
+            "" if one is ours else f"{ours.times_cheaper_than(one):.2f}",
+        )
+        for name, one in series.items()
+    ]
 
 
-def imgsvc(job: Job) -> Callable[[], bytes]:
+def exact(job: Job) -> Pixels:
+    """The result as it should be: all pixels reduced by Lanczos, and what else is done, without loss."""
+    if job.size and not (job.blur or job.mark):
+        return reduced(picture(job.source), *job.size)
+    return on_white(imgsvc(attrs.evolve(job, format="png"), scaling="exact")())
+
+
+def imgsvc(job: Job, scaling: str = "fast") -> Callable[[], bytes]:
     """The job as a request, with the efforts that are the same of the encoders as in the other two."""
     source = picture(job.source).read_bytes()
     output: dict[str, Any] = {
@@ -115,7 +160,7 @@ def imgsvc(job: Job) -> Callable[[], bytes]:
     request: dict[str, Any] = {"output": output}
     if job.size:
         width, height = job.size
-        request["resize"] = {"width": width, "height": height, "mode": "stretch"}
+        request["resize"] = {"width": width, "height": height, "mode": "stretch", "scaling": scaling}
         if job.blur:
             request["filter"] = {
                 "blur": {"mode": "gaussian", "value": 100 * _BLUR_SIGMA / (_BLUR_AT_100 * min(job.size))}
@@ -172,7 +217,7 @@ def by_pyvips(job: Job) -> Callable[[], bytes]:
     return run
 
 
-def by_sharp(sharp: Sharp, job: Job, repeats: int) -> Any:
+def by_sharp(sharp: Sharp, job: Job, repeats: int, keep: str | None = None) -> Any:
     """The job as a request to the other process."""
     save: dict[str, Any] = {
         "jpeg": {"quality": _QUALITY},
@@ -192,6 +237,7 @@ def by_sharp(sharp: Sharp, job: Job, repeats: int) -> Any:
         mark=str(picture(job.mark)) if job.mark else None,
         format=job.format,
         save=save,
+        keep=keep,
     )
 
 

@@ -38,10 +38,11 @@ from benchmarks.peers import (
 )
 from benchmarks.pictures import picture
 from benchmarks.service import BOUNDARY, Running, form, service, wrk
+from benchmarks.truth import truth
 
 MARKS = ("<!-- others -->", "<!-- /others -->")
 COLUMNS = (
-    "work", "by", "requests a second", "spread", "CPU ms a request", "bytes", "SSIM",
+    "work", "by", "requests a second", "spread", "CPU ms a request", "bytes", "SSIMULACRA2",
 )  # fmt: skip
 
 
@@ -200,21 +201,6 @@ def check_alike(work: Work, answers: Mapping[str, bytes]) -> None:
         assert one == found["imgsvc"], f"{work.title}: {name} did other work: {one}, {found['imgsvc']}"
 
 
-def likeness(work: Work, data: bytes) -> float:
-    """Return the SSIM of the first frame to what Pillow makes of it by Lanczos, in luma on white."""
-    import numpy as np
-    from PIL import Image
-    from skimage.metrics import structural_similarity
-
-    def luma(image: Image.Image) -> Any:
-        white = Image.new("RGBA", image.size, "white")
-        return np.asarray(Image.alpha_composite(white, image.convert("RGBA")).convert("L"), float)
-
-    with Image.open(picture(work.file)) as source, Image.open(io.BytesIO(data)) as result:
-        wanted = source.convert("RGBA").resize((work.width, work.height), Image.Resampling.LANCZOS)
-        return float(structural_similarity(luma(wanted), luma(result), data_range=255))
-
-
 def _fetch(running: Running, origin: str, work: Work) -> Call:
     body = json.dumps({"url": f"{origin}/{work.file}", **work.request}).encode()
     return Call(f"{running.url}/1.0/fetch", _headers(running, "application/json"), body)
@@ -261,7 +247,7 @@ def _row(series: list[Load], answer: bytes, work: Work) -> tuple[str, ...]:
         f"{min(rates):.1f} to {max(rates):.1f}",
         f"{statistics.median(load.cpu for load in series):.2f}",
         f"{len(answer):,}",
-        f"{likeness(work, answer):.3f}",
+        f"{truth(picture(work.file), answer):.1f}",
     )
 
 
