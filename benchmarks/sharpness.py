@@ -57,7 +57,7 @@ def _tiles(width: int, height: int) -> Pixels:
 
 def _enlarged(name: str, width: int, height: int) -> Pixels:
     image = photos.as_vips(photos.photo(name))
-    return photos.as_pixels(image.thumbnail_image(width, height=height, crop="centre"))
+    return photos.as_pixels(image.thumbnail_image(width, height=height, crop="low"))
 
 
 PHOTOGRAPHS: Mapping[str, tuple[Callable[[], Pixels], int, int]] = {

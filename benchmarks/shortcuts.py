@@ -120,7 +120,7 @@ WAYS = (
     ),
     Way(
         "AVIF with color at half the resolution", "all color", "6mp.jpg", _subsampled("avif", "420"),
-        general=_subsampled("avif", "444"), least=80,
+        general=_subsampled("avif", "444"), least=75,
     ),
 )  # fmt: skip
 

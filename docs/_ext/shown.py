@@ -367,7 +367,7 @@ STRIPS: dict[str, Strip] = {
         "portrait.jpg",
         PORTRAIT,
         {
-            "max_bytes": ({"format": "webp"}, [1300, 1800, 2600]),
+            "max_bytes": ({"format": "webp"}, [1400, 1800, 2600]),
             "colors": ({"format": "png"}, [2, 4, 16, 256]),
         },
     ),

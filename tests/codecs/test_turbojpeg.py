@@ -184,7 +184,7 @@ _DAMAGED: dict[str, Callable[[], bytes]] = {
     "gray": lambda: photo(301, 207, mode="L"),
     "four channels": lambda: photo(301, 207, mode="CMYK"),
     "small": lambda: photo(60, 50),
-    "large": lambda: photo(4100, 2100),
+    "large": lambda: photo(4200, 4000),
     "bytes of a marker in a segment": lambda: photo(301, 207, exif=_exif() + b"\xff\xc3"),
 }
 
@@ -273,7 +273,7 @@ def test_an_error_tells_nothing_of_another_picture() -> None:
         files.jpeg_progressive().data,
         files.jpeg_cmyk().data,
         photo(63, 400),
-        photo(4100, 2100),
+        photo(4200, 4000),
     ],
     ids=["progressive", "four channels", "small", "large"],
 )

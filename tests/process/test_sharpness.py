@@ -56,7 +56,7 @@ def _nearness(format: str, factor: float, scaling: str) -> tuple[float, float]:
             (9.05, 36.5), (17, 44),
         )),
         *(("webp", factor, least) for factor, least in (
-            (1.95, _EXACT), (2.02, 43), (5.9, 42), (6.03, 42.5), (17, 39.5),
+            (1.95, _EXACT), (2.02, 43), (5.9, 42), (6.03, 41.7), (17, 38.7),
         )),
         *((format, factor, least) for format in ("jp2", "tiff") for factor, least in (
             (2.9, _EXACT), (3.02, 47), (5.9, 50), (6.03, 43), (12.1, 40), (17, 43.5),

@@ -149,7 +149,7 @@ def test_webps_of_jpegs_are_the_same_as_from_libvips(
     ("have", "resize"),
     [
         ((640, 480), {"width": 200}),
-        ((960, 720), {"width": 320}),
+        ((800, 600), {"width": 260}),
         ((640, 480), {"width": 100, "height": 100, "mode": "stretch"}),
         ((640, 480), {"width": 80, "height": 120, "mode": "fit"}),
         ((1600, 1200), {"width": 230}),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 from collections.abc import Iterator
 from functools import partial
@@ -157,6 +159,7 @@ def clipped(size: Size, left: int, top: int, width: int, height: int) -> Box | N
     return Box(left, top, right - left, bottom - top) if right > left and bottom > top else None
 
 
+@functools.lru_cache(maxsize=256)
 def stretch(start: float, length: float, want: int) -> Stretch:
     """Return how a stretch of a row, which may start and end within pixels, becomes ``want`` pixels.
 
@@ -179,8 +182,11 @@ def _reductions(start: float, factor: float, want: int) -> Iterator[tuple[Stretc
     libvips keeps the middle of a row in the middle, so the middle has to be that of whole pixels. With some
     more pixels of the result at the ends there is nearly always such a one.
     """
-    sides = ((skipped, more) for number in range(_MOST_MORE) for skipped, more in ((0, number), (number, 0)))
-    for skipped, more in sides:
+    for total, share in itertools.product(range(_MOST_MORE), range(_MOST_MORE)):
+        # From factors of 2 on, pixels at one end do as well as at both.
+        if share > total or (factor >= 2 and 0 < share < total):
+            continue
+        skipped, more = share, total - share
         made = want + skipped + more
         middle = start - skipped * factor + made * factor / 2
         for count in (round(made * factor), round(made * factor) + 1, round(made * factor) - 1):
