@@ -515,12 +515,30 @@ def test_bmp_rle24_of_os2() -> None:
     assert np.array_equal(read(data).numpy(), expected)
 
 
-@pytest.mark.parametrize("pixels_at", [55, 60, 69])
-def test_bmp_pixels_do_not_start_inside_of_the_palette(pixels_at: int) -> None:
+@pytest.mark.parametrize("stated", [0, 5, 300, 2**32 - 1])
+def test_bmp_palettes_end_where_the_pixels_start(stated: int) -> None:
     data = bytearray(handmade.bmp_by_hand(_bits(_INDICES, 8), 13, 7, 8, palette=_QUADS))
-    data[10:14] = struct.pack("<I", pixels_at)
-    with pytest.raises(CorruptImage, match="inside of its palette"):
-        read(bytes(data))
+    data[46:50] = struct.pack("<I", stated)
+    assert np.array_equal(read(bytes(data)).numpy(), _PALETTE[_INDICES])
+
+
+def test_bmp_colors_that_are_stored_only_in_part_are_black() -> None:
+    rows = np.full((7, 16), 3, np.uint8).tobytes()
+    data = handmade.bmp_by_hand(rows, 13, 7, 8, palette=_QUADS[:-1])
+    assert not read(data[:46] + struct.pack("<I", 4) + data[50:]).numpy().any()
+
+
+@pytest.mark.parametrize("planes", [0, 3, 65_535])
+@pytest.mark.parametrize("core", [True, False])
+def test_the_planes_of_bmp_are_ignored(planes: int, core: bool) -> None:
+    rows = _bits(_INDICES, 8)
+    if core:
+        header = struct.pack("<IHHHH", 12, 13, 7, planes, 8) + _PALETTE[:, ::-1].tobytes()
+        data = b"BM" + struct.pack("<IHHI", 0, 0, 0, 14 + len(header)) + header + rows
+    else:
+        data = handmade.bmp_by_hand(rows, 13, 7, 8, palette=_QUADS)
+        data = data[:26] + struct.pack("<H", planes) + data[28:]
+    assert np.array_equal(read(data).numpy(), _PALETTE[_INDICES])
 
 
 @pytest.mark.parametrize("pixels_at", [0, 14, 53])

@@ -93,29 +93,30 @@ def read_info(reader: HeaderReader) -> ImageInfo:
 def read_file(reader: HeaderReader) -> BitmapFile:
     """Read the file header and the bitmap header.
 
-    An offset of the pixels inside of the header means nothing: they are after the palette.
+    An offset of the pixels inside of the header means nothing: they are after the palette. Otherwise the
+    palette ends there at the latest, however many colors are stated.
     """
     (pixels_at,) = reader.unpack("<I", 10)
     header = read_bitmap_header(reader, FILE_HEADER)
-    palette_end = FILE_HEADER + header.palette_end
-    if pixels_at < FILE_HEADER + header.palette_at:
-        pixels_at = palette_end
-    if pixels_at < palette_end:
-        raise reader.corrupt("its pixels start inside of its palette")
+    room = pixels_at - FILE_HEADER - header.palette_at
+    if room < 0:
+        pixels_at = FILE_HEADER + header.palette_end
+    else:
+        header = attrs.evolve(header, colors=min(header.colors, room // header.color_bytes))
     return BitmapFile(header, pixels_at, _profile(reader, header))
 
 
 def read_bitmap_header(reader: HeaderReader, start: int) -> BitmapHeader:
-    """Read the bitmap header at ``start``."""
+    """Read the bitmap header at ``start``. The number of planes is always 1, whatever is stated."""
     (size,) = reader.unpack("<I", start)
     if size not in _SIZES:
         raise reader.corrupt(f"its header has an unknown size of {size} bytes")
     if size == _CORE:
-        width, height, planes, bits = reader.unpack("<HhHH", start + 4)
+        width, height, bits = reader.unpack("<Hh2xH", start + 4)
     else:
-        width, height, planes, bits = reader.unpack("<iiHH", start + 4)
-    if planes != 1 or bits not in _DEPTHS:
-        raise reader.corrupt(f"its {planes} planes of {bits} bits per pixel are impossible")
+        width, height, bits = reader.unpack("<ii2xH", start + 4)
+    if bits not in _DEPTHS:
+        raise reader.corrupt(f"its {bits} bits per pixel are impossible")
     if width < 1 or height == 0 or height == -(1 << 31):
         raise reader.corrupt(f"its size of {width} x {height} pixels is impossible")
     compression = reader.unpack("<I", start + 16)[0] if size >= 20 else RGB
