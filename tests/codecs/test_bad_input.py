@@ -291,6 +291,7 @@ def test_enormous_pictures_are_told_and_then_refused(name: str) -> None:
 IMPOSSIBLE = {
     "jpeg without height": jpeg(10, 0),
     "jpeg without width": jpeg(0, 10),
+    "jpeg with a long frame header": jpeg(10, 10).replace(b"\0\x11\x08", b"\0\x15\x08"),
     "png of no size": png(0, 5),
     "png of 2^31": png(2**31, 5),
     "png of an impossible kind": png(5, 5, color=5),

@@ -184,9 +184,10 @@ def picture_of_another_space() -> Any:
     return io.BytesIO(pillow(photos.astronaut()[:16, :16], "PNG", icc_profile=bytes(swapped)))
 
 
+@pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("content", [b"junk", b"", profile()[:200]])
-def test_a_profile_that_is_none_is_left_out(content: bytes) -> None:
-    assert np.array_equal(pixels_of(before(TABLES, part(1, 2, content))), pixels_of(photo()))
+def test_a_profile_that_is_none_is_left_out(content: bytes, count: int) -> None:
+    assert np.array_equal(pixels_of(before(TABLES, part(1, count, content))), pixels_of(photo()))
 
 
 def test_sound_files_are_not_copied() -> None:

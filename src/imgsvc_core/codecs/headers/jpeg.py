@@ -204,7 +204,7 @@ def _read_frame(reader: HeaderReader, marker: int, start: int, length: int) -> F
     reader.check_size(width, height)
     if count not in _COLOR_SPACES:
         raise reader.unsupported(f"it has {count} channels; expected 1, 3 or 4")
-    if length < 6 + 3 * count or not 2 <= depth <= 16:
+    if length != 6 + 3 * count or not 2 <= depth <= 16:
         raise reader.corrupt("its frame header is impossible")
     if marker in _LOSSLESS and depth != 8:
         raise reader.unsupported(f"it is lossless with {depth} bits per channel; expected 8")

@@ -87,9 +87,8 @@ def _with_sound_profile(segments: list[tuple[int, bytes]]) -> list[tuple[int, by
         (content[len(_ICC)], content[_ICC_HEAD:]) for _, content in (segments[place] for place in places)
     ]
     counts = {segments[place][1][len(_ICC) + 1] for place in places}
-    if not places or (
-        counts == {len(parts)} and {number for number, _ in parts} == {*range(1, len(parts) + 1)}
-    ):
+    numbered = counts == {len(parts)} and {number for number, _ in parts} == {*range(1, len(parts) + 1)}
+    if not places or (numbered and any(piece for _, piece in parts)):
         return segments
     profile = _joined(parts)
     pieces = [profile[start : start + _MOST_OF_ICC] for start in range(0, len(profile), _MOST_OF_ICC)]
