@@ -369,6 +369,17 @@ def test_webp_without_its_flag_keeps_the_alpha_of_its_data(tmp_path: Path) -> No
     assert path.read_bytes() == whole
 
 
+@pytest.mark.parametrize("alpha", [True, False])
+def test_reserved_flags_of_webp_are_ignored(alpha: bool) -> None:
+    """libwebp and browsers refuse them, though readers must not (RFC 9649)."""
+    pixels = files.transparent() if alpha else photos.astronaut()[:40, :50]
+    still = handmade.pillow(pixels, "WEBP", lossless=True, exact=True)
+    size = b"".join((side - 1).to_bytes(3, "little") for side in pixels.shape[1::-1])
+    body = b"VP8X" + struct.pack("<II", 10, 0xFFFFFFC1) + size + still[still.index(b"VP8L") :]
+    whole = b"RIFF" + struct.pack("<I", len(body) + 4) + b"WEBP" + body
+    assert np.array_equal(read(whole).numpy(), pixels)
+
+
 # Gray in limited range
 
 

@@ -15,7 +15,7 @@ FIRST_CHUNK = 12
 FRAME_HEAD = 16
 CLEARED = 0x01  # the area of the frame is cleared after its time
 _FLAGS_AT = 20
-_ALPHA, _ANIMATION = 0x10, 0x02
+_ALPHA, _ANIMATION, _KNOWN = 0x10, 0x02, 0x3E
 
 
 @attrs.frozen
@@ -133,13 +133,20 @@ def _still(reader: HeaderReader, bitstream: _Bitstream) -> ImageInfo:
     )
 
 
-def with_alpha_flag(source: ByteSource) -> ByteSource:
-    """Return the file with its flag of alpha set: libvips gives none to stills without it."""
-    head = source.read(FIRST_CHUNK, 4)
-    if head != b"VP8X" or source.read(_FLAGS_AT, 1)[0] & _ALPHA:
+def with_sound_flags(source: ByteSource, *, alpha: bool) -> ByteSource:
+    """Return the file with its flag of alpha set if it has alpha, and without reserved flags.
+
+    libvips gives no alpha to stills without the flag, and libwebp refuses reserved ones, which readers must
+    ignore.
+    """
+    if source.read(FIRST_CHUNK, 4) != b"VP8X":
+        return source
+    stated = source.read(_FLAGS_AT, 1)[0]
+    flags = stated & _KNOWN | (_ALPHA if alpha else 0)
+    if flags == stated:
         return source
     data = source.editable()
-    data[_FLAGS_AT] |= _ALPHA
+    data[_FLAGS_AT] = flags
     return ByteSource(data, name=source.name)
 
 

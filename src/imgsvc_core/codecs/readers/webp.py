@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyvips
 
 from imgsvc_core.bytesource import ByteSource
-from imgsvc_core.codecs.headers.webp import with_alpha_flag
+from imgsvc_core.codecs.headers.webp import with_sound_flags
 from imgsvc_core.codecs.readers.vips import animation, open_lazily, still
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.info import ImageInfo
@@ -13,8 +13,7 @@ from imgsvc_core.info import ImageInfo
 
 def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
     """Return RGB, with alpha if a pixel may be transparent. An animation is always at its full size."""
-    if info.alpha:
-        source = with_alpha_flag(source)
+    source = with_sound_flags(source, alpha=info.alpha)
     if settings.all_frames and info.animated:
         image = animation(open_lazily("webp", source, settings, n=-1, fail_on="error"), info)
     else:
