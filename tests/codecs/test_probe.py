@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 import pyvips
@@ -19,8 +20,11 @@ from PIL import Image
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.headers.quantization import estimate_quality
 from imgsvc_core.codecs.probe import probe
+from imgsvc_core.codecs.readers import load
+from imgsvc_core.codecs.settings import LoadSettings
+from imgsvc_core.errors import UnsupportedFormat
 from tests.codecs.probing import PHOTO, SRGB_PROFILE, check, facts, pillow, vips, with_orientation
-from tests.support import encoded, photos
+from tests.support import encoded, handmade, photos
 
 
 @pytest.mark.parametrize("make", encoded.VARIANTS.values(), ids=encoded.VARIANTS)
@@ -169,6 +173,13 @@ class TestPng:
     def test_interlaced(self) -> None:
         check(vips(PHOTO, ".png", interlace=True), interlaced=True)
 
+    def test_chunks_of_unknown_kinds(self) -> None:
+        pixels = np.asarray(PHOTO)
+        for kind in (b"abCd", b"aBCD", b"abcd", b"a0Cd"):
+            check(handmade.png_with(pixels, (kind, b"hello")))
+        with pytest.raises(UnsupportedFormat, match="'ABCD' is unknown and not optional"):
+            facts(handmade.png_with(pixels, (b"ABCD", b"hello")))
+
     def test_profile_and_orientation(self) -> None:
         data = pillow(PHOTO, "PNG", icc_profile=SRGB_PROFILE, exif=with_orientation(5))
         check(data, profile=True, orientation=5)
@@ -220,12 +231,26 @@ class TestGif:
         info = facts(bytes(data))
         assert (info.width, info.height) == (max(96, screen[0]), max(64, screen[1]))
 
+    @pytest.mark.parametrize("zeros", [1, 3])
+    def test_blocks_that_are_ended_more_than_once(self, zeros: int) -> None:
+        others = [PHOTO.rotate(90), PHOTO.rotate(180)]
+        data = pillow(PHOTO, "GIF", save_all=True, append_images=others, duration=[50, 70, 90], loop=0)
+        ends = data.replace(b"\0\x21\xf9\x04", bytes(1 + zeros) + b"\x21\xf9\x04")
+        assert len(ends) == len(data) + 3 * zeros
+        assert attrs.evolve(facts(ends), bytes=len(data)) == facts(data)
+        assert np.array_equal(frames_of(ends), frames_of(data))
+
     def test_many_frames_are_counted(self) -> None:
         head = b"GIF89a" + struct.pack("<HHBBB", 9, 7, 0x80, 0, 0) + bytes(6)
         frame = b"\x21\xf9\x04\0" + struct.pack("<H", 3) + b"\0\0"
         frame += b"\x2c" + struct.pack("<HHHHB", 0, 0, 9, 7, 0) + b"\x02\x01\x44\0"
         info = facts(head + frame * 20_000 + b"\x3b")
         assert (info.frames, info.plays, set(info.delays)) == (20_000, 1, {30})
+
+
+def frames_of(data: bytes) -> Any:
+    source = ByteSource(data)
+    return load(source, probe(source), LoadSettings(all_frames=True)).numpy()
 
 
 class TestWebp:

@@ -11,7 +11,7 @@ from imgsvc_core.info import ImageInfo
 
 CLEAR = 2  # nothing is left where a frame was
 RESTORE = (3, 4)  # what was there before a frame comes back after it; 4 is a common mistake for 3
-_EXTENSION, _IMAGE, _TRAILER = 0x21, 0x2C, 0x3B
+_EXTENSION, _IMAGE, _TRAILER, _END_OF_BLOCKS = 0x21, 0x2C, 0x3B, 0
 _GRAPHIC_CONTROL, _APPLICATION = 0xF9, 0xFF
 _LOOPING = (b"NETSCAPE2.0", b"ANIMEXTS1.0")
 _PROFILE = b"ICCRGBG1012"
@@ -120,6 +120,8 @@ def read_gif(reader: HeaderReader) -> Gif:
                     (repeats,) = reader.unpack("<H", offset + 16)
                     plays = repeats + 1 if repeats else 0
             offset = _after_blocks(reader, offset + 2)
+        elif block == _END_OF_BLOCKS:  # once more than needed
+            offset += 1
         elif frames:
             break
         else:

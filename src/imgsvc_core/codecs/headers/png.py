@@ -27,6 +27,7 @@ _COLOR_SPACES = {
 }  # fmt: skip
 _CHANNELS = {_GRAY: 1, _RGB: 3, _PALETTE: 1, _GRAY_ALPHA: 2, _RGB_ALPHA: 4}
 _LONGEST = (1 << 31) - 1  # of all numbers of four bytes
+_CRITICAL = (b"IHDR", b"PLTE", b"IDAT", b"IEND")  # others that begin in upper case may change all pixels
 _TEXTS = (b"tEXt", b"zTXt", b"iTXt", b"sPLT", b"eXIf", b"iCCP")
 _COMPRESSED_TEXTS = (b"zTXt", b"iTXt", b"iCCP")
 _COPIES_OF_TEXT = 3  # beside the file
@@ -99,6 +100,10 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     before = {chunk.kind: chunk for chunk in reversed(chunks)}  # of a repeated kind, the first counts
     if head.color == _PALETTE and b"PLTE" not in before:
         raise reader.corrupt("its palette is missing")
+    for kind in before:
+        if kind[:1].isupper() and kind not in _CRITICAL:
+            name = kind.decode("latin-1")
+            raise reader.unsupported(f"its chunk {name!r} is unknown and not optional; save it as plain PNG")
     exif = before.get(b"eXIf")
     info = ImageInfo(
         format="png",
