@@ -15,6 +15,7 @@ from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import exif
 from imgsvc_core.codecs.headers.directory import EXIF_PREFIX
 from imgsvc_core.codecs.headers.png import make_chunk
+from imgsvc_core.codecs.headers.png_metadata import XMP_KEYWORD
 from imgsvc_core.codecs.headers.psd import read_resources
 from imgsvc_core.codecs.headers.reader import HeaderReader
 from imgsvc_core.codecs.settings import MetadataPolicy
@@ -44,8 +45,7 @@ _EXTENDED = 0x8000  # the length tells how many bytes hold the length
 _MOST_IN_JPEG = 65_533  # bytes of the content of a segment
 _XMP_PREFIX = b"http://ns.adobe.com/xap/1.0/\0"
 _APP1, _APP13 = 0xFFE1, 0xFFED
-_XMP_KEYWORD = b"XML:com.adobe.xmp"
-_PHOTOSHOP = b"Photoshop 3.0\0"
+_PHOTOSHOP, _RESOURCE = b"Photoshop 3.0\0", b"8BIM"
 _IPTC_RESOURCE = 0x0404
 
 
@@ -105,7 +105,7 @@ def png_chunks(image: pyvips.Image) -> bytes:
     return b"".join(
         (
             make_chunk(b"eXIf", stored) if stored else b"",
-            make_chunk(b"iTXt", _XMP_KEYWORD, bytes(5), packet) if packet else b"",
+            make_chunk(b"iTXt", XMP_KEYWORD, bytes(5), packet) if packet else b"",
         )
     )
 
@@ -113,7 +113,7 @@ def png_chunks(image: pyvips.Image) -> bytes:
 def wrap_iptc(records: bytes) -> bytes:
     """Return IPTC records as JPEG holds them: inside a Photoshop resource block."""
     padding = b"\0" * (len(records) % 2)
-    return _PHOTOSHOP + b"8BIM" + struct.pack(">HHI", _IPTC_RESOURCE, 0, len(records)) + records + padding
+    return _PHOTOSHOP + _RESOURCE + struct.pack(">HHI", _IPTC_RESOURCE, 0, len(records)) + records + padding
 
 
 def _kept(image: pyvips.Image, policy: MetadataPolicy) -> dict[str, bytes | None]:
@@ -151,12 +151,13 @@ def _fits(profile: bytes, image: pyvips.Image) -> bool:
 
 
 def _iptc_records(data: bytes) -> bytes:
-    """Return the IPTC records of a blob, with or without Photoshop's wrapping."""
-    if not data.startswith(_PHOTOSHOP):
+    """Return the IPTC records of a blob, with or without Photoshop's wrapping and its name."""
+    data = data.removeprefix(_PHOTOSHOP)
+    if not data.startswith(_RESOURCE):
         return data if data.startswith(IPTC_START) else b""
     reader = HeaderReader(ByteSource(data), "Photoshop")
     try:
-        resources = read_resources(reader, len(_PHOTOSHOP), reader.size)
+        resources = read_resources(reader, 0, reader.size)
         return reader.read(*resources[_IPTC_RESOURCE]) if _IPTC_RESOURCE in resources else b""
     except CorruptImage:
         return b""

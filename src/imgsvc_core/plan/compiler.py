@@ -86,7 +86,12 @@ def compile_plan(
     scale = load_scale(info, steps, all_frames=frames > 1)
     check_rendered(info, *loaded_size(info, min(scale, 1.0)), limits or Limits())
     _check_sizes(steps, info, frames, limits or Limits())
-    load = LoadSettings(scale=scale, all_frames=frames > 1, sequential=_streams(steps))
+    load = LoadSettings(
+        scale=scale,
+        all_frames=frames > 1,
+        sequential=_streams(steps),
+        metadata=output.metadata != "strip",
+    )
     size = steps[-1].after if steps else Size(info.width, info.height)
     exact = exact_formats(output, info, size, accept=accept, alpha=keeps_alpha)
     save = tuple(settings_for(row, output, info) for row in formats)

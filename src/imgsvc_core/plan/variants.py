@@ -22,5 +22,6 @@ def decodings(plans: Mapping[str, Plan]) -> Iterator[tuple[LoadSettings, dict[st
         settings = next(iter(group.values())).load
         if len(group) > 1:
             scale = max(plan.load.scale for plan in group.values())
-            settings = attrs.evolve(settings, scale=scale, sequential=True)
+            metadata = any(plan.load.metadata for plan in group.values())
+            settings = attrs.evolve(settings, scale=scale, sequential=True, metadata=metadata)
         yield settings, {key: attrs.evolve(plan, load=settings) for key, plan in group.items()}

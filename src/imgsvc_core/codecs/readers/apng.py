@@ -11,13 +11,16 @@ from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs.headers import png
 from imgsvc_core.codecs.headers.png import ApngFrame, make_chunk
 from imgsvc_core.codecs.headers.reader import HeaderReader
+from imgsvc_core.codecs.metadata import PROFILE
 from imgsvc_core.codecs.readers.expected_size import check_stored
+from imgsvc_core.codecs.readers.png import attach_metadata
 from imgsvc_core.codecs.readers.vips import attach, from_array, to_array, with_timing
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.info import ImageInfo
+from imgsvc_core.vipsimage import has_profile
 
 # Chunks before the pixels that say how they are to be understood; every frame is decoded with them.
-_SHARED = (b"PLTE", b"tRNS", b"iCCP", b"sRGB", b"gAMA", b"cHRM", b"sBIT", b"cICP", b"eXIf", b"iTXt", b"zTXt")
+_SHARED = (b"PLTE", b"tRNS", b"iCCP", b"sRGB", b"gAMA", b"cHRM", b"sBIT", b"cICP")
 
 
 def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
@@ -37,8 +40,9 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
     frames = animation.frames if settings.all_frames else animation.frames[:1]
     pictures = [_decode_frame(reader, head, frame, shared) for frame in frames]
     strip = from_array(_compose(pictures, frames, info.width, info.height))
-    blobs = ("icc-profile-data", "exif-data", "xmp-data")
-    strip = attach(strip, {name: pictures[0].get(name) for name in blobs if pictures[0].get_typeof(name)})
+    if has_profile(pictures[0]):
+        strip = attach(strip, {PROFILE: pictures[0].get(PROFILE)})
+    strip = attach_metadata(strip, reader) if settings.metadata else strip
     if not settings.all_frames:
         return strip
     return with_timing(strip, info.height, animation.delays, animation.plays)

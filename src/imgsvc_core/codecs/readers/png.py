@@ -5,11 +5,19 @@ from __future__ import annotations
 import pyvips
 
 from imgsvc_core.bytesource import ByteSource
-from imgsvc_core.codecs.readers.vips import open_lazily
+from imgsvc_core.codecs.headers.png_metadata import read_blocks
+from imgsvc_core.codecs.headers.reader import HeaderReader
+from imgsvc_core.codecs.readers.vips import attach, open_lazily
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.info import ImageInfo
 
 
 def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
     """Return gray or RGB of 8 or 16 bits; palettes and fewer bits are expanded."""
-    return open_lazily("png", source, settings, fail_on="error")
+    image = open_lazily("png", source, settings, fail_on="error")
+    return attach_metadata(image, HeaderReader(source, "PNG")) if settings.metadata else image
+
+
+def attach_metadata(image: pyvips.Image, reader: HeaderReader) -> pyvips.Image:
+    """Return the image with EXIF, XMP and IPTC of its file, also with what comes after the pixels."""
+    return attach(image, {f"{kind}-data": block for kind, block in read_blocks(reader).items()})
