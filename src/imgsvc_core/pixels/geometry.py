@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from functools import partial
@@ -26,6 +27,7 @@ _TURNS = {
 }
 Resampler = Callable[[pyvips.Image], pyvips.Image]
 KERNEL = "lanczos3"
+_LOBES = 3  # of the kernel
 _MOST_REDUCTION = 1_000_000  # the largest factor of libvips' reduce
 _LONGEST = 100_000_000  # pixels of a side of a picture of libvips
 _FIRST_FACTOR = 100  # of two passes, for what libvips cannot reduce in one
@@ -81,7 +83,7 @@ def resample(
 ) -> pyvips.Image:
     """Resample an area of a picture, which has ``have`` pixels, to a size.
 
-    ``exact`` takes several times as long for a strong reduction, whose weights are then not rounded.
+    ``exact`` takes several times as long: its weights are not rounded, and edges not repeated.
     """
     operation = partial(_resample, have=have, width=width, height=height, area=area, exact=exact)
     return weighted_by_alpha(image, operation, exact=exact)
@@ -162,10 +164,35 @@ def _reduce(image: pyvips.Image, across: float, down: float, *, exact: bool) -> 
         width, height = image.width / across, image.height / down
         image = image.crop(0, 0, *(min(side, _LONGEST_SHRUNK) for side in have)).shrink(*first)
         across, down = image.width / width, image.height / height
-    if not exact or max(across, down) < 2 * GAP:
+    if not exact:
         return pyvips.Operation.call("reduce", image, across, down, kernel=KERNEL, gap=GAP)
-    reduced = pyvips.Operation.call("reduce", image.cast("float"), across, down, kernel=KERNEL, gap=0)
+    reduced = _reduce_exactly(_reduce_exactly(image.cast("float"), "reducev", down), "reduceh", across)
     return reduced if image.format in ("float", "double") else reduced.rint().cast(image.format)
+
+
+def _reduce_exactly(image: pyvips.Image, operation: str, factor: float) -> pyvips.Image:
+    """Reduce one axis of floats by the pixels inside alone, where libvips weighs copies of the edge too."""
+    if factor == 1:
+        return image
+    down = operation == "reducev"
+    have = image.height if down else image.width
+    made = math.floor(have / factor + 0.5)  # as libvips counts
+    margin, border = next(
+        (margin, border)
+        for margin in itertools.count(_LOBES + 1)
+        if math.floor((have + 2 * (border := round(margin * factor))) / factor + 0.5) == made + 2 * margin
+    )
+
+    def sums(inside: pyvips.Image) -> pyvips.Image:
+        if down:
+            framed = inside.embed(0, border, inside.width, have + 2 * border)
+            return framed.reducev(factor, kernel=KERNEL, gap=0).crop(0, margin, inside.width, made)
+        framed = inside.embed(border, 0, have + 2 * border, inside.height)
+        return framed.reduceh(factor, kernel=KERNEL, gap=0).crop(margin, 0, made, inside.height)
+
+    ones = pyvips.Image.black(1 if down else have, have if down else 1) + 1
+    weights = sums(ones).copy_memory()
+    return sums(image) / (weights.zoom(image.width, 1) if down else weights.zoom(1, image.height))
 
 
 def _first_factor(side: int, factor: float) -> int:
