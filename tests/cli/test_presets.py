@@ -91,7 +91,10 @@ def test_mistakes_name_the_preset(
     [
         ("[presets", "The settings file 'other.toml' must be readable TOML"),
         ("presets = 5", "Presets must be a table such as [presets.card], got 5"),
-        ("[presets.card.resize]\nwidth = 0", "Preset 'card': Resize 'width' parameter must be integer"),
+        (
+            "[presets.card.resize]\nwidth = 0",
+            "Resize 'width' parameter must be integer within 1 to 65535 range, got 0, in preset 'card'",
+        ),
         ("[presets.card]\npreset = 'wide'", "Preset 'card' cannot name other presets"),
         ("[presets.Card]", "Preset 'Card' must have a name of 1 to 63 lower-case letters"),
         ("", "There is no preset 'card'; none is defined"),

@@ -145,7 +145,9 @@ FOCUS = {"gravity": "focus", "focus_x": 0.5, "focus_y": 0.5}
     [
         (
             {"crop": {"width": 5, "height": 5, "gravity": "focus", "focus_x": 0.5}},
-            "crop.focus_y", "Crop 'focus_y' parameter is required when 'gravity' is focus",
+            "crop.focus_y",
+            "Crop 'focus_y' parameter must be float within 0 to 1 range, "
+            "and is required when 'gravity' is focus",
         ),
         (
             {"resize": {**FIT, "focus_x": 0.5}},

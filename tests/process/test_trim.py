@@ -255,7 +255,7 @@ def test_limits_hold_while_the_border_is_looked_for() -> None:
 @pytest.mark.parametrize(
     ("trim", "message"),
     [
-        ({}, "Trim 'threshold' parameter is required and must be float within 0 to 255 range"),
+        ({}, "Trim 'threshold' parameter must be float within 0 to 255 range, and is required"),
         ({"threshold": 256}, "Trim 'threshold' parameter must be float within 0 to 255 range, got 256"),
         (
             {"threshold": 1, "symmetric": True},

@@ -130,7 +130,7 @@ def test_numbers_of_numpy_are_numbers(kind: Any) -> None:
         (
             {"filter": {"blur": {"value": 10}}},
             "filter.blur.mode",
-            "Blur 'mode' parameter is required and must be one of gaussian, motion, zoom",
+            "Blur 'mode' parameter must be one of gaussian, motion, zoom, and is required",
         ),
         (
             {"filter": [{"sepia": {"value": 1}}, {"blur": {"mode": "box", "value": 1}}]},
@@ -160,7 +160,8 @@ def test_numbers_of_numpy_are_numbers(kind: Any) -> None:
         (
             {"resize": {"width": 10, "mode": "fit"}},
             "resize.height",
-            "Resize 'height' parameter is required when 'mode' is fit",
+            "Resize 'height' parameter must be integer within 1 to 65535 range, "
+            "and is required when 'mode' is fit",
         ),
         (
             {"watermark": {"id": "a", "gravity": "top", "x": 1}},

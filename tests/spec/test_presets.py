@@ -79,8 +79,8 @@ def test_whatever_is_a_request_is_a_part_of_one(document: Any) -> None:
 @pytest.mark.parametrize(
     ("document", "path", "message"),
     [
-        (5, "", "It must be an object of parameters, got 5"),
-        ({"resise": {}}, "resise", "It has no 'resise' parameter; did you mean 'resize'?"),
+        (5, "", "The preset must be an object of parameters, got 5"),
+        ({"resise": {}}, "resise", "The preset has no 'resise' parameter; did you mean 'resize'?"),
         ({"resize": 5}, "resize", "Resize must be an object of parameters, got 5"),
         ({"resize": {"with": 5}}, "resize.with", "Resize has no 'with' parameter; did you mean 'width'?"),
         ({"resize": {"width": 0}}, "resize.width", "Resize 'width' parameter must be integer within"),
@@ -97,7 +97,8 @@ def test_mistakes_have_their_paths_and_name_the_preset(document: Any, path: str,
         parse_preset("a", document)
     (problem,) = caught.value.problems
     assert problem.path == path
-    assert problem.message.startswith(f"Preset 'a': {message}")
+    assert problem.message.startswith(message)
+    assert problem.message.endswith(", in preset 'a'")
 
 
 @pytest.mark.parametrize("name", ["", "A", "a b", "-a", "ä", "a" * 64])

@@ -156,7 +156,7 @@ def test_a_name_that_no_object_can_have_does_no_harm_to_a_whole_path(folder: Pat
 @pytest.mark.parametrize(
     ("document", "arguments", "words"),
     [
-        ({}, [], "'key' parameter is required"),
+        ({}, [], "and is required"),
         ({"key": "k", "secret": "s", "pth": "x"}, [], "did you mean 'path'"),
         ({"key": "k", "secret": "s"}, ["-o", "out.png"], "Give either --store or -o"),
         ({"key": "k", "secret": "s", "path": "x.jpg"}, ["two.png"], "must end in a slash for 2 sources"),

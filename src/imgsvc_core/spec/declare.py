@@ -84,6 +84,10 @@ class Param:
         usual = "" if self.default in (REQUIRED, None, ()) else f"; default {self.kind.unparse(self.default)}"
         return f"{self.kind.expectation}{unit}{usual}" + ("; required" if self.required else "")
 
+    def expected(self, title: str) -> str:
+        """Return what the parameter of an operation with a title must be, as a sentence."""
+        return f"{title} '{self.name}' parameter must be {self.kind.expectation}"
+
     def parse(self, title: str, value: object) -> Any:
         """Return a value in its Python form. `None` stands for the default.
 
@@ -92,9 +96,9 @@ class Param:
         """
         if value is None and not self.required:
             return self.default
+        expected = self.expected(title)
         if value is REQUIRED:
-            expected = f"is required and must be {self.kind.expectation}"
-            raise SpecError([Problem(self.name, f"{title} '{self.name}' parameter {expected}")])
+            raise SpecError([Problem(self.name, expected, "and is required")])
         value = plain_number(value)
         try:
             return self.kind.parse(value)
@@ -103,7 +107,6 @@ class Param:
         except ValueError:
             hidden = self.secret or (self.confidential and not isinstance(value, int | float))
             got = SOMETHING if hidden else shown(value)
-            expected = f"{title} '{self.name}' parameter must be {self.kind.expectation}"
             raise SpecError([Problem(self.name, expected, f"got {got}")]) from None
 
     def schema(self) -> dict[str, Any]:
@@ -213,6 +216,16 @@ class Parameters:
     _params: ClassVar[Mapping[str, Param]] = {}
     _defaults: ClassVar[Mapping[str, Any]] = {}
 
+    @classmethod
+    def subject(cls, name: str) -> str:
+        """Return the subject of sentences about a parameter."""
+        return f"{cls.title} '{name}' parameter"
+
+    @classmethod
+    def expected(cls, name: str) -> str:
+        """Return what a parameter must be, as a sentence."""
+        return cls._params[name].expected(cls.title)
+
     def __attrs_post_init__(self) -> None:
         given = {
             name: value
@@ -256,7 +269,7 @@ def check(cls: type[Parameters], given: Mapping[str, object]) -> tuple[dict[str,
             values[name] = value
             problems += error.problems
     for rule in cls.rules:
-        problems += rule.problems(cls.title, values)
+        problems += rule.problems(cls, values)
     return values, problems
 
 

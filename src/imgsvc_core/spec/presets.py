@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import attrs
-
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.jsontext import shown
 from imgsvc_core.spec.declare import Operation, below, params
@@ -101,11 +99,9 @@ def parse_preset(name: str, value: object) -> Document:
     if isinstance(value, Mapping) and PRESET in value:
         raise SpecError([Problem(PRESET, f"{title} cannot name other presets; write what they say into it")])
     try:
-        return parse_partial(value, "It")
+        return parse_partial(value, "The preset")
     except SpecError as error:
-        raise SpecError(
-            attrs.evolve(problem, expected=f"{title}: {problem.expected}") for problem in error.problems
-        ) from None
+        raise SpecError(problem.and_then(f"in preset '{name}'") for problem in error.problems) from None
 
 
 def preset_names(value: object) -> tuple[str, ...]:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 
 from imgsvc_core.errors import Problem
 
+if TYPE_CHECKING:
+    from imgsvc_core.spec.declare import Parameters
+
 
 class Rule(Protocol):
     """A condition on several parameters of an operation together."""
 
-    def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+    def problems(self, operation: type[Parameters], values: Mapping[str, Any]) -> Iterator[Problem]:
         """Yield a problem for each wrong value of an operation. `None` is a value that was not given."""
 
     def schema(self) -> dict[str, Any]:
@@ -29,11 +32,11 @@ class AtLeastOne:
 
     names: tuple[str, ...]
 
-    def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+    def problems(self, operation: type[Parameters], values: Mapping[str, Any]) -> Iterator[Problem]:
         if all(values[name] is None for name in self.names):
             *others, last = (f"'{name}'" for name in self.names)
             quoted = f"{', '.join(others)} and {last}"
-            yield Problem(self.names[0], f"{title} needs at least one of {quoted}", "got none")
+            yield Problem(self.names[0], f"{operation.title} needs at least one of {quoted}", "got none")
 
     def schema(self) -> dict[str, Any]:
         return {"not": {"type": "object", **_absent(*self.names)}}
@@ -67,10 +70,10 @@ class _When:
 class RequiredWhen(_When):
     """Parameters that must be given for some values of the choice."""
 
-    def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+    def problems(self, operation: type[Parameters], values: Mapping[str, Any]) -> Iterator[Problem]:
         for name in self.names if self._holds(values) else ():
             if values[name] is None:
-                yield Problem(name, f"{title} '{name}' parameter is required {self._when(values)}")
+                yield _missing(operation, name, self._when(values))
 
     def schema(self) -> dict[str, Any]:
         return self._schema(given(*self.names))
@@ -85,13 +88,13 @@ class NotWhen(_When):
 
     values: tuple[str, ...] = ()
 
-    def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+    def problems(self, operation: type[Parameters], values: Mapping[str, Any]) -> Iterator[Problem]:
         for name in self.names if self._holds(values) else ():
             value = values[name]
             if self.values and value in self.values:
-                yield Problem(name, f"{title} '{name}' parameter must not be {value} {self._when(values)}")
+                yield Problem(name, f"{operation.subject(name)} must not be {value} {self._when(values)}")
             elif not self.values and value is not None and value is not False:
-                yield Problem(name, f"{title} '{name}' parameter must be left out {self._when(values)}")
+                yield Problem(name, f"{operation.subject(name)} must be left out {self._when(values)}")
 
     def schema(self) -> dict[str, Any]:
         allowed = {"not": {"enum": list(self.values)}} if self.values else {"enum": [None, False]}
@@ -102,11 +105,11 @@ class NotWhen(_When):
 class OnlyWhen(_When):
     """Parameters that mean nothing unless the choice has one of some values."""
 
-    def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+    def problems(self, operation: type[Parameters], values: Mapping[str, Any]) -> Iterator[Problem]:
         for name in () if self._holds(values) else self.names:
             if values[name] is not None:
                 unless = f"unless '{self.choice}' is {' or '.join(map(str, self.options))}"
-                yield Problem(name, f"{title} '{name}' parameter must be left out {unless}")
+                yield Problem(name, f"{operation.subject(name)} must be left out {unless}")
 
     def schema(self) -> dict[str, Any]:
         condition = {"properties": {self.choice: {"enum": list(self.options)}}, "required": [self.choice]}
@@ -120,9 +123,9 @@ class Needs:
     name: str
     other: str
 
-    def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+    def problems(self, operation: type[Parameters], values: Mapping[str, Any]) -> Iterator[Problem]:
         if values[self.name] is not None and values[self.other] is None:
-            message = f"{title} '{self.name}' parameter must be used together with '{self.other}'"
+            message = f"{operation.subject(self.name)} must be used together with '{self.other}'"
             yield Problem(self.name, message)
 
     def schema(self) -> dict[str, Any]:
@@ -136,11 +139,11 @@ class NotTogether:
     first: tuple[str, ...]
     second: tuple[str, ...]
 
-    def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+    def problems(self, operation: type[Parameters], values: Mapping[str, Any]) -> Iterator[Problem]:
         for name in self.first:
             for other in self.second:
                 if values[name] is not None and values[other] is not None:
-                    message = f"{title} '{name}' parameter cannot be used together with '{other}'; give one"
+                    message = f"{operation.subject(name)} cannot be used together with '{other}'; give one"
                     yield Problem(name, message)
 
     def schema(self) -> dict[str, Any]:
@@ -153,15 +156,20 @@ class Together:
 
     names: tuple[str, ...]
 
-    def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+    def problems(self, operation: type[Parameters], values: Mapping[str, Any]) -> Iterator[Problem]:
         missing = [name for name in self.names if values[name] is None]
         if len(missing) < len(self.names):
             present = next(name for name in self.names if name not in missing)
             for name in missing:
-                yield Problem(name, f"{title} '{name}' parameter is required together with '{present}'")
+                yield _missing(operation, name, f"together with '{present}'")
 
     def schema(self) -> dict[str, Any]:
         return {"if": _absent(*self.names), "else": given(*self.names)}
+
+
+def _missing(operation: type[Parameters], name: str, when: str) -> Problem:
+    """Return the problem of a parameter that must be given then."""
+    return Problem(name, operation.expected(name), f"and is required {when}")
 
 
 def given(*names: str) -> dict[str, Any]:

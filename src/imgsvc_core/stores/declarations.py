@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 import attrs
 
 from imgsvc_core.errors import Problem
-from imgsvc_core.spec.declare import Accepts, Operation, declared, param, params
+from imgsvc_core.spec.declare import Accepts, Operation, Parameters, declared, param, params
 from imgsvc_core.spec.kinds import Text
 from imgsvc_core.spec.rules import AtLeastOne, NotTogether, Rule, Together
 from imgsvc_core.stores.parameter_types import Headers, Name, ObjectPath, Pairs, Strings
@@ -51,16 +51,16 @@ def _headers(*allowed: str) -> Any:
 class OneKind(NotTogether):
     """Two kinds of credentials, of which one is to be given whole."""
 
-    def problems(self, title: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+    def problems(self, operation: type[Parameters], values: Mapping[str, Any]) -> Iterator[Problem]:
         found = [
             [name for name in side if values.get(name) is not None] for side in (self.first, self.second)
         ]
         if all(found):
             other = " and ".join(f"'{name}'" for name in found[1])
-            message = f"{title} '{found[0][0]}' parameter cannot be used together with {other}; give one kind"
+            message = f"{operation.subject(found[0][0])} cannot be used together with {other}; give one kind"
             yield Problem(found[0][0], message)
         else:
-            yield from Together(self.second).problems(title, values)
+            yield from Together(self.second).problems(operation, values)
 
     def schema(self) -> dict[str, Any]:
         return {"allOf": [super().schema(), Together(self.second).schema()]}

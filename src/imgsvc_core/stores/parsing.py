@@ -31,14 +31,13 @@ def parse_store(value: object, *, path: str = "store") -> StoreSpec:
         return value
     if not isinstance(value, Mapping):  # not shown: it may hold a secret
         raise SpecError([Problem(path, "Store must be an object of parameters", f"got {SOMETHING}")])
+    expected = f"Store 'provider' parameter must be {_PROVIDER.expectation}"
     if "provider" not in value:
-        message = f"Store 'provider' parameter is required and must be {_PROVIDER.expectation}"
-        raise SpecError([Problem(f"{path}.provider", message)])
+        raise SpecError([Problem(f"{path}.provider", expected, "and is required")])
     try:
         provider = PROVIDERS[_PROVIDER.parse(value["provider"])]
     except ValueError:
         got = shown(value["provider"]) if isinstance(value["provider"], int | float) else SOMETHING
-        expected = f"Store 'provider' parameter must be {_PROVIDER.expectation}"
         raise SpecError([Problem(f"{path}.provider", expected, f"got {got}")]) from None
     declared = params(provider)
     fields = {

@@ -76,9 +76,8 @@ async def read_form(
     if on_document is not None and "data" not in parts:
         on_document({})
     if "file" not in parts:
-        raise invalid(
-            "file", "Upload 'file' parameter is required and must be an image in a part of the form"
-        )
+        expected = "Upload 'file' parameter must be an image in a part of the form"
+        raise invalid("file", expected, "and is required")
     return parts["file"].filename
 
 

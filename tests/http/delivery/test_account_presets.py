@@ -83,11 +83,11 @@ async def test_other_accounts_know_nothing_of_them(site: Site, signer: Signer) -
             "wrong",
             {"resize": {"width": -1}},
             "resize.width",
-            "Preset 'wrong': Resize 'width' parameter must be",
+            "Resize 'width' parameter must be",
         ),
         ("wrong", {"resice": {}}, "resice", "did you mean 'resize'?"),
         ("wrong", {"preset": "card"}, "preset", "cannot name other presets"),
-        ("wrong", {"url": "https://example.org"}, "url", "Preset 'wrong'"),
+        ("wrong", {"url": "https://example.org"}, "url", "The preset has no 'url'"),
         ("wrong", [], "", "must be an object"),
     ],
 )

@@ -122,7 +122,11 @@ class TestFiltersAdjustmentsWatermarks:
         """What a filter needs must be there."""
         rest = {item: value for item, value in FILTERS[key].items() if item != name}
         reply = await upload(client, photo, {"filter": {key: rest}})
-        assert_failure(reply, 422, "invalid_parameter", f"'{name}' parameter is required")
+        failure = assert_failure(reply, 422, "invalid_parameter", f"'{name}' parameter must be ")
+        assert failure["errors"][0]["message"] == f"{failure['message']}, and is required"
+        if name in ("value", "radius"):
+            title = key.capitalize()
+            assert failure["message"] == f"{title} '{name}' parameter must be float within 0 to 100 range"
 
     @pytest.mark.parametrize(
         ("key", "part"),
@@ -294,4 +298,4 @@ class TestFiltersAdjustmentsWatermarks:
     async def test_a_watermark_needs_its_id(self, client: aiohttp.ClientSession, photo: bytes) -> None:
         """The one parameter that is required."""
         reply = await upload(client, photo, {"watermark": {"gravity": "top"}})
-        assert_failure(reply, 422, "invalid_parameter", "Watermark 'id' parameter is required")
+        assert_failure(reply, 422, "invalid_parameter", "Watermark 'id' parameter must be string")

@@ -54,7 +54,7 @@ class TestFetch:
     async def test_the_url_is_required(self, client: aiohttp.ClientSession) -> None:
         """A fetch needs a URL."""
         reply = await call(client, "POST", "/1.0/fetch", json={})
-        assert_failure(reply, 422, "invalid_parameter", "Fetch 'url' parameter is required")
+        assert_failure(reply, 422, "invalid_parameter", "Fetch 'url' parameter must be string")
 
     async def test_binary_mode_answers_the_picture(self, client: aiohttp.ClientSession, source: str) -> None:
         """The body is the picture, a header has the metadata, and temporary storage the picture as well."""
@@ -126,7 +126,7 @@ class TestFetch:
         form = aiohttp.FormData({"data": json.dumps({"response": mode})}, default_to_multipart=True)
         reply = await call(client, "POST", "/1.0/upload", data=form, headers=headers)
         metadata = assert_binary_failure(reply, 422, "invalid_parameter")
-        assert "Upload 'file' parameter is required" in metadata["message"]
+        assert "Upload 'file' parameter must be an image" in metadata["message"]
 
     async def test_a_binary_answer_for_a_source_that_is_not_there(
         self, client: aiohttp.ClientSession, source: str
@@ -240,7 +240,7 @@ class TestUpload:
         """An upload needs a file."""
         form = aiohttp.FormData({"data": "{}"}, default_to_multipart=True)
         reply = await call(client, "POST", "/1.0/upload", data=form)
-        assert_failure(reply, 422, "invalid_parameter", "Upload 'file' parameter is required")
+        assert_failure(reply, 422, "invalid_parameter", "Upload 'file' parameter must be an image")
 
     async def test_a_url_is_not_accepted(self, client: aiohttp.ClientSession, photo: bytes) -> None:
         """An upload has no URL."""

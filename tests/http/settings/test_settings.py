@@ -521,7 +521,7 @@ def test_all_mistakes_in_presets_are_told_with_others(tmp_path: Path) -> None:
     text = PRESETS.replace("60", "0").replace("[presets.old", "[server]\nport = -1\n[presets.Old")
     found = _problems(_written(tmp_path, text), HOME)
     assert found.keys() == {"server.port", "presets.card.resize.width", "presets.Old"}
-    assert found["presets.card.resize.width"].startswith("Preset 'card': Resize 'width' parameter must be")
+    assert found["presets.card.resize.width"].endswith(", in preset 'card'")
 
 
 def test_origins_are_urls_or_tables_with_the_options_of_their_file_systems(tmp_path: Path) -> None:
