@@ -60,7 +60,10 @@ def test_codecs_do_not_write_past_the_command(tmp_path: Path) -> None:
     (tmp_path / "photo.tif").write_bytes(data[:where] + (50001).to_bytes(2, "little") + data[where + 2 :])
     done = run("process", "photo.tif", "-o", "out.png", cwd=tmp_path)
     assert done.returncode == 3
-    message = b"imgsvc: TIFF images with compression WebP cannot be read; save it with deflate.\n"
+    message = (
+        b"imgsvc: TIFF image 'photo.tif' cannot be read: its compression WebP is not supported; "
+        b"save it with deflate.\n"
+    )
     assert done.stderr == message
 
 
@@ -244,7 +247,7 @@ def test_inspect_explain_formats_schema(photo: Path) -> None:
     assert "quality      92" in told
     plan = run("explain", photo, "--resize", "100x", "--contrast", "10", "--hue", "20").stdout.decode()
     assert "LUT of contrast 10; matrix of hue 20" in plan
-    assert "1/4 of its size" in plan
+    assert "1/2 of its size" in plan
     imagined = run("explain", "--size", "4000x3000", "--resize", "100x", "--json")
     assert json.loads(imagined.stdout)["load"]["scale"] == 0.125
     rows = json.loads(run("formats", "--json").stdout)
