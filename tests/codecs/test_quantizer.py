@@ -159,6 +159,17 @@ def test_what_is_not_visible_has_no_color(count: int) -> None:
         assert not shown_alpha(write(picture, "gif", colors=colors)).any()
 
 
+def test_palettes_of_frames_that_keep_all_colors_need_no_note() -> None:
+    scenes = [photos.coffee()[:90, :120], photos.astronaut()[:90, :120], photos.cat()[:90, :120]]
+    images = [Image.fromarray(scene).quantize(200) for scene in scenes]
+    source = pillow(images[0], "GIF", save_all=True, append_images=images[1:], duration=50)
+    result = imgsvc.process(source)
+    assert np.array_equal(shown(result.data), shown(source))
+    assert result.notes == ()
+    smaller = imgsvc.process(source, {"resize": {"width": 60}})
+    assert smaller.notes == ("GIF has 256 colors for each frame, and the picture has more.",)
+
+
 def test_notes_tell_of_fewer_colors() -> None:
     source = pillow(photos.coffee()[:90, :120], "PNG")
     note = "GIF has 256 colors for each frame, and the picture has more."

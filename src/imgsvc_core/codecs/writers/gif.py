@@ -53,14 +53,15 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
     image = image.colourspace("srgb").copy_memory()
     histogram = _colors(image)
     most = settings.colors or _MOST_COLORS
-    exact = histogram.exact and len(histogram.colors) <= most
-    if not exact:
-        sink.note(_FEWER_COLORS if settings.colors is None else f"The colors are reduced to {most}.")
+    exact = histogram.has_at_most(most)
     palette = histogram.choose(min(most, _MOST_CHOSEN))
     if exact or settings.colors is not None or _serves(palette, image):
         sink.save(_with_palette(image, palette), "gif", reuse=True, **options)
     else:
+        exact = all(_colors(frame).has_at_most(most) for frame in split_frames(image))
         sink.save(image, "gif", interpalette_maxerror=_SAME_PALETTE, **options)
+    if not exact:
+        sink.note(_FEWER_COLORS if settings.colors is None else f"The colors are reduced to {most}.")
 
 
 def _colors(image: pyvips.Image) -> Histogram:

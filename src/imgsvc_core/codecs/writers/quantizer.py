@@ -62,6 +62,10 @@ class Histogram:
                 sums[:, band] += np.bincount(numbers, part[:, band], len(counts))
         return cls(sums / counts[:, None], counts, bits == _FINE_BITS[0], coarse, fine, bits)
 
+    def has_at_most(self, most: int) -> bool:
+        """Return True if the pixels have so many colors or fewer."""
+        return self.exact and len(self.colors) <= most
+
     def numbers(self, pixels: Any) -> Any:
         """Return the number of the color of each of the pixels that were counted."""
         parts = (self._fine[_cells(part, self._coarse, self._bits)] for part in _parts(pixels))
