@@ -11,6 +11,7 @@ from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.codecs.table import FORMATS
+from imgsvc_core.plan import compile_plan
 from imgsvc_core.plan.encoding import settings_for
 from tests.process.pictures import pixels_of
 from tests.support.photos import Pixels, as_vips, coffee
@@ -74,16 +75,50 @@ def test_more_colors_than_a_palette_holds_are_kept() -> None:
 @pytest.mark.parametrize(("stored", "known"), [("on", True), ("off", False)])
 def test_a_source_with_less_color_is_a_photograph(stored: str, known: bool) -> None:
     source = as_vips(coffee()).jpegsave_buffer(Q=90, subsample_mode=stored)
-    settings = settings_for(FORMATS["jpg"], imgsvc.Output(), imgsvc.inspect(source))
-    assert settings.photograph == known
+    assert _is_photograph(source) == known
+    assert (
+        _is_photograph(source, adjust={"saturation": -90}, filter={"vignette": {"value": 50, "radius": 50}})
+        == known
+    )
+
+
+_STYLES: dict[str, dict[str, Any]] = {
+    "gray": {"adjust": {"saturation": -100, "contrast": 10}},
+    "one hue": {"filter": {"monochrome": {"value": 100, "color": "#ff0000"}}},
+    "no hue": {"filter": {"isolate": {"color": "#ff0000", "threshold": 0}}},
+    "two colors": {"filter": {"duotone": {"dark": "#000000", "light": "#00ff00"}}},
+    "cells": {"filter": {"pixellate": {"value": 80}}},
+    "dots": {"adjust": {"saturation": -100}, "filter": {"halftone": {"value": 50}}},
+}
+
+
+def _is_photograph(source: bytes, **request: Any) -> bool:
+    return compile_plan(imgsvc.parse(request), imgsvc.inspect(source)).save[0].photograph
+
+
+@pytest.mark.parametrize("style", _STYLES.values(), ids=_STYLES)
+def test_a_photograph_that_became_a_graphic_gets_a_palette(style: dict[str, Any]) -> None:
+    source = as_vips(coffee()).jpegsave_buffer(Q=90, subsample_mode="on")
+    assert not _is_photograph(source, **style)
+    result = imgsvc.process(source, {**style, "output": {"format": "png"}})
+    assert result.output.colorspace == "palette"
+    exact = imgsvc.process(source, {**style, "output": {"format": "tiff"}}).data
+    assert np.array_equal(pixels_of(result.data), pixels_of(exact))
+
+
+def test_grays_of_a_colored_picture_take_no_more_than_those_of_a_gray_one() -> None:
+    gray = encoded(coffee(), adjust={"saturation": -100}, output={"format": "png"})
+    one_band = encoded(pixels_of(gray.data)[..., 0], output={"format": "png"})
+    assert gray.output.bytes < 1.02 * one_band.output.bytes
 
 
 def test_what_the_format_does_not_support_is_left_out_when_it_is_chosen_later() -> None:
     limited = imgsvc.Output(subsampling="444", colors=16)
-    info = imgsvc.inspect(indexed_png())
-    webp, jpeg, png = (settings_for(FORMATS[name], limited, info) for name in ("webp", "jpg", "png"))
+    webp, jpeg, png = (
+        settings_for(FORMATS[name], limited, photograph=False) for name in ("webp", "jpg", "png")
+    )
     assert (webp.subsampling, webp.colors) == (None, None)
     assert (jpeg.subsampling, jpeg.colors) == ("444", None)
     assert (png.subsampling, png.colors) == (None, 16)
-    auto = settings_for(FORMATS["jpg"], imgsvc.Output(subsampling="auto"), info)
+    auto = settings_for(FORMATS["jpg"], imgsvc.Output(subsampling="auto"), photograph=False)
     assert auto.subsampling is None

@@ -6,6 +6,7 @@ sepia), on sRGB-encoded values.
 
 from __future__ import annotations
 
+import itertools
 import math
 
 from .constants import LUMA_WEIGHTS
@@ -13,6 +14,8 @@ from .constants import LUMA_WEIGHTS
 Row = tuple[float, float, float]
 Matrix = tuple[Row, ...]
 RGB = tuple[int, int, int]
+
+_TOLERANCE = 1e-9
 
 IDENTITY: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 LUMA: Matrix = (LUMA_WEIGHTS, LUMA_WEIGHTS, LUMA_WEIGHTS)
@@ -54,6 +57,15 @@ def distance(a: Matrix, b: Matrix) -> float:
 def mix(a: Matrix, b: Matrix, amount: float) -> Matrix:
     """Return ``a`` at amount 0, ``b`` at amount 1, and a linear mix in between."""
     return add(scale(a, 1 - amount), scale(b, amount))
+
+
+def is_line(a: Matrix) -> bool:
+    """Return True if all colors become multiples of one, as when all become gray."""
+    return all(
+        abs(r[i] * s[j] - r[j] * s[i]) < _TOLERANCE
+        for r, s in itertools.combinations(a, 2)
+        for i, j in itertools.combinations(range(3), 2)
+    )
 
 
 CHROMA: Matrix = add(IDENTITY, scale(LUMA, -1))

@@ -5,6 +5,8 @@ A step knows its label, and the three facts that folding needs:
 - ``neutral``: it changes nothing;
 - ``fixes_gray``: it leaves every gray as it is, so that it can be skipped on gray pictures;
 - ``brings_color``: it makes a color of some gray.
+
+``is_line`` says that few colors remain, on a line from one color to another.
 """
 
 from __future__ import annotations
@@ -64,6 +66,7 @@ class CurveStep:
     values: tuple[float | tuple[float, float, float], ...] = ()
 
     fixes_gray = False
+    is_line = False
 
     @property
     def label(self) -> str:
@@ -109,6 +112,11 @@ class MatrixStep:
         sums = matrices.row_sums(self.matrix)
         return max(sums) - min(sums) > _TOLERANCE
 
+    @property
+    def is_line(self) -> bool:
+        """Return True if all colors become multiples of one."""
+        return matrices.is_line(self.matrix)
+
 
 @attrs.frozen
 class VibranceStep:
@@ -118,6 +126,7 @@ class VibranceStep:
 
     fixes_gray = True
     brings_color = False
+    is_line = False
 
     @property
     def label(self) -> str:
@@ -150,6 +159,11 @@ class IsolateStep:
         """Return True if the threshold keeps every color."""
         return self.threshold == 1
 
+    @property
+    def is_line(self) -> bool:
+        """Return True if the threshold keeps no color."""
+        return self.threshold == 0
+
 
 @attrs.frozen
 class DuotoneStep:
@@ -160,6 +174,7 @@ class DuotoneStep:
 
     neutral = False
     fixes_gray = False
+    is_line = True
 
     @property
     def label(self) -> str:

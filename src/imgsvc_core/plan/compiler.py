@@ -13,7 +13,7 @@ from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits, check_memory, check_output, check_rendered
 from imgsvc_core.plan import turns
 from imgsvc_core.plan.building import build_steps
-from imgsvc_core.plan.encoding import choose_formats, exact_formats, exactly, settings_for
+from imgsvc_core.plan.encoding import choose_formats, exact_formats, exactly, is_photograph, settings_for
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.loading import load_scale, loaded_size
 from imgsvc_core.plan.memory import border_search_bound, memory_bound
@@ -93,9 +93,10 @@ def compile_plan(
         metadata=output.metadata != "strip",
     )
     size = steps[-1].after if steps else Size(info.width, info.height)
-    exact = exact_formats(output, info, size, accept=accept, alpha=keeps_alpha)
-    save = tuple(settings_for(row, output, info) for row in formats)
-    save_exactly = tuple(exactly(settings_for(row, output, info)) for row in exact)
+    photograph = is_photograph(info, steps)
+    exact = exact_formats(output, info, size, photograph=photograph, accept=accept, alpha=keeps_alpha)
+    save = tuple(settings_for(row, output, photograph=photograph) for row in formats)
+    save_exactly = tuple(exactly(settings_for(row, output, photograph=photograph)) for row in exact)
     memory = memory_bound(info, load, steps, save + save_exactly, frames)
     if request.trim:
         memory = max(memory, border_search_bound(info))

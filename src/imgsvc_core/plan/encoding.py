@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
@@ -12,6 +12,7 @@ from imgsvc_core.codecs.table import FORMATS, Format, by_suffix
 from imgsvc_core.errors import UnsupportedOperation
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.plan.geometry import Size
+from imgsvc_core.plan.steps import PlannedStep
 from imgsvc_core.spec import Output
 
 _PROGRESSIVE = {None: None, "progressive": True, "baseline": False}
@@ -55,26 +56,32 @@ def choose_formats(
 
 
 def exact_formats(
-    output: Output, info: ImageInfo, size: Size, *, accept: str | None = None, alpha: bool = False
+    output: Output,
+    info: ImageInfo,
+    size: Size,
+    *,
+    photograph: bool,
+    accept: str | None = None,
+    alpha: bool = False,
 ) -> tuple[Format, ...]:
     """Return the formats in which ``auto`` keeps every pixel if the picture turns out to be a graphic.
 
     There are none if it cannot be one, as large pictures count as photographs, too.
     """
     pixels = size.width * size.height * info.frames
-    if output.format != "auto" or is_photograph(info) or pixels > MOST_EXAMINED:
+    if output.format != "auto" or photograph or pixels > MOST_EXAMINED:
         return ()
     suitable = _suitable(info, accept, alpha=alpha, lossless=output.lossless)
     usual = [row for row in suitable if row.name in _EXACT[info.animated]]
     return tuple(usual or (row for row in suitable if row.lossless))
 
 
-def is_photograph(info: ImageInfo) -> bool:
-    """Return True if a source stores color at a lower resolution, as only photographs do."""
-    return info.subsample not in (None, "4:4:4")
+def is_photograph(info: ImageInfo, steps: Iterable[PlannedStep]) -> bool:
+    """Return True if a source stores color at a lower resolution, as only photographs do, and stays one."""
+    return info.subsample not in (None, "4:4:4") and not any(planned.step.stylizes for planned in steps)
 
 
-def settings_for(row: Format, output: Output, info: ImageInfo) -> SaveSettings:
+def settings_for(row: Format, output: Output, *, photograph: bool) -> SaveSettings:
     """Return what the writer is told. What the format does not support is left out."""
     subsampling = output.subsampling if output.subsampling in row.subsamplings else None
     return SaveSettings(
@@ -87,7 +94,7 @@ def settings_for(row: Format, output: Output, info: ImageInfo) -> SaveSettings:
         colors=output.colors if row.palette else None,
         metadata=output.metadata,
         max_bytes=output.max_bytes,
-        photograph=is_photograph(info),
+        photograph=photograph,
     )
 
 

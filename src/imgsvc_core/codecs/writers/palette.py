@@ -39,6 +39,11 @@ class Indexed:
     bands: int
 
     @property
+    def are_gray(self) -> bool:
+        """Return True if all colors are grays, so that near numbers are near colors."""
+        return bool((self.colors[:, :2] == self.colors[:, 1:3]).all())
+
+    @property
     def bits(self) -> int:
         """Bits per pixel."""
         return next(bits for bits in (1, 2, 4, 8) if len(self.colors) <= 1 << bits)
@@ -135,10 +140,13 @@ def index_nearly(image: pyvips.Image, most: int) -> Indexed:
 
 
 def encode(indexed: Indexed, image: pyvips.Image, **options: object) -> bytes:
-    """Encode as PNG, with the profile of the image; ``options`` go to libvips' PNG writer."""
+    """Encode as PNG, with the profile of the image; ``options`` go to libvips' PNG writer.
+
+    Lines have no filter by default, as differences of numbers mean nothing.
+    """
     (_, header), *body = chunks_of(
         from_array(indexed.numbers).pngsave_buffer(
-            keep="none", filter="none", bitdepth=indexed.bits, **options
+            **{"keep": "none", "filter": "none", "bitdepth": indexed.bits, **options}
         )
     )
     head = indexed.head(header, metadata_chunks(image))

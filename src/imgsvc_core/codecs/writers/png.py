@@ -46,9 +46,9 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
     if indexed is None:
         sink.save(image, "png", keep=keep, **options)
         return
-    sizes = {key: options[key] for key in ("compression", "interlace")}
-    data = palette.encode(indexed, image, **sizes)
-    if options["filter"] != "none":
+    graded = indexed.are_gray and indexed.bits == 8 and image.width * image.height > _SMALL
+    data = palette.encode(indexed, image, **(options if graded else {**options, "filter": "none"}))
+    if options["filter"] != "none" and not graded:
         plain = Sink()
         plain.save(image, "png", keep=keep, **options)
         data = min(data, plain.data, key=len)

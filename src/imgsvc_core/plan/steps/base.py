@@ -63,6 +63,11 @@ class Step(abc.ABC):
         return any(not (color or TRANSPARENT).gray for color in self.backgrounds)
 
     @property
+    def stylizes(self) -> bool:
+        """Return True if the step may leave as few colors as graphics have, even of a photograph."""
+        return False
+
+    @property
     def brings_alpha(self) -> bool:
         """Return True if the step makes pixels transparent."""
         return any((color or TRANSPARENT).alpha < 255 for color in self.backgrounds)

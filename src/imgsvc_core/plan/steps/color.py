@@ -76,6 +76,10 @@ class Recolor(Step):
     def brings_color(self) -> bool:
         return any(step.brings_color and not step.neutral for step in self.operations)
 
+    @property
+    def stylizes(self) -> bool:
+        return any(step.is_line for step in self.operations)
+
 
 @attrs.frozen
 class SetOpacity(Step):

@@ -8,7 +8,7 @@ import attrs
 
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.steps.base import Step
-from imgsvc_core.spec import Blur, Filter, params
+from imgsvc_core.spec import Blur, Filter, Halftone, Pixellate, params
 
 
 class _Neighbors(Step):
@@ -58,6 +58,10 @@ class ApplyFilter(_Neighbors):
     def copies(self) -> float:
         """Return the copies of the filters that hold most of them: zoom blur, and the others."""
         return 4 if isinstance(self.filter, Blur) and self.filter.mode == "zoom" else 1.5
+
+    @property
+    def stylizes(self) -> bool:
+        return isinstance(self.filter, Pixellate | Halftone)
 
     @property
     def text(self) -> str:
