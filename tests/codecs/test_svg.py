@@ -41,6 +41,9 @@ AS_IN_BROWSERS = {
     'width="12pt" height="1PC"': (16, 16),
     'width="10em" height="2rem"': (160, 32),
     'font-size="20" width="10em" height="2rem"': (200, 40),
+    'font-size="150%" width="10em" height="2rem"': (240, 48),
+    'font-size="20" style="font-size: 10px; x-font-size:1px" width="10em" height="2em"': (100, 20),
+    'font-size="none" width="10em" height="2em"': (160, 32),
     'width="10.4" height="10.6"': (10, 11),
     'style="width:80px;height:40px"': (300, 150),
     'style="width:100%" width="30" height="30"': (30, 30),
@@ -197,3 +200,28 @@ def test_a_view_box_of_another_ratio_is_placed_as_the_document_says(
     expected = np.asarray(Image.open(png).convert("RGBA"))
     assert found.shape == expected.shape
     assert np.abs(found.astype(int) - expected).max(axis=2).mean() < 12
+
+
+@pytest.mark.parametrize(
+    ("stated", "meaning"),
+    [
+        ("none", "none"),
+        (" none slice ", "none"),
+        ("xMaxYMax", "xMaxYMax meet"),
+        ("xMinYMin\tslice", "xMinYMin slice"),
+        ("xMinYMinslice", "xMinYMin slice"),
+        ("defer none", "xMidYMid meet"),
+        ("defer xMinYMin slice", "xMidYMid meet"),
+        ("xminymin slice", "xMidYMid meet"),
+        ("xMidYMid none", "xMidYMid meet"),
+        ("slice", "xMidYMid meet"),
+        ("NONE", "xMidYMid meet"),
+    ],
+)
+def test_a_wrong_fit_is_the_usual_one_as_in_browsers(stated: str, meaning: str) -> None:
+    shapes = '<rect width="40" height="30" fill="#36c"/><path d="M0 0 40 30" stroke="red"/>'
+    found, expected = (
+        drawn(drawing(f'width="90" height="40" viewBox="0 0 40 30" preserveAspectRatio="{fit}"', shapes))
+        for fit in (stated, meaning)
+    )
+    assert np.array_equal(found, expected)

@@ -28,7 +28,8 @@ _FONT_SIZE = 16.0  # of browsers, if a document states none
 _WIDTH, _HEIGHT = 300.0, 150.0  # of CSS for what states no size (CSS Images 3, 4.3)
 _SAME_RATIO = 1e-3  # editors round sizes and view boxes
 _TAG = re.compile(rb"""<([^\s"'/>]+)(?:[^"'/>]|"[^"]*"|'[^']*')*+""")
-_ALIGNMENT = re.compile(r"x\w+Y\w+")
+_FIT = re.compile(r"\s*(none|x(?:Min|Mid|Max)Y(?:Min|Mid|Max))\s*(meet|slice)?\s*")
+_FONT_SIZES = re.compile(r"(?<![\w-])font-size\s*:([^;!]*)", re.IGNORECASE)
 _SIDES = re.compile(r"(?<![\w-])(?:width|height)\s*:[^;]*", re.IGNORECASE)
 
 
@@ -98,7 +99,7 @@ def _root(markup: bytes) -> tuple[dict[str, str], int]:
 
 
 def _size(root: Mapping[str, str]) -> tuple[float, float]:
-    em = _stated(root, "font-size", _FONT_SIZE) or _FONT_SIZE
+    em = _font_size(root)
     width, height = _stated(root, "width", em), _stated(root, "height", em)
     across, down = view_box(root.get("viewBox", ""))
     if across and down:
@@ -107,6 +108,16 @@ def _size(root: Mapping[str, str]) -> tuple[float, float]:
         width = height * across / down if width is None and height is not None else width
         height = width * down / across if height is None and width is not None else height
     return _WIDTH if width is None else width, _HEIGHT if height is None else height
+
+
+def _font_size(root: Mapping[str, str]) -> float:
+    """Return the font size in pixels that the root element states, or the usual one."""
+    *_, stated = [root.get("font-size", ""), *_FONT_SIZES.findall(root.get("style", ""))]
+    match = _LENGTH.fullmatch(stated)
+    if match is None or not match[1]:
+        return _FONT_SIZE
+    pixels = float(match[1]) / 100 * _FONT_SIZE if match[2] == "%" else length_in_pixels(stated, _FONT_SIZE)
+    return pixels if 0 < pixels < math.inf else _FONT_SIZE
 
 
 def _stated(root: Mapping[str, str], name: str, em: float) -> float | None:
@@ -123,13 +134,17 @@ def _scales(size: tuple[float, float], box: tuple[float, float]) -> tuple[float,
 
 
 def _fit(stated: str, before: tuple[float, float], after: tuple[float, float]) -> str:
-    """Return how a view box fits after its scales changed by less than a pixel, as it did before."""
-    if "none" in stated or math.isclose(*before, rel_tol=_SAME_RATIO):
+    """Return how a view box fits after its scales changed by less than a pixel, as it did before.
+
+    What browsers do not understand has no effect, such as the ``defer`` of SVG 1.1.
+    """
+    match = _FIT.fullmatch(stated)
+    alignment, way = match.groups() if match else ("xMidYMid", None)
+    if alignment == "none" or math.isclose(*before, rel_tol=_SAME_RATIO):
         return "none"
-    alignment = _ALIGNMENT.search(stated)
-    by_width = (before[0] < before[1]) != ("slice" in stated)
+    by_width = (before[0] < before[1]) != (way == "slice")
     meets = (after[0] < after[1]) == by_width
-    return f"{alignment[0] if alignment else 'xMidYMid'} {'meet' if meets else 'slice'}"
+    return f"{alignment} {'meet' if meets else 'slice'}"
 
 
 def length_in_pixels(length: str, em: float) -> float:
