@@ -9,6 +9,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
+from imgsvc_http.answering.bodies import BodiesUnderWay
 from imgsvc_http.answering.responses import Response
 
 pytestmark = pytest.mark.asyncio
@@ -19,10 +20,10 @@ pytestmark = pytest.mark.asyncio
 async def test_bodies_of_any_size_come_whole(method: str, size: int) -> None:
     body = random.Random(size).randbytes(size)
     headers = {"Content-Type": "image/png", "X-Content-Type-Options": "nosniff"}
-    answer = Response(HTTPStatus.OK, headers, body)
+    answer, bodies = Response(HTTPStatus.OK, headers, body), BodiesUnderWay(1 << 23)
 
     async def handle(_: web.Request) -> web.StreamResponse:
-        return answer.to_aiohttp()
+        return answer.to_aiohttp(bodies)
 
     app = web.Application()
     app.router.add_route("*", "/", handle)
@@ -33,3 +34,4 @@ async def test_bodies_of_any_size_come_whole(method: str, size: int) -> None:
             assert headers.items() <= dict(response.headers).items()
             assert response.headers["Content-Length"] == str(size)
             assert await response.read() == (b"" if method == "HEAD" else body)
+    assert bodies.bytes == 0
