@@ -37,6 +37,10 @@ def profile(size: int) -> bytes:
     return size.to_bytes(4, "big") + SRGB[4:] + os.urandom(size - len(SRGB))
 
 
+def batched(data: bytes, size: int) -> list[bytes]:
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
 @pytest.mark.parametrize("kind", [b"zTXt", b"iTXt"])
 def test_texts_count_expanded_before_anything_is_decoded(kind: bytes) -> None:
     head = b"k\0\0" if kind == b"zTXt" else b"k\0\1\0\0\0"
@@ -62,6 +66,15 @@ def test_a_profile_that_no_format_holds_is_left_out(format: str) -> None:
     pixels = decode(format, result.data)[0]
     assert abs(int(pixels.reshape(-1, pixels.shape[-1])[500, 0]) - 200) < 12
     assert imgsvc.process(result.data).output.width == 32
+
+
+@pytest.mark.parametrize("format", WRITTEN)
+def test_a_profile_in_more_parts_than_a_jpeg_can_number_is_left_out(format: str) -> None:
+    parts = [b"ICC_PROFILE\0" + bytes((1, 1)) + part for part in batched(profile(17_000_000), 65_519)]
+    segments = [b"\xff\xe2" + (len(part) + 2).to_bytes(2, "big") + part for part in parts]
+    plain = encoded("JPEG")
+    result = imgsvc.process(plain[:2] + b"".join(segments) + plain[2:], {"output": {"format": format}})
+    assert result.output.bytes < 10_000
 
 
 @pytest.mark.parametrize("format", WRITTEN)

@@ -23,6 +23,7 @@ _TRANSFORMS = {3: (0, 1), 4: (0, 2)}
 _ICC = b"ICC_PROFILE\0"
 _ICC_HEAD = len(_ICC) + 2  # then the number of the part, and how many there are
 _MOST_OF_ICC = 65_519  # bytes in a part
+_LARGEST_ICC = 255 * _MOST_OF_ICC  # the number of a part is one byte
 _SIGNATURE_AT = 36  # in every profile: "acsp"
 
 _ALL_COEFFICIENTS = b"\0\x3f\0"  # what scans of sequential files hold, as their last bytes say
@@ -104,7 +105,7 @@ def _is_of_profile(marker: int, content: bytes) -> bool:
 
 
 def _joined(parts: Sequence[tuple[int, bytes]]) -> bytes:
-    """Return the profile that numbered parts make in one of the orders that are found, or nothing.
+    """Return the profile that numbered parts make in one of the orders that are found, if a JPEG can hold it.
 
     A part that is repeated counts once. Encoders also count from 0, or give all parts one number.
     """
@@ -113,6 +114,6 @@ def _joined(parts: Sequence[tuple[int, bytes]]) -> bytes:
     as_stored = b"".join(piece for _, piece in parts)
     for profile in (in_order, as_stored):
         size = int.from_bytes(profile[:4], "big")
-        if _SIGNATURE_AT < size <= len(profile) and profile[_SIGNATURE_AT:].startswith(b"acsp"):
+        if _SIGNATURE_AT < size <= min(len(profile), _LARGEST_ICC) and profile[_SIGNATURE_AT:].startswith(b"acsp"):
             return profile[:size]
     return b""
