@@ -5,6 +5,7 @@ The threads of an executor are joined when the process ends: a call that never r
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections import deque
@@ -12,6 +13,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
+
+from imgsvc_core.errors import machine_failure
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -24,13 +27,25 @@ _idle: deque[_Inbox] = deque()
 """The inboxes of idle threads. Starting a thread takes longer than most work."""
 
 
+def start_thread(target: Callable[..., object], *args: object, name: str) -> None:
+    """Start a daemon thread.
+
+    Raises:
+        MachineFailed: the system refuses another thread.
+    """
+    try:
+        threading.Thread(target=target, args=args, name=name, daemon=True).start()
+    except RuntimeError as error:
+        raise machine_failure(errno.EAGAIN) or error from error
+
+
 def start(work: Callable[[], Any], report: Report) -> None:
     """Do work in a thread that does nothing else meanwhile, and report its result there."""
     try:
         inbox = _idle.pop()
     except IndexError:
         inbox = SimpleQueue()
-        threading.Thread(target=_serve, args=(inbox,), name="imgsvc-daemon", daemon=True).start()
+        start_thread(_serve, inbox, name="imgsvc-daemon")
     inbox.put((work, report))
 
 

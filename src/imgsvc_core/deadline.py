@@ -18,7 +18,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from imgsvc_core.daemon_threads import submit
+from imgsvc_core.daemon_threads import start_thread, submit
 from imgsvc_core.errors import CorruptImage, EncodingFailed, MemoryLimitExceeded, TimeLimitExceeded
 from imgsvc_core.limits import too_long
 
@@ -167,7 +167,7 @@ class _Watchdog:
         """Stop what the deadline watches if the block is not left before its end, by the monotonic clock."""
         with self._changed:
             if not self._runs:
-                threading.Thread(target=self._watch, name="imgsvc-watchdog", daemon=True).start()
+                start_thread(self._watch, name="imgsvc-watchdog")
                 self._runs = True
             self._ends[deadline] = end
             if end < self._wakes:

@@ -290,6 +290,11 @@ def lacks_handles(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno in _HANDLES
 
 
+def lacks_threads(error: BaseException) -> bool:
+    """Return True if Python could not start a thread."""
+    return isinstance(error, RuntimeError) and "start new thread" in str(error)
+
+
 def machine_failure(number: int | None) -> MachineFailed | None:
     """Return the error for what the system refused to work on a picture, by the number of its error.
 

@@ -27,6 +27,7 @@ from imgsvc_http.context import RATE
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.fetching.origins import Origins
 from imgsvc_http.monitoring.metrics import Metrics
+from imgsvc_http.monitoring.readiness import Readiness
 from imgsvc_http.processing.past_requests import RecentRequests
 from imgsvc_http.processing.pipeline import Pipeline
 from imgsvc_http.processing.pool import open_pool
@@ -81,6 +82,7 @@ class Services:
     access_log: AccessLog
     connections: Shares
     in_flight: InFlight = attrs.field(factory=InFlight)
+    readiness: Readiness = attrs.field(factory=Readiness)
     pacing: RequestPacing = attrs.field(factory=RequestPacing)
     stopping: asyncio.Event = attrs.field(factory=asyncio.Event)
 

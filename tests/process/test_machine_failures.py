@@ -11,9 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import pyvips
 
 import imgsvc_core as imgsvc
+from imgsvc_core.codecs import boundary
 from imgsvc_core.codecs.boundary import decoder, encoder
+from imgsvc_core.daemon_threads import start_thread
 from tests.support import photos, requires
 
 DISC_THRESHOLD = "1m"  # above which libvips decodes into a temporary file
@@ -99,9 +102,34 @@ def test_every_writer_tells_of_the_folder(format: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [24, 23, 28, 122, 27, 30, 5, 11])
 def test_errors_of_the_system_in_packages_are_those_of_the_machine(number: int) -> None:
-    for boundary in (decoder, encoder):
-        with pytest.raises(imgsvc.MachineFailed, match="not at fault"), boundary("jp2"):
+    for guard in (decoder, encoder):
+        with pytest.raises(imgsvc.MachineFailed, match="not at fault"), guard("jp2"):
             raise OSError(number, os.strerror(number))
+
+
+NO_THREAD = "GLib-GIO: Error creating thread: Resource temporarily unavailable"
+
+
+@pytest.mark.parametrize("error", [pyvips.Error("x", NO_THREAD), RuntimeError("can't start new thread")])
+def test_a_thread_that_the_machine_refuses_is_no_lack_of_memory(error: Exception) -> None:
+    for guard in (decoder, encoder):
+        with pytest.raises(imgsvc.MachineFailed, match="not at fault"), guard("jp2"):
+            raise error
+
+
+def test_a_thread_whose_stack_has_no_room_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boundary, "bytes_left", lambda: 1 << 20)
+    with pytest.raises(imgsvc.MemoryLimitExceeded), decoder("jp2"):
+        raise RuntimeError("can't start new thread")
+
+
+def test_no_thread_for_work_that_others_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", refuse)
+    with pytest.raises(imgsvc.MachineFailed, match="not at fault"):
+        start_thread(print, name="refused")
 
 
 def test_errors_of_packages_are_damage() -> None:

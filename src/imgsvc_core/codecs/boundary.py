@@ -25,15 +25,19 @@ from imgsvc_core.errors import (
     MemoryLimitExceeded,
     machine_failure,
 )
+from imgsvc_core.process_memory import bytes_left
 
 # What codecs say if they cannot allocate. libwebp and OpenJPEG do not say why they fail to encode, but
 # everything else is checked before. libheif also says it of images that are larger than their header states.
 _NO_MEMORY = re.compile(
     r"(?:out of|insufficient|not enough) memory|allocat(?!ion error: security limit)|"
-    r"creating thread|thread creation failed|"
     r"webpsave.*: unable to encode|broken data stream when writing",
     re.IGNORECASE,
 )
+
+# libvips, libheif and Python
+_NO_THREAD = re.compile(r"creating thread|thread creation failed|start new thread", re.IGNORECASE)
+_STACK_BYTES = 1 << 24  # that a thread may need, with what else it allocates at once
 
 _SYSTEM_ERROR = re.compile(r"^system error: (.+)$", re.MULTILINE)
 _ERROR_NUMBERS = {os.strerror(number): number for number in errno.errorcode}
@@ -158,6 +162,8 @@ def _machine_failure(error: BaseException) -> MachineFailed | None:
     libvips tells what the system said to it, which it asks for temporary files. Errors of packages have a
     number only if they come from the system.
     """
+    if _NO_THREAD.search(_text(error)):
+        return machine_failure(errno.EAGAIN)
     if isinstance(error, pyvips.Error):
         found = _SYSTEM_ERROR.search(error.detail or "")
         return machine_failure(_ERROR_NUMBERS.get(found[1])) if found else None
@@ -170,10 +176,17 @@ def damaged(format: str, error: BaseException) -> CorruptImage:
 
 
 def lacks_memory(error: BaseException) -> bool:
-    """Return True if a codec failed because it could not allocate, or could not start a thread."""
-    # The message of an error of pyvips, unlike its detail, only says which call failed.
-    text = error.detail if isinstance(error, pyvips.Error) else str(error)
-    return isinstance(error, MemoryError) or _NO_MEMORY.search(text) is not None
+    """Return True if a codec failed because it could not allocate, as for the stack of a thread."""
+    text = _text(error)
+    if isinstance(error, MemoryError) or _NO_MEMORY.search(text):
+        return True
+    left = bytes_left() if _NO_THREAD.search(text) else None
+    return left is not None and left < _STACK_BYTES
+
+
+def _text(error: BaseException) -> str:
+    """Return what an error tells. The message of one of pyvips only says which call failed."""
+    return (error.detail or "") if isinstance(error, pyvips.Error) else str(error)
 
 
 def _failure_of_pixels(image: pyvips.Image) -> BaseException | None:
@@ -220,8 +233,7 @@ def _title(format: str) -> str:
 
 def _reason(error: BaseException) -> str:
     """Return the most telling line of an error, without the name of the failed call and the closing stop."""
-    # The message of an error of pyvips, unlike its detail, only says which call failed.
-    text = (error.detail or "its codec gives no reason") if isinstance(error, pyvips.Error) else str(error)
+    text = _text(error) or ("its codec gives no reason" if isinstance(error, pyvips.Error) else "")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     lines.sort(key=lambda line: line.startswith("source: "))  # a place in the file tells less than a codec
     return lines[0].rstrip(".") if lines else type(error).__name__

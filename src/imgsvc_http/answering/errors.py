@@ -218,8 +218,8 @@ def as_refusal(error: Exception, request_id: str) -> Refusal:
     if is_disk_full(error):
         _log.error("%s failed, as the disk is full: %s", request_id, error)
         return refusal("disk_full")
-    if errors.lacks_handles(error):
-        _log.error("%s failed, as no more files can be opened: %s", request_id, error)
+    if errors.lacks_handles(error) or errors.lacks_threads(error):
+        _log.error("%s failed, as no more files can be opened, or threads be started: %s", request_id, error)
         return refusal("overloaded")
     if is_unavailable(error):
         _log.error("%s failed, as the database does not answer: %s", request_id, error)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import shutil
 from pathlib import Path
@@ -14,11 +13,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from imgsvc_http.answering.errors import refusal
 from imgsvc_http.answering.responses import Response, success
+from imgsvc_http.monitoring.readiness import Obstacle
 from imgsvc_http.routing import Route
-from imgsvc_http.services import services_of
+from imgsvc_http.services import Services, services_of
 from imgsvc_http.state.database import Database, reading
 
-_log = logging.getLogger(__name__)
 _DATABASE_SECONDS = 2.0
 _LEAST_FREE_BYTES = 1 << 24  # the database needs some to delete what has expired
 
@@ -31,21 +30,31 @@ async def alive(request: web.Request) -> Response:
 async def ready(request: web.Request) -> Response:
     """Answer if requests are accepted: the database answers, workers are free, and the disk has room."""
     services = services_of(request)
-    if services.stopping.is_set():
-        raise refusal("not_ready", reason="it is shutting down")
-    if not await _answers(services.db):
-        raise refusal("not_ready", reason="its database does not answer")
-    if services.pipeline.workers.queue.stands_still:
-        raise refusal("not_ready", reason="requests wait and no worker accepts them")
-    server = services.settings.server
-    if shutil.disk_usage(server.state_folder).free < _LEAST_FREE_BYTES:
-        raise refusal("not_ready", reason="its disk is full")
-    if not _is_usable(server.scratch):
-        _log.error("No temporary files can be written in %s: make room, or mount it again.", server.scratch)
-        raise refusal("not_ready", reason="its folder for temporary files is missing, full or read-only")
-    if services.source_files.full:
-        raise refusal("not_ready", reason="the images that it processes leave no room for others")
+    obstacle = await _obstacle(services)
+    services.readiness.note(obstacle)
+    if obstacle is not None:
+        raise refusal("not_ready", reason=obstacle.reason)
     return success()
+
+
+async def _obstacle(services: Services) -> Obstacle | None:
+    server = services.settings.server
+    if services.stopping.is_set():
+        return Obstacle("it is shutting down")
+    if not await _answers(services.db):
+        return Obstacle("its database does not answer")
+    if services.pipeline.workers.queue.stands_still:
+        return Obstacle("requests wait and no worker accepts them")
+    if shutil.disk_usage(server.state_folder).free < _LEAST_FREE_BYTES:
+        return Obstacle("its disk is full", f"Make room in {server.state_folder}.")
+    if not _is_usable(server.scratch):
+        return Obstacle(
+            "its folder for temporary files is missing, full or read-only",
+            f"Make room in {server.scratch}, or mount it again.",
+        )
+    if services.source_files.full:
+        return Obstacle("the images that it processes leave no room for others")
+    return None
 
 
 def _is_usable(folder: Path) -> bool:

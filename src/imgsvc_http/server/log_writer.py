@@ -53,8 +53,10 @@ class LogWriter:
             self._lines.append(encoded)
             self._bytes += len(encoded)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="imgsvc-log", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="imgsvc-log", daemon=True)
+                with contextlib.suppress(RuntimeError):  # no thread can be started: the next line tries again
+                    thread.start()
+                    self._thread = thread
             self._changed.notify_all()
 
     def flush(self) -> None:

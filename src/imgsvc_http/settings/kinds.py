@@ -106,7 +106,7 @@ class Url:
         scheme, colon, _ = value.partition("://")
         if value and (not colon or (self.schemes and scheme not in self.schemes)):
             raise ValueError(value)
-        if value and (self.holding not in value or (scheme in _WEB and not URL(value).raw_host)):
+        if value and (self.holding not in value or (scheme in _WEB and not URL(value).host)):
             raise ValueError(value)
         if self.bare and ("@" in urlsplit(value).netloc or "?" in value or "#" in value):
             raise ValueError(value)

@@ -10,7 +10,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import Problem, SpecError, TargetError
+from imgsvc_http.state.failures import is_disk_full
 
 CACHE = "cache"
 """The folder of the cache in the state folder."""
@@ -40,12 +41,17 @@ def check_scratch(folder: Path) -> None:
 
     Raises:
         SpecError: no files can be made in the folder.
+        TargetError: its disk is full.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
             file.write(bytes(_LEAST_SCRATCH_BYTES))
     except OSError as error:
+        if is_disk_full(error):
+            raise TargetError(
+                f"The disk of '{folder}', for temporary files, is full: make room on it."
+            ) from error
         expected, reason = "a folder in which files can be made", str(error.strerror)
         raise _refused(folder, expected, reason, setting="server.scratch_folder") from error
 

@@ -130,3 +130,16 @@ async def test_a_service_whose_log_nobody_reads_answers(processes: int, tmp_path
 def _rest_of(descriptor: int) -> bytes:
     with open(descriptor, "rb") as file:
         return file.read()
+
+
+def test_a_thread_that_cannot_be_started_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    reading, writing = os.pipe()
+    writer = LogWriter(writing, notice)
+    with monkeypatch.context() as refusing:
+        refusing.setattr("threading.Thread.start", refuse)
+        writer.write("first")
+    writer.write("second")
+    assert read_all(reading, b"second\n") == ["first", "second"]

@@ -420,6 +420,8 @@ def test_private_sources_are_hosts_addresses_and_networks(host: str) -> None:
         ],
         ("webhooks.retries", "5,3_0", "integer within"),
         ("server.base_url", "https://büro..example", "must be URL"),
+        ("server.base_url", "https://xn--", "must be URL"),
+        ("social.github_url", "https://xn--/{user}", "must be URL"),
         ("social.github_url", "https://localhost:99999/{user}", "must be URL"),
         ("social.github_url", "https://x/", "holds {user}"),
         ("social.gravatar_url", "https://x/{user}", "holds {hash}"),

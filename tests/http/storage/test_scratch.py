@@ -66,11 +66,14 @@ async def test_a_folder_that_vanishes_is_told(photo: bytes, tmp_path: Path) -> N
             assert (await call(client, "GET", "/readyz")).status == 200
             shutil.rmtree(tmp_path / "state/scratch")
             assert_failure(await upload(client, photo, OUT_OF_ORDER), 507, "scratch_unwritable", "Retry")
-            assert_failure(await call(client, "GET", "/readyz"), 503, "not_ready", "temporary files")
+            for _ in range(5):
+                assert_failure(await call(client, "GET", "/readyz"), 503, "not_ready", "temporary files")
             (tmp_path / "state/scratch").mkdir()
             deadline = time.monotonic() + 20
             while (await call(client, "GET", "/readyz")).status != 200:
                 assert time.monotonic() < deadline
+    log = (tmp_path / "state.log").read_text()
+    assert log.count(f"Make room in {tmp_path / 'state/scratch'}") == log.count("Ready again.") == 1
 
 
 def test_the_start_refuses_a_folder_that_cannot_be_used(tmp_path: Path) -> None:
@@ -103,3 +106,4 @@ def test_failures_of_the_machine_are_answered_as_such_and_jobs_try_again(
     assert (refused.status, refused.headers["Retry-After"]) == (status, "10")
     assert is_transient(error)
     assert as_refusal(OSError(24, "Too many open files"), "id").status == 503
+    assert as_refusal(RuntimeError("can't start new thread"), "id").status == 503

@@ -114,6 +114,7 @@ def _joined(parts: Sequence[tuple[int, bytes]]) -> bytes:
     as_stored = b"".join(piece for _, piece in parts)
     for profile in (in_order, as_stored):
         size = int.from_bytes(profile[:4], "big")
-        if _SIGNATURE_AT < size <= min(len(profile), _LARGEST_ICC) and profile[_SIGNATURE_AT:].startswith(b"acsp"):
+        fits = _SIGNATURE_AT < size <= min(len(profile), _LARGEST_ICC)
+        if fits and profile[_SIGNATURE_AT:].startswith(b"acsp"):
             return profile[:size]
     return b""
