@@ -179,6 +179,7 @@ def under_load(peer: Peer, call: Call, seconds: int, folder: Path) -> Load:
     before, started = cpu_seconds(peer.pid), time.perf_counter()
     rate = wrk(call.url, seconds, folder, call.script(folder))
     taken = time.perf_counter() - started
+    assert rate, f"{call.url} answered nothing in {seconds} seconds: give it more, by --seconds"
     return Load(rate, 1000 * (cpu_seconds(peer.pid) - before) / (rate * taken))
 
 

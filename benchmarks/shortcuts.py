@@ -99,8 +99,8 @@ WAYS = (
         _without(strips, "suits", lambda *_: False),
     ),
     Way(
-        "the palette of the source for a GIF", "a new one", "20frames.gif", _resize(240, 196, "gif"),
-        _without(gif, "_suits", lambda *_: False), least=70,
+        "one palette for all frames of a GIF", "one for each", "20frames.gif", _resize(240, 196, "gif"),
+        _without(gif, "_serves", lambda *_: False), least=70,
     ),
     Way(
         "boxes before a strong reduction, in 8 bits", "the kernel alone, in floats", "photo.png",

@@ -16,7 +16,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 import pyvips
@@ -24,6 +23,7 @@ from PIL import Image, ImageFilter, ImageOps
 
 from benchmarks.harness import Bound, compare, print_table, timed, verdict
 from benchmarks.pictures import picture
+from benchmarks.truth import ssimulacra2
 from imgsvc_core.color import matrices
 from imgsvc_core.color.matrices import Matrix
 from imgsvc_core.color.steps import filtering
@@ -40,7 +40,7 @@ ROUNDS = 3
 
 COLUMNS = ("imgsvc", "ImageMagick", "Pillow")
 MARKS = ("<!-- throughputs -->", "<!-- end of throughputs -->")
-Row: TypeAlias = tuple[str, str, str, str]
+TRUTHS = ("SSIMULACRA2 of imgsvc", "of Pillow")
 
 BLUE = Color(64, 96, 255)
 MONOCHROME, SEPIA = matrices.monochrome(60, BLUE.rgb, BLUE.alpha), matrices.sepia(60)
@@ -58,7 +58,7 @@ def main(page: str | None = None) -> int:
     Where a page is given, the throughputs are written into it.
     """
     bounds: list[Bound] = []
-    tables: dict[str, list[Row]] = {}
+    tables: dict[str, list[tuple[str, ...]]] = {}
     for name in ("12mp.jpg", "2mp.jpg"):
         photo = _on_one_thread(pyvips.Image.new_from_file(str(picture(name))).copy_memory())
         tables[name] = _throughputs(photo)
@@ -66,31 +66,58 @@ def main(page: str | None = None) -> int:
         bounds.append(_gaussian(name, photo))
         if name == "12mp.jpg":
             bounds.append(_motion(name, photo))
+    scores = truths()
+    print_table(("filter", *TRUTHS), [(what, *scores[what]) for what in scores])
     if page is not None:
-        _write(Path(page), tables)
+        _write(Path(page), tables, scores)
     return verdict(bounds)
 
 
-def _write(page: Path, tables: Mapping[str, Sequence[Row]]) -> None:
+def _write(
+    page: Path, tables: Mapping[str, Sequence[tuple[str, ...]]], scores: Mapping[str, tuple[str, str]]
+) -> None:
     """Replace what stands between the marks in a Markdown page."""
     begin, end = MARKS
     before, _, rest = page.read_text(encoding="utf-8").partition(begin)
     _, _, after = rest.partition(end)
-    head = ["filter", *(f"{column}, {name.removesuffix('.jpg')}" for name in tables for column in COLUMNS)]
+    head = [
+        "filter",
+        *(f"{column}, {name.removesuffix('.jpg')}" for name in tables for column in COLUMNS),
+        *TRUTHS,
+    ]
     lines = [head, ["---", *["---:"] * (len(head) - 1)]]
     lines += [
-        [rows[0][0], *(cell for row in rows for cell in row[1:])]
+        [rows[0][0], *(cell for row in rows for cell in row[1:]), *scores.get(rows[0][0], ("-", "-"))]
         for rows in zip(*tables.values(), strict=True)
     ]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     page.write_text(f"{before}{begin}\n\n{table}\n\n{end}{after}", encoding="utf-8")
 
 
-def _throughputs(photo: pyvips.Image) -> list[Row]:
+def _throughputs(photo: pyvips.Image) -> list[tuple[str, str, str, str]]:
     """For each filter, megapixels per second of ours and of those that have the operation."""
-    extent = min(photo.width, photo.height)
     megapixels = photo.width * photo.height / 1e6
-    filters: dict[str, Callable[[], pyvips.Image]] = {
+    filters = _filters(photo)
+    ours = compare({what: timed(_evaluated(run)) for what, run in filters.items()}, rounds=ROUNDS, repeats=1)
+    magick = _magick(photo, min(photo.width, photo.height))
+    pillow = {
+        what: statistics.median(timed(run)(1).wall for _ in range(ROUNDS))
+        for what, run in _pillow(photo).items()
+    }
+    return [
+        (
+            what,
+            f"{megapixels / series.wall:.0f}",
+            f"{megapixels / magick[what]:.1f}" if what in magick else "-",
+            f"{megapixels / pillow[what]:.0f}" if what in pillow else "-",
+        )
+        for what, series in ours.items()
+    ]
+
+
+def _filters(photo: pyvips.Image) -> dict[str, Callable[[], pyvips.Image]]:
+    extent = min(photo.width, photo.height)
+    return {
         **{what: _pointwise(photo, operation) for what, operation in POINTWISE.items()},
         "gaussian 30": lambda: spatial.gaussian_blur(photo, spatial.gaussian_sigma(30, extent)),
         "motion 60": lambda: spatial.motion_blur(photo, spatial.motion_length(60, extent), 30),
@@ -101,17 +128,24 @@ def _throughputs(photo: pyvips.Image) -> list[Row]:
         "sharpen 60": lambda: spatial.sharpen(photo, spatial.sharpen_gain(60), spatial.sharpen_sigma(extent)),
         "unsharp 60": lambda: spatial.unsharp(photo, 0.6, spatial.unsharp_sigma(extent)),
     }
-    ours = compare({what: timed(_evaluated(run)) for what, run in filters.items()}, rounds=ROUNDS, repeats=1)
-    magick, pillow = _magick(photo, extent), _pillow(photo, extent)
-    return [
-        (
-            what,
-            f"{megapixels / series.wall:.0f}",
-            f"{megapixels / magick[what]:.1f}" if what in magick else "-",
-            f"{megapixels / pillow[what]:.0f}" if what in pillow else "-",
-        )
-        for what, series in ours.items()
-    ]
+
+
+def truths() -> dict[str, tuple[str, str]]:
+    """Scores of our results and Pillow's beside those in floats, of filters that both define alike."""
+    photo = pyvips.Image.new_from_file(str(picture("2mp.jpg"))).copy_memory()
+    sigma = spatial.gaussian_sigma(30, min(photo.width, photo.height))
+    exact = {
+        "monochrome 60": photo.recomb([list(row) for row in MONOCHROME]),
+        "sepia 60": photo.recomb([list(row) for row in SEPIA]),
+        "gaussian 30": photo.cast("float").gaussblur(sigma, precision="float", min_ampl=0.001),
+    }
+    ours, pillow = _filters(photo), _pillow(photo)
+    scores = {}
+    for what, floats in exact.items():
+        expected = floats.rint().cast("uchar").numpy()
+        shown = ours[what]().numpy(), np.asarray(pillow[what]())
+        scores[what] = f"{ssimulacra2(expected, shown[0]):.1f}", f"{ssimulacra2(expected, shown[1]):.1f}"
+    return scores
 
 
 def _pointwise(photo: pyvips.Image, operation: Filter) -> Callable[[], pyvips.Image]:
@@ -187,7 +221,8 @@ def _magick(photo: pyvips.Image, extent: int) -> dict[str, float]:
         }
 
 
-def _pillow(photo: pyvips.Image, extent: int) -> dict[str, float]:
+def _pillow(photo: pyvips.Image) -> dict[str, Callable[[], object]]:
+    extent = min(photo.width, photo.height)
     image = Image.fromarray(photo.numpy())
     sharp = spatial.unsharp_sigma(extent)
     cell = spatial.pixellate_cell(30, extent)
@@ -197,7 +232,7 @@ def _pillow(photo: pyvips.Image, extent: int) -> dict[str, float]:
         shade = Image.radial_gradient("L").resize(image.size)
         return Image.composite(Image.new("RGB", image.size), image, shade)
 
-    operations: dict[str, Callable[[], object]] = {
+    return {
         "monochrome 60": lambda: image.convert("RGB", _with_offsets(MONOCHROME)),
         "sepia 60": lambda: image.convert("RGB", _with_offsets(SEPIA)),
         "duotone": lambda: ImageOps.colorize(ImageOps.grayscale(image), "#102060", "#FFE0A0"),
@@ -207,9 +242,6 @@ def _pillow(photo: pyvips.Image, extent: int) -> dict[str, float]:
         "vignette 60": vignette,
         "gaussian 30": lambda: image.filter(ImageFilter.GaussianBlur(spatial.gaussian_sigma(30, extent))),
         "unsharp 60": lambda: image.filter(ImageFilter.UnsharpMask(sharp, 60, 0)),
-    }
-    return {
-        what: statistics.median(timed(run)(1).wall for _ in range(ROUNDS)) for what, run in operations.items()
     }
 
 

@@ -15,9 +15,9 @@ _AT_ANY_SCALE = (Turn, CropBox, RotateFreely, SmartCrop, ToSrgb)
 # By how much a JPEG is to become smaller at least to be decoded at a scale. What that leaves to the resampler
 # decides how near the result comes to that of all pixels: `benchmarks.sharpness` measures it.
 _DCT_SCALES = {1 / 8: 9.0, 1 / 4: 6.0, 1 / 2: 3.0}
-# The factors that the scaler of WebP leaves to the resampler, by the least factor in all that each suits. At
-# simpler fractions, such as 1.5, crops would come less exactly to their place.
-_SCALER_LEAVES = {2.0: 1.4, 6.0: 1.9}
+# What the scaler of WebP leaves to the resampler, and the least factor in all that this suits. At simpler
+# fractions, such as 1.5, crops would come less exactly to their place.
+_SCALER_LEAVES, _SCALER_LEAST = 1.4, 2.0
 # What the smaller copies in JPEG 2000 and TIFF leave to the resampler at least.
 _LEVEL_LEAVES = 1.5
 # What decoders cut off at the end, less than a pixel, is to be a small part of the picture.
@@ -112,7 +112,7 @@ def _offered(info: ImageInfo, factor: float, *, all_frames: bool) -> Iterable[tu
         case LoadScaling.LEVELS if info.format != "jp2" or info.depth <= 8:
             return [(width / info.width, _LEVEL_LEAVES * info.width / width) for width, _ in info.levels]
         case LoadScaling.CONTINUOUS if not info.animated and not all_frames:
-            return [(left / factor, least) for least, left in _SCALER_LEAVES.items()]
+            return [(_SCALER_LEAVES / factor, _SCALER_LEAST)]
         case _:
             return ()
 
