@@ -68,7 +68,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     Of several EXIF chunks the first counts, as it does for decoders.
     """
     end = 8 + reader.unpack("<I", 4)[0]
-    if end > reader.size + 1:
+    if end > reader.size:
         raise reader.corrupt(f"it ends after {reader.size:,} of {end:,} bytes")
     chunks = read_chunks(reader, FIRST_CHUNK, end)
     kind, start, _ = next(chunks, (b"", 0, 0))
