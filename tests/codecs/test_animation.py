@@ -304,11 +304,13 @@ def test_gif_frames_are_never_short_enough_to_be_slowed_down(delays: list[int]) 
 
 
 @pytest.mark.parametrize(
-    ("delay", "count"), [(16, 10), (11, 7), (19, 12), (20, 12), (33, 12), (10, 12), (0, 12)]
+    ("delay", "count"),
+    [(16, 10), (11, 7), (12, 7), (15, 9), (17, 10), (19, 12), (20, 12), (33, 12), (10, 12), (0, 12)],
 )
 def test_frames_too_short_for_gif_are_left_out(delay: int, count: int) -> None:
     stored = in_hundredths([delay] * 12)
     assert len(stored) == count
+    assert 11 in stored, "the last frame stays visible"
     assert abs(sum(stored.values()) - 12 * delay) < 20
 
 
