@@ -151,6 +151,17 @@ def test_transparency_costs_no_color() -> None:
     assert np.abs(decoded[..., :3].astype(int) - picture[..., :3])[visible].mean() < 5
 
 
+def test_colors_that_do_not_show_cost_none() -> None:
+    picture = np.random.default_rng(3).integers(0, 256, (60, 80, 4), np.uint8)
+    picture[..., 3] = 127
+    few = Image.fromarray(photos.coffee()[:40, :50]).quantize(200).convert("RGB")
+    picture[5:45, 6:56, :3] = few
+    picture[5:45, 6:56, 3] = 128
+    found = decode("gif", write(vips(picture), "gif"))[0].reshape(picture.shape)
+    assert np.array_equal(found[..., 3] > 0, picture[..., 3] > 127)
+    assert np.array_equal(found[5:45, 6:56, :3], few)
+
+
 @pytest.mark.parametrize("count", [1, 3])
 def test_what_is_not_visible_has_no_color(count: int) -> None:
     frames = np.zeros((count, 20, 30, 4), np.uint8)
