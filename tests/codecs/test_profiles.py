@@ -143,6 +143,14 @@ def test_other_formulas(curve: bytes) -> None:
     assert not is_srgb(profile(curve))
 
 
+@pytest.mark.parametrize("place", np.ndindex(3, 3))
+def test_colorants_near_to_those_of_srgb(place: tuple[int, int]) -> None:
+    for difference, same in ((0.0005, True), (-0.0005, True), (0.004, False), (-0.004, False)):
+        colorants = np.array(SRGB)
+        colorants[place] += difference
+        assert is_srgb(profile(FORMULA, tuple(map(tuple, colorants)))) == same
+
+
 def test_tables_of_colors_go_before_the_matrix() -> None:
     assert is_srgb(profile(FORMULA))
     assert not is_srgb(profile(FORMULA, A2B0=b"mft2" + bytes(100)))
