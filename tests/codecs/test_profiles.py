@@ -143,7 +143,7 @@ def test_other_formulas(curve: bytes) -> None:
     assert not is_srgb(profile(curve))
 
 
-@pytest.mark.parametrize("place", np.ndindex(3, 3))
+@pytest.mark.parametrize("place", list(np.ndindex(3, 3)))
 def test_colorants_near_to_those_of_srgb(place: tuple[int, int]) -> None:
     for difference, same in ((0.0005, True), (-0.0005, True), (0.004, False), (-0.004, False)):
         colorants = np.array(SRGB)

@@ -142,9 +142,8 @@ def _formula(curve: bytes) -> Light:
     numbers = _fixed(curve, 12, _FORMULAS[kind])
     g, (a, b) = numbers[0], numbers[1:3] or (1.0, 0.0)
     c = d = e = f = 0.0
-    if kind in (1, 2):
-        d, e = -b / a, sum(numbers[3:])
-        f = e
+    if kind in (1, 2):  # below -b / a the light is that of 0
+        e = sum(numbers[3:])
     elif kind >= 3:
         c, d, e, f = (*numbers[3:], 0.0, 0.0)[:4]
     return lambda value: max(0.0, a * value + b) ** g + e if value >= d else c * value + f
