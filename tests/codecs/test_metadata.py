@@ -39,7 +39,9 @@ def _dataset(number: int, text: bytes) -> bytes:
     return struct.pack(">BBBH", 0x1C, 2, number, len(text)) + text
 
 
-_IPTC = _dataset(25, b"holidays") + _dataset(80, b"Ann") + _dataset(116, b"Held by Ann")
+_SUBJECT = (25, b"holidays")
+_RIGHTS = ((80, b"Ann"), (110, b"Agency"), (115, b"Archive"), (116, b"Held by Ann"))  # credit and source, too
+_IPTC = b"".join(_dataset(*item) for item in (_SUBJECT, *_RIGHTS))
 
 
 def _exif_blob() -> bytes:
@@ -144,8 +146,8 @@ def test_iptc_follows_the_policy_in_jpeg() -> None:
             return IptcImagePlugin.getiptcinfo(picture) or {}
 
     assert stored("strip") == {}
-    assert stored("keep") == {(2, 25): b"holidays", (2, 80): b"Ann", (2, 116): b"Held by Ann"}
-    assert stored("copyright") == {(2, 80): b"Ann", (2, 116): b"Held by Ann"}
+    assert stored("keep") == {(2, number): text for number, text in (_SUBJECT, *_RIGHTS)}
+    assert stored("copyright") == {(2, number): text for number, text in _RIGHTS}
 
 
 def test_iptc_follows_the_policy_in_tiff() -> None:
@@ -158,7 +160,7 @@ def test_iptc_follows_the_policy_in_tiff() -> None:
 
     assert stored("strip") == b""
     assert stored("keep") == _IPTC
-    assert stored("copyright") == _IPTC[len(_dataset(25, b"holidays")) :]
+    assert stored("copyright") == _IPTC[len(_dataset(*_SUBJECT)) :]
 
 
 @pytest.mark.parametrize("format", _HOLDS_PROFILE)

@@ -26,7 +26,9 @@ _HOLDS_EXIF = ["jpg", "png", "apng", "webp", "heic", "avif", "tiff"]
 _RAW = b"II*\0"  # a block without the prefix of JPEG
 _AUTHOR, _RIGHTS, _ORIENTATION = 0x013B, 0x8298, 0x0112
 _PHOTO, _GPS = 0x8769, 0x8825
-_COLOR_SPACE, _ACROSS, _DOWN, _SUBJECT = 0xA001, 0xA002, 0xA003, 0x9214
+_COLOR_SPACE, _ACROSS, _DOWN = 0xA001, 0xA002, 0xA003
+# Bits per pixel, where the subject is, and pixels per length on the sensor.
+_STALE = {0x9102: 2.5, 0x9214: (5, 6), 0xA20E: 900.5, 0xA20F: 900.5, 0xA210: 3, 0xA214: (5, 6)}
 
 _XMP = """<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
 <x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
@@ -52,7 +54,9 @@ def _block(author: str = "Ann", *, orientation: int = 6, text: int = 0) -> bytes
     if text:
         block[0x010E] = "x" * text
     inner = block.get_ifd(_PHOTO)
-    inner[_COLOR_SPACE], inner[_ACROSS], inner[_DOWN], inner[_SUBJECT] = 65535, 96, 64, (5, 6)
+    inner[_COLOR_SPACE], inner[_ACROSS], inner[_DOWN] = 65535, 96, 64
+    for tag, value in _STALE.items():
+        inner[tag] = value
     inner[0x9003] = "2020:01:02 03:04:05"
     return block.tobytes()
 
@@ -89,7 +93,7 @@ def test_kept_metadata_describes_the_result(format: str) -> None:
     assert (inner[_ACROSS], inner[_DOWN]) == size
     assert inner[_COLOR_SPACE] == 1
     assert block.get(_ORIENTATION, 1) == 1
-    assert _SUBJECT not in inner
+    assert not _STALE.keys() & inner.keys()
     assert inner[0x9003].strip("\0") == "2020:01:02 03:04:05"
     for fact in (b'Orientation="1"', b'PixelXDimension="40"', b">60</exif:PixelYDimension>", b"Ann &amp; Bo"):
         assert fact in packet

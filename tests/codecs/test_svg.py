@@ -153,6 +153,15 @@ def test_it_stays_opaque_on_other_ways(request_: dict[str, Any]) -> None:
     assert (drawn(data, **request_) == (255, 0, 0, 255)).all()
 
 
+@pytest.mark.parametrize(
+    "style", ["width:20px!important", "height : 9em ! important;fill:blue", "top:0;HEIGHT:5px!important"]
+)
+def test_the_size_that_is_asked_for_counts_more_than_a_style(style: str) -> None:
+    shapes = '<rect width="1000" height="384" fill="red"/>'
+    data = drawing(f'width="1000" height="384" style="{style}"', shapes)
+    assert (drawn(data, resize={"width": 100}) == (255, 0, 0, 255)).all()
+
+
 def test_a_side_that_is_filled_stays_filled_where_the_other_is_rounded() -> None:
     """The view box leaves two pixels above and below, and none at the sides; of 4 rows it would not."""
     shapes = '<rect width="1000" height="380"/>'
@@ -199,7 +208,8 @@ def test_a_view_box_of_another_ratio_is_placed_as_the_document_says(
     png = io.BytesIO(resvg.svg_to_bytes(svg_string=sized.decode()))
     expected = np.asarray(Image.open(png).convert("RGBA"))
     assert found.shape == expected.shape
-    assert np.abs(found.astype(int) - expected).max(axis=2).mean() < 12
+    a_line = 255 / min(found.shape[:2])  # that is soft there
+    assert np.abs(found.astype(int) - expected).max(axis=2).mean() < 5 + a_line
 
 
 @pytest.mark.parametrize(
