@@ -12,8 +12,11 @@ import pytest
 from PIL import Image
 
 import imgsvc_core as imgsvc
+from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.codecs import exif
+from imgsvc_core.codecs.headers.directory import is_endless
 from imgsvc_core.codecs.headers.png import make_chunk
+from imgsvc_core.codecs.headers.reader import HeaderReader
 from tests.support import requires
 
 EXIF_DIRECTORY, GPS_DIRECTORY, INTEROP_DIRECTORY = 0x8769, 0x8825, 0xA005
@@ -158,3 +161,10 @@ def test_a_tiff_whose_tags_share_their_bytes_is_damaged() -> None:
         else:
             assert imgsvc.process(source).output.width == 64
         assert time.process_time() - before < SECONDS
+
+
+@pytest.mark.parametrize("pointer", [EXIF_DIRECTORY, GPS_DIRECTORY, INTEROP_DIRECTORY])
+def test_each_kind_of_pointer_is_followed(pointer: int) -> None:
+    endless = block(*[(pointer, LONG, 1, FIRST)] * 60)
+    assert is_endless(HeaderReader(ByteSource(endless), "EXIF"))
+    assert not is_endless(HeaderReader(ByteSource(block(*[(MAKE, LONG, 1, FIRST)] * 60)), "EXIF"))

@@ -15,7 +15,7 @@ import pyvips
 
 import imgsvc_core as imgsvc
 from imgsvc_core.codecs import boundary
-from imgsvc_core.codecs.boundary import decoder, encoder
+from imgsvc_core.codecs.boundary import decoder, encoder, translate_errors
 from imgsvc_core.daemon_threads import start_thread
 from tests.support import photos, requires
 
@@ -105,6 +105,13 @@ def test_errors_of_the_system_in_packages_are_those_of_the_machine(number: int) 
     for guard in (decoder, encoder):
         with pytest.raises(imgsvc.MachineFailed, match="not at fault"), guard("jp2"):
             raise OSError(number, os.strerror(number))
+
+
+def test_no_more_files_for_a_reader_or_its_packages() -> None:
+    with pytest.raises(imgsvc.MachineFailed, match="not at fault"), translate_errors("jp2"):
+        raise OSError(24, os.strerror(24))
+    with pytest.raises(FileNotFoundError), translate_errors("jp2"):
+        raise FileNotFoundError(2, os.strerror(2))
 
 
 NO_THREAD = "GLib-GIO: Error creating thread: Resource temporarily unavailable"

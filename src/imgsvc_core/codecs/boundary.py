@@ -23,6 +23,7 @@ from imgsvc_core.errors import (
     ImgsvcError,
     MachineFailed,
     MemoryLimitExceeded,
+    lacks_handles,
     machine_failure,
 )
 from imgsvc_core.process_memory import bytes_left
@@ -57,7 +58,8 @@ def translate_errors(format: str) -> Iterator[None]:
     Raises:
         CorruptImage: libvips complains.
         MemoryLimitExceeded: the memory is not enough.
-        MachineFailed: the machine lacks something else, such as room for temporary files.
+        MachineFailed: the machine lacks something else, such as room for temporary files, or open files for
+            those of a reader and of packages that it imports.
     """
     try:
         with readable_messages():
@@ -66,6 +68,10 @@ def translate_errors(format: str) -> Iterator[None]:
         if _is_wrong_call(error):
             raise
         raise _not_decoded(format, error) from error
+    except OSError as error:
+        if lacks_handles(error) and (machine := _machine_failure(error)):
+            raise machine from error
+        raise
 
 
 @contextlib.contextmanager

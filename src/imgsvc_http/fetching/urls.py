@@ -30,12 +30,13 @@ def as_written(url: str) -> URL:
 
 
 def is_web(url: URL) -> bool:
-    """Return True if a URL is one of http or https, with a host that can be decoded.
+    """Return True if a URL is one of http or https, with a host that can be decoded and looked up.
 
-    yarl decodes Punycode only when it is asked for the host, so the URL itself may be parsed already.
+    yarl decodes Punycode only when it is asked for the host, so the URL itself may be parsed already. It
+    leaves the length of labels to the resolver.
     """
     try:
-        return url.scheme in ("http", "https") and bool(url.host)
+        return url.scheme in ("http", "https") and bool(url.host and (url.raw_host or "").encode("idna"))
     except UnicodeError:
         return False
 

@@ -466,7 +466,8 @@ async def test_others_see_nothing_of_it(
 @pytest.mark.parametrize(
     "url",
     ["", "example.org", "ftp://example.org/", "http://", "http://exa mple.org/", "https://x/%zz",
-     "http://example.org:65536/", "http://xn--/", "https://a.xn--zckzah-/hook"],
+     "http://example.org:65536/", "http://xn--/", "https://a.xn--zckzah-/hook", "https://.com/", "https://.../",
+     "http://a..b/", f"http://{'a' * 64}.com/"],
 )  # fmt: skip
 async def test_urls_are_valid_under_rfc_3986(url: str, client: aiohttp.ClientSession, photo: bytes) -> None:
     reply = await upload(client, photo, {"webhook": {"url": url}})
