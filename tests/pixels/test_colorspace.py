@@ -10,6 +10,7 @@ import pytest
 import pyvips
 
 from imgsvc_core.pixels.colorspace import to_srgb
+from imgsvc_core.vipsimage import PROFILE, has
 from tests.codecs.test_profiles import FORMULA, GAMMA, P3, SRGB, decoded, formula, profile, table
 from tests.support.photos import Pixels, as_vips, astronaut, coffee, deep, ramp
 
@@ -129,3 +130,11 @@ def test_inks_with_a_profile_have_their_black_compensated(depth: int) -> None:
     assert all_inks[:2].max() < 1
     assert all_inks[2] < 25
     assert paper.min() > 254
+
+
+def test_a_profile_of_another_color_model_is_dropped() -> None:
+    gray = as_vips(astronaut()[..., :1].copy())
+    gray.set_type(pyvips.GValue.blob_type, PROFILE, pyvips.Operation.call("profile_load", "srgb"))
+    converted = to_srgb(gray)
+    assert not has(converted, PROFILE)
+    assert np.array_equal(converted.numpy(), gray.numpy())
