@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import attrs
 
 from imgsvc_core import Face, Limits, Spec
 from imgsvc_core.dialects import ForeignUrl
+from imgsvc_core.errors import MachineFailed
 from imgsvc_core.stores import StoredObject, StorePool, StoreSpec, open_store
 from imgsvc_http.access.quota import Counter, charged
 from imgsvc_http.answering.answers import Image, Output, PlanStep, Result, Timing
@@ -25,6 +27,7 @@ from imgsvc_http.receiving.processing_request import ProcessingRequest
 from imgsvc_http.state import accounts, keyfiles, watermarks
 from imgsvc_http.state.clock import now
 from imgsvc_http.state.database import Database
+from imgsvc_http.state.failures import is_disk_full
 from imgsvc_http.state.keyfiles import Credentials
 from imgsvc_http.state.vault import Vault
 from imgsvc_http.storage.permanent import PermanentStorage
@@ -193,7 +196,8 @@ class Pipeline:
     def _written(self, target: LocalTarget, facts: Mapping[str, Any]) -> tuple[str, datetime | None]:
         """Return the URL of a picture that the worker has written, and when it expires."""
         if facts["written"]:
-            raise OSError(facts["written"], os.strerror(facts["written"]))
+            with _own_storage():
+                raise OSError(facts["written"], os.strerror(facts["written"]))
         stored = target.stored(facts["media_type"])
         return f"{self.base_url}{IMAGES_PATH}{stored.name}", stored.expires_at
 
@@ -213,9 +217,11 @@ class Pipeline:
         """Put the picture where it belongs. Return its URL, and when it expires."""
         media_type = outcome.facts["media_type"]
         if permanent is not None:
-            return await permanent.put(outcome.data, media_type), None
+            with _own_storage():
+                return await permanent.put(outcome.data, media_type), None
         if spec is None:
-            stored = await self.temporary.put(outcome.data, media_type, now())
+            with _own_storage():
+                stored = await self.temporary.put(outcome.data, media_type, now())
             return f"{self.base_url}{IMAGES_PATH}{stored.name}", stored.expires_at
         store = open_store(
             spec,
@@ -247,6 +253,17 @@ class Pipeline:
             expected = "must be the id of an uploaded watermark"
             raise invalid("watermark.id", f"Watermark 'id' parameter {expected}", f"got '{id_[:60]}'")
         return found
+
+
+@contextlib.contextmanager
+def _own_storage() -> Iterator[None]:
+    """Tell failures of the service's own storage as those of the machine. A full disk has its own answer."""
+    try:
+        yield
+    except Exception as error:
+        if is_disk_full(error):
+            raise
+        raise MachineFailed(f"Results cannot be stored: {error}") from error
 
 
 def _note_phases(facts: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -24,6 +25,7 @@ _SERVED_AS: Mapping[str, Callable[[str], dict[str, Any]]] = {
         "content_settings": {"content_type": media_type, "cache_control": _CACHE},
     },
 }
+_FILE_MODE = 0o644  # the server of a folder is another user, as a rule
 
 
 class PermanentStorage:
@@ -55,6 +57,8 @@ def _write(fs: Any, root: str, name: str, data: bytes, media_type: str) -> None:
     served_as = next((_SERVED_AS[name] for name in protocols if name in _SERVED_AS), None)
     try:
         fs.pipe_file(f"{root}/{name}", data, **(served_as(media_type) if served_as else {}))
+        if "file" in protocols:
+            os.chmod(f"{root}/{name}", _FILE_MODE)
     except BaseException:
         remove(fs, root, name)
         raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import hashlib
@@ -19,7 +20,7 @@ from azure.storage.blob import BlobServiceClient
 from imgsvc_core.errors import SpecError
 from imgsvc_http.settings import Settings
 from imgsvc_http.storage.permanent import PermanentStorage
-from tests.http.calls import assert_failure, upload
+from tests.http.calls import assert_failure, call, upload
 from tests.http.receivers import receiving
 from tests.http.service_process import Service, running
 from tests.stores.s3_server import BUCKET, s3_server
@@ -70,6 +71,35 @@ async def test_results_stay_there(cdn: Any, keeping: Service, place: Path) -> No
     assert "expires_at" not in output
     assert hashlib.sha256(_kept(place, output["url"])).hexdigest() == output["sha256"]
     assert len(output["url"].rpartition("/")[2]) > 32, "names cannot be guessed"
+
+
+async def test_a_server_of_the_folder_can_read_them(keeping: Service, place: Path) -> None:
+    name = (await _output(keeping))["url"].rpartition("/")[2]
+    assert (place / name).stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize("own", ["permanent", "temporary"])
+async def test_storage_that_cannot_be_written_is_a_failure_of_the_machine(own: str, tmp_path: Path) -> None:
+    """Not one of the picture, and not one that is unexpected. A webhook waits until it passes."""
+    (tmp_path / "place").mkdir()
+    settings = {"permanent.place": f"file://{tmp_path}/place", "permanent.base": BASE}
+    if own == "temporary":
+        settings = {"temporary.url": f"file://{tmp_path}/place"}
+    settings["fetch.private_allowed"] = "127.0.0.1,localhost"
+    with running(tmp_path / "state", settings) as service:
+        async with service.client() as client, receiving() as receiver:
+            assert (await upload(client, PHOTO, {})).status == 200
+            (tmp_path / "place").rename(tmp_path / "elsewhere")
+            reply = await upload(client, PHOTO, {})
+            failure = assert_failure(reply, 503, "machine_failed", "this one is not at fault")
+            assert str(tmp_path) not in failure["message"]
+            assert reply.headers["Retry-After"] == "10"
+            assert (await upload(client, PHOTO, {"webhook": {"url": receiver.url}})).status == 202
+            await asyncio.sleep(1)
+            (tmp_path / "elsewhere").rename(tmp_path / "place")
+            [post] = await receiver.arrived(1)
+            assert post.json["success"]
+            assert (await call(client, "GET", "/1.0/account")).json["quota"]["used"] == 2
 
 
 async def test_a_request_can_keep_out(keeping: Service) -> None:
