@@ -21,6 +21,7 @@ from imgsvc_core.errors import SpecError
 from imgsvc_http.settings import Settings
 from imgsvc_http.storage.permanent import PermanentStorage
 from tests.http.calls import assert_failure, call, upload
+from tests.http.conftest import DISK_BYTES
 from tests.http.receivers import receiving
 from tests.http.service_process import Service, running
 from tests.stores.s3_server import BUCKET, s3_server
@@ -76,6 +77,13 @@ async def test_results_stay_there(cdn: Any, keeping: Service, place: Path) -> No
 async def test_a_server_of_the_folder_can_read_them(keeping: Service, place: Path) -> None:
     name = (await _output(keeping))["url"].rpartition("/")[2]
     assert (place / name).stat().st_mode & 0o777 == 0o644
+
+
+async def test_a_full_disk_leaves_no_part_of_a_picture(small_disk: Path) -> None:
+    storage = PermanentStorage(f"file://{small_disk}/place", BASE, seconds=60)
+    with pytest.raises(OSError, match="No space left"):
+        await storage.put(bytes(DISK_BYTES + 1), "image/png")
+    assert list((small_disk / "place").iterdir()) == []
 
 
 @pytest.mark.parametrize("own", ["permanent", "temporary"])
