@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import imgsvc_core as imgsvc
+from imgsvc_core.process_memory import Cause, cause_of
 from tests.support import photos
 
 PROGRAM = """
@@ -83,3 +85,19 @@ def test_a_codec_that_could_not_be_tried_is_none_that_lacks() -> None:
     environment = os.environ | {"MALLOC_ARENA_MAX": "1"}
     told = subprocess.check_output([sys.executable, "-c", UNTRIED], text=True, env=environment)
     assert told == "memory_limit_exceeded\ndone\n"
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "short", "oom_killed", "cause"),
+    [
+        (-signal.SIGABRT, False, False, Cause.MEMORY),
+        (-signal.SIGTRAP, False, False, Cause.MEMORY),
+        (-signal.SIGSEGV, True, False, Cause.MEMORY),
+        (-signal.SIGSEGV, False, True, Cause.CRASH),
+        (-signal.SIGKILL, False, True, Cause.MEMORY),
+        (-signal.SIGKILL, True, False, Cause.KILLED),
+        (1, False, False, Cause.CRASH),
+    ],
+)
+def test_why_a_process_ended(exit_code: int, short: bool, oom_killed: bool, cause: Cause) -> None:
+    assert cause_of(exit_code, short=short, oom_killed=oom_killed) is cause

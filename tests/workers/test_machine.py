@@ -144,6 +144,18 @@ def test_workers_never_need_more_than_the_limit(cores: int, memory: int) -> None
     assert pool.workers * pool.memory_bytes < memory
 
 
+def test_little_memory_leaves_few_processes() -> None:
+    sizing = sizing_of(Settings(), host(memory=2 * GIB))
+    assert sizing.processes == sizing.workers == 1
+
+
+def test_the_cache_of_the_service_is_none_of_the_workers_memory() -> None:
+    settings = Settings()
+    sizing = sizing_of(settings, host(quota=2, memory=3 * GIB))
+    own = GIB // 4 + GIB // 32 + settings.server.upload_memory_bytes + settings.cache.memory_bytes
+    assert sizing.most_workers * sizing.worker_memory_bytes <= 3 * GIB - own
+
+
 def test_a_number_of_workers_that_is_asked_for_is_kept() -> None:
     pool = host(memory=2 * GIB).pool(8, 4 * GIB)
     assert (pool.workers, pool.memory_bytes) == (8, 2**28)

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,39 @@ def test_a_thread_that_cannot_be_started_is_tried_again(monkeypatch: pytest.Monk
         writer.write("first")
     writer.write("second")
     assert read_all(reading, b"second\n") == ["first", "second"]
+
+
+def test_what_is_being_written_has_its_room_in_the_queue() -> None:
+    reading, writing = os.pipe()
+    writer = LogWriter(writing, notice, most_bytes=500_000)
+    fill(writing)
+    writer.write("first")
+    time.sleep(0.2)  # it is being written
+    for _ in range(400):
+        writer.write(LONG)
+    assert writer.lost == 0
+    found = b""
+    while b"first\n" not in found:
+        found += os.read(reading, 1 << 16)
+    time.sleep(0.2)  # the others are
+    for _ in range(200):
+        writer.write(LONG)
+    assert writer.lost > 50
+
+
+def test_lines_that_a_full_disk_refuses_are_told_with_those_lost_before() -> None:
+    reading, writing = os.pipe()
+    descriptor = os.open("/dev/full", os.O_WRONLY)
+    writer = LogWriter(descriptor, notice, most_bytes=100)
+    writer.write("x" * 60)
+    writer.write("y" * 60)
+    deadline = time.monotonic() + 20
+    while writer.lost < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.dup2(writing, descriptor)
+    writer.write("flows again")
+    found = b""
+    while found.count(b"\n") < 2:
+        found += os.read(reading, 1 << 16)
+    assert found == b"flows again\nlost 2\n"
