@@ -23,6 +23,7 @@ _INDEXED = 3  # the color type of such a PNG
 _PIXELS = (b"IHDR", b"IDAT", b"IEND")
 _SAMPLED_PIXELS = 4096
 _AT_ONCE = 1 << 17  # pixels whose colors are counted
+_DITHERED_ALPHA = 100  # of fewer colors, those of libvips, which dithers translucent pixels, are no gain
 _DITHERED_GRAYS = 64  # of more, Pillow takes some for others
 
 
@@ -119,6 +120,12 @@ def index_nearly(image: pyvips.Image, most: int) -> Indexed:
     from imgsvc_core.codecs.writers.quantizer import Histogram, nearest
 
     pixels = to_array(image)
+    if image.hasalpha() and most >= _DITHERED_ALPHA:
+        encoded = image.pngsave_buffer(palette=True, bitdepth=8, compression=1, keep="none")
+        pixels = to_array(pyvips.Image.pngload_buffer(encoded))
+        indexed = index_exactly(pixels, most)
+        if indexed is not None:
+            return indexed
     rgba = _packed(pixels).view(np.uint8).reshape(*pixels.shape[:2], 4)
     visible = rgba.reshape(-1, 4).copy()
     visible[:, :3] = np.rint(visible[:, :3] * (visible[:, 3:] / 255))  # colors count by how visible they are
