@@ -303,9 +303,9 @@ async def test_a_repeated_call_is_done_once(curl: Curl, photo: Path) -> None:
 
 
 async def test_every_answer_tells_the_rate(curl: Curl) -> None:
-    """Errors and unknown paths included."""
+    """Errors and unknown paths included, and probes, which are not counted."""
     for path in ("/1.0/account", "/1.0/nothing", "/healthz"):
         said = await curl(path)
         assert said.headers["X-RateLimit-Limit"] == "100000"
-        assert int(said.headers["X-RateLimit-Remaining"]) < 100_000
+        assert (int(said.headers["X-RateLimit-Remaining"]) == 100_000) is (path == "/healthz")
         assert 0 <= int(said.headers["X-RateLimit-Reset"]) <= 900
