@@ -89,6 +89,7 @@ def test_sources_are_urls_or_below_origins() -> None:
         (lambda: PLAIN.srcset("photos/a", densities=[9]), "'dpr' parameter must be float within 0.1 to 5"),
         (lambda: PLAIN.picture("photos/a", alt="", formats=["bmp"]), "The formats must be some of jpg"),
         (lambda: PLAIN.picture("photos/a", alt="", formats=[]), "The formats must be some of jpg"),
+        (lambda: PLAIN.picture("photos/a", alt="", formats=["auto", "jpg"]), "The formats must be some of"),
         (lambda: Signer("img.example.org"), "must be a URL such as https://img.example.org"),
         (lambda: Signer("https://img.example.org/?a"), "must be a URL such as https://img.example.org"),
         (lambda: Signer("", "k1"), "must have both an id and a secret"),

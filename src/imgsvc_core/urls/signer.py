@@ -146,15 +146,15 @@ class Signer:
             widths: as in `srcset`.
             densities: as in `srcset`.
             sizes: how wide the picture is on the page, for ``widths``.
-            formats: formats in place of the request's, the preferred one first; ``<img>`` has the last. For
-                animations, give ``ANIMATED_FORMATS``: WebP and GIF.
+            formats: formats in place of the request's, the preferred one first; ``<img>`` has the last, which
+                may be ``auto``. For animations, give ``ANIMATED_FORMATS``: WebP and GIF.
             attributes: more attributes of ``<img>``, such as ``{"loading": "lazy"}``.
             options: as in `url`.
 
         Raises:
             SpecError: with what is wrong with the request.
         """
-        if not formats or not set(formats) <= set(OUTPUT_NAMES):
+        if not formats or not set(formats) <= {*OUTPUT_NAMES, "auto"} or "auto" in formats[:-1]:
             message = f"The formats must be some of {', '.join(OUTPUT_NAMES)}, got {shown(list(formats))}"
             raise SpecError([Problem("formats", message)])
         described = {} if densities is not None else {"sizes": sizes}

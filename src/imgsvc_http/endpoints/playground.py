@@ -100,7 +100,7 @@ async def urls(request: web.Request) -> Urls:
 def _picture_formats(spec: Spec, animated: object) -> Sequence[str]:
     """Return the format that is asked for, or those that hold what the source is."""
     format = spec.output and spec.output.format
-    if format and format != "auto":
+    if format:
         return (format,)
     return ANIMATED_FORMATS if animated else PREFERRED_FORMATS
 

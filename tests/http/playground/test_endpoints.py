@@ -110,7 +110,8 @@ async def test_urls_say_the_request(client: aiohttp.ClientSession) -> None:
     [
         ({}, False, ["avif", "webp", "jpg"]),
         ({}, True, ["webp", "gif"]),
-        ({"format": "auto"}, True, ["webp", "gif"]),
+        ({"format": "auto"}, True, ["auto"]),
+        ({"format": "auto"}, False, ["auto"]),
         ({"format": "webp"}, True, ["webp"]),
         ({"format": "png"}, False, ["png"]),
     ],
