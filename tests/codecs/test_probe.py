@@ -192,15 +192,6 @@ class TestPng:
         with Image.open(io.BytesIO(data)) as image:
             assert (image.n_frames, image.info["loop"]) == (3, 3)  # type: ignore[attr-defined]
 
-    def test_frames_may_be_announced_twice(self) -> None:
-        """Browsers heed the first announcement."""
-        data = pillow(PHOTO, "PNG", save_all=True, append_images=[PHOTO.rotate(90)], duration=40)
-        start = data.index(b"acTL") - 4
-        again = handmade.png_chunk(b"acTL", struct.pack(">II", 9, 5))
-        twice = data[: start + 20] + again + data[start + 20 :]
-        assert check(twice, frames=2, delays=(40, 40), plays=0).format == "apng"
-        assert np.array_equal(frames_of(twice), frames_of(data))
-
     def test_default_image_outside_the_animation(self) -> None:
         data = pillow(
             PHOTO, "PNG", save_all=True, default_image=True, duration=70,

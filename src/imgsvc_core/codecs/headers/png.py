@@ -175,7 +175,7 @@ def _numbers(reader: HeaderReader, chunk: Chunk | None, layout: str) -> tuple[in
 
 
 def is_animated(reader: HeaderReader) -> bool:
-    """Return True if a chunk before the data announces frames; of several, the first counts.
+    """Return True if exactly one chunk before the data announces frames; of two, decoders heed neither.
 
     A damaged file is not animated, nor is one with impossible numbers in that chunk: browsers show the
     default image.
@@ -188,7 +188,7 @@ def is_animated(reader: HeaderReader) -> bool:
 
 def _announces_frames(reader: HeaderReader, chunks: Iterable[Chunk]) -> bool:
     announcing = [chunk for chunk in chunks if chunk.kind == b"acTL"]
-    if not announcing or announcing[0].length != struct.calcsize(_ANIMATION):
+    if len(announcing) != 1 or announcing[0].length != struct.calcsize(_ANIMATION):
         return False
     frames: int
     plays: int
