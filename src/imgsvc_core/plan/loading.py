@@ -78,8 +78,7 @@ def scale_for(info: ImageInfo, factor: float, *, all_frames: bool) -> float:
     if info.vector:
         return max(1 / factor, min(1.0, 1 / min(info.width, info.height)))
     suitable = [scale for scale, least in _offered(info, factor, all_frames=all_frames) if least <= factor]
-    fewest = _FEWEST_PIXELS / min(info.width, info.height)
-    return min((scale for scale in suitable if fewest <= scale < 1), default=1.0)
+    return min((scale for scale in suitable if _fewest(info) <= scale < 1), default=1.0)
 
 
 def loaded_size(info: ImageInfo, scale: float) -> Size:
@@ -104,6 +103,11 @@ def _scaling(info: ImageInfo) -> LoadScaling:
     return row.load_scaling if row else LoadScaling.NONE
 
 
+def _fewest(info: ImageInfo) -> float:
+    """Return the smallest scale to decode at."""
+    return _FEWEST_PIXELS / min(info.width, info.height)
+
+
 def _offered(info: ImageInfo, factor: float, *, all_frames: bool) -> Iterable[tuple[float, float]]:
     """Return the scales that the decoder offers, and the least factor of reduction that each suits."""
     match _scaling(info):
@@ -112,7 +116,7 @@ def _offered(info: ImageInfo, factor: float, *, all_frames: bool) -> Iterable[tu
         case LoadScaling.LEVELS if info.format != "jp2" or info.depth <= 8:
             return [(width / info.width, _LEVEL_LEAVES * info.width / width) for width, _ in info.levels]
         case LoadScaling.CONTINUOUS if not info.animated and not all_frames:
-            return [(_SCALER_LEAVES / factor, _SCALER_LEAST)]
+            return [(max(_SCALER_LEAVES / factor, _fewest(info)), _SCALER_LEAST)]
         case _:
             return ()
 
