@@ -337,7 +337,7 @@ async def test_a_proxy_that_ends_tls_is_believed_only_where_it_is_trusted(tmp_pa
             ):  # by the client; the proxy adds a line of its own
                 lines = [("X-Forwarded-Proto", "https"), ("X-Forwarded-For", claimed)]
                 reply = await call(
-                    proxy, "GET", "/healthz", headers=[*lines, ("X-Forwarded-For", "203.0.113.8")]
+                    proxy, "GET", "/1.0/account", headers=[*lines, ("X-Forwarded-For", "203.0.113.8")]
                 )
                 remaining.append(int(reply.headers["X-RateLimit-Remaining"]))
         assert remaining[1] == remaining[0] - 1
