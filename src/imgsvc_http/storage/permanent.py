@@ -7,11 +7,9 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from imgsvc_core import FORMATS
 from imgsvc_http.storage.fsspec_folder import FsspecFolder, remove
-from imgsvc_http.storage.temporary import check_protocols
+from imgsvc_http.storage.temporary import SUFFIXES, check_protocols
 
-_SUFFIXES = {row.media_type: row.suffix for row in reversed(list(FORMATS.values()))}
 # Names are never used again.
 _CACHE = "public, max-age=31536000, immutable"
 # How file systems are told what a file is served with; others tell media types by suffixes.
@@ -47,7 +45,7 @@ class PermanentStorage:
 
     async def put(self, data: bytes, media_type: str) -> str:
         """Keep a picture. Return its public address."""
-        name = f"{secrets.token_urlsafe(24)}{_SUFFIXES[media_type]}"
+        name = f"{secrets.token_urlsafe(24)}{SUFFIXES[media_type]}"
         await self._folder.call(_write, name, data, media_type)
         return f"{self._base}/{name}"
 

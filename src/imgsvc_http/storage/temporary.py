@@ -22,7 +22,8 @@ _PROTOCOL = re.compile(r"[a-z][a-z0-9+_-]{0,30}")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _CHUNK_BYTES = 1 << 18
 _MEDIA_TYPES = {row.suffix: row.media_type for row in FORMATS.values()}
-_SUFFIXES = {row.media_type: row.suffix for row in reversed(list(FORMATS.values()))}
+SUFFIXES = {row.media_type: row.suffix for row in reversed(list(FORMATS.values()))}
+"""The suffixes of names by media type."""
 
 
 @attrs.frozen
@@ -44,7 +45,7 @@ class LocalTarget:
 
     def stored(self, media_type: str) -> Stored:
         """Return the picture that was written."""
-        return Stored(f"{self.stem}{_SUFFIXES[media_type]}", self.expires_at, media_type)
+        return Stored(f"{self.stem}{SUFFIXES[media_type]}", self.expires_at, media_type)
 
 
 class TemporaryStorage:
@@ -82,7 +83,7 @@ class TemporaryStorage:
     async def put(self, data: bytes, media_type: str, now: datetime) -> Stored:
         """Keep a picture."""
         stem, expires = self._new_name(now)
-        name = f"{stem}{_SUFFIXES[media_type]}"
+        name = f"{stem}{SUFFIXES[media_type]}"
         await self._folder.call(_write, name, data)
         return Stored(name, expires, media_type)
 
