@@ -18,6 +18,7 @@ from benchmarks.installed import thumbor
 
 import imgsvc_core as imgsvc
 from imgsvc_cli.comparing import dssim
+from imgsvc_core.dialects import ForeignRequest
 from imgsvc_core.dialects.thumbor import Thumbor
 from tests.support import requires
 from tests.support.photos import as_vips, coffee
@@ -114,7 +115,7 @@ def test_pictures_look_the_same(server: str, folder: Path, parts: str, most: flo
     with urllib.request.urlopen(f"{server}/unsafe/{parts}", timeout=SECONDS) as response:
         theirs = response.read()
     source = (folder / parts.rpartition("/")[2]).read_bytes()
-    url = Thumbor(unsafe=True).parse(f"/unsafe/{parts}")
+    url = Thumbor(unsafe=True).parse(ForeignRequest(f"/unsafe/{parts}"))
     ours = imgsvc.process(source, url.spec(imgsvc.inspect(source))).data
     first, second = imgsvc.inspect(theirs), imgsvc.inspect(ours)
     assert (first.format, first.width, first.height) == (second.format, second.width, second.height)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import imgsvc_core as imgsvc
+from imgsvc_core.dialects import ForeignRequest
 from imgsvc_core.dialects.imgproxy import Imgproxy, ImgproxyUrl, sign
 from imgsvc_core.dialects.imgproxy.options import OPTIONS
 from imgsvc_core.urls import OriginSource, UrlSource
@@ -28,7 +29,7 @@ KEY, SALT = "6c6f636b2d6b6579", "73616c742d31"
 
 def url(options: str, source: str = PLAIN, **settings: Any) -> ImgproxyUrl:
     """A URL of a service without keys."""
-    return Imgproxy(**settings).parse("/".join(filter(None, ["/unsafe", options, source])))
+    return Imgproxy(**settings).parse(ForeignRequest("/".join(filter(None, ["/unsafe", options, source]))))
 
 
 def refusal(options: str, status: int, source: str = PLAIN, **settings: Any) -> str:
@@ -418,7 +419,7 @@ def test_presets() -> None:
     assert url("pr:card/q:60", presets=presets) == url("rs:fill:300:200/q:60")
     assert url("pr:sharp:card", presets=presets) == url("sh:0.5/rs:fill:300:200/q:70")
     assert url("", presets=presets) == url("q:50")
-    only = Imgproxy(presets=presets, only_presets=True).parse(f"/unsafe/sharp:card/{PLAIN}")
+    only = Imgproxy(presets=presets, only_presets=True).parse(ForeignRequest(f"/unsafe/sharp:card/{PLAIN}"))
     assert only == url("sh:0.5/rs:fill:300:200/q:70")
 
 
@@ -467,30 +468,35 @@ SIGNED = [
 def test_signatures(text: str, signature: str, short: str) -> None:
     assert sign(bytes.fromhex(KEY), bytes.fromhex(SALT), text) == signature
     pairs: dict[str, Any] = {"keys": ["00", KEY], "salts": ["11", SALT]}
-    found, unsigned = Imgproxy(**pairs).parse(f"/{signature}{text}"), Imgproxy().parse(f"/_{text}")
+    found, unsigned = (
+        Imgproxy(**pairs).parse(ForeignRequest(f"/{signature}{text}")),
+        Imgproxy().parse(ForeignRequest(f"/_{text}")),
+    )
     assert (found.source, found.options) == (unsigned.source, unsigned.options)
     assert (found.signed, unsigned.signed) == (True, False)
-    assert Imgproxy(**pairs, signature_size=8).parse(f"/{short}{text}")
-    assert Imgproxy(**pairs, trusted_signatures=["internal"]).parse(f"/internal{text}")
+    assert Imgproxy(**pairs, signature_size=8).parse(ForeignRequest(f"/{short}{text}"))
+    assert Imgproxy(**pairs, trusted_signatures=["internal"]).parse(ForeignRequest(f"/internal{text}"))
     assert KEY not in repr(Imgproxy(**pairs))
     wrong = (signature.swapcase(), "B" + signature[1:], signature + "=", short, "unsafe", "", text[1:6])
     for other in wrong:
         with pytest.raises(imgsvc.DialectError, match="signature") as caught:
-            Imgproxy(**pairs).parse(f"/{other}{text}")
+            Imgproxy(**pairs).parse(ForeignRequest(f"/{other}{text}"))
         assert caught.value.status == 403
     with pytest.raises(imgsvc.DialectError, match="signature"):
-        Imgproxy(**pairs).parse(f"/{signature}{text}x")
+        Imgproxy(**pairs).parse(ForeignRequest(f"/{signature}{text}x"))
 
 
 def test_lost_slashes_are_mended_before_the_signature_is_checked() -> None:
     text, signature, _ = SIGNED[0]
     dialect = Imgproxy(keys=(KEY,), salts=(SALT,))
-    assert dialect.parse(f"/{signature}{text}".replace("https://", "https:/")).source == UrlSource(SOURCE)
+    assert dialect.parse(
+        ForeignRequest(f"/{signature}{text}".replace("https://", "https:/"))
+    ).source == UrlSource(SOURCE)
 
 
 def test_without_keys_the_signature_must_not_be_an_option() -> None:
     with pytest.raises(imgsvc.DialectError, match="signature") as caught:
-        Imgproxy().parse(f"/w:80/{PLAIN}")
+        Imgproxy().parse(ForeignRequest(f"/w:80/{PLAIN}"))
     assert caught.value.status == 403
 
 
@@ -538,7 +544,7 @@ def test_any_options_are_a_request_or_an_error(options: list[str], info: imgsvc.
 @given(st.text() | st.lists(st.sampled_from(["plain", "w:80", "%", "@", BASE64, "enc", ":"])).map("/".join))
 def test_any_path_is_a_url_or_an_error(text: str) -> None:
     try:
-        found: object = Imgproxy().parse(text).delivery
+        found: object = Imgproxy().parse(ForeignRequest(text)).delivery
     except imgsvc.DialectError as error:
         found = error
     assert found is not None
@@ -591,14 +597,16 @@ def test_formats_that_the_client_accepts(
     accept: str, options: str, info: imgsvc.ImageInfo, format: str
 ) -> None:
     dialect = Imgproxy(auto_avif=True, auto_webp=True)
-    asked = dialect.parse(f"/unsafe/{options}/{PLAIN}", accept)
-    assert output(asked, info)["format"] == format
-    assert asked.negotiated == ("f:png" not in options)
+    request = ForeignRequest(f"/unsafe/{options}/{PLAIN}", {"Accept": accept})
+    assert output(dialect.parse(request), info)["format"] == format
+    assert request.used_headers == (() if "f:png" in options else ("Accept",))
 
 
 def test_clients_that_get_other_formats_have_other_keys() -> None:
     path, dialect = f"/unsafe/w:80/{PLAIN}", Imgproxy(auto_webp=True)
-    keys = {dialect.parse(path, accept).key for accept in ("image/webp", "image/avif,image/webp", "image/*")}
-    assert len(keys) == 2
-    assert not Imgproxy().parse(path, "image/webp").negotiated
-    assert output(Imgproxy().parse(path, "image/webp"))["format"] == "jpg"
+    accepted = ("image/webp", "image/avif,image/webp", "image/*", "image/webp;q=0")
+    requests = [ForeignRequest(path, {"Accept": accept}) for accept in accepted]
+    assert len({dialect.parse(request).key for request in requests}) == 2
+    request = ForeignRequest(path, {"Accept": "image/webp"})
+    assert output(Imgproxy().parse(request))["format"] == "jpg"
+    assert request.used_headers == ()

@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from multidict import CIMultiDict
 
 import imgsvc_core as imgsvc
 from imgsvc_core import dialects
 from imgsvc_core.dialects.imgproxy import Imgproxy
 from imgsvc_core.dialects.thumbor import Thumbor
+from tests.support.plugins import install
 
 PLUGIN = """
 from imgsvc_core.dialects import DialectError
@@ -21,7 +23,7 @@ class Other:
     def __init__(self, word="other"):
         self.word = word
 
-    def parse(self, path):
+    def parse(self, request):
         raise DialectError(f"{self.word} reads nothing", status=418)
 """
 
@@ -38,16 +40,25 @@ def test_an_unknown_one_is_told_with_those_that_exist() -> None:
 
 
 def test_others_can_add_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "other_dialect.py").write_text(PLUGIN)
-    installed = tmp_path / "other-1.0.dist-info"
-    installed.mkdir()
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
-    (installed / "entry_points.txt").write_text(f"[{dialects.GROUP}]\nother = other_dialect:Other\n")
+    install(tmp_path, "other", "other_dialect:Other", PLUGIN)
     monkeypatch.syspath_prepend(str(tmp_path))
     assert "other" in dialects.names()
     with pytest.raises(imgsvc.DialectError, match="it reads nothing") as caught:
-        dialects.load("other")(word="it").parse("/a")
+        dialects.load("other")(word="it").parse(dialects.ForeignRequest("/a"))
     assert caught.value.status == 418
+
+
+def test_all_lines_of_a_header_are_read_and_remembered() -> None:
+    lines = CIMultiDict([("Accept", "image/webp"), ("Host", "a.example"), ("accept", "*/*")])
+    request = dialects.ForeignRequest("/a", lines)
+    assert (request.header("Accept"), request.header("DPR")) == ("image/webp, */*", "")
+    assert request.used_headers == ("Accept", "DPR")
+
+
+def test_queries_are_decoded_and_kept_as_sent() -> None:
+    request = dialects.ForeignRequest("/a%20b?u=%2Fc%3Fd&w=&w=1+2&?")
+    assert (request.path, request.query) == ("/a%20b", "u=%2Fc%3Fd&w=&w=1+2&?")
+    assert request.parameters == (("u", "/c?d"), ("w", ""), ("w", "1 2"), ("?", ""))
 
 
 def test_errors_keep_their_status_in_other_processes() -> None:
@@ -61,11 +72,11 @@ def test_libvips_is_not_needed() -> None:
         for name in ("pyvips", "numpy", "PIL", "aiohttp"):
             sys.modules[name] = None  # importing it fails
         from imgsvc_core import ImageInfo
-        from imgsvc_core.dialects import load
+        from imgsvc_core.dialects import ForeignRequest, load
         info = ImageInfo(format="jpg", width=300, height=200, colorspace="srgb", bytes=1)
-        url = load("imgproxy")().parse("/_/w:80/plain/https://pics.example/a.jpg")
+        url = load("imgproxy")().parse(ForeignRequest("/_/w:80/plain/https://pics.example/a.jpg"))
         assert url.spec(info).resize.width == 80
-        url = load("thumbor")(unsafe=True).parse("/unsafe/80x0/pics.example/a.jpg")
+        url = load("thumbor")(unsafe=True).parse(ForeignRequest("/unsafe/80x0/pics.example/a.jpg"))
         assert url.spec(info).resize.width == 80
     """
     subprocess.run([sys.executable, "-c", code], check=True)

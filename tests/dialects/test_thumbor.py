@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import imgsvc_core as imgsvc
+from imgsvc_core.dialects import ForeignRequest
 from imgsvc_core.dialects.thumbor import Thumbor, ThumborUrl, sign
 from imgsvc_core.urls import OriginSource, UrlSource
 from tests.dialects.pictures import DRAWN, PHOTO, document, facts, output, planned_size
@@ -23,7 +24,7 @@ UNSAFE = Thumbor(unsafe=True)
 
 def url(parts: str, image: str = IMAGE, dialect: Thumbor = UNSAFE) -> ThumborUrl:
     """An unsigned URL."""
-    return dialect.parse("/".join(filter(None, ["/unsafe", parts, image])))
+    return dialect.parse(ForeignRequest("/".join(filter(None, ["/unsafe", parts, image]))))
 
 
 def filtered(filters: str, size: str = "300x200") -> ThumborUrl:
@@ -349,7 +350,7 @@ def test_signatures() -> None:
     assert sign("lock-key", "fit-in/640x640/pics.example%2Fa.jpg") == "UL8XkQSxgZD0Ff8SEi3vqVN1nvY="
     signed = Thumbor(keys=("other", "lock-key"))  # type: ignore[arg-type]
     for form in ("g4tbGm96Saiwd6TBUw4sGs4TuB4=", "g4tbGm96Saiwd6TBUw4sGs4TuB4%3D"):
-        found = signed.parse(f"/{form}/{text}")
+        found = signed.parse(ForeignRequest(f"/{form}/{text}"))
         assert planned_size(found) == (640, 480)
         assert found.signed
     assert not url("300x200").signed
@@ -370,7 +371,7 @@ def test_signatures() -> None:
 )
 def test_wrong_signatures(path: str) -> None:
     with pytest.raises(imgsvc.DialectError) as caught:
-        Thumbor(keys=("lock-key",)).parse(path)
+        Thumbor(keys=("lock-key",)).parse(ForeignRequest(path))
     assert caught.value.status == 400
 
 
@@ -391,7 +392,7 @@ PART = st.sampled_from(
 @given(st.lists(PART | st.text(max_size=12)), st.sampled_from([PHOTO, DRAWN]))
 def test_any_path_is_a_request_or_an_error(segments: list[str], info: imgsvc.ImageInfo) -> None:
     try:
-        found: object = UNSAFE.parse("/unsafe/" + "/".join(segments)).spec(info)
+        found: object = UNSAFE.parse(ForeignRequest("/unsafe/" + "/".join(segments))).spec(info)
     except imgsvc.DialectError as error:
         found = error
     assert isinstance(found, imgsvc.Spec | imgsvc.DialectError)
@@ -435,7 +436,9 @@ def test_formats_that_the_client_accepts(
     accept: str, filters: str, info: imgsvc.ImageInfo, format: str
 ) -> None:
     dialect = Thumbor(unsafe=True, auto_avif=True, auto_webp=True)
-    asked = dialect.parse(f"/unsafe/80x/{filters}{IMAGE}", accept)
-    assert output(asked, info)["format"] == format
-    assert asked.negotiated == ("png" not in filters)
-    assert not UNSAFE.parse(f"/unsafe/80x/{filters}{IMAGE}", accept).negotiated
+    request = ForeignRequest(f"/unsafe/80x/{filters}{IMAGE}", {"Accept": accept})
+    assert output(dialect.parse(request), info)["format"] == format
+    assert request.used_headers == (() if "png" in filters else ("Accept",))
+    other = ForeignRequest(request.target, request.headers)
+    UNSAFE.parse(other)
+    assert other.used_headers == ()

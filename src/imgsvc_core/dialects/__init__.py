@@ -1,9 +1,9 @@
 """URLs of other services, turned into requests.
 
 A dialect is a plug-in: an entry point of the group ``imgsvc.dialects`` that names a class. The arguments of
-the class are the settings of the dialect, such as its keys. Its instances read paths in two steps:
+the class are the settings of the dialect, such as its keys. Its instances read URLs in two steps:
 
-1. `Dialect.parse` checks the signature of a path and reads it into a `ForeignUrl`, without the picture.
+1. `Dialect.parse` checks the signature of a request and reads it into a `ForeignUrl`, without the picture.
 2. `ForeignUrl.spec` returns the request for a picture, whose size, format and alpha decide many options.
 
 libvips is not needed.
@@ -11,8 +11,11 @@ libvips is not needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol, cast
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Protocol, cast
+from urllib.parse import parse_qsl
 
 import attrs
 
@@ -25,12 +28,60 @@ from imgsvc_core.urls import Source
 GROUP = "imgsvc.dialects"
 """The group of entry points that name dialects."""
 
+_OF_ALL = ("source", "signed", "delivery")  # fields of all URLs, which say nothing of the picture
+
+
+@attrs.frozen
+class ForeignRequest:
+    """A request for a picture, as a client sends it to another service.
+
+    Args:
+        target: path and query as they were sent, from the slash before the path on.
+        headers: the headers of the client. `header` reads them.
+
+    >>> request = ForeignRequest("/image?url=%2Fa.jpg&w=64", {"Accept": "image/webp"})
+    >>> request.path, request.query, request.parameters
+    ('/image', 'url=%2Fa.jpg&w=64', (('url', '/a.jpg'), ('w', '64')))
+    >>> request.header("accept"), request.used_headers
+    ('image/webp', ('accept',))
+    """
+
+    target: str
+    headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+    _used: dict[str, None] = attrs.field(factory=dict, init=False, repr=False, eq=False)
+
+    @property
+    def path(self) -> str:
+        """The path as it was sent."""
+        return self.target.partition("?")[0]
+
+    @property
+    def query(self) -> str:
+        """The query as it was sent, without its question mark."""
+        return self.target.partition("?")[2]
+
+    @property
+    def parameters(self) -> tuple[tuple[str, str], ...]:
+        """The names and values of the query, decoded."""
+        return tuple(parse_qsl(self.query, keep_blank_values=True, errors="surrogateescape"))
+
+    def header(self, name: str) -> str:
+        """Return all lines of a header, or an empty text, and remember that the answer depends on it."""
+        self._used[name] = None
+        return ", ".join(line for key, line in self.headers.items() if key.lower() == name.lower())
+
+    @property
+    def used_headers(self) -> tuple[str, ...]:
+        """The names of the headers that were read. ``Vary`` tells them."""
+        return tuple(self._used)
+
 
 @attrs.frozen(kw_only=True)
 class ForeignDelivery:
     """How the picture of a foreign URL is delivered.
 
     ``filename`` has no suffix. ``max_age`` is the number of seconds for which caches keep the picture.
+    ``expires`` is the Unix time until which the URL is valid.
     """
 
     filename: str | None = None
@@ -40,32 +91,38 @@ class ForeignDelivery:
     version: None = None
 
 
-class ForeignUrl(Protocol):
-    """What a URL of another service asks for."""
+@attrs.frozen(kw_only=True)
+class ForeignUrl(ABC):
+    """What a URL of another service asks for. A dialect adds fields for what its URLs ask of a picture.
 
-    @property
-    def source(self) -> Source:
-        """The picture to fetch."""
+    All that the request says about the picture, headers too, must be in these fields: caches tell URLs apart
+    by them.
 
-    @property
-    def signed(self) -> bool:
-        """Whether the URL has a signature that was checked."""
+    Args:
+        source: the picture to fetch.
+        signed: whether the URL has a signature that was checked.
+        delivery: how the result is delivered.
+    """
 
-    @property
-    def negotiated(self) -> bool:
-        """Whether the format of the result depends on the client."""
+    expired_status: ClassVar[int] = 410
+    """The HTTP status of a URL that has expired."""
 
-    @property
-    def delivery(self) -> ForeignDelivery:
-        """How the result is delivered."""
+    source: Source
+    signed: bool
+    delivery: ForeignDelivery = ForeignDelivery()
 
     @property
     def key(self) -> str:
         """A text that is the same for URLs that ask for the same of a picture: the key of a cache."""
+        own = (getattr(self, item.name) for item in attrs.fields(type(self)) if item.name not in _OF_ALL)
+        return hashlib.sha256(repr((type(self).__qualname__, *own)).encode()).hexdigest()
 
     def check_expiry(self, now: float) -> None:
         """Raise `DialectError` if the URL is not valid at a Unix time."""
+        if self.delivery.expires is not None and now > self.delivery.expires:
+            raise DialectError("The URL has expired: ask for a new one.", status=self.expired_status)
 
+    @abstractmethod
     def spec(self, info: ImageInfo) -> Spec | None:
         """Return the request for a picture with these facts, or `None` to deliver its file unchanged.
 
@@ -77,15 +134,11 @@ class ForeignUrl(Protocol):
 class Dialect(Protocol):
     """A dialect with its settings."""
 
-    def parse(self, path: str, accept: str = "") -> ForeignUrl:
-        """Return what a path asks for.
-
-        Args:
-            path: the path as it was sent, from the slash before the signature, without a query.
-            accept: the header ``Accept`` of the client, for dialects that choose the format by it.
+    def parse(self, request: ForeignRequest) -> ForeignUrl:
+        """Return what a request asks for.
 
         Raises:
-            DialectError: the path cannot be read, or its signature is wrong.
+            DialectError: the URL cannot be read, or its signature is wrong.
         """
 
 
@@ -103,7 +156,7 @@ def load(name: str) -> Callable[..., Dialect]:
         SpecError: no such dialect is installed.
 
     >>> dialect = load("thumbor")(unsafe=True)
-    >>> dialect.parse("/unsafe/300x200/pics.example/a.jpg").source
+    >>> dialect.parse(ForeignRequest("/unsafe/300x200/pics.example/a.jpg")).source
     UrlSource(url='http://pics.example/a.jpg')
     """
     from importlib.metadata import entry_points
@@ -115,4 +168,13 @@ def load(name: str) -> Callable[..., Dialect]:
     return cast("Callable[..., Dialect]", next(iter(found)).load())
 
 
-__all__ = ["GROUP", "Dialect", "DialectError", "ForeignDelivery", "ForeignUrl", "load", "names"]
+__all__ = [
+    "GROUP",
+    "Dialect",
+    "DialectError",
+    "ForeignDelivery",
+    "ForeignRequest",
+    "ForeignUrl",
+    "load",
+    "names",
+]

@@ -8,6 +8,8 @@ from typing import Any
 
 import attrs
 
+from imgsvc_core.plan.encoding import accept_weights
+
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})")
 
@@ -60,12 +62,13 @@ class TextTable:
 
 
 def accepted_formats(accept: str, formats: Mapping[str, bool]) -> tuple[str, ...]:
-    """Return the formats that an ``Accept`` header names, of those that may be chosen by it.
+    """Return the formats that an ``Accept`` header names and wants, of those that may be chosen by it.
 
-    >>> accepted_formats("image/webp,image/*", {"avif": True, "webp": True})
+    >>> accepted_formats("image/avif;q=0,image/webp,image/*", {"avif": True, "webp": True})
     ('webp',)
     """
-    return tuple(name for name, wanted in formats.items() if wanted and f"image/{name}" in accept)
+    weights = accept_weights(accept)
+    return tuple(name for name, wanted in formats.items() if wanted and weights.get(f"image/{name}"))
 
 
 def whole(text: str) -> int:

@@ -137,7 +137,7 @@ def _suitable(info: ImageInfo, accept: str | None, *, alpha: bool, lossless: boo
         return tuple(dict.fromkeys((FORMATS["webp"], classic, *(() if info.animated else (FORMATS["png"],)))))
     widespread = [FORMATS[name] for name in _WIDESPREAD]
     ordered = dict.fromkeys([FORMATS["avif"], FORMATS["webp"], classic, *widespread, FORMATS["apng"]])
-    weights = _weights(accept)
+    weights = accept_weights(accept)
     acceptable = {row: weight for row in ordered if (weight := _weight(row, weights)) > 0}
 
     def rank(row: Format) -> tuple[bool, bool, bool, bool, float]:
@@ -164,7 +164,7 @@ def _weight(row: Format, weights: Mapping[str, float]) -> float:
     return next((weights[range_] for range_ in ranges if range_ in weights), 0.0)
 
 
-def _weights(accept: str) -> dict[str, float]:
+def accept_weights(accept: str) -> dict[str, float]:
     """Return the ranges of an ``Accept`` header with their weights, without those whose weight is invalid."""
     weights: dict[str, float] = {}
     for item in accept.lower().split(","):

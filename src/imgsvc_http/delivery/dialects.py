@@ -11,7 +11,7 @@ import attrs
 from aiohttp import web
 
 from imgsvc_core import Spec
-from imgsvc_core.dialects import ForeignUrl
+from imgsvc_core.dialects import ForeignRequest, ForeignUrl
 from imgsvc_core.errors import InvalidSignature
 from imgsvc_core.urls import UrlSource
 from imgsvc_http.access.authentication import Principal
@@ -20,7 +20,7 @@ from imgsvc_http.answering.responses import Response
 from imgsvc_http.context import PRINCIPAL
 from imgsvc_http.delivery import answers
 from imgsvc_http.delivery.endpoint import deliver, preflight
-from imgsvc_http.delivery.negotiation import Negotiated, shown_formats
+from imgsvc_http.delivery.negotiation import Negotiated
 from imgsvc_http.delivery.prepared import from_memory
 from imgsvc_http.delivery.rendering import Order
 from imgsvc_http.routing import Route
@@ -29,6 +29,7 @@ from imgsvc_http.settings.dialects import DialectSettings
 from imgsvc_http.state.clock import now
 
 _URL: web.RequestKey[ForeignUrl] = web.RequestKey("foreign_url")
+_VARY: web.RequestKey[tuple[str, ...]] = web.RequestKey("foreign_vary")
 _MOST_DECODED = 4
 _SLASHES = re.compile(r"[/\\?#]")
 
@@ -70,11 +71,12 @@ def _reader(name: str, settings: DialectSettings) -> Callable[[web.Request], Awa
     """Return what reads the URL of a request in a dialect, and tells which account pays."""
 
     async def read(request: web.Request) -> Principal:
-        path = request.message.path.partition("?")[0].partition(f"/{name}/")[2]
-        url = settings.dialect.parse(f"/{path}", shown_formats(request.headers.get("Accept", "")))
+        target = request.message.path.partition(f"/{name}/")[2]
+        foreign = ForeignRequest(f"/{target}", request.headers)
+        url = settings.dialect.parse(foreign)
         url.check_expiry(now().timestamp())
         _check_source(url, settings.sources)
-        request[_URL] = url
+        request[_URL], request[_VARY] = url, foreign.used_headers
         account = settings.account or services_of(request).settings.delivery.unsigned
         return Principal(account, f"dialect:{name}" if url.signed else None, frozenset())
 
@@ -106,6 +108,6 @@ async def _picture(request: web.Request) -> Response:
     """Return the picture that a URL of another service asks for."""
     url = request[_URL]
     order = Order(account_id=request[PRINCIPAL].account_id, source=url.source, asked=url, accept=None)
-    negotiated = Negotiated(spec=Spec(), dpr=1, accept=None, vary=("Accept",) if url.negotiated else ())
+    negotiated = Negotiated(spec=Spec(), dpr=1, accept=None, vary=request[_VARY])
     # Keys and sources of a dialect are settings.
     return await deliver(request, order, url.delivery, negotiated, is_valid=lambda: True)

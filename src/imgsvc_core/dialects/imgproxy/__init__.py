@@ -6,19 +6,18 @@
     /{signature}/{option}:{argument}:.../{URL in base64}.{extension}
 """
 
-import hashlib
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import ClassVar
 
 import attrs
 
-from imgsvc_core.dialects import ForeignDelivery
+from imgsvc_core.dialects import ForeignDelivery, ForeignRequest, ForeignUrl
 from imgsvc_core.dialects.building import refusing
 from imgsvc_core.dialects.imgproxy.arguments import NOT_FOUND
 from imgsvc_core.dialects.imgproxy.options import Options, Segment, read_options
 from imgsvc_core.dialects.imgproxy.path import mended, read_preset, sign, split, verified
-from imgsvc_core.dialects.imgproxy.request import UNPROCESSABLE, request
+from imgsvc_core.dialects.imgproxy.request import UNPROCESSABLE, request_of
 from imgsvc_core.dialects.reading import Texts, accepted_formats
 from imgsvc_core.errors import DialectError, Problem, SpecError
 from imgsvc_core.info import ImageInfo
@@ -31,44 +30,21 @@ from imgsvc_core.urls.sources import Source, source_of
 _HEX = Texts(r"(?:[0-9A-Fa-f]{2})+", "texts of hexadecimal digits")
 
 
-@attrs.frozen
-class ImgproxyUrl:
-    """What a URL of imgproxy asks for; see `imgsvc_core.dialects.ForeignUrl`."""
+@attrs.frozen(kw_only=True)
+class ImgproxyUrl(ForeignUrl):
+    """What a URL of imgproxy asks for."""
 
-    source: Source
-    signed: bool
+    expired_status = NOT_FOUND
+
     options: Options
     watermark: str | None
     watermark_opacity: float
-    negotiated: bool = False
-    accepted: tuple[str, ...] = ()
-
-    @property
-    def delivery(self) -> ForeignDelivery:
-        """How the result is delivered."""
-        return ForeignDelivery(
-            filename=self.options.filename,
-            download=self.options.return_attachment,
-            expires=self.options.expires or None,
-        )
-
-    @property
-    def key(self) -> str:
-        """A text that is the same for URLs that ask for the same of a picture."""
-        delivery = {"expires": 0, "filename": None, "return_attachment": False}
-        options = attrs.evolve(self.options, **delivery)  # type: ignore[arg-type]
-        asked = (options, self.watermark, self.watermark_opacity, self.accepted)
-        return hashlib.sha256(repr(asked).encode()).hexdigest()
-
-    def check_expiry(self, now: float) -> None:
-        """Raise `DialectError` if the URL is not valid at a Unix time."""
-        if self.options.expires and now > self.options.expires:
-            raise DialectError("The URL has expired: ask for a new one.", status=NOT_FOUND)
+    accepted: tuple[str, ...]
 
     def spec(self, info: ImageInfo) -> Spec | None:
         """Return the request for a picture, or `None` to deliver its file unchanged."""
         with refusing(UNPROCESSABLE):
-            return request(
+            return request_of(
                 self.options,
                 info,
                 watermark=self.watermark,
@@ -145,12 +121,12 @@ class Imgproxy(Parameters):
             except DialectError as error:
                 raise _wrong_preset(f"{name}: {error.message}") from error
 
-    def parse(self, path: str, accept: str = "") -> ImgproxyUrl:
-        """Return what a path asks for; see `imgsvc_core.dialects.Dialect`."""
+    def parse(self, request: ForeignRequest) -> ImgproxyUrl:
+        """Return what a request asks for; see `imgsvc_core.dialects.Dialect`."""
         pairs = [
             (bytes.fromhex(key), bytes.fromhex(salt)) for key, salt in zip(self.keys, self.salts, strict=True)
         ]
-        text = verified(mended(path), pairs, self.signature_size, self.trusted_signatures)
+        text = verified(mended(request.path), pairs, self.signature_size, self.trusted_signatures)
         segments, source = split(
             text, names_file=self.base64_url_includes_filename, only_presets=self.only_presets
         )
@@ -163,13 +139,17 @@ class Imgproxy(Parameters):
         formats = {"avif": self.auto_avif, "webp": self.auto_webp}
         negotiated = options.format is None and any(formats.values())
         return ImgproxyUrl(
-            self._source(source.text),
-            bool(pairs),
-            options,
-            self.watermark,
-            self.watermark_opacity,
-            negotiated,
-            accepted_formats(accept, formats) if negotiated else (),
+            source=self._source(source.text),
+            signed=bool(pairs),
+            delivery=ForeignDelivery(
+                filename=options.filename,
+                download=options.return_attachment,
+                expires=options.expires or None,
+            ),
+            options=attrs.evolve(options, filename=None, return_attachment=False, expires=0),
+            watermark=self.watermark,
+            watermark_opacity=self.watermark_opacity,
+            accepted=accepted_formats(request.header("Accept"), formats) if negotiated else (),
         )
 
     def _source(self, text: str) -> Source:

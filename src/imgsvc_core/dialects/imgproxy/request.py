@@ -28,7 +28,7 @@ _SYMMETRIC = {
 }  # fmt: skip
 
 
-def request(
+def request_of(
     options: Options, info: ImageInfo, *, watermark: str | None, opacity: float, accepted: Sequence[str] = ()
 ) -> Spec | None:
     """Return the request, or `None` to deliver the picture's file unchanged.

@@ -5,18 +5,17 @@
     /{unsafe or signature}/{crop}/{fit-in}/{width}x{height}/{alignment}/filters:{name}({arguments})/{image}
 """
 
-import hashlib
 from typing import ClassVar
 
 import attrs
 
-from imgsvc_core.dialects import ForeignDelivery
+from imgsvc_core.dialects import ForeignDelivery, ForeignRequest, ForeignUrl
 from imgsvc_core.dialects.building import refusing
 from imgsvc_core.dialects.reading import Texts, TextTable, accepted_formats
 from imgsvc_core.dialects.thumbor.filters import Filter, read_filters
 from imgsvc_core.dialects.thumbor.geometry import FocalArea
 from imgsvc_core.dialects.thumbor.path import BAD_REQUEST, UNSAFE, Parts, extracted, sign, split, verified
-from imgsvc_core.dialects.thumbor.request import Smart, check_possible, focal_areas, named_format, request
+from imgsvc_core.dialects.thumbor.request import Smart, check_possible, focal_areas, named_format, request_of
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.spec import Spec
 from imgsvc_core.spec.declare import Parameters, declared, param
@@ -24,41 +23,21 @@ from imgsvc_core.spec.kinds import Text
 from imgsvc_core.urls.sources import Source, source_of
 
 
-@attrs.frozen
-class ThumborUrl:
-    """What a URL of thumbor asks for; see `imgsvc_core.dialects.ForeignUrl`."""
+@attrs.frozen(kw_only=True)
+class ThumborUrl(ForeignUrl):
+    """What a URL of thumbor asks for."""
 
-    source: Source
-    signed: bool
     parts: Parts
     filters: tuple[Filter, ...]
     focal: tuple[FocalArea, ...]
     smart: Smart
     watermarks: tuple[tuple[str, str], ...]
-    negotiated: bool = False
-    accepted: tuple[str, ...] = ()
-
-    @property
-    def delivery(self) -> ForeignDelivery:
-        """How the result is delivered."""
-        ages = [int(item.arguments[0]) for item in self.filters if item.name == "max_age"]
-        return ForeignDelivery(max_age=ages[-1] if ages else None)
-
-    @property
-    def key(self) -> str:
-        """A text that is the same for URLs that ask for the same of a picture."""
-        parts = attrs.evolve(self.parts, filters=(), image="")
-        filters = tuple(item for item in self.filters if item.name != "max_age")
-        asked = (parts, filters, self.focal, self.smart, self.watermarks, self.accepted)
-        return hashlib.sha256(repr(asked).encode()).hexdigest()
-
-    def check_expiry(self, now: float) -> None:
-        """Do nothing: URLs of thumbor do not expire."""
+    accepted: tuple[str, ...]
 
     def spec(self, info: ImageInfo) -> Spec | None:
         """Return the request for a picture."""
         with refusing(BAD_REQUEST):
-            return request(
+            return request_of(
                 self.parts,
                 self.filters,
                 info,
@@ -101,9 +80,9 @@ class Thumbor(Parameters):
         default=False,
     )
 
-    def parse(self, path: str, accept: str = "") -> ThumborUrl:
-        """Return what a path asks for; see `imgsvc_core.dialects.Dialect`."""
-        parts = split(verified(path, self.keys, unsafe=self.unsafe))
+    def parse(self, request: ForeignRequest) -> ThumborUrl:
+        """Return what a request asks for; see `imgsvc_core.dialects.Dialect`."""
+        parts = split(verified(request.path, self.keys, unsafe=self.unsafe))
         filters = read_filters(parts.filters)
         check_possible(parts, filters)
         focal, image = tuple(focal_areas(filters)), parts.image
@@ -113,16 +92,17 @@ class Thumbor(Parameters):
             focal = (*focal, FocalArea(*inner[1]))
         formats = {"webp": self.auto_webp, "avif": self.auto_avif}
         negotiated = named_format(filters) is None and any(formats.values())
+        ages = [int(item.arguments[0]) for item in filters if item.name == "max_age"]
         return ThumborUrl(
-            self._source(image),
-            not path.startswith(f"/{UNSAFE}/"),
-            parts,
-            filters,
-            focal,
-            self.smart,
-            self.watermarks,
-            negotiated,
-            accepted_formats(accept, formats) if negotiated else (),
+            source=self._source(image),
+            signed=not request.path.startswith(f"/{UNSAFE}/"),
+            delivery=ForeignDelivery(max_age=ages[-1] if ages else None),
+            parts=attrs.evolve(parts, filters=(), image=""),
+            filters=tuple(item for item in filters if item.name != "max_age"),
+            focal=focal,
+            smart=self.smart,
+            watermarks=self.watermarks,
+            accepted=accepted_formats(request.header("Accept"), formats) if negotiated else (),
         )
 
     def _source(self, image: str) -> Source:

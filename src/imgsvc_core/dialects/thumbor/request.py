@@ -48,7 +48,7 @@ _TRIM = re.compile(r"trim(?::(top-left|bottom-right))?(?::([0-9]{1,9}))?")
 _FOCAL = re.compile(r"([0-9]{1,9})x([0-9]{1,9}):([0-9]{1,9})x([0-9]{1,9})")
 
 
-def request(
+def request_of(
     parts: Parts,
     filters: tuple[Filter, ...],
     info: ImageInfo,
