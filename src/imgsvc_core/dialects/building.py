@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -10,8 +12,11 @@ from imgsvc_core.errors import DialectError, SpecError
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.spec import Spec
 from imgsvc_core.spec.geometry import Gravity
+from imgsvc_core.spec.internal import GaussianBlur
 
 Side = Literal["near", "far", "center"]
+
+_LONGEST_MASK = 4999  # pixels from its center, as libvips has it
 
 _CORNERS: dict[tuple[Side, Side], Gravity] = {
     ("near", "near"): "top-left", ("center", "near"): "top", ("far", "near"): "top-right",
@@ -48,9 +53,18 @@ def stretched(size: Size, target: Size) -> dict[str, Any] | None:
     return {"mode": "stretch", "width": target.width, "height": target.height}
 
 
-def blur(sigma: float, size: Size) -> dict[str, Any]:
-    """Return the Gaussian blur of a standard deviation in pixels of a picture."""
-    return {"mode": "gaussian", "value": min(100.0, 2000 * sigma / min(size))}
+def truncated_blur(sigma: float, radius: int) -> GaussianBlur:
+    """Return the blur by a Gaussian that is cut off at some pixels from its center, which makes it weaker."""
+    squares = [place * place for place in range(1, radius + 1)]
+    weights = [math.exp(-square / (2 * sigma * sigma)) for square in squares]
+    variance = 2 * sum(map(operator.mul, squares, weights)) / (1 + 2 * sum(weights))
+    return GaussianBlur(sigma=math.sqrt(variance))
+
+
+def libvips_blur(sigma: float) -> GaussianBlur:
+    """Return the blur of libvips, whose mask ends where it has less than a fifth of its peak."""
+    reach = math.ceil(sigma * math.sqrt(2 * math.log(5))) - 1
+    return truncated_blur(sigma, min(reach, _LONGEST_MASK))
 
 
 def gravity_of(horizontal: Side, vertical: Side) -> Gravity:

@@ -17,6 +17,7 @@ from imgsvc_core.spec.filters import (
 )
 from imgsvc_core.spec.frame import Border, Canvas, Mask, Padding
 from imgsvc_core.spec.geometry import Crop, Flip, Resize, Rotate, Scale, Trim
+from imgsvc_core.spec.internal import restore
 from imgsvc_core.spec.output import Output
 from imgsvc_core.spec.request import OPERATIONS, PHASES, Spec, parse, request_schema, unparse
 from imgsvc_core.spec.watermark import Watermark
@@ -55,5 +56,6 @@ __all__ = [
     "params",
     "parse",
     "request_schema",
+    "restore",
     "unparse",
 ]

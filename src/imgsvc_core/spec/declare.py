@@ -59,7 +59,8 @@ class Param:
 
     ``name`` is its name in requests, ``attribute`` its name in Python. ``neutral`` is the value that changes
     nothing. The value of a ``secret`` parameter never appears in a message, and of a ``confidential`` one
-    only a number does: a text may be a misplaced secret.
+    only a number does: a text may be a misplaced secret. Only code gives ``internal`` parameters: JSON,
+    flags, schemas and docs do not know them.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Param:
     default: Any
     neutral: Any
     secret: bool
+    internal: bool = False
     confidential: bool = False
 
     @property
@@ -140,6 +142,7 @@ def param(
     default: Any = REQUIRED,
     neutral: Any = None,
     secret: bool = False,
+    internal: bool = False,
 ) -> Any:
     """Declare a parameter as a field; without a default it is required.
 
@@ -151,8 +154,10 @@ def param(
         default: its value if none is given.
         neutral: the value that changes nothing.
         secret: whether its value must never be shown.
+        internal: whether only code can give it.
     """
     known = {"doc": doc, "kind": kind, "name": name, "unit": unit, "neutral": neutral, "secret": secret}
+    known["internal"] = internal
     return attrs.field(default=default, repr=not secret, metadata={_METADATA_KEY: known})
 
 
@@ -197,7 +202,8 @@ def declared(cls: type[_T]) -> type[_T]:
     fields = (field.metadata.get(_METADATA_KEY) for field in attrs.fields(made))
     made._params = {param.name: param for param in fields if param is not None}
     made._defaults = {name: None if item.required else item.default for name, item in made._params.items()}
-    meanings = {item.attribute: f"{item.doc} [{item.facts}]" for item in made._params.values()}
+    made._public = {name: param for name, param in made._params.items() if not param.internal}
+    meanings = {item.attribute: f"{item.doc} [{item.facts}]" for item in made._public.values()}
     made.__doc__ = with_args(made.__doc__, meanings)
     return made
 
@@ -214,6 +220,7 @@ class Parameters:
     confidential: ClassVar[bool] = False
     rules: ClassVar[tuple[Rule, ...]] = ()
     _params: ClassVar[Mapping[str, Param]] = {}
+    _public: ClassVar[Mapping[str, Param]] = {}
     _defaults: ClassVar[Mapping[str, Any]] = {}
 
     @classmethod
@@ -254,7 +261,12 @@ class Operation(Parameters):
 
 
 def params(operation: type[Parameters]) -> Mapping[str, Param]:
-    """Return the declared parameters of an operation by name, in the order of declaration."""
+    """Return the declared parameters of an operation by name, in their order, without internal ones."""
+    return operation._public
+
+
+def all_params(operation: type[Parameters]) -> Mapping[str, Param]:
+    """Return the declared parameters of an operation by name, in their order, and also internal ones."""
     return operation._params
 
 

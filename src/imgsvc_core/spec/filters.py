@@ -3,7 +3,7 @@
 from typing import ClassVar, Literal
 
 from imgsvc_core.spec.color import Color
-from imgsvc_core.spec.declare import Accepts, Operation, declared, param, params
+from imgsvc_core.spec.declare import Accepts, Operation, declared, param
 from imgsvc_core.spec.kinds import HexColor, Integer, Number
 
 _AMOUNT = Number(0, 100)
@@ -16,7 +16,7 @@ class Filter(Operation):
     @property
     def is_neutral(self) -> bool:
         """Return True if any parameter has a value that makes the filter do nothing."""
-        marked = [param for param in params(type(self)).values() if param.neutral is not None]
+        marked = [param for param in self._params.values() if param.neutral is not None]
         return any(getattr(self, param.attribute) == param.neutral for param in marked)
 
 

@@ -10,7 +10,7 @@ from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, overrid
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.jsontext import SOMETHING, shown
-from imgsvc_core.spec.declare import REQUIRED, Param, Parameters, below, check, params
+from imgsvc_core.spec.declare import REQUIRED, Param, Parameters, all_params, below, check, params
 
 _P = TypeVar("_P", bound=Parameters)
 _MAX_NAME = 60
@@ -90,8 +90,8 @@ def _is_declared(cls: object) -> bool:
 def _structure_hook(operation: type[_P]) -> Callable[[Any, Any], _P]:
     """Return the function that maps keys to arguments. The constructor checks and converts the values."""
     overrides = {
-        param.attribute: override(rename=name, struct_hook=lambda value, _: value)
-        for name, param in params(operation).items()
+        param.attribute: override(rename=name, omit=param.internal, struct_hook=lambda value, _: value)
+        for name, param in all_params(operation).items()
     }
     # The types of cattrs give every keyword that of its last option.
     return make_dict_structure_fn(operation, _converter, **overrides)  # type: ignore[arg-type]
@@ -101,7 +101,7 @@ def _structure_hook(operation: type[_P]) -> Callable[[Any, Any], _P]:
 def _unstructure_hook(operation: type[Parameters]) -> Callable[[Any], dict[str, Any]]:
     overrides = {
         param.attribute: override(rename=name, unstruct_hook=_unparse(param))
-        for name, param in params(operation).items()
+        for name, param in all_params(operation).items()
     }
     return make_dict_unstructure_fn(operation, _converter, _cattrs_omit_if_default=True, **overrides)  # type: ignore[arg-type]
 

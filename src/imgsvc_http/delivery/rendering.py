@@ -10,9 +10,10 @@ from http import HTTPStatus
 import attrs
 
 import imgsvc_core
-from imgsvc_core import Spec, parse
+from imgsvc_core import Spec
 from imgsvc_core.dialects import ForeignUrl
 from imgsvc_core.errors import SourceError, SourceTooLarge
+from imgsvc_core.spec import restore
 from imgsvc_core.urls import OriginSource, UrlSource
 from imgsvc_http.access import quota
 from imgsvc_http.answering.errors import Refusal
@@ -137,7 +138,7 @@ async def _rendered(services: Services, order: Order, source: Source) -> TaskRes
         told = await services.pipeline.translate(source, spec, limits, account_id)
         if "request" not in told.facts:
             return told
-        spec = parse(told.facts["request"])
+        spec = restore(told.facts["request"])
     call = quota.Call(services.quota, account_id)
     return await services.pipeline.render(source, spec, limits, call, accept=order.accept)
 

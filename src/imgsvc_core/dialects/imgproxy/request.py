@@ -8,13 +8,14 @@ from typing import Any
 import attrs
 
 from imgsvc_core.codecs.table import FORMATS
-from imgsvc_core.dialects.building import Side, blur, built, cut, gravity_of, stretched, watermark_at
+from imgsvc_core.dialects.building import Side, built, cut, gravity_of, libvips_blur, stretched, watermark_at
 from imgsvc_core.dialects.imgproxy.geometry import Layout, layout, offset
 from imgsvc_core.dialects.imgproxy.options import Gravity, Options, Trim
 from imgsvc_core.errors import DialectError
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.plan.geometry import Box, Placement, Size, resized
-from imgsvc_core.spec import Resize, Spec
+from imgsvc_core.spec import Filter, Resize, Spec
+from imgsvc_core.spec.internal import LightnessSharpen, Mosaic
 
 UNPROCESSABLE = 422
 
@@ -23,6 +24,7 @@ _QUALITIES = {"webp": 79, "avif": 63}
 _QUALITY = 80
 _FULL_COLOR_QUALITY = 90  # from which libvips keeps the resolution of color
 _LEAST_OPACITY = 0.01
+_LARGEST_SIGMA = 65_535
 _SYMMETRIC = {
     (False, False): None, (True, False): "horizontal", (False, True): "vertical", (True, True): "both",
 }  # fmt: skip
@@ -60,7 +62,6 @@ def request_of(
         flip={"horizontal": horizontal, "vertical": vertical} if any(options.flip) else None,
         rotate={"angle": angle} if angle else None,
         **_reduced(options, turned, found),
-        adjust={"sharpen": min(100, max(1, round(60 * options.sharpen)))} if options.sharpen else None,
         filter=_filters(options, found.window.size),
         padding=_padding(options, found),
         watermark=_watermark(options, found, watermark, opacity),
@@ -186,13 +187,12 @@ def _keeping(gravity: Gravity, scaled: Size, dpr: float) -> dict[str, Any]:
     return {"gravity": gravity_of(*_sides(gravity)), "offset_x": x or None, "offset_y": y or None}
 
 
-def _filters(options: Options, size: Size) -> list[dict[str, Any]] | None:
-    filters: list[dict[str, Any]] = []
-    if options.blur:
-        filters.append({"blur": blur(options.blur, size)})
-    if options.pixelate > 1:
-        filters.append({"pixellate": {"value": min(100.0, 1000 * options.pixelate / min(size))}})
-    return filters or None
+def _filters(options: Options, size: Size) -> tuple[Filter, ...]:
+    return (
+        libvips_blur(options.blur),
+        LightnessSharpen(sigma=min(options.sharpen, _LARGEST_SIGMA)),
+        Mosaic(cell=max(1, min(options.pixelate, max(size)))),
+    )
 
 
 def _padding(options: Options, found: Layout) -> dict[str, Any] | None:

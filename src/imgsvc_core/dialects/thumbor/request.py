@@ -9,7 +9,15 @@ from typing import Any, Literal
 import attrs
 
 from imgsvc_core.codecs.table import FORMATS
-from imgsvc_core.dialects.building import Side, blur, built, cut, gravity_of, stretched, watermark_at
+from imgsvc_core.dialects.building import (
+    Side,
+    built,
+    cut,
+    gravity_of,
+    stretched,
+    truncated_blur,
+    watermark_at,
+)
 from imgsvc_core.dialects.thumbor.filters import Filter, is_true
 from imgsvc_core.dialects.thumbor.geometry import (
     FocalArea,
@@ -25,6 +33,7 @@ from imgsvc_core.errors import DialectError
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.spec import Color, Spec
+from imgsvc_core.spec.internal import GaussianBlur
 
 Smart = Literal["none", "face", "faces", "smart"]
 
@@ -36,6 +45,7 @@ _FORMATS = {
 }  # fmt: skip
 _QUALITY, _QUALITIES = 80, {"heic": 75}
 _WITH_MAX_BYTES = ("jpg", "webp")
+_LARGEST_RADIUS = 150  # of blurs
 _FRAMING = ("round_corner", "fill", "watermark")  # in our order
 _BEFORE_FRAMING = (
     "blur", "brightness", "contrast", "grayscale", "proportion", "rgb", "rotate", "saturation", "sharpen",
@@ -94,7 +104,7 @@ def request_of(
         rotate={"angle": -drawn.angle % 360} if drawn.angle else None,
         **_reduced(parts, found, drawn, size, smart),
         adjust=drawn.adjust or None,
-        filter=[{"blur": {"mode": "gaussian", "value": drawn.blur}}] if drawn.blur else None,
+        filter=GaussianBlur(sigma=drawn.blur),
         mask=frame.mask,
         canvas=frame.canvas,
         watermark=frame.watermark,
@@ -225,9 +235,10 @@ def _drawn(filters: tuple[Filter, ...], found: Layout) -> _Drawn:
             case "sharpen":
                 drawn.sharpen += 30 * max(0.0, float(numbers[0]))
             case "blur":
-                sigma = float(numbers[1]) if len(numbers) > 1 and float(numbers[1]) else float(numbers[0])
-                blurs += blur(abs(sigma), drawn.size)["value"] ** 2
-    drawn.blur = min(100.0, blurs**0.5)
+                radius, sigma = float(numbers[0]), float(numbers[1]) if len(numbers) > 1 else 0.0
+                reach = min(int(radius), _LARGEST_RADIUS)
+                blurs += truncated_blur(abs(sigma) or radius, reach).sigma ** 2 if reach else 0.0
+    drawn.blur = blurs**0.5
     return drawn
 
 

@@ -16,12 +16,20 @@ import pyvips
 from imgsvc_core.pixels.spatial.gaussian import gaussian_blur, gaussian_sigma
 from imgsvc_core.pixels.spatial.halftone import halftone, halftone_pitch
 from imgsvc_core.pixels.spatial.motion import motion_blur, motion_length
-from imgsvc_core.pixels.spatial.pixellate import pixellate, pixellate_cell
-from imgsvc_core.pixels.spatial.sharpen import sharpen, sharpen_gain, sharpen_sigma, unsharp, unsharp_sigma
+from imgsvc_core.pixels.spatial.pixellate import mosaic, pixellate, pixellate_cell
+from imgsvc_core.pixels.spatial.sharpen import (
+    lightness_sharpen,
+    sharpen,
+    sharpen_gain,
+    sharpen_sigma,
+    unsharp,
+    unsharp_sigma,
+)
 from imgsvc_core.pixels.spatial.vignette import vignette
 from imgsvc_core.pixels.spatial.zoom import zoom_blur, zoom_depth
 from imgsvc_core.plan import steps
 from imgsvc_core.spec import Blur, Filter, Halftone, Pixellate, Vignette
+from imgsvc_core.spec.internal import GaussianBlur, LightnessSharpen, Mosaic
 
 Operation = Callable[[pyvips.Image, Any], pyvips.Image]
 
@@ -42,6 +50,9 @@ FILTERS: Mapping[type[Filter], Operation] = {
     Pixellate: lambda image, filter: pixellate(image, pixellate_cell(filter.value, _extent(image))),
     Vignette: lambda image, filter: vignette(image, filter.value / 100, filter.radius / 100),
     Halftone: lambda image, filter: halftone(image, halftone_pitch(filter.value, _extent(image))),
+    GaussianBlur: lambda image, filter: gaussian_blur(image, filter.sigma),
+    LightnessSharpen: lambda image, filter: lightness_sharpen(image, filter.sigma),
+    Mosaic: lambda image, filter: mosaic(image, filter.cell),
 }
 """How each filter that is no pointwise color operation works on a picture."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 import pyvips
@@ -32,6 +34,20 @@ def pixellate(image: pyvips.Image, cell: float) -> pyvips.Image:
     if (columns, rows) == (image.width, image.height):
         return image
     return on_premultiplied(image, lambda bands: _mosaic(bands, columns, rows))
+
+
+def mosaic(image: pyvips.Image, cell: int) -> pyvips.Image:
+    """Replace square cells of ``cell`` pixels by their means, from the top left corner on.
+
+    Cells that reach over an edge are filled with the mirrored picture.
+    """
+    cell = min(cell, max(image.width, image.height))
+    if cell == 1:
+        return image
+    columns, rows = (math.ceil(side / cell) for side in (image.width, image.height))
+    filled = image.embed(0, 0, columns * cell, rows * cell, extend="mirror")
+    small = on_premultiplied(filled, lambda bands: bands.shrink(cell, cell))
+    return small.zoom(cell, cell).crop(0, 0, image.width, image.height)
 
 
 def _mosaic(image: pyvips.Image, columns: int, rows: int) -> pyvips.Image:

@@ -61,6 +61,21 @@ def unsharp(image: pyvips.Image, gain: float, sigma: float) -> pyvips.Image:
     return join_alpha((color * (1 + gain) - blurred * gain).rint().cast(image.format), alpha)
 
 
+def lightness_sharpen(image: pyvips.Image, sigma: float) -> pyvips.Image:
+    """Sharpen L* of Lab as libvips does, with its usual curve for details finer than ``sigma``. Alpha stays.
+
+    With alpha, the colors count by their alpha.
+    """
+    if sigma == 0:
+        return image
+    if not image.hasalpha():
+        return image.sharpen(sigma=sigma).copy(interpretation=image.interpretation)
+    weighted, alpha = split_alpha(image.premultiply(max_alpha=white(image)).rint().cast(image.format))
+    sharpened = weighted.copy(interpretation=image.interpretation).sharpen(sigma=sigma)
+    joined = join_alpha(sharpened, alpha).copy(interpretation=image.interpretation)
+    return joined.unpremultiply(max_alpha=white(image)).rint().cast(image.format)
+
+
 def _blurred(color: pyvips.Image, alpha: pyvips.Image | None, sigma: float) -> pyvips.Image:
     """Return the blurred colors, in which transparent pixels have no part."""
     return split_alpha(gaussian_blur(join_alpha(color, alpha), sigma))[0]

@@ -9,6 +9,7 @@ import attrs
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.steps.base import Step
 from imgsvc_core.spec import Blur, Filter, Halftone, Pixellate, params
+from imgsvc_core.spec.internal import Mosaic
 
 
 class _Neighbors(Step):
@@ -61,7 +62,7 @@ class ApplyFilter(_Neighbors):
 
     @property
     def stylizes(self) -> bool:
-        return isinstance(self.filter, Pixellate | Halftone)
+        return isinstance(self.filter, Pixellate | Halftone | Mosaic)
 
     @property
     def text(self) -> str:

@@ -1,0 +1,72 @@
+"""Filters that only code asks for, such as dialects: JSON, flags, schemas and docs do not know them.
+
+A request with them is written by `unparse` as any other, and read back by `restore` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from imgsvc_core.spec.declare import all_params, declared, param
+from imgsvc_core.spec.filters import FILTERS, Filter
+from imgsvc_core.spec.kinds import Integer, Number
+from imgsvc_core.spec.request import OPERATIONS, Spec
+
+_LARGEST_SIDE = 65_535
+
+
+@declared
+class GaussianBlur(Filter):
+    """Blur the picture by a Gaussian."""
+
+    key: ClassVar[str] = "gaussian_blur"
+    title: ClassVar[str] = "Gaussian blur"
+
+    sigma: float = param("Standard deviation.", Number(0, _LARGEST_SIDE), unit="pixels", neutral=0.0)
+
+
+@declared
+class LightnessSharpen(Filter):
+    """Sharpen the lightness of the picture, flat areas less than edges."""
+
+    key: ClassVar[str] = "lightness_sharpen"
+    title: ClassVar[str] = "Lightness sharpen"
+
+    sigma: float = param("Standard deviation.", Number(0, _LARGEST_SIDE), unit="pixels", neutral=0.0)
+
+
+@declared
+class Mosaic(Filter):
+    """Show the picture in square cells from the top left corner; the last ones mirror what they lack."""
+
+    key: ClassVar[str] = "mosaic"
+    title: ClassVar[str] = "Mosaic"
+
+    cell: int = param("Side of the cells.", Integer(1, _LARGEST_SIDE), unit="pixels", neutral=1)
+
+
+INTERNAL_FILTERS: tuple[type[Filter], ...] = (GaussianBlur, LightnessSharpen, Mosaic)
+"""All filters of this kind."""
+
+_FILTERS = {item.key: item for item in (*FILTERS, *INTERNAL_FILTERS)}
+
+
+def restore(document: Mapping[str, Any]) -> Spec:
+    """Return the spec that `unparse` wrote: ``restore(unparse(spec)) == spec``, whatever is in it.
+
+    >>> restore({"filter": [{"mosaic": {"cell": 8}}]}).filter[0].cell
+    8
+    """
+    parts = {name: _restored(item, document[name]) for name, item in OPERATIONS.items() if name in document}
+    filters = [
+        _restored(_FILTERS[key], values)
+        for item in document.get("filter", ())
+        for key, values in item.items()
+    ]
+    return Spec(**parts, filter=filters)
+
+
+def _restored(operation: type[Any], values: Mapping[str, Any]) -> Any:
+    known = all_params(operation)
+    return operation(**{known[name].attribute: value for name, value in values.items()})
