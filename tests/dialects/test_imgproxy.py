@@ -188,23 +188,27 @@ def test_trim(options: str, expected: dict[str, object]) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ("wm:0.5", {"id": "w1", "opacity": 0.25}),
-        ("wm:1:nowe:10:20", {"id": "w1", "opacity": 0.5, "x": 10, "y": 20}),
-        ("wm:1:nowe:0.1:0.1", {"id": "w1", "opacity": 0.5, "x": 272, "y": 222}),
-        ("wm:1:soea:10:10", {"id": "w1", "opacity": 0.5, "gravity": "bottom-right", "padding": 10}),
-        ("wm:1:so", {"id": "w1", "opacity": 0.5, "gravity": "bottom"}),
-        ("wm:1:ce:0:0:0.1", {"id": "w1", "opacity": 0.5, "width": 272, "height": 222}),
-        ("wm:0", None),
+        ("wm:0.5", {"opacity": 0.25}),
+        ("wm:1:nowe:10:20", {"gravity": "top-left", "offset_x": 10, "offset_y": 20}),
+        ("wm:1:nowe:0.1:0.1", {"gravity": "top-left", "offset_x": 272, "offset_y": 222}),
+        ("wm:1:soea:10:20", {"gravity": "bottom-right", "offset_x": 10, "offset_y": 20}),
+        ("wm:1:soea:-10:99999", {"gravity": "bottom-right", "offset_x": -10, "offset_y": 65535}),
+        ("wm:1:so", {"gravity": "bottom"}),
+        ("wm:1:ce:5:-0.1", {"offset_x": 5, "offset_y": -222}),
+        ("wm:1:ce:0:0:0.1", {"width": 272, "height": 222, "enlarge": True}),
+        ("wm:1:re:10:20", {
+            "gravity": "top-left", "offset_x": 10, "offset_y": 20,
+            "tiles_x": "centered", "tiles_y": "centered",
+        }),
     ],
-)
-def test_watermarks(options: str, expected: dict[str, object] | None) -> None:
+)  # fmt: skip
+def test_watermarks(options: str, expected: dict[str, object]) -> None:
     found = document(url(options, watermark="w1", watermark_opacity=0.5))
-    assert found.get("watermark") == expected
+    assert found["watermark"] == {"id": "w1", "opacity": 0.5, "past_center": True, **expected}
 
 
-@pytest.mark.parametrize("options", ["wm:1:re", "wm:1:soea:10:20", "wm:1:ce:5:0"])
-def test_watermarks_that_no_request_can_place(options: str) -> None:
-    assert "'watermark'" in impossible(options, watermark="w1")
+def test_a_transparent_watermark_is_left_out() -> None:
+    assert "watermark" not in document(url("wm:0", watermark="w1"))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.errors import ImageTooLarge, SourceError
-from imgsvc_core.pixels.overlay import lay_over
+from imgsvc_core.pixels.overlay import lay_over, tiled
+from imgsvc_core.plan.placement import Tiles
 from tests.process.pictures import pixels_of
 from tests.support import encoded
 from tests.support.photos import Pixels, as_vips, camera, coffee, cut_out, deep
@@ -183,3 +184,34 @@ def _over(bottom: Pixels, mark: Pixels, left: int, top: int, opacity: float) -> 
     alpha = share + under
     color = (layer[..., :3] * share + bottom[..., :3] * under) / np.maximum(alpha, 1e-9)
     return np.concatenate([color, alpha], axis=2), covered
+
+
+@pytest.mark.parametrize("mark", [MARK, MARK[..., :3]], ids=["rgba", "rgb"])
+@pytest.mark.parametrize(
+    "rows", [(Tiles(-7, 60, 4), Tiles(5, 75, 2)), (Tiles(-1, 68, 3, 4), Tiles(9, 60, 1))]
+)
+def test_tiles_are_marks_laid_one_by_one(mark: Pixels, rows: tuple[Tiles, Tiles]) -> None:
+    across, down = rows
+    expected = as_vips(PHOTO)
+    for column in range(across.number):
+        for row in range(down.number):
+            left = across.start + column * across.step + across.room
+            top = down.start + row * down.step + down.room
+            expected = lay_over(expected, as_vips(mark), left, top, 0.6)
+    found = lay_over(as_vips(PHOTO), tiled(as_vips(mark), across, down), across.start, down.start, 0.6)
+    assert np.array_equal(found.numpy(), expected.numpy())
+
+
+def test_a_repeated_and_enlarged_watermark_in_a_request() -> None:
+    spec = imgsvc.Spec(
+        watermark=imgsvc.Watermark(id="a", width=90, height=90, enlarge=True, tiles_x="start", offset_y=3),
+        output=imgsvc.Output(format="png"),
+    )
+    data = imgsvc.process(as_vips(PHOTO), spec, watermarks={"a": as_vips(MARK)}).data
+    assert data is not None
+    found = pixels_of(data)
+    mark = as_vips(MARK).thumbnail_image(90, height=90, size="force")
+    expected = as_vips(PHOTO)
+    for left in (0, 90, 180):
+        expected = lay_over(expected, mark, left, 18)
+    assert np.abs(found.astype(int) - expected.numpy()).mean() < 2

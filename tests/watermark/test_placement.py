@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imgsvc_core.plan.placement import gravity_offset, watermark_position, watermark_size
+from imgsvc_core.plan.placement import (
+    Tiles,
+    gravity_offset,
+    watermark_position,
+    watermark_size,
+    watermark_tiles,
+)
 from imgsvc_core.spec import Watermark
 from imgsvc_core.spec.geometry import EDGES
 
@@ -115,3 +121,83 @@ def test_what_is_fitted_at_a_position_lies_inside_from_there_on(
     unbounded = mark[0] <= room[0] and mark[1] <= room[1]
     touches = max(1, room[0]) - width <= 1 or max(1, room[1]) - height <= 1
     assert touches or unbounded, "it is reduced no more than it must be"
+
+
+def test_bounds_enlarge_it_if_asked() -> None:
+    watermark = Watermark(id="a", width=300, height=200, enlarge=True)
+    assert watermark_size((40, 20), (1000, 800), watermark) == (300, 150)
+    assert watermark_size((400, 800), (1000, 800), watermark) == (100, 200)
+    assert watermark_size((40, 20), (1000, 800), Watermark(id="a", enlarge=True)) == (40, 20)
+
+
+@pytest.mark.parametrize(
+    ("gravity", "expected"),
+    [
+        ("top-left", (3, -4)),
+        ("top-right", (87, -4)),
+        ("bottom-right", (87, 44)),
+        ("right", (87, 16)),
+        ("bottom", (48, 44)),
+        (None, (48, 16)),
+    ],
+)
+def test_distances_of_each_side_go_inwards(gravity: str | None, expected: tuple[int, int]) -> None:
+    watermark = Watermark(id="a", gravity=gravity, offset_x=3, offset_y=-4)
+    assert watermark_position((10, 10), (100, 50), watermark) == expected
+
+
+@pytest.mark.parametrize(("room", "expected"), [(0, 0), (1, 1), (2, 2), (3, 2), (4, 2), (6, 4), (-2, 0)])
+def test_the_center_of_one_more_pixel(room: int, expected: int) -> None:
+    watermark = Watermark(id="a", past_center=True)
+    assert watermark_position((10, 10), (10 + room, 10), watermark) == (expected, 0)
+
+
+def test_tiles_begin_at_the_edge() -> None:
+    watermark = Watermark(id="a", tiles_x="start", gravity="bottom-left", offset_y=5)
+    assert watermark_tiles((30, 20), (100, 50), watermark) == (Tiles(0, 30, 4), Tiles(25, 20, 1))
+
+
+@pytest.mark.parametrize(
+    ("side", "room", "gap", "expected"),
+    [
+        (30, 100, 0, Tiles(-25, 30, 5)),  # 150 pixels hang over by 25 at both edges
+        (30, 90, 0, Tiles(0, 30, 3)),
+        (30, 100, 5, Tiles(-2, 35, 3, 2)),  # 105 pixels, of which 2 lie before each tile and 3 after it
+        (30, 100, -5, Tiles(-12, 25, 5, -2)),
+        (200, 100, 0, Tiles(-50, 200, 1)),
+    ],
+)
+def test_a_centered_tile_lies_in_the_middle(side: int, room: int, gap: int, expected: Tiles) -> None:
+    watermark = Watermark(id="a", tiles_x="centered", offset_x=gap)
+    assert watermark_tiles((side, 10), (room, 10), watermark)[0] == expected
+
+
+@given(SIZES, SIZES, st.integers(0, 50))
+def test_centered_tiles_cover_the_picture(mark: tuple[int, int], image: tuple[int, int], gap: int) -> None:
+    watermark = Watermark(id="a", tiles_x="centered", tiles_y="centered", offset_x=gap, offset_y=gap)
+    for tiles, side, room in zip(watermark_tiles(mark, image, watermark), mark, image, strict=True):
+        assert tiles.step == side + gap
+        assert tiles.number % 2 == 1
+        before, after = tiles.start, room - (tiles.start + tiles.number * tiles.step)
+        assert before <= 0 >= after
+        assert abs(before - after) <= 1
+
+
+@pytest.mark.parametrize(
+    ("mark", "image", "expected"),
+    [
+        ((30, 20), (100, 50), (Tiles(0, 35, 3), Tiles(0, 30, 2))),
+        ((30, 30), (50, 95), (Tiles(0, 40, 2), Tiles(0, 32, 3))),  # less than two fit across
+        ((4, 4), (100, 50), (Tiles(0, 19, 6), Tiles(0, 9, 6))),  # more than 100 would fit
+    ],
+)
+def test_tiles_are_spread_with_equal_distances(
+    mark: tuple[int, int], image: tuple[int, int], expected: tuple[Tiles, Tiles]
+) -> None:
+    watermark = Watermark(id="a", tiles_x="spread", tiles_y="spread")
+    assert watermark_tiles(mark, image, watermark) == expected
+
+
+def test_many_tiles_are_spread_on_one_axis() -> None:
+    across, down = watermark_tiles((4, 4), (1000, 50), Watermark(id="a", tiles_x="spread", x=0, y=7))
+    assert (across.number, down) == (250, Tiles(7, 4, 1))

@@ -10,17 +10,22 @@ from typing import Any, Literal
 
 from imgsvc_core.errors import DialectError, SpecError
 from imgsvc_core.plan.geometry import Box, Size
-from imgsvc_core.spec import Spec
-from imgsvc_core.spec.geometry import Gravity
+from imgsvc_core.spec import Spec, Watermark
+from imgsvc_core.spec.geometry import Edge, Gravity
 from imgsvc_core.spec.internal import GaussianBlur
+from imgsvc_core.spec.watermark import Tiling
 
 Side = Literal["near", "far", "center"]
 
 _LONGEST_MASK = 4999  # pixels from its center, as libvips has it
 
-_CORNERS: dict[tuple[Side, Side], Gravity] = {
+_FARTHEST = 65_535  # pixels, which is outside of any picture
+
+_LEAST_OPACITY = 0.01
+
+_EDGES: dict[tuple[Side, Side], Edge] = {
     ("near", "near"): "top-left", ("center", "near"): "top", ("far", "near"): "top-right",
-    ("near", "center"): "left", ("center", "center"): "center", ("far", "center"): "right",
+    ("near", "center"): "left", ("far", "center"): "right",
     ("near", "far"): "bottom-left", ("center", "far"): "bottom", ("far", "far"): "bottom-right",
 }  # fmt: skip
 
@@ -69,22 +74,53 @@ def libvips_blur(sigma: float) -> GaussianBlur:
 
 def gravity_of(horizontal: Side, vertical: Side) -> Gravity:
     """Return the word for an edge, a corner or the center."""
-    return _CORNERS[horizontal, vertical]
+    return _EDGES.get((horizontal, vertical), "center")
 
 
-def watermark_at(horizontal: tuple[Side, int], vertical: tuple[Side, int]) -> dict[str, Any] | None:
-    """Return the place of a watermark at distances from edges or the center, or `None` if no request has it.
+def placed_watermark(
+    id: str,
+    opacity: float,
+    horizontal: tuple[Side | Tiling, int],
+    vertical: tuple[Side | Tiling, int],
+    *,
+    width: int | None = None,
+    height: int | None = None,
+    past_center: bool = False,
+) -> Watermark | None:
+    """Return the watermark that lies at a place, or `None` if it cannot be seen.
 
-    The size of the watermark is not known, so a distance from the right or the bottom edge cannot become an
-    exact position.
+    Args:
+        id: its id.
+        opacity: the factor of its opacity.
+        horizontal: the edge or the center from which it lies at a distance, or how it is repeated.
+        vertical: the same for the other axis.
+        width: the width that it fills, also enlarged.
+        height: the height that it fills.
+        past_center: see `Watermark`.
     """
-    (across, x), (down, y) = horizontal, vertical
-    if across == down == "near":
-        return {"x": x, "y": y}
-    if across == down == "center":
-        return {} if x == y == 0 else None
-    distances = {distance for side, distance in (horizontal, vertical) if side != "center"}
-    moved = any(distance for side, distance in (horizontal, vertical) if side == "center")
-    if moved or len(distances) > 1 or min(distances) < 0:
+    if opacity < _LEAST_OPACITY / 2:
         return None
-    return {"gravity": gravity_of(across, down), "padding": distances.pop() or None}
+    (across, x), (down, y) = horizontal, vertical
+    tiles_x, side_x = _told_apart(across)
+    tiles_y, side_y = _told_apart(down)
+    x, y = (max(-_FARTHEST, min(distance, _FARTHEST)) for distance in (x, y))
+    return Watermark(
+        id=id,
+        opacity=max(_LEAST_OPACITY, opacity),
+        gravity=_EDGES.get((side_x, side_y)),
+        width=width,
+        height=height,
+        enlarge=width is not None or height is not None,
+        offset_x=x,
+        offset_y=y,
+        past_center=past_center,
+        tiles_x=tiles_x,
+        tiles_y=tiles_y,
+    )
+
+
+def _told_apart(kind: Side | Tiling) -> tuple[Tiling | None, Side]:
+    match kind:
+        case "start" | "centered" | "spread":
+            return kind, "near"
+    return None, kind

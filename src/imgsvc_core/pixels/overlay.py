@@ -7,6 +7,7 @@ import pyvips
 from imgsvc_core.pixels.blending import over, to_rgb
 from imgsvc_core.pixels.channels import is_deep, split_alpha
 from imgsvc_core.plan.geometry import Size, clipped
+from imgsvc_core.plan.placement import Tiles
 
 
 def lay_over(
@@ -29,6 +30,14 @@ def lay_over(
             interpretation=image.interpretation
         )
     return image.insert(over(mark, image.crop(*part)), part.left, part.top)
+
+
+def tiled(mark: pyvips.Image, across: Tiles, down: Tiles) -> pyvips.Image:
+    """Repeat a mark. What lies between its tiles is transparent."""
+    if (across.step, down.step) != (mark.width, mark.height):
+        mark = mark if mark.hasalpha() else mark.addalpha()
+        mark = mark.embed(across.room, down.room, across.step, down.step)
+    return mark.replicate(across.number, down.number)
 
 
 def _like(mark: pyvips.Image, image: pyvips.Image) -> pyvips.Image:

@@ -15,7 +15,7 @@ from imgsvc_core.pixels.scaled import ScaledFrame
 from imgsvc_core.plan import Plan, steps
 from imgsvc_core.plan.folding import fold
 from imgsvc_core.plan.geometry import Box, Size
-from imgsvc_core.plan.placement import watermark_position
+from imgsvc_core.plan.placement import watermark_tiles
 from imgsvc_core.plan.steps import PlannedStep, Step
 from imgsvc_core.spec import Watermark
 from imgsvc_core.vipsimage import has, join_frames, split_frames
@@ -131,8 +131,9 @@ def _corrections(image: pyvips.Image) -> Any:
 def _lay_watermark(frame: ScaledFrame, step: steps.LayWatermark, run: Run) -> ScaledFrame:
     mark = step.watermark
     picture = run.once(step, lambda: run.marks(mark, frame.size))
-    left, top = watermark_position((picture.width, picture.height), frame.size, mark)
-    return ScaledFrame.whole(overlay.lay_over(frame.image, picture, left, top, mark.opacity))
+    across, down = watermark_tiles((picture.width, picture.height), frame.size, mark)
+    picture = overlay.tiled(picture, across, down)
+    return ScaledFrame.whole(overlay.lay_over(frame.image, picture, across.start, down.start, mark.opacity))
 
 
 Renderer = Callable[[ScaledFrame, Any, Run], ScaledFrame]

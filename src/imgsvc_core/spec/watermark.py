@@ -1,11 +1,13 @@
 """A picture laid over the picture."""
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from imgsvc_core.spec.declare import Operation, declared, param
 from imgsvc_core.spec.geometry import OFFSET, PIXELS, Edge
 from imgsvc_core.spec.kinds import Number, Text
 from imgsvc_core.spec.rules import Needs, NotTogether, Rule
+
+Tiling = Literal["start", "centered", "spread"]
 
 
 @declared
@@ -45,3 +47,32 @@ class Watermark(Operation):
         "reduced to fit inside.",
         default=False,
     )
+    enlarge: bool = param("Whether width and height also enlarge it.", default=False, internal=True)
+    offset_x: int = param(
+        "Distance from the side edge that gravity names, inwards, or from the center to the right; between "
+        "its tiles if there are any.",
+        OFFSET,
+        unit="pixels",
+        default=0,
+        internal=True,
+    )
+    offset_y: int = param(
+        "Distance from the top or bottom edge that gravity names, inwards, or from the center down; between "
+        "its tiles if there are any.",
+        OFFSET,
+        unit="pixels",
+        default=0,
+        internal=True,
+    )
+    past_center: bool = param(
+        "Whether the center is that of a picture of one more pixel, rounded half to even.",
+        default=False,
+        internal=True,
+    )
+    tiles_x: Tiling | None = param(
+        "How it is repeated across the picture: from the left edge, from the center to both sides, or as "
+        "often as it fits, with equal distances.",
+        default=None,
+        internal=True,
+    )
+    tiles_y: Tiling | None = param("The same down the picture.", default=None, internal=True)

@@ -8,13 +8,21 @@ from typing import Any
 import attrs
 
 from imgsvc_core.codecs.table import FORMATS
-from imgsvc_core.dialects.building import Side, built, cut, gravity_of, libvips_blur, stretched, watermark_at
+from imgsvc_core.dialects.building import (
+    Side,
+    built,
+    cut,
+    gravity_of,
+    libvips_blur,
+    placed_watermark,
+    stretched,
+)
 from imgsvc_core.dialects.imgproxy.geometry import Layout, layout, offset
 from imgsvc_core.dialects.imgproxy.options import Gravity, Options, Trim
 from imgsvc_core.errors import DialectError
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.plan.geometry import Box, Placement, Size, resized
-from imgsvc_core.spec import Filter, Resize, Spec
+from imgsvc_core.spec import Filter, Resize, Spec, Watermark
 from imgsvc_core.spec.internal import LightnessSharpen, Mosaic
 
 UNPROCESSABLE = 422
@@ -23,7 +31,6 @@ _KEPT_FORMATS = ("jpg", "png", "gif")  # what a URL without a format leaves as i
 _QUALITIES = {"webp": 79, "avif": 63}
 _QUALITY = 80
 _FULL_COLOR_QUALITY = 90  # from which libvips keeps the resolution of color
-_LEAST_OPACITY = 0.01
 _LARGEST_SIGMA = 65_535
 _SYMMETRIC = {
     (False, False): None, (True, False): "horizontal", (False, True): "vertical", (True, True): "both",
@@ -202,27 +209,23 @@ def _padding(options: Options, found: Layout) -> dict[str, Any] | None:
     return {**sides, "background": options.background}
 
 
-def _watermark(options: Options, found: Layout, id_: str | None, opacity: float) -> dict[str, Any] | None:
+def _watermark(options: Options, found: Layout, id_: str | None, opacity: float) -> Watermark | None:
     asked = options.watermark
-    opacity *= asked.opacity
-    if id_ is None or opacity < _LEAST_OPACITY / 2:
+    if id_ is None:
         return None
-    if asked.position.type == "re":
-        raise _impossible("watermark", "watermarks are not repeated")
-    canvas = found.canvas
-    across, down = _sides(asked.position)
-    x = offset(asked.position.x, canvas.width, found.dpr)
-    y = offset(asked.position.y, canvas.height, found.dpr)
-    place = watermark_at((across, x), (down, y))
-    if place is None:
-        raise _impossible(
-            "watermark", "distances from the right and the bottom edge must be equal and not negative"
-        )
-    bounds = {}
-    if asked.scale:
-        width, height = (max(1, round(side * asked.scale)) for side in canvas)
-        bounds = {"width": width, "height": height}
-    return {"id": id_, "opacity": max(opacity, _LEAST_OPACITY), **place, **bounds}
+    canvas, position = found.canvas, asked.position
+    x, y = offset(position.x, canvas.width, found.dpr), offset(position.y, canvas.height, found.dpr)
+    across, down = _sides(position)
+    width, height = (max(1, round(side * asked.scale)) if asked.scale else None for side in canvas)
+    return placed_watermark(
+        id_,
+        opacity * asked.opacity,
+        ("centered" if position.type == "re" else across, x),
+        ("centered" if position.type == "re" else down, y),
+        width=width,
+        height=height,
+        past_center=True,
+    )
 
 
 def _output(options: Options, info: ImageInfo, accepted: Sequence[str]) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from imgsvc_core.dialects.building import (
     built,
     cut,
     gravity_of,
+    placed_watermark,
     stretched,
     truncated_blur,
-    watermark_at,
 )
 from imgsvc_core.dialects.thumbor.filters import Filter, is_true
 from imgsvc_core.dialects.thumbor.geometry import (
@@ -32,8 +32,9 @@ from imgsvc_core.dialects.thumbor.path import BAD_REQUEST, Parts
 from imgsvc_core.errors import DialectError
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.plan.geometry import Size
-from imgsvc_core.spec import Color, Spec
+from imgsvc_core.spec import Color, Spec, Watermark
 from imgsvc_core.spec.internal import GaussianBlur
+from imgsvc_core.spec.watermark import Tiling
 
 Smart = Literal["none", "face", "faces", "smart"]
 
@@ -262,7 +263,7 @@ class _Frame:
         self.watermarks = watermarks
         self.mask: dict[str, Any] | None = None
         self.canvas: dict[str, Any] | None = None
-        self.watermark: dict[str, Any] | None = None
+        self.watermark: Watermark | None = None
         self.flattened: Color | None = None
 
     def add(self, item: Filter) -> None:
@@ -293,24 +294,23 @@ class _Frame:
 
     def _watermark(
         self, url: str, x: str, y: str, alpha: str, across: str = "none", down: str = "none"
-    ) -> dict[str, Any] | None:
-        opacity = 1 - int(alpha) / 100
-        if opacity < 0.005:
+    ) -> Watermark | None:
+        if int(alpha) == 100:
             return None
         if url not in self.watermarks:
             raise impossible("watermark", "its URL is not in the table of watermarks")
-        if "repeat" in (x, y):
-            raise impossible("watermark", "watermarks are not repeated")
-        place = watermark_at(_distance(x, self.size.width), _distance(y, self.size.height))
-        if place is None:
-            raise impossible("watermark", "distances from the right and the bottom edge must be equal")
-        sides = zip(("width", "height"), (across, down), self.size, strict=True)
-        bounds = {
-            name: max(1, round(side * int(ratio) / 100))
-            for name, ratio, side in sides
-            if ratio != "none" and int(ratio) > 0
-        }
-        return {"id": self.watermarks[url], "opacity": max(0.01, opacity), **place, **bounds}
+        width, height = (
+            max(1, round(side * int(ratio) / 100)) if ratio != "none" and int(ratio) > 0 else None
+            for ratio, side in zip((across, down), self.size, strict=True)
+        )
+        return placed_watermark(
+            self.watermarks[url],
+            1 - int(alpha) / 100,
+            _distance(x, self.size.width),
+            _distance(y, self.size.height),
+            width=width,
+            height=height,
+        )
 
 
 def _mask(item: Filter) -> dict[str, Any] | None:
@@ -323,10 +323,12 @@ def _mask(item: Filter) -> dict[str, Any] | None:
     return {"shape": "rounded", "radius": int(first), "background": background}
 
 
-def _distance(text: str, side: int) -> tuple[Side, int]:
-    """Return from where a position of a watermark is measured, and how far it is."""
+def _distance(text: str, side: int) -> tuple[Side | Tiling, int]:
+    """Return from where a position of a watermark is measured and how far it is, or how it is repeated."""
     if text == "center":
         return "center", 0
+    if text == "repeat":
+        return "spread", 0
     number = text.removeprefix("-")
     if number.endswith("p"):
         number = str(round(side * int(number[:-1]) / 100 + 1e-5))
