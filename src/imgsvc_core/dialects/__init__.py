@@ -82,13 +82,14 @@ class ForeignDelivery:
 
     ``filename`` has no suffix. ``max_age`` is the number of seconds for which caches keep the picture.
     ``expires`` is the Unix time until which the URL is valid.
+    A new ``version`` makes the picture of a source that is asked for anew.
     """
 
     filename: str | None = None
     download: bool = False
     expires: int | None = None
     max_age: int | None = None
-    version: None = None
+    version: str | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -44,7 +44,10 @@ class Delivery(Parameters):
         "When the URL stops working.", Integer(0, _LATEST), unit="seconds since 1970", default=None
     )
     version: str | None = param(
-        "Any text; a new one makes a new URL, for which no cache has an old picture.", Text(100), default=None
+        "Any text; a new one makes a new URL, for which no cache has an old picture, and the source is "
+        "asked anew.",
+        Text(100),
+        default=None,
     )
     filename: str | None = param("Name under which browsers save the picture.", FileName(200), default=None)
     download: bool = param("Whether browsers save the picture instead of showing it.", default=False)

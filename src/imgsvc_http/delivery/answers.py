@@ -142,7 +142,8 @@ def cache_control(settings: Settings, delivery: Delivery | ForeignDelivery) -> s
         seconds = delivery.max_age
     if delivery.expires is not None:
         seconds = max(0, min(seconds, delivery.expires - int(now().timestamp())))
-    return f"public, max-age={seconds}" + (", immutable" if delivery.version is not None else "")
+    pinned = isinstance(delivery, Delivery) and delivery.version is not None
+    return f"public, max-age={seconds}" + (", immutable" if pinned else "")
 
 
 def _disposition(delivery: Delivery | ForeignDelivery, name: str) -> str:

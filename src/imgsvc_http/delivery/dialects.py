@@ -107,7 +107,13 @@ def _climbs(url: str) -> bool:
 async def _picture(request: web.Request) -> Response:
     """Return the picture that a URL of another service asks for."""
     url = request[_URL]
-    order = Order(account_id=request[PRINCIPAL].account_id, source=url.source, asked=url, accept=None)
+    order = Order(
+        account_id=request[PRINCIPAL].account_id,
+        source=url.source,
+        asked=url,
+        accept=None,
+        version=url.delivery.version,
+    )
     negotiated = Negotiated(spec=Spec(), dpr=1, accept=None, vary=request[_VARY])
     # Keys and sources of a dialect are settings.
     return await deliver(request, order, url.delivery, negotiated, is_valid=lambda: True)

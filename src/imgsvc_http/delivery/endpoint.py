@@ -39,7 +39,13 @@ async def picture(request: web.Request) -> Response:
     presets = await services.presets.of(account_id) if has_presets else {}
     client_hints = services.settings.delivery.client_hints
     negotiated = negotiate(url, presets, request.headers, client_hints=client_hints)
-    order = Order(account_id=account_id, source=url.source, asked=negotiated.spec, accept=negotiated.accept)
+    order = Order(
+        account_id=account_id,
+        source=url.source,
+        asked=negotiated.spec,
+        accept=negotiated.accept,
+        version=url.delivery.version,
+    )
 
     def is_valid() -> bool:
         works = key_id is None or services.signing_keys.cached(key_id) is not None

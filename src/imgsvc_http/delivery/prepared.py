@@ -123,5 +123,5 @@ def _still_holds(services: Services, prepared: Prepared) -> bool:
         return False
     if prepared.file is None:
         return True
-    identity = services.origins.cached_identity(prepared.source)
+    identity = services.origins.cached_identity(prepared.source, prepared.delivery.version)
     return identity is not None and identity.text == prepared.file

@@ -42,12 +42,15 @@ class Order:
         source: where its source is.
         asked: what to do with it, or a URL of another service that tells it once the source is known.
         accept: the formats that the client shows, if the format is negotiated.
+        version: the version that the URL gives the source. Its picture is made of a source that was asked for
+            since this version is known, whatever there is of others.
     """
 
     account_id: str
     source: UrlSource | OriginSource
     asked: Spec | ForeignUrl
     accept: str | None
+    version: str | None
 
     @property
     def is_volatile(self) -> bool:
@@ -58,7 +61,7 @@ class Order:
     def parts(self) -> tuple[str, ...]:
         """What determines the picture, beside account and source."""
         asked = self.asked.digest if isinstance(self.asked, Spec) else self.asked.key
-        return asked, self.accept or "", PIXELS_VERSION
+        return asked, self.accept or "", self.version or "", PIXELS_VERSION
 
     def etag(self, identity: str) -> str:
         """Return the strong ETag of the picture of a source with an identity."""
@@ -67,9 +70,13 @@ class Order:
 
 
 async def identity_of(services: Services, order: Order) -> Identity | None:
-    """Return the identity of the source of an order, or None if only fetching it would tell."""
+    """Return the identity of the source of an order, or None if only fetching it would tell.
+
+    A bucket is asked anew for a version by `picture_of` only, which bounds how often.
+    """
+    version = order.version if services.origins.is_file(order.source) else None
     with _source_errors():
-        return await services.origins.identity(order.source)
+        return await services.origins.identity(order.source, version)
 
 
 async def picture_of(services: Services, order: Order, file: Identity | None) -> CacheResult:
@@ -113,7 +120,12 @@ async def _make(
     with _source_errors(), services.source_files.allocator(account_id) as allocate:
         with phase("fetch"):
             opened = await services.origins.open(
-                order.source, known, allocate, limits.source_bytes, account=account_id
+                order.source,
+                known,
+                allocate,
+                limits.source_bytes,
+                account=account_id,
+                version=order.version,
             )
         if isinstance(opened, NotModified):
             return opened

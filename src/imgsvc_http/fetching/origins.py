@@ -25,6 +25,7 @@ from imgsvc_http.access.lookup_cache import LookupCache
 from imgsvc_http.answering.errors import invalid
 from imgsvc_http.fetching.address_guard import cause_of
 from imgsvc_http.fetching.fetcher import Fetcher, NotModified, SourceMissing
+from imgsvc_http.fetching.social import FRESH
 from imgsvc_http.private_names import oss_info
 from imgsvc_http.settings import Origin
 from imgsvc_http.storage.bulkhead import Bulkhead
@@ -88,23 +89,32 @@ class Origins:
             name: _Folder(name, origin, seconds) for name, origin in origins.items() if not origin.is_web
         }
 
-    async def identity(self, source: Source) -> Identity | None:
+    async def identity(self, source: Source, version: str | None = None) -> Identity | None:
         """Return the identity of a file or object, or None for a source that has to be fetched for it.
+
+        What was found out a moment ago counts, but not for a new version.
 
         Raises:
             SpecError: there is no such origin.
             SourceMissing, SourceUnreachable: the source cannot be looked up.
         """
         folder = self._folder_of(source)
-        return None if folder is None else await folder.identity(_path(source))
+        return None if folder is None else await folder.identity(_path(source), version)
 
-    def cached_identity(self, source: Source) -> Identity | None:
+    def cached_identity(self, source: Source, version: str | None = None) -> Identity | None:
         """Return the identity of a file or object that was looked up just now."""
         folder = self._folder_of(source)
-        return None if folder is None else folder.cached_identity(_path(source))
+        return None if folder is None else folder.cached_identity(_path(source), version)
 
     async def open(
-        self, source: Source, known: str | None, allocate: Allocate, limit_bytes: int | None, *, account: str
+        self,
+        source: Source,
+        known: str | None,
+        allocate: Allocate,
+        limit_bytes: int | None,
+        *,
+        account: str,
+        version: str | None = None,
     ) -> OpenedSource | NotModified:
         """Open a source, unless it still has an identity that is known.
 
@@ -114,6 +124,7 @@ class Origins:
             allocate: gives a file for it.
             limit_bytes: the most bytes.
             account: whose share of what fetching takes it counts in.
+            version: a text that the URL gives the source. For a new one, no copy of the source counts.
 
         Raises:
             SpecError: there is no such origin, or the URL is wrong.
@@ -121,10 +132,15 @@ class Origins:
         """
         folder = self._folder_of(source)
         if folder is not None:
-            return await folder.open(_path(source), known, allocate, limit_bytes)
+            return await folder.open(_path(source), known, allocate, limit_bytes, version)
         conditions = json.loads(known) if known and known.startswith("{") else {}
         fetched = await self._fetcher.fetch_if_modified(
-            self.address_of(source), conditions, allocate, limit_bytes, account=account
+            self.address_of(source),
+            conditions,
+            allocate,
+            limit_bytes,
+            headers={} if version is None or conditions else FRESH,
+            account=account,
         )
         if isinstance(fetched, NotModified):
             return fetched
@@ -162,20 +178,20 @@ class _Folder:
         self._opened: tuple[Any, str] | None = None
         self._facts = LookupCache(self._look_up, seconds=_FACTS_SECONDS)
 
-    async def identity(self, path: str) -> Identity:
+    async def identity(self, path: str, version: str | None) -> Identity:
         """Return the identity of a file."""
-        return (await self._facts_of(path)).identity
+        return (await self._facts_of(path, version)).identity
 
-    def cached_identity(self, path: str) -> Identity | None:
+    def cached_identity(self, path: str, version: str | None) -> Identity | None:
         """Return the identity of a file that was looked up just now."""
-        facts = self._facts.cached(path)
+        facts = self._facts.cached((path, version))
         return None if facts is None else facts.identity
 
     async def open(
-        self, path: str, known: str | None, allocate: Allocate, limit_bytes: int | None
+        self, path: str, known: str | None, allocate: Allocate, limit_bytes: int | None, version: str | None
     ) -> OpenedSource | NotModified:
         """Return a file, or `NotModified` if it still has the known identity."""
-        facts = await self._facts_of(path)
+        facts = await self._facts_of(path, version)
         if facts.identity.text == known:
             return NotModified({})
         shown = f"Source '{self._name}/{path}'"
@@ -192,17 +208,17 @@ class _Folder:
                 for start in range(0, facts.size, _CHUNK_BYTES):
                     end = min(start + _CHUNK_BYTES, facts.size)
                     writing.write(await self._call(path, _read, start, end))
-            if facts.size > _CHUNK_BYTES and await self._look_up(path) != facts:
+            if facts.size > _CHUNK_BYTES and await self._look_up((path, version)) != facts:
                 raise SourceUnreachable(f"{shown} was changed while it was read: try again.")
         return OpenedSource(file, path.rpartition("/")[2], facts.identity)
 
-    async def _facts_of(self, path: str) -> _Facts:
-        facts = await self._facts.get(path)
+    async def _facts_of(self, path: str, version: str | None) -> _Facts:
+        facts = await self._facts.get((path, version))
         assert facts is not None
         return facts
 
-    async def _look_up(self, path: str) -> _Facts:
-        return await self._call(path, _facts)
+    async def _look_up(self, key: tuple[str, str | None]) -> _Facts:
+        return await self._call(key[0], _facts)
 
     async def _call(
         self, path: str, work: Callable[Concatenate[Any, str, str, P], T], *args: P.args, **kwargs: P.kwargs

@@ -181,6 +181,19 @@ async def test_a_changed_object_gives_its_new_picture(
     assert later.body != first.body
 
 
+async def test_a_new_version_has_the_new_object(
+    site: Site, buckets: Mapping[str, Bucket], store: str
+) -> None:
+    """Even if the object was looked at just now."""
+    pictures = []
+    for version, data in enumerate((encoded.jpeg().data, encoded.png_alpha().data)):
+        buckets[store].put("in/versioned.jpg", data)
+        url = site.signer.url(f"{store}/versioned.jpg", resize="30x", format="png", version=str(version))
+        await site.picture(f"{store}/versioned.jpg", resize="30x", headers={"If_None_Match": '"any"'})
+        pictures.append((await site.get(url)).body)
+    assert pictures[0] != pictures[1]
+
+
 @pytest.mark.parametrize("path", ["nothing.jpg", "folder"])
 async def test_what_a_bucket_does_not_have(
     site: Site, buckets: Mapping[str, Bucket], store: str, path: str

@@ -80,6 +80,8 @@ async def test_urls_of_imgproxy(site: Site) -> None:
     assert (await site.get(path)).headers["X-Svc-Cache"] == "hit"
     known = await site.get(path, If_None_Match=reply.headers["ETag"])
     assert (known.status, known.body) == (304, b"")
+    version = await site.get(of_imgproxy(f"/cb:2/w:20/plain/{site.web.url}/pictures/a.png"))
+    assert version.headers["Cache-Control"] == "public, max-age=86400"
     assert (await site.get(of_imgproxy(f"/pr:card/plain/{site.web.url}/pictures/a.png"))).picture.size == (
         30,
         30,

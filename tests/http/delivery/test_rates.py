@@ -112,7 +112,7 @@ async def test_the_addresses_of_a_cdn_do_not_count(rated: Service) -> None:
 
 async def test_pictures_that_are_made_count_for_the_account(rated: Service) -> None:
     """Hits of the account go on when it has no misses left, and so do all pictures of another one."""
-    mine, other = _signer_of_new_account(rated), _signer_of_new_account(rated)
+    mine, other = signer_of_new_account(rated), signer_of_new_account(rated)
     urls = [mine.url("photos/photo.jpg", resize=f"{30 + number}x") for number in range(MISSES + 1)]
     async with calling_from(rated, CDN) as client:
         replies = [await get(client, url) for url in urls]
@@ -125,7 +125,7 @@ async def test_pictures_that_are_made_count_for_the_account(rated: Service) -> N
 
 
 async def test_many_who_wait_for_a_picture_are_one_miss(rated: Service) -> None:
-    signer = _signer_of_new_account(rated)
+    signer = signer_of_new_account(rated)
     async with calling_from(rated, CDN) as client:
         together = await _many(client, signer.url("photos/photo.jpg", resize="40x", blur=40), 2 * MISSES)
         assert {reply.status for reply in together} == {200}
@@ -160,7 +160,7 @@ async def test_probes_are_neither_counted_nor_refused(rated: Service) -> None:
             assert (await call(keyed, "GET", "/1.0/account", headers=headers)).status == 429
 
 
-def _signer_of_new_account(service: Service) -> Signer:
+def signer_of_new_account(service: Service) -> Signer:
     account = json.loads(service.imgsvc("accounts", "create", "Shop", "--json"))["id"]
     key = json.loads(service.imgsvc("signing-keys", "create", account, "--json"))
     return Signer("", key["id"], key["secret"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -12,20 +13,22 @@ import attrs
 
 @attrs.define
 class Page:
-    """What the server answers at a path."""
+    """What the server answers at a path, after some seconds."""
 
     body: bytes = b""
     headers: Mapping[str, str] = attrs.field(factory=dict)
     status: int = 200
+    seconds: float = 0
 
 
 @attrs.define
 class WebOrigin:
-    """Its URL, its pages by path, and what was asked: method or 304, and path."""
+    """Its URL, its pages by path, and what was asked: status and path, and the headers by path."""
 
     url: str = ""
     pages: dict[str, Page] = attrs.field(factory=dict)
     log: list[str] = attrs.field(factory=list)
+    asked: dict[str, Mapping[str, str]] = attrs.field(factory=dict)
 
 
 @contextlib.contextmanager
@@ -38,6 +41,8 @@ def web_origin() -> Iterator[WebOrigin]:
             etag = page.headers.get("ETag")
             status = 304 if etag is not None and self.headers["If-None-Match"] == etag else page.status
             origin.log.append(f"{status} {self.path}")
+            origin.asked[self.path] = self.headers
+            time.sleep(page.seconds)
             self.send_response(status)
             for name, value in page.headers.items():
                 self.send_header(name, value)

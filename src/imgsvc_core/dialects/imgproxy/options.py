@@ -107,6 +107,7 @@ class Options:
     keep_copyright: bool = True
     skip_processing: tuple[str, ...] = ()
     raw: bool = False
+    cachebuster: str = ""
     expires: int = 0
     filename: str | None = None
     return_attachment: bool = False
@@ -354,7 +355,7 @@ TABLE: tuple[tuple[tuple[str, ...], _Apply], ...] = (
     (("preserve_hdr", "ph"), _ignored(BOOLEAN)),
     (("skip_processing", "skp"), _skip_processing),
     (("raw",), _setting("raw", BOOLEAN)),
-    (("cachebuster", "cb"), _ignored(ANYTHING)),
+    (("cachebuster", "cb"), _setting("cachebuster", ANYTHING)),
     (("expires", "exp"), _setting("expires", TIME)),
     (("filename", "fn"), _filename),
     (("return_attachment", "att"), _setting("return_attachment", BOOLEAN)),
