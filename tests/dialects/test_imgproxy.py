@@ -384,7 +384,6 @@ BASE64 = base64.urlsafe_b64encode(SOURCE.encode()).decode()
         ("plain/https://pics.example/a+b%40c.jpg@webp", "https://pics.example/a+b@c.jpg", "webp"),
         ("plain/https://pics.example/a.jpg@", SOURCE, "jpg"),
         ("plain/https:/pics.example/a.jpg", SOURCE, "jpg"),
-        ("plain/local:/a.jpg", "local:///a.jpg", "jpg"),
         (BASE64, SOURCE, "jpg"),
         (BASE64.rstrip("="), SOURCE, "jpg"),
         (BASE64.rstrip("=") + ".png", SOURCE, "png"),

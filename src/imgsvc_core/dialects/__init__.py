@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl
 
 import attrs
 
+from imgsvc_core.dialects.wildcards import url_pattern
 from imgsvc_core.errors import DialectError, Problem, SpecError
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.jsontext import shown
@@ -178,4 +179,5 @@ __all__ = [
     "ForeignUrl",
     "load",
     "names",
+    "url_pattern",
 ]

@@ -16,17 +16,24 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})")
 
 @attrs.frozen
 class Texts:
-    """An array of strings that match a pattern, which ``words`` describe."""
+    """An array of strings that match a pattern, which ``words`` describe. ``one`` allows a single string.
+
+    ``least`` is the smallest number of items.
+    """
 
     pattern: str
     words: str
+    one: bool = False
+    least: int = 0
 
     @property
     def expectation(self) -> str:
-        return f"array of {self.words}"
+        return f"array of {self.words}" + (", or one of them" if self.one else "")
 
     def parse(self, value: object) -> tuple[str, ...]:
-        if not isinstance(value, list | tuple):
+        if self.one and isinstance(value, str):
+            value = [value]
+        if not isinstance(value, list | tuple) or len(value) < self.least:
             raise ValueError(value)
         if not all(isinstance(item, str) and re.fullmatch(self.pattern, item) for item in value):
             raise ValueError(value)

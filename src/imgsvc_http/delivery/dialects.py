@@ -75,7 +75,7 @@ def _reader(name: str, settings: DialectSettings) -> Callable[[web.Request], Awa
         foreign = ForeignRequest(f"/{target}", request.headers)
         url = settings.dialect.parse(foreign)
         url.check_expiry(now().timestamp())
-        _check_source(url, settings.sources)
+        _check_source(url, settings)
         request[_URL], request[_VARY] = url, foreign.used_headers
         account = settings.account or services_of(request).settings.delivery.unsigned
         return Principal(account, f"dialect:{name}" if url.signed else None, frozenset())
@@ -83,13 +83,13 @@ def _reader(name: str, settings: DialectSettings) -> Callable[[web.Request], Awa
     return read
 
 
-def _check_source(url: ForeignUrl, allowed: tuple[str, ...]) -> None:
+def _check_source(url: ForeignUrl, settings: DialectSettings) -> None:
     """Raise `InvalidSignature` if a URL takes its source from a place that it may not use."""
     if not isinstance(url.source, UrlSource):
         return
-    if url.source.url.startswith(allowed) and not _climbs(url.source.url):
+    if settings.allows(url.source.url) and not _climbs(url.source.url):
         return
-    if allowed:
+    if settings.sources:
         raise InvalidSignature("The source of the URL is none of those that this service allows.")
     if not url.signed:
         raise InvalidSignature("Unsigned URLs must take their source from an allowed place: sign the URL.")

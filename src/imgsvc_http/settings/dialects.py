@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import attrs
 
-from imgsvc_core.dialects import Dialect, load
+from imgsvc_core.dialects import Dialect, load, url_pattern
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.settings.kinds import Many, Matching
 
@@ -25,8 +27,8 @@ class DialectSettings:
     Args:
         dialect: the dialect.
         account: the id of the account that pays, or empty for the one that pays for unsigned URLs.
-        sources: beginnings of the URLs of sources. If empty, signed URLs may name any source, and unsigned
-            ones only origins.
+        sources: beginnings of the URLs of sources, with wildcards. If empty, signed URLs may name any source,
+            and unsigned ones only origins.
         options: the settings of the dialect.
     """
 
@@ -34,6 +36,14 @@ class DialectSettings:
     account: str = ""
     sources: tuple[str, ...] = ()
     options: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
+
+    @cached_property
+    def _allowed(self) -> tuple[re.Pattern[str], ...]:
+        return tuple(map(url_pattern, self.sources))
+
+    def allows(self, url: str) -> bool:
+        """Return True if the URL of a source begins as it must."""
+        return any(pattern.match(url) for pattern in self._allowed)
 
 
 class Dialects:

@@ -106,6 +106,7 @@ def _base64_text(text: str) -> str:
 
 
 SIZE = Argument(_whole_within(0, 2**31 - 1), "an integer of at least 0")
+COUNT = Argument(_whole_within(1, 2**31 - 1), "an integer of at least 1")
 NUMBER = Argument(decimal, "a decimal number")
 POSITIVE = Argument(_decimal_if(lambda value: 0 < value <= 10**6), "a decimal number greater than 0")
 NOT_NEGATIVE = Argument(_decimal_if(lambda value: 0 <= value < 10**9), "a decimal number of at least 0")

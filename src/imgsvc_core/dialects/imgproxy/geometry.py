@@ -43,6 +43,17 @@ def layout(options: Options, size: Size, *, vector: bool = False) -> Layout:
     cropped = _cropped(options, size)
     crop = placed(size, cropped, options.crop_gravity or options.gravity, 1.0)
     across, down, dpr = _scale(options, cropped, vector=vector)
+    found = _laid_out(options, crop, across, down, dpr)
+    excess = max(found.canvas) / (options.max_result_dimension or math.inf)
+    if excess <= 1:
+        return found
+    across, down = max(across / excess, 1 / cropped.width), max(down / excess, 1 / cropped.height)
+    return _laid_out(options, crop, across, down, dpr / excess)
+
+
+def _laid_out(options: Options, crop: Box, across: float, down: float, dpr: float) -> Layout:
+    """Return the layout for a part of a picture, the factors of its sides and a pixel density."""
+    cropped = crop.size
     scaled = Size(_rounded(cropped.width * across), _rounded(cropped.height * down))
     target = _target(options, dpr)
     window = placed(scaled, _kept(options, scaled, target), options.gravity, dpr)

@@ -14,6 +14,7 @@ from imgsvc_core.dialects.imgproxy.arguments import (
     BOOLEAN,
     BYTE,
     COLOR,
+    COUNT,
     FORBIDDEN,
     FORMAT,
     NAME,
@@ -111,6 +112,11 @@ class Options:
     expires: int = 0
     filename: str | None = None
     return_attachment: bool = False
+    max_src_resolution: float | None = None
+    max_src_file_size: int = 0
+    max_animation_frames: int | None = None
+    max_animation_frame_resolution: float = 0.0
+    max_result_dimension: int = 0
 
 
 Values: TypeAlias = dict[str, Any]
@@ -122,27 +128,31 @@ def read_options(
     segments: Iterable[Segment],
     presets: Mapping[str, Sequence[Segment]],
     *,
+    defaults: Values | None = None,
     extension: str | None = None,
     allowed: Collection[str] = (),
+    security: bool = False,
 ) -> Options:
     """Return what options set. A preset named ``default`` comes first, and the extension last.
 
     Args:
         segments: the options of a URL in their order.
         presets: options by the names of presets.
+        defaults: what options change.
         extension: the extension of the source.
         allowed: names of the only options that URLs may have; all if empty. Presets may have any.
+        security: whether there may be options that change limits.
 
     Raises:
         DialectError: an option is wrong; the message names it.
     """
-    values: Values = {}
+    values: Values = dict(defaults or {})
     if "default" in presets:
-        _apply_all(values, [("preset", ["default"])], presets)
+        _apply_all(values, [("preset", ["default"])], presets, security=security)
     for name, _ in segments:
         if allowed and name not in allowed:
             raise DialectError(f"Option '{name[:60]}' is not allowed in URLs.", status=NOT_FOUND)
-    _apply_all(values, segments, presets)
+    _apply_all(values, segments, presets, security=security)
     if extension:
         values["format"] = FORMAT("@", extension)
     return Options(**values)
@@ -153,6 +163,8 @@ def _apply_all(
     segments: Iterable[Segment],
     presets: Mapping[str, Sequence[Segment]],
     used: tuple[str, ...] = (),
+    *,
+    security: bool,
 ) -> None:
     """Apply options, and those of presets at their places. A preset within itself is skipped."""
     for name, arguments in segments:
@@ -161,11 +173,14 @@ def _apply_all(
                 if preset not in presets:
                     raise DialectError(f"There is no preset '{preset[:60]}'.", status=NOT_FOUND)
                 if preset not in used:
-                    _apply_all(values, presets[preset], presets, (*used, preset))
+                    _apply_all(values, presets[preset], presets, (*used, preset), security=security)
             continue
         apply = OPTIONS.get(name)
         if apply is None:
             raise DialectError(f"There is no option '{name[:60]}' of imgproxy.", status=NOT_FOUND)
+        if name in _LIMITING and not security:
+            message = f"Option '{name}' must be left out: limits are set by the operator of the service."
+            raise DialectError(message, status=FORBIDDEN)
         apply(values, name, arguments)
 
 
@@ -187,11 +202,6 @@ def _ignored(argument: Argument) -> _Apply:
         argument(name, arguments[0])
 
     return apply
-
-
-def _forbidden(values: Values, name: str, arguments: list[str]) -> None:
-    message = f"Option '{name}' must be left out: limits are set by the operator of the service."
-    raise DialectError(message, status=FORBIDDEN)
 
 
 def _resize(values: Values, name: str, arguments: list[str]) -> None:
@@ -319,6 +329,18 @@ def _filename(values: Values, name: str, arguments: list[str]) -> None:
     values["filename"] = (BASE64_NAME if encoded else NAME)(name, arguments[0])
 
 
+_LIMITS: tuple[tuple[tuple[str, ...], _Apply], ...] = (
+    (("max_src_resolution", "msr"), _setting("max_src_resolution", NOT_NEGATIVE)),
+    (("max_src_file_size", "msfs"), _setting("max_src_file_size", SIZE)),
+    (("max_animation_frames", "maf"), _setting("max_animation_frames", COUNT)),
+    (
+        ("max_animation_frame_resolution", "mafr"),
+        _setting("max_animation_frame_resolution", NOT_NEGATIVE),
+    ),
+    (("max_result_dimension", "mrd"), _setting("max_result_dimension", SIZE)),
+)
+_LIMITING = {name for names, _ in _LIMITS for name in names}
+
 TABLE: tuple[tuple[tuple[str, ...], _Apply], ...] = (
     (("resize", "rs"), _resize),
     (("size", "s"), _size),
@@ -359,11 +381,7 @@ TABLE: tuple[tuple[tuple[str, ...], _Apply], ...] = (
     (("expires", "exp"), _setting("expires", TIME)),
     (("filename", "fn"), _filename),
     (("return_attachment", "att"), _setting("return_attachment", BOOLEAN)),
-    (("max_src_resolution", "msr"), _forbidden),
-    (("max_src_file_size", "msfs"), _forbidden),
-    (("max_animation_frames", "maf"), _forbidden),
-    (("max_animation_frame_resolution", "mafr"), _forbidden),
-    (("max_result_dimension", "mrd"), _forbidden),
+    *_LIMITS,
 )
 
 OPTIONS: Mapping[str, _Apply] = {name: apply for names, apply in TABLE for name in names}

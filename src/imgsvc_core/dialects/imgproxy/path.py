@@ -12,6 +12,7 @@ import attrs
 
 from imgsvc_core.dialects.imgproxy.arguments import FORBIDDEN, NOT_FOUND
 from imgsvc_core.dialects.imgproxy.options import Segment
+from imgsvc_core.dialects.imgproxy.sources import decrypted
 from imgsvc_core.errors import DialectError
 from imgsvc_core.jsontext import shown
 
@@ -68,14 +69,21 @@ def verified(path: str, pairs: Sequence[tuple[bytes, bytes]], size: int, trusted
 
 
 def split(
-    text: str, *, names_file: bool = False, only_presets: bool = False
+    text: str,
+    *,
+    separator: str = ":",
+    names_file: bool = False,
+    only_presets: bool = False,
+    encryption_key: bytes | None = None,
 ) -> tuple[list[Segment], SourceText]:
     """Return the options and the source of a path after its signature.
 
     Args:
         text: the path after the signature, as it was sent.
+        separator: what separates an option and its arguments.
         names_file: whether a base64 source ends with a file name, which is dropped.
         only_presets: whether the first segment is a list of presets, and there are no options.
+        encryption_key: the key of encrypted sources, if there may be any.
 
     Raises:
         DialectError: the path cannot be read.
@@ -83,47 +91,30 @@ def split(
     segments = text.removeprefix("/").split("/")
     if only_presets:
         presets, *rest = segments
-        return [("preset", _arguments(presets))], _source(rest, names_file=names_file)
+        return [("preset", _decoded(presets).split(separator))], _source(rest, names_file, encryption_key)
     if segments[0] in _BASIC_FORM:
         message = "The old form of URLs, /type/width/height/gravity/enlarge/, is not supported: use options."
         raise DialectError(message, status=NOT_FOUND)
     options: list[Segment] = []
     for segment in segments:
-        name, *arguments = _arguments(segment)
+        name, *arguments = _decoded(segment).split(separator)
         if not arguments:
             break
         options.append((name, arguments))
-    return options, _source(segments[len(options) :], names_file=names_file)
+    return options, _source(segments[len(options) :], names_file, encryption_key)
 
 
-def read_preset(text: str) -> tuple[str, list[Segment]]:
-    """Return name and options of a preset ``name=option:argument/option:argument``.
-
-    Raises:
-        ValueError: the text is not such a preset.
-    """
-    name, equals, value = text.strip().partition("=")
-    segments = [_arguments(segment) for segment in value.strip().split("/")]
-    if not name or not equals or "=" in value or any(len(segment) < 2 for segment in segments):
-        raise ValueError(text)
-    return name.strip(), [(option, arguments) for option, *arguments in segments]
-
-
-def _arguments(segment: str) -> list[str]:
-    return _decoded(segment).split(":")
-
-
-def _source(segments: Sequence[str], *, names_file: bool) -> SourceText:
-    head = segments[0] if segments else ""
-    if head == "enc":
-        raise DialectError("Encrypted sources (enc) are not supported.", status=NOT_FOUND)
-    if head == "plain" and len(segments) > 1:
-        text, extension = _with_extension("/".join(segments[1:]), "@")
+def _source(segments: Sequence[str], names_file: bool, encryption_key: bytes | None) -> SourceText:
+    head, rest = (segments[0], segments[1:]) if segments else ("", ())
+    if head == "plain" and rest:
+        text, extension = _with_extension("/".join(rest), "@")
         return SourceText(_decoded(text), extension)
-    if names_file and len(segments) > 1:
-        segments = segments[:-1]
-    text, extension = _with_extension("".join(segments), ".")
-    return SourceText(_from_base64(text), extension)
+    encrypted = head == "enc" and bool(rest)
+    parts = rest if encrypted else segments
+    if names_file and len(parts) > 1:
+        parts = parts[:-1]
+    text, extension = _with_extension("".join(parts), ".")
+    return SourceText(_decrypted(text, encryption_key) if encrypted else _from_base64(text), extension)
 
 
 def _with_extension(text: str, mark: str) -> tuple[str, str | None]:
@@ -144,6 +135,17 @@ def _from_base64(text: str) -> str:
         return base64.urlsafe_b64decode(bare + "=" * (-len(bare) % 4)).decode()
     except ValueError:
         message = f"The source must be plain/URL, or a URL in URL-safe base64, got {shown(text)}."
+        raise DialectError(message, status=NOT_FOUND) from None
+
+
+def _decrypted(text: str, key: bytes | None) -> str:
+    if key is None:
+        message = "The source must not be encrypted, as there is no source_url_encryption_key."
+        raise DialectError(message, status=NOT_FOUND)
+    try:
+        return decrypted(text, key)
+    except ValueError:
+        message = f"The source after enc/ must be encrypted with the key of this service, got {shown(text)}."
         raise DialectError(message, status=NOT_FOUND) from None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -27,9 +26,6 @@ from imgsvc_core.spec.internal import LightnessSharpen, Mosaic
 
 UNPROCESSABLE = 422
 
-_KEPT_FORMATS = ("jpg", "png", "gif")  # what a URL without a format leaves as it is
-_QUALITIES = {"webp": 79, "avif": 63}
-_QUALITY = 80
 _FULL_COLOR_QUALITY = 90  # from which libvips keeps the resolution of color
 _LARGEST_SIGMA = 65_535
 _SYMMETRIC = {
@@ -37,8 +33,25 @@ _SYMMETRIC = {
 }  # fmt: skip
 
 
+@attrs.frozen
+class Encoding:
+    """How results are encoded where the options leave it open.
+
+    Args:
+        accepted: formats that the client accepts and that come before all others, the preferred one first.
+        preferred: formats that pictures keep; all others become the first one that can carry them.
+        qualities: qualities by format.
+        quality: the quality of other formats.
+    """
+
+    accepted: tuple[str, ...] = ()
+    preferred: tuple[str, ...] = ("jpg", "png", "gif")
+    qualities: tuple[tuple[str, int], ...] = (("avif", 63), ("webp", 79))
+    quality: int = 80
+
+
 def request_of(
-    options: Options, info: ImageInfo, *, watermark: str | None, opacity: float, accepted: Sequence[str] = ()
+    options: Options, info: ImageInfo, *, watermark: str | None, opacity: float, encoding: Encoding
 ) -> Spec | None:
     """Return the request, or `None` to deliver the picture's file unchanged.
 
@@ -47,17 +60,18 @@ def request_of(
         info: the facts of the picture.
         watermark: the id of the watermark, if there is one.
         opacity: the factor of the opacity of all watermarks.
-        accepted: formats for a URL without one, as the client accepts them, the preferred one first.
+        encoding: how the result is encoded where the options leave it open.
 
     Raises:
         DialectError: an option asks for something that is not possible; the message names it.
     """
     if _unchanged(options, info):
         return None
+    _check_limits(options, info)
     if not options.auto_rotate and info.orientation != 1:
         raise _impossible("auto_rotate", "pictures are always turned upright")
     if options.trim is not None and not info.animated:
-        return built(**_trimmed(options, options.trim), output=_output(options, info, accepted))
+        return built(**_trimmed(options, options.trim), output=_output(options, info, encoding))
     turned = Size(*info.upright_size)
     if options.rotate % 180:
         turned = Size(turned.height, turned.width)
@@ -72,7 +86,7 @@ def request_of(
         filter=_filters(options, found.window.size),
         padding=_padding(options, found),
         watermark=_watermark(options, found, watermark, opacity),
-        output=_output(options, info, accepted),
+        output=_output(options, info, encoding),
     )
 
 
@@ -85,6 +99,21 @@ def _unchanged(options: Options, info: ImageInfo) -> bool:
         name = "raw" if options.raw else "skip_processing"
         raise _impossible(name, "drawings are delivered as pixels only, since they may hold scripts")
     return True
+
+
+def _check_limits(options: Options, info: ImageInfo) -> None:
+    """Raise `DialectError` if the picture exceeds a limit of the URL."""
+    pixels, most = info.width * info.height / 1e6, options.max_src_resolution
+    of_frame = options.max_animation_frame_resolution
+    if info.animated and of_frame:
+        if pixels > of_frame:
+            raise _impossible("max_animation_frame_resolution", f"a frame has {pixels:.2f} megapixels")
+    elif most is not None and pixels * info.frames > most:
+        raise _impossible("max_src_resolution", f"the picture has {pixels * info.frames:.2f} megapixels")
+    if options.max_src_file_size and info.bytes > options.max_src_file_size:
+        raise _impossible("max_src_file_size", f"the file has {info.bytes:,} bytes")
+    if options.max_animation_frames is not None and info.frames > options.max_animation_frames:
+        raise _impossible("max_animation_frames", "animations keep all frames")
 
 
 def _trimmed(options: Options, trim: Trim) -> dict[str, Any]:
@@ -228,8 +257,8 @@ def _watermark(options: Options, found: Layout, id_: str | None, opacity: float)
     )
 
 
-def _output(options: Options, info: ImageInfo, accepted: Sequence[str]) -> dict[str, Any]:
-    format_ = _format(options, info, accepted)
+def _output(options: Options, info: ImageInfo, encoding: Encoding) -> dict[str, Any]:
+    format_ = _format(options, info, encoding)
     row = FORMATS[format_]
     metadata = "copyright" if options.keep_copyright else "strip"
     output: dict[str, Any] = {
@@ -237,8 +266,8 @@ def _output(options: Options, info: ImageInfo, accepted: Sequence[str]) -> dict[
         "metadata": metadata if options.strip_metadata else "keep",
     }
     if row.quality is not None:
-        by_format = dict(options.format_quality).get(format_) or _QUALITIES.get(format_, _QUALITY)
-        output["quality"] = options.quality or by_format
+        by_format = {**dict(encoding.qualities), **dict(options.format_quality)}
+        output["quality"] = options.quality or by_format.get(format_) or encoding.quality
         if options.max_bytes:
             output["max_bytes"] = max(100, options.max_bytes)
     if format_ == "jpg":
@@ -249,20 +278,23 @@ def _output(options: Options, info: ImageInfo, accepted: Sequence[str]) -> dict[
     return output
 
 
-def _format(options: Options, info: ImageInfo, accepted: Sequence[str]) -> str:
-    """Return the format of the result: that of the URL, of the client, of the source, or a common one."""
-    if options.format is not None:
-        if options.format not in FORMATS or not FORMATS[options.format].writable:
-            raise _impossible("format", f"pictures cannot be written as {options.format}")
-        return options.format
-    for name in accepted:
+def _format(options: Options, info: ImageInfo, encoding: Encoding) -> str:
+    """Return the format of the result: that of the client, of the URL, of the source, or a common one."""
+    if options.format is not None and (options.format not in FORMATS or not FORMATS[options.format].writable):
+        raise _impossible("format", f"pictures cannot be written as {options.format}")
+    for name in encoding.accepted:
         if FORMATS[name].animation or not info.animated:
             return name
+    if options.format is not None:
+        return options.format
     source = "png" if info.format == "apng" else info.format
-    if source in _KEPT_FORMATS:
+    if source in encoding.preferred:
         return source
     extended = options.extend.enabled or options.extend_aspect_ratio.enabled or any(options.padding)
-    return "png" if options.background is None and (info.alpha or extended) else "jpg"
+    transparent = options.background is None and (info.alpha or extended)
+    rows = (FORMATS[name] for name in encoding.preferred)
+    fitting = (row.name for row in rows if row.alpha or not transparent)
+    return next(fitting, encoding.preferred[0])
 
 
 def _impossible(name: str, why: str) -> DialectError:
