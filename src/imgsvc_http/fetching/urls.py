@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import re
+from ipaddress import IPv6Address
 from urllib.parse import urlsplit
 
 from yarl import URL
 
+_NAME = re.compile(r"(?=.{1,253}\.?$)[\w-]{1,63}(\.[\w-]{1,63})*\.?", re.ASCII)
 _ESCAPED = re.compile(r"(?:[!-$&-~]|%[0-9A-Fa-f]{2})*")
 
 
@@ -30,15 +32,22 @@ def as_written(url: str) -> URL:
 
 
 def is_web(url: URL) -> bool:
-    """Return True if a URL is one of http or https, with a host that can be decoded and looked up.
+    """Return True if a URL is one of http or https, with a host that is an address or may have one.
 
-    yarl decodes Punycode only when it is asked for the host, so the URL itself may be parsed already. It
-    leaves the length of labels to the resolver.
+    yarl parses more, and decodes Punycode only when it is asked for the host.
     """
     try:
-        return url.scheme in ("http", "https") and bool(url.host and (url.raw_host or "").encode("idna"))
-    except UnicodeError:
+        return url.scheme in ("http", "https") and bool(url.host) and _may_have_address(url.raw_host or "")
+    except ValueError:
         return False
+
+
+def _may_have_address(host: str) -> bool:
+    """Return True for an address, and for a name that is one by the rules of DNS.
+
+    A zone, as in ``fe80::1%eth0``, has a meaning only on the machine that gave it.
+    """
+    return "%" not in host and bool(_NAME.fullmatch(host) or IPv6Address(host))
 
 
 def bare(location: URL) -> URL:

@@ -166,22 +166,25 @@ async def test_redirects_do_not_lead_inside(target: str, fetcher: Fetcher, tmp_p
 
 
 BROKEN_PUNYCODE = ["xn--", "xn--a", "a.xn--zckzah-", "xn--a-ecp.ru", "\u2603.xn--", "xn--ls8h="]
+NO_NAMES = [
+    "a%00b", "a%20b", "ex%61mple.invalid", "a%", "a!b", "a b", "a<b", "a..b", ".a", "a..", "a" * 64,
+    ".".join(["a" * 63] * 4),
+]  # fmt: skip
+NO_ADDRESSES = ["[fe80::1%25e]", "[fe80::1%e]", "[:::]", "[::1", "[]", "[::1]a"]
 
 
-@pytest.mark.parametrize("host", BROKEN_PUNYCODE)
-async def test_hosts_that_cannot_be_decoded_are_wrong(host: str, fetcher: Fetcher, tmp_path: Path) -> None:
+@pytest.mark.parametrize("host", BROKEN_PUNYCODE + NO_NAMES + NO_ADDRESSES)
+async def test_hosts_that_can_have_no_address_are_wrong(host: str, fetcher: Fetcher, tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="must be a URL"):
         await get(fetcher, f"http://{host}/a.jpg", tmp_path)
     async with serving({"/p": answering(status=302, Location=f"http://{host}/")}) as url:
-        with pytest.raises((SourceUnreachable, SpecError)):
+        with pytest.raises(SourceUnreachable, match="no http or https URL"):
             await get(fetcher, f"{url}/p", tmp_path)
 
 
-@pytest.mark.parametrize(
-    "host", ["a..b", "%00", "ex%61mple.invalid", "a" * 70, "[v1.a]", "[fe80::1%25e]", "0x"]
-)
+@pytest.mark.parametrize("host", ["[v1.a]", "0x", "a_b.invalid", "-a.invalid.", ".".join(["a" * 60] * 4)])
 async def test_odd_hosts_are_unreachable(host: str, fetcher: Fetcher, tmp_path: Path) -> None:
-    with pytest.raises((SourceUnreachable, SpecError)):
+    with pytest.raises(SourceUnreachable):
         await get(fetcher, f"http://{host}/a.jpg", tmp_path)
 
 

@@ -469,7 +469,9 @@ async def test_others_see_nothing_of_it(
     "url",
     ["", "example.org", "ftp://example.org/", "http://", "http://exa mple.org/", "https://x/%zz",
      "http://example.org:65536/", "http://xn--/", "https://a.xn--zckzah-/hook", "https://.com/", "https://.../",
-     "http://a..b/", f"http://{'a' * 64}.com/"],
+     "http://a..b/", f"http://{'a' * 64}.com/", f"http://{'.'.join(['a' * 63] * 4)}/", "http://a%00b/",
+     "http://ex%61mple.org/", "http://a!b/", "http://[::1", "http://[::1%25eth0]/", "http://[:::]/",
+     "http://[1.2.3.4]/"],
 )  # fmt: skip
 async def test_urls_are_valid_under_rfc_3986(url: str, client: aiohttp.ClientSession, photo: bytes) -> None:
     reply = await upload(client, photo, {"webhook": {"url": url}})
