@@ -6,20 +6,34 @@ import contextlib
 import mmap
 import resource
 import signal
+import threading
 from collections.abc import Iterator
 from enum import IntEnum
 from pathlib import Path
 
-from imgsvc_core.errors import CorruptImage, EncodingFailed, MemoryLimitExceeded
+from imgsvc_core.errors import (
+    CorruptImage,
+    EncodingFailed,
+    ImgsvcError,
+    MachineFailed,
+    MemoryLimitExceeded,
+    WorkerDied,
+)
 
 NO_MEMORY = (
     "The process that worked on this picture ran out of memory: ask for a smaller size, or send a smaller "
     "image."
 )
+DIED = "The process that worked on this picture died: ask for less, or send another image."
 KILLED = (
     "The processes that worked on this picture were ended from outside, each time that it was tried: this is "
     "no fault of the picture. Try again later."
 )
+_NO_THREADS = (
+    "The process that worked on this picture died, as the machine starts no more threads: this is no fault "
+    "of the picture. Try again later."
+)
+_THREADS = 8  # that codecs and libvips start for a picture, as a rule
 _OUT_OF_MEMORY_SIGNALS = (signal.SIGABRT, signal.SIGTRAP)  # of libraries that cannot allocate
 _STATM = Path("/proc/self/statm")
 _SIZE, _DATA = 0, 5  # fields: all pages, and those of data and stack
@@ -37,6 +51,8 @@ class Cause(IntEnum):
     """The work ended it, and would end another process, too."""
     KILLED = 3
     """It was ended from outside. The work can be done again."""
+    MACHINE = 4
+    """It probably lacked threads, as the machine starts no more of them."""
 
 
 def cause_of(exit_code: int, *, short: bool, oom_killed: bool) -> Cause:
@@ -49,7 +65,35 @@ def cause_of(exit_code: int, *, short: bool, oom_killed: bool) -> Cause:
     """
     if exit_code == -signal.SIGKILL:
         return Cause.MEMORY if oom_killed else Cause.KILLED
+    if exit_code < 0 and not _threads_can_start():
+        return Cause.MACHINE
     return Cause.MEMORY if short or -exit_code in _OUT_OF_MEMORY_SIGNALS else Cause.CRASH
+
+
+def error_of(cause: Cause) -> ImgsvcError:
+    """Return the error of work whose process ended."""
+    if cause is Cause.MEMORY:
+        return MemoryLimitExceeded(NO_MEMORY)
+    if cause is Cause.CRASH:
+        return WorkerDied(DIED)
+    return MachineFailed(_NO_THREADS if cause is Cause.MACHINE else KILLED)
+
+
+def _threads_can_start() -> bool:
+    """Try to start as many threads as a picture takes. Where that fails, libvips uses what is not there."""
+    end, threads = threading.Event(), []
+    try:
+        for _ in range(_THREADS):
+            thread = threading.Thread(target=end.wait)
+            thread.start()
+            threads.append(thread)
+    except RuntimeError:
+        return False
+    finally:
+        end.set()
+        for thread in threads:
+            thread.join()
+    return True
 
 
 def show_shortage(byte: mmap.mmap | memoryview) -> None:

@@ -18,7 +18,6 @@ NOT_BEGUN = (
     "Worker processes die before they begin: see whether the machine, or the memory limit of a worker, "
     "leaves memory for them, and try again."
 )
-DIED = "The process that worked on this picture died: ask for less, or send another image."
 _KEPT_BYTES = 1 << 25
 _WORKER_SCORE, _LAST_SCORE = 300, 1000  # in thousandths of the memory, as the kernel compares processes
 

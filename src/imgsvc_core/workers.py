@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 import attrs
 from pebble import ProcessExpired, ProcessFuture, ProcessPool
 
-from imgsvc_core.errors import ImgsvcError, MemoryLimitExceeded, WorkerDied
+from imgsvc_core.errors import MachineFailed, MemoryLimitExceeded
 from imgsvc_core.limits import too_long
 from imgsvc_core.machine import machine, oom_kills
-from imgsvc_core.process_memory import KILLED, NO_MEMORY, Cause, cause_of, forget_shortage, show_shortage
-from imgsvc_core.worker_setup import DIED, NOT_BEGUN, prepare_worker
+from imgsvc_core.process_memory import NO_MEMORY, Cause, cause_of, error_of, forget_shortage, show_shortage
+from imgsvc_core.worker_setup import NOT_BEGUN, prepare_worker
 
 if TYPE_CHECKING:
     from ctypes import Array, c_ubyte
@@ -112,8 +112,8 @@ class WorkerPool:
             seconds: the time limit, which the function should keep by itself, as `process` does.
             grace: how many seconds after the time limit the worker is killed.
 
-        The future fails with what the function raised, with `TimeLimitExceeded`, `MemoryLimitExceeded` or
-        `WorkerDied`.
+        The future fails with what the function raised, with `TimeLimitExceeded`, `MemoryLimitExceeded`,
+        `WorkerDied`, or with `MachineFailed` if the function cannot be why its process ended.
         """
         work = _Work(function=function, args=args, seconds=seconds, grace=grace)
         with _interrupts_blocked(), self._changing:
@@ -183,7 +183,7 @@ class WorkerPool:
             cause = self._cause(error, work)
             if cause is Cause.KILLED and self._repeat(work):
                 return
-            error = _told(cause)
+            error = error_of(cause)
         _pass_on(running, error, work.answer, work.seconds)
 
     def _cause(self, error: ProcessExpired, work: _Work) -> Cause:
@@ -215,7 +215,7 @@ class WorkerPool:
                 if work.starts < _MOST_STARTS:
                     self._start(work)
                 else:
-                    _fail(work.answer, NOT_BEGUN)
+                    _fail(work.answer)
 
     def _forget(self, work: _Work) -> None:
         self._unanswered.discard(work)
@@ -244,13 +244,6 @@ def _interrupts_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _told(cause: Cause) -> ImgsvcError:
-    """Return the error of work whose process ended."""
-    if cause is Cause.MEMORY:
-        return MemoryLimitExceeded(NO_MEMORY)
-    return WorkerDied(KILLED if cause is Cause.KILLED else DIED)
-
-
 def _pass_on(
     running: ProcessFuture[Any], error: BaseException | None, answer: Future[Any], seconds: float | None
 ) -> None:
@@ -277,9 +270,9 @@ def _shared_bytes(count: int) -> Array[c_ubyte] | bytearray:
     return shared
 
 
-def _fail(answer: Future[Any], message: str) -> None:
+def _fail(answer: Future[Any]) -> None:
     if answer.set_running_or_notify_cancel():
-        answer.set_exception(WorkerDied(message))
+        answer.set_exception(MachineFailed(NOT_BEGUN))
 
 
 def _own_process(memory_bytes: int | None, pipe: Connection, shortages: Array[c_ubyte] | bytearray) -> None:

@@ -15,9 +15,10 @@ from pathlib import Path
 
 import attrs
 
-from imgsvc_core.errors import WorkerDied
-from imgsvc_http.worker_messages import FORK, FORK_SERVER, READY
+from imgsvc_core.errors import MachineFailed
+from imgsvc_http.worker_messages import FORK, FORK_SERVER, READY, REFUSED
 
+_REFUSED = "The machine starts no more processes for pictures, which are not at fault. Try again later."
 _START_SECONDS = 60.0
 
 
@@ -38,18 +39,25 @@ class Forkserver:
         Args:
             memory_bytes: the most data that a worker may hold.
             scratch: the folder for temporary files of workers; the usual one of the system if there is none.
+
+        Raises:
+            MachineFailed: the machine refuses another process.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         command = [sys.executable, "-m", "imgsvc_http.processing.worker_process"]
         with theirs:
-            process = subprocess.Popen(
-                [*command, str(theirs.fileno()), str(memory_bytes or 0)],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                umask=0o077,  # of the files that workers write
-                env={**os.environ, "TMPDIR": str(scratch)} if scratch else None,
-            )
+            try:
+                process = subprocess.Popen(
+                    [*command, str(theirs.fileno()), str(memory_bytes or 0)],
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    umask=0o077,  # of the files that workers write
+                    env={**os.environ, "TMPDIR": str(scratch)} if scratch else None,
+                )
+            except BlockingIOError as error:
+                ours.close()
+                raise MachineFailed(_REFUSED) from error
         return cls(ours, process)
 
     def fork_server(self) -> Forkserver:
@@ -72,7 +80,7 @@ class Forkserver:
         """Wait until the process can fork.
 
         Raises:
-            WorkerDied: it ended before.
+            MachineFailed: it ended before.
         """
         try:
             async with asyncio.timeout(_START_SECONDS):
@@ -82,13 +90,14 @@ class Forkserver:
             raise
         if not ready:
             self.close()
-            raise WorkerDied("The worker processes cannot be started: their output above says why.")
+            raise MachineFailed("The worker processes cannot be started: their output above says why.")
 
     async def fork(self) -> tuple[socket.socket, int, int]:
         """Return the connection to a new worker, and the file descriptors of its process and of its notes.
 
         Raises:
             ConnectionError: this process ended, or the worker did.
+            MachineFailed: the machine refuses another process.
         """
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
@@ -100,6 +109,8 @@ class Forkserver:
             message, descriptors, _, _ = socket.recv_fds(ours, len(READY), 2)
             if not message:
                 raise ConnectionResetError("The worker ended before it began.")
+            if message == REFUSED:
+                raise MachineFailed(_REFUSED)
         except BaseException:
             ours.close()
             raise

@@ -13,6 +13,8 @@ FORK = b"f"
 """Fork a worker for the socket that is attached as a file descriptor."""
 FORK_SERVER = b"s"
 """Fork another fork server for that socket."""
+REFUSED = b"x"
+"""The machine refuses another process."""
 REQUEST = struct.Struct("<Q")
 """Before a pickled task: its size. The source is attached as a file descriptor."""
 REPLY = struct.Struct("<QQ")

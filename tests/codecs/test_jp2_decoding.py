@@ -18,7 +18,7 @@ from imgsvc_core.codecs.headers.boxes import make_box
 from imgsvc_core.codecs.probe import probe
 from imgsvc_core.codecs.readers import jp2, jp2_decoding, jp2_process, load
 from imgsvc_core.codecs.settings import LoadSettings
-from imgsvc_core.errors import CorruptImage, MemoryLimitExceeded, WorkerDied
+from imgsvc_core.errors import CorruptImage, MachineFailed, MemoryLimitExceeded, WorkerDied
 from tests.process.test_deadline import large_jp2
 from tests.support import handmade, photos
 
@@ -108,8 +108,8 @@ def test_without_an_interpreter_pictures_are_decoded_here(
 @pytest.mark.parametrize(
     ("signal", "error", "words"),
     [
-        ("SEGV", WorkerDied, "JPEG 2000 image died"),
-        ("KILL", WorkerDied, "ended from outside"),
+        ("SEGV", WorkerDied, "picture died"),
+        ("KILL", MachineFailed, "ended from outside"),
         ("ABRT", MemoryLimitExceeded, "ran out of memory"),
     ],
 )

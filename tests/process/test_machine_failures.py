@@ -14,7 +14,7 @@ import pytest
 import pyvips
 
 import imgsvc_core as imgsvc
-from imgsvc_core.codecs import boundary
+from imgsvc_core.codecs import availability, boundary
 from imgsvc_core.codecs.boundary import decoder, encoder, translate_errors
 from imgsvc_core.daemon_threads import start_thread
 from tests.support import photos, requires
@@ -128,6 +128,20 @@ def test_a_thread_whose_stack_has_no_room_is_one(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(boundary, "bytes_left", lambda: 1 << 20)
     with pytest.raises(imgsvc.MemoryLimitExceeded), decoder("jp2"):
         raise RuntimeError("can't start new thread")
+
+
+def test_a_codec_that_could_not_be_tried_is_not_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is it remembered as missing."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise pyvips.Error("x", NO_THREAD)
+
+    availability._heif_compression_works.cache_clear()
+    with monkeypatch.context() as without_threads:
+        without_threads.setattr("pyvips.Image.heifsave_buffer", refuse)
+        with pytest.raises(imgsvc.MachineFailed, match="not at fault"):
+            availability._heif_compression_works("av1")
+    assert availability._heif_compression_works("av1")
 
 
 def test_no_thread_for_work_that_others_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from imgsvc_core.errors import MemoryLimitExceeded, SpecError, TimeLimitExceeded, WorkerDied
+from imgsvc_core.errors import MachineFailed, MemoryLimitExceeded, SpecError, TimeLimitExceeded, WorkerDied
 from imgsvc_core.workers import WorkerPool
 from tests.support.processes import kill_worker, workers_of
 from tests.workers import tasks
@@ -57,7 +57,7 @@ def test_a_crash_costs_one_task(pool: WorkerPool) -> None:
 def test_work_whose_process_is_ended_from_outside_is_done_again(pool: WorkerPool, tmp_path: Path) -> None:
     assert pool.submit(tasks.be_killed, 2, tmp_path / "passing").result(timeout=60) == 3
     always = tmp_path / "always"
-    with pytest.raises(WorkerDied, match="no fault of the picture"):
+    with pytest.raises(MachineFailed, match="no fault of the picture"):
         pool.submit(tasks.be_killed, 99, always).result(timeout=60)
     assert always.stat().st_size == 3
     assert alive(pool)
@@ -143,7 +143,7 @@ def test_workers_that_die_while_nothing_is_to_do_are_replaced() -> None:
 
 
 def test_workers_that_always_die_before_they_begin_are_told() -> None:
-    with WorkerPool(1, memory_bytes=1) as pool, pytest.raises(WorkerDied, match="before they begin"):
+    with WorkerPool(1, memory_bytes=1) as pool, pytest.raises(MachineFailed, match="before they begin"):
         pool.submit(tasks.echo, 1).result(timeout=60)
 
 

@@ -8,7 +8,7 @@ import importlib.util
 import attrs
 import pyvips
 
-from imgsvc_core.codecs.boundary import lacks_memory
+from imgsvc_core.codecs.boundary import failure_of_machine, lacks_memory
 from imgsvc_core.codecs.table import FORMATS, Coder, Format
 from imgsvc_core.errors import MemoryLimitExceeded, MissingDependency
 
@@ -95,7 +95,7 @@ def _heif_compression_works(compression: str) -> bool:
     """Try to encode and decode pixels: the HEIF operations exist even without their codecs.
 
     Raises:
-        MemoryLimitExceeded: the memory is not enough to find out.
+        MemoryLimitExceeded, MachineFailed: memory or the machine is not enough to find out.
     """
     try:
         encoded = pyvips.Image.black(64, 64, bands=3).heifsave_buffer(compression=compression)
@@ -105,5 +105,7 @@ def _heif_compression_works(compression: str) -> bool:
             raise MemoryLimitExceeded(
                 "The memory is not enough to try the codecs of HEIC and AVIF: allow this process more memory."
             ) from error
+        if machine := failure_of_machine(error):
+            raise machine from error
         return False
     return True

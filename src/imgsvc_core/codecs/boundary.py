@@ -69,7 +69,7 @@ def translate_errors(format: str) -> Iterator[None]:
             raise
         raise _not_decoded(format, error) from error
     except OSError as error:
-        if lacks_handles(error) and (machine := _machine_failure(error)):
+        if lacks_handles(error) and (machine := failure_of_machine(error)):
             raise machine from error
         raise
 
@@ -140,10 +140,10 @@ def encoding(format: str, image: pyvips.Image) -> Iterator[None]:
     except (MemoryError, pyvips.Error) as error:
         if _is_wrong_call(error):
             raise
-        if machine := _machine_failure(error):
+        if machine := failure_of_machine(error):
             raise machine from error
         failure = _failure_of_pixels(image)
-        if failure is not None and not lacks_memory(failure) and _machine_failure(failure) is None:
+        if failure is not None and not lacks_memory(failure) and failure_of_machine(failure) is None:
             # libvips gives its reason only once.
             told = failure if getattr(failure, "detail", "") else error
             raise CorruptImage(f"The source image is damaged: {_reason(told)}.") from error
@@ -153,16 +153,16 @@ def encoding(format: str, image: pyvips.Image) -> Iterator[None]:
 def _not_decoded(format: str, error: BaseException) -> ImgsvcError:
     if lacks_memory(error):
         return _no_memory_for_source(format)
-    return _machine_failure(error) or damaged(format, error)
+    return failure_of_machine(error) or damaged(format, error)
 
 
 def _not_encoded(format: str, error: BaseException) -> ImgsvcError:
     if lacks_memory(error):
         return _no_memory_for_result(format)
-    return _machine_failure(error) or _not_written(format, error)
+    return failure_of_machine(error) or _not_written(format, error)
 
 
-def _machine_failure(error: BaseException) -> MachineFailed | None:
+def failure_of_machine(error: BaseException) -> MachineFailed | None:
     """Return the error of a machine that refused something, or None if a codec complains of an image.
 
     libvips tells what the system said to it, which it asks for temporary files. Errors of packages have a

@@ -22,14 +22,14 @@ import attrs
 from imgsvc_core.errors import (
     DialectError,
     ImgsvcError,
-    MemoryLimitExceeded,
+    MachineFailed,
     Problem,
     SpecError,
     WorkerDied,
 )
 from imgsvc_core.limits import too_long
-from imgsvc_core.process_memory import KILLED, NO_MEMORY, Cause
-from imgsvc_core.worker_setup import DIED, NOT_BEGUN
+from imgsvc_core.process_memory import KILLED, Cause, error_of
+from imgsvc_core.worker_setup import NOT_BEGUN
 from imgsvc_http.answering.errors import refusal
 from imgsvc_http.forkserver import Forkserver, readable
 from imgsvc_http.monitoring.phases import phase
@@ -51,8 +51,11 @@ _REPLY_BYTES = 1 << 16
 _PAUSES = {False: (0.0,), True: (0.1, 0.5, 2.0, 5.0)}  # in the background nobody waits
 
 
+@attrs.frozen(eq=False)
 class _Lost(Exception):
-    """A worker was ended from outside or did not begin: its task can be done again."""
+    """A worker was ended from outside or did not begin: its task can be done again, or fail with an error."""
+
+    error: ImgsvcError
 
 
 class TaskFault(Exception):
@@ -131,22 +134,20 @@ class ForkedWorkers:
             background: see `FairQueue.slot`.
 
         Raises:
-            ImgsvcError: what the task raised, `TimeLimitExceeded`, or `WorkerDied`.
+            ImgsvcError: what the task raised, `TimeLimitExceeded`, `WorkerDied` or `MachineFailed`.
             TaskFault: a mistake of ours.
             Refusal: too many requests wait, or this one has waited too long.
         """
-        for pause in _PAUSES[background]:
+        pauses = iter(_PAUSES[background])
+        while True:
             try:
                 return await self._try(task, source, account, background=background)
             except _Lost as lost:
-                if self._is_closed:
-                    raise WorkerDied(str(lost)) from None
+                pause = next(pauses, None)
+                if pause is None or self._is_closed:
+                    raise lost.error from None
                 _log.warning("A worker was ended from outside or did not begin: its task is done again.")
             await asyncio.sleep(pause)
-        try:
-            return await self._try(task, source, account, background=background)
-        except _Lost as lost:
-            raise WorkerDied(str(lost)) from None
 
     async def _try(self, task: Task, source: Path, account: str, *, background: bool) -> TaskResult:
         """Run a task in a worker; raise `_Lost` if it can be done again."""
@@ -158,12 +159,12 @@ class ForkedWorkers:
                     raise refusal("overloaded") from None
                 try:
                     worker = await stack.enter_async_context(self._worker(account))
-                except WorkerDied as error:
-                    raise _Lost(error.message) from None
+                except MachineFailed as error:
+                    raise _Lost(error) from None
             file = os.open(source, os.O_RDONLY)
             try:
                 with self._working(worker, account) as threads:
-                    return await self._run(worker, task, threads, file)
+                    return await self._run(worker, task, threads, file, background=background)
             finally:
                 os.close(file)
 
@@ -190,7 +191,9 @@ class ForkedWorkers:
         if self._forkserver is not None:
             self._drop(self._forkserver)
 
-    async def _run(self, worker: _Worker, task: Task, threads: int, source: int) -> TaskResult:
+    async def _run(
+        self, worker: _Worker, task: Task, threads: int, source: int, *, background: bool
+    ) -> TaskResult:
         seconds = task.limits.seconds
         try:
             async with asyncio.timeout(None if seconds is None else seconds + _GRACE_SECONDS):
@@ -203,11 +206,10 @@ class ForkedWorkers:
             cause = worker.cause_of_end()
             if cause in (Cause.KILLED, Cause.UNKNOWN):
                 self.ends["killed"] += 1
-                raise _Lost(KILLED) from None
+                # What fails by the machine waits for it in the background. This may be the task, after all.
+                raise _Lost(WorkerDied(KILLED) if background else error_of(cause)) from None
             self.ends["crashed"] += 1
-            if cause is Cause.MEMORY:
-                raise MemoryLimitExceeded(NO_MEMORY) from None
-            raise WorkerDied(DIED) from None
+            raise error_of(cause) from None
         except asyncio.CancelledError:
             self.ends["cancelled"] += 1
             raise
@@ -328,7 +330,7 @@ class ForkedWorkers:
             except ConnectionError:
                 self._drop(server)
                 if attempt:
-                    raise WorkerDied(NOT_BEGUN) from None
+                    raise MachineFailed(NOT_BEGUN) from None
         raise AssertionError
 
     def _drop(self, forkserver: Forkserver) -> None:
@@ -341,7 +343,7 @@ class ForkedWorkers:
     async def _open_forkserver(self) -> Forkserver:
         begun, self._begun = self._begun, None
         if begun is not None:
-            with contextlib.suppress(ConnectionError, WorkerDied):  # it died meanwhile
+            with contextlib.suppress(ConnectionError, MachineFailed):  # it died meanwhile
                 opened = begun if self._share.is_whole else begun.fork_server()
                 await opened.ready()
                 return opened

@@ -28,7 +28,7 @@ from imgsvc_core.machine import oom_kills
 from imgsvc_core.process_memory import NO_MEMORY, cause_of, forget_shortage, show_shortage
 from imgsvc_core.worker_setup import preload, prepare_worker
 from imgsvc_http.processing.tasks import Task
-from imgsvc_http.worker_messages import CAUSE, FORK, FORK_SERVER, READY, REPLY, REQUEST, SHORT
+from imgsvc_http.worker_messages import CAUSE, FORK, FORK_SERVER, READY, REFUSED, REPLY, REQUEST, SHORT
 
 _LIBC = ctypes.CDLL(None)
 _LEFT_TO_THE_SERVICE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -86,7 +86,12 @@ def _fork_workers(control: socket.socket, memory_bytes: int | None) -> None:
             noted = os.memfd_create("notes")
             os.ftruncate(noted, 1 + max(SHORT, CAUSE))
             notes = mmap.mmap(noted, 0)
-            pid = os.fork()
+            try:
+                pid = os.fork()
+            except OSError:
+                _refuse(connection)
+                os.close(noted)
+                continue
             if pid == 0:
                 for inherited in (control, *(worker.connection for worker in workers.values())):
                     inherited.close()
@@ -104,6 +109,12 @@ def _fork_workers(control: socket.socket, memory_bytes: int | None) -> None:
             process = os.pidfd_open(pid)
             workers[process] = _Worker(pid, connection, notes)
             events.register(process, select.POLLIN)
+
+
+def _refuse(connection: socket.socket) -> None:
+    """Tell that the machine refuses another process."""
+    with connection, contextlib.suppress(OSError):  # the service may have ended
+        connection.send(REFUSED)
 
 
 def _reap(worker: _Worker, memory_bytes: int | None, *, oom_killed: bool) -> bool:

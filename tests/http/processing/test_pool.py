@@ -16,6 +16,7 @@ import pytest
 from imgsvc_core.errors import (
     CorruptImage,
     ImgsvcError,
+    MachineFailed,
     MemoryLimitExceeded,
     SpecError,
     TimeLimitExceeded,
@@ -156,7 +157,8 @@ async def test_a_task_whose_worker_is_ended_from_outside_is_done_again(
             if kills < tries:
                 assert (await running).facts["tries"] == tries
             else:
-                with pytest.raises(WorkerDied, match="no fault of the picture"):
+                kind = WorkerDied if background else MachineFailed
+                with pytest.raises(kind, match="no fault of the picture"):
                     await running
             assert len(source.read_bytes()) == tries
         assert pool.ends["killed"] == 2 * tries - 1
@@ -178,17 +180,19 @@ async def test_a_task_whose_fork_server_dies_is_done_again(tmp_path: Path) -> No
 
 async def test_a_picture_for_which_the_kernel_ends_its_worker_lacks_memory(tmp_path: Path) -> None:
     """In a real control group. What is ended by the kernel for its own size is not done again."""
-    program = (
-        "import asyncio, sys; from tests.http.processing.test_pool import lack_memory;"
-        "print(asyncio.run(lack_memory()))"
-    )
     with control_group("memory", {"memory.limit_in_bytes": 512 << 20}) as group:
-        enter = f"echo $$ > {group}/cgroup.procs; exec "
-        found = await asyncio.create_subprocess_exec(
-            "sh", "-c", f'{enter} {sys.executable} -c "{program}"', stdout=asyncio.subprocess.PIPE
-        )
-        told, _ = await found.communicate()
-    assert told.decode().split() == ["memory_limit_exceeded", "{'crashed':", "1}"]
+        assert await printed_within(group, "lack_memory()") == "memory_limit_exceeded {'crashed': 1}"
+
+
+async def printed_within(group: Path, call: str) -> str:
+    """Run a coroutine of this module by a process in a control group. Return what it returned."""
+    program = f"import asyncio; from tests.http.processing.test_pool import *; print(asyncio.run({call}))"
+    enter = f"echo $$ > {group}/cgroup.procs; exec "
+    found = await asyncio.create_subprocess_exec(
+        "sh", "-c", f'{enter} {sys.executable} -c "{program}"', stdout=asyncio.subprocess.PIPE
+    )
+    told, _ = await found.communicate()
+    return told.decode().strip()
 
 
 async def lack_memory() -> str:
@@ -196,6 +200,28 @@ async def lack_memory() -> str:
         with pytest.raises(ImgsvcError) as caught:
             await pool.run(tasks.TakeMemory(600 << 20), SOURCE, account="a")
         return f"{caught.value.slug} {dict(pool.ends)}"
+
+
+async def test_a_machine_without_threads_and_processes_is_at_fault(tmp_path: Path) -> None:
+    """In a real control group. libvips crashes where some of its threads do not start."""
+    with control_group("pids", {"pids.max": 1000}) as group:
+        assert await printed_within(group, f"lack_processes({str(group)!r})") == "as it should be"
+
+
+async def lack_processes(group: str) -> str:
+    most = Path(group, "pids.max")
+    async with open_pool() as pool:
+        server = pool._forkserver
+        most.write_text("1")
+        for words in ("starts no more threads", "starts no more processes", "starts no more processes"):
+            with pytest.raises(MachineFailed, match=words):
+                await pool.run(tasks.Crash(), SOURCE, account="a")
+        most.write_text("1000")
+        with pytest.raises(WorkerDied):
+            await pool.run(tasks.Crash(), SOURCE, account="a")
+        assert await pid_of(pool)
+        assert pool._forkserver is server
+    return "as it should be"
 
 
 async def test_a_request_that_is_cancelled_holds_its_slot_until_its_worker_is_gone() -> None:
@@ -394,7 +420,7 @@ async def test_no_process_outlives_the_pool() -> None:
             await asyncio.sleep(0)
         assert pool._forkserver is not None
         pids.add(pool._forkserver.process.pid)
-    with pytest.raises(WorkerDied):
+    with pytest.raises(MachineFailed):
         await running
     for pid in pids:
         await gone(pid)

@@ -11,7 +11,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.http.calls import upload, used
+from tests.http.calls import assert_failure, upload, used
 from tests.http.receivers import receiving
 from tests.http.service_process import Service, await_start, running, start
 from tests.support import encoded
@@ -100,5 +100,5 @@ async def test_the_picture_is_not_blamed_for_a_kill(tmp_path: Path) -> None:
                 reply = await calling
             except aiohttp.ClientError as error:
                 raise AssertionError("the service must answer") from error
-            assert (reply.status, reply.json["error"]) == (500, "worker_died")
-            assert "no fault of the picture" in reply.json["message"]
+            assert_failure(reply, 503, "machine_failed", "this one is not at fault")
+            assert reply.headers["Retry-After"] == "10"

@@ -17,10 +17,9 @@ from typing import IO, TYPE_CHECKING
 from imgsvc_core.codecs.boundary import decoder
 from imgsvc_core.codecs.readers import jp2_process
 from imgsvc_core.deadline import check_time, is_killed_by_parent
-from imgsvc_core.errors import MemoryLimitExceeded, WorkerDied
 from imgsvc_core.machine import oom_kills
 from imgsvc_core.private_names import load_decoded
-from imgsvc_core.process_memory import KILLED, NO_MEMORY, Cause, cause_of
+from imgsvc_core.process_memory import Cause, cause_of, error_of
 
 if TYPE_CHECKING:
     from PIL.Jpeg2KImagePlugin import Jpeg2KImageFile
@@ -37,7 +36,7 @@ def load(picture: Jpeg2KImageFile, data: bytes, reduce: int) -> None:
         CorruptImage: the decoder complains.
         MemoryLimitExceeded: the memory is not enough.
         TimeLimitExceeded: the time of the work in this thread is up.
-        WorkerDied: the process of the decoder died.
+        WorkerDied, MachineFailed: the process of the decoder died, or was ended from outside.
     """
     frozen = getattr(sys, "frozen", False)  # into a program that is no interpreter
     if picture.width * picture.height > _QUICK and not is_killed_by_parent() and not frozen:
@@ -63,12 +62,10 @@ def _load_in_process(picture: Jpeg2KImageFile, data: bytes, reduce: int) -> None
             if code >= 0:
                 break
             cause = cause_of(code, short=False, oom_killed=oom_kills() > known)
-            if cause is Cause.MEMORY:
-                raise MemoryLimitExceeded(NO_MEMORY)
-            if cause is Cause.CRASH:
-                raise WorkerDied("The process that decoded the JPEG 2000 image died: send another image.")
+            if cause is not Cause.KILLED:
+                raise error_of(cause)
         else:
-            raise WorkerDied(KILLED)
+            raise error_of(Cause.KILLED)
         pixels.seek(0)
         with decoder("jp2"):
             if code == jp2_process.FAILED:
