@@ -355,6 +355,17 @@ def test_webp_is_no_larger_than_that_of_the_library(effort: int) -> None:
     assert len(ours) <= len(theirs)
 
 
+@pytest.mark.parametrize("shown", [(0, 0), (0, 1, 1), (0, 0, 1)])
+def test_webp_of_equal_opaque_frames_says_that_it_has_alpha(shown: tuple[int, ...]) -> None:
+    """An empty frame stands for one that equals the frame before."""
+    colors = np.array([(200, 10, 10), (10, 10, 200)], np.uint8)
+    pictures = np.broadcast_to(colors[list(shown), None, None], (len(shown), 16, 20, 3))
+    data = write(strip(pictures.copy(), [50] * len(shown), 0), "webp", lossless=True)
+    has_alpha = 0x10
+    assert data[data.index(b"VP8X") + 8] & has_alpha
+    assert data.count(b"ANMF") == len(shown)
+
+
 @pytest.mark.parametrize("opaque", [True, False])
 def test_webp_keeps_equal_frames_whose_area_is_cleared(opaque: bool) -> None:
     """A square that jumps over a transparent or blue ground, and rests after each jump."""

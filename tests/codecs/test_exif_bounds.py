@@ -17,6 +17,7 @@ from imgsvc_core.codecs import exif
 from imgsvc_core.codecs.headers.directory import is_endless
 from imgsvc_core.codecs.headers.png import make_chunk
 from imgsvc_core.codecs.headers.reader import HeaderReader
+from imgsvc_core.codecs.readers.bounded_exif import without_endless_exif
 from tests.support import requires
 
 EXIF_DIRECTORY, GPS_DIRECTORY, INTEROP_DIRECTORY = 0x8769, 0x8825, 0xA005
@@ -102,6 +103,19 @@ def test_exif_that_points_to_itself_costs_nothing(kind: str, container: Callable
         result = imgsvc.process(source, {"output": {"format": "png", "metadata": policy}})
         assert (result.output.width, result.output.height) == (64, 32)
     assert time.process_time() - before < SECONDS
+
+
+@pytest.mark.parametrize(
+    ("container", "format"), [(jpeg, "jpg"), (png, "png"), (apng, "apng"), (webp, "webp"), (avif, "avif")]
+)
+def test_what_decoders_get_is_a_valid_file_without_it(
+    container: Callable[[bytes], bytes], format: str
+) -> None:
+    """Also for decoders that look at checksums."""
+    source = ByteSource(container(ENDLESS["one directory that points to itself"]))
+    with Image.open(io.BytesIO(without_endless_exif(source, format).read())) as picture:
+        picture.load()
+        assert "exif" not in picture.info
 
 
 @pytest.mark.parametrize("container", [jpeg, png, webp], ids=lambda function: function.__name__)

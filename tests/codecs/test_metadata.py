@@ -221,6 +221,33 @@ def test_tiff_grows_its_directory_without_moving_pixels() -> None:
     assert np.array_equal(image.numpy(), photo())
 
 
+def _places(data: bytes, at: int) -> list[int]:
+    """Where a directory of a little-endian TIFF is, its values, and those it points to."""
+    entries = list(struct.iter_unpack("<HHII", data[at + 2 :][: 12 * struct.unpack_from("<H", data, at)[0]]))
+    sizes = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 7: 1}
+    values = [place for _, kind, count, place in entries if sizes[kind] * count > 4]
+    below = [place for tag, _, _, place in entries if tag in (0x8769, 0x8825)]
+    return [at, *values, *(place for directory in below for place in _places(data, directory))]
+
+
+@pytest.mark.parametrize("carrier", ["block", "file of even size", "file of odd size"])
+def test_directories_and_their_values_begin_at_even_places(carrier: str) -> None:
+    """As TIFF demands, after values of odd sizes, too."""
+    odd = {tag: exif.Value(2, 5, b"odds\0") for tag in (0x010F, 0x0110, 0x013B)}
+    described = exif.Exif(
+        odd, photo={0x9003: exif.Value(2, 7, b"number\0")}, gps={1: exif.Value(2, 5, b"e" * 5)}
+    )
+    data = exif.serialize(described)
+    if carrier != "block":
+        plain = _write("tiff", "strip")
+        padding = bytes((len(plain) + (carrier == "file of odd size")) % 2)
+        data = exif.add_to_tiff(plain + padding, described, {700: b"x" * 7})
+    (first,) = struct.unpack_from("<I", data, 4)
+    places = _places(data, first)
+    assert len(places) >= 8
+    assert [place % 2 for place in places] == [0] * len(places)
+
+
 # EXIF blocks
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageSequence
@@ -206,11 +207,39 @@ def test_the_plan_tells_both_ways() -> None:
     assert plan.to_dict()["output"]["formats"] == ["webp", "jpg", "png"]
 
 
-def test_animations_of_few_colors_stay_exact() -> None:
+def moving_art() -> bytes:
     frames = [Image.fromarray(np.roll(pixel_art(), 20 * step, axis=0)) for step in range(4)]
     file = io.BytesIO()
     frames[0].save(file, "PNG", save_all=True, append_images=frames[1:], duration=60)
-    result = _encoded(file.getvalue(), "auto")
+    return file.getvalue()
+
+
+def test_animations_of_few_colors_stay_exact() -> None:
+    result = _encoded(moving_art(), "auto")
     assert (result.output.format, result.output.frames) == ("webp", 4)
     for number, frame in enumerate(ImageSequence.Iterator(Image.open(io.BytesIO(result.data or b"")))):
-        assert np.array_equal(np.asarray(frame.convert("RGB")), np.asarray(frames[number]))
+        assert np.array_equal(np.asarray(frame.convert("RGB")), np.roll(pixel_art(), 20 * number, axis=0))
+
+
+@pytest.mark.parametrize(
+    ("accept", "formats"),
+    [("image/webp,image/apng", ["webp", "apng"]), ("image/apng", ["apng"]), ("image/webp", ["webp"])],
+)
+def test_animated_graphics_are_kept_in_each_format_that_is_accepted(accept: str, formats: list[str]) -> None:
+    result = imgsvc.process(moving_art(), {"output": {"format": "auto"}}, accept=accept)
+    assert result.plan is not None
+    assert [settings.format for settings in result.plan.save_exactly] == formats
+    assert result.output.frames == 4
+
+
+def test_all_frames_count_for_what_is_too_large_to_be_examined() -> None:
+    info = attrs.evolve(imgsvc.inspect(moving_art()), width=4000, height=1000)
+    for frames, examined in ((4, True), (5, False)):
+        plan = imgsvc.explain({"output": {"format": "auto"}}, attrs.evolve(info, frames=frames))
+        assert bool(plan.save_exactly) is examined
+
+
+@pytest.mark.parametrize("output", [{"format": "auto"}, {"format": "webp", "lossless": True}])
+def test_a_quality_is_for_photographs(output: dict[str, Any]) -> None:
+    """libwebp takes that of a picture without loss for effort."""
+    assert _encoded(text(), **output, quality=10).data == _encoded(text(), **output).data

@@ -101,7 +101,7 @@ def settings_for(row: Format, output: Output, *, photograph: bool) -> SaveSettin
 def exactly(settings: SaveSettings) -> SaveSettings:
     """Return settings that keep every pixel, of a format that can."""
     lossless = FORMATS[settings.format].quality is not None
-    return attrs.evolve(settings, lossless=lossless, quality=None, subsampling=None)
+    return attrs.evolve(settings, lossless=lossless, subsampling=None)
 
 
 def text(save: Sequence[SaveSettings], save_exactly: Sequence[SaveSettings]) -> str:

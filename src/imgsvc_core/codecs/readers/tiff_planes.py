@@ -78,8 +78,7 @@ def as_gray_neighbors(source: ByteSource, page: Directory) -> ByteSource:
 
 def _with_pages(source: ByteSource, page: Directory, pages: Sequence[_Values]) -> ByteSource:
     layout = page.layout
-    begin = 2 * layout.word_size
-    start = source.size + source.size % 2
+    begin, start = 2 * layout.word_size, source.size
     body = b""
     try:
         for number, tags in enumerate(pages, start=1):
@@ -87,7 +86,7 @@ def _with_pages(source: ByteSource, page: Directory, pages: Sequence[_Values]) -
     except struct.error as error:
         raise CorruptImage("The TIFF image is damaged: it states an impossible size or place.") from error
     head = source.read(0, begin - layout.word_size) + struct.pack(layout.word, start)
-    return ByteSource(b"".join((head, source.read(begin), bytes(source.size % 2), body)), name=source.name)
+    return ByteSource(b"".join((head, source.read(begin), body)), name=source.name)
 
 
 def _tags_of_plane(page: Directory, channel: int) -> _Values:
@@ -151,7 +150,7 @@ def _directory(layout: Layout, tags: _Values, start: int, *, last: bool) -> byte
             field = data.ljust(layout.word_size, b"\0")
         else:
             field = struct.pack(layout.word, start + size + len(values))
-            values += data + bytes(len(data) % 2)
+            values += data
         entries.append(struct.pack(layout.entry, tag, kind, len(value)) + field)
     entries.append(struct.pack(layout.word, 0 if last else start + size + len(values)))
     return b"".join((*entries, values))

@@ -53,7 +53,9 @@ def save(image: pyvips.Image, settings: SaveSettings, target: BinaryIO | None = 
     writer = _writer(row)
     check(image, row, settings)
     prepared = to_depth(apply_policy(image, settings.metadata), row.depth)
-    quality = row.quality if settings.quality is None or row.quality is None else settings.quality
+    quality = settings.quality
+    if quality is None or row.quality is None or settings.lossless:  # for which WebP would take it as effort
+        quality = row.quality
     if (settings.format, settings.quality) != (row.name, quality):
         settings = attrs.evolve(settings, format=row.name, quality=quality)
     sink = Sink(target)
