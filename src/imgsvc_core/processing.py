@@ -29,15 +29,17 @@ from imgsvc_core.limits import Limits, check_memory, check_threads, limits_or
 from imgsvc_core.opening import Opened, open_source
 from imgsvc_core.pixels.render import render
 from imgsvc_core.plan import Plan, compile_plan, wants_faces
-from imgsvc_core.plan.geometry import Box
+from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.memory import decoded_bound
+from imgsvc_core.plan.steps.effects import Sides
 from imgsvc_core.plan.variants import decodings
 from imgsvc_core.process_memory import naming_shortage
 from imgsvc_core.result import Result, Timing
 from imgsvc_core.saving import save_best
 from imgsvc_core.small import encode_at_once
 from imgsvc_core.sources import Source, received
-from imgsvc_core.spec import Spec, Trim, parse
+from imgsvc_core.spec import Spec, Trim, Watermark, parse
+from imgsvc_core.spec.effects import NinePatch
 from imgsvc_core.targets import Target, check_target, is_file, name_of, suffix_of, writing
 from imgsvc_core.watermarks import Watermarks, receive_watermark, render_watermark
 
@@ -255,10 +257,22 @@ def _compile(
                 limits=task.limits,
                 faces=found or (),
                 trimmed=trimmed[request.trim] if request.trim else None,
+                paddings=_paddings(task, request),
                 suffix=suffix_of(task.target),
                 accept=task.options.get("accept"),
             )
     return plans
+
+
+def _paddings(task: _Task, request: Spec) -> dict[str, Sides]:
+    """Return the spaces that the nine-patch frames of a request ask for."""
+    frames = {item.id for item in request.filter if isinstance(item, NinePatch)}
+    if not frames:
+        return {}
+    from imgsvc_core.pixels.nine_patch import padding
+
+    picture = partial(render_watermark, task.watermarks, task.limits, task.deadline, 0)
+    return {id: padding(picture(Watermark(id=id), Size(1, 1))) for id in frames}
 
 
 def _make(
@@ -365,10 +379,10 @@ def _received_watermarks(
     """Return the watermarks that requests name, by id."""
     found: dict[str, Source] = {}
     for key, request in requests.items():
-        if request.watermark and request.watermark.id not in found:
-            with _naming_variant(key):
-                id = request.watermark.id
-                found[id] = receive_watermark(id, watermarks, limits, deadline)
+        for id in request.pictures:
+            if id not in found:
+                with _naming_variant(key):
+                    found[id] = receive_watermark(id, watermarks, limits, deadline)
     return found
 
 

@@ -19,6 +19,8 @@ _TOLERANCE = 1e-9
 
 IDENTITY: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 LUMA: Matrix = (LUMA_WEIGHTS, LUMA_WEIGHTS, LUMA_WEIGHTS)
+_BT601 = (0.299, 0.587, 0.114)
+GRAYSCALE: Matrix = (_BT601, _BT601, _BT601)
 SEPIA: Matrix = ((0.393, 0.769, 0.189), (0.349, 0.686, 0.168), (0.272, 0.534, 0.131))
 HUE_QUADRATURE: Matrix = ((-0.213, -0.715, 0.928), (0.143, 0.140, -0.283), (-0.787, 0.715, 0.072))
 """The part of CSS hue-rotate that goes with the sine of the angle."""

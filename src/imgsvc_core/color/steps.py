@@ -17,6 +17,7 @@ from typing import Any
 import attrs
 
 from imgsvc_core.spec import Adjust, Color, Duotone, Filter, Isolate, Monochrome, Sepia
+from imgsvc_core.spec.effects import Grayscale
 
 from . import matrices
 from .matrices import RGB, Matrix
@@ -221,6 +222,8 @@ def filtering(operation: Filter) -> ColorStep | None:
             return MatrixStep(
                 f"monochrome {color} {value:g}", matrices.monochrome(value, color.rgb, color.alpha)
             )
+        case Grayscale():
+            return MatrixStep("grayscale", matrices.GRAYSCALE)
         case Sepia(value=value):
             return MatrixStep(f"sepia {value:g}", matrices.sepia(value))
         case Duotone(light=light, dark=dark):

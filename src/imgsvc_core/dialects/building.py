@@ -85,6 +85,7 @@ def placed_watermark(
     *,
     width: int | None = None,
     height: int | None = None,
+    fade: int = 0,
     past_center: bool = False,
 ) -> Watermark | None:
     """Return the watermark that lies at a place, or `None` if it cannot be seen.
@@ -96,6 +97,7 @@ def placed_watermark(
         vertical: the same for the other axis.
         width: the width that it fills, also enlarged.
         height: the height that it fills.
+        fade: levels taken off its alpha.
         past_center: see `Watermark`.
     """
     if opacity < _LEAST_OPACITY / 2:
@@ -110,6 +112,7 @@ def placed_watermark(
         gravity=_EDGES.get((side_x, side_y)),
         width=width,
         height=height,
+        fade=fade,
         enlarge=width is not None or height is not None,
         offset_x=x,
         offset_y=y,

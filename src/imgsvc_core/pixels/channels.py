@@ -35,6 +35,13 @@ def white(image: pyvips.Image) -> int:
     return 65535 if is_deep(image) else 255
 
 
+def in_bytes(image: pyvips.Image) -> pyvips.Image:
+    """Return a picture with 8 bits for each channel."""
+    if not is_deep(image):
+        return image
+    return (image >> 8).cast("uchar").copy(interpretation="b-w" if image.bands < 3 else "srgb")
+
+
 def without_idle_alpha(image: pyvips.Image) -> pyvips.Image:
     """Remove the alpha band of a picture in memory if it is opaque everywhere.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyvips
 
 from imgsvc_core.pixels.blending import over, to_rgb
-from imgsvc_core.pixels.channels import is_deep, split_alpha
+from imgsvc_core.pixels.channels import is_deep, split_alpha, white
 from imgsvc_core.plan.geometry import Size, clipped
 from imgsvc_core.plan.placement import Tiles
 
@@ -30,6 +30,17 @@ def lay_over(
             interpretation=image.interpretation
         )
     return image.insert(over(mark, image.crop(*part)), part.left, part.top)
+
+
+def faded(mark: pyvips.Image, levels: int) -> pyvips.Image:
+    """Take levels of 255 off the alpha of a mark."""
+    if not levels:
+        return mark
+    color, alpha = split_alpha(mark if mark.hasalpha() else mark.addalpha())
+    assert alpha is not None
+    return color.bandjoin((alpha - levels * (white(mark) // 255)).cast(mark.format)).copy(
+        interpretation=mark.interpretation
+    )
 
 
 def tiled(mark: pyvips.Image, across: Tiles, down: Tiles) -> pyvips.Image:

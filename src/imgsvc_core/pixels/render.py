@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any, TypeVar
 
 import attrs
@@ -10,7 +11,7 @@ import pyvips
 
 from imgsvc_core.deadline import in_memory
 from imgsvc_core.pixels import colorspace, geometry, overlay, pointwise, shapes, strips
-from imgsvc_core.pixels.channels import without_idle_alpha
+from imgsvc_core.pixels.channels import split_alpha, without_idle_alpha
 from imgsvc_core.pixels.scaled import ScaledFrame
 from imgsvc_core.plan import Plan, steps
 from imgsvc_core.plan.folding import fold
@@ -132,7 +133,7 @@ def _lay_watermark(frame: ScaledFrame, step: steps.LayWatermark, run: Run) -> Sc
     mark = step.watermark
     picture = run.once(step, lambda: run.marks(mark, frame.size))
     across, down = watermark_tiles((picture.width, picture.height), frame.size, mark)
-    picture = overlay.tiled(picture, across, down)
+    picture = overlay.tiled(overlay.faded(picture, mark.fade), across, down)
     return ScaledFrame.whole(overlay.lay_over(frame.image, picture, across.start, down.start, mark.opacity))
 
 
@@ -144,16 +145,21 @@ def _on_pixels(operation: Callable[[pyvips.Image, Any], pyvips.Image]) -> Render
     return lambda frame, step, _: ScaledFrame.whole(operation(frame.image, step))
 
 
-def _spatial(name: str) -> Renderer:
-    """Return the renderer of a step in `spatial`, loaded late: plain resizing should not wait for numpy."""
+def _late(module: str, name: str) -> Renderer:
+    """Return the renderer of a step in a module loaded late: plain resizing should not wait for numpy."""
 
     def operation(image: pyvips.Image, step: Step) -> pyvips.Image:
-        from imgsvc_core.pixels import spatial
-
-        result: pyvips.Image = getattr(spatial, name)(image, step)
+        result: pyvips.Image = getattr(import_module(f"imgsvc_core.pixels.{module}"), name)(image, step)
         return result
 
     return _on_pixels(operation)
+
+
+def _lay_frame(frame: ScaledFrame, step: steps.LayFrame, run: Run) -> ScaledFrame:
+    from imgsvc_core.pixels.nine_patch import lay_frame
+
+    picture = run.once(step, lambda: run.marks(Watermark(id=step.id), frame.size))
+    return ScaledFrame.whole(lay_frame(frame.image, picture, step.padding))
 
 
 def _add_padding(image: pyvips.Image, step: steps.AddPadding) -> pyvips.Image:
@@ -173,9 +179,18 @@ RENDERERS: Mapping[type[Step], Renderer] = {
         )
     ),
     steps.Recolor: _recolor,
-    steps.Sharpen: _spatial("apply_sharpen"),
-    steps.Unsharp: _spatial("apply_unsharp"),
-    steps.ApplyFilter: _spatial("apply_filter"),
+    steps.Sharpen: _late("spatial", "apply_sharpen"),
+    steps.Unsharp: _late("spatial", "apply_unsharp"),
+    steps.ApplyFilter: _late("spatial", "apply_filter"),
+    steps.MapTones: _late("effects", "map_tones"),
+    steps.LayOnGround: _late("ground", "lay_on_ground"),
+    steps.CutCorners: _on_pixels(
+        lambda image, step: shapes.round_corners(
+            image, step.corners.across, step.corners.down, step.corners.background
+        )
+    ),
+    steps.DropAlpha: _on_pixels(lambda image, _: split_alpha(image)[0]),
+    steps.LayFrame: _lay_frame,
     steps.ApplyMask: _on_pixels(
         lambda image, step: shapes.apply_mask(
             image, step.mask.shape, step.mask.radius or 0, step.mask.background

@@ -34,6 +34,13 @@ def apply_mask(image: pyvips.Image, shape: str, radius: int, background: Color |
     return mix(image, background, inside)
 
 
+def round_corners(image: pyvips.Image, across: int, down: int, background: Color | None) -> pyvips.Image:
+    """Round the corners by quarters of an ellipse of two radii, which end at half of the sides."""
+    width, height = image.width, image.height
+    radii = max(_SQUARE, min(across, width // 2)), max(_SQUARE, min(down, height // 2))
+    return mix(image, background, _inside(width, height, *radii))
+
+
 def add_padding(
     image: pyvips.Image, top: int, right: int, bottom: int, left: int, background: Color | None
 ) -> pyvips.Image:

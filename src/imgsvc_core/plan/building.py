@@ -19,8 +19,13 @@ from imgsvc_core.plan.steps import (
     ApplyFilter,
     ApplyMask,
     CropBox,
+    CutCorners,
+    DropAlpha,
     Extend,
+    LayFrame,
+    LayOnGround,
     LayWatermark,
+    MapTones,
     PlannedStep,
     Recolor,
     Resample,
@@ -32,25 +37,32 @@ from imgsvc_core.plan.steps import (
     Turn,
     Unsharp,
 )
+from imgsvc_core.plan.steps.effects import Sides
 from imgsvc_core.plan.tracking import box_of, tracked
-from imgsvc_core.spec import PHASES, Crop, Resize, Scale, Spec, Trim
+from imgsvc_core.spec import PHASES, Crop, Filter, Resize, Scale, Spec, Trim, effects
 from imgsvc_core.spec.geometry import EDGES
 
+NO_PADDINGS: Mapping[str, Sides] = {}
 _SPATIAL_ADJUSTMENTS: dict[str, type[Sharpen | Unsharp]] = {"sharpen": Sharpen, "unsharp": Unsharp}
 
 
 def build_steps(
-    spec: Spec, info: ImageInfo, faces: Iterable[Face], trimmed: Box | None = None
+    spec: Spec,
+    info: ImageInfo,
+    faces: Iterable[Face],
+    trimmed: Box | None = None,
+    paddings: Mapping[str, Sides] = NO_PADDINGS,
 ) -> tuple[list[PlannedStep], tuple[Face, ...]]:
     """Return the steps of a request in the order of `PHASES`, and the faces after them.
 
     ``trimmed`` is what the borders of the upright source enclose, or None if its pixels were not looked at.
     ``faces`` are given for the upright source. They are followed up to the first smart crop, whose place
-    depends on pixels.
+    depends on pixels. ``paddings`` are the spaces that nine-patch frames ask for, by the ids of their
+    pictures.
     """
     state = _State(size=Size(info.width, info.height), gray=info.colorspace == "gray", phase="orient")
     state.add(Turn(info.orientation, exif=info.orientation))
-    state.faces, state.trimmed = tuple(faces), trimmed
+    state.faces, state.trimmed, state.paddings = tuple(faces), trimmed, paddings
     for phase in PHASES[1:-1]:  # the compiler adds what the output format needs
         state.phase = phase
         _BUILDERS[phase](state, spec)
@@ -66,6 +78,7 @@ class _State:
     phase: str
     faces: tuple[Face, ...] = ()
     trimmed: Box | None = None
+    paddings: Mapping[str, Sides] = NO_PADDINGS
     followed: bool = True
     planned: list[PlannedStep] = attrs.field(factory=list)
 
@@ -217,8 +230,31 @@ def _adjust(state: _State, spec: Spec) -> None:
 
 def _filter(state: _State, spec: Spec) -> None:
     for item in spec.filter:
-        operation = filtering(item)
-        state.add(Recolor((operation,), gray=state.gray) if operation else ApplyFilter(item))
+        if operation := filtering(item):
+            state.add(Recolor((operation,), gray=state.gray))
+        else:
+            state.add(_step_of(item, state))
+
+
+def _step_of(item: Filter, state: _State) -> Step:
+    match item:
+        case effects.Tones(red=red, green=green, blue=blue):
+            return MapTones(red, green, blue)
+        case effects.QuarterTurn(angle=angle):
+            return Turn(turns.of_angle(angle) or 1)
+        case effects.Rescale(width=width, height=height):
+            return Resample(Size(width, height), Resize(mode="stretch", width=width, height=height))
+        case effects.Ground():
+            return LayOnGround(item)
+        case effects.RoundCorners():
+            return CutCorners(item)
+        case effects.Mark(watermark=watermark):
+            return LayWatermark(watermark)
+        case effects.NinePatch(id=id):
+            return LayFrame(id, state.paddings.get(id, (0, 0, 0, 0)))
+        case effects.WithoutAlpha():
+            return DropAlpha()
+    return ApplyFilter(item)
 
 
 def _mask(state: _State, spec: Spec) -> None:

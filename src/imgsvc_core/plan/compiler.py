@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import OutputTooLarge
@@ -12,7 +12,7 @@ from imgsvc_core.faces import Face
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits, check_memory, check_output, check_rendered
 from imgsvc_core.plan import turns
-from imgsvc_core.plan.building import build_steps
+from imgsvc_core.plan.building import NO_PADDINGS, build_steps
 from imgsvc_core.plan.encoding import choose_formats, exact_formats, exactly, is_photograph, settings_for
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.loading import load_scale, loaded_size
@@ -29,6 +29,7 @@ from imgsvc_core.plan.steps import (
     ToSrgb,
     Turn,
 )
+from imgsvc_core.plan.steps.effects import Sides
 from imgsvc_core.spec import Output, Spec
 
 _LARGEST_COORDINATE = 2**25 - 1  # libvips interpolates at 64ths of pixels, in integers of 32 bits
@@ -50,6 +51,7 @@ def compile_plan(
     limits: Limits | None = None,
     faces: Sequence[Face] = (),
     trimmed: Box | None = None,
+    paddings: Mapping[str, Sides] = NO_PADDINGS,
     suffix: str = "",
     accept: str | None = None,
 ) -> Plan:
@@ -62,6 +64,7 @@ def compile_plan(
         faces: the faces of the upright source, for requests that look at them.
         trimmed: what the borders of the upright source enclose, for requests that trim; without it the plan
             is that of a source without borders.
+        paddings: the spaces that nine-patch frames ask for, by the ids of their pictures.
         suffix: the suffix of the target's name.
         accept: an HTTP ``Accept`` header.
 
@@ -73,8 +76,10 @@ def compile_plan(
     """
     request = _simplified(spec)
     output = request.output or _USUAL_OUTPUT
-    built, faces = build_steps(request, info, faces, trimmed)
-    alpha = info.alpha or any(planned.step.brings_alpha for planned in built)
+    built, faces = build_steps(request, info, faces, trimmed, paddings)
+    alpha = info.alpha
+    for planned in built:
+        alpha = planned.step.brings_alpha or (alpha and not planned.step.removes_alpha)
     keeps_alpha = alpha and not output.flatten
     formats, why = choose_formats(output, info, suffix=suffix, accept=accept, alpha=keeps_alpha)
     frames = info.frames if all(row.animation for row in formats) else 1

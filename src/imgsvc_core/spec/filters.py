@@ -14,6 +14,11 @@ class Filter(Operation):
     """Base of the filters."""
 
     @property
+    def picture(self) -> str | None:
+        """Return the id of the watermark picture that the filter needs, if it needs one."""
+        return None
+
+    @property
     def is_neutral(self) -> bool:
         """Return True if any parameter has a value that makes the filter do nothing."""
         marked = [param for param in self._params.values() if param.neutral is not None]

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from imgsvc_core.spec.declare import all_params, declared, param
+from imgsvc_core.spec.declare import declared, param
+from imgsvc_core.spec.effects import EFFECTS
 from imgsvc_core.spec.filters import FILTERS, Filter
 from imgsvc_core.spec.kinds import Integer, Number
+from imgsvc_core.spec.parsing import restore_operation
 from imgsvc_core.spec.request import OPERATIONS, Spec
 
 _LARGEST_SIDE = 65_535
@@ -46,7 +48,7 @@ class Mosaic(Filter):
     cell: int = param("Side of the cells.", Integer(1, _LARGEST_SIDE), unit="pixels", neutral=1)
 
 
-INTERNAL_FILTERS: tuple[type[Filter], ...] = (GaussianBlur, LightnessSharpen, Mosaic)
+INTERNAL_FILTERS: tuple[type[Filter], ...] = (GaussianBlur, LightnessSharpen, Mosaic, *EFFECTS)
 """All filters of this kind."""
 
 _FILTERS = {item.key: item for item in (*FILTERS, *INTERNAL_FILTERS)}
@@ -58,15 +60,12 @@ def restore(document: Mapping[str, Any]) -> Spec:
     >>> restore({"filter": [{"mosaic": {"cell": 8}}]}).filter[0].cell
     8
     """
-    parts = {name: _restored(item, document[name]) for name, item in OPERATIONS.items() if name in document}
+    parts: dict[str, Any] = {
+        name: restore_operation(item, document[name]) for name, item in OPERATIONS.items() if name in document
+    }
     filters = [
-        _restored(_FILTERS[key], values)
+        restore_operation(_FILTERS[key], values)
         for item in document.get("filter", ())
         for key, values in item.items()
     ]
     return Spec(**parts, filter=filters)
-
-
-def _restored(operation: type[Any], values: Mapping[str, Any]) -> Any:
-    known = all_params(operation)
-    return operation(**{known[name].attribute: value for name, value in values.items()})

@@ -56,6 +56,12 @@ def parse_operation(
         raise SpecError(below(path, problems)) from None
 
 
+def restore_operation(operation: type[_P], document: Mapping[str, Any]) -> _P:
+    """Return the operation that `unparse_operation` wrote, also with internal parameters."""
+    known = all_params(operation)
+    return operation(**{known[name].attribute: value for name, value in document.items()})
+
+
 def unparse_operation(operation: Parameters) -> dict[str, Any]:
     """Return the JSON object of an operation, without defaults."""
     document: dict[str, Any] = _converter.unstructure(operation)

@@ -147,6 +147,12 @@ class Spec(Parameters):
             return self
         return Spec(**parts, filter=filters)
 
+    @property
+    def pictures(self) -> tuple[str, ...]:
+        """Return the ids of the watermark pictures that the request needs."""
+        named = (self.watermark.id if self.watermark else None, *(item.picture for item in self.filter))
+        return tuple(dict.fromkeys(id for id in named if id is not None))
+
     def operations(self) -> tuple[tuple[str, Operation], ...]:
         """Return names and values of the operations that are present, in their order, without filters."""
         parts: list[tuple[str, Any]] = [(name, getattr(self, name)) for name in OPERATIONS]

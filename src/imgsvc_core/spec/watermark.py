@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from imgsvc_core.spec.declare import Operation, declared, param
 from imgsvc_core.spec.geometry import OFFSET, PIXELS, Edge
-from imgsvc_core.spec.kinds import Number, Text
+from imgsvc_core.spec.kinds import Integer, Number, Text
 from imgsvc_core.spec.rules import Needs, NotTogether, Rule
 
 Tiling = Literal["start", "centered", "spread"]
@@ -47,6 +47,7 @@ class Watermark(Operation):
         "reduced to fit inside.",
         default=False,
     )
+    fade: int = param("Levels taken off its alpha.", Integer(0, 255), default=0, internal=True)
     enlarge: bool = param("Whether width and height also enlarge it.", default=False, internal=True)
     offset_x: int = param(
         "Distance from the side edge that gravity names, inwards, or from the center to the right; between "

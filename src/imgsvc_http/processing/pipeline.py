@@ -109,7 +109,7 @@ class Pipeline:
             name=source.name,
             spec=request.spec,
             limits=request.limits,
-            watermark=await self._watermark(account_id, request.spec),
+            watermarks=await self._watermarks(account_id, request.spec),
             accept=accept,
             target=target.path if target else None,
             plan=request.plan,
@@ -161,7 +161,7 @@ class Pipeline:
             name=source.name,
             spec=spec,
             limits=limits,
-            watermark=await self._watermark(account_id, spec),
+            watermarks=await self._watermarks(account_id, spec),
             accept=accept,
             digest=False,
         )
@@ -183,7 +183,7 @@ class Pipeline:
     async def check_ids(self, account_id: str, request: ProcessingRequest) -> None:
         """Raise `SpecError` if the request names a keyfile or watermark that the account does not have."""
         await self._credentials(account_id, request.store)
-        await self._watermark(account_id, request.spec)
+        await self._watermarks(account_id, request.spec)
 
     async def _fetch(self, request: ProcessingRequest, allocate: Allocate, account_id: str) -> Source:
         assert request.url is not None
@@ -243,13 +243,11 @@ class Pipeline:
             raise invalid("store.keyfile", f"Store 'keyfile' parameter {expected}", f"got '{id_[:60]}'")
         return found
 
-    async def _watermark(self, account_id: str, spec: Spec) -> bytes | None:
-        """Return the bytes of the watermark that a request names."""
-        if spec.watermark is None:
-            return None
-        id_ = spec.watermark.id
-        found = await watermarks.data(self.db, account_id, id_)
-        if found is None:
+    async def _watermarks(self, account_id: str, spec: Spec) -> dict[str, bytes]:
+        """Return the bytes of the watermarks that a request names, by id."""
+        named = {id_: await watermarks.data(self.db, account_id, id_) for id_ in spec.pictures}
+        found = {id_: data for id_, data in named.items() if data is not None}
+        for id_ in named.keys() - found:
             expected = "must be the id of an uploaded watermark"
             raise invalid("watermark.id", f"Watermark 'id' parameter {expected}", f"got '{id_[:60]}'")
         return found

@@ -7,6 +7,7 @@ import errno
 import functools
 import pickle
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -71,22 +72,22 @@ def _process(spec: bytes, limits: bytes, more: dict[str, Any]) -> Process:
 class Process:
     """Do what a spec asks for to the source.
 
-    ``watermark`` is the encoded picture that the spec names. ``target`` is the file that the result is
-    written to, without its suffix. ``plan`` says whether to tell how it was done, and ``digest`` whether to
-    tell the SHA-256 of the source and the result.
+    ``watermarks`` are the encoded pictures that the spec names, by id. ``target`` is the file that the result
+    is written to, without its suffix. ``plan`` says whether to tell how it was done, and ``digest`` whether
+    to tell the SHA-256 of the source and the result.
     """
 
     name: str
     spec: Spec
     limits: Limits = attrs.field(converter=_plain)
-    watermark: bytes | None = attrs.field(default=None, repr=False)
+    watermarks: Mapping[str, bytes] = attrs.field(factory=dict, repr=False)
     accept: str | None = None
     target: str | None = None
     plan: bool = False
     digest: bool = True
 
     def __reduce__(self) -> tuple[Any, ...]:
-        more: dict[str, Any] = {"name": self.name, "watermark": self.watermark, "accept": self.accept}
+        more: dict[str, Any] = {"name": self.name, "watermarks": self.watermarks, "accept": self.accept}
         more |= {"target": self.target, "plan": self.plan, "digest": self.digest}
         return _process, (_pickled(self.spec), _pickled(self.limits), more)
 
@@ -95,12 +96,11 @@ class Process:
 
         If there is a target, ``written`` is 0, or the number of the error of the system.
         """
-        watermark = self.watermark
         result = imgsvc.process(
             source,
             self.spec,
             limits=self.limits,
-            watermarks=None if watermark is None else lambda _: watermark,
+            watermarks=self.watermarks,
             name=self.name,
             digest=self.digest,
             accept=self.accept,

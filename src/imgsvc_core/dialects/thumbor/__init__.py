@@ -11,16 +11,19 @@ import attrs
 
 from imgsvc_core.dialects import ForeignDelivery, ForeignRequest, ForeignUrl
 from imgsvc_core.dialects.building import refusing
-from imgsvc_core.dialects.reading import Texts, TextTable, accepted_formats
+from imgsvc_core.dialects.reading import Texts, TextTable
+from imgsvc_core.dialects.thumbor.encoding import Encoding, accepted_formats, named_format
 from imgsvc_core.dialects.thumbor.filters import Filter, read_filters
 from imgsvc_core.dialects.thumbor.geometry import FocalArea
 from imgsvc_core.dialects.thumbor.path import BAD_REQUEST, UNSAFE, Parts, extracted, sign, split, verified
-from imgsvc_core.dialects.thumbor.request import Smart, check_possible, focal_areas, named_format, request_of
+from imgsvc_core.dialects.thumbor.request import Smart, check_possible, focal_areas, request_of
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.spec import Spec
 from imgsvc_core.spec.declare import Parameters, declared, param
-from imgsvc_core.spec.kinds import Text
+from imgsvc_core.spec.kinds import Integer, Text
 from imgsvc_core.urls.sources import Source, source_of
+
+_QUALITY = Integer(1, 100)
 
 
 @attrs.frozen(kw_only=True)
@@ -32,6 +35,7 @@ class ThumborUrl(ForeignUrl):
     focal: tuple[FocalArea, ...]
     smart: Smart
     watermarks: tuple[tuple[str, str], ...]
+    encoding: Encoding
     accepted: tuple[str, ...]
 
     def spec(self, info: ImageInfo) -> Spec | None:
@@ -44,6 +48,7 @@ class ThumborUrl(ForeignUrl):
                 focal=self.focal,
                 smart=self.smart,
                 watermarks=dict(self.watermarks),
+                encoding=self.encoding,
                 accepted=self.accepted,
             )
 
@@ -72,37 +77,80 @@ class Thumbor(Parameters):
         "Ids of watermarks by the URLs in filters.", TextTable(), default=()
     )
 
+    quality: int = param("Quality of results (QUALITY).", _QUALITY, default=80)
+    webp_quality: int | None = param("Quality of WebP, if another (WEBP_QUALITY).", _QUALITY, default=None)
+    avif_quality: int | None = param("Quality of AVIF, if another (AVIF_QUALITY).", _QUALITY, default=None)
+    heif_quality: int | None = param("Quality of HEIC, 75 by default (HEIF_QUALITY).", _QUALITY, default=None)
+    progressive_jpeg: bool = param("Whether JPEGs are progressive (PROGRESSIVE_JPEG).", default=True)
+    preserve_exif_info: bool = param(
+        "Whether results keep the metadata of their sources (PRESERVE_EXIF_INFO).", default=False
+    )
+    preserve_exif_copyright_info: bool = param(
+        "Whether results keep author and rights (PRESERVE_EXIF_COPYRIGHT_INFO).", default=False
+    )
+    max_age: int | None = param(
+        "For how many seconds caches keep pictures whose URLs do not tell it (MAX_AGE).",
+        Integer(0, 10**9),
+        default=None,
+    )
     auto_webp: bool = param(
         "Whether stills without a format become WebP for clients that accept it (AUTO_WEBP).", default=False
     )
-    auto_avif: bool = param(
-        "Whether stills without a format become AVIF for clients that accept it, but not WebP (AUTO_AVIF).",
-        default=False,
+    auto_avif: bool = param("The same for AVIF, if not WebP (AUTO_AVIF).", default=False)
+    auto_jpg: bool = param("The same for JPEG, if neither, without transparency (AUTO_JPG).", default=False)
+    auto_heif: bool = param("The same for HEIC, if none of these (AUTO_HEIF).", default=False)
+    auto_png: bool = param("The same for PNG, if none of these (AUTO_PNG).", default=False)
+    auto_png_to_jpg: bool = param(
+        "Whether PNGs without transparency become JPEG (AUTO_PNG_TO_JPG).", default=False
     )
 
     def parse(self, request: ForeignRequest) -> ThumborUrl:
         """Return what a request asks for; see `imgsvc_core.dialects.Dialect`."""
         parts = split(verified(request.path, self.keys, unsafe=self.unsafe))
         filters = read_filters(parts.filters)
-        check_possible(parts, filters)
+        check_possible(parts)
         focal, image = tuple(focal_areas(filters)), parts.image
         inner = extracted(image) if Filter("extract_focal") in filters else None
         if inner is not None:
             image = inner[0]
             focal = (*focal, FocalArea(*inner[1]))
-        formats = {"webp": self.auto_webp, "avif": self.auto_avif}
-        negotiated = named_format(filters) is None and any(formats.values())
+        chosen = () if named_format(filters) else self._auto_formats
         ages = [int(item.arguments[0]) for item in filters if item.name == "max_age"]
         return ThumborUrl(
             source=self._source(image),
             signed=not request.path.startswith(f"/{UNSAFE}/"),
-            delivery=ForeignDelivery(max_age=ages[-1] if ages else None),
+            delivery=ForeignDelivery(max_age=ages[-1] if ages else self.max_age),
             parts=attrs.evolve(parts, filters=(), image=""),
             filters=tuple(item for item in filters if item.name != "max_age"),
             focal=focal,
             smart=self.smart,
             watermarks=self.watermarks,
-            accepted=accepted_formats(request.header("Accept"), formats) if negotiated else (),
+            encoding=self._encoding,
+            accepted=accepted_formats(request.header("Accept"), chosen) if chosen else (),
+        )
+
+    @property
+    def _auto_formats(self) -> tuple[str, ...]:
+        """Return the formats that depend on what the client accepts."""
+        wanted = {
+            "webp": self.auto_webp,
+            "avif": self.auto_avif,
+            "jpg": self.auto_jpg,
+            "heic": self.auto_heif,
+            "png": self.auto_png,
+        }
+        return tuple(name for name, is_wanted in wanted.items() if is_wanted)
+
+    @property
+    def _encoding(self) -> Encoding:
+        qualities = {"webp": self.webp_quality, "avif": self.avif_quality, "heic": self.heif_quality}
+        kept = "copyright" if self.preserve_exif_copyright_info else "strip"
+        return Encoding(
+            qualities=tuple((name, quality) for name, quality in qualities.items() if quality is not None),
+            quality=self.quality,
+            progressive=self.progressive_jpeg,
+            metadata="keep" if self.preserve_exif_info else kept,
+            png_to_jpg=self.auto_png_to_jpg,
         )
 
     def _source(self, image: str) -> Source:

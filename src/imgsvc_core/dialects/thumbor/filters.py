@@ -15,12 +15,13 @@ _WHOLE = r"[0-9]{1,9}"
 _POSITIVE = r"[0-9]{0,8}[1-9][0-9]{0,8}"
 _SIGNED = r"-?[0-9]{1,9}"
 _DECIMAL = r"-?(?:[0-9]{1,9}\.?[0-9]{0,9}|\.[0-9]{1,9})"
+_WEIGHT = r"-?[0-9]{1,9}(?:\.[0-9]{0,9})?"
 _BOOLEAN = r"[Tt]rue|[Ff]alse|1|0"
 _TEXT = r"'.+?'|[^,]+?"
 _WORD = r"\w+"
 _POSITION = r"-?[0-9]{1,9}p?|center|repeat"
 _RATIO = r"-?[0-9]{1,9}|none"
-_POINTS = r"\[.*?\]"
+_POINTS = r"\[(?:\([0-9]{1,9},[0-9]{1,9}\),?)*\]"
 
 FILTERS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     # name: (patterns of required arguments, of optional arguments)
@@ -30,7 +31,7 @@ FILTERS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "brightness": ((_SIGNED,), ()),
     "colorize": ((_WHOLE, _WHOLE, _WHOLE, _TEXT), ()),
     "contrast": ((_SIGNED,), ()),
-    "convolution": ((r"(?:-?[0-9]+\.?[0-9]*;)*-?[0-9]+\.?[0-9]*", _POSITIVE), (_BOOLEAN,)),
+    "convolution": ((rf"{_WEIGHT}(?:;{_WEIGHT})*", _POSITIVE), (_BOOLEAN,)),
     "cover": ((), ()),
     "curve": ((_POINTS,) * 4, ()),
     "equalize": ((), ()),

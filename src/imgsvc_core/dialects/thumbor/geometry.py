@@ -69,7 +69,11 @@ def layout(
     target = _target(width, height, cropped.size)
     if parts.fit_in:
         if parts.adaptive and _other_orientation(cropped.size, target):
-            width, height, target = height, width, Size(target.height, target.width)
+            target = Size(target.height, target.width)
+            width, height = (  # what is as large as the picture stays so when sides are swapped
+                cropped.width if parts.height is None else height,
+                cropped.height if parts.width is None else width,
+            )
         inside = _inside(cropped.size, target, full=parts.full)
         if inside != cropped.size or parts.full:
             width, height = max(width, inside.width), max(height, inside.height)
@@ -85,14 +89,6 @@ def mirrored(box: Box, size: Size, flip: tuple[bool, bool]) -> Box:
         left=size.width - box.left - box.width if horizontal else box.left,
         top=size.height - box.top - box.height if vertical else box.top,
     )
-
-
-def turned(box: Box, size: Size, angle: int) -> Box:
-    """Return where a part lies after turning the picture counterclockwise by a multiple of 90 degrees."""
-    for _ in range(angle // 90 % 4):
-        box = Box(box.top, size.width - box.left - box.width, box.height, box.width)
-        size = Size(size.height, size.width)
-    return box
 
 
 def upscaled(size: Size, asked: Size) -> Size:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyvips
 
+from imgsvc_core.pixels import effects
 from imgsvc_core.pixels.spatial.gaussian import gaussian_blur, gaussian_sigma
 from imgsvc_core.pixels.spatial.halftone import halftone, halftone_pitch
 from imgsvc_core.pixels.spatial.motion import motion_blur, motion_length
@@ -29,6 +30,7 @@ from imgsvc_core.pixels.spatial.vignette import vignette
 from imgsvc_core.pixels.spatial.zoom import zoom_blur, zoom_depth
 from imgsvc_core.plan import steps
 from imgsvc_core.spec import Blur, Filter, Halftone, Pixellate, Vignette
+from imgsvc_core.spec.effects import Convolution, Equalize, Noise, RootSaturation, WaveletSharpen
 from imgsvc_core.spec.internal import GaussianBlur, LightnessSharpen, Mosaic
 
 Operation = Callable[[pyvips.Image, Any], pyvips.Image]
@@ -52,6 +54,11 @@ FILTERS: Mapping[type[Filter], Operation] = {
     Halftone: lambda image, filter: halftone(image, halftone_pitch(filter.value, _extent(image))),
     GaussianBlur: lambda image, filter: gaussian_blur(image, filter.sigma),
     LightnessSharpen: lambda image, filter: lightness_sharpen(image, filter.sigma),
+    RootSaturation: effects.root_saturation,
+    Equalize: lambda image, _: effects.equalize(image),
+    Noise: effects.noise,
+    Convolution: effects.convolution,
+    WaveletSharpen: effects.wavelet_sharpen,
     Mosaic: lambda image, filter: mosaic(image, filter.cell),
 }
 """How each filter that is no pointwise color operation works on a picture."""

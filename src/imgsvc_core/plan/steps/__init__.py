@@ -6,6 +6,7 @@ pixels is one function in `imgsvc_core.pixels.render.RENDERERS`, by the class of
 
 from imgsvc_core.plan.steps.base import PlannedStep, Step
 from imgsvc_core.plan.steps.color import Flatten, Recolor, SetOpacity, ToSrgb
+from imgsvc_core.plan.steps.effects import CutCorners, DropAlpha, LayFrame, LayOnGround, MapTones
 from imgsvc_core.plan.steps.frame import AddBorder, AddPadding, ApplyMask, LayWatermark
 from imgsvc_core.plan.steps.geometry import CropBox, Extend, Resample, RotateFreely, SmartCrop, Turn
 from imgsvc_core.plan.steps.spatial import ApplyFilter, Sharpen, Unsharp
@@ -16,9 +17,14 @@ __all__ = [
     "ApplyFilter",
     "ApplyMask",
     "CropBox",
+    "CutCorners",
+    "DropAlpha",
     "Extend",
     "Flatten",
+    "LayFrame",
+    "LayOnGround",
     "LayWatermark",
+    "MapTones",
     "PlannedStep",
     "Recolor",
     "Resample",

@@ -72,6 +72,11 @@ class Step(abc.ABC):
         """Return True if the step makes pixels transparent."""
         return any((color or TRANSPARENT).alpha < 255 for color in self.backgrounds)
 
+    @property
+    def removes_alpha(self) -> bool:
+        """Return True if no pixel is transparent after the step."""
+        return False
+
 
 @attrs.frozen
 class PlannedStep:

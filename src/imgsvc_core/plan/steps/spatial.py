@@ -9,6 +9,7 @@ import attrs
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.steps.base import Step
 from imgsvc_core.spec import Blur, Filter, Halftone, Pixellate, params
+from imgsvc_core.spec.effects import WaveletSharpen
 from imgsvc_core.spec.internal import Mosaic
 
 
@@ -57,7 +58,9 @@ class ApplyFilter(_Neighbors):
 
     @property
     def copies(self) -> float:
-        """Return the copies of the filters that hold most of them: zoom blur, and the others."""
+        """Return the copies of the filters that hold most of them: zoom blur, wavelets, and the others."""
+        if isinstance(self.filter, WaveletSharpen):
+            return 10
         return 4 if isinstance(self.filter, Blur) and self.filter.mode == "zoom" else 1.5
 
     @property

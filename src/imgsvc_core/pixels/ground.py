@@ -1,0 +1,50 @@
+"""A picture laid on a color, on its own mean, or on a blurred copy of itself."""
+
+from __future__ import annotations
+
+import pyvips
+
+from imgsvc_core.deadline import in_memory
+from imgsvc_core.pixels import geometry
+from imgsvc_core.pixels.blending import band_values, fit_for, over
+from imgsvc_core.pixels.channels import in_bytes, split_alpha
+from imgsvc_core.pixels.spatial.gaussian import gaussian_blur
+from imgsvc_core.plan.geometry import Area, Size, clipped
+from imgsvc_core.plan.steps import LayOnGround
+from imgsvc_core.spec import Color
+
+
+def lay_on_ground(image: pyvips.Image, step: LayOnGround) -> pyvips.Image:
+    """Lay the picture on a color, or on its own mean, or on a blurred copy of itself."""
+    ground = step.ground
+    size = Size(ground.width, ground.height)
+    part = clipped(size, ground.left, ground.top, image.width, image.height)
+    if ground.kind == "blur":
+        have = Size(image.width, image.height)
+        blurred = in_memory(gaussian_blur(image, ground.sigma))
+        below = in_memory(geometry.resample(blurred, have, *size, Area(0, 0, *have)))
+    else:
+        color = _mean(image) if ground.kind == "mean" else ground.color
+        image = fit_for(image, color)
+        below = _plain(image, color, size)
+    if part is None:
+        return below
+    top = image.crop(part.left - ground.left, part.top - ground.top, *part.size)
+    if ground.under and top.hasalpha():
+        top = over(top, below.crop(*part))
+    if top.hasalpha() != below.hasalpha():
+        below = below.addalpha() if top.hasalpha() else below
+        top = top if top.hasalpha() else top.addalpha()
+    return below.insert(top, part.left, part.top)
+
+
+def _plain(like: pyvips.Image, color: Color | None, size: Size) -> pyvips.Image:
+    values = band_values(like, color)
+    pixel = pyvips.Image.black(1, 1) + values
+    return pixel.cast(like.format).embed(0, 0, *size, extend="copy").copy(interpretation=like.interpretation)
+
+
+def _mean(image: pyvips.Image) -> Color:
+    color, _ = split_alpha(in_bytes(image))
+    means = color.stats().numpy()[1:, 4]
+    return Color(*(int(value) for value in (means if len(means) == 3 else means[[0, 0, 0]])))

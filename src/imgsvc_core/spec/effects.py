@@ -1,0 +1,258 @@
+"""Filters of thumbor and its kin, which only dialects ask for.
+
+They are applied in their order, to the picture as the filters before them left it, so that some of them also
+turn it, scale it, or put something around or over it.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import attrs
+
+from imgsvc_core.spec.color import Color
+from imgsvc_core.spec.declare import Accepts, Operation, declared, param
+from imgsvc_core.spec.filters import Filter
+from imgsvc_core.spec.geometry import OFFSET, PIXELS
+from imgsvc_core.spec.kinds import HexColor, Integer, Number, Text
+from imgsvc_core.spec.parsing import restore_operation
+from imgsvc_core.spec.request import PartKind
+from imgsvc_core.spec.watermark import Watermark
+
+_FACTOR = Number(-1e9, 1e9)
+_RADIUS = Integer(0, 1_000_000_000)
+_MOST_WEIGHTS = 1024
+_LEVELS = 256
+
+
+@attrs.frozen
+class Table:
+    """A byte for each of the 256 levels of a channel, in hexadecimal digits."""
+
+    expectation = f"{2 * _LEVELS} hexadecimal digits"
+
+    def parse(self, value: object) -> bytes:
+        table = bytes.fromhex(value) if isinstance(value, str) else value
+        if not isinstance(table, bytes) or len(table) != _LEVELS:
+            raise ValueError(value)
+        return table
+
+    def unparse(self, value: bytes) -> str:
+        return value.hex()
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "pattern": f"^[0-9a-fA-F]{{{2 * _LEVELS}}}$"}
+
+
+@attrs.frozen
+class Weights:
+    """The weights of a convolution, row by row."""
+
+    expectation = f"array of 1 to {_MOST_WEIGHTS} numbers"
+
+    def parse(self, value: object) -> tuple[float, ...]:
+        if not isinstance(value, list | tuple) or not 0 < len(value) <= _MOST_WEIGHTS:
+            raise ValueError(value)
+        return tuple(map(_FACTOR.parse, value))
+
+    def unparse(self, value: tuple[float, ...]) -> list[float]:
+        return list(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": _FACTOR.schema(), "minItems": 1, "maxItems": _MOST_WEIGHTS}
+
+
+class _Restored(PartKind):
+    """The kind of a parameter that is an operation, also with internal parameters."""
+
+    def parse(self, value: object) -> Operation:
+        if isinstance(value, Mapping):
+            return restore_operation(self.operation, value)
+        return super().parse(value)
+
+
+@declared
+class Tones(Filter):
+    """Replace the levels of each channel by those of a table."""
+
+    key: ClassVar[str] = "tones"
+    title: ClassVar[str] = "Tones"
+
+    red: Accepts[bytes, bytes | str] = param("Levels of red.", Table())
+    green: Accepts[bytes, bytes | str] = param("Levels of green.", Table())
+    blue: Accepts[bytes, bytes | str] = param("Levels of blue.", Table())
+
+
+@declared
+class Grayscale(Filter):
+    """Show the luma of the picture (BT.601)."""
+
+    key: ClassVar[str] = "grayscale"
+    title: ClassVar[str] = "Grayscale"
+
+
+@declared
+class RootSaturation(Filter):
+    """Move colors away from the gray that is the root of their weighted squares."""
+
+    key: ClassVar[str] = "root_saturation"
+    title: ClassVar[str] = "Root saturation"
+
+    factor: float = param("Factor of the distance.", _FACTOR, neutral=1.0)
+
+
+@declared
+class Equalize(Filter):
+    """Spread the levels of each channel evenly."""
+
+    key: ClassVar[str] = "equalize"
+    title: ClassVar[str] = "Equalize"
+
+
+@declared
+class Noise(Filter):
+    """Add gray noise."""
+
+    key: ClassVar[str] = "noise"
+    title: ClassVar[str] = "Noise"
+
+    amount: int = param("Range of levels.", Integer(0, 1_000_000_000), neutral=0)
+    seed: int = param("What the noise grows from.", Integer(0, 1_000_000_000), default=0)
+
+
+@declared
+class Convolution(Filter):
+    """Replace each pixel by a weighted sum of its neighbors, alpha too."""
+
+    key: ClassVar[str] = "convolution"
+    title: ClassVar[str] = "Convolution"
+
+    weights: tuple[float, ...] = param("Weights, row by row.", Weights())
+    columns: int = param("Number of columns.", Integer(1, _MOST_WEIGHTS))
+
+
+@declared
+class WaveletSharpen(Filter):
+    """Strengthen detail of about a size, on the scales of a wavelet."""
+
+    key: ClassVar[str] = "wavelet_sharpen"
+    title: ClassVar[str] = "Wavelet sharpen"
+
+    amount: float = param("Strength.", _FACTOR, neutral=0.0)
+    radius: float = param("Scale that is strengthened most: 0 is the finest, 4 the coarsest.", _FACTOR)
+    luma: bool = param("Whether colors stay as they are.", default=False)
+
+
+@declared
+class QuarterTurn(Filter):
+    """Turn the picture clockwise."""
+
+    key: ClassVar[str] = "quarter_turn"
+    title: ClassVar[str] = "Quarter turn"
+
+    angle: int = param("Angle.", Integer(0, 270), unit="degrees", neutral=0)
+
+
+@declared
+class Rescale(Filter):
+    """Scale the picture to a size."""
+
+    key: ClassVar[str] = "rescale"
+    title: ClassVar[str] = "Rescale"
+
+    width: int = param("Width.", PIXELS, unit="pixels")
+    height: int = param("Height.", PIXELS, unit="pixels")
+
+
+@declared
+class Ground(Filter):
+    """Lay the picture on a ground; what lies beyond its edges is cut off."""
+
+    key: ClassVar[str] = "ground"
+    title: ClassVar[str] = "Ground"
+
+    width: int = param("Width of the ground.", PIXELS, unit="pixels")
+    height: int = param("Height of the ground.", PIXELS, unit="pixels")
+    left: int = param("Left edge of the picture on the ground.", OFFSET, unit="pixels", default=0)
+    top: int = param("Top edge of the picture on the ground.", OFFSET, unit="pixels", default=0)
+    kind: Literal["color", "mean", "blur"] = param(
+        "One color, the mean of the picture, or a blurred copy of it.", default="color"
+    )
+    color: Accepts[Color | None, Color | str | None] = param(
+        "The one color; transparent by default.", HexColor(), default=None
+    )
+    sigma: float = param("Standard deviation of the blur.", Number(0, 65_535), unit="pixels", default=0.0)
+    under: bool = param("Whether the ground shows through the picture.", default=False)
+
+
+@declared
+class RoundCorners(Filter):
+    """Round the corners by quarters of an ellipse."""
+
+    key: ClassVar[str] = "round_corners"
+    title: ClassVar[str] = "Round corners"
+
+    across: int = param("Radius across.", _RADIUS, unit="pixels", neutral=0)
+    down: int = param("Radius down.", _RADIUS, unit="pixels", neutral=0)
+    background: Accepts[Color | None, Color | str | None] = param(
+        "Color of the corners; transparent by default.", HexColor(), default=None
+    )
+
+
+@declared
+class Mark(Filter):
+    """Lay a watermark over the picture."""
+
+    key: ClassVar[str] = "mark"
+    title: ClassVar[str] = "Mark"
+
+    watermark: Accepts[Watermark, Watermark | dict[str, Any]] = param("The watermark.", _Restored(Watermark))
+
+    @property
+    def picture(self) -> str:
+        """Return the id of the watermark."""
+        return self.watermark.id
+
+
+@declared
+class NinePatch(Filter):
+    """Lay a frame over the picture, whose parts are stretched as black pixels on its edges say.
+
+    Those at its top and left mark what is stretched, those at its bottom and right what the picture fills.
+    """
+
+    key: ClassVar[str] = "nine_patch"
+    title: ClassVar[str] = "Nine-patch"
+
+    id: str = param("Id of the frame, a watermark picture.", Text(200))
+
+    @property
+    def picture(self) -> str:
+        """Return the id of the frame."""
+        return self.id
+
+
+@declared
+class WithoutAlpha(Filter):
+    """Leave transparency out, whatever color is under it."""
+
+    key: ClassVar[str] = "without_alpha"
+    title: ClassVar[str] = "Without alpha"
+
+
+EFFECTS: tuple[type[Filter], ...] = (
+    Tones,
+    Grayscale,
+    RootSaturation,
+    Equalize,
+    Noise,
+    Convolution,
+    WaveletSharpen,
+    QuarterTurn,
+    Rescale,
+    Ground,
+    RoundCorners,
+    Mark,
+    NinePatch,
+    WithoutAlpha,
+)
+"""All filters of this kind."""

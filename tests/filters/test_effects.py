@@ -1,0 +1,256 @@
+"""The filters that only dialects ask for, against their formulas in NumPy."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+import imgsvc_core as imgsvc
+from imgsvc_core.color.random_numbers import random_numbers
+from imgsvc_core.spec import Filter, Spec, restore
+from imgsvc_core.spec.effects import (
+    Convolution,
+    Equalize,
+    Grayscale,
+    Ground,
+    Mark,
+    NinePatch,
+    Noise,
+    QuarterTurn,
+    Rescale,
+    RootSaturation,
+    RoundCorners,
+    Tones,
+    WaveletSharpen,
+    WithoutAlpha,
+)
+from tests.support import photos
+
+LUMA = np.array((0.299, 0.587, 0.114))
+SAME = bytes(range(256))
+
+
+def photo() -> NDArray[np.uint8]:
+    return photos.coffee()[100:190, 200:320]
+
+
+def translucent() -> NDArray[np.uint8]:
+    """The photograph with an alpha that grows from left to right."""
+    alpha = np.broadcast_to(np.linspace(0, 255, 120).astype(np.uint8), (90, 120))
+    return np.dstack([photo(), alpha])
+
+
+def after(source: NDArray[Any], *filters: Filter, **marks: NDArray[np.uint8]) -> NDArray[Any]:
+    """The picture after filters, as RGB or RGBA."""
+    spec = Spec(filter=filters, output={"format": "png"})
+    assert restore(imgsvc.unparse(spec)) == spec
+    picture = imgsvc.process(source, spec, watermarks=marks).to_pil()
+    return np.asarray(picture.convert("RGBA" if "A" in picture.mode else "RGB"))
+
+
+def test_tones_are_tables_of_each_channel() -> None:
+    tones = Tones(red=SAME[::-1], green=SAME, blue=bytes(256))
+    found = after(photo(), tones)
+    assert np.array_equal(found, np.dstack([255 - photo()[..., 0], photo()[..., 1], 0 * photo()[..., 2]]))
+    assert np.array_equal(after(photo(), tones, tones)[..., 0], photo()[..., 0])
+    inverted = Tones(red=SAME[::-1], green=SAME[::-1], blue=SAME[::-1])
+    assert np.array_equal(after(photo()[..., 0], inverted)[..., 0], 255 - photo()[..., 0])
+    assert np.array_equal(after(photo()[..., 0], tones)[..., 1], photo()[..., 0])
+    assert not after(photo()[..., 0], tones)[..., 2].any()
+
+
+def test_effects_work_on_8_bits() -> None:
+    deep = photo().astype(np.uint16) * 257
+    assert np.array_equal(after(deep, Tones(red=SAME, green=SAME, blue=SAME)), photo())
+
+
+def test_grayscale_is_the_luma_of_televisions() -> None:
+    assert np.abs(after(photo(), Grayscale())[..., 0] - photo() @ LUMA).max() <= 0.5 + 1e-6
+
+
+@pytest.mark.parametrize("factor", [0.0, 0.5, 3.0, 10.0])
+def test_root_saturation(factor: float) -> None:
+    gray = np.sqrt((photo().astype(float) ** 2) @ LUMA)[..., None]
+    expected = np.clip(gray + (photo() - gray) * factor, 0, 255).astype(int)
+    assert np.abs(after(photo(), RootSaturation(factor=factor)).astype(int) - expected).max() <= 1
+
+
+def test_equalized_channels_have_straight_sums() -> None:
+    found = after(photo(), Equalize())
+    for channel in range(3):
+        levels = photo()[..., channel]
+        counts = np.bincount(levels.ravel(), minlength=256)
+        least = counts[np.flatnonzero(np.bincount(photo().ravel(), minlength=256))[0]]
+        table = 255 * (counts.cumsum() - least) / (levels.size - least)
+        assert np.abs(found[..., channel] - table[levels]).max() < 1
+    assert after(np.full((9, 9), 80, np.uint8), Equalize()).max() == 0
+
+
+def test_noise_is_that_of_its_seed() -> None:
+    flat = np.full((40, 50, 3), 128, np.uint8)
+    found = after(flat, Noise(amount=60, seed=7)).astype(int) - 128
+    assert np.array_equal(found[..., 0], found[..., 1])
+    assert np.array_equal(found[..., 0].ravel(), random_numbers(7, 2000) % 60 - 30.0)
+    assert (found.min(), found.max()) == (-30, 29)
+    assert np.array_equal(after(flat, Noise(amount=60, seed=7)).astype(int) - 128, found)
+
+
+def test_numbers_go_on_however_many_are_wanted() -> None:
+    few = random_numbers(123, 400)
+    assert np.array_equal(random_numbers(123, 5000)[:400], few)
+    assert few[:3].tolist() == [128959393, 1692901013, 436085873]
+
+
+def _convolved(picture: NDArray[Any], kernel: NDArray[Any]) -> NDArray[Any]:
+    down, across = kernel.shape[0] // 2, kernel.shape[1] // 2
+    edged = np.pad(picture.astype(float), ((down, down), (across, across), (0, 0)), mode="edge")
+    height, width = picture.shape[:2]
+    return sum(kernel[y, x] * edged[y : y + height, x : x + width] for y, x in np.ndindex(*kernel.shape))  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("picture", [photo(), translucent()], ids=["opaque", "translucent"])
+def test_convolution(picture: NDArray[np.uint8]) -> None:
+    kernel = np.array([[1.0, -2, 0.5], [0, 3, -1], [0, 0, 0.25], [1, 0, 0], [0, -1, 0]])
+    expected = np.clip(_convolved(picture, kernel), 0, 255).astype(int)
+    found = after(picture, Convolution(weights=kernel.ravel().tolist(), columns=3))
+    assert np.abs(found.astype(int) - expected).max() <= 1
+
+
+@pytest.mark.parametrize("luma", [False, True])
+def test_wavelet_sharpen(luma: bool) -> None:
+    coarse = photo().astype(float) @ (np.tile(LUMA[:, None], 3) if luma else np.eye(3))
+    expected = photo().astype(float)
+    for scale in range(5):
+        fine, step = coarse, 2**scale
+        for axis in (0, 1):
+            size = coarse.shape[axis]
+            places = np.arange(size)
+            before, behind = np.abs(places - step), size - 1 - np.abs(size - 1 - places - step)
+            coarse = (2 * coarse + coarse.take(before, axis) + coarse.take(behind, axis)) / 4
+        expected += 2.5 * np.exp(-((scale - 1.5) ** 2) / 1.5) * (fine - coarse)
+    found = after(photo(), WaveletSharpen(amount=2.5, radius=1.5, luma=luma))
+    inner = (slice(40, 50), slice(40, 80))  # libvips mirrors with the edge itself
+    assert np.abs(found - np.clip(expected, 0, 255))[inner].max() <= 1.01
+    assert np.abs(found - np.clip(expected, 0, 255)).mean() < 2
+
+
+def test_turns_and_sizes_come_in_their_order() -> None:
+    between = Tones(red=SAME, green=SAME, blue=SAME)
+    found = after(photo(), QuarterTurn(angle=90), between, Rescale(width=45, height=60))
+    turned = Image.fromarray(np.rot90(photo(), -1)).resize((45, 60), Image.Resampling.LANCZOS)
+    assert np.abs(found.astype(int) - np.asarray(turned, int)).max() < 12
+    assert np.array_equal(after(photo(), QuarterTurn(angle=180)), photo()[::-1, ::-1])
+
+
+def test_a_ground_of_one_color() -> None:
+    found = after(photo(), Ground(width=140, height=80, left=10, top=-5, color="336699"))
+    assert found.shape == (80, 140, 3)
+    assert np.array_equal(found[:, 10:130], photo()[5:85])
+    assert (found[:, :10] == (0x33, 0x66, 0x99)).all()
+    assert after(photo(), Ground(width=140, height=80))[0, 139, 3] == 0
+    away = after(photo(), Ground(width=20, height=20, left=-500, color="336699"))
+    assert (away == (0x33, 0x66, 0x99)).all()
+
+
+def test_grounds_show_through_if_they_are_under_the_picture() -> None:
+    below = np.array((0x33, 0x66, 0x99))
+    share = translucent()[..., 3:] / 255
+    found = after(translucent(), Ground(width=120, height=90, color="336699", under=True))
+    expected = photo() * share + below * (1 - share)
+    assert np.abs(found[..., :3] - expected).max() <= 1
+    assert found.shape[2] == 3 or (found[..., 3] == 255).all()
+    beside = after(translucent(), Ground(width=130, height=90, color="336699"))
+    assert np.array_equal(beside[:, :120], translucent())
+    assert (beside[:, 120:] == (*below, 255)).all()
+
+
+def test_a_ground_of_the_mean_and_of_a_blur() -> None:
+    mean = after(photo(), Ground(width=200, height=90, left=40, kind="mean"))
+    assert np.array_equal(mean[0, 0], photo().reshape(-1, 3).mean(axis=0).astype(int))
+    blur = after(photo(), Ground(width=240, height=180, left=60, top=45, kind="blur", sigma=20.0))
+    assert np.array_equal(blur[45:135, 60:180], photo())
+    assert np.ptp(blur[:40].astype(int), axis=1).max() < 80
+    assert abs(blur[..., :3].mean() - photo().mean()) < 12
+
+
+def test_corners_are_quarters_of_ellipses() -> None:
+    found = after(photo(), RoundCorners(across=40, down=20, background="FF0000"))
+    y, x = np.mgrid[0:20, 0:40] + 0.5
+    outside = ((x - 40) / 40) ** 2 + ((y - 20) / 20) ** 2 > 1
+    red = (found[:20, :40] == (255, 0, 0)).all(axis=2)
+    assert abs(red.mean() - outside.mean()) < 0.05
+    assert np.array_equal(found[20:70], photo()[20:70])
+    clear = after(photo(), RoundCorners(across=1000, down=1000))
+    assert (clear[0, 0, 3], clear[45, 60, 3], clear[0, 60, 3]) == (0, 255, 254)
+
+
+def test_several_marks() -> None:
+    black, white = (np.full((8, 8, 3), level, np.uint8) for level in (0, 255))
+    first = {"id": "black", "gravity": "top-left"}
+    second = {"id": "white", "gravity": "top-left", "offset_x": 4, "fade": 155}
+    found = after(photo(), Mark(watermark=first), Mark(watermark=second), black=black, white=white)
+    assert (found[:8, :4] == 0).all()
+    assert np.abs(found[:8, 4:8].astype(int) - 100).max() <= 1
+    assert np.array_equal(found[8:], photo()[8:])
+
+
+def _nine_patch() -> NDArray[np.uint8]:
+    """A frame with red corners of 4 x 4 and blue sides that stretch, for a picture with 4 pixels around."""
+    frame = np.zeros((14, 14, 4), np.uint8)
+    frame[1:13, 1:13] = 0, 0, 255, 255
+    for rows in (slice(1, 5), slice(9, 13)):
+        for columns in (slice(1, 5), slice(9, 13)):
+            frame[rows, columns] = 255, 0, 0, 255
+    frame[5:9, 5:9] = 0
+    black = 0, 0, 0, 255
+    frame[0, 5:9] = frame[5:9, 0] = frame[13, 5:9] = frame[5:9, 13] = black
+    return frame
+
+
+def test_frames_stretch_and_leave_space() -> None:
+    found = after(photo(), NinePatch(id="frame"), frame=_nine_patch())
+    assert found.shape[:2] == (98, 128)
+    assert np.array_equal(found[4:94, 4:124, :3], photo())
+    for corner in (found[:4, :4], found[:4, -4:], found[-4:, :4], found[-4:, -4:]):
+        assert (corner[..., :3] == (255, 0, 0)).all()
+    assert (found[:4, 4:124, :3] == (0, 0, 255)).all()
+    assert (found[4:94, -4:, :3] == (0, 0, 255)).all()
+
+
+def test_frames_lie_on_white_and_before_what_follows() -> None:
+    spec = Spec(filter=[NinePatch(id="frame"), QuarterTurn(angle=90)], output={"format": "png"})
+    result = imgsvc.process(translucent(), spec, watermarks={"frame": _nine_patch()})
+    assert (result.output.width, result.output.height, result.output.alpha) == (98, 128, False)
+
+
+def test_colors_under_transparency_come_back() -> None:
+    assert np.array_equal(after(translucent(), WithoutAlpha()), photo())
+    spec = Spec(filter=[WithoutAlpha()], output={"format": "jpg"})
+    assert imgsvc.process(translucent(), spec).notes == ()
+
+
+def test_every_frame_of_an_animation_is_worked_on() -> None:
+    frames = [Image.fromarray(photo()[:, first : first + 80]) for first in (0, 10, 20)]
+    encoded = io.BytesIO()
+    frames[0].save(encoded, "WEBP", save_all=True, append_images=frames[1:], lossless=True)
+    steps = [Ground(width=90, height=90, kind="mean"), RoundCorners(across=9, down=9)]
+    spec = Spec(filter=steps, output={"format": "webp", "lossless": True})
+    data = imgsvc.process(encoded.getvalue(), spec).data
+    assert data is not None
+    animation = Image.open(io.BytesIO(data))
+    assert (animation.n_frames, animation.size) == (3, (90, 90))
+    for number, frame in enumerate(frames):
+        animation.seek(number)
+        shown = np.asarray(animation.convert("RGB"))
+        assert np.array_equal(shown[20:70, :80], np.asarray(frame)[20:70])
+        assert np.array_equal(shown[45, 85], np.asarray(frame).reshape(-1, 3).mean(axis=0).astype(int))
+
+
+def test_json_knows_none_of_them() -> None:
+    with pytest.raises(imgsvc.SpecError, match="'noise'"):
+        imgsvc.parse({"filter": {"noise": {"amount": 9}}})
