@@ -91,8 +91,7 @@ KINDS: Mapping[str, RefusalKind] = {
     "expired": RefusalKind(HTTPStatus.GONE, "The {what} has expired: process its source again."),
     "precondition_failed": RefusalKind(
         HTTPStatus.PRECONDITION_FAILED,
-        "The If-Match header must name the ETag of the image, {etag}, got '{got:.80}': leave it out, or send "
-        "that one.",
+        "The {header} header must {rule}, got '{got:.80}': leave it out, or load the image again.",
         {"ETag": "{etag}"},
     ),
     "body_too_large": RefusalKind(

@@ -13,7 +13,7 @@ import attrs
 from sqlalchemy.exc import SQLAlchemyError
 
 from imgsvc_http.cache.entries import Entry, Made, Unchanged
-from imgsvc_http.cache.freshness import Freshness, FreshnessBounds
+from imgsvc_http.cache.freshness import FreshnessBounds
 from imgsvc_http.cache.leases import Leases
 from imgsvc_http.cache.memory import MemoryTier
 from imgsvc_http.cache.place_tier import PlaceTier
@@ -186,7 +186,7 @@ class Cache:
             return CacheResult(known, "hit")
         if now < known.retry_at:
             return CacheResult(known, "stale")
-        if known.stale and now < known.fresh_until + self._stale.revalidating_seconds:
+        if known.freshness.stale and now < known.fresh_until + self._stale.revalidating_seconds:
             self._refresh_in_background(order, known)
             return CacheResult(known, "stale")
         return await self._refresh(order, known)
@@ -256,7 +256,7 @@ class Cache:
             if known is None:
                 raise
             known = self._newest(known)
-            may_answer = known.stale and now < known.fresh_until + self._stale.failing_seconds
+            may_answer = known.freshness.stale and now < known.fresh_until + self._stale.failing_seconds
             if may_answer and not self._is_gone(error):
                 stale = attrs.evolve(known, retry_at=self._clock() + _RETRY_SECONDS)
                 self._remember(stale)
@@ -265,29 +265,27 @@ class Cache:
             raise
         if isinstance(made, Unchanged):
             assert known is not None, "Only the picture of an entry can be unchanged"
-            entry = attrs.evolve(
-                known, fresh_until=now + made.freshness.seconds, stale=made.freshness.stale, retry_at=0
-            )
-            return self._kept(entry, made.freshness, "revalidated")
+            entry = attrs.evolve(known, asked_at=now, freshness=made.freshness, retry_at=0)
+            return self._kept(entry, "revalidated")
         entry = Entry(
             key=order.key,
             account=order.account,
             source=order.source,
             picture=made.picture,
             made_at=now,
-            fresh_until=now + made.freshness.seconds,
-            stale=made.freshness.stale,
+            asked_at=now,
+            freshness=made.freshness,
             epoch=epoch,
         )
-        return self._kept(entry, made.freshness, "miss")
+        return self._kept(entry, "miss")
 
     def _newest(self, known: Entry) -> Entry:
         """Return the entry that another node made after a known one, if it was found meanwhile."""
         found = self.memory.get(known.key)
         return known if found is None or found.made_at < known.made_at else found
 
-    def _kept(self, entry: Entry, freshness: Freshness, state: CacheState) -> CacheResult:
-        if not freshness.store:
+    def _kept(self, entry: Entry, state: CacheState) -> CacheResult:
+        if entry.freshness.scope != "public":
             self._drop(entry.key)
         elif self._remember(entry) and self.place is not None:
             self.place.put(entry)

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 import attrs
 
 from imgsvc_http.cache.entries import Entry, Picture
+from imgsvc_http.cache.freshness import Freshness
 
 _MARK = b"imgsvc cache 1\n\0"
 _CHECKSUM_BYTES = hashlib.sha256().digest_size
@@ -20,7 +21,7 @@ _LENGTH = struct.Struct(">I")
 _HEAD_AT = len(_MARK) + _CHECKSUM_BYTES + _LENGTH.size
 _OF_PICTURE = tuple(field.name for field in attrs.fields(Picture) if field.name != "body")
 _JSON = json.JSONEncoder(separators=(",", ":"))  # `json.dumps` would make one each time
-_OF_ENTRY = ("key", "account", "source", "made_at", "fresh_until", "stale", "epoch")
+_OF_ENTRY = ("key", "account", "source", "made_at", "asked_at", "epoch")
 
 
 @attrs.frozen
@@ -59,12 +60,14 @@ def decode(key: str, data: bytes) -> Entry | None:
     if facts["key"] != key:
         return None
     facts["picture"] = Picture(body=data[end:], **facts["picture"])
+    facts["freshness"] = Freshness(**facts["freshness"])
     return Entry(**facts)
 
 
 def _head(entry: Entry) -> bytes:
     facts = {name: getattr(entry, name) for name in _OF_ENTRY}
     facts["picture"] = {name: getattr(entry.picture, name) for name in _OF_PICTURE}
+    facts["freshness"] = attrs.asdict(entry.freshness)
     return _JSON.encode(facts).encode()
 
 

@@ -34,7 +34,7 @@ class Picture:
 
 @attrs.frozen
 class Made:
-    """A picture that was made, how long it is fresh, and whether it may be kept."""
+    """A picture that was made, and how long it is fresh."""
 
     picture: Picture
     freshness: Freshness
@@ -57,8 +57,8 @@ class Entry:
         source: the URL or path of its source, by which it is purged.
         picture: the picture.
         made_at: the Unix time at which it was made.
-        fresh_until: the Unix time until which it is fresh.
-        stale: whether it may be answered when it is not fresh any more.
+        asked_at: the Unix time at which its source was asked last.
+        freshness: how long it is fresh from then on.
         epoch: the number of the last purge that was known when it was begun.
         retry_at: the Unix time before which its source is not asked again, as that failed just now.
     """
@@ -68,10 +68,15 @@ class Entry:
     source: str
     picture: Picture
     made_at: float
-    fresh_until: float
-    stale: bool = True
+    asked_at: float
+    freshness: Freshness
     epoch: int = 0
     retry_at: float = 0
+
+    @property
+    def fresh_until(self) -> float:
+        """The Unix time until which it is fresh."""
+        return self.asked_at + self.freshness.seconds
 
     @property
     def source_digest(self) -> bytes:

@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
+from typing import Literal, TypeAlias
 
 import attrs
+from multidict import CIMultiDict, MultiMapping
 
-_UNSTORED = frozenset(("no-store", "private"))
+from imgsvc_http.header_fields import combined, directives, http_time
+
+Scope: TypeAlias = Literal["public", "private", "no-store"]
+"""Who may keep a picture: all caches, only those of one person, or none."""
+
 _REVALIDATED = frozenset(("no-cache", "must-revalidate", "proxy-revalidate"))
+_POLICY = ("Cache-Control", "Expires")
+_NOTHING: MultiMapping[str] = CIMultiDict()
 _LONGEST = 2**31  # RFC 9111, 1.2.2: larger numbers of seconds mean this one
 
 
 @attrs.frozen
 class Freshness:
-    """How many seconds a picture is fresh from now on.
+    """How long a picture is fresh, and what its source says about that.
 
-    ``store`` says whether it may be kept in the cache, and ``stale`` whether it may be answered afterwards.
+    Args:
+        seconds: for how long it is fresh, from when its source was asked.
+        stale: whether it may be answered afterwards.
+        scope: who may keep it. This cache keeps only what is public.
+        stated: the ages that the source states, in seconds from then on, as ``max-age`` and ``s-maxage``.
     """
 
     seconds: float
-    store: bool = True
     stale: bool = True
+    scope: Scope = "public"
+    stated: Mapping[str, float] = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
@@ -38,52 +50,40 @@ class FreshnessBounds:
     min_seconds: float
     max_seconds: float
 
-    def freshness(self, headers: Mapping[str, str] | None = None) -> Freshness:
-        """Return how long a picture is fresh.
-
-        Args:
-            headers: those of the source's answer, under their names in any case; none for files.
-        """
-        given = {name.lower(): value for name, value in (headers or {}).items()}
-        directives = cache_control(given.get("cache-control", ""))
-        stated = _stated_seconds(given, directives)
-        seconds = self.default_seconds if stated is None else stated
-        bounded = min(max(seconds, self.min_seconds), self.max_seconds)
+    def freshness(self, headers: MultiMapping[str] = _NOTHING) -> Freshness:
+        """Return how long a picture is fresh whose source was answered with these headers."""
+        given = directives(combined(headers, "Cache-Control") or "")
+        stated = _stated(headers, given)
+        seconds = stated.get("s-maxage", stated.get("max-age", self.default_seconds))
+        scope: Scope = "no-store" if "no-store" in given else "private" if "private" in given else "public"
         return Freshness(
-            bounded, store=_UNSTORED.isdisjoint(directives), stale=_REVALIDATED.isdisjoint(directives)
+            min(max(seconds, self.min_seconds), self.max_seconds),
+            stale=_REVALIDATED.isdisjoint(given),
+            scope=scope,
+            stated=stated,
         )
 
-
-def cache_control(header: str) -> dict[str, str]:
-    """Return the directives of a ``Cache-Control`` header, in lower case, with their values.
-
-    >>> cache_control('public, Max-Age="60"')
-    {'public': '', 'max-age': '60'}
-    """
-    found: dict[str, str] = {}
-    for part in header.split(","):
-        name, _, value = part.partition("=")
-        if name := name.strip().lower():
-            found.setdefault(name, value.strip().strip('"'))
-    return found
+    def renewed(self, known: Freshness, headers: MultiMapping[str]) -> Freshness:
+        """Return how long a picture is fresh that has not changed, by the headers of 304 if they say so."""
+        return self.freshness(headers) if any(name in headers for name in _POLICY) else known
 
 
-def _stated_seconds(headers: Mapping[str, str], directives: Mapping[str, str]) -> float | None:
-    """Return how long the source says that its answer is fresh, or None if it says nothing."""
-    if "no-store" in directives or "no-cache" in directives or "private" in directives:
-        return 0
-    age = _seconds(headers.get("age", "")) or 0
-    for name in ("s-maxage", "max-age"):
-        if name in directives:
-            return max(0, (_seconds(directives[name]) or 0) - age)  # stale if it is no number
-    if "expires" not in headers:
-        return None
-    try:
-        expires = parsedate_to_datetime(headers["expires"])
-        date = parsedate_to_datetime(headers["date"])
-        return max(0.0, (expires - date).total_seconds() - age)
-    except (KeyError, ValueError, TypeError, OverflowError):
-        return 0
+def _stated(headers: MultiMapping[str], given: Mapping[str, str]) -> dict[str, float]:
+    """Return how long the source says that its answer is fresh from now on."""
+    if "no-store" in given or "no-cache" in given:
+        return {"max-age": 0}
+    age = _seconds(headers.get("Age", "")) or 0
+    names = ("max-age",) if "private" in given else ("max-age", "s-maxage")
+    found = {name: _seconds(given[name]) or 0 for name in names if name in given}  # stale if it is no number
+    if not found and "Expires" in headers:
+        found["max-age"] = _until_expiry(headers)
+    return {name: max(0, seconds - age) for name, seconds in found.items()}
+
+
+def _until_expiry(headers: MultiMapping[str]) -> int:
+    """Return the seconds from the date of an answer until it expires. One that is no date is in the past."""
+    expires, date = http_time(headers["Expires"]), http_time(headers.get("Date", ""))
+    return 0 if expires is None or date is None else int(expires - date)
 
 
 def _seconds(text: str) -> int | None:

@@ -16,10 +16,10 @@ from aiohttp import web
 from imgsvc_core.dialects import ForeignDelivery
 from imgsvc_core.urls import Delivery
 from imgsvc_http.answering import responses
-from imgsvc_http.answering.conditions import asked_range, check_if_match, is_known
+from imgsvc_http.answering.conditions import CONDITIONS, asked_range, is_known
 from imgsvc_http.answering.errors import Refusal
 from imgsvc_http.answering.responses import Response
-from imgsvc_http.cache import Picture
+from imgsvc_http.cache import Entry, Picture
 from imgsvc_http.context import HEADER_NAMES, PHASES, REQUEST_ID
 from imgsvc_http.delivery.negotiation import DPR, SAVE_DATA, WIDTH, Negotiated
 from imgsvc_http.delivery.rendering import NAME
@@ -42,7 +42,7 @@ _EXPOSED = "Content-DPR, Content-Length, Content-Range, ETag, Server-Timing, X-R
 _PREFLIGHT = {
     **_FOR_ALL,
     "Access-Control-Allow-Methods": "GET, HEAD",
-    "Access-Control-Allow-Headers": f"If-None-Match, If-Range, Range, {DPR}, {WIDTH}, {SAVE_DATA}",
+    "Access-Control-Allow-Headers": f"{', '.join(CONDITIONS)}, If-Range, Range, {DPR}, {WIDTH}, {SAVE_DATA}",
     "Access-Control-Max-Age": "86400",
     "Allow": "GET, HEAD, OPTIONS",
 }
@@ -53,11 +53,9 @@ def preflight() -> Response:
     return Response(HTTPStatus.NO_CONTENT, _PREFLIGHT, b"")
 
 
-def not_modified(request: web.Request, headers: Mapping[str, str]) -> Response | None:
+def not_modified(request: web.Request, headers: Mapping[str, str], modified: float | None) -> Response | None:
     """Return the answer to a client that has the picture of `shared_headers`, or None to any other."""
-    etag = headers["ETag"]
-    check_if_match(request, etag)
-    if not is_known(request, etag):
+    if not is_known(request, headers["ETag"], modified):
         return None
     return Response(HTTPStatus.NOT_MODIFIED, {**headers, **_timing(request)}, b"")
 
@@ -107,13 +105,17 @@ def picture_headers(
 
 
 def shared_headers(
-    settings: Settings, delivery: Delivery | ForeignDelivery, negotiated: Negotiated, etag: str
+    settings: Settings,
+    delivery: Delivery | ForeignDelivery,
+    negotiated: Negotiated,
+    etag: str,
+    entry: Entry | None = None,
 ) -> dict[str, str]:
-    """Return the headers that a picture and 304 have."""
+    """Return the headers that a picture and 304 have. Without an entry, its source says nothing of caches."""
     headers = {
         **_FOR_ALL,
         "Access-Control-Expose-Headers": _EXPOSED,
-        "Cache-Control": cache_control(settings, delivery),
+        "Cache-Control": cache_control(settings, delivery, entry),
         "ETag": etag,
     }
     if negotiated.vary:
@@ -135,15 +137,25 @@ def _timing(request: web.Request) -> dict[str, str]:
     return {"Server-Timing": shown} if phases else {}
 
 
-def cache_control(settings: Settings, delivery: Delivery | ForeignDelivery) -> str:
-    """Return for how long caches keep the picture."""
-    seconds = settings.delivery.max_age
-    if isinstance(delivery, ForeignDelivery) and delivery.max_age is not None:
-        seconds = delivery.max_age
+def cache_control(
+    settings: Settings, delivery: Delivery | ForeignDelivery, entry: Entry | None = None
+) -> str:
+    """Return who may keep the picture, and for how long."""
+    scope = "public" if entry is None else entry.freshness.scope
+    if scope == "no-store":
+        return scope
+    given, more = delivery.max_age if isinstance(delivery, ForeignDelivery) else None, []
+    ages: Mapping[str, float] = {"max-age": settings.delivery.max_age if given is None else given}
+    present = now().timestamp()
+    if settings.delivery.source_age and given is None and entry is not None and entry.freshness.stated:
+        since = present - entry.asked_at
+        ages = {name: seconds - since for name, seconds in entry.freshness.stated.items()}
+        more += [] if entry.freshness.stale else ["must-revalidate"]
     if delivery.expires is not None:
-        seconds = max(0, min(seconds, delivery.expires - int(now().timestamp())))
-    pinned = isinstance(delivery, Delivery) and delivery.version is not None
-    return f"public, max-age={seconds}" + (", immutable" if pinned else "")
+        ages = {name: min(seconds, delivery.expires - present) for name, seconds in ages.items()}
+    if isinstance(delivery, Delivery) and delivery.version is not None:
+        more.append("immutable")
+    return ", ".join((scope, *(f"{name}={max(0, int(seconds))}" for name, seconds in ages.items()), *more))
 
 
 def _disposition(delivery: Delivery | ForeignDelivery, name: str) -> str:

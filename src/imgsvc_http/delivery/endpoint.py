@@ -8,6 +8,7 @@ from aiohttp import web
 
 from imgsvc_core.dialects import ForeignDelivery
 from imgsvc_core.urls import ROOT, Delivery
+from imgsvc_http.answering.conditions import CONDITIONS
 from imgsvc_http.answering.json_schema import FILE
 from imgsvc_http.answering.responses import Response
 from imgsvc_http.context import HEADER_NAMES, PRINCIPAL
@@ -26,7 +27,9 @@ _HEADERS = {
     SAVE_DATA: "on for a smaller file, if client hints are on.",
     "Range": "A range of bytes.",
     "If-Match": "The expected ETag.",
+    "If-Unmodified-Since": "The Last-Modified that is expected at most.",
     "If-None-Match": "A known ETag.",
+    "If-Modified-Since": "The Last-Modified of a known picture.",
 }
 
 
@@ -51,7 +54,7 @@ async def picture(request: web.Request) -> Response:
         works = key_id is None or services.signing_keys.cached(key_id) is not None
         return works and (not has_presets or services.presets.cached(account_id) == presets)
 
-    return await deliver(request, order, url.delivery, negotiated, is_valid)
+    return await deliver(request, order, url.delivery, negotiated, is_valid, is_dated=not has_presets)
 
 
 async def deliver(
@@ -60,6 +63,8 @@ async def deliver(
     delivery: Delivery | ForeignDelivery,
     negotiated: Negotiated,
     is_valid: Callable[[], bool],
+    *,
+    is_dated: bool = True,
 ) -> Response:
     """Return the picture of an order, or 304 if the client has it.
 
@@ -69,28 +74,29 @@ async def deliver(
         delivery: how the picture is delivered.
         negotiated: how the URL is answered to this client.
         is_valid: tells from memory if the URL still asks for this order, and may.
+        is_dated: whether the picture changes only when its source does, so that a date tells its version.
     """
     services = services_of(request)
     settings = services.settings
     is_file, identity = services.origins.is_file(order.source), None
-    if is_file or "If-None-Match" in request.headers:
+    if is_file or any(name in request.headers for name in CONDITIONS):
         identity = await identity_of(services, order)
     etag, shared = None, dict[str, str]()
     if identity is not None:
         etag = order.etag(identity.text)
         shared = answers.shared_headers(settings, delivery, negotiated, etag)
-        if (known := answers.not_modified(request, shared)) is not None:
+        modified = identity.last_modified if is_dated else None
+        if (known := answers.not_modified(request, shared, modified)) is not None:
             return known
     result = await picture_of(services, order, identity if is_file else None)
     picture, known = result.entry.picture, None
+    modified = picture.last_modified if is_dated else None
     if picture.etag != etag:
-        shared = answers.shared_headers(settings, delivery, negotiated, picture.etag)
-        known = answers.not_modified(request, shared)
+        shared = answers.shared_headers(settings, delivery, negotiated, picture.etag, result.entry)
+        known = answers.not_modified(request, shared, modified)
     headers = answers.picture_headers(shared, delivery, negotiated, picture)
     cache_header = request[HEADER_NAMES].cache
-    if order.is_volatile:
-        headers["Cache-Control"] = "no-store"
-    else:
+    if result.entry.freshness.scope == "public":
         prepared = Prepared(
             principal=request[PRINCIPAL],
             is_valid=is_valid,
@@ -98,7 +104,9 @@ async def deliver(
             file=identity.text if is_file and identity is not None else None,
             key=result.entry.key,
             etag=picture.etag,
+            modified=modified,
             delivery=delivery,
+            is_aging=delivery.expires is not None or settings.delivery.source_age,
             headers={**headers, cache_header: "hit"},
             not_modified_headers=shared,
         )

@@ -11,11 +11,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import attrs
+from multidict import MultiMapping
 
 from imgsvc_core import Spec, parse, unparse
 from imgsvc_core.errors import SpecError
 from imgsvc_core.urls import PictureUrl
 from imgsvc_http.access.presets import Presets
+from imgsvc_http.header_fields import combined
 
 DPR, WIDTH, SAVE_DATA = "Sec-CH-DPR", "Sec-CH-Width", "Save-Data"
 
@@ -43,7 +45,7 @@ class Negotiated:
 
 
 def negotiate(
-    url: PictureUrl, presets: Presets, headers: Mapping[str, str], *, client_hints: bool
+    url: PictureUrl, presets: Presets, headers: MultiMapping[str], *, client_hints: bool
 ) -> Negotiated:
     """Return the request of a URL for a browser with these headers.
 
@@ -69,7 +71,7 @@ def negotiate(
     accept = None
     if spec.output is not None and spec.output.format == "auto":
         vary.insert(0, "Accept")
-        accept = shown_formats(headers.get("Accept", ""))
+        accept = shown_formats(combined(headers, "Accept") or "")
     return Negotiated(spec=spec, dpr=dpr, accept=accept, vary=tuple(vary))
 
 

@@ -23,12 +23,13 @@ from imgsvc_http.answering.conditions import is_known
 from imgsvc_http.answering.responses import Response
 from imgsvc_http.context import PRINCIPAL
 from imgsvc_http.delivery.answers import cache_control
+from imgsvc_http.header_fields import combined
 from imgsvc_http.services import Services, limit_rate, services_of
 from imgsvc_http.state.clock import now
 
 _MOST = 4096
+_USUAL_WAY = ("If-Match", "If-Unmodified-Since", "Range")
 _LONGEST = 2000  # letters of a URL and its headers; longer ones would take too much memory
-_CONDITIONS = ("If-Match", "Range")
 
 
 @attrs.frozen(kw_only=True)
@@ -42,7 +43,9 @@ class Prepared:
         file: the identity of a source that is a file of this machine.
         key: the key of the picture in the cache.
         etag: the ETag of the picture.
+        modified: the time by which conditions with a date are judged.
         delivery: how it is delivered.
+        is_aging: True if ``Cache-Control`` depends on the time.
         headers: the headers of the picture.
         not_modified_headers: the headers of 304.
     """
@@ -53,7 +56,9 @@ class Prepared:
     file: str | None
     key: str
     etag: str
+    modified: float | None
     delivery: Delivery | ForeignDelivery
+    is_aging: bool
     headers: Mapping[str, str]
     not_modified_headers: Mapping[str, str]
 
@@ -67,16 +72,18 @@ class PreparedAnswers:
 
     def find(self, request: web.Request) -> Prepared | None:
         """Return what is known of the URL of a request, for a client with its headers."""
-        path = request.message.path
-        vary = self._vary.get(path)
-        return None if vary is None else self._prepared.get((path, *map(request.headers.get, vary)))
+        vary = self._vary.get(request.message.path)
+        return None if vary is None else self._prepared.get(_known_by(request, vary))
 
     def keep(self, request: web.Request, vary: tuple[str, ...], prepared: Prepared) -> None:
         """Remember what was found out for a request."""
-        path = request.message.path
-        known_by = (path, *map(request.headers.get, vary))
+        known_by = _known_by(request, vary)
         if sum(len(text or "") for text in known_by) <= _LONGEST:
-            self._vary[path], self._prepared[known_by] = vary, prepared
+            self._vary[request.message.path], self._prepared[known_by] = vary, prepared
+
+
+def _known_by(request: web.Request, vary: tuple[str, ...]) -> tuple[str | None, ...]:
+    return request.message.path, *(combined(request.headers, name) for name in vary)
 
 
 PREPARED = web.AppKey("prepared", PreparedAnswers)
@@ -89,7 +96,7 @@ async def from_memory(request: web.Request) -> Response | None:
         Refusal: the client has sent too many requests.
     """
     prepared = request.app[PREPARED].find(request)
-    if prepared is None or any(name in request.headers for name in _CONDITIONS):
+    if prepared is None or any(name in request.headers for name in _USUAL_WAY):
         return None
     services = services_of(request)
     server = services.settings.server
@@ -99,7 +106,7 @@ async def from_memory(request: web.Request) -> Response | None:
     await services.pacing.wait(client_network(address))
     if not _still_holds(services, prepared):
         return None
-    knows, entry = is_known(request, prepared.etag), None
+    knows, entry = is_known(request, prepared.etag, prepared.modified), None
     if prepared.file is None or not knows:
         entry = services.cache.fresh(prepared.key)
         if entry is None or entry.picture.etag != prepared.etag:
@@ -109,8 +116,8 @@ async def from_memory(request: web.Request) -> Response | None:
     if entry is not None:
         services.cache.count_hit(entry)
     headers = prepared.not_modified_headers if knows else prepared.headers
-    if prepared.delivery.expires is not None:
-        headers = {**headers, "Cache-Control": cache_control(services.settings, prepared.delivery)}
+    if prepared.is_aging:
+        headers = {**headers, "Cache-Control": cache_control(services.settings, prepared.delivery, entry)}
     if entry is None or knows:
         return Response(HTTPStatus.NOT_MODIFIED, headers, b"")
     return Response(HTTPStatus.OK, headers, entry.picture.body)

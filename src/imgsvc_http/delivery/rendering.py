@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 
 import attrs
+from multidict import MultiMapping
 
 import imgsvc_core
 from imgsvc_core import Spec
@@ -92,17 +93,19 @@ async def picture_of(services: Services, order: Order, file: Identity | None) ->
         ImgsvcError, Refusal: the picture cannot be made.
     """
     cache, source = services.cache, _shown(order.source)
+    bounds = cache.freshness_bounds
 
     async def produce(known: Entry | None) -> Made | Unchanged:
         made = await _make(services, order, known.picture.identity if known else None)
         if isinstance(made, NotModified):
-            return Unchanged(cache.freshness_bounds.freshness(made.headers))
+            assert known is not None
+            return Unchanged(bounds.renewed(known.freshness, made.headers))
         picture, headers = made
         if order.is_volatile:
-            return Made(picture, Freshness(0, store=False))
+            return Made(picture, Freshness(0, scope="no-store"))
         if file is not None:
-            return Made(picture, Freshness(cache.freshness_bounds.max_seconds))
-        return Made(picture, cache.freshness_bounds.freshness(headers))
+            return Made(picture, Freshness(bounds.max_seconds))
+        return Made(picture, bounds.freshness(headers))
 
     address = services.origins.address_of(order.source)
     key = entry_key(order.account_id, source, address, *order.parts, file.text if file else "")
@@ -111,7 +114,7 @@ async def picture_of(services: Services, order: Order, file: Identity | None) ->
 
 async def _make(
     services: Services, order: Order, known: str | None
-) -> tuple[Picture, Mapping[str, str] | None] | NotModified:
+) -> tuple[Picture, MultiMapping[str]] | NotModified:
     """Return a picture and the headers of its source, unless the source has the known identity."""
     limits, account_id = services.settings.limits, order.account_id
     services.pipeline.workers.check_room(account_id)

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from aiohttp import web
 
 from imgsvc_http.answering.bodies import BODIES
-from imgsvc_http.answering.conditions import asked_range, check_if_match, is_known
+from imgsvc_http.answering.conditions import asked_range, is_known
 from imgsvc_http.answering.errors import refusal
 from imgsvc_http.answering.json_schema import FILE
 from imgsvc_http.answering.responses import Response
@@ -48,7 +48,6 @@ async def serve(
         "X-Content-Type-Options": "nosniff",
         "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     }
-    check_if_match(request, etag)
     if is_known(request, etag):
         return Response(HTTPStatus.NOT_MODIFIED, headers, b"")
     start, end = asked_range(request, size, etag)

@@ -22,6 +22,7 @@ from imgsvc_core.declaring import Operation, Param, doc
 from imgsvc_core.spec import FILTERS
 from imgsvc_core.spec.options import PARAMETER_OPTIONS, ParameterOption
 from imgsvc_core.urls import ANIMATED_FORMATS, PREFERRED_FORMATS, Signer
+from imgsvc_http.answering.conditions import is_known
 from imgsvc_http.answering.errors import invalid, refusal
 from imgsvc_http.context import HEADER_NAMES, PRINCIPAL
 from imgsvc_http.receiving.body import read_json
@@ -233,7 +234,7 @@ def _named(request: web.Request, files: Mapping[str, Path]) -> Path:
 def _file(request: web.Request, file: Path) -> web.StreamResponse:
     data, etag = _content(file)
     headers = {**_SECURITY, "Cache-Control": "no-cache", "ETag": etag}
-    if request.headers.get("If-None-Match") == etag:
+    if is_known(request, etag):
         return web.Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
     response = web.Response(body=data, headers=headers, content_type=_TYPES[file.suffix])
     if response.content_type.startswith("text/"):

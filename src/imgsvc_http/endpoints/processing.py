@@ -19,6 +19,7 @@ from imgsvc_http.answering.answers import Accepted, Result
 from imgsvc_http.answering.json_schema import body_schema, form_schema
 from imgsvc_http.answering.responses import Response, picture, success
 from imgsvc_http.context import DOCUMENT, HEADER_NAMES, PRINCIPAL, REQUEST_ID, binary_header, wants_picture
+from imgsvc_http.header_fields import combined
 from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.processing.pipeline import Source
 from imgsvc_http.receiving.body import read_json
@@ -121,7 +122,7 @@ async def _answer(
         quota.Call(services.quota, request[PRINCIPAL].account_id),
         source,
         allocate,
-        accept=request.headers.get("Accept") if binary else None,
+        accept=combined(request.headers, "Accept") if binary else None,
     )
     services.requests.note_result(request[PRINCIPAL].account_id, done.result)
     if binary:
@@ -167,7 +168,7 @@ def _failures_noted(request: web.Request) -> Iterator[None]:
 async def _parts(request: web.Request, source: Source | None) -> tuple[bytes, ...]:
     """Return what distinguishes this request from others with the same key."""
     document = json.dumps(request[DOCUMENT], sort_keys=True, separators=(",", ":"))
-    mode = request.headers.get("Accept", "") if wants_picture(request) else "JSON"
+    mode = combined(request.headers, "Accept") or "" if wants_picture(request) else "JSON"
     parts = (document.encode(), mode.encode("utf-8", "surrogateescape"))
     if source is None:
         return parts

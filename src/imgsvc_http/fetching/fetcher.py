@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 
 import aiohttp
 import attrs
+from multidict import CIMultiDict, MultiMapping
 from multipart import content_disposition_unquote, parse_options_header
 from yarl import URL
 
@@ -55,14 +56,14 @@ class Fetched:
     path: Path
     name: str
     seconds: float
-    headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+    headers: MultiMapping[str] = attrs.field(factory=CIMultiDict, repr=False)
 
 
 @attrs.frozen
 class NotModified:
     """A source that is still what was fetched before, by the conditions of a fetch."""
 
-    headers: Mapping[str, str] = attrs.field(repr=False)
+    headers: MultiMapping[str] = attrs.field(factory=CIMultiDict, repr=False)
 
 
 class Fetcher:

@@ -10,13 +10,13 @@ import os
 import stat
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
 
 import attrs
+from multidict import CIMultiDict, MultiMapping
 
 from imgsvc_core.errors import EmptySource, ImgsvcError, SourceTooLarge, SourceUnreachable
 from imgsvc_core.io import missing_package, open_filesystem, reason_of
@@ -26,6 +26,7 @@ from imgsvc_http.answering.errors import invalid
 from imgsvc_http.fetching.address_guard import cause_of
 from imgsvc_http.fetching.fetcher import Fetcher, NotModified, SourceMissing
 from imgsvc_http.fetching.social import FRESH
+from imgsvc_http.header_fields import http_time
 from imgsvc_http.private_names import oss_info
 from imgsvc_http.settings import Origin
 from imgsvc_http.storage.bulkhead import Bulkhead
@@ -65,7 +66,7 @@ class OpenedSource:
     path: Path
     name: str
     identity: Identity
-    headers: Mapping[str, str] | None = attrs.field(default=None, repr=False)
+    headers: MultiMapping[str] = attrs.field(factory=CIMultiDict, repr=False)
 
 
 class Origins:
@@ -193,7 +194,7 @@ class _Folder:
         """Return a file, or `NotModified` if it still has the known identity."""
         facts = await self._facts_of(path, version)
         if facts.identity.text == known:
-            return NotModified({})
+            return NotModified()
         shown = f"Source '{self._name}/{path}'"
         if facts.size == 0:
             raise EmptySource(f"{shown} is empty; expected an image.")
@@ -335,14 +336,6 @@ def _unix_time(value: object) -> float | None:
         return datetime.fromisoformat(value).timestamp()
     except (ValueError, OverflowError):
         return http_time(value)
-
-
-def http_time(text: str) -> float | None:
-    """Return the Unix time of an HTTP header, or None if it is none."""
-    try:
-        return parsedate_to_datetime(text).timestamp()
-    except (ValueError, TypeError, OverflowError):
-        return None
 
 
 async def _identity_of_response(headers: Mapping[str, str], file: Path) -> Identity:

@@ -536,6 +536,11 @@ class DeliverySettings:
         unit="s",
         default=86_400,
     )
+    source_age: bool = setting(
+        Boolean(),
+        "Whether they may keep it for as long as its source says, if it does, in place of max_age.",
+        default=False,
+    )
     client_hints: bool = setting(
         Boolean(),
         "Whether Sec-CH-DPR, Sec-CH-Width and Save-Data give the density, the width and the quality that a "

@@ -87,7 +87,8 @@ def entry(number: int, size: int = 1000, source: str = SOURCE, account: str = "a
         source=source,
         picture=picture(number % 256, size),
         made_at=START,
-        fresh_until=START + FRESH,
+        asked_at=START,
+        freshness=Freshness(FRESH),
         epoch=epoch,
     )
 

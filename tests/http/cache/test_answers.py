@@ -163,7 +163,7 @@ async def test_a_source_that_is_gone_takes_its_picture_along(cache: Cache, clock
 
 
 async def test_what_must_not_be_stored_is_made_each_time(cache: Cache, clock: Clock) -> None:
-    produce = Producer(freshness=Freshness(0, store=False))
+    produce = Producer(freshness=Freshness(0, scope="private"))
     assert (await ask(cache, produce)).state == "miss"
     assert (await ask(cache, produce)).state == "miss"
     assert len(cache.memory) == 0

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from imgsvc_http.cache.encoding import decode, encode
 from imgsvc_http.cache.entries import Entry
+from imgsvc_http.cache.freshness import Freshness
 from tests.http.cache.pictures import entry, picture
 
 ENTRY = entry(1, 300)
@@ -30,7 +31,8 @@ def test_what_was_written_is_read(
         source="https://example.org/ß?" + text,
         picture=attrs.evolve(picture(), body=body, identity=text, last_modified=moment, facts=facts),
         made_at=1.5,
-        fresh_until=2.5,
+        asked_at=2.5,
+        freshness=Freshness(60, stale=False, stated={"max-age": 60.5}),
         epoch=7,
     )
     assert decode(made.key, bytes(encode(made))) == made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from multidict import CIMultiDict
 
 from imgsvc_core import Output, Resize, Spec
 from imgsvc_core.urls import parse
@@ -14,7 +15,7 @@ SAFARI = "image/webp,image/avif,image/jxl,image/heic,image/heic-sequence,video/*
 
 
 def _negotiated(text: str, client_hints: bool = True, **headers: str) -> Negotiated:
-    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    given = CIMultiDict({name.replace("_", "-"): value for name, value in headers.items()})
     return negotiate(parse(text), {}, given, client_hints=client_hints)
 
 

@@ -1,0 +1,50 @@
+"""Header fields as HTTP has them: lists over several lines, directives, and dates (RFC 9110, 5)."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from email.utils import parsedate_tz
+
+from multidict import MultiMapping
+
+_DIRECTIVE = re.compile(r'([^\s,;="]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,"]*))?')
+_DATE = re.compile(
+    r"(?:[A-Za-z]+, *)?\d{1,2}[ -][A-Za-z]{3}[ -]\d{2,4} \d{1,2}:\d\d:\d\d(?: (?:GMT|UTC?|[+-]\d{4}))?"
+    r"|[A-Za-z]{3} [A-Za-z]{3} [ \d]?\d \d\d:\d\d:\d\d \d{4}"
+)
+
+
+def combined(headers: MultiMapping[str], name: str) -> str | None:
+    """Return all lines of a header as one list, or None if there is none."""
+    lines = headers.getall(name, ())
+    return ", ".join(lines) if lines else None
+
+
+def directives(header: str) -> dict[str, str]:
+    """Return the directives of a ``Cache-Control`` header, in lower case, with their values.
+
+    >>> directives('public, Max-Age="60"')
+    {'public': '', 'max-age': '60'}
+    """
+    found: dict[str, str] = {}
+    for name, value in _DIRECTIVE.findall(header):
+        found.setdefault(name.lower(), value.strip('"'))
+    return found
+
+
+def http_time(text: str) -> float | None:
+    """Return the Unix time of a date in any form that HTTP has, or None if it is none.
+
+    >>> http_time("Sun, 06 Nov 1994 08:49:37 GMT") == http_time("Sun Nov  6 08:49:37 1994") == 784111777
+    True
+    """
+    parsed = parsedate_tz(text) if _DATE.fullmatch(text.strip()) else None
+    try:
+        if parsed is None:
+            return None
+        year, month, day, hour, minute, second = parsed[:6]
+        zone = parsed[9] or 0
+        return datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp() - zone
+    except (ValueError, OverflowError):
+        return None
