@@ -16,6 +16,7 @@ from shown import STRIPS
 from imgsvc_core import errors
 from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.table import FORMATS, Format, LoadScaling
+from imgsvc_core.dialects.imgproxy.settings import ImgproxySettings
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits
 from imgsvc_core.spec import FILTERS, OPERATIONS, PHASES, Operation, Param, params, request_schema
@@ -141,6 +142,20 @@ def settings() -> str:
         shown = NOTHING if item.path == "server.state_folder" else f"`{toml_value(default)}`"
         rows.append((f"`{item.path}`", item.doc + (f" ({item.unit})" if item.unit else ""), shown))
     return table(("setting", "meaning", "default"), rows)
+
+
+def imgproxy_settings() -> str:
+    """Every setting of the dialect imgproxy, with the one of imgproxy that it stands for."""
+    rows = []
+    for param in params(ImgproxySettings).values():
+        meaning, _, theirs = param.doc.rstrip(".").partition(" (IMGPROXY_")
+        default = (
+            NOTHING if param.default in (None, ()) else f"`{toml_value(param.kind.unparse(param.default))}`"
+        )
+        rows.append(
+            (f"`{param.name}`", f"`IMGPROXY_{theirs[:-1]}`" if theirs else NOTHING, f"{meaning}.", default)
+        )
+    return table(("setting", "in imgproxy", "meaning", "default"), rows)
 
 
 def metrics() -> str:
@@ -275,6 +290,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
         command,
         benchmarks,
         settings,
+        imgproxy_settings,
         metrics,
         endpoints,
         service_errors,

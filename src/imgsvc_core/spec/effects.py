@@ -45,12 +45,18 @@ class Table:
 
 @attrs.frozen
 class Weights:
-    """The weights of a convolution, row by row."""
+    """The weights of a sum, such as of a convolution row by row. ``number`` may fix how many they are."""
 
-    expectation = f"array of 1 to {_MOST_WEIGHTS} numbers"
+    number: int | None = None
+
+    @property
+    def expectation(self) -> str:
+        return f"array of {self.number or f'1 to {_MOST_WEIGHTS}'} numbers"
 
     def parse(self, value: object) -> tuple[float, ...]:
         if not isinstance(value, list | tuple) or not 0 < len(value) <= _MOST_WEIGHTS:
+            raise ValueError(value)
+        if self.number not in (None, len(value)):
             raise ValueError(value)
         return tuple(map(_FACTOR.parse, value))
 
@@ -58,7 +64,12 @@ class Weights:
         return list(value)
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "array", "items": _FACTOR.schema(), "minItems": 1, "maxItems": _MOST_WEIGHTS}
+        return {
+            "type": "array",
+            "items": _FACTOR.schema(),
+            "minItems": self.number or 1,
+            "maxItems": self.number or _MOST_WEIGHTS,
+        }
 
 
 class _Restored(PartKind):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from imgsvc_core.spec.declare import declared, param
-from imgsvc_core.spec.effects import EFFECTS
+from imgsvc_core.spec.effects import EFFECTS, Weights
 from imgsvc_core.spec.filters import FILTERS, Filter
 from imgsvc_core.spec.kinds import Integer, Number
 from imgsvc_core.spec.parsing import restore_operation
@@ -48,7 +48,19 @@ class Mosaic(Filter):
     cell: int = param("Side of the cells.", Integer(1, _LARGEST_SIDE), unit="pixels", neutral=1)
 
 
-INTERNAL_FILTERS: tuple[type[Filter], ...] = (GaussianBlur, LightnessSharpen, Mosaic, *EFFECTS)
+@declared
+class ColorMatrix(Filter):
+    """Replace each channel by a weighted sum of red, green and blue, and an offset, of which 1 is white."""
+
+    key: ClassVar[str] = "color_matrix"
+    title: ClassVar[str] = "Color matrix"
+
+    red: tuple[float, ...] = param("Weights for red.", Weights(4))
+    green: tuple[float, ...] = param("Weights for green.", Weights(4))
+    blue: tuple[float, ...] = param("Weights for blue.", Weights(4))
+
+
+INTERNAL_FILTERS: tuple[type[Filter], ...] = (ColorMatrix, GaussianBlur, LightnessSharpen, Mosaic, *EFFECTS)
 """All filters of this kind."""
 
 _FILTERS = {item.key: item for item in (*FILTERS, *INTERNAL_FILTERS)}

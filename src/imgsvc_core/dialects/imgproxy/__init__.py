@@ -22,6 +22,7 @@ from imgsvc_core.dialects.imgproxy.settings import ImgproxySettings
 from imgsvc_core.dialects.reading import accepted_formats, decimal
 from imgsvc_core.errors import DialectError
 from imgsvc_core.info import ImageInfo
+from imgsvc_core.jsontext import shown
 from imgsvc_core.spec import Spec
 from imgsvc_core.spec.declare import declared
 
@@ -85,7 +86,7 @@ class Imgproxy(ImgproxySettings):
                 max_age=self.ttl,
             ),
             options=attrs.evolve(options, filename=None, return_attachment=False, expires=0, cachebuster=""),
-            watermark=self.watermark,
+            watermark=self._watermark(options),
             watermark_opacity=self.watermark_opacity,
             encoding=self._encoding(request, options),
         )
@@ -107,6 +108,16 @@ class Imgproxy(ImgproxySettings):
         dpr = next((value for value in densities if 0 < value <= _MOST_DENSITY), 1.0)
         width = next((value for value in widths if value >= 1 and value.is_integer()), None)
         return {"dpr": dpr} | ({} if width is None else {"width": math.floor(width / dpr + 0.5)})
+
+    def _watermark(self, options: Options) -> str | None:
+        """Return the id of the watermark that the URL names, or of the usual one."""
+        url = options.pro.watermark_url
+        if url is None:
+            return self.watermark
+        if (found := dict(self.watermarks).get(url)) is None:
+            message = f"Option 'watermark_url' must be a key of the setting 'watermarks', got {shown(url)}."
+            raise DialectError(message, status=NOT_FOUND)
+        return found
 
     def _encoding(self, request: ForeignRequest, options: Options) -> Encoding:
         """Return how pictures are encoded where the URL leaves it open, or has no say."""

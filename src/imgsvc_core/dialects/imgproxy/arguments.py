@@ -44,7 +44,9 @@ class Argument:
             raise DialectError(message, status=NOT_FOUND) from None
 
 
-def _whole_within(minimum: int, maximum: int) -> Callable[[str], int]:
+def whole_within(minimum: int, maximum: int) -> Callable[[str], int]:
+    """Return what reads an integer of a range."""
+
     def read(text: str) -> int:
         if not minimum <= (value := whole(text)) <= maximum:
             raise ValueError(text)
@@ -105,20 +107,20 @@ def _base64_text(text: str) -> str:
     return _text(base64.urlsafe_b64decode(bare + "=" * (-len(bare) % 4)).decode())
 
 
-SIZE = Argument(_whole_within(0, 2**31 - 1), "an integer of at least 0")
-COUNT = Argument(_whole_within(1, 2**31 - 1), "an integer of at least 1")
+SIZE = Argument(whole_within(0, 2**31 - 1), "an integer of at least 0")
+COUNT = Argument(whole_within(1, 2**31 - 1), "an integer of at least 1")
 NUMBER = Argument(decimal, "a decimal number")
 POSITIVE = Argument(_decimal_if(lambda value: 0 < value <= 10**6), "a decimal number greater than 0")
 NOT_NEGATIVE = Argument(_decimal_if(lambda value: 0 <= value < 10**9), "a decimal number of at least 0")
 SHARE = Argument(_decimal_if(lambda value: 0 <= value <= 1), "a decimal number within 0 to 1 range")
 BOOLEAN = Argument(lambda text: text in _TRUE, "a boolean")  # anything else is false, never an error
-QUALITY = Argument(_whole_within(0, 100), "an integer within 0 to 100 range")
-BYTE = Argument(_whole_within(0, 255), "three integers within 0 to 255 range, or a hex color")
+QUALITY = Argument(whole_within(0, 100), "an integer within 0 to 100 range")
+BYTE = Argument(whole_within(0, 255), "three integers within 0 to 255 range, or a hex color")
 COLOR = Argument(_hex_color, "a hex color RGB or RRGGBB")
 ANGLE = Argument(_angle, "a multiple of 90")
 TYPE = Argument(one_of(_RESIZING_TYPES), f"one of {', '.join(_RESIZING_TYPES)}")
 FORMAT = Argument(_format, f"one of {', '.join(FORMATS)}")
-TIME = Argument(_whole_within(0, 2**53), "a Unix time")
+TIME = Argument(whole_within(0, 2**53), "a Unix time")
 NAME = Argument(_text, f"a file name of at most {_MAX_TEXT} characters")
 BASE64_NAME = Argument(_base64_text, "a file name in URL-safe base64")
 ANYTHING = Argument(lambda text: text, "a text")

@@ -104,7 +104,21 @@ def _cropped(options: Options, size: Size) -> Size:
         side if not asked else min(side, int(asked) if asked >= 1 else max(1, _half_up(side * asked)))
         for asked, side in zip(options.crop, size, strict=True)
     )
-    return Size(width, height)
+    pro = options.pro
+    return _of_crop_ratio(Size(width, height), size, pro.crop_ratio, enlarges=pro.crop_enlarges)
+
+
+def _of_crop_ratio(area: Size, size: Size, ratio: float, *, enlarges: bool) -> Size:
+    """Return the size of a part of a picture with its aspect ratio corrected, if there is one to match."""
+    if not ratio:
+        return area
+    width, height = map(float, area)
+    if (width > height * ratio) is enlarges:
+        height = width / ratio
+    else:
+        width = height * ratio
+    excess = max(1.0, width / size.width, height / size.height)
+    return Size(_rounded(width / excess), _rounded(height / excess))
 
 
 def _scale(options: Options, size: Size, *, vector: bool) -> tuple[float, float, float]:

@@ -31,6 +31,7 @@ from imgsvc_core.dialects.imgproxy.arguments import (
     check_count,
     one_of,
 )
+from imgsvc_core.dialects.imgproxy.pro import PRO, Pro
 from imgsvc_core.errors import DialectError
 from imgsvc_core.spec import Color
 
@@ -117,6 +118,7 @@ class Options:
     max_animation_frames: int | None = None
     max_animation_frame_resolution: float = 0.0
     max_result_dimension: int = 0
+    pro: Pro = Pro()
 
 
 Values: TypeAlias = dict[str, Any]
@@ -382,6 +384,7 @@ TABLE: tuple[tuple[tuple[str, ...], _Apply], ...] = (
     (("filename", "fn"), _filename),
     (("return_attachment", "att"), _setting("return_attachment", BOOLEAN)),
     *_LIMITS,
+    *PRO,
 )
 
 OPTIONS: Mapping[str, _Apply] = {name: apply for names, apply in TABLE for name in names}

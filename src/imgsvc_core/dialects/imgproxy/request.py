@@ -18,6 +18,7 @@ from imgsvc_core.dialects.building import (
 )
 from imgsvc_core.dialects.imgproxy.geometry import Layout, layout, offset
 from imgsvc_core.dialects.imgproxy.options import Gravity, Options, Trim
+from imgsvc_core.dialects.imgproxy.pro import Pro
 from imgsvc_core.errors import DialectError
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.plan.geometry import Box, Placement, Size, resized
@@ -68,6 +69,7 @@ def request_of(
     if _unchanged(options, info):
         return None
     _check_limits(options, info)
+    _check_pro(options, info)
     if not options.auto_rotate and info.orientation != 1:
         raise _impossible("auto_rotate", "pictures are always turned upright")
     if options.trim is not None and not info.animated:
@@ -114,6 +116,15 @@ def _check_limits(options: Options, info: ImageInfo) -> None:
         raise _impossible("max_src_file_size", f"the file has {info.bytes:,} bytes")
     if options.max_animation_frames is not None and info.frames > options.max_animation_frames:
         raise _impossible("max_animation_frames", "animations keep all frames")
+
+
+def _check_pro(options: Options, info: ImageInfo) -> None:
+    """Raise `DialectError` if an option of Pro cannot be applied to a picture with alpha."""
+    pro = options.pro
+    if info.alpha and pro.colorize and not pro.colorize_keeps_alpha:
+        raise _impossible("colorize", "transparent parts keep their alpha; set the argument keep_alpha")
+    if info.alpha and pro.background_alpha < 1 and options.background is not None:
+        raise _impossible("background_alpha", "a picture with alpha is laid on opaque colors only")
 
 
 def _trimmed(options: Options, trim: Trim) -> dict[str, Any]:
@@ -225,6 +236,7 @@ def _keeping(gravity: Gravity, scaled: Size, dpr: float) -> dict[str, Any]:
 
 def _filters(options: Options, size: Size) -> tuple[Filter, ...]:
     return (
+        *options.pro.colors_changed.filters,
         libvips_blur(options.blur),
         LightnessSharpen(sigma=min(options.sharpen, _LARGEST_SIGMA)),
         Mosaic(cell=max(1, min(options.pixelate, max(size)))),
@@ -235,7 +247,10 @@ def _padding(options: Options, found: Layout) -> dict[str, Any] | None:
     if not any(found.margins):
         return None
     sides = dict(zip(("top", "right", "bottom", "left"), found.margins, strict=True))
-    return {**sides, "background": options.background}
+    background = options.background
+    if background is not None:
+        background = attrs.evolve(background, alpha=round(255 * options.pro.background_alpha))
+    return {**sides, "background": background}
 
 
 def _watermark(options: Options, found: Layout, id_: str | None, opacity: float) -> Watermark | None:
@@ -245,7 +260,9 @@ def _watermark(options: Options, found: Layout, id_: str | None, opacity: float)
     canvas, position = found.canvas, asked.position
     x, y = offset(position.x, canvas.width, found.dpr), offset(position.y, canvas.height, found.dpr)
     across, down = _sides(position)
-    width, height = (max(1, round(side * asked.scale)) if asked.scale else None for side in canvas)
+    width, height = options.pro.watermark_width or None, options.pro.watermark_height or None
+    if asked.scale:
+        width, height = (max(1, round(side * asked.scale)) for side in canvas)
     return placed_watermark(
         id_,
         opacity * asked.opacity,
@@ -273,8 +290,25 @@ def _output(options: Options, info: ImageInfo, encoding: Encoding) -> dict[str, 
     if format_ == "jpg":
         halved = output["quality"] < _FULL_COLOR_QUALITY
         output |= {"encoding": "baseline", "subsampling": "420" if halved else "444"}
-    if options.background is not None:
+    output |= _of_pro(options.pro, format_)
+    if options.background is not None and options.pro.background_alpha == 1:
         output |= {"background": options.background, "flatten": row.alpha}
+    return output
+
+
+def _of_pro(pro: Pro, format_: str) -> dict[str, Any]:
+    """Return what options of Pro say of the file, which is only what they name."""
+    output: dict[str, Any] = {}
+    if format_ == "jpg":
+        output = {"encoding": "progressive"} if pro.progressive else {}
+        output |= {"subsampling": "444"} if pro.full_color else {}
+    elif format_ == "png":
+        output = {"encoding": "progressive"} if pro.interlaced else {}
+        output |= {"colors": pro.colors} if pro.quantized else {}
+    elif format_ == "webp" and pro.webp_compression == "lossless":
+        output = {"lossless": True}
+    elif format_ == "avif" and pro.avif_subsampling != "auto":
+        output = {"subsampling": "420" if pro.avif_subsampling == "on" else "444"}
     return output
 
 
