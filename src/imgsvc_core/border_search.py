@@ -25,10 +25,14 @@ def find_border(opened: Opened, trim: Trim, limits: Limits, deadline: Deadline) 
     check_memory(border_search_bound(info), limits)
     stored, back = Size(info.width, info.height), turns.inverse(info.orientation)
     corner = turns.turned_box(Box(0, 0, 1, 1), Size(*info.upright_size), back)
-    with translate_errors(info.format), deadline.watching(opened.load(border_search(info))) as source:
+    load = border_search(info, all_frames=not trim.libvips)
+    with translate_errors(info.format), deadline.watching(opened.load(load)) as source:
         image = colorspace.to_srgb(source, info.rgb_space)
         if (corner.left, corner.top) != (0, 0):  # it would be read before what lies above it
             image = in_memory(image)
         with deadline.watching(image) as watched:
-            box = border.enclosed(watched, stored, (corner.left, corner.top), trim)
+            if trim.libvips:
+                box = border.enclosed_by_libvips(watched, trim)
+            else:
+                box = border.enclosed(watched, stored, (corner.left, corner.top), trim)
     return turns.turned_box(box, stored, info.orientation)

@@ -232,7 +232,8 @@ def _process_task(task: _Task, open_target: Callable[[], BinaryIO]) -> dict[str,
     opened = attrs.evolve(opened, threads=task.options.get("threads"))
     wanted = any(map(wants_faces, task.requests.values()))
     found = find_faces(opened, limits, deadline) if wanted else None
-    trims = {request.trim for request in task.requests.values() if request.trim}
+    asked = (request.trim for request in task.requests.values())
+    trims = {trim for trim in asked if trim is not None and trim.box is None}
     trimmed = {trim: find_border(opened, trim, limits, deadline) for trim in trims}
     plans = _compile(task, task.requests, opened.info, found, trimmed)
     with naming_shortage(max(plan.memory for plan in plans.values())):
@@ -256,7 +257,7 @@ def _compile(
                 info,
                 limits=task.limits,
                 faces=found or (),
-                trimmed=trimmed[request.trim] if request.trim else None,
+                trimmed=trimmed.get(request.trim) if request.trim else None,
                 paddings=_paddings(task, request),
                 suffix=suffix_of(task.target),
                 accept=task.options.get("accept"),

@@ -76,6 +76,15 @@ def split_frames(image: pyvips.Image) -> list[pyvips.Image]:
     return [image.crop(0, top, image.width, height) for top in range(0, image.height, height)]
 
 
+def first_frames(image: pyvips.Image, count: int) -> pyvips.Image:
+    """Return the strip of the first frames, with their delays."""
+    first = image.crop(0, 0, image.width, count * image.get_page_height()).copy()
+    first.set_type(pyvips.GValue.gint_type, "n-pages", count)
+    if has(image, "delay"):
+        first.set_type(pyvips.GValue.array_int_type, "delay", image.get("delay")[:count])
+    return first
+
+
 def join_frames(frames: list[pyvips.Image]) -> pyvips.Image:
     """Join frames of equal size to a strip, with the delays and the loop count of the first one."""
     if len(frames) == 1:

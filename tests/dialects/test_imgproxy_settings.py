@@ -195,7 +195,12 @@ def test_what_the_format_depends_on() -> None:
         (["jpeg", "png", "gif"], facts("webp", 9, 9, alpha=True), "w:5", "png"),
         (["webp", "png"], facts("webp", 9, 9, alpha=True), "w:5", "webp"),
         (["webp", "png"], PHOTO, "w:5", "webp"),
-        (["avif"], DRAWN, "w:5", "avif"),
+        (["avif"], DRAWN, "w:50", "avif"),
+        (["avif"], DRAWN, "w:5", "png"),
+        (["avif"], PHOTO, "w:5", "jpg"),
+        (["jpeg", "png", "gif"], facts("webp", 9, 9, frames=3), "w:5", "gif"),
+        (["jpeg", "png", "gif"], facts("webp", 9, 9, frames=3, alpha=True), "w:5", "gif"),
+        (["jpeg", "png"], facts("webp", 9, 9, frames=3), "w:5", "jpg"),
         (["jpg"], DRAWN, "w:5", "jpg"),
         (["jpg", "webp"], DRAWN, "w:5", "webp"),
         (["jpg", "webp"], DRAWN, "w:5/bg:fff", "jpg"),
@@ -285,7 +290,8 @@ LARGE, MOVING = facts("jpg", 1000, 800), facts("gif", 100, 50, frames=3)
         ("msfs:1000", LARGE, None),
         ("msfs:999", LARGE, "max_src_file_size"),
         ("maf:3", MOVING, None),
-        ("maf:2", MOVING, "max_animation_frames"),
+        ("maf:2", MOVING, None),
+        ("msr:0.01/maf:2", MOVING, None),
     ],
 )
 def test_limits_of_urls(options: str, info: imgsvc.ImageInfo, refused_by: str | None) -> None:

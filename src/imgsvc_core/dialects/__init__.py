@@ -5,8 +5,9 @@ the class are the settings of the dialect, such as its keys. Its instances read 
 
 1. `Dialect.parse` checks the signature of a request and reads it into a `ForeignUrl`, without the picture.
 2. `ForeignUrl.spec` returns the request for a picture, whose size, format and alpha decide many options.
+   `imgsvc_core.dialects.translating` calls it, after it has looked for the border of a picture to be trimmed.
 
-libvips is not needed.
+libvips is not needed, except for trimming.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from imgsvc_core.dialects.wildcards import url_pattern
 from imgsvc_core.errors import DialectError, Problem, SpecError
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.jsontext import shown
-from imgsvc_core.spec import Spec
+from imgsvc_core.spec import Spec, Trim
 from imgsvc_core.urls import Source
 
 GROUP = "imgsvc.dialects"
@@ -124,9 +125,20 @@ class ForeignUrl(ABC):
         if self.delivery.expires is not None and now > self.delivery.expires:
             raise DialectError("The URL has expired: ask for a new one.", status=self.expired_status)
 
+    @property
+    def upright(self) -> bool:
+        """Return True if pictures are turned by their EXIF orientation before all else."""
+        return True
+
+    def trim(self, info: ImageInfo) -> Trim | None:
+        """Return what is cut away before all that the request asks for, so that `spec` knows what is left."""
+        return None
+
     @abstractmethod
     def spec(self, info: ImageInfo) -> Spec | None:
         """Return the request for a picture with these facts, or `None` to deliver its file unchanged.
+
+        If the picture is trimmed, its size is what is left. If it is not turned, its orientation is 1.
 
         Raises:
             DialectError: the URL asks for something that is not possible; the message names the option.

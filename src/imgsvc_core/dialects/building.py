@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.spec import Spec, Watermark
 from imgsvc_core.spec.geometry import Edge, Gravity
 from imgsvc_core.spec.internal import GaussianBlur
+from imgsvc_core.spec.request import ALL_OPERATIONS
 from imgsvc_core.spec.watermark import Tiling
 
 Side = Literal["near", "far", "center"]
@@ -31,8 +32,13 @@ _EDGES: dict[tuple[Side, Side], Edge] = {
 
 
 def built(**parts: Any) -> Spec:
-    """Return the spec of some operations; those that are `None` are left out."""
-    return Spec(**{name: part for name, part in parts.items() if part is not None}).simplified()
+    """Return the spec of some operations, internal parameters included; `None` stands for none."""
+    made: dict[str, Any] = {
+        name: ALL_OPERATIONS[name](**part) if isinstance(part, Mapping) else part
+        for name, part in parts.items()
+        if part is not None
+    }
+    return Spec(**made).simplified()
 
 
 @contextmanager
@@ -56,6 +62,21 @@ def stretched(size: Size, target: Size) -> dict[str, Any] | None:
     if size == target:
         return None
     return {"mode": "stretch", "width": target.width, "height": target.height}
+
+
+def resized_to(size: Size, scaled: Size, *, kept: Size, at: tuple[int, int] | None) -> dict[str, Any] | None:
+    """Return the resize that scales to a size and keeps a part of it, or `None` if nothing changes.
+
+    Args:
+        size: the size of the picture.
+        scaled: the size that it is scaled to.
+        kept: the size of the part.
+        at: left and top of the part; without them it is the most interesting one.
+    """
+    if size == scaled == kept:
+        return None
+    resize: dict[str, Any] = {"mode": "stretch", "width": scaled.width, "height": scaled.height}
+    return resize if kept == scaled else {**resize, "kept_size": kept, "kept_at": at}
 
 
 def truncated_blur(sigma: float, radius: int) -> GaussianBlur:

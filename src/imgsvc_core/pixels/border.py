@@ -5,10 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pyvips
 
+from imgsvc_core.deadline import in_memory
 from imgsvc_core.pixels.blending import band_values, fit_for
 from imgsvc_core.pixels.channels import is_deep, white
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.spec import Trim
+
+_MAGENTA = [255, 0, 255]
+
+
+def enclosed_by_libvips(image: pyvips.Image, trim: Trim) -> Box:
+    """Return what libvips finds within the border of the first frame, or all of it if it finds nothing."""
+    image = image.colourspace("srgb")
+    if image.hasalpha():
+        image = image.flatten(background=_MAGENTA)
+    image = in_memory(image)
+    color = image.getpoint(0, 0) if trim.color is None else trim.color.rgb
+    left, top, width, height = image.find_trim(background=list(color), threshold=trim.threshold)
+    return Box(left, top, width, height) if width and height else Box(0, 0, image.width, image.height)
 
 
 def enclosed(image: pyvips.Image, frame: Size, corner: tuple[int, int], trim: Trim) -> Box:

@@ -19,7 +19,7 @@ from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.placement import watermark_tiles
 from imgsvc_core.plan.steps import PlannedStep, Step
 from imgsvc_core.spec import Watermark
-from imgsvc_core.vipsimage import has, join_frames, split_frames
+from imgsvc_core.vipsimage import first_frames, has, join_frames, split_frames
 
 T = TypeVar("T")
 
@@ -57,6 +57,8 @@ class Run:
 
 def render(image: pyvips.Image, plan: Plan, marks: Marks) -> Rendered:
     """Run the plan. ``image`` was loaded with the load settings of the plan."""
+    if 1 < plan.frames < plan.info.frames:
+        image = first_frames(image, plan.frames)
     run = Run(plan, marks)
     return Rendered(_render_frames(image, run), tuple(run.regions))
 

@@ -149,7 +149,9 @@ def _trim(state: _State, spec: Spec) -> None:
     trim = spec.trim
     if trim is None:
         return
-    if state.trimmed is None:
+    if trim.box is not None:
+        state.keep(Box(*trim.box), trim)
+    elif state.trimmed is None:
         state.add(CropBox(Box(0, 0, *state.size), trim))
     else:
         state.keep(geometry.symmetric(state.trimmed, state.size, trim), trim)
@@ -208,6 +210,13 @@ def _resize(state: _State, spec: Spec) -> None:
         state.add(Extend(box.left, box.top, final, resize))
     elif final != scaled:
         state.keep_by_gravity(final, resize)
+    if resize.kept_size is not None:
+        kept = Size(*resize.kept_size)
+        if resize.kept_at is None:
+            state.keep_interesting(kept, resize)
+        else:
+            left, top = resize.kept_at
+            state.keep(Box(left, top, *kept), resize)
 
 
 def _scale(state: _State, spec: Spec) -> None:

@@ -6,6 +6,8 @@ import functools
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
+import attrs
+
 from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import OutputTooLarge
 from imgsvc_core.faces import Face
@@ -75,6 +77,8 @@ def compile_plan(
         UnsupportedOperation: a crop lies outside of the picture.
     """
     request = _simplified(spec)
+    if request.orient and request.orient.stored:
+        info = attrs.evolve(info, orientation=1)
     output = request.output or _USUAL_OUTPUT
     built, faces = build_steps(request, info, faces, trimmed, paddings)
     alpha = info.alpha
@@ -82,7 +86,7 @@ def compile_plan(
         alpha = planned.step.brings_alpha or (alpha and not planned.step.removes_alpha)
     keeps_alpha = alpha and not output.flatten
     formats, why = choose_formats(output, info, suffix=suffix, accept=accept, alpha=keeps_alpha)
-    frames = info.frames if all(row.animation for row in formats) else 1
+    frames = min(info.frames, output.frames or info.frames) if all(row.animation for row in formats) else 1
     steps = _in_fast_order(built, info)
     opaque = tuple(row.title for row in formats if not row.alpha)
     if alpha and (opaque or output.flatten):
@@ -103,7 +107,7 @@ def compile_plan(
     save = tuple(settings_for(row, output, photograph=photograph) for row in formats)
     save_exactly = tuple(exactly(settings_for(row, output, photograph=photograph)) for row in exact)
     memory = memory_bound(info, load, steps, save + save_exactly, frames)
-    if request.trim:
+    if request.trim and request.trim.box is None:
         memory = max(memory, border_search_bound(info))
     check_memory(memory, limits or Limits())
     return Plan(

@@ -59,9 +59,9 @@ def decoded_bound(info: ImageInfo, load: LoadSettings) -> int:
     return int(_decoder(info, load) + _area(loaded_size(info, load.scale)) * pixel * frames)
 
 
-def border_search(info: ImageInfo) -> LoadSettings:
-    """Return how the source of a trim is decoded while its border is looked for: all pixels of all frames."""
-    return LoadSettings(scale=1.0, all_frames=info.animated, sequential=True)
+def border_search(info: ImageInfo, *, all_frames: bool = True) -> LoadSettings:
+    """Return how the source of a trim is decoded while its border is looked for: all pixels."""
+    return LoadSettings(scale=1.0, all_frames=all_frames and info.animated, sequential=True)
 
 
 def border_search_bound(info: ImageInfo) -> int:

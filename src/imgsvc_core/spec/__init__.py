@@ -16,7 +16,7 @@ from imgsvc_core.spec.filters import (
     Vignette,
 )
 from imgsvc_core.spec.frame import Border, Canvas, Mask, Padding
-from imgsvc_core.spec.geometry import Crop, Flip, Resize, Rotate, Scale, Trim
+from imgsvc_core.spec.geometry import Crop, Flip, Orient, Resize, Rotate, Scale, Trim
 from imgsvc_core.spec.internal import restore
 from imgsvc_core.spec.output import Output
 from imgsvc_core.spec.request import OPERATIONS, PHASES, Spec, parse, request_schema, unparse
@@ -41,6 +41,7 @@ __all__ = [
     "Mask",
     "Monochrome",
     "Operation",
+    "Orient",
     "Output",
     "Padding",
     "Param",

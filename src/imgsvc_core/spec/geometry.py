@@ -4,7 +4,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
-from imgsvc_core.spec.kinds import AspectRatio, HexColor, Integer, Number
+from imgsvc_core.spec.kinds import AspectRatio, HexColor, Integer, Integers, Number
 from imgsvc_core.spec.rules import AtLeastOne, NotTogether, NotWhen, OnlyWhen, RequiredWhen, Rule
 
 Edge = Literal["top-left", "top", "top-right", "right", "bottom-right", "bottom", "bottom-left", "left"]
@@ -64,6 +64,18 @@ def offset(start: str, side: str, way: str) -> Any:
 
 
 @declared
+class Orient(Operation):
+    """Turn the picture upright by its EXIF orientation."""
+
+    key: ClassVar[str] = "orient"
+    title: ClassVar[str] = "Orient"
+
+    stored: bool = param(
+        "Leave the picture as it is stored, whatever its orientation.", default=False, neutral=False
+    )
+
+
+@declared
 class Trim(Operation):
     """Cut away a border of one color, before everything else.
 
@@ -85,6 +97,19 @@ class Trim(Operation):
         "Cut the same on opposite sides, which is the smaller of both: left and right, top and bottom, or "
         "both pairs; by default each side loses its own border.",
         default=None,
+    )
+    libvips: bool = param(
+        "Look as libvips does, in the first frame: behind a median filter, with transparent pixels on "
+        "magenta, and by default for the color of the first pixel of the file.",
+        default=False,
+        internal=True,
+    )
+    box: tuple[int, ...] | None = param(
+        "What the border encloses in the upright picture, if it is known: left, top, width and height.",
+        Integers(4),
+        unit="pixels",
+        default=None,
+        internal=True,
     )
 
 
@@ -214,6 +239,20 @@ class Resize(Operation):
     )
     upscale: bool = param("Whether a smaller picture is enlarged.", default=True)
     scaling: Scaling = _scaling()
+    kept_size: tuple[int, ...] | None = param(
+        "Width and height of the part that is kept of the resized picture.",
+        Integers(2),
+        unit="pixels",
+        default=None,
+        internal=True,
+    )
+    kept_at: tuple[int, ...] | None = param(
+        "Left and top of that part; by default it is the most interesting region.",
+        Integers(2),
+        unit="pixels",
+        default=None,
+        internal=True,
+    )
 
 
 @declared

@@ -13,7 +13,7 @@ from imgsvc_core.spec.effects import EFFECTS, Weights
 from imgsvc_core.spec.filters import FILTERS, Filter
 from imgsvc_core.spec.kinds import Integer, Number
 from imgsvc_core.spec.parsing import restore_operation
-from imgsvc_core.spec.request import OPERATIONS, Spec
+from imgsvc_core.spec.request import ALL_OPERATIONS, Spec
 
 _LARGEST_SIDE = 65_535
 
@@ -73,7 +73,9 @@ def restore(document: Mapping[str, Any]) -> Spec:
     8
     """
     parts: dict[str, Any] = {
-        name: restore_operation(item, document[name]) for name, item in OPERATIONS.items() if name in document
+        name: restore_operation(item, document[name])
+        for name, item in ALL_OPERATIONS.items()
+        if name in document
     }
     filters = [
         restore_operation(_FILTERS[key], values)

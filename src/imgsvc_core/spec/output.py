@@ -88,6 +88,9 @@ class Output(Operation):
         HexColor(alpha=False),
         default=WHITE,
     )
+    frames: int | None = param(
+        "How many frames of an animation are kept at most.", Integer(1, 65_535), default=None, internal=True
+    )
     max_bytes: int | None = param(
         "Largest size of the file; the best quality that fits is taken.",
         Integer(100, 1_000_000_000),

@@ -16,6 +16,7 @@ from imgsvc_core.spec.declare import (
     Accepts,
     Operation,
     Parameters,
+    all_params,
     below,
     declared,
     doc,
@@ -25,7 +26,7 @@ from imgsvc_core.spec.declare import (
 )
 from imgsvc_core.spec.filters import FILTERS, Filter
 from imgsvc_core.spec.frame import Border, Canvas, Mask, Padding
-from imgsvc_core.spec.geometry import Crop, Flip, Resize, Rotate, Scale, Trim
+from imgsvc_core.spec.geometry import Crop, Flip, Orient, Resize, Rotate, Scale, Trim
 from imgsvc_core.spec.output import Output
 from imgsvc_core.spec.parsing import parse_operation, unknown_keys, unparse_operation
 from imgsvc_core.spec.rules import NotTogether, given
@@ -101,8 +102,8 @@ class FilterKind:
         }
 
 
-def _part(operation: type[Operation]) -> Any:
-    return param(doc(operation), PartKind(operation), default=None)
+def _part(operation: type[Operation], *, internal: bool = False) -> Any:
+    return param(doc(operation), PartKind(operation), default=None, internal=internal)
 
 
 @declared
@@ -114,6 +115,7 @@ class Spec(Parameters):
 
     title: ClassVar[str] = "The request"
 
+    orient: Part[Orient] = _part(Orient, internal=True)
     trim: Part[Trim] = _part(Trim)
     flip: Part[Flip] = _part(Flip)
     rotate: Part[Rotate] = _part(Rotate)
@@ -155,12 +157,17 @@ class Spec(Parameters):
 
     def operations(self) -> tuple[tuple[str, Operation], ...]:
         """Return names and values of the operations that are present, in their order, without filters."""
-        parts: list[tuple[str, Any]] = [(name, getattr(self, name)) for name in OPERATIONS]
+        parts: list[tuple[str, Any]] = [(name, getattr(self, name)) for name in ALL_OPERATIONS]
         return tuple((name, part) for name, part in parts if part is not None)
 
 
+ALL_OPERATIONS: Mapping[str, type[Operation]] = {
+    name: item.kind.operation for name, item in all_params(Spec).items() if isinstance(item.kind, PartKind)
+}
+"""The operations by key, without filters, in the order of application, and also those that are internal."""
+
 OPERATIONS: Mapping[str, type[Operation]] = {
-    name: item.kind.operation for name, item in params(Spec).items() if isinstance(item.kind, PartKind)
+    name: operation for name, operation in ALL_OPERATIONS.items() if name in params(Spec)
 }
 """The operations of a request by key, without filters, in the order of application."""
 

@@ -16,6 +16,7 @@ import attrs
 import imgsvc_core as imgsvc
 from imgsvc_core import FORMATS, Format, ImageInfo, Limits, Spec
 from imgsvc_core.dialects import ForeignUrl
+from imgsvc_core.dialects.translating import translate
 
 
 @attrs.frozen
@@ -141,11 +142,11 @@ class Translate:
 
     def run(self, source: bytes, threads: int) -> TaskResult:
         """Return the ``request`` as JSON, or the source and its ``media_type`` to deliver it unchanged."""
-        info = imgsvc.inspect(source, name=self.name, limits=self.limits)
-        spec = self.url.spec(info)
+        spec = translate(self.url, source, limits=self.limits, name=self.name)
         if spec is not None:
             return TaskResult({"request": imgsvc.unparse(spec)})
-        facts = {"media_type": FORMATS[info.format].media_type, "output": {"name": self.name}}
+        format_ = imgsvc.inspect(source, name=self.name, limits=self.limits).format
+        facts = {"media_type": FORMATS[format_].media_type, "output": {"name": self.name}}
         return TaskResult(facts, source)
 
 

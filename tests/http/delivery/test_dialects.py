@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from PIL import Image
 
 from imgsvc_core.dialects import imgproxy, thumbor
 from imgsvc_core.urls import Signer
@@ -86,6 +88,28 @@ async def test_urls_of_imgproxy(site: Site) -> None:
         30,
         30,
     )
+
+
+async def test_what_only_dialects_ask_for_travels_to_the_worker(site: Site) -> None:
+    site.web.pages["/pictures/turned.jpg"] = Page(encoded.jpeg_oriented().data)
+    height, width, _ = encoded.jpeg_oriented().pixels.shape
+    source = f"plain/{site.web.url}/pictures/turned.jpg"
+    stored = await site.get(of_imgproxy(f"/ar:0/bl:2/{source}"))
+    assert stored.picture.size == (width, height)
+    assert (await site.get(of_imgproxy(f"/bl:2/{source}"))).picture.size == (height, width)
+    sharper = await site.get(of_imgproxy(f"/ar:0/bl:1/{source}"))
+    assert sharper.headers["ETag"] != stored.headers["ETag"]
+    assert sharper.body != stored.body
+
+
+async def test_trim_is_planned_for_what_is_left(site: Site) -> None:
+    file = io.BytesIO()
+    framed = Image.new("RGB", (50, 40), "white")
+    framed.paste("navy", (6, 8, 36, 28))
+    framed.save(file, "PNG")
+    site.web.pages["/pictures/framed.png"] = Page(file.getvalue())
+    reply = await site.get(of_imgproxy(f"/t:10/w:15/pd:2/plain/{site.web.url}/pictures/framed.png"))
+    assert (reply.status, reply.picture.size) == (200, (19, 14))
 
 
 async def test_urls_of_thumbor(site: Site) -> None:

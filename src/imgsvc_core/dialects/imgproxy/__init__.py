@@ -17,13 +17,13 @@ from imgsvc_core.dialects.building import refusing
 from imgsvc_core.dialects.imgproxy.arguments import FORBIDDEN, FORMATS, NOT_FOUND
 from imgsvc_core.dialects.imgproxy.options import Options, read_options
 from imgsvc_core.dialects.imgproxy.path import mended, sign, split, verified
-from imgsvc_core.dialects.imgproxy.request import UNPROCESSABLE, Encoding, request_of
+from imgsvc_core.dialects.imgproxy.request import UNPROCESSABLE, Encoding, request_of, trim_of
 from imgsvc_core.dialects.imgproxy.settings import ImgproxySettings
 from imgsvc_core.dialects.reading import accepted_formats, decimal
 from imgsvc_core.errors import DialectError
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.jsontext import shown
-from imgsvc_core.spec import Spec
+from imgsvc_core.spec import Spec, Trim
 from imgsvc_core.spec.declare import declared
 
 _MOST_DENSITY = 8
@@ -39,6 +39,16 @@ class ImgproxyUrl(ForeignUrl):
     watermark: str | None
     watermark_opacity: float
     encoding: Encoding
+
+    @property
+    def upright(self) -> bool:
+        """Return True if pictures are turned by their EXIF orientation before all else."""
+        return self.options.auto_rotate
+
+    def trim(self, info: ImageInfo) -> Trim | None:
+        """Return what is cut away before all that the request asks for."""
+        with refusing(UNPROCESSABLE):
+            return trim_of(self.options, info, self.encoding)
 
     def spec(self, info: ImageInfo) -> Spec | None:
         """Return the request for a picture, or `None` to deliver its file unchanged."""

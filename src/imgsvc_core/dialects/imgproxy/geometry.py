@@ -3,22 +3,40 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import attrs
 
+from imgsvc_core.dialects.building import Side
 from imgsvc_core.dialects.imgproxy.options import Extend, Gravity, Options
+from imgsvc_core.plan import turns
 from imgsvc_core.plan.geometry import Box, Size
+from imgsvc_core.spec import Flip
+
+_EXIF: Mapping[int, tuple[int, bool]] = {
+    1: (0, False), 2: (0, True), 3: (180, False), 4: (180, True), 5: (90, True), 6: (90, False),
+    7: (270, True), 8: (270, False),
+}  # fmt: skip
+"""Each EXIF orientation as a clockwise angle, and a mirroring from left to right after it."""
+
+_OPPOSITE: Mapping[Side, Side] = {"near": "far", "far": "near", "center": "center"}
+_TYPES: Mapping[tuple[Side, Side], str] = {
+    ("near", "near"): "nowe", ("center", "near"): "no", ("far", "near"): "noea",
+    ("near", "center"): "we", ("center", "center"): "ce", ("far", "center"): "ea",
+    ("near", "far"): "sowe", ("center", "far"): "so", ("far", "far"): "soea",
+}  # fmt: skip
 
 
 @attrs.frozen
 class Layout:
-    """Which part of the turned picture is kept, and to which size it is scaled.
+    """Which part of the turned and mirrored picture of a ``size`` is kept, and to which size it is scaled.
 
     ``crop`` is cut out first, then scaled to ``scaled``, of which ``window`` is kept. ``margins`` are the
     extension of the canvas and the padding at the top, right, bottom and left. ``dpr`` is the pixel density
     that was reached.
     """
 
+    size: Size
     crop: Box
     scaled: Size
     window: Box
@@ -32,26 +50,29 @@ class Layout:
         return Size(self.window.width + left + right, self.window.height + top + bottom)
 
 
-def layout(options: Options, size: Size, *, vector: bool = False) -> Layout:
+def layout(options: Options, stored: Size, orientation: int, *, vector: bool = False) -> Layout:
     """Return the layout for a picture.
 
     Args:
         options: the options of the URL.
-        size: the size of the picture after its EXIF orientation and the rotation.
+        stored: the size of the picture in its file.
+        orientation: how it is turned upright.
         vector: whether the picture is a drawing, which may always be enlarged.
     """
+    turn = turns.then(orientation, _turn(options.rotate, options.flip))
+    size = turns.turned(stored, turn)
     cropped = _cropped(options, size)
-    crop = placed(size, cropped, options.crop_gravity or options.gravity, 1.0)
+    crop = turns.turned_box(_crop(options, stored, orientation, turns.turned(cropped, turn)), stored, turn)
     across, down, dpr = _scale(options, cropped, vector=vector)
-    found = _laid_out(options, crop, across, down, dpr)
+    found = _laid_out(options, size, crop, across, down, dpr)
     excess = max(found.canvas) / (options.max_result_dimension or math.inf)
     if excess <= 1:
         return found
     across, down = max(across / excess, 1 / cropped.width), max(down / excess, 1 / cropped.height)
-    return _laid_out(options, crop, across, down, dpr / excess)
+    return _laid_out(options, size, crop, across, down, dpr / excess)
 
 
-def _laid_out(options: Options, crop: Box, across: float, down: float, dpr: float) -> Layout:
+def _laid_out(options: Options, size: Size, crop: Box, across: float, down: float, dpr: float) -> Layout:
     """Return the layout for a part of a picture, the factors of its sides and a pixel density."""
     cropped = crop.size
     scaled = Size(_rounded(cropped.width * across), _rounded(cropped.height * down))
@@ -67,7 +88,42 @@ def _laid_out(options: Options, crop: Box, across: float, down: float, dpr: floa
     top, right, bottom, left = (
         margin + round(side * dpr) for margin, side in zip(margins, options.padding, strict=True)
     )
-    return Layout(crop, scaled, window, (top, right, bottom, left), dpr)
+    return Layout(size, crop, scaled, window, (top, right, bottom, left), dpr)
+
+
+def _turn(angle: int, flip: tuple[bool, bool]) -> int:
+    """Return a clockwise rotation and a mirroring after it as an EXIF orientation."""
+    mirrored = turns.of_flip(Flip(horizontal=flip[0], vertical=flip[1]))
+    return turns.then(turns.of_angle(angle) or 1, mirrored)
+
+
+def _crop(options: Options, stored: Size, orientation: int, size: Size) -> Box:
+    """Return where the crop lies in the stored picture, in which odd pixels fall as in imgproxy."""
+    gravity = _before(options.crop_gravity or options.gravity, options.rotate, options.flip)
+    angle, mirrored = _EXIF[orientation]
+    return placed(stored, size, _before(gravity, angle, (mirrored, False)), 1.0)
+
+
+def _before(gravity: Gravity, angle: int, flip: tuple[bool, bool]) -> Gravity:
+    """Return the gravity that keeps the same part before the picture is turned clockwise, then mirrored."""
+    across, down = sides(gravity)
+    x, y = gravity.x, gravity.y
+    point = gravity.type == "fp"
+    if flip[0]:
+        across, x = _OPPOSITE[across], 1 - x if point else -x if across == "center" else x
+    if flip[1]:
+        down, y = _OPPOSITE[down], 1 - y if point else -y if down == "center" else y
+    for _ in range(angle // 90):
+        across, down = down, _OPPOSITE[across]
+        x, y = y, 1 - x if point else -x if down == "center" else x
+    return Gravity(gravity.type if point else _TYPES[across, down], x, y)
+
+
+def sides(gravity: Gravity) -> tuple[Side, Side]:
+    """Return the sides from which offsets are measured, across and down."""
+    across: Side = "near" if "we" in gravity.type else "far" if "ea" in gravity.type else "center"
+    down: Side = "near" if "no" in gravity.type else "far" if "so" in gravity.type else "center"
+    return across, down
 
 
 def placed(outer: Size, inner: Size, gravity: Gravity, dpr: float) -> Box:

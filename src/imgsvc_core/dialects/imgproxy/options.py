@@ -36,6 +36,7 @@ from imgsvc_core.errors import DialectError
 from imgsvc_core.spec import Color
 
 _EDGES = ("no", "so", "ea", "we", "noea", "nowe", "soea", "sowe", "ce")
+_POSITION = Argument(one_of((*_EDGES, "re")), f"one of {', '.join(_EDGES)}, re")
 
 
 @attrs.frozen
@@ -57,9 +58,9 @@ class Extend:
 
 @attrs.frozen
 class Trim:
-    """What is cut off around the picture. The color is that of the first pixel if none is given."""
+    """What is cut off around the picture, if there is a threshold. The usual color is the first pixel's."""
 
-    threshold: float
+    threshold: float | None = None
     color: Color | None = None
     equal_horizontally: bool = False
     equal_vertically: bool = False
@@ -91,7 +92,7 @@ class Options:
     gravity: Gravity = Gravity()
     crop: tuple[float, float] = (0.0, 0.0)
     crop_gravity: Gravity | None = None
-    trim: Trim | None = None
+    trim: Trim = Trim()
     padding: tuple[int, int, int, int] = (0, 0, 0, 0)
     auto_rotate: bool = True
     rotate: int = 0
@@ -115,7 +116,7 @@ class Options:
     return_attachment: bool = False
     max_src_resolution: float | None = None
     max_src_file_size: int = 0
-    max_animation_frames: int | None = None
+    max_animation_frames: int = 0
     max_animation_frame_resolution: float = 0.0
     max_result_dimension: int = 0
     pro: Pro = Pro()
@@ -155,7 +156,7 @@ def read_options(
         if allowed and name not in allowed:
             raise DialectError(f"Option '{name[:60]}' is not allowed in URLs.", status=NOT_FOUND)
     _apply_all(values, segments, presets, security=security)
-    if extension:
+    if extension and not values.get("raw"):
         values["format"] = FORMAT("@", extension)
     return Options(**values)
 
@@ -226,35 +227,50 @@ def _size(values: Values, name: str, arguments: list[str]) -> None:
 def _extending(field: str) -> _Apply:
     def apply(values: Values, name: str, arguments: list[str]) -> None:
         check_count(name, arguments, 4)
-        old: Extend = values.get(field, Extend())
-        gravity = _gravity(name, arguments[1:], (*_EDGES, "fp")) if len(arguments) > 1 else old.gravity
+        gravity: Gravity = values.get(field, Extend()).gravity
+        if len(arguments) > 1:
+            gravity = _gravity(name, arguments[1:], (*_EDGES, "fp"), gravity)
         values[field] = Extend(BOOLEAN(name, arguments[0]), gravity)
 
     return apply
 
 
-def _gravity(name: str, arguments: list[str], types: Collection[str]) -> Gravity:
+def _gravity(name: str, arguments: list[str], types: Collection[str], old: Gravity) -> Gravity:
+    """Return a gravity; offsets that are not given are those of the old one."""
     type_ = Argument(one_of(types), f"one of {', '.join(types)}")(name, arguments[0])
     if type_ == "sm":
         check_count(name, arguments, 1)
+        return Gravity(type_)
     check_count(name, arguments, 3)
     if type_ == "fp" and len(arguments) < 3:
         message = f"Option '{name}' must have both coordinates of the focal point fp:x:y."
         raise DialectError(message, status=NOT_FOUND)
     offset = SHARE if type_ == "fp" else NUMBER
-    return Gravity(type_, *(offset(name, text) for text in arguments[1:]))
+    x, y = _merged((old.x, old.y), (offset, offset), name, arguments[1:])
+    return Gravity(type_, x, y)
+
+
+def _merged(
+    old: tuple[Any, ...], kinds: Sequence[Argument], name: str, arguments: Sequence[str]
+) -> tuple[Any, ...]:
+    """Return the values of arguments, and the old values of those that are empty or missing."""
+    given = zip(old, kinds, arguments, strict=False)
+    values = [kind(name, text) if text else value for value, kind, text in given]
+    return (*values, *old[len(values) :])
 
 
 def _set_gravity(values: Values, name: str, arguments: list[str]) -> None:
-    values["gravity"] = _gravity(name, arguments, (*_EDGES, "sm", "fp"))
+    old = values.get("gravity", Gravity())
+    values["gravity"] = _gravity(name, arguments, (*_EDGES, "sm", "fp"), old)
 
 
 def _crop(values: Values, name: str, arguments: list[str]) -> None:
     check_count(name, arguments, 5)
     sides = [NOT_NEGATIVE(name, text) for text in arguments[:2]]
-    values["crop"] = (sides[0], sides[1] if len(sides) > 1 else 0.0)
+    values["crop"] = (*sides, *values.get("crop", (0.0, 0.0))[len(sides) :])
     if len(arguments) > 2:
-        values["crop_gravity"] = _gravity(name, arguments[2:], (*_EDGES, "sm", "fp"))
+        old = values.get("crop_gravity", Gravity())
+        values["crop_gravity"] = _gravity(name, arguments[2:], (*_EDGES, "sm", "fp"), old)
 
 
 def _zoom(values: Values, name: str, arguments: list[str]) -> None:
@@ -265,15 +281,10 @@ def _zoom(values: Values, name: str, arguments: list[str]) -> None:
 
 def _trim(values: Values, name: str, arguments: list[str]) -> None:
     check_count(name, arguments, 4)
-    threshold, color, horizontal, vertical = (*arguments, "", "", "")[:4]
-    values["trim"] = None
-    if threshold:
-        values["trim"] = Trim(
-            NOT_NEGATIVE(name, threshold),
-            COLOR(name, color) if color else None,
-            BOOLEAN(name, horizontal),
-            BOOLEAN(name, vertical),
-        )
+    old: Trim = values.get("trim", Trim())
+    equally = old.equal_horizontally, old.equal_vertically
+    given = _merged((None, None, *equally), (NOT_NEGATIVE, COLOR, BOOLEAN, BOOLEAN), name, arguments)
+    values["trim"] = Trim(*given)
 
 
 def _padding(values: Values, name: str, arguments: list[str]) -> None:
@@ -287,9 +298,7 @@ def _padding(values: Values, name: str, arguments: list[str]) -> None:
 
 def _flip(values: Values, name: str, arguments: list[str]) -> None:
     check_count(name, arguments, 2)
-    old = values.get("flip", (False, False))
-    flags = [BOOLEAN(name, text) if text else flag for text, flag in zip(arguments, old, strict=False)]
-    values["flip"] = (*flags, *old[len(flags) :])
+    values["flip"] = _merged(values.get("flip", (False, False)), (BOOLEAN, BOOLEAN), name, arguments)
 
 
 def _background(values: Values, name: str, arguments: list[str]) -> None:
@@ -302,12 +311,17 @@ def _background(values: Values, name: str, arguments: list[str]) -> None:
 
 
 def _set_watermark(values: Values, name: str, arguments: list[str]) -> None:
-    check_count(name, arguments, 5)
-    opacity, position, x, y, scale = (*arguments, "", "", "", "")[:5]
-    gravity = _gravity(name, [position or "ce", x or "0", y or "0"], (*_EDGES, "re"))
-    values["watermark"] = Watermark(
-        SHARE(name, opacity), gravity, NOT_NEGATIVE(name, scale) if scale else 0.0
+    check_count(name, arguments, 7)  # of which two mean nothing
+    old: Watermark = values.get("watermark", Watermark())
+    place = old.position
+    opacity = SHARE(name, arguments[0])
+    type_, x, y, scale = _merged(
+        (place.type, place.x, place.y, old.scale),
+        (_POSITION, NUMBER, NUMBER, POSITIVE),
+        name,
+        arguments[1:],
     )
+    values["watermark"] = Watermark(opacity, Gravity(type_, x, y), scale)
 
 
 def _format_quality(values: Values, name: str, arguments: list[str]) -> None:

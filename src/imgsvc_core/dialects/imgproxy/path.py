@@ -16,7 +16,7 @@ from imgsvc_core.dialects.imgproxy.sources import decrypted
 from imgsvc_core.errors import DialectError
 from imgsvc_core.jsontext import shown
 
-_LOST_SLASHES = re.compile(r"/plain/([A-Za-z][A-Za-z0-9+.-]*):/(?!/)")
+_LOST_SLASHES = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):/(?!/)")
 _BASIC_FORM = ("fit", "fill", "fill-down", "force", "auto")
 _BASE64 = re.compile(r"[A-Za-z0-9_-]+={0,2}")
 
@@ -30,14 +30,16 @@ class SourceText:
 
 
 def mended(path: str) -> str:
-    """Return a path with the slashes after the scheme of the source, where something on the way lost one.
+    """Return a path as it was before something on the way escaped colons or lost slashes of the source.
 
-    >>> mended("/unsafe/w:80/plain/https:/pics.example/a.jpg")
+    >>> mended("/unsafe/w%3A80/plain/https:/pics.example/a.jpg")
     '/unsafe/w:80/plain/https://pics.example/a.jpg'
     """
-    return _LOST_SLASHES.sub(
-        lambda found: f"/plain/{found[1]}://{'/' if found[1] == 'local' else ''}", path, count=1
-    )
+    signature, slash, rest = path.removeprefix("/").partition("/")
+    options, plain, source = f"/{rest}".partition("/plain/")
+    options = options.replace("%3A", ":").removeprefix("/")
+    source = _LOST_SLASHES.sub(lambda found: f"{found[1]}://{'/' if found[1] == 'local' else ''}", source)
+    return f"/{signature}{slash}{options}{plain if options else plain.removeprefix('/')}{source}"
 
 
 def sign(key: bytes, salt: bytes, text: str, size: int = 32) -> str:

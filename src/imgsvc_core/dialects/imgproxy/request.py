@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import attrs
 
 from imgsvc_core.codecs.table import FORMATS
 from imgsvc_core.dialects.building import (
-    Side,
     built,
     cut,
-    gravity_of,
     libvips_blur,
     placed_watermark,
-    stretched,
+    resized_to,
 )
-from imgsvc_core.dialects.imgproxy.geometry import Layout, layout, offset
-from imgsvc_core.dialects.imgproxy.options import Gravity, Options, Trim
+from imgsvc_core.dialects.imgproxy.geometry import Layout, layout, offset, sides
+from imgsvc_core.dialects.imgproxy.options import Options
 from imgsvc_core.dialects.imgproxy.pro import Pro
 from imgsvc_core.errors import DialectError
 from imgsvc_core.info import ImageInfo
-from imgsvc_core.plan.geometry import Box, Placement, Size, resized
-from imgsvc_core.spec import Filter, Resize, Spec, Watermark
+from imgsvc_core.plan.geometry import Size
+from imgsvc_core.spec import Filter, Spec, Trim, Watermark
 from imgsvc_core.spec.internal import LightnessSharpen, Mosaic
 
 UNPROCESSABLE = 422
 
 _FULL_COLOR_QUALITY = 90  # from which libvips keeps the resolution of color
 _LARGEST_SIGMA = 65_535
-_SYMMETRIC = {
+_LEAST_AVIF = 16  # pixels; smaller pictures get another format
+_SYMMETRIC: Mapping[tuple[bool, ...], Literal["horizontal", "vertical", "both"] | None] = {
     (False, False): None, (True, False): "horizontal", (False, True): "vertical", (True, True): "both",
 }  # fmt: skip
 
@@ -70,25 +70,18 @@ def request_of(
         return None
     _check_limits(options, info)
     _check_pro(options, info)
-    if not options.auto_rotate and info.orientation != 1:
-        raise _impossible("auto_rotate", "pictures are always turned upright")
-    if options.trim is not None and not info.animated:
-        return built(**_trimmed(options, options.trim), output=_output(options, info, encoding))
-    turned = Size(*info.upright_size)
-    if options.rotate % 180:
-        turned = Size(turned.height, turned.width)
-    found = layout(options, turned, vector=info.format == "svg")
+    found = layout(options, Size(info.width, info.height), info.orientation, vector=info.vector)
     horizontal, vertical = options.flip
     mirrored_once = horizontal != vertical
     angle = -options.rotate % 360 if mirrored_once else options.rotate
     return built(
         flip={"horizontal": horizontal, "vertical": vertical} if any(options.flip) else None,
         rotate={"angle": angle} if angle else None,
-        **_reduced(options, turned, found),
+        **_reduced(options, found),
         filter=_filters(options, found.window.size),
         padding=_padding(options, found),
         watermark=_watermark(options, found, watermark, opacity),
-        output=_output(options, info, encoding),
+        output=_output(options, info, found, encoding),
     )
 
 
@@ -107,15 +100,14 @@ def _check_limits(options: Options, info: ImageInfo) -> None:
     """Raise `DialectError` if the picture exceeds a limit of the URL."""
     pixels, most = info.width * info.height / 1e6, options.max_src_resolution
     of_frame = options.max_animation_frame_resolution
-    if info.animated and of_frame:
+    frames = min(info.frames, options.max_animation_frames or info.frames)
+    if frames > 1 and of_frame:
         if pixels > of_frame:
             raise _impossible("max_animation_frame_resolution", f"a frame has {pixels:.2f} megapixels")
-    elif most is not None and pixels * info.frames > most:
-        raise _impossible("max_src_resolution", f"the picture has {pixels * info.frames:.2f} megapixels")
+    elif most is not None and pixels * frames > most:
+        raise _impossible("max_src_resolution", f"the picture has {pixels * frames:.2f} megapixels")
     if options.max_src_file_size and info.bytes > options.max_src_file_size:
         raise _impossible("max_src_file_size", f"the file has {info.bytes:,} bytes")
-    if options.max_animation_frames is not None and info.frames > options.max_animation_frames:
-        raise _impossible("max_animation_frames", "animations keep all frames")
 
 
 def _check_pro(options: Options, info: ImageInfo) -> None:
@@ -127,111 +119,26 @@ def _check_pro(options: Options, info: ImageInfo) -> None:
         raise _impossible("background_alpha", "a picture with alpha is laid on opaque colors only")
 
 
-def _trimmed(options: Options, trim: Trim) -> dict[str, Any]:
-    """Return the operations after a trim, which must not depend on the size that it leaves."""
-    handled = (
-        "trim", "width", "height", "resizing_type", "enlarge", "gravity", "background", "quality",
-        "format_quality", "max_bytes", "format", "strip_metadata", "keep_copyright", "auto_rotate",
-        "skip_processing", "expires", "filename", "return_attachment",
-    )  # fmt: skip
-    usual = Options()
-    for field in attrs.fields(Options):
-        if field.name not in handled and getattr(options, field.name) != getattr(usual, field.name):
-            raise _impossible("trim", f"together with '{field.name}' the result depends on what is cut away")
-    return {
-        "trim": {
-            "threshold": min(255.0, trim.threshold),
-            "color": trim.color,
-            "symmetric": _SYMMETRIC[trim.equal_horizontally, trim.equal_vertically],
-        },
-        "resize": _resized_after_trim(options),
-    }
-
-
-def _resized_after_trim(options: Options) -> dict[str, Any] | None:
-    sides = {"width": options.width or None, "height": options.height or None}
-    gravity = options.gravity
-    if not (options.width or options.height):
+def trim_of(options: Options, info: ImageInfo, encoding: Encoding) -> Trim | None:
+    """Return what is cut away before all else. imgproxy trims no animations, and looks before it turns."""
+    asked = options.trim
+    if asked.threshold is None or _unchanged(options, info):
         return None
-    match options.resizing_type:
-        case "fit":
-            return {**sides, "upscale": options.enlarge}
-        case "fill" if not all(sides.values()):
-            return {**sides, "upscale": options.enlarge}
-        case "fill" if gravity.type in ("sm", "fp") or not (0 < abs(gravity.x) < 1 or 0 < abs(gravity.y) < 1):
-            return {"mode": "fit", **sides, "upscale": options.enlarge, **_keeping(gravity, Size(1, 1), 1.0)}
-        case "force" if options.enlarge and all(sides.values()):
-            return {"mode": "stretch", **sides}
-    raise _impossible("trim", f"the size of '{options.resizing_type}' depends on what is cut away")
+    if _moves(options, info) and FORMATS[_format(options, info, encoding)].animation:
+        return None
+    equally = asked.equal_horizontally, asked.equal_vertically
+    symmetric = _SYMMETRIC[equally[::-1] if info.orientation >= 5 else equally]
+    return Trim(threshold=min(255.0, asked.threshold), color=asked.color, symmetric=symmetric, libvips=True)
 
 
-def _reduced(options: Options, turned: Size, found: Layout) -> dict[str, Any]:
+def _reduced(options: Options, found: Layout) -> dict[str, Any]:
     """Return the crop and the resize that leave the window of the scaled picture."""
-    crop = _mirrored(found.crop, turned, options.flip)
-    crop_gravity = options.crop_gravity or options.gravity
-    smart_crop = crop_gravity.type == "sm" and crop.size != turned
-    first = {"mode": "smart", "width": crop.width, "height": crop.height} if smart_crop else cut(crop, turned)
-    if found.window.size == found.scaled:
-        return {"crop": first, "resize": stretched(crop.size, found.scaled)}
-    for least in ({}, {"min_width": found.scaled.width, "min_height": found.scaled.height}):
-        width, height = found.window.size
-        keeping = {**_placed(options, found), **least}
-        resize = Resize(mode="fit", width=width, height=height, **keeping)
-        if resized(crop.size, resize) == Placement(found.scaled, found.window.size):
-            return {"crop": first, "resize": resize}
-    if smart_crop:
-        raise _impossible("crop", "a smart crop cannot be followed by this kind of resizing")
-    part = _unscaled(found, crop)
-    second = cut(part, turned)
-    if options.gravity.type == "sm":
-        if first is not None:
-            raise _impossible("gravity", "sm cannot follow a crop with this kind of resizing")
-        second = {"mode": "smart", "width": part.width, "height": part.height}
-    return {"crop": second, "resize": stretched(part.size, found.window.size)}
-
-
-def _mirrored(box: Box, size: Size, flip: tuple[bool, bool]) -> Box:
-    """Return where a part lies after mirroring: imgproxy crops before it mirrors."""
-    horizontal, vertical = flip
-    return box._replace(
-        left=size.width - box.left - box.width if horizontal else box.left,
-        top=size.height - box.top - box.height if vertical else box.top,
-    )
-
-
-def _unscaled(found: Layout, crop: Box) -> Box:
-    """Return the part of the picture that becomes the window."""
-    across, down = crop.width / found.scaled.width, crop.height / found.scaled.height
-    window = found.window
-    width = min(crop.width, max(1, round(window.width * across)))
-    height = min(crop.height, max(1, round(window.height * down)))
-    left = min(round(window.left * across), crop.width - width)
-    top = min(round(window.top * down), crop.height - height)
-    return Box(crop.left + left, crop.top + top, width, height)
-
-
-def _sides(gravity: Gravity) -> tuple[Side, Side]:
-    across: Side = "near" if "we" in gravity.type else "far" if "ea" in gravity.type else "center"
-    down: Side = "near" if "no" in gravity.type else "far" if "so" in gravity.type else "center"
-    return across, down
-
-
-def _placed(options: Options, found: Layout) -> dict[str, Any]:
-    """Return the gravity of a resize that keeps exactly the window of the scaled picture."""
-    if options.gravity.type == "sm":
-        return {"gravity": "smart"}
-    left, top = found.window.left, found.window.top
-    return {"gravity": "top-left", "offset_x": left or None, "offset_y": top or None}
-
-
-def _keeping(gravity: Gravity, scaled: Size, dpr: float) -> dict[str, Any]:
-    """Return the gravity of a resize that keeps the window of the scaled picture."""
-    if gravity.type == "sm":
-        return {"gravity": "smart"}
-    if gravity.type == "fp":
-        return {"gravity": "focus", "focus_x": gravity.x, "focus_y": gravity.y}
-    x, y = offset(gravity.x, scaled.width, dpr), offset(gravity.y, scaled.height, dpr)
-    return {"gravity": gravity_of(*_sides(gravity)), "offset_x": x or None, "offset_y": y or None}
+    crop, scaled, window = found.crop, found.scaled, found.window
+    gravity = options.crop_gravity or options.gravity
+    smart = gravity.type == "sm" and crop.size != found.size
+    first = {"mode": "smart", "width": crop.width, "height": crop.height} if smart else cut(crop, found.size)
+    at = None if options.gravity.type == "sm" else (window.left, window.top)
+    return {"crop": first, "resize": resized_to(crop.size, scaled, kept=window.size, at=at)}
 
 
 def _filters(options: Options, size: Size) -> tuple[Filter, ...]:
@@ -259,7 +166,7 @@ def _watermark(options: Options, found: Layout, id_: str | None, opacity: float)
         return None
     canvas, position = found.canvas, asked.position
     x, y = offset(position.x, canvas.width, found.dpr), offset(position.y, canvas.height, found.dpr)
-    across, down = _sides(position)
+    across, down = sides(position)
     width, height = options.pro.watermark_width or None, options.pro.watermark_height or None
     if asked.scale:
         width, height = (max(1, round(side * asked.scale)) for side in canvas)
@@ -274,13 +181,16 @@ def _watermark(options: Options, found: Layout, id_: str | None, opacity: float)
     )
 
 
-def _output(options: Options, info: ImageInfo, encoding: Encoding) -> dict[str, Any]:
+def _output(options: Options, info: ImageInfo, found: Layout, encoding: Encoding) -> dict[str, Any]:
     format_ = _format(options, info, encoding)
+    if format_ == "avif" and min(found.canvas) < _LEAST_AVIF:
+        format_ = "png" if _transparent(options, info) else "jpg"
     row = FORMATS[format_]
     metadata = "copyright" if options.keep_copyright else "strip"
     output: dict[str, Any] = {
         "format": format_,
         "metadata": metadata if options.strip_metadata else "keep",
+        "frames": options.max_animation_frames or None,
     }
     if row.quality is not None:
         by_format = {**dict(encoding.qualities), **dict(options.format_quality)}
@@ -316,19 +226,29 @@ def _format(options: Options, info: ImageInfo, encoding: Encoding) -> str:
     """Return the format of the result: that of the client, of the URL, of the source, or a common one."""
     if options.format is not None and (options.format not in FORMATS or not FORMATS[options.format].writable):
         raise _impossible("format", f"pictures cannot be written as {options.format}")
+    moves = _moves(options, info)
     for name in encoding.accepted:
-        if FORMATS[name].animation or not info.animated:
+        if FORMATS[name].animation or not moves:
             return name
     if options.format is not None:
         return options.format
     source = "png" if info.format == "apng" else info.format
     if source in encoding.preferred:
         return source
-    extended = options.extend.enabled or options.extend_aspect_ratio.enabled or any(options.padding)
-    transparent = options.background is None and (info.alpha or extended)
+    transparent = _transparent(options, info)
     rows = (FORMATS[name] for name in encoding.preferred)
-    fitting = (row.name for row in rows if row.alpha or not transparent)
+    fitting = (row.name for row in rows if row.alpha >= transparent and row.animation >= moves)
     return next(fitting, encoding.preferred[0])
+
+
+def _moves(options: Options, info: ImageInfo) -> bool:
+    """Return True if all frames of an animation are wanted."""
+    return info.animated and options.max_animation_frames != 1
+
+
+def _transparent(options: Options, info: ImageInfo) -> bool:
+    """Return True if the result may be transparent."""
+    return options.background is None and (info.alpha or options.extend.enabled or any(options.padding))
 
 
 def _impossible(name: str, why: str) -> DialectError:

@@ -1,0 +1,66 @@
+"""URLs of other services and their pictures, turned into requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from imgsvc_core.deadline import Deadline
+from imgsvc_core.dialects import ForeignUrl
+from imgsvc_core.info import ImageInfo
+from imgsvc_core.inspection import inspect
+from imgsvc_core.limits import Limits, limits_or
+from imgsvc_core.opening import open_source
+from imgsvc_core.plan.geometry import Box, Size, symmetric
+from imgsvc_core.sources import Source, received
+from imgsvc_core.spec import Orient, Spec, Trim
+
+
+def translate(
+    url: ForeignUrl, source: Source, *, limits: Limits | None = None, name: str | None = None
+) -> Spec | None:
+    """Return the request of a URL for its picture, or `None` to deliver its file unchanged.
+
+    The border of a picture that is to be trimmed is looked for, and the request is planned for what is left.
+
+    Args:
+        url: the URL.
+        source: the picture, as `imgsvc_core.process` takes it.
+        limits: what the picture may have at most, and how long all may take.
+        name: the file name of the picture.
+
+    Raises:
+        DialectError: the URL asks for something that is not possible; the message names the option.
+        SourceError, LimitExceeded: the picture cannot be read, or exceeds the limits.
+    """
+    limits = limits_or(limits, Limits())
+    deadline = Deadline(limits.seconds)
+    source = received(source, limits, deadline, name=name)
+    info = inspect(source, name=name, limits=limits)
+    turned = url.upright or info.orientation == 1
+    info = info if turned else attrs.evolve(info, orientation=1)
+    before: dict[str, Any] = {} if turned else {"orient": Orient(stored=True)}
+    if (trim := url.trim(info)) is not None:
+        box = deadline.run(_enclosed, source, info, trim, limits, deadline)
+        before["trim"] = Trim(threshold=trim.threshold, box=box)
+        info = _cut(info, box)
+    spec = url.spec(info)
+    if spec is None:
+        return None
+    parts = {**before, **dict(spec.operations()), "filter": spec.filter}
+    return Spec(**parts)
+
+
+def _enclosed(source: Source, info: ImageInfo, trim: Trim, limits: Limits, deadline: Deadline) -> Box:
+    """Return what a trim leaves of the upright picture."""
+    from imgsvc_core.border_search import find_border  # with libvips, which other URLs should not wait for
+
+    opened = attrs.evolve(open_source(source, limits), info=info)
+    return symmetric(find_border(opened, trim, limits, deadline), Size(*info.upright_size), trim)
+
+
+def _cut(info: ImageInfo, box: Box) -> ImageInfo:
+    """Return the facts of a part of the upright picture."""
+    width, height = (box.height, box.width) if info.orientation >= 5 else box.size
+    return attrs.evolve(info, width=width, height=height)

@@ -1,0 +1,217 @@
+"""Pictures that URLs of imgproxy ask for, against Pillow."""
+
+from __future__ import annotations
+
+import io
+import itertools
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import imgsvc_core as imgsvc
+from imgsvc_core.dialects import ForeignRequest
+from imgsvc_core.dialects.imgproxy import Imgproxy
+from imgsvc_core.dialects.translating import translate
+from tests.support import photos
+
+Transpose = Image.Transpose
+PLAIN = "plain/https://pics.example/a.png"
+
+# What turns a picture of an EXIF orientation upright, and what flips and rotations do, in Pillow's words.
+UPRIGHT = {
+    1: (), 2: (Transpose.FLIP_LEFT_RIGHT,), 3: (Transpose.ROTATE_180,), 4: (Transpose.FLIP_TOP_BOTTOM,),
+    5: (Transpose.TRANSPOSE,), 6: (Transpose.ROTATE_270,), 7: (Transpose.TRANSVERSE,),
+    8: (Transpose.ROTATE_90,),
+}  # fmt: skip
+ROTATED = {0: (), 90: (Transpose.ROTATE_270,), 180: (Transpose.ROTATE_180,), 270: (Transpose.ROTATE_90,)}
+FLIPPED = {
+    "0:0": (), "1:0": (Transpose.FLIP_LEFT_RIGHT,), "0:1": (Transpose.FLIP_TOP_BOTTOM,),
+    "1:1": (Transpose.ROTATE_180,),
+}  # fmt: skip
+
+
+def png(image: Image.Image, orientation: int = 1) -> bytes:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    file = io.BytesIO()
+    image.save(file, "PNG", exif=exif)
+    return file.getvalue()
+
+
+def delivered(options: str, source: bytes) -> Image.Image:
+    """The picture that a URL asks for."""
+    url = Imgproxy(allow_security_options=True).parse(ForeignRequest(f"/unsafe/{options}/{PLAIN}"))
+    spec = translate(url, source)
+    assert spec is not None
+    data = imgsvc.process(source, spec).data
+    assert data is not None
+    return Image.open(io.BytesIO(data))
+
+
+def turned(image: Image.Image, *ways: Transpose) -> Image.Image:
+    for way in ways:
+        image = image.transpose(way)
+    return image
+
+
+GRID = Image.fromarray(
+    np.dstack(
+        [*np.mgrid[0:240:4, 0:240:3].astype(np.uint8), np.full((60, 80), 9, np.uint8)]
+    )  # each pixel has a color of its own
+)
+PLACES = {
+    "nowe": (0, 0), "no": (0.5, 0), "ea": (1, 0.5), "soea": (1, 1), "ce": (0.5, 0.5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("auto_rotate", [True, False])
+def test_crops_and_gravities_are_those_of_the_turned_picture(orientation: int, auto_rotate: bool) -> None:
+    source = png(GRID, orientation)
+    upright = turned(GRID, *UPRIGHT[orientation]) if auto_rotate else GRID
+    for (angle, rotations), (flip, flips) in itertools.product(ROTATED.items(), FLIPPED.items()):
+        expected = turned(upright, *rotations, *flips)
+        for place, (across, down) in PLACES.items():
+            left = round((expected.width - 20) * across)
+            top = round((expected.height - 32) * down)
+            options = f"c:20:32:{place}/rot:{angle}/fl:{flip}/ar:{int(auto_rotate)}"
+            part = np.asarray(expected.crop((left, top, left + 20, top + 32)))
+            assert (np.asarray(delivered(options, source).convert("RGB")) == part).all(), options
+
+
+@pytest.mark.parametrize("orientation", [1, 4, 6, 7])
+def test_offsets_of_crops_are_inward(orientation: int) -> None:
+    expected = turned(GRID, *UPRIGHT[orientation], Transpose.ROTATE_270, Transpose.FLIP_LEFT_RIGHT)
+    width, height = expected.size
+    cases = {
+        "soea:3:5": (width - 23, height - 37),
+        "no:3:5": ((width - 20) // 2 + 3, 5),
+        "we:3:5": (3, (height - 32) // 2 + 5),
+        "ce:-3:5": ((width - 20) // 2 - 3, (height - 32) // 2 + 5),
+        "fp:0.25:0.5": (round(width * 0.25) - 10, round(height * 0.5) - 16),
+    }
+    for gravity, (left, top) in cases.items():
+        part = expected.crop((left, top, left + 20, top + 32))
+        found = delivered(f"c:20:32:{gravity}/rot:90/fl:1", png(GRID, orientation))
+        assert (np.asarray(found.convert("RGB")) == np.asarray(part)).all(), gravity
+
+
+def framed(ground: tuple[int, ...], left: int, top: int, right: int, bottom: int) -> Image.Image:
+    """A photograph with a border."""
+    inner = (
+        Image.fromarray(photos.photo("cat")).resize((60, 40)).convert("RGB" if len(ground) == 3 else "RGBA")
+    )
+    size = (60 + left + right, 40 + top + bottom)
+    frame = Image.new("RGB" if len(ground) == 3 else "RGBA", size, ground)
+    frame.paste(inner, (left, top))
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("options", "size"),
+    [
+        ("t:10", (60, 40)),
+        ("t:10/w:30", (30, 20)),
+        ("t:10/w:30/dpr:2/pd:3", (72, 52)),
+        ("t:10/rs:fill:20:40", (20, 40)),
+        ("t:10/rs:fill-down:100:400", (10, 40)),
+        ("t:10/rs:force:30:40", (30, 40)),
+        ("t:10/c:0.5:0.5:no/w:15", (15, 10)),
+        ("t:10/z:0.5", (30, 20)),
+        ("t:10/rot:90/h:30", (20, 30)),
+        ("t:10/rs:fit:90:90/ex:1", (90, 90)),
+        ("t:10/mw:90", (90, 60)),
+        ("t:10/g:sm/rs:fill:20:20", (20, 20)),
+        ("t:10/mrd:30", (30, 20)),
+        ("t:10::1", (64, 40)),
+        ("t:10:::1", (60, 47)),
+        ("t:10::1:1", (64, 47)),
+        ("t:10:0000ff", (70, 49)),
+    ],
+)
+def test_trim_goes_with_all_options(options: str, size: tuple[int, int]) -> None:
+    source = png(
+        framed((250, 250, 250), 3, 8, 7, 1) if "ff" not in options else framed((250,) * 3, 3, 8, 7, 1)
+    )
+    assert delivered(options, source).size == size
+
+
+@pytest.mark.parametrize("orientation", [1, 3, 6])
+def test_what_a_trim_leaves_is_where_it_was(orientation: int) -> None:
+    whole = framed((250, 250, 250), 4, 10, 8, 2)
+    inner = whole.crop((4, 10, 64, 50))
+    found = delivered("t:10/bg:fff", png(whole, orientation))
+    assert (np.asarray(found.convert("RGB")) == np.asarray(turned(inner, *UPRIGHT[orientation]))).all()
+    stored = delivered("t:10/ar:0/c:30:20:nowe", png(whole, orientation))
+    assert (np.asarray(stored.convert("RGB")) == np.asarray(inner.crop((0, 0, 30, 20)))).all()
+
+
+def test_equal_sides_of_a_trim_are_those_of_the_file() -> None:
+    whole = framed((250, 250, 250), 4, 10, 8, 2)
+    assert delivered("t:10::1", png(whole, 6)).size == (40, 64)
+
+
+@pytest.mark.parametrize("color", ["", ":ff00ff"])
+def test_transparent_borders_are_trimmed_on_magenta(color: str) -> None:
+    found = delivered(f"t:10{color}", png(framed((1, 2, 3, 0), 3, 8, 7, 1)))
+    assert found.size == (60, 40)
+    assert found.mode == "RGB" or np.asarray(found)[:, :, 3].min() == 255
+
+
+def test_a_picture_of_one_color_is_not_trimmed_away() -> None:
+    assert delivered("t:10", png(Image.new("RGB", (30, 20), (9, 9, 9)))).size == (30, 20)
+
+
+def test_hair_lines_in_a_border_are_overlooked() -> None:
+    whole = framed((250, 250, 250), 12, 12, 12, 12)
+    whole.putpixel((2, 2), (0, 0, 0))
+    assert delivered("t:10", png(whole)).size == (60, 40)
+
+
+def animation(frames: int) -> bytes:
+    pictures = [Image.new("RGB", (40, 30), (index * 60, 90, 120)) for index in range(frames)]
+    file = io.BytesIO()
+    durations = [100 * (index + 1) for index in range(frames)]
+    pictures[0].save(
+        file, "WEBP", save_all=True, append_images=pictures[1:], duration=durations, lossless=True
+    )
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("options", "format", "frames"),
+    [
+        ("w:20", "GIF", 4),
+        ("w:20/maf:3", "GIF", 3),
+        ("maf:3/f:webp", "WEBP", 3),
+        ("w:20/maf:9", "GIF", 4),
+        ("w:20/maf:1", "JPEG", 1),
+        ("w:20/maf:1/f:webp", "WEBP", 1),
+        ("w:20/f:png", "PNG", 1),
+    ],
+)
+def test_frames_that_are_kept(options: str, format: str, frames: int) -> None:
+    found = delivered(options, animation(4))
+    assert (found.format, getattr(found, "n_frames", 1)) == (format, frames)
+    durations = []
+    for index in range(frames if frames > 1 else 0):
+        found.seek(index)
+        found.load()
+        durations.append(found.info["duration"])
+    assert durations == [100 * (index + 1) for index in range(len(durations))]
+
+
+def test_blur_hides_what_imgproxy_hides() -> None:
+    """A wide blur of a small picture leaves little contrast, however small the picture is."""
+    lines = np.zeros((67, 100, 3), np.uint8)
+    lines[:, 10::20] = lines[:, 11::20] = 255
+    before = png(Image.fromarray(lines))
+    deviations = [np.asarray(delivered(f"bl:{sigma}", before).convert("L"), float).std() for sigma in (2, 10)]
+    assert deviations[0] > 20
+    assert deviations[1] < 5
+
+
+def test_pixels_become_as_large_as_asked() -> None:
+    made = np.asarray(delivered("pix:32", png(Image.fromarray(photos.photo("cat")))).convert("RGB"))
+    assert len(np.unique(made.reshape(-1, 3), axis=0)) <= 10 * 15
