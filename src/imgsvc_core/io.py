@@ -1,6 +1,7 @@
 """For front ends: read and write at paths, URLs and file objects, and speak of them without secrets."""
 
 from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.content_coding import Decoding, InvalidCoding, TooManyBytes
 from imgsvc_core.filesystems import open_filesystem
 from imgsvc_core.sources import is_url, open_bytes
 from imgsvc_core.targets import name_of, put_object, remove_unfinished, writing
@@ -8,6 +9,9 @@ from imgsvc_core.url_messages import missing_package, reason_of, shown_url
 
 __all__ = [
     "ByteSource",
+    "Decoding",
+    "InvalidCoding",
+    "TooManyBytes",
     "is_url",
     "missing_package",
     "name_of",

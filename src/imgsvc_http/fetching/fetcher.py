@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path, PurePosixPath
 
@@ -17,15 +17,17 @@ from multipart import content_disposition_unquote, parse_options_header
 from yarl import URL
 
 from imgsvc_core.errors import EmptySource, Problem, SourceTooLarge, SourceUnreachable, SpecError
+from imgsvc_core.io import Decoding, InvalidCoding, TooManyBytes
 from imgsvc_core.jsontext import SOMETHING
 from imgsvc_core.limits import in_words
 from imgsvc_http.fetching.address_guard import AddressGuard, PrivateAddress, cause_of
-from imgsvc_http.fetching.content_encoding import PLAIN, InvalidEncoding, decompressed
+from imgsvc_http.fetching.content_encoding import decoded
+from imgsvc_http.fetching.cookies import FetchCookies
 from imgsvc_http.fetching.file_name import extended_file_name
 from imgsvc_http.fetching.resolver import ACCOUNT, TooManyLookups
 from imgsvc_http.fetching.social import FRESH, PLATFORMS, Profile, is_social, profile_of
 from imgsvc_http.fetching.source_connection import TooManyInformational
-from imgsvc_http.fetching.urls import as_written, authorization, bare, is_web
+from imgsvc_http.fetching.urls import as_written, authorization, bare, is_web, redirected
 from imgsvc_http.settings import FetchSettings, SocialSettings
 from imgsvc_http.storage.source_files import Allocate
 
@@ -33,7 +35,9 @@ _BUFFER_BYTES = 1 << 16  # it may be full of small chunks, which are all parsed 
 _NO_HEADERS: Mapping[str, str] = {}
 _NOT_MODIFIED = 304
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_COMPRESSED = ("gzip", "x-gzip", "deflate")
+_WHOLE = (200, 203)
+_PARTIAL = 206
+_WHOLE_RANGE = re.compile(r"bytes 0-([0-9]{1,15})/([0-9]{1,15})", re.IGNORECASE)
 _FORBIDDEN_HEADERS = frozenset({
     "accept-encoding", "connection", "content-encoding", "content-length", "expect", "forwarded", "host",
     "keep-alive", "origin", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
@@ -188,16 +192,18 @@ class Fetcher:
         self, location: URL, headers: Mapping[str, str], profile: Profile | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Give the response after redirects."""
-        start = location
+        start, cookies = location, FetchCookies()
         headers = {**headers, **authorization(location)}
         for _ in range(self._settings.redirects + 1):
-            async with await self._request(location, headers, start) as response:
+            sent = {**headers, **cookies.header(location, headers)}
+            async with await self._request(location, sent, start) as response:
                 if response.status not in _REDIRECTS:
                     try:
                         yield response
                     except aiohttp.ClientError as error:
                         raise _unreachable(error, _shown(str(start))) from error
                     return
+                cookies.take(response)
                 target = _redirect(location, response.headers.get("Location", ""), _shown(str(start)))
             if target.origin() != location.origin():
                 headers = FRESH if profile else {}
@@ -256,7 +262,7 @@ def _parsed(url: str) -> URL:
 def _redirect(location: URL, target: str, shown: str) -> URL:
     """Return the target of a redirect."""
     try:
-        joined = location.join(URL(target)) if target else None
+        joined = redirected(location, target) if target else None
     except ValueError:
         joined = None
     if joined is None or not is_web(joined):
@@ -269,33 +275,37 @@ def _check_status(response: aiohttp.ClientResponse, profile: Profile | None) -> 
     missing = response.status in (404, 410)
     if missing and profile is not None:
         raise profile.unknown()
-    if response.status != 200:
+    if response.status not in _WHOLE and not _is_complete(response):
         kind = SourceMissing if missing else SourceUnreachable
         shown = _shown(str(response.url))
         raise kind(f"Source '{shown}' answered with status {response.status}; expected 200 with an image.")
 
 
+def _is_complete(response: aiohttp.ClientResponse) -> bool:
+    """Return True for a partial response that has all bytes, as some servers answer without being asked."""
+    found = _WHOLE_RANGE.fullmatch(response.headers.get("Content-Range", "").strip())
+    if response.status != _PARTIAL or found is None:
+        return False
+    last, total = int(found[1]), int(found[2])
+    return last + 1 == total and response.content_length in (None, total)
+
+
 async def _save(response: aiohttp.ClientResponse, allocate: Allocate, limit: int | None) -> Path:
-    """Write the body of a response into a file, decompressed."""
-    encoding = response.headers.get("Content-Encoding", "").strip().lower()
-    plain = encoding in PLAIN
-    if not plain and encoding not in _COMPRESSED:
-        raise SourceUnreachable(
-            f"Source '{_shown(str(response.url))}' is encoded as {encoding[:40]}, which was not asked for."
-        )
-    announced = response.content_length
-    if limit is not None and announced is not None and announced > limit:
-        raise _too_large(limit, _shown(str(response.url)))
-    chunks: AsyncIterable[bytes] = response.content.iter_any()
-    file, size = allocate(announced if plain else None), 0
+    """Write the body of a response into a file, decoded."""
+    announced, size = response.content_length, 0
     try:
+        if limit is not None and announced is not None and announced > limit:
+            raise TooManyBytes
+        decoding = Decoding(", ".join(response.headers.getall("Content-Encoding", ())), limit)
+        file = allocate(announced if decoding.is_plain else None)
         with file.writing() as target:
-            async for chunk in chunks if plain else decompressed(chunks, encoding):
+            async for chunk in decoded(response.content.iter_any(), decoding):
                 size += target.write(chunk)
-                if limit is not None and size > limit:
-                    raise _too_large(limit, _shown(str(response.url)))
-    except InvalidEncoding as error:
+    except InvalidCoding as error:
         raise SourceUnreachable(f"Source '{_shown(str(response.url))}' {error}.") from error
+    except TooManyBytes:
+        assert limit is not None
+        raise _too_large(limit, _shown(str(response.url))) from None
     if size == 0:
         raise EmptySource(f"Source '{_shown(str(response.url))}' is empty; expected an image.")
     return file.path

@@ -5,30 +5,44 @@ from __future__ import annotations
 import base64
 import re
 from ipaddress import IPv6Address
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from yarl import URL
 
 _NAME = re.compile(r"(?=.{1,253}\.?$)[\w-]{1,63}(\.[\w-]{1,63})*\.?", re.ASCII)
-_ESCAPED = re.compile(r"(?:[!-$&-~]|%[0-9A-Fa-f]{2})*")
+_NOT_SENDABLE = re.compile(r"[^!-~]|%(?![0-9A-Fa-f]{2})")
 
 
 def as_written(url: str) -> URL:
     """Parse a URL, and keep its path and query letter by letter, as signatures of them may demand.
 
-    A URL that is not escaped as RFC 3986 demands is escaped. `ValueError` if it is no URL.
+    Only what a request cannot hold is escaped. `ValueError` if it is no URL.
     """
-    parsed = URL(url)
-    if not _ESCAPED.fullmatch(url):
-        return parsed
-    path, query = urlsplit(url)[2:4]
+    scheme, authority, path, query = urlsplit(url)[:4]
     return URL.build(
-        scheme=parsed.scheme,
-        authority=parsed.raw_authority,
-        path=path or "/",
-        query_string=query,
+        scheme=scheme,
+        authority=URL(f"{scheme}://{authority}").raw_authority,
+        path=_sendable(path) or "/",
+        query_string=_sendable(query),
         encoded=True,
     )
+
+
+def redirected(location: URL, target: str) -> URL:
+    """Return the target of a redirect from a location, letter by letter. `ValueError` if it is no URL.
+
+    Args:
+        location: where the redirect came from.
+        target: the value of ``Location``: a URL, or a reference relative to the location. Surrogates stand
+            for bytes that are not UTF-8.
+    """
+    scheme, authority, path, query = urlsplit(target)[:4]
+    reference = urlunsplit((scheme, authority, _sendable(path), _sendable(query), ""))
+    return as_written(str(location.join(URL(reference, encoded=True))))
+
+
+def _sendable(text: str) -> str:
+    return _NOT_SENDABLE.sub(lambda found: quote(found[0].encode("utf-8", "surrogateescape"), safe=""), text)
 
 
 def is_web(url: URL) -> bool:

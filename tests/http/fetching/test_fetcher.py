@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import logging
 import os
 import resource
@@ -13,7 +12,6 @@ import subprocess
 import sys
 import threading
 import time
-import zlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -36,6 +34,7 @@ SETTINGS = FetchSettings(private_allowed=("127.0.0.1",), connect_seconds=2, tota
 
 @pytest_asyncio.fixture
 async def fetcher() -> AsyncIterator[Fetcher]:
+    """One that gives up soon."""
     fetcher = Fetcher(SETTINGS, SocialSettings())
     yield fetcher
     await fetcher.close()
@@ -293,61 +292,6 @@ async def test_the_limit_is_the_most_bytes_that_a_source_may_have(
         assert fetched.path.read_bytes() == PICTURE
         with pytest.raises(SourceTooLarge):
             await get(fetcher, f"{url}/picture", tmp_path, limit=len(PICTURE) - 1)
-
-
-@pytest.mark.parametrize("coding", ["gzip", "deflate"])
-async def test_encoded_answers_are_decoded_and_limited(coding: str, fetcher: Fetcher, tmp_path: Path) -> None:
-    compress = gzip.compress if coding == "gzip" else zlib.compress
-    handlers = {
-        "/fine": answering(compress(PICTURE), Content_Encoding=coding),
-        "/bomb": answering(compress(b"\0" * 50_000_000), Content_Encoding=coding),
-        "/short": answering(compress(PICTURE)[:-20], Content_Encoding=coding),
-        "/broken": answering(b"nothing of the kind", Content_Encoding=coding),
-    }
-    async with serving(handlers) as url:
-        assert (await get(fetcher, f"{url}/fine", tmp_path)).path.read_bytes() == PICTURE
-        with pytest.raises(SourceTooLarge):
-            await get(fetcher, f"{url}/bomb", tmp_path)
-        for path in ("/short", "/broken"):
-            with pytest.raises(SourceUnreachable):
-                await get(fetcher, url + path, tmp_path)
-
-
-async def test_bytes_after_the_end_of_an_encoding_are_refused(fetcher: Fetcher, tmp_path: Path) -> None:
-    sent = 0
-
-    async def endless(request: web.Request) -> web.StreamResponse:
-        nonlocal sent
-        response = web.StreamResponse(headers={"Content-Encoding": "gzip"})
-        await response.prepare(request)
-        await response.write(gzip.compress(b"x"))
-        while True:
-            await response.write(b"y" * 65536)
-            sent += 65536
-
-    two = answering(gzip.compress(b"a") + gzip.compress(b"b"), Content_Encoding="gzip")
-    async with serving({"/endless": endless, "/two": two}) as url:
-        for path in ("/endless", "/two"):
-            with pytest.raises(SourceUnreachable, match="goes on after the end"):
-                await get(fetcher, url + path, tmp_path)
-    assert sent < 30_000_000
-
-
-async def test_unpacking_lets_others_work(fetcher: Fetcher, tmp_path: Path) -> None:
-    packed = gzip.compress(b"\0" * 50_000_000)  # 48 kB, which come in a chunk or two
-    into, sizes = tmp_path / "source", set()
-
-    async def watch() -> None:
-        while True:
-            if into.exists():
-                sizes.add(into.stat().st_size)
-            await asyncio.sleep(0)
-
-    async with serving({"/p": answering(packed, Content_Encoding="gzip")}) as url:
-        watcher = asyncio.create_task(watch())
-        await get(fetcher, f"{url}/p", tmp_path, limit=10**8)
-        watcher.cancel()
-    assert len(sizes) > 100
 
 
 async def test_what_is_wrong_on_our_side_is_not_the_source(fetcher: Fetcher, tmp_path: Path) -> None:
