@@ -273,6 +273,8 @@ def test_how_long_caches_keep_pictures() -> None:
     assert asked(PLAIN).delivery.max_age is None
     assert asked(PLAIN, ttl=60).delivery.max_age == 60
     assert asked(PLAIN, ttl=0).delivery.max_age == 0
+    assert asked(PLAIN).delivery.source_age is None
+    assert asked(PLAIN, cache_control_passthrough=True).delivery.source_age
 
 
 LARGE, MOVING = facts("jpg", 1000, 800), facts("gif", 100, 50, frames=3)

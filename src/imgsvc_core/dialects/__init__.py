@@ -82,15 +82,16 @@ class ForeignRequest:
 class ForeignDelivery:
     """How the picture of a foreign URL is delivered.
 
-    ``filename`` has no suffix. ``max_age`` is the number of seconds for which caches keep the picture.
-    ``expires`` is the Unix time until which the URL is valid.
-    A new ``version`` makes the picture of a source that is asked for anew.
+    ``filename`` has no suffix. ``max_age`` is the number of seconds for which caches keep the picture, unless
+    ``source_age`` is true and its source says for how long. ``expires`` is the Unix time until which the URL
+    is valid. A new ``version`` makes the picture of a source that is asked for anew.
     """
 
     filename: str | None = None
     download: bool = False
     expires: int | None = None
     max_age: int | None = None
+    source_age: bool | None = None
     version: str | None = None
 
 

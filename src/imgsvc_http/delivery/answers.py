@@ -147,7 +147,7 @@ def cache_control(
     given, more = delivery.max_age if isinstance(delivery, ForeignDelivery) else None, []
     ages: Mapping[str, float] = {"max-age": settings.delivery.max_age if given is None else given}
     present = now().timestamp()
-    if settings.delivery.source_age and given is None and entry is not None and entry.freshness.stated:
+    if passes_source_age(settings, delivery) and entry is not None and entry.freshness.stated:
         since = present - entry.asked_at
         ages = {name: seconds - since for name, seconds in entry.freshness.stated.items()}
         more += [] if entry.freshness.stale else ["must-revalidate"]
@@ -156,6 +156,13 @@ def cache_control(
     if isinstance(delivery, Delivery) and delivery.version is not None:
         more.append("immutable")
     return ", ".join((scope, *(f"{name}={max(0, int(seconds))}" for name, seconds in ages.items()), *more))
+
+
+def passes_source_age(settings: Settings, delivery: Delivery | ForeignDelivery) -> bool:
+    """Return True if the age that a source states counts for the picture."""
+    if isinstance(delivery, ForeignDelivery) and (delivery.source_age, delivery.max_age) != (None, None):
+        return bool(delivery.source_age)
+    return settings.delivery.source_age
 
 
 def _disposition(delivery: Delivery | ForeignDelivery, name: str) -> str:

@@ -106,7 +106,7 @@ async def deliver(
             etag=picture.etag,
             modified=modified,
             delivery=delivery,
-            is_aging=delivery.expires is not None or settings.delivery.source_age,
+            is_aging=delivery.expires is not None or answers.passes_source_age(settings, delivery),
             headers={**headers, cache_header: "hit"},
             not_modified_headers=shared,
         )

@@ -56,6 +56,7 @@ def delivering(photos: Path, web: WebOrigin, tmp_path_factory: pytest.TempPathFa
         "enforce_avif": True,
         "client_hints": True,
         "ttl": 77,
+        "cache_control_passthrough": True,
         "watermark": mark,
     }
     dialects = {"delivery.dialects": json.dumps({"imgproxy": dialect})}
@@ -178,6 +179,16 @@ async def test_presets_of_a_file_and_ages(site: Site) -> None:
     assert (reply.picture.size, reply.headers["Cache-Control"]) == ((30, 20), "public, max-age=77")
     assert (await get(site, "pr:wide/plain/photo.jpg")).picture.width == 90
     assert (await get(site, "pr:none/plain/photo.jpg")).status == 404
+
+
+async def test_the_age_of_a_source_comes_before_the_usual_one(site: Site) -> None:
+    for age, bounds in (("max-age=500", range(495, 501)), (None, range(77, 78)), ("no-store", None)):
+        headers = {} if age is None else {"Cache-Control": age}
+        site.web.pages["/pictures-a/b.jpg"] = Page(encoded.jpeg().data, headers)
+        for _ in range(2):
+            reply = await get(site, f"w:20/cb:{age}/plain/{site.web.url}/pictures-a/b.jpg")
+            found = reply.headers["Cache-Control"]
+            assert found == "no-store" if bounds is None else int(found.rpartition("=")[2]) in bounds
 
 
 async def red(site: Site, options: str) -> np.ndarray[Any, Any]:

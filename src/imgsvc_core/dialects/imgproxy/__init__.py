@@ -94,6 +94,7 @@ class Imgproxy(ImgproxySettings):
                 expires=options.expires or None,
                 version=options.cachebuster or None,
                 max_age=self.ttl,
+                source_age=self.cache_control_passthrough or None,
             ),
             options=attrs.evolve(options, filename=None, return_attachment=False, expires=0, cachebuster=""),
             watermark=self._watermark(options),

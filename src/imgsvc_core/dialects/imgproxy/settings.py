@@ -156,6 +156,10 @@ class ImgproxySettings(Parameters):
         unit="seconds",
         default=None,
     )
+    cache_control_passthrough: bool = param(
+        "Whether the age that a source states counts in place of ttl (IMGPROXY_CACHE_CONTROL_PASSTHROUGH).",
+        default=False,
+    )
     watermark: str | None = param("Id of the watermark.", Text(200), default=None)
     watermarks: Pairs = param(
         "Ids of watermarks by the URLs of the option watermark_url.", TextTable(), default=()
