@@ -43,9 +43,11 @@ import functools
 import io
 import os
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import attrs
+
+SourceFailure: TypeAlias = Literal["unreachable", "timed_out", "incomplete", "unknown_host"]
 
 
 class ImgsvcError(Exception):
@@ -104,9 +106,28 @@ class SourceError(ImgsvcError):
 
 
 class SourceUnreachable(SourceError):
-    """The source cannot be opened or read."""
+    """The source cannot be opened or read.
+
+    ``status`` is the HTTP status of its server's answer, if that is why, and ``failure`` how it failed
+    otherwise.
+    """
 
     slug = "source_unreachable"
+
+    def __init__(
+        self, message: str, *, status: int | None = None, failure: SourceFailure = "unreachable"
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.failure = failure
+
+    @property
+    def is_missing(self) -> bool:
+        """True if whoever keeps the source says that there is none."""
+        return self.status in (404, 410)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return functools.partial(type(self), status=self.status, failure=self.failure), self.args
 
 
 class EmptySource(SourceError):

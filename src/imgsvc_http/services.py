@@ -12,7 +12,7 @@ from http import HTTPStatus
 import attrs
 from aiohttp import web
 
-from imgsvc_core.errors import ImgsvcError, Problem, SpecError
+from imgsvc_core.errors import ImgsvcError, Problem, SourceUnreachable, SpecError
 from imgsvc_core.stores import StorePool
 from imgsvc_http.access.authentication import Authenticator, Principal
 from imgsvc_http.access.presets import KnownPresets
@@ -249,6 +249,8 @@ async def _check_accounts(db: Database, named: Mapping[str, str]) -> None:
 
 def _is_gone(error: Exception) -> bool:
     """Return True if an error of making a picture means that there is no such source any more."""
+    if isinstance(error, SourceUnreachable):
+        return error.is_missing
     if isinstance(error, ImgsvcError):
         error = refusal_of(error)
     return isinstance(error, Refusal) and error.status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)

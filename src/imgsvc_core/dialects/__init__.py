@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl
 import attrs
 
 from imgsvc_core.dialects.wildcards import url_pattern
-from imgsvc_core.errors import DialectError, Problem, SpecError
+from imgsvc_core.errors import DialectError, ImgsvcError, Problem, SourceUnreachable, SpecError
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.jsontext import shown
 from imgsvc_core.spec import Spec, Trim
@@ -134,6 +134,16 @@ class ForeignUrl(ABC):
     def trim(self, info: ImageInfo) -> Trim | None:
         """Return what is cut away before all that the request asks for, so that `spec` knows what is left."""
         return None
+
+    def failure_status(self, error: ImgsvcError) -> int:
+        """Return the HTTP status with which the other service answers if the source cannot be used.
+
+        Args:
+            error: a `SourceError`, `SourceTooLarge` or `ImageTooLarge`.
+        """
+        if not isinstance(error, SourceUnreachable):
+            return 422
+        return 404 if error.is_missing else 504 if error.failure == "timed_out" else 502
 
     @abstractmethod
     def spec(self, info: ImageInfo) -> Spec | None:

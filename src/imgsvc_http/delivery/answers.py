@@ -22,12 +22,11 @@ from imgsvc_http.answering.responses import Response
 from imgsvc_http.cache import Entry, Picture
 from imgsvc_http.context import HEADER_NAMES, PHASES, REQUEST_ID
 from imgsvc_http.delivery.negotiation import DPR, SAVE_DATA, WIDTH, Negotiated
-from imgsvc_http.delivery.rendering import NAME
+from imgsvc_http.delivery.rendering import MISSING, NAME
 from imgsvc_http.services import services_of
 from imgsvc_http.settings import Settings
 from imgsvc_http.state.clock import now
 
-_MISSING_SECONDS = 60
 _NOT_QUOTABLE = re.compile(r'["\\%]|[^\x00-\x7f]')
 _FOR_ALL = {
     "Access-Control-Allow-Origin": "*",
@@ -72,8 +71,8 @@ def answer(request: web.Request, picture: Picture, headers: Mapping[str, str]) -
 
 def failure(request: web.Request, refusal: Refusal) -> Response:
     """Return an error as JSON, or as the fallback picture with the JSON in a header."""
-    caching = f"public, max-age={_MISSING_SECONDS}" if refusal.status == HTTPStatus.NOT_FOUND else "no-store"
-    more = {**_FOR_ALL, "Cache-Control": caching}
+    caching = MISSING if refusal.status == HTTPStatus.NOT_FOUND else "no-store"
+    more = {**_FOR_ALL, "Cache-Control": refusal.headers.get("Cache-Control", caching)}
     fallback = services_of(request).fallback
     if fallback is None:
         plain = responses.failure(refusal, request[REQUEST_ID])

@@ -141,7 +141,7 @@ ROUTES = (
             206: ("The range.", {"image/*": FILE}),
             304: ("The picture with the known ETag has not changed.", {}),
         },
-        failures=(402, 404, 410, 412, 416, 422, 424, 507),
+        failures=(402, 404, 410, 412, 416, 422, 424, 502, 504, 507),
         from_memory=from_memory,
         authenticate=signer_of,
         failure=answers.failure,

@@ -13,22 +13,26 @@ from multidict import MultiMapping
 import imgsvc_core
 from imgsvc_core import Spec
 from imgsvc_core.dialects import ForeignUrl
-from imgsvc_core.errors import SourceError, SourceTooLarge
+from imgsvc_core.errors import ImageTooLarge, ImgsvcError, SourceError, SourceTooLarge, SourceUnreachable
 from imgsvc_core.spec import restore
 from imgsvc_core.urls import OriginSource, UrlSource
 from imgsvc_http.access import quota
-from imgsvc_http.answering.errors import Refusal
+from imgsvc_http.answering.errors import Refusal, status_of
 from imgsvc_http.cache import CacheResult, Entry, Freshness, Made, Picture, Unchanged, entry_key
-from imgsvc_http.fetching.fetcher import NotModified, SourceMissing
+from imgsvc_http.fetching.fetcher import NotModified
 from imgsvc_http.fetching.origins import Identity
 from imgsvc_http.fetching.social import is_social
 from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.processing.pipeline import Source
 from imgsvc_http.processing.tasks import TaskResult
 from imgsvc_http.services import Services, limit_misses
+from imgsvc_http.settings import DeliverySettings
 
 PIXELS_VERSION = imgsvc_core.__version__
 """Changes whenever the same request may give other pixels."""
+
+MISSING = "public, max-age=60"
+"""``Cache-Control`` of the answer that there is no such source."""
 
 NAME = "name"
 """The fact of a picture in the cache that names its file."""
@@ -76,7 +80,7 @@ async def identity_of(services: Services, order: Order) -> Identity | None:
     A bucket is asked anew for a version by `picture_of` only, which bounds how often.
     """
     version = order.version if services.origins.is_file(order.source) else None
-    with _source_errors():
+    with _source_errors(services, order):
         return await services.origins.identity(order.source, version)
 
 
@@ -109,7 +113,8 @@ async def picture_of(services: Services, order: Order, file: Identity | None) ->
 
     address = services.origins.address_of(order.source)
     key = entry_key(order.account_id, source, address, *order.parts, file.text if file else "")
-    return await cache.answer(key, account=order.account_id, source=source, produce=produce)
+    with _source_errors(services, order):
+        return await cache.answer(key, account=order.account_id, source=source, produce=produce)
 
 
 async def _make(
@@ -120,7 +125,7 @@ async def _make(
     services.pipeline.workers.check_room(account_id)
     if known is None:
         await limit_misses(services, account_id)
-    with _source_errors(), services.source_files.allocator(account_id) as allocate:
+    with services.source_files.allocator(account_id) as allocate:
         with phase("fetch"):
             opened = await services.origins.open(
                 order.source,
@@ -164,11 +169,29 @@ def _shown(source: UrlSource | OriginSource) -> str:
 
 
 @contextmanager
-def _source_errors() -> Iterator[None]:
-    """Answer errors of sources with 404 and 424, since the URL itself is right."""
+def _source_errors(services: Services, order: Order) -> Iterator[None]:
+    """Answer errors of sources as such, since the URL itself is right."""
     try:
         yield
-    except SourceMissing as error:
-        raise Refusal(error.slug, HTTPStatus.NOT_FOUND, error.message) from error
-    except (SourceError, SourceTooLarge) as error:
-        raise Refusal(error.slug, HTTPStatus.FAILED_DEPENDENCY, error.message) from error
+    except (SourceError, SourceTooLarge, ImageTooLarge) as error:
+        is_missing = isinstance(error, SourceUnreachable) and error.is_missing
+        headers = {"Cache-Control": MISSING if is_missing else "no-store"}
+        status = _failure_status(services.settings.delivery, order, error)
+        raise Refusal(error.slug, status, error.message, headers) from error
+
+
+def _failure_status(settings: DeliverySettings, order: Order, error: ImgsvcError) -> HTTPStatus:
+    """Return the status of a source that cannot be used: that of the service whose URL it is, or our own."""
+    if not isinstance(order.asked, Spec):
+        try:
+            return HTTPStatus(order.asked.failure_status(error))
+        except ValueError:  # a server may answer with any number
+            return HTTPStatus.NOT_FOUND
+    if isinstance(error, ImageTooLarge):
+        return status_of(type(error))
+    if isinstance(error, SourceUnreachable) and error.is_missing:
+        return HTTPStatus.NOT_FOUND
+    if not settings.gateway_statuses:
+        return HTTPStatus.FAILED_DEPENDENCY
+    timed_out = isinstance(error, SourceUnreachable) and error.failure == "timed_out"
+    return HTTPStatus.GATEWAY_TIMEOUT if timed_out else HTTPStatus.BAD_GATEWAY

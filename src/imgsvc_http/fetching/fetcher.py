@@ -16,7 +16,14 @@ from multidict import CIMultiDict, MultiMapping
 from multipart import content_disposition_unquote, parse_options_header
 from yarl import URL
 
-from imgsvc_core.errors import EmptySource, Problem, SourceTooLarge, SourceUnreachable, SpecError
+from imgsvc_core.errors import (
+    EmptySource,
+    Problem,
+    SourceFailure,
+    SourceTooLarge,
+    SourceUnreachable,
+    SpecError,
+)
 from imgsvc_core.io import Decoding, InvalidCoding, TooManyBytes
 from imgsvc_core.jsontext import SOMETHING
 from imgsvc_core.limits import in_words
@@ -47,10 +54,6 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VISIBLE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _MOST_HEADER_CHARACTERS = 8000
 _MOST_PROFILE_BYTES = 2_000_000
-
-
-class SourceMissing(SourceUnreachable):
-    """Whoever keeps the source says that there is none."""
 
 
 @attrs.frozen
@@ -161,7 +164,8 @@ class Fetcher:
         except TimeoutError:
             raise SourceUnreachable(
                 f"Source '{_shown(url)}' did not answer completely within "
-                f"{in_words(self._settings.total_seconds)}."
+                f"{in_words(self._settings.total_seconds)}.",
+                failure="timed_out",
             ) from None
         return Fetched(path, name, time.perf_counter() - started, received)
 
@@ -272,13 +276,14 @@ def _redirect(location: URL, target: str, shown: str) -> URL:
 
 def _check_status(response: aiohttp.ClientResponse, profile: Profile | None) -> None:
     """Raise an error unless the response has a picture."""
-    missing = response.status in (404, 410)
-    if missing and profile is not None:
+    if response.status in (404, 410) and profile is not None:
         raise profile.unknown()
     if response.status not in _WHOLE and not _is_complete(response):
-        kind = SourceMissing if missing else SourceUnreachable
         shown = _shown(str(response.url))
-        raise kind(f"Source '{shown}' answered with status {response.status}; expected 200 with an image.")
+        raise SourceUnreachable(
+            f"Source '{shown}' answered with status {response.status}; expected 200 with an image.",
+            status=response.status,
+        )
 
 
 def _is_complete(response: aiohttp.ClientResponse) -> bool:
@@ -343,7 +348,15 @@ def _unreachable(error: BaseException, shown: str) -> SourceUnreachable:
         reason = f"'{private.host[:80]}' is not a public address; use a public URL, or upload the image"
     else:
         reason = reason_of(error)
-    return SourceUnreachable(f"Source '{shown}' cannot be fetched: {reason}.")
+    return SourceUnreachable(f"Source '{shown}' cannot be fetched: {reason}.", failure=_failure_of(error))
+
+
+def _failure_of(error: BaseException) -> SourceFailure:
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "unknown_host"
+    if isinstance(error, aiohttp.ServerTimeoutError):
+        return "timed_out"
+    return "incomplete" if isinstance(error, aiohttp.ClientPayloadError) else "unreachable"
 
 
 def reason_of(error: BaseException) -> str:

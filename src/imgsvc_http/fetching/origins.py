@@ -24,12 +24,12 @@ from imgsvc_core.urls import OriginSource, Source, UrlSource
 from imgsvc_http.access.lookup_cache import LookupCache
 from imgsvc_http.answering.errors import invalid
 from imgsvc_http.fetching.address_guard import cause_of
-from imgsvc_http.fetching.fetcher import Fetcher, NotModified, SourceMissing
+from imgsvc_http.fetching.fetcher import Fetcher, NotModified
 from imgsvc_http.fetching.social import FRESH
 from imgsvc_http.header_fields import http_time
 from imgsvc_http.private_names import oss_info
 from imgsvc_http.settings import Origin
-from imgsvc_http.storage.bulkhead import Bulkhead
+from imgsvc_http.storage.bulkhead import Bulkhead, CallTimedOut
 from imgsvc_http.storage.source_files import Allocate
 from imgsvc_http.storage.temporary import check_protocols
 
@@ -97,7 +97,7 @@ class Origins:
 
         Raises:
             SpecError: there is no such origin.
-            SourceMissing, SourceUnreachable: the source cannot be looked up.
+            SourceUnreachable: the source cannot be looked up.
         """
         folder = self._folder_of(source)
         return None if folder is None else await folder.identity(_path(source), version)
@@ -234,8 +234,12 @@ class _Folder:
             raise
         except Exception as error:  # of the packages of stores, which have no base class in common
             if _is_missing(error):
-                raise SourceMissing(f"{shown} does not exist.") from None
-            raise SourceUnreachable(f"{shown} cannot be read: {_reason(error, self._origin)}.") from error
+                raise SourceUnreachable(f"{shown} does not exist.", status=HTTPStatus.NOT_FOUND) from None
+            raise SourceUnreachable(
+                f"{shown} cannot be read: {_reason(error, self._origin)}.",
+                status=HTTPStatus.FORBIDDEN if _is_denied(error) else None,
+                failure="timed_out" if isinstance(error, CallTimedOut) else "unreachable",
+            ) from error
 
     def _open(self) -> tuple[Any, str]:
         if self._opened is None:
@@ -292,12 +296,16 @@ def _is_missing(error: Exception) -> bool:
 
 def _reason(error: Exception, origin: Origin) -> str:
     """Return why an origin cannot be read, without anything of its options."""
-    if cause_of(error, PermissionError) or _statuses(error) & _DENIED:
+    if _is_denied(error):
         return "the origin denies access"
     reason = reason_of(error, origin.url)
     for text in sorted(_texts(origin.options), key=len, reverse=True):
         reason = reason.replace(text, "***")
     return reason
+
+
+def _is_denied(error: Exception) -> bool:
+    return bool(cause_of(error, PermissionError) or _statuses(error) & _DENIED)
 
 
 def _statuses(error: BaseException | None) -> set[object]:

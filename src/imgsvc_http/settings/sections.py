@@ -547,6 +547,12 @@ class DeliverySettings:
         "URL leaves open.",
         default=False,
     )
+    gateway_statuses: bool = setting(
+        Boolean(),
+        "Whether a source that fails is 502, or 504 if it does not answer in time, as of any gateway, so "
+        "that proxies answer with what they kept of it; 424 otherwise.",
+        default=False,
+    )
     fallback: Path | None = setting(
         FilePath(optional=True),
         "Picture that is shown instead of an error, with its status; errors are JSON when empty.",

@@ -139,7 +139,7 @@ async def test_files_that_are_not_processed(site: Site) -> None:
     assert (reply.status, reply.headers["Content-Type"]) == (200, "image/png")
     assert reply.body == encoded.png().data
     site.web.pages["/pictures/c.txt"] = Page(b"no picture")
-    assert (await site.get(of_imgproxy(f"/raw:1/plain/{site.web.url}/pictures/c.txt"))).status == 424
+    assert (await site.get(of_imgproxy(f"/raw:1/plain/{site.web.url}/pictures/c.txt"))).status == 422
 
 
 @pytest.mark.parametrize(

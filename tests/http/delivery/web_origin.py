@@ -47,9 +47,11 @@ def web_origin() -> Iterator[WebOrigin]:
             for name, value in page.headers.items():
                 self.send_header(name, value)
             body = b"" if status == 304 else page.body
-            self.send_header("Content-Length", str(len(body)))
+            if "Content-Length" not in page.headers:
+                self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            with contextlib.suppress(ConnectionError):  # of who did not wait
+                self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
             pass

@@ -20,7 +20,7 @@ from imgsvc_core.dialects.imgproxy.path import mended, sign, split, verified
 from imgsvc_core.dialects.imgproxy.request import UNPROCESSABLE, Encoding, request_of, trim_of
 from imgsvc_core.dialects.imgproxy.settings import ImgproxySettings
 from imgsvc_core.dialects.reading import accepted_formats, decimal
-from imgsvc_core.errors import DialectError
+from imgsvc_core.errors import DialectError, ImgsvcError, SourceUnreachable
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.jsontext import shown
 from imgsvc_core.spec import Spec, Trim
@@ -49,6 +49,16 @@ class ImgproxyUrl(ForeignUrl):
         """Return what is cut away before all that the request asks for."""
         with refusing(UNPROCESSABLE):
             return trim_of(self.options, info, self.encoding)
+
+    def failure_status(self, error: ImgsvcError) -> int:
+        """Return the status of imgproxy if the source cannot be used."""
+        if not isinstance(error, SourceUnreachable) or error.failure == "incomplete":
+            return UNPROCESSABLE
+        if error.failure == "timed_out":
+            return 504
+        if error.status is None or error.status < 400:
+            return NOT_FOUND
+        return error.status if error.status < 500 else 502
 
     def spec(self, info: ImageInfo) -> Spec | None:
         """Return the request for a picture, or `None` to deliver its file unchanged."""

@@ -17,6 +17,7 @@ from imgsvc_core.dialects.thumbor.filters import Filter, read_filters
 from imgsvc_core.dialects.thumbor.geometry import FocalArea
 from imgsvc_core.dialects.thumbor.path import BAD_REQUEST, UNSAFE, Parts, extracted, sign, split, verified
 from imgsvc_core.dialects.thumbor.request import Smart, check_possible, focal_areas, request_of
+from imgsvc_core.errors import EmptySource, ImgsvcError, SourceUnreachable
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.spec import Spec
 from imgsvc_core.spec.declare import Parameters, declared, param
@@ -37,6 +38,16 @@ class ThumborUrl(ForeignUrl):
     watermarks: tuple[tuple[str, str], ...]
     encoding: Encoding
     accepted: tuple[str, ...]
+
+    def failure_status(self, error: ImgsvcError) -> int:
+        """Return the status of thumbor if the source cannot be used."""
+        if isinstance(error, EmptySource):
+            return 502
+        if not isinstance(error, SourceUnreachable):
+            return BAD_REQUEST
+        if error.status is not None:
+            return 404
+        return 500 if error.failure == "unreachable" else 504
 
     def spec(self, info: ImageInfo) -> Spec | None:
         """Return the request for a picture."""
