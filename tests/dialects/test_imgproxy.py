@@ -500,6 +500,14 @@ def test_lost_slashes_are_mended_before_the_signature_is_checked() -> None:
     ).source == UrlSource(SOURCE)
 
 
+def test_a_slash_too_many_after_the_signature_is_dropped() -> None:
+    text, signature, _ = SIGNED[0]
+    dialect = Imgproxy(keys=(KEY,), salts=(SALT,))
+    assert dialect.parse(ForeignRequest(f"/{signature}/{text}")).options.width == 640
+    with pytest.raises(imgsvc.DialectError):
+        dialect.parse(ForeignRequest(f"/{signature}//{text}"))
+
+
 def test_without_keys_the_signature_must_not_be_an_option() -> None:
     with pytest.raises(imgsvc.DialectError, match="signature") as caught:
         Imgproxy().parse(ForeignRequest(f"/w:80/{PLAIN}"))

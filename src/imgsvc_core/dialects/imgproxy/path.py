@@ -30,14 +30,14 @@ class SourceText:
 
 
 def mended(path: str) -> str:
-    """Return a path as it was before something on the way escaped colons or lost slashes of the source.
+    """Return a path as it was before colons were escaped, a slash doubled, or slashes of the source lost.
 
     >>> mended("/unsafe/w%3A80/plain/https:/pics.example/a.jpg")
     '/unsafe/w:80/plain/https://pics.example/a.jpg'
     """
     signature, slash, rest = path.removeprefix("/").partition("/")
     options, plain, source = f"/{rest}".partition("/plain/")
-    options = options.replace("%3A", ":").removeprefix("/")
+    options = options.replace("%3A", ":").removeprefix("/").removeprefix("/")
     source = _LOST_SLASHES.sub(lambda found: f"{found[1]}://{'/' if found[1] == 'local' else ''}", source)
     return f"/{signature}{slash}{options}{plain if options else plain.removeprefix('/')}{source}"
 

@@ -18,7 +18,6 @@ from imgsvc_core.urls.sources import Source, is_origin_name, source_of
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_WEB = re.compile(r"https?://", re.IGNORECASE)
 _GROUP = re.compile(r"\$(?:\{([0-9]+)\}|([0-9]+))")
 _BLOCK = 16  # bytes of AES
 
@@ -55,9 +54,11 @@ class Sources:
 
     def _in_origin(self, text: str) -> str:
         """Return the origin and the path of a source below one, and any other source unchanged."""
+        if (scheme := _SCHEME.match(text)) is not None:
+            text = scheme[0].lower() + text[scheme.end() :]
         start = max((item for item in self.origins if text.startswith(item)), key=len, default=None)
         if start is None:
-            if _SCHEME.match(text) and not _WEB.match(text):
+            if scheme is not None and scheme[0].lower() not in ("http://", "https://"):
                 expected = "must begin with http://, https://, or a key of the setting 'origins'"
                 raise DialectError(f"The source {expected}, got {shown(text)}.", status=NOT_FOUND)
             return text
