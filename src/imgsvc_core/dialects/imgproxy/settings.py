@@ -183,7 +183,7 @@ class ImgproxySettings(Parameters):
             key = b""
         if len(key) not in (16, 24, 32):
             name = "source_url_encryption_key"
-            raise SpecError([Problem(name, self.expected(name))])
+            raise SpecError([Problem(name, f"'{name}' must be 16, 24 or 32 bytes in hexadecimal digits")])
 
     @cached_property
     def pairs(self) -> tuple[tuple[bytes, bytes], ...]:
