@@ -23,7 +23,7 @@ from tests.support.photos import Pixels, as_vips
 PLAIN = "plain/https://pics.example/a.jpg"
 REFUSED = (
     "objects_position", "crop_objects", "blur_areas", "progressive_blur", "blur_detections",
-    "draw_detections", "gradient", "watermark_text", "watermark_rotate", "watermark_shadow", "style",
+    "draw_detections", "watermark_text", "watermark_rotate", "watermark_shadow", "style",
     "video_thumbnail_second", "video_thumbnail_keyframes", "video_thumbnail_tile",
     "video_thumbnail_animation", "fallback_image_url", "bypass_cache", "cache_tags",
 )  # fmt: skip
@@ -87,17 +87,50 @@ def _saturated(colors: Any, factor: float) -> Any:
 
 
 def test_neutral_values_change_nothing() -> None:
-    for options in ("br:0", "co:1", "sa:1", "a:0:1:1", "mc:0:ff0000", "dt:0", "col:0"):
+    for options in ("br:0", "co:1", "sa:1", "a:0:1:1", "mc:0:ff0000", "dt:0", "col:0", "gr:0:f00"):
         assert "filter" not in document(asked(options))
 
 
-def test_colors_keep_alpha() -> None:
-    picture = photos.cut_out("rocket")[100:140, 200:260]
+def test_colors_and_alpha() -> None:
+    picture = photos.cut_out("rocket")[::8, ::8]
     found = shown("br:51/col:0.5:ff0000:1", picture)
     assert np.array_equal(found[..., 3], picture[..., 3])
-    with pytest.raises(imgsvc.DialectError, match="'colorize'") as caught:
-        asked("col:0.5:ff0000").spec(DRAWN)
-    assert caught.value.status == 422
+    laid = shown("col:0.5:ff0000", picture).astype(int)
+    assert np.abs(laid[..., 3] - (128 + picture[..., 3] / 2)).max() <= 1
+    transparent = picture[..., 3] == 0
+    assert transparent.any()
+    assert (laid[transparent][:, :3] == [255, 0, 0]).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "transparent", "opaque"),
+    [
+        ("gr:1:ff0000", "top", "bottom"),
+        ("gradient:1:ff0000:down", "top", "bottom"),
+        ("gr:1:ff0000:up", "bottom", "top"),
+        ("gr:1:ff0000:180", "bottom", "top"),
+        ("gr:1:ff0000:right", "left", "right"),
+        ("gr:1:ff0000:left", "right", "left"),
+        ("gr:1:ff0000:90", "right", "left"),
+        ("gr:1:ff0000:-90", "left", "right"),
+        ("gr:1:ff0000::0.5:0.5", "top", "bottom"),
+    ],
+)
+def test_gradients(options: str, transparent: str, opaque: str) -> None:
+    sides = {"top": np.s_[0], "bottom": np.s_[-1], "left": np.s_[:, 0], "right": np.s_[:, -1]}
+    found = shown(options).astype(int)
+    assert np.abs(found - PICTURE)[sides[transparent]].max() <= 4
+    assert np.abs(found - [255, 0, 0])[sides[opaque]].max() <= 4
+
+
+def test_gradients_are_linear_between_start_and_stop() -> None:
+    white = np.full((100, 40, 3), 255, np.uint8)
+    found = shown("gr:0.5:000:down:0.25:0.75", white)[:, 0, 0].astype(float)
+    ramp = np.clip(((np.arange(100) + 0.5) / 100 - 0.25) / 0.5, 0, 1)
+    assert np.abs(found - 255 * (1 - 0.5 * ramp)).max() <= 1
+    turned = shown("gr:1:000:45", white)[..., 0].astype(int)
+    assert turned[0, -1] >= 251
+    assert turned[-1, 0] <= 4
 
 
 def test_sixteen_bits() -> None:
@@ -179,10 +212,10 @@ def test_options_that_say_what_is_done_anyway(options: str) -> None:
     "options",
     [
         "br:256", "br:1.5", "co:-1", "mc:2", "mc:1:nocolor", "dt:1:1:2:3", "bga:2", "ra:nearest",
-        "ush:always",
+        "ush:always", "bc:1", "wmu:gICA",
         "pg:1", "dpi:300", "hs:md5:00", "aq:dssim", "webpo:near_lossless", "pngo:1:1:1", "avifo:maybe",
-        "gradient:1", "fiu:aaaa", "style:a", "wmt:aaaa", "objects_position:ce", "vts:5", "ct:a", "bc:1",
-        "wmu:gICA",
+        "gradient:2", "gr:1:0:north", "fiu:aaaa",
+        "style:a", "wmt:aaaa", "objects_position:ce", "vts:5", "ct:a",
     ],
 )  # fmt: skip
 def test_what_is_refused_is_named(options: str) -> None:

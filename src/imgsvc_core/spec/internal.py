@@ -3,19 +3,19 @@
 A request with them is written by `unparse` as any other, and read back by `restore` alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from imgsvc_core.spec.declare import declared, param
+from imgsvc_core.spec.color import Color
+from imgsvc_core.spec.declare import Accepts, declared, param
 from imgsvc_core.spec.effects import EFFECTS, Weights
 from imgsvc_core.spec.filters import FILTERS, Filter
-from imgsvc_core.spec.kinds import Integer, Number
+from imgsvc_core.spec.kinds import HexColor, Integer, Number
 from imgsvc_core.spec.parsing import restore_operation
 from imgsvc_core.spec.request import ALL_OPERATIONS, Spec
 
 _LARGEST_SIDE = 65_535
+_PLACE = Number(-100, 100)
 
 
 @declared
@@ -60,7 +60,33 @@ class ColorMatrix(Filter):
     blue: tuple[float, ...] = param("Weights for blue.", Weights(4))
 
 
-INTERNAL_FILTERS: tuple[type[Filter], ...] = (ColorMatrix, GaussianBlur, LightnessSharpen, Mosaic, *EFFECTS)
+@declared
+class ColorOverlay(Filter):
+    """Lay a color over the picture: evenly, or as a gradient that begins transparent."""
+
+    key: ClassVar[str] = "color_overlay"
+    title: ClassVar[str] = "Color overlay"
+
+    color: Accepts[Color, Color | str] = param("Its color.", HexColor(alpha=False))
+    opacity: float = param("Its opacity, at the end of a gradient.", Number(0, 1), neutral=0.0)
+    angle: float | None = param(
+        "Direction of a gradient: 0 goes down, 90 to the left.",
+        Number(-360, 360),
+        unit="degrees",
+        default=None,
+    )
+    start: float = param("Where a gradient begins; 0 is the first edge.", _PLACE, default=0.0)
+    stop: float = param("Where it ends; 1 is the last edge.", _PLACE, default=1.0)
+
+
+INTERNAL_FILTERS: tuple[type[Filter], ...] = (
+    ColorMatrix,
+    ColorOverlay,
+    GaussianBlur,
+    LightnessSharpen,
+    Mosaic,
+    *EFFECTS,
+)
 """All filters of this kind."""
 
 _FILTERS = {item.key: item for item in (*FILTERS, *INTERNAL_FILTERS)}

@@ -17,7 +17,9 @@ PATH = "delivery.dialects"
 OF_ALL = ("account", "sources")
 """The settings that all dialects have."""
 
-_SOURCES = Many(Matching(r"https?://[^/\s]+/\S*", "URL with a slash after its host, such as https://*.example.org/"))
+_SOURCES = Many(
+    Matching(r"https?://[^/\s]+/\S*", "URL with a slash after its host, such as https://*.example.org/")
+)
 
 
 @attrs.frozen(kw_only=True)

@@ -55,7 +55,9 @@ def whole_within(minimum: int, maximum: int) -> Callable[[str], int]:
     return read
 
 
-def _decimal_if(condition: Callable[[float], bool]) -> Callable[[str], float]:
+def decimal_if(condition: Callable[[float], bool]) -> Callable[[str], float]:
+    """Return what reads a decimal number for which a condition holds."""
+
     def read(text: str) -> float:
         if not condition(value := decimal(text)):
             raise ValueError(text)
@@ -110,9 +112,9 @@ def _base64_text(text: str) -> str:
 SIZE = Argument(whole_within(0, 2**31 - 1), "an integer of at least 0")
 COUNT = Argument(whole_within(1, 2**31 - 1), "an integer of at least 1")
 NUMBER = Argument(decimal, "a decimal number")
-POSITIVE = Argument(_decimal_if(lambda value: 0 < value <= 10**6), "a decimal number greater than 0")
-NOT_NEGATIVE = Argument(_decimal_if(lambda value: 0 <= value < 10**9), "a decimal number of at least 0")
-SHARE = Argument(_decimal_if(lambda value: 0 <= value <= 1), "a decimal number within 0 to 1 range")
+POSITIVE = Argument(decimal_if(lambda value: 0 < value <= 10**6), "a decimal number greater than 0")
+NOT_NEGATIVE = Argument(decimal_if(lambda value: 0 <= value < 10**9), "a decimal number of at least 0")
+SHARE = Argument(decimal_if(lambda value: 0 <= value <= 1), "a decimal number within 0 to 1 range")
 BOOLEAN = Argument(lambda text: text in _TRUE, "a boolean")  # anything else is false, never an error
 QUALITY = Argument(whole_within(0, 100), "an integer within 0 to 100 range")
 BYTE = Argument(whole_within(0, 255), "three integers within 0 to 255 range, or a hex color")

@@ -19,11 +19,14 @@ from imgsvc_core.dialects.imgproxy.arguments import (
     SIZE,
     Argument,
     check_count,
+    decimal_if,
     one_of,
     whole_within,
 )
+from imgsvc_core.dialects.reading import decimal
 from imgsvc_core.errors import DialectError
-from imgsvc_core.spec import Color
+from imgsvc_core.spec import Color, Filter
+from imgsvc_core.spec.internal import ColorOverlay
 
 Apply: TypeAlias = Callable[[dict[str, Any], str, list[str]], None]
 
@@ -37,9 +40,18 @@ def _decoded_url(text: str) -> str:
     return base64.urlsafe_b64decode(bare + "=" * (-len(bare) % 4)).decode()
 
 
+_DIRECTIONS = {"down": 0.0, "left": 90.0, "up": 180.0, "right": 270.0}
+
+
+def _direction(text: str) -> float:
+    return _DIRECTIONS[text] if text in _DIRECTIONS else decimal(text) % 360
+
+
 _LEVEL = Argument(whole_within(-255, 255), "an integer within -255 to 255 range")
 _COLORS = Argument(whole_within(2, 256), "an integer within 2 to 256 range")
 _URL = Argument(_decoded_url, "a URL in URL-safe base64")
+_PLACE = Argument(decimal_if(lambda value: abs(value) <= 100), "a decimal number within -100 to 100 range")
+_DIRECTION = Argument(_direction, f"an angle in degrees, or one of {', '.join(_DIRECTIONS)}")
 _IGNORED = ("", ANYTHING)
 
 
@@ -58,6 +70,11 @@ class Pro:
     colorize: float = 0.0
     colorize_color: Color = Color(0, 0, 0)
     colorize_keeps_alpha: bool = False
+    gradient: float = 0.0
+    gradient_color: Color = Color(0, 0, 0)
+    gradient_angle: float = 0.0
+    gradient_start: float = 0.0
+    gradient_stop: float = 1.0
     background_alpha: float = 1.0
     crop_ratio: float = 0.0
     crop_enlarges: bool = False
@@ -73,16 +90,29 @@ class Pro:
     avif_subsampling: str = "auto"
 
     @property
-    def colors_changed(self) -> ColorChange:
-        """All changes of colors in one."""
-        return (
+    def filters(self) -> tuple[Filter, ...]:
+        """What the options do with colors: one change, and what is laid over the picture."""
+        change = (
             ColorChange()
             .brighter(self.brightness / 255)
             .with_contrast(self.contrast)
             .saturated(self.saturation)
             .toned((0, 0, 0), self.monochrome_color.rgb, self.monochrome)
             .toned(self.duotone_dark.rgb, self.duotone_light.rgb, self.duotone)
-            .toned(self.colorize_color.rgb, self.colorize_color.rgb, self.colorize)
+        )
+        color = self.colorize_color
+        if self.colorize_keeps_alpha:
+            change = change.toned(color.rgb, color.rgb, self.colorize)
+        return (
+            *change.filters,
+            ColorOverlay(color=color, opacity=0.0 if self.colorize_keeps_alpha else self.colorize),
+            ColorOverlay(
+                color=self.gradient_color,
+                opacity=self.gradient,
+                angle=self.gradient_angle,
+                start=self.gradient_start,
+                stop=self.gradient_stop,
+            ),
         )
 
 
@@ -145,6 +175,16 @@ PRO: tuple[tuple[tuple[str, ...], Apply], ...] = (
         ("colorize", "col"),
         _setting(("colorize", SHARE), ("colorize_color", COLOR), ("colorize_keeps_alpha", BOOLEAN)),
     ),
+    (
+        ("gradient", "gr"),
+        _setting(
+            ("gradient", SHARE),
+            ("gradient_color", COLOR),
+            ("gradient_angle", _DIRECTION),
+            ("gradient_start", _PLACE),
+            ("gradient_stop", _PLACE),
+        ),
+    ),
     (("background_alpha", "bga"), _setting(("background_alpha", SHARE))),
     (
         ("crop_aspect_ratio", "crop_ar", "car"),
@@ -183,7 +223,6 @@ PRO: tuple[tuple[tuple[str, ...], Apply], ...] = (
             ("progressive_blur", "pbl"),
             ("blur_detections", "bd"),
             ("draw_detections", "dd"),
-            ("gradient", "gr"),
             ("watermark_text", "wmt"),
             ("watermark_rotate", "wm_rot", "wmr"),
             ("watermark_shadow", "wmsh"),

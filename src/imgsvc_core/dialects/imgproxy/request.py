@@ -113,8 +113,6 @@ def _check_limits(options: Options, info: ImageInfo) -> None:
 def _check_pro(options: Options, info: ImageInfo) -> None:
     """Raise `DialectError` if an option of Pro cannot be applied to a picture with alpha."""
     pro = options.pro
-    if info.alpha and pro.colorize and not pro.colorize_keeps_alpha:
-        raise _impossible("colorize", "transparent parts keep their alpha; set the argument keep_alpha")
     if info.alpha and pro.background_alpha < 1 and options.background is not None:
         raise _impossible("background_alpha", "a picture with alpha is laid on opaque colors only")
 
@@ -143,7 +141,7 @@ def _reduced(options: Options, found: Layout) -> dict[str, Any]:
 
 def _filters(options: Options, size: Size) -> tuple[Filter, ...]:
     return (
-        *options.pro.colors_changed.filters,
+        *options.pro.filters,
         libvips_blur(options.blur),
         LightnessSharpen(sigma=min(options.sharpen, _LARGEST_SIGMA)),
         Mosaic(cell=max(1, min(options.pixelate, max(size)))),

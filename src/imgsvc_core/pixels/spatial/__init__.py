@@ -14,7 +14,7 @@ from typing import Any
 import pyvips
 
 from imgsvc_core.pixels import effects
-from imgsvc_core.pixels.spatial.color_matrix import color_matrix
+from imgsvc_core.pixels.spatial.coloring import color_matrix, color_overlay
 from imgsvc_core.pixels.spatial.gaussian import gaussian_blur, gaussian_sigma
 from imgsvc_core.pixels.spatial.halftone import halftone, halftone_pitch
 from imgsvc_core.pixels.spatial.motion import motion_blur, motion_length
@@ -32,7 +32,7 @@ from imgsvc_core.pixels.spatial.zoom import zoom_blur, zoom_depth
 from imgsvc_core.plan import steps
 from imgsvc_core.spec import Blur, Filter, Halftone, Pixellate, Vignette
 from imgsvc_core.spec.effects import Convolution, Equalize, Noise, RootSaturation, WaveletSharpen
-from imgsvc_core.spec.internal import ColorMatrix, GaussianBlur, LightnessSharpen, Mosaic
+from imgsvc_core.spec.internal import ColorMatrix, ColorOverlay, GaussianBlur, LightnessSharpen, Mosaic
 
 Operation = Callable[[pyvips.Image, Any], pyvips.Image]
 
@@ -53,7 +53,8 @@ FILTERS: Mapping[type[Filter], Operation] = {
     Pixellate: lambda image, filter: pixellate(image, pixellate_cell(filter.value, _extent(image))),
     Vignette: lambda image, filter: vignette(image, filter.value / 100, filter.radius / 100),
     Halftone: lambda image, filter: halftone(image, halftone_pitch(filter.value, _extent(image))),
-    ColorMatrix: lambda image, filter: color_matrix(image, (filter.red, filter.green, filter.blue)),
+    ColorMatrix: color_matrix,
+    ColorOverlay: color_overlay,
     GaussianBlur: lambda image, filter: gaussian_blur(image, filter.sigma),
     LightnessSharpen: lambda image, filter: lightness_sharpen(image, filter.sigma),
     RootSaturation: effects.root_saturation,
