@@ -15,9 +15,11 @@ from imgsvc_core.spec import Color
 
 
 def lay_on_ground(image: pyvips.Image, step: LayOnGround) -> pyvips.Image:
-    """Lay the picture on a color, or on its own mean, or on a blurred copy of itself."""
+    """Lay the picture on a color, or on something made of its own pixels."""
     ground = step.ground
     size = Size(ground.width, ground.height)
+    if ground.kind in ("copy", "repeat", "mirror"):
+        return in_memory(image).embed(ground.left, ground.top, *size, extend=ground.kind)
     part = clipped(size, ground.left, ground.top, image.width, image.height)
     if ground.kind == "blur":
         have = Size(image.width, image.height)

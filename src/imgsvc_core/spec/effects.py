@@ -185,8 +185,10 @@ class Ground(Filter):
     height: int = param("Height of the ground.", PIXELS, unit="pixels")
     left: int = param("Left edge of the picture on the ground.", OFFSET, unit="pixels", default=0)
     top: int = param("Top edge of the picture on the ground.", OFFSET, unit="pixels", default=0)
-    kind: Literal["color", "mean", "blur"] = param(
-        "One color, the mean of the picture, or a blurred copy of it.", default="color"
+    kind: Literal["color", "mean", "blur", "copy", "repeat", "mirror"] = param(
+        "One color, the mean of the picture, a blurred copy of it, or its edges, tiles or mirror images "
+        "around it.",
+        default="color",
     )
     color: Accepts[Color | None, Color | str | None] = param(
         "The one color; transparent by default.", HexColor(), default=None

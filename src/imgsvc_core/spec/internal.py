@@ -13,9 +13,11 @@ from imgsvc_core.spec.filters import FILTERS, Filter
 from imgsvc_core.spec.kinds import HexColor, Integer, Number
 from imgsvc_core.spec.parsing import restore_operation
 from imgsvc_core.spec.request import ALL_OPERATIONS, Spec
+from imgsvc_core.spec.vips_filters import VIPS_FILTERS
 
 _LARGEST_SIDE = 65_535
 _PLACE = Number(-100, 100)
+_CURVE = Number(0, 1_000_000)
 
 
 @declared
@@ -36,6 +38,11 @@ class LightnessSharpen(Filter):
     title: ClassVar[str] = "Lightness sharpen"
 
     sigma: float = param("Standard deviation.", Number(0, _LARGEST_SIDE), unit="pixels", neutral=0.0)
+    flat: float = param("Slope for differences up to the bend.", _CURVE, default=0.0)
+    jagged: float = param("Slope for larger differences.", _CURVE, default=3.0)
+    bend: float = param("Difference of lightness from which edges begin.", _CURVE, default=2.0)
+    most_brighter: float = param("Most that is added.", _CURVE, default=10.0)
+    most_darker: float = param("Most that is taken away.", _CURVE, default=20.0)
 
 
 @declared
@@ -86,6 +93,7 @@ INTERNAL_FILTERS: tuple[type[Filter], ...] = (
     LightnessSharpen,
     Mosaic,
     *EFFECTS,
+    *VIPS_FILTERS,
 )
 """All filters of this kind."""
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyvips
 
-from imgsvc_core.pixels import effects
+from imgsvc_core.pixels import effects, vips_filters
 from imgsvc_core.pixels.spatial.coloring import color_matrix, color_overlay
 from imgsvc_core.pixels.spatial.gaussian import gaussian_blur, gaussian_sigma
 from imgsvc_core.pixels.spatial.halftone import halftone, halftone_pitch
@@ -33,6 +33,17 @@ from imgsvc_core.plan import steps
 from imgsvc_core.spec import Blur, Filter, Halftone, Pixellate, Vignette
 from imgsvc_core.spec.effects import Convolution, Equalize, Noise, RootSaturation, WaveletSharpen
 from imgsvc_core.spec.internal import ColorMatrix, ColorOverlay, GaussianBlur, LightnessSharpen, Mosaic
+from imgsvc_core.spec.vips_filters import (
+    ChromaTint,
+    LocalEqualize,
+    Median,
+    Modulate,
+    Morphology,
+    Negate,
+    Stretch,
+    Threshold,
+    WithoutWhite,
+)
 
 Operation = Callable[[pyvips.Image, Any], pyvips.Image]
 
@@ -56,13 +67,22 @@ FILTERS: Mapping[type[Filter], Operation] = {
     ColorMatrix: color_matrix,
     ColorOverlay: color_overlay,
     GaussianBlur: lambda image, filter: gaussian_blur(image, filter.sigma),
-    LightnessSharpen: lambda image, filter: lightness_sharpen(image, filter.sigma),
+    LightnessSharpen: lambda image, filter: lightness_sharpen(image, filter),
     RootSaturation: effects.root_saturation,
     Equalize: lambda image, _: effects.equalize(image),
     Noise: effects.noise,
     Convolution: effects.convolution,
     WaveletSharpen: effects.wavelet_sharpen,
     Mosaic: lambda image, filter: mosaic(image, filter.cell),
+    Median: vips_filters.median,
+    Threshold: vips_filters.threshold,
+    Morphology: vips_filters.morphology,
+    Modulate: vips_filters.modulate,
+    Stretch: vips_filters.stretch,
+    LocalEqualize: vips_filters.local_equalize,
+    ChromaTint: vips_filters.chroma_tint,
+    Negate: vips_filters.negate,
+    WithoutWhite: lambda image, _: vips_filters.without_white(image),
 }
 """How each filter that is no pointwise color operation works on a picture."""
 

@@ -6,6 +6,7 @@ import pyvips
 
 from imgsvc_core.pixels.channels import join_alpha, split_alpha, white
 from imgsvc_core.pixels.spatial.gaussian import gaussian_blur
+from imgsvc_core.spec.internal import LightnessSharpen
 
 _LUMA = [[0.213, 0.715, 0.072]]
 _WHITE = 65535
@@ -61,17 +62,22 @@ def unsharp(image: pyvips.Image, gain: float, sigma: float) -> pyvips.Image:
     return join_alpha((color * (1 + gain) - blurred * gain).rint().cast(image.format), alpha)
 
 
-def lightness_sharpen(image: pyvips.Image, sigma: float) -> pyvips.Image:
-    """Sharpen L* of Lab as libvips does, with its usual curve for details finer than ``sigma``. Alpha stays.
-
-    With alpha, the colors count by their alpha.
-    """
-    if sigma == 0:
+def lightness_sharpen(image: pyvips.Image, filter: LightnessSharpen) -> pyvips.Image:
+    """Sharpen L* of Lab as libvips does. Alpha stays; with alpha, the colors count by their alpha."""
+    if filter.sigma == 0:
         return image
+    options = {
+        "sigma": filter.sigma,
+        "m1": filter.flat,
+        "m2": filter.jagged,
+        "x1": filter.bend,
+        "y2": filter.most_brighter,
+        "y3": filter.most_darker,
+    }
     if not image.hasalpha():
-        return image.sharpen(sigma=sigma).copy(interpretation=image.interpretation)
+        return image.sharpen(**options).copy(interpretation=image.interpretation)
     weighted, alpha = split_alpha(image.premultiply(max_alpha=white(image)).rint().cast(image.format))
-    sharpened = weighted.copy(interpretation=image.interpretation).sharpen(sigma=sigma)
+    sharpened = weighted.copy(interpretation=image.interpretation).sharpen(**options)
     joined = join_alpha(sharpened, alpha).copy(interpretation=image.interpretation)
     return joined.unpremultiply(max_alpha=white(image)).rint().cast(image.format)
 

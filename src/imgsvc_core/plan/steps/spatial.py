@@ -11,6 +11,7 @@ from imgsvc_core.plan.steps.base import Step
 from imgsvc_core.spec import Blur, Filter, Halftone, Pixellate, params
 from imgsvc_core.spec.effects import WaveletSharpen
 from imgsvc_core.spec.internal import Mosaic
+from imgsvc_core.spec.vips_filters import ChromaTint, Threshold, WithoutWhite
 
 
 class _Neighbors(Step):
@@ -64,8 +65,16 @@ class ApplyFilter(_Neighbors):
         return 4 if isinstance(self.filter, Blur) and self.filter.mode == "zoom" else 1.5
 
     @property
+    def brings_color(self) -> bool:
+        return isinstance(self.filter, ChromaTint) and not self.filter.color.gray
+
+    @property
+    def brings_alpha(self) -> bool:
+        return isinstance(self.filter, WithoutWhite)
+
+    @property
     def stylizes(self) -> bool:
-        return isinstance(self.filter, Pixellate | Halftone | Mosaic)
+        return isinstance(self.filter, Pixellate | Halftone | Mosaic | Threshold)
 
     @property
     def text(self) -> str:
