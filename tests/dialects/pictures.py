@@ -32,6 +32,13 @@ def document(url: ForeignUrl, info: imgsvc.ImageInfo = PHOTO) -> dict[str, Any]:
     return {name: part for name, part in imgsvc.unparse(spec).items() if name != "output"}
 
 
+def kept_at(url: ForeignUrl, info: imgsvc.ImageInfo = PHOTO) -> tuple[int, int] | None:
+    """Left and top of what a URL keeps of the scaled picture, or `None` for the most interesting part."""
+    resize = document(url, info)["resize"]
+    assert "kept_size" in resize
+    return tuple(resize["kept_at"]) if "kept_at" in resize else None
+
+
 def output(url: ForeignUrl, info: imgsvc.ImageInfo = PHOTO) -> dict[str, Any]:
     """The output of the request of a URL."""
     spec = url.spec(info)

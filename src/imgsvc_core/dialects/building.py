@@ -79,6 +79,25 @@ def resized_to(size: Size, scaled: Size, *, kept: Size, at: tuple[int, int] | No
     return resize if kept == scaled else {**resize, "kept_size": kept, "kept_at": at}
 
 
+def window_of(
+    whole: Size, part: Box, scaled: Size, window: Box, gravity: Gravity | None = None
+) -> dict[str, dict[str, Any] | None]:
+    """Return the crop and the resize that scale a part of a picture and keep a window of that.
+
+    Args:
+        whole: the size of the picture.
+        part: what is scaled.
+        scaled: the size that it is scaled to.
+        window: what is kept then.
+        gravity: where the window lies instead, if that depends on the pixels.
+    """
+    at = None if gravity == "smart" else (window.left, window.top)
+    resize = resized_to(part.size, scaled, kept=window.size, at=at)
+    if gravity in ("face", "faces") and window.size != scaled:
+        resize = {"mode": "fit", "gravity": gravity, "width": window.width, "height": window.height}
+    return {"crop": cut(part, whole), "resize": resize}
+
+
 def truncated_blur(sigma: float, radius: int) -> GaussianBlur:
     """Return the blur by a Gaussian that is cut off at some pixels from its center, which makes it weaker."""
     squares = [place * place for place in range(1, radius + 1)]

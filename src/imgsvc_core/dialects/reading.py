@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import unquote
 
 import attrs
 
 from imgsvc_core.plan.encoding import accept_weights
 
+_MALFORMED = re.compile("%(?![0-9A-Fa-f]{2})")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})")
 
@@ -47,6 +49,34 @@ class Texts:
 
 
 @attrs.frozen
+class Wholes:
+    """An array of integers within a range."""
+
+    minimum: int
+    maximum: int
+
+    @property
+    def expectation(self) -> str:
+        return f"array of integers within {self.minimum} to {self.maximum} range"
+
+    def parse(self, value: object) -> tuple[int, ...]:
+        if not isinstance(value, list | tuple):
+            raise ValueError(value)
+        if not all(type(item) is int and self.minimum <= item <= self.maximum for item in value):
+            raise ValueError(value)
+        return tuple(value)
+
+    def unparse(self, value: tuple[int, ...]) -> list[int]:
+        return list(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {
+            "type": "array",
+            "items": {"type": "integer", "minimum": self.minimum, "maximum": self.maximum},
+        }
+
+
+@attrs.frozen
 class TextTable:
     """An object of strings, kept as pairs."""
 
@@ -76,6 +106,20 @@ def accepted_formats(accept: str, formats: Mapping[str, bool]) -> tuple[str, ...
     """
     weights = accept_weights(accept)
     return tuple(name for name, wanted in formats.items() if wanted and weights.get(f"image/{name}"))
+
+
+def decoded_if_possible(text: str) -> str:
+    """Return a text without its percent-encoding, or as it is if that is malformed.
+
+    >>> decoded_if_possible("100%.jpg"), decoded_if_possible("a%20b.jpg")
+    ('100%.jpg', 'a b.jpg')
+    """
+    if _MALFORMED.search(text):
+        return text
+    try:
+        return unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        return text
 
 
 def whole(text: str) -> int:
