@@ -16,18 +16,18 @@ BAD_REQUEST = 400
 UNSAFE = "unsafe"
 
 # Each part is optional, and their order is fixed. What is in the wrong place begins the image.
+TRIM = r"(?:(?P<trim>trim(?::(?:top-left|bottom-right))?(?::[0-9]+)?)/)?"
+FIT = r"(?:(?P<adaptive>adaptive-)?(?P<full>full-)?(?P<fit_in>fit-in)/)?(?:(?P<stretch>stretch)/)?"
+ALIGNMENT = r"(?:(?P<halign>left|right|center)/)?(?:(?P<valign>top|bottom|middle)/)?(?:(?P<smart>smart)/)?"
 _PARTS = re.compile(
-    r"""
+    rf"""
     (?:(?P<debug>debug)/)?
     (?:(?P<meta>meta)/)?
-    (?:(?P<trim>trim(?::(?:top-left|bottom-right))?(?::[0-9]+)?)/)?
+    {TRIM}
     (?:(?P<left>[0-9]+)x(?P<top>[0-9]+):(?P<right>[0-9]+)x(?P<bottom>[0-9]+)/)?
-    (?:(?P<adaptive>adaptive-)?(?P<full>full-)?(?P<fit_in>fit-in)/)?
-    (?:(?P<stretch>stretch)/)?
+    {FIT}
     (?:(?P<mirrored>-)?(?P<width>[0-9]+|orig)?x(?P<flipped>-)?(?P<height>[0-9]+|orig)?/)?
-    (?:(?P<halign>left|right|center)/)?
-    (?:(?P<valign>top|bottom|middle)/)?
-    (?:(?P<smart>smart)/)?
+    {ALIGNMENT}
     (?:filters:(?P<filters>.+?\))/)?
     (?P<image>.+)
     """,

@@ -1,0 +1,392 @@
+"""URLs of imagor do here what they do there; many cases are those of its own tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import imgsvc_core as imgsvc
+from imgsvc_core.dialects import ForeignRequest
+from imgsvc_core.dialects.imagor import Imagor, ImagorUrl, sign
+from imgsvc_core.urls import OriginSource, UrlSource
+from tests.dialects.pictures import DRAWN, PHOTO, document, facts, kept_at, output, planned_size
+
+IMAGE = "pics.example/a.jpg"
+UNSAFE = Imagor(unsafe=True)
+
+
+def url(parts: str, image: str = IMAGE, dialect: Imagor = UNSAFE, accept: str = "") -> ImagorUrl:
+    """An unsigned URL."""
+    path = "/".join(filter(None, ["/unsafe", parts, image]))
+    return dialect.parse(ForeignRequest(path, {"Accept": accept}))
+
+
+def filtered(filters: str, size: str = "300x200") -> ImagorUrl:
+    return url(f"{size}/filters:{filters}")
+
+
+def filters(text: str, info: imgsvc.ImageInfo = PHOTO) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = document(filtered(text), info).get("filter", [])
+    return found
+
+
+def refusal(parts: str, info: imgsvc.ImageInfo = PHOTO, status: int = 400, image: str = IMAGE) -> str:
+    """The message of a URL that is refused."""
+    with pytest.raises(imgsvc.DialectError) as caught:
+        url(parts, image).spec(info)
+    assert caught.value.status == status
+    return caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("parts", "size"),
+    [
+        ("", (2725, 2225)),
+        ("640x0", (640, 523)),
+        ("640x", (640, 523)),
+        ("x480", (588, 480)),
+        ("640x480/top", (640, 480)),
+        ("610x500", (610, 500)),
+        ("fit-in/640x640/filters:quality(70):format(webp)", (640, 523)),
+        ("fit-in/3000x3000", (2725, 2225)),
+        ("fit-in/3000x3000/filters:upscale()", (3000, 2450)),
+        ("fit-in/3000x3000/filters:fill(336699)", (3000, 3000)),
+        ("full-fit-in/640x640", (784, 640)),
+        ("adaptive-fit-in/500x900", (612, 500)),
+        ("adaptive-full-fit-in/500x900", (900, 735)),
+        ("200x100:1700x1100/450x0", (450, 300)),
+        ("1000x500:2725x2225", (1724, 1724)),  # the last column and row are lost
+        ("0.1x0.1:0.5x0.5", (1090, 890)),
+        ("-900x200/left/top", (900, 200)),
+        ("3000x1000/filters:no_upscale()", (2725, 1000)),
+        ("3000x1000", (3000, 1000)),
+        ("300x900/right/filters:rotate(90)", (900, 300)),
+        ("300x900/filters:orient(90)", (300, 900)),
+        ("700x500/filters:proportion(0.5):grayscale()", (350, 250)),
+        ("filters:proportion(10)", (272, 222)),
+        ("500x400/filters:stretch()", (500, 400)),
+        ("stretch/500x400", (500, 400)),
+        ("fit-in/100x100/10x5/filters:fill(white)", (120, 110)),
+        ("fit-in/100x100/10x5:20x30/filters:fill(white)", (130, 135)),
+        ("0x0/40x50/filters:fill(white)", (2805, 2325)),
+        ("fit-in/200x210/20x30/filters:rotate(90):fill(white)", (270, 240)),
+        ("300x200/filters:padding(red,5,6,7,8)", (312, 214)),
+        ("300x300/filters:crop(50,50,200,200)", (200, 200)),
+        ("300x300/filters:crop(0.1,0.1,0.8,0.8)", (240, 240)),
+        ("300x300/filters:crop(250,250,200,200)", (50, 50)),
+        ("305x200/filters:pixelate(10)", (310, 200)),
+        ("304x200/filters:pixelate(10)", (300, 200)),
+    ],
+)
+def test_sizes(parts: str, size: tuple[int, int]) -> None:
+    assert planned_size(url(parts)) == size
+
+
+def test_parts_in_the_wrong_place_begin_the_image() -> None:
+    assert url("300x200/fit-in").source == UrlSource(f"https://fit-in/{IMAGE}")
+
+
+@pytest.mark.parametrize(
+    ("parts", "offset"),
+    [("left", 0), ("right", 435), ("", 217), ("center", 217), ("right/top", 435), ("left/bottom", 0)],
+)
+def test_alignment(parts: str, offset: int) -> None:
+    assert kept_at(url(f"300x600/{parts}")) == (offset, 0)
+
+
+def test_smart() -> None:
+    assert kept_at(url("300x600/smart")) is None
+    faces = Imagor(unsafe=True, smart="faces")
+    assert document(url("300x600/smart", dialect=faces))["resize"]["gravity"] == "faces"
+
+
+@pytest.mark.parametrize(
+    ("focal", "offset"),
+    [
+        ("0x0:100x100", 0),
+        ("2000x500:2400x900", 435),
+        ("0.9x0.2:1x0.3", 435),
+        ("9999,9999", 435),
+        ("1000,9", 119),
+    ],
+)
+def test_focal_points(focal: str, offset: int) -> None:
+    assert kept_at(url(f"300x600/filters:focal({focal})")) == (offset, 0)
+
+
+def test_trims() -> None:
+    for parts, threshold in (("trim/100x100", 1), ("trim:50", 50), ("trim:top-left:999", 255)):
+        trim = url(parts).trim(PHOTO)
+        assert trim is not None
+        assert (trim.threshold, trim.libvips) == (threshold, True)
+    assert url("trim").trim(facts("gif", 9, 9, frames=2)) is None
+    assert url("trim/filters:format(png)").trim(facts("gif", 9, 9, frames=2)) is not None
+    for parts in ("trim:bottom-right", "trim/10x10:50x50"):
+        with pytest.raises(imgsvc.DialectError, match="'trim' of imagor"):
+            url(parts).trim(PHOTO)
+
+
+def test_mirroring_comes_after_cropping() -> None:
+    assert document(url("0x0:1000x500/-500x0"))["crop"] == {"x": 1725, "y": 0, "width": 1000, "height": 500}
+    assert document(url("-0x-0"))["flip"] == {"horizontal": True, "vertical": True}
+    turned = document(url("-200x300/filters:orient(90)"))
+    assert (turned["flip"], turned["rotate"]) == ({"vertical": True}, {"angle": 270.0})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("grayscale()", [{"modulate": {"saturation": 0.0}}]),
+        ("saturation(-50)", [{"modulate": {"saturation": 0.5}}]),
+        ("hue(290)", [{"modulate": {"hue": 290.0}}]),
+        ("modulate(-10,30,20)", [{"modulate": {"brightness": 0.9, "saturation": 1.3, "hue": 20.0}}]),
+        ("modulate(1,2)", []),
+        ("sharpen(2)", [{"lightness_sharpen": {"sigma": 5.0, "jagged": 2.0, "bend": 1.0}}]),
+        ("sharpen(1,0.5)", [{"lightness_sharpen": {"sigma": 2.0, "jagged": 2.0, "bend": 1.0}}]),
+        ("pixelate(10)", [{"mosaic": {"cell": 10}}]),
+        ("rotate(90)", [{"quarter_turn": {"angle": 270}}]),
+        ("rotate(45):rotate(-90):rotate(abc)", []),
+        ("round_corner(2,3,green)", [{"round_corners": {"across": 2, "down": 3, "background": "008000"}}]),
+        ("round_corner(20)", [{"round_corners": {"across": 20, "down": 20}}]),
+        ("nosuch(1):quality(abc):blur():rgb(1,2):padding(red)", []),
+        ("background_color(red)", []),
+        ("redact():draw_detections():preview()", []),
+    ],
+)  # fmt: skip
+def test_filters(text: str, expected: list[dict[str, object]]) -> None:
+    found = filters(text)
+    assert [item for item in found if "ground" not in item] == expected
+
+
+def test_blurs() -> None:
+    first, second = (filters(text)[0]["gaussian_blur"]["sigma"] for text in ("blur(8)", "blur(1,4)"))
+    assert first == second
+    assert 3 < first < 4
+    assert filters("blur(8):sharpen(2)", facts("gif", 300, 200, frames=3)) == []
+
+
+def test_tones() -> None:
+    def table(text: str, channel: str = "red") -> bytes:
+        return bytes.fromhex(filters(text)[0]["tones"][channel])
+
+    assert table("invert()")[10] == 245
+    assert table("brightness(20)")[100] == 151
+    assert table("rgb(10,-50,30)", "green")[200] == 72
+    assert (table("contrast(50)")[128], table("contrast(50)")[20]) == (128, 0)
+
+
+def test_grounds() -> None:
+    def ground(text: str, info: imgsvc.ImageInfo = DRAWN) -> dict[str, Any]:
+        found: dict[str, Any] = document(url(text), info)["filter"][0]["ground"]
+        return found
+
+    assert ground("fit-in/400x400/filters:fill(FFO)") == {
+        "width": 400, "height": 400, "top": 50, "color": "FFFF00", "under": True
+    }  # fmt: skip
+    assert ground("fit-in/400x400/filters:fill(auto)")["kind"] == "mean"
+    assert ground("fit-in/400x400/filters:fill(blur)")["kind"] == "blur"
+    assert "color" not in ground("fit-in/400x400/filters:fill(none)")
+    assert ground("filters:background_color(nosuchcolor)")["color"] == "000000"
+    assert ground("200x100/filters:crop(10,20,50,60)") == {"width": 50, "height": 60, "left": -10, "top": -20}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("logo.png,10,20,50", {"gravity": "top-left", "opacity": 0.5, "offset_x": 10, "offset_y": 20}),
+        ("logo.png,-10,-20", {"gravity": "bottom-right", "offset_x": 10, "offset_y": 20}),
+        ("logo.png,center,-10p", {"gravity": "bottom", "offset_y": 20}),
+        ("logo.png,0.1,right-5", {"gravity": "bottom-left", "offset_x": 30, "offset_y": -5}),
+        ("logo.png,repeat,bottom", {"tiles_x": "start", "gravity": "bottom-left"}),
+        ("logo.png,left,top,0,20,30", {"gravity": "top-left", "width": 60, "height": 60, "enlarge": True}),
+        ("b64:bG9nby5wbmc,0,0", {"gravity": "top-left"}),
+    ],
+)
+def test_watermarks(arguments: str, expected: dict[str, object]) -> None:
+    dialect = Imagor(unsafe=True, watermarks={"logo.png": "w1"})
+    asked = url(f"300x200/filters:watermark({arguments})", dialect=dialect)
+    assert document(asked)["filter"] == [{"mark": {"watermark": {"id": "w1", **expected}}}]
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        ("filters:watermark(logo.png,0,0)", "Filter 'watermark' of imagor"),
+        ("filters:image(/100x100/logo.png,center,center)", "Filter 'image' of imagor"),
+        ("filters:text(IMAGOR,1,2)", "Filter 'text' of imagor"),
+        ("meta", "'meta'"),
+        ("9999999999x1", "at most 9 digits"),
+        ("100x9999/10x10/filters:fill(red)", "Filter 'fill' of imagor"),
+    ],
+)
+def test_what_is_not_possible(parts: str, told: str) -> None:
+    assert told in refusal(parts)
+
+
+def test_other_refusals() -> None:
+    assert "cannot be written as jxl" in refusal("filters:format(jxl)", status=406)
+    assert "'page'" in refusal("filters:page(3)", facts("gif", 9, 9, frames=3))
+    assert "Plain colors" in refusal("100x100", image="color:red")
+    with pytest.raises(imgsvc.DialectError, match="address of an image"):
+        UNSAFE.parse(ForeignRequest("/unsafe/300x200/"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", {"format": "jpg", "quality": 75, "encoding": "baseline", "metadata": "keep"}),
+        ("quality(89)", {"quality": 89, "subsampling": "420"}),
+        ("quality(95)", {"quality": 95, "subsampling": "444"}),
+        ("quality(0)", {"quality": 75}),
+        ("strip_metadata()", {"metadata": None}),
+        ("format(webp)", {"format": "webp", "quality": 75}),
+        ("format(webp):lossless():max_bytes(100)", {"lossless": True, "max_bytes": None}),
+        ("format(avif)", {"format": "avif", "quality": 50}),
+        ("format(jp2)", {"format": "jp2"}),
+        ("format(pdf)", {"format": "jpg"}),
+        ("format(nosuch)", {"format": "jpg"}),
+        ("format(png):palette():bitdepth(4)", {"format": "png", "colors": 16}),
+        ("autojpg():max_bytes(6000)", {"format": "jpg", "max_bytes": 6000}),
+    ],
+)  # fmt: skip
+def test_outputs(text: str, expected: dict[str, object]) -> None:
+    found = output(url(f"300x200/filters:{text}" if text else "300x200"))
+    assert {name: found.get(name) for name in expected} == expected
+
+
+def test_files_that_are_not_processed() -> None:
+    assert filtered("raw()").spec(PHOTO) is None
+    assert filtered("raw()").spec(facts("svg", 10, 10)) is not None
+
+
+@pytest.mark.parametrize(
+    ("accept", "info", "format"),
+    [
+        ("image/avif,image/webp,*/*", PHOTO, "avif"),
+        ("image/webp,*/*", PHOTO, "webp"),
+        ("*/*", PHOTO, "jpg"),
+        ("image/avif,image/webp", attrs.evolve(PHOTO, format="gif", frames=3), "webp"),
+    ],
+)
+def test_formats_that_the_client_accepts(accept: str, info: imgsvc.ImageInfo, format: str) -> None:
+    dialect = Imagor(unsafe=True, auto_avif=True, auto_webp=True)
+    request = ForeignRequest(f"/unsafe/80x/{IMAGE}", {"Accept": accept})
+    assert output(dialect.parse(request), info)["format"] == format
+    assert request.used_headers == ("Accept",)
+    named = ForeignRequest(f"/unsafe/80x/filters:format(png)/{IMAGE}", {"Accept": accept})
+    assert output(dialect.parse(named), info)["format"] == "png"
+    assert named.used_headers == ()
+
+
+def test_jpeg_for_those_who_accept_everything() -> None:
+    dialect = Imagor(unsafe=True, auto_jpeg=True)
+    for accept in ("", "image/jpeg", "image/*", "*/*"):
+        assert output(url("80x", dialect=dialect, accept=accept), facts("png", 9, 9))["format"] == "jpg"
+    assert output(url("80x", dialect=dialect, accept="image/png"), facts("png", 9, 9))["format"] == "png"
+
+
+SIGNED = [
+    ("640x480/filters:quality(70)/pics.example/a.jpg", "sha1", 0, "g4tbGm96Saiwd6TBUw4sGs4TuB4="),
+    ("640x480/filters:quality(70)/pics.example/a.jpg", "sha256", 28, "VAcyPs3bZdKqlfp8D4eQsetk1rM0"),
+    ("fit-in/640x640/pics.example%2Fa.jpg", "sha1", 0, "UL8XkQSxgZD0Ff8SEi3vqVN1nvY="),
+    ("fit-in/640x640/pics.example%2Fa.jpg", "sha256", 32, "ruMF9ffQU8sZJMuv655nWkpko7uW"),
+]
+
+
+@pytest.mark.parametrize(("text", "type_", "length", "signature"), SIGNED)
+def test_signatures(text: str, type_: Any, length: int, signature: str) -> None:
+    assert sign("lock-key", text, type_, length).startswith(signature)
+    signature = sign("lock-key", text, type_, length)
+    signed = Imagor(keys=["other", "lock-key"], signer_type=type_, signer_truncate=length)
+    found = signed.parse(ForeignRequest(f"/{signature}/{text}"))
+    assert (found.source, found.signed) == (UrlSource("https://pics.example/a.jpg"), True)
+    for path in (f"/{signature[::-1]}/{text}", f"/{signature}/{text}x", f"/{text}", f"/unsafe/{text}"):
+        with pytest.raises(imgsvc.DialectError, match="signature") as caught:
+            signed.parse(ForeignRequest(path))
+        assert caught.value.status == 403
+
+
+def test_a_path_that_was_encoded_after_it_was_signed() -> None:
+    text = "300x200/pics.example/a.jpg"
+    signed = Imagor(keys=["lock-key"])
+    path = f"{sign('lock-key', text)}/{text}".replace("/", "%2F").replace("=", "%3D")
+    assert signed.parse(ForeignRequest(f"/{path}")).signed
+
+
+def test_unsafe_urls_are_not_signed() -> None:
+    dialect = Imagor(keys=["lock-key"], unsafe=True)
+    assert not dialect.parse(ForeignRequest(f"/unsafe/{IMAGE}")).signed
+    with pytest.raises(imgsvc.DialectError, match="signature"):
+        dialect.parse(ForeignRequest("/adaptive-full-fit-in/300x200/a.jpg"))
+
+
+@pytest.mark.parametrize(
+    ("image", "source"),
+    [
+        ("https://pics.example/a.jpg%3Fv=1", UrlSource("https://pics.example/a.jpg?v=1")),
+        ("pics.example/a+b%2Bc.jpg", UrlSource("https://pics.example/a b+c.jpg")),
+        ("b64:aHR0cHM6Ly9waWNzLmV4YW1wbGUvYS5qcGc", UrlSource("https://pics.example/a.jpg")),
+        ("b64:%%%.jpg", UrlSource("https://b64:%%%.jpg")),
+    ],
+)
+def test_images(image: str, source: object) -> None:
+    assert url("300x200", image).source == source
+    assert url("300x200/filters:quality(70)", image).source == source
+
+
+def test_images_of_an_origin() -> None:
+    dialect = Imagor(unsafe=True, base_url="photos/")
+    assert url("300x200", "2026/a.jpg", dialect).source == OriginSource("photos", "2026/a.jpg")
+
+
+def test_delivery() -> None:
+    found = filtered("expire(1700000000999):attachment(shoe.jpg):max_age(60)")
+    assert (found.delivery.expires, found.delivery.filename) == (1_700_000_000, "shoe.jpg")
+    assert (found.delivery.download, found.delivery.max_age) == (True, 60)
+    with pytest.raises(imgsvc.DialectError, match="expired") as caught:
+        found.check_expiry(1_700_000_001)
+    assert caught.value.status == 410
+    assert filtered("attachment()").delivery.filename is None
+    assert filtered("max_age(60)").key == filtered("preview()").key
+    assert filtered("quality(60)").key != filtered("quality(61)").key
+
+
+@pytest.mark.parametrize(
+    "settings", [{"signer_type": "md5"}, {"signer_truncate": 99}, {"smart": "yes"}, {"watermarks": ["a"]}]
+)
+def test_settings_are_checked(settings: dict[str, Any]) -> None:
+    with pytest.raises(imgsvc.SpecError, match=next(iter(settings))):
+        Imagor(**settings)
+
+
+SEGMENTS = st.sampled_from([
+    "trim", "10x10:90x80", "0.1x0.1:0.9x0.9", "fit-in", "adaptive-full-fit-in", "stretch", "-300x200", "0x50",
+    "5x6:7x8", "left", "top", "smart", "filters:fill(red):rotate(90):crop(1,2,3,4)", "filters:fill(blur)",
+    "filters:padding(auto,5):proportion(0.01):pixelate(7)", "filters:orient(270):focal(1x2:3x4)", "a.jpg",
+])  # fmt: skip
+
+
+@given(
+    st.lists(SEGMENTS, max_size=6),
+    st.sampled_from([PHOTO, DRAWN, facts("jpg", 1, 1), facts("gif", 20, 10, frames=2)]),
+)
+def test_any_parts_are_a_request_or_an_error(segments: list[str], info: imgsvc.ImageInfo) -> None:
+    try:
+        found: object = UNSAFE.parse(ForeignRequest("/unsafe/" + "/".join(segments))).spec(info)
+    except imgsvc.DialectError as error:
+        found = error
+    assert found is None or isinstance(found, imgsvc.Spec | imgsvc.DialectError)
+
+
+@given(st.text())
+def test_any_path_is_a_url_or_an_error(text: str) -> None:
+    for dialect in (UNSAFE, Imagor(keys=["k"])):
+        try:
+            found: object = dialect.parse(ForeignRequest(f"/unsafe/{text}")).key
+        except imgsvc.DialectError as error:
+            found = error
+        assert found is not None
