@@ -15,7 +15,7 @@ from imgsvc_core.dialects import ForeignRequest
 from imgsvc_core.dialects.imgproxy import Imgproxy, ImgproxyUrl
 from imgsvc_core.dialects.imgproxy.options import OPTIONS, TABLE
 from imgsvc_core.dialects.imgproxy.pro import PRO
-from tests.dialects.pictures import DRAWN, PHOTO, document, output, planned_size
+from tests.dialects.pictures import DRAWN, PHOTO, document, facts, output, planned_size
 from tests.process.pictures import pixels_of
 from tests.support import photos
 from tests.support.photos import Pixels, as_vips
@@ -242,3 +242,10 @@ def test_options_are_done_or_refused_by_all_names() -> None:
 
 def test_every_option_has_its_own_names() -> None:
     assert len(OPTIONS) == sum(len(names) for names, _ in TABLE)
+
+
+def test_animations_may_be_still() -> None:
+    moving = facts("gif", 100, 80, frames=3)
+    still = asked("da:1/f:webp").spec(moving)
+    assert still is not None
+    assert still != asked("f:webp").spec(moving)

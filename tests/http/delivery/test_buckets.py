@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from imgsvc_core.urls import Signer
-from tests.http.delivery.conftest import CONFIG, Site, signer_for
+from tests.http.delivery.conftest import CONFIG, Site, new_account, signer_for
 from tests.http.delivery.web_origin import WebOrigin
 from tests.http.service_process import Service, running
 from tests.stores.s3_server import BUCKET, s3_server
@@ -29,6 +29,7 @@ from tests.support import encoded, requires
 pytestmark = pytest.mark.asyncio
 
 STORES = ("s3", "azure", "google", "alibaba")
+SOURCES = {"s3://": "s3", "abs://": "azure", "gs://": "google", "oss://cats/": "alibaba"}
 _SECRET, _WRONG_SECRET = "canary/secret+of=the+user", "another/canary+of=the+user"
 _ACCOUNT, _KEY, _WRONG_KEY = "imgsvcpictures", *(
     base64.b64encode(text).decode() for text in (b"canary-key-of-the-account", b"another-canary-key")
@@ -139,7 +140,13 @@ def delivering(
     origins = {name: bucket.origin for name, bucket in buckets.items()}
     origins |= {f"{name}-denied": bucket.denied for name, bucket in buckets.items()}
     never_fresh = {"cache.min_seconds": 0, "cache.default_seconds": 0, "cache.stale_seconds": 0}
-    settings = {"delivery.origins": json.dumps(origins), "rate.pictures": 10**6, **never_fresh}
+    imgproxy = {"account": new_account(folder / "state"), "origins": SOURCES}
+    settings = {
+        "delivery.origins": json.dumps(origins),
+        "delivery.dialects": json.dumps({"imgproxy": imgproxy}),
+        "rate.pictures": 10**6,
+        **never_fresh,
+    }
     with running(folder / "state", settings, config=folder / "imgsvc.toml") as service:
         yield service
 
@@ -160,6 +167,17 @@ async def test_a_picture_in_a_bucket(site: Site, buckets: Mapping[str, Bucket], 
     assert (reply.status, reply.headers["Content-Type"]) == (200, "image/webp"), reply.body
     assert reply.picture.size == (40, 27)
     assert "Last-Modified" in reply.headers
+
+
+@pytest.mark.parametrize("start", SOURCES)
+async def test_a_picture_in_a_bucket_by_a_url_of_imgproxy(
+    site: Site, buckets: Mapping[str, Bucket], start: str
+) -> None:
+    buckets[SOURCES[start]].put("in/deep/1 #%.jpg", encoded.jpeg().data)
+    name = f"{start}deep/1 #%.jpg"
+    for source in (f"plain/{quote(name)}", base64.urlsafe_b64encode(name.encode()).decode()):
+        reply = await site.get(f"/imgproxy/_/w:40/{source}")
+        assert (reply.status, reply.picture.size) == (200, (40, 27)), reply.body
 
 
 async def test_a_changed_object_gives_its_new_picture(
