@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from imgsvc_cli.app import run
 from imgsvc_core import Spec
 from imgsvc_core.urls import Signer, parse, verify
 from imgsvc_http.settings import Settings
+from tests.http.delivery.web_origin import Page, web_origin
+from tests.support import encoded
 
 SECRET = "a secret of a signing key"
 START = "/1.0/image/unsigned"
@@ -125,3 +128,40 @@ def test_a_short_secret_is_not_shown(
     err = told(capsys, "photos/a", "--key", "k1")
     assert "at least 16 characters" in err
     assert "hunter2" not in err
+
+
+@pytest.fixture
+def photo(tmp_path: Path) -> Path:
+    """A picture of 96 x 64 pixels in an origin of the settings."""
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "ü %.jpg").write_bytes(encoded.jpeg().data)
+    return tmp_path
+
+
+@pytest.mark.parametrize("way", ["folder", "web", "url"])
+def test_sizes_are_those_of_a_source_that_can_be_read(
+    way: str, photo: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with web_origin() as server:
+        server.pages["/deep/%C3%BC%20%25.jpg"] = Page(encoded.jpeg().data)
+        origins = {"folder": f"file://{photo}", "web": server.url}
+        monkeypatch.setenv("IMGSVC_DELIVERY_ORIGINS", json.dumps(origins))
+        source = f"{server.url}/deep/%C3%BC%20%25.jpg" if way == "url" else f"{way}/deep/ü %.jpg"
+        page = printed(capsys, source, "--picture", "A face", "--formats", "webp", "--widths", "50,100")
+        assert 'width="96" height="64"' in page
+        assert re.findall(r" (\d+)w", page) == ["50", "96"]
+        assert " 1x" in printed(capsys, source, "--resize", "80x", "--srcset", "--densities", "1,2")
+
+
+def test_a_source_that_cannot_be_read_is_told_and_its_size_left_out(
+    photo: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IMGSVC_DELIVERY_ORIGINS", json.dumps({"photos": f"file://{photo}"}))
+    for source, told in (("photos/none.jpg", "photos/none.jpg cannot be read"), ("others/none.jpg", "")):
+        assert run(["url", source, "--picture", ""]) == 0
+        found = capsys.readouterr()
+        assert "height=" not in found.out
+        assert "1280w" in found.out
+        assert told in found.err
+    assert run(["url", "photos/none.jpg"]) == 0
+    assert capsys.readouterr().err == "", "a URL alone needs no size"

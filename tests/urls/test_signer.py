@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 from typing import Any
 
+import attrs
 import pytest
 
-from imgsvc_core import Spec, SpecError, explain, inspect
+from imgsvc_core import ImageInfo, Spec, SpecError, explain, inspect
+from imgsvc_core.plan.steps import Resample
 from imgsvc_core.spec import params, unparse
 from imgsvc_core.spec.options import OPTIONS
 from imgsvc_core.urls import Delivery, Signer, UrlSource, parse, verify
@@ -115,28 +117,33 @@ def test_srcset_multiplies_all_sizes_with_the_width() -> None:
     assert srcset == ", ".join(
         f"{START}/crop-width:9/crop-height:9/{size}/photos/a {width}w"
         for size, width in (
-            ("resize:316x211/mode:fit/border:2", 320),
-            ("resize:632x421/mode:fit/border:4", 640),
-            ("resize:1264x842/mode:fit/border:8", 1280),
+            ("resize:316x211/mode:fit/resize-upscale:0/border:2", 320),
+            ("resize:632x421/mode:fit/resize-upscale:0/border:4", 640),
+            ("resize:1264x842/mode:fit/resize-upscale:0/border:8", 1280),
         )
     )
 
 
 def test_srcset_of_densities_and_of_presets() -> None:
     assert PLAIN.srcset("photos/a", resize="80x", densities=(1, 1.5)) == (
-        f"{START}/resize:80x/photos/a 1x, {START}/resize:80x/dpr:1.5/photos/a 1.5x"
+        f"{START}/resize:80x/resize-upscale:0/photos/a 1x, "
+        f"{START}/resize:80x/resize-upscale:0/dpr:1.5/photos/a 1.5x"
     )
     assert PLAIN.srcset("photos/a", preset="card", widths=[80]) == (
-        f"{START}/preset:card/resize:80x/photos/a 80w"
+        f"{START}/preset:card/resize:80x/resize-upscale:0/photos/a 80w"
     )
-    assert PLAIN.srcset("photos/a", widths=[80]) == f"{START}/resize:80x/photos/a 80w"
+    expected = f"{START}/resize:80x/resize-upscale:0/photos/a 80w"
+    assert PLAIN.srcset("photos/a", widths=[80]) == expected
+    assert PLAIN.srcset("photos/a", widths=[80], dpr=2) == expected, "which is 80 pixels wide"
 
 
 @pytest.mark.parametrize("base", [1, 3, 7, 333, 65_535])
 def test_every_width_of_a_srcset_is_exact(base: int) -> None:
     widths = [*range(1, 2000, 7), 65_535]
     found = PLAIN.srcset("photos/a", resize=f"{base}x", widths=widths)
-    assert re.findall(r"resize:(\d+)x/photos/a (\d+)w", found) == [(str(width),) * 2 for width in widths]
+    assert re.findall(r"resize:(\d+)x/resize-upscale:0/photos/a (\d+)w", found) == [
+        (str(width),) * 2 for width in widths
+    ]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +159,7 @@ def test_every_width_of_a_srcset_is_exact(base: int) -> None:
     ],
 )
 def test_results_have_the_widths_of_a_srcset(document: dict[str, Any]) -> None:
-    source = inspect(encoded.png().data)
+    source = attrs.evolve(inspect(encoded.png().data), width=9000, height=9000)
     for candidate in SIGNED.srcset("photos/a", document, widths=(77, 320, 1281)).split(", "):
         url, _, described = candidate.rpartition(" ")
         assert explain(read(url).spec(), source).size.width == int(described.removesuffix("w"))
@@ -187,16 +194,93 @@ def test_picture_offers_formats_and_sizes() -> None:
         urls = [candidate.split(" ") for candidate in (item["srcset"] or "").split(", ")]
         assert [size for _, size in urls] == ["300w", "600w"]
         assert [read(url).spec() for url, _ in urls] == [
-            Spec(resize={"width": width}, output={"format": format}) for width in (300, 600)
+            Spec(resize={"width": width, "upscale": False}, output={"format": format}) for width in (300, 600)
         ]
         assert item["sizes"] == "50vw"
     assert name == "img"
     assert (image["alt"], image["loading"]) == (alt, "lazy")
-    assert read(str(image["src"])).spec() == Spec(resize={"width": 600}, output={"format": "jpg"})
+    expected = Spec(resize={"width": 600, "upscale": False}, output={"format": "jpg"})
+    assert read(str(image["src"])).spec() == expected
 
 
 def test_picture_of_densities_has_no_sizes() -> None:
     page = PLAIN.picture("photos/a", resize="80x", densities=(1, 2), formats=["webp"], alt="")
     ((_, _), (_, image)) = Tags(page).found
     assert "sizes" not in image
-    assert image["src"] == f"{START}/resize:80x/format:webp/dpr:2/photos/a"
+    assert image["src"] == f"{START}/resize:80x/resize-upscale:0/format:webp/dpr:2/photos/a"
+
+
+def _photo(width: int, height: int, **more: Any) -> ImageInfo:
+    return ImageInfo(format="jpg", width=width, height=height, colorspace="srgb", bytes=10_000, **more)
+
+
+WIDE = _photo(1000, 300)
+
+
+@pytest.mark.parametrize(
+    ("request_", "source", "widths", "size"),
+    [
+        ({}, _photo(400, 300), (320, 400), (400, 300)),
+        ({}, _photo(300, 400, orientation=6), (320, 400), (400, 300)),
+        ({}, _photo(5000, 3000), (320, 640, 1280), (5000, 3000)),
+        ({}, _photo(200, 100), (200,), (200, 100)),
+        ({"resize": {"width": 300}}, _photo(400, 300), (320, 400), (300, 225)),
+        ({"resize": {"width": 800}}, _photo(400, 300), (320, 400), (400, 300)),
+        ({"resize": {"width": 800, "upscale": False}}, _photo(400, 300), (320, 400), (400, 300)),
+        ({"resize": {"width": 160, "height": 90, "mode": "fit"}}, WIDE, (320, 534), (160, 90)),
+        ({"resize": {"width": 160, "height": 90, "mode": "fill"}}, WIDE, (320, 640, 1000), (160, 90)),
+        ({"resize": {"width": 160, "height": 90, "mode": "stretch"}}, WIDE, (320, 534), (160, 90)),
+        ({"crop": {"width": 500, "height": 250}}, _photo(4000, 3000), (320, 500), (500, 250)),
+        ({"rotate": {"angle": 90}}, _photo(4000, 600), (320, 600), (600, 4000)),
+        ({"border": {"size": 10}}, _photo(400, 300), (320, 420), (420, 320)),
+        ({"resize": {"width": 160, "height": 90, "mode": "fit"}}, None, (320, 640, 1280), (160, 90)),
+        ({"crop": {"width": 80, "height": 60}}, None, (320, 640, 1280), (80, 60)),
+        ({"resize": {"width": 160}}, None, (320, 640, 1280), None),
+        ({"trim": {"threshold": 9}}, _photo(400, 300), (320, 400), None),
+        ({}, None, (320, 640, 1280), None),
+    ],
+)  # fmt: skip
+def test_pictures_have_their_size_and_enlarge_nothing(
+    request_: dict[str, Any], source: ImageInfo | None, widths: tuple[int, ...], size: tuple[int, int] | None
+) -> None:
+    page = SIGNED.picture("photos/a", request_, alt="", formats=["jpg"], info=source)
+    (_, (_, image)) = Tags(page).found
+    assert (image.get("width"), image.get("height")) == (
+        (None, None) if size is None else tuple(map(str, size))
+    )
+    candidates = [candidate.rpartition(" ") for candidate in str(image["srcset"]).split(", ")]
+    assert [described for _, _, described in candidates] == [f"{width}w" for width in widths]
+    assert image["src"] == candidates[-1][0]
+    if source is None or "trim" in request_:
+        return
+    for url, _, described in candidates:
+        plan = explain(read(url).spec(), source)
+        assert plan.size.width == int(described.removesuffix("w"))
+        assert not any(step.after > step.before for step in plan.steps if isinstance(step.step, Resample)), (
+            described
+        )
+
+
+def test_no_picture_is_larger_than_a_source_of_unknown_size() -> None:
+    source = _photo(400, 300)
+    for document in ({}, {"resize": {"width": 200, "upscale": True}}, {"scale": {"size": 3}}):
+        for candidate in SIGNED.srcset("photos/a", document).split(", "):
+            assert explain(read(candidate.rpartition(" ")[0]).spec(), source).size <= (400, 300)
+
+
+def test_densities_that_enlarge_end_with_the_largest_that_does_not() -> None:
+    def described(**options: Any) -> list[str]:
+        found = PLAIN.srcset("photos/a", densities=(1, 2, 3), info=_photo(400, 300), **options)
+        return [candidate.rpartition(" ")[2] for candidate in found.split(", ")]
+
+    assert described(resize="100x") == ["1x", "2x", "3x"]
+    assert described(resize="160x120", mode="fit") == ["1x", "2x", "2.5x"]
+    assert described(resize="500x") == ["0.8x"]
+    assert described() == ["1x", "2x", "3x"], "without a size, density changes nothing"
+
+
+def test_presets_may_do_anything_so_sizes_are_not_written() -> None:
+    page = PLAIN.picture("photos/a", preset="card", alt="", formats=["jpg"], info=_photo(400, 300))
+    ((_, _), (_, image)) = Tags(page).found
+    assert "width" not in image
+    assert re.findall(r" (\d+)w", str(image["srcset"])) == ["320", "400"]

@@ -12,6 +12,7 @@ import click
 import imgsvc_core as imgsvc
 from imgsvc_cli.flags import SectionedCommand, parameter_flag, request_document, request_flags
 from imgsvc_cli.options import read_spec, spec_option
+from imgsvc_cli.source_info import read_info
 from imgsvc_core.spec.options import digits
 from imgsvc_core.urls import Delivery, Signer
 
@@ -108,7 +109,8 @@ def url(
 ) -> None:
     """Print URLs of pictures that say what to do with them.
 
-    A SOURCE is a URL, or the name of an origin and a path below it, such as photos/shoe.jpg.
+    A SOURCE is a URL, or the name of an origin and a path below it, such as photos/shoe.jpg. For --srcset and
+    --picture its size is read, if it is a URL or the settings have its origin.
 
     Example: imgsvc url photos/shoe.jpg --base https://img.example.org --resize 800x600
     """
@@ -128,7 +130,8 @@ def url(
     delivery = {name: flags[name] for name in imgsvc.params(Delivery)}
     write = _writer(signer, as_srcset, alt, {**several, **of_picture})
     for source in sources:
-        click.echo(write(source, request, preset=presets, **delivery))
+        info = {} if write == signer.url else {"info": read_info(source)}
+        click.echo(write(source, request, preset=presets, **delivery, **info))
 
 
 def _writer(

@@ -60,6 +60,13 @@ def at_width(spec: Spec, width: int) -> Spec:
     return _changed(spec, changes)
 
 
+def with_upscale(spec: Spec, *, upscale: bool) -> Spec:
+    """Say whether `resize` enlarges a smaller picture, if there is one."""
+    if spec.resize is None:
+        return spec
+    return _changed(spec, {"resize": unparse_operation(spec.resize) | {"upscale": upscale}})
+
+
 def _without_factor(spec: Spec) -> Spec:
     """Multiply the sizes of `resize` by the factor of `scale`, which would change the width afterwards."""
     if spec.scale is None:

@@ -17,7 +17,7 @@ from imgsvc_core.urls.delivery import Delivery
 from imgsvc_core.urls.parsing import PictureUrl, parse
 from imgsvc_core.urls.signatures import UNSIGNED, SignedPath, sign, split, verify
 from imgsvc_core.urls.signer import ANIMATED_FORMATS, PREFERRED_FORMATS, ROOT, Signer
-from imgsvc_core.urls.sources import OriginSource, Source, UrlSource, is_origin_name
+from imgsvc_core.urls.sources import OriginSource, Source, UrlSource, is_origin_name, source_of
 
 __all__ = [
     "ANIMATED_FORMATS",
@@ -35,6 +35,7 @@ __all__ = [
     "parse",
     "parse_preset",
     "sign",
+    "source_of",
     "split",
     "verify",
 ]

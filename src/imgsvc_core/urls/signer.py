@@ -12,14 +12,16 @@ import attrs
 
 from imgsvc_core.codecs.table import FORMATS, OUTPUT_NAMES
 from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.info import ImageInfo
 from imgsvc_core.jsontext import shown
-from imgsvc_core.spec.density import at_width
+from imgsvc_core.spec.density import at_density, at_width, with_upscale
 from imgsvc_core.spec.merging import Document
 from imgsvc_core.spec.options import options_of, request_of, text_of
 from imgsvc_core.spec.parsing import unparse_operation
 from imgsvc_core.spec.presets import PRESET, parse_partial
 from imgsvc_core.spec.request import Spec, unparse
 from imgsvc_core.spec.request import parse as parse_request
+from imgsvc_core.urls.candidates import size_of, within
 from imgsvc_core.urls.delivery import Delivery
 from imgsvc_core.urls.parsing import read_options
 from imgsvc_core.urls.signatures import KEY_ID, UNSIGNED, sign
@@ -99,18 +101,22 @@ class Signer:
         *,
         widths: Sequence[int] = WIDTHS,
         densities: Sequence[float] | None = None,
+        info: ImageInfo | None = None,
         **options: Value,
     ) -> str:
         """Return the value of ``srcset``: URLs for several widths, or for several pixel densities.
 
         A width is that of the result with its padding and border. If the request has a width, all its sizes
-        in pixels are multiplied with it, except those of the crop. Sizes of presets stay as they are.
+        in pixels are multiplied with it, except those of the crop. Sizes of presets stay as they are. No URL
+        enlarges its source.
 
         Args:
             source: as in `url`.
             request: as in `url`.
             widths: widths in pixels.
             densities: pixel densities, such as 1 and 2, instead of widths.
+            info: the facts of the source, as `imgsvc_core.inspect` returns them. In place of what would
+                enlarge it, there is the largest that does not.
             options: as in `url`.
 
         Raises:
@@ -118,9 +124,12 @@ class Signer:
         """
         asked = _asked(request, options)
         if densities is None:
-            found = {f"{width}w": _at_width(asked, width) for width in widths}
+            found = {f"{width}w": _at_width(asked, width) for width in _widths(asked, widths, info)}
         else:
-            found = {f"{text_of(density)}x": _with_dpr(asked, density) for density in densities}
+            found = {
+                f"{text_of(density)}x": _with_dpr(asked, density)
+                for density in _densities(asked, densities, info)
+            }
         return ", ".join(f"{self._written(source, item)} {size}" for size, item in found.items())
 
     def picture(
@@ -135,9 +144,13 @@ class Signer:
         sizes: str = "100vw",
         formats: Sequence[str] = PREFERRED_FORMATS,
         attributes: Mapping[str, str] | None = None,
+        info: ImageInfo | None = None,
         **options: Value,
     ) -> str:
         """Return a ``<picture>`` element, from which the browser chooses format and size.
+
+        It has the width and height of the request's result, so that a page does not move when the picture
+        arrives, if the request or ``info`` tells them.
 
         Args:
             source: as in `url`.
@@ -149,6 +162,7 @@ class Signer:
             formats: formats in place of the request's, the preferred one first; ``<img>`` has the last, which
                 may be ``auto``. For animations, give ``ANIMATED_FORMATS``: WebP and GIF.
             attributes: more attributes of ``<img>``, such as ``{"loading": "lazy"}``.
+            info: as in `srcset`.
             options: as in `url`.
 
         Raises:
@@ -160,7 +174,7 @@ class Signer:
         described = {} if densities is not None else {"sizes": sizes}
         srcsets = {
             name: self.srcset(
-                source, request, widths=widths, densities=densities, **{**options, "format": name}
+                source, request, widths=widths, densities=densities, info=info, **{**options, "format": name}
             )
             for name in formats
         }
@@ -170,6 +184,7 @@ class Signer:
             for name in others
         ]
         largest = srcsets[last].rpartition(", ")[2].partition(" ")[0]
+        described |= _size(_asked(request, options), info)
         image = {"src": largest, "srcset": srcsets[last], **described, "alt": alt, **(attributes or {})}
         return "\n".join(["<picture>", *sources, _tag("img", image), "</picture>"])
 
@@ -204,16 +219,46 @@ def _checked(document: Document, presets: Sequence[str]) -> Document:
     return parse_partial(document, "The request") if presets else unparse(parse_request(document))
 
 
+def _widths(asked: _Asked, widths: Sequence[int], info: ImageInfo | None) -> Sequence[int]:
+    """Return the widths that do not enlarge a source, as far as that is known."""
+    if info is None:
+        return widths
+    spec = Spec() if asked.presets else parse_request(asked.request)
+    return within(info, widths, lambda width: at_width(spec, width))
+
+
+def _densities(asked: _Asked, densities: Sequence[float], info: ImageInfo | None) -> Sequence[float]:
+    """Return the pixel densities that do not enlarge a source, as far as that is known."""
+    if info is None or asked.presets:
+        return densities
+    spec = parse_request(asked.request)
+    hundredths = [round(100 * density) for density in densities]
+    found = within(info, hundredths, lambda number: at_density(spec, number / 100))
+    return [number / 100 for number in found]
+
+
+def _size(asked: _Asked, info: ImageInfo | None) -> dict[str, str]:
+    """Return the attributes of the size of a picture, as far as it is known."""
+    size = None if asked.presets else size_of(parse_request(asked.request), info)
+    return {} if size is None else {"width": str(size.width), "height": str(size.height)}
+
+
 def _at_width(asked: _Asked, width: int) -> _Asked:
     if asked.presets:
-        document = request_of({"resize-width": text_of(width)}, asked.request)
-        return attrs.evolve(asked, request=_checked(document, asked.presets))
-    return attrs.evolve(asked, request=unparse(at_width(parse_request(asked.request), width)))
+        sizes = {"resize-width": text_of(width), "resize-upscale": "0"}
+        document = _checked(request_of(sizes, asked.request), asked.presets)
+    else:
+        document = unparse(with_upscale(at_width(parse_request(asked.request), width), upscale=False))
+    delivery = {name: text for name, text in asked.delivery.items() if name != "dpr"}
+    return _Asked(document, asked.presets, delivery)
 
 
 def _with_dpr(asked: _Asked, density: float) -> _Asked:
     wanted = Delivery(dpr=None if density == 1 else density)
-    return attrs.evolve(asked, delivery={**asked.delivery, **_texts_of(wanted)})
+    document = asked.request
+    if not asked.presets:
+        document = unparse(with_upscale(parse_request(document), upscale=False))
+    return _Asked(document, asked.presets, {**asked.delivery, **_texts_of(wanted)})
 
 
 def _texts(options: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
