@@ -26,6 +26,7 @@ from imgsvc_http.cache import Cache, open_cache
 from imgsvc_http.context import RATE
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.fetching.origins import Origins
+from imgsvc_http.fetching.shared_sources import SharedSources
 from imgsvc_http.monitoring.metrics import Metrics
 from imgsvc_http.monitoring.readiness import Readiness
 from imgsvc_http.processing.past_requests import RecentRequests
@@ -156,7 +157,16 @@ async def open_services(settings: Settings, share: Share) -> AsyncIterator[Servi
         fallback = None if settings.delivery.fallback is None else load_fallback(settings.delivery.fallback)
         fetcher = Fetcher(settings.fetch, settings.social)
         stack.push_async_callback(fetcher.close)
-        origins = Origins(settings.delivery.origins, fetcher, seconds=settings.fetch.total_seconds)
+        server, memory = settings.server, share.of(settings.server.upload_memory_bytes)
+        source_files = SourceFiles(
+            server.state_folder / "incoming",
+            memory,
+            folder_bytes=share.of(server.upload_disk_bytes),
+            prefix=f"{share.number}-",
+        )
+        sources = SharedSources(source_files, kept_bytes=memory // 4)
+        stack.callback(sources.close)
+        origins = Origins(settings.delivery.origins, fetcher, sources, seconds=settings.fetch.total_seconds)
         temporary = TemporaryStorage(
             settings.temporary_url,
             settings.temporary.lifetime_seconds,
@@ -176,6 +186,7 @@ async def open_services(settings: Settings, share: Share) -> AsyncIterator[Servi
             db=db,
             vault=vault,
             fetcher=fetcher,
+            sources=sources,
             workers=workers,
             temporary=temporary,
             permanent=permanent or None,
@@ -183,7 +194,7 @@ async def open_services(settings: Settings, share: Share) -> AsyncIterator[Servi
             base_url=settings.base_url,
             store_seconds=settings.limits.store_seconds,
         )
-        server, metrics = settings.server, Metrics()
+        metrics = Metrics()
         cache = open_cache(
             settings,
             db,
@@ -202,12 +213,7 @@ async def open_services(settings: Settings, share: Share) -> AsyncIterator[Servi
             rates=rates,
             quota=await stack.enter_async_context(QuotaCounts.open(db)),
             answers=AnswerStore(db, vault, timedelta(hours=settings.idempotency.hours)),
-            source_files=SourceFiles(
-                server.state_folder / "incoming",
-                share.of(server.upload_memory_bytes),
-                folder_bytes=share.of(server.upload_disk_bytes),
-                prefix=f"{share.number}-",
-            ),
+            source_files=source_files,
             pipeline=pipeline,
             share=share,
             cache=await stack.enter_async_context(cache),

@@ -68,6 +68,15 @@ class FreshnessBounds:
         return self.freshness(headers) if any(name in headers for name in _POLICY) else known
 
 
+def aged(headers: MultiMapping[str], seconds: float) -> MultiMapping[str]:
+    """Return the headers of an answer that was kept for some seconds."""
+    if seconds < 1:
+        return headers
+    later = CIMultiDict(headers)
+    later["Age"] = str(int(seconds) + (_seconds(headers.get("Age", "")) or 0))
+    return later
+
+
 def _stated(headers: MultiMapping[str], given: Mapping[str, str]) -> dict[str, float]:
     """Return how long the source says that its answer is fresh from now on."""
     if "no-store" in given or "no-cache" in given:

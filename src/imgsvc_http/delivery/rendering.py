@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from http import HTTPStatus
 
 import attrs
@@ -125,15 +125,17 @@ async def _make(
     services.pipeline.workers.check_room(account_id)
     if known is None:
         await limit_misses(services, account_id)
-    with services.source_files.allocator(account_id) as allocate:
+    async with contextlib.AsyncExitStack() as stack:
         with phase("fetch"):
-            opened = await services.origins.open(
-                order.source,
-                known,
-                allocate,
-                limits.source_bytes,
-                account=account_id,
-                version=order.version,
+            opened = await stack.enter_async_context(
+                services.origins.opened(
+                    order.source,
+                    known,
+                    limits.source_bytes,
+                    account=account_id,
+                    version=order.version,
+                    epoch=services.cache.epoch,
+                )
             )
         if isinstance(opened, NotModified):
             return opened
@@ -168,7 +170,7 @@ def _shown(source: UrlSource | OriginSource) -> str:
     return source.url if isinstance(source, UrlSource) else f"{source.origin}/{source.path}"
 
 
-@contextmanager
+@contextlib.contextmanager
 def _source_errors(services: Services, order: Order) -> Iterator[None]:
     """Answer errors of sources as such, since the URL itself is right."""
     try:

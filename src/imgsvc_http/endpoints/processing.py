@@ -88,12 +88,12 @@ async def _process(request: web.Request, read: Read) -> Response:
 
         async def work(keep: Keep) -> Response:
             with _failures_noted(request):
-                return await _work(request, source, allocate, keep)
+                return await _work(request, source, keep)
 
         return await once(services.answers, request, parts, work)
 
 
-async def _work(request: web.Request, source: Source | None, allocate: Allocate, keep: Keep) -> Response:
+async def _work(request: web.Request, source: Source | None, keep: Keep) -> Response:
     """Process the picture, or accept the request if its result goes to a webhook."""
     services, account_id = services_of(request), request[PRINCIPAL].account_id
     asked = parse_request(
@@ -104,7 +104,7 @@ async def _work(request: web.Request, source: Source | None, allocate: Allocate,
         presets=await services.presets.of(account_id),
     )
     if asked.webhook is None:
-        return await _answer(request, asked, source, allocate)
+        return await _answer(request, asked, source)
     await services.pipeline.check_ids(account_id, asked)
     accepted = success(Accepted(id=request[REQUEST_ID]), HTTPStatus.ACCEPTED)
     document = without_presets(request[DOCUMENT], asked.spec)
@@ -112,16 +112,13 @@ async def _work(request: web.Request, source: Source | None, allocate: Allocate,
     return accepted
 
 
-async def _answer(
-    request: web.Request, asked: ProcessingRequest, source: Source | None, allocate: Allocate
-) -> Response:
+async def _answer(request: web.Request, asked: ProcessingRequest, source: Source | None) -> Response:
     services, binary = services_of(request), wants_picture(request)
     done = await services.pipeline.process(
         request[REQUEST_ID],
         asked,
         quota.Call(services.quota, request[PRINCIPAL].account_id),
         source,
-        allocate,
         accept=combined(request.headers, "Accept") if binary else None,
     )
     services.requests.note_result(request[PRINCIPAL].account_id, done.result)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import hashlib
 import json
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
@@ -23,14 +24,16 @@ from imgsvc_core.io import missing_package, open_filesystem, reason_of
 from imgsvc_core.urls import OriginSource, Source, UrlSource
 from imgsvc_http.access.lookup_cache import LookupCache
 from imgsvc_http.answering.errors import invalid
+from imgsvc_http.cache import aged
 from imgsvc_http.fetching.address_guard import cause_of
 from imgsvc_http.fetching.fetcher import Fetcher, NotModified
-from imgsvc_http.fetching.social import FRESH
+from imgsvc_http.fetching.shared_sources import SharedSources, kept_seconds
+from imgsvc_http.fetching.social import FRESH, is_social
 from imgsvc_http.header_fields import http_time
 from imgsvc_http.private_names import oss_info
 from imgsvc_http.settings import Origin
 from imgsvc_http.storage.bulkhead import Bulkhead, CallTimedOut
-from imgsvc_http.storage.source_files import Allocate
+from imgsvc_http.storage.source_files import Allocate, SourceFile
 from imgsvc_http.storage.temporary import check_protocols
 
 P = ParamSpec("P")
@@ -42,6 +45,7 @@ _ETAGS = ("ETag", "etag")
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
 _DENIED = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 _LEAST_SECRET = 6  # characters; shorter ones are words such as a region
+_KEPT_SECONDS = 2  # without a word of its server
 _YEAR_10000 = 253_402_300_800
 _VALIDATORS = {"ETag": "If-None-Match", "Last-Modified": "If-Modified-Since"}
 
@@ -75,14 +79,18 @@ class Origins:
     Args:
         origins: the origins of the settings.
         fetcher: fetches what is at a web address.
+        shared: shares what is fetched.
         seconds: how long a call of an origin's file system may take.
 
     Raises:
         SpecError: fsspec cannot open the URL of an origin.
     """
 
-    def __init__(self, origins: Mapping[str, Origin], fetcher: Fetcher, *, seconds: float) -> None:
+    def __init__(
+        self, origins: Mapping[str, Origin], fetcher: Fetcher, shared: SharedSources, *, seconds: float
+    ) -> None:
         self._fetcher = fetcher
+        self._shared = shared
         self._addresses = {name: origin.url for name, origin in origins.items()}
         self._web = {name for name, origin in origins.items() if origin.is_web}
         self._files = {name for name, origin in origins.items() if origin.is_local}
@@ -107,36 +115,74 @@ class Origins:
         folder = self._folder_of(source)
         return None if folder is None else folder.cached_identity(_path(source), version)
 
-    async def open(
+    @contextlib.asynccontextmanager
+    async def opened(
         self,
         source: Source,
         known: str | None,
-        allocate: Allocate,
         limit_bytes: int | None,
         *,
         account: str,
         version: str | None = None,
-    ) -> OpenedSource | NotModified:
-        """Open a source, unless it still has an identity that is known.
+        epoch: int = 0,
+    ) -> AsyncIterator[OpenedSource | NotModified]:
+        """Give a source until the block ends, unless it still has an identity that is known.
+
+        It is fetched once for all who want the same at the same time, and kept for two seconds, or for as
+        long as its server says.
 
         Args:
             source: the source.
             known: the text of the known identity.
-            allocate: gives a file for it.
             limit_bytes: the most bytes.
             account: whose share of what fetching takes it counts in.
             version: a text that the URL gives the source. For a new one, no copy of the source counts.
+            epoch: the number of the last purge, before which no copy counts.
 
         Raises:
             SpecError: there is no such origin, or the URL is wrong.
             SourceError, SourceTooLarge: the source cannot be used.
         """
-        folder = self._folder_of(source)
-        if folder is not None:
-            return await folder.open(_path(source), known, allocate, limit_bytes, version)
+        identity = await self.identity(source, version)
+        if identity is not None and identity.text == known:
+            yield NotModified()
+            return
+
+        async def fetch(allocate: Allocate) -> OpenedSource | NotModified:
+            folder = self._folder_of(source)
+            if folder is not None:
+                return await folder.open(_path(source), allocate, limit_bytes, version)
+            return await self._fetch(self.address_of(source), known, allocate, limit_bytes, account, version)
+
+        if self.is_file(source):
+            yield await fetch(_no_copy)
+            return
+        is_volatile = isinstance(source, UrlSource) and is_social(source.url)
+        key = (
+            account,
+            source,
+            version,
+            epoch,
+            identity,
+            known,
+            limit_bytes,
+            object() if is_volatile else None,
+        )
+        async with self._shared.get(key, account, fetch, _kept_seconds) as shared:
+            yield attrs.evolve(shared.result, headers=aged(shared.result.headers, shared.age))
+
+    async def _fetch(
+        self,
+        address: str,
+        known: str | None,
+        allocate: Allocate,
+        limit_bytes: int | None,
+        account: str,
+        version: str | None,
+    ) -> OpenedSource | NotModified:
         conditions = json.loads(known) if known and known.startswith("{") else {}
         fetched = await self._fetcher.fetch_if_modified(
-            self.address_of(source),
+            address,
             conditions,
             allocate,
             limit_bytes,
@@ -189,12 +235,10 @@ class _Folder:
         return None if facts is None else facts.identity
 
     async def open(
-        self, path: str, known: str | None, allocate: Allocate, limit_bytes: int | None, version: str | None
-    ) -> OpenedSource | NotModified:
-        """Return a file, or `NotModified` if it still has the known identity."""
+        self, path: str, allocate: Allocate, limit_bytes: int | None, version: str | None
+    ) -> OpenedSource:
+        """Return a file."""
         facts = await self._facts_of(path, version)
-        if facts.identity.text == known:
-            return NotModified()
         shown = f"Source '{self._name}/{path}'"
         if facts.size == 0:
             raise EmptySource(f"{shown} is empty; expected an image.")
@@ -358,6 +402,14 @@ async def _identity_of_response(headers: Mapping[str, str], file: Path) -> Ident
 def _digest(file: Path) -> str:
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _kept_seconds(opened: OpenedSource | NotModified) -> float:
+    return kept_seconds(opened.headers, default=_KEPT_SECONDS)
+
+
+def _no_copy(size: int | None) -> SourceFile:
+    raise AssertionError("files of this machine are read where they are")
 
 
 def _path(source: Source) -> str:

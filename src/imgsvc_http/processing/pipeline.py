@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,9 @@ from imgsvc_core.stores import StoredObject, StorePool, StoreSpec, open_store
 from imgsvc_http.access.quota import Counter, charged
 from imgsvc_http.answering.answers import Image, Output, PlanStep, Result, Timing
 from imgsvc_http.answering.errors import invalid
-from imgsvc_http.fetching.fetcher import Fetcher
+from imgsvc_http.fetching.fetcher import Fetched, Fetcher
+from imgsvc_http.fetching.shared_sources import SharedSources, kept_seconds
+from imgsvc_http.fetching.social import is_social
 from imgsvc_http.monitoring.phases import note_phase, phase
 from imgsvc_http.processing.pool import ForkedWorkers
 from imgsvc_http.processing.tasks import Process, TaskResult, Translate
@@ -65,6 +67,7 @@ class Pipeline:
     db: Database
     vault: Vault
     fetcher: Fetcher
+    sources: SharedSources
     workers: ForkedWorkers
     temporary: TemporaryStorage
     permanent: PermanentStorage | None
@@ -78,7 +81,6 @@ class Pipeline:
         request: ProcessingRequest,
         counter: Counter,
         upload: Source | None,
-        allocate: Allocate,
         *,
         accept: str | None = None,
         background: bool = False,
@@ -92,7 +94,6 @@ class Pipeline:
             request: what to do.
             counter: counts the picture of an account.
             upload: the source, unless it is fetched.
-            allocate: gives a file for the source.
             accept: the formats that the client accepts, for the output format ``auto``.
             background: whether nobody waits for the answer, so the request may wait as long as it takes.
 
@@ -100,8 +101,24 @@ class Pipeline:
             ImgsvcError: the picture cannot be fetched, processed or stored.
             Refusal: the quota is used up, or too many requests wait.
         """
+        async with contextlib.AsyncExitStack() as stack:
+            source = upload
+            if source is None:
+                with phase("fetch"):
+                    source = await stack.enter_async_context(self._fetched(request, counter.account_id))
+            return await self._process(id_, request, counter, source, accept=accept, background=background)
+
+    async def _process(
+        self,
+        id_: str,
+        request: ProcessingRequest,
+        counter: Counter,
+        source: Source,
+        *,
+        accept: str | None,
+        background: bool,
+    ) -> Processed:
         account_id = counter.account_id
-        source = upload or await self._fetch(request, allocate, account_id)
         credentials = await self._credentials(account_id, request.store)
         permanent = await self._permanent(account_id, request)
         target = None if permanent or request.store else await self.temporary.local_target(now())
@@ -185,13 +202,22 @@ class Pipeline:
         await self._credentials(account_id, request.store)
         await self._watermarks(account_id, request.spec)
 
-    async def _fetch(self, request: ProcessingRequest, allocate: Allocate, account_id: str) -> Source:
-        assert request.url is not None
-        with phase("fetch"):
-            fetched = await self.fetcher.fetch(
-                request.url, request.headers, allocate, request.limits.source_bytes, account=account_id
-            )
-        return Source(fetched.path, fetched.name, 1000 * fetched.seconds)
+    @contextlib.asynccontextmanager
+    async def _fetched(self, request: ProcessingRequest, account_id: str) -> AsyncIterator[Source]:
+        """Give the source at the URL of a request.
+
+        Requests for the same one at the same time share it, and later ones do as long as its headers allow.
+        """
+        url, headers, limit = request.url, request.headers, request.limits.source_bytes
+        assert url is not None
+        started = time.perf_counter()
+
+        def fetch(allocate: Allocate) -> Awaitable[Fetched]:
+            return self.fetcher.fetch(url, headers, allocate, limit, account=account_id)
+
+        key = (account_id, url, tuple(headers.items()), limit, object() if is_social(url) else None)
+        async with self.sources.get(key, account_id, fetch, _kept_seconds) as shared:
+            yield Source(shared.result.path, shared.result.name, 1000 * (time.perf_counter() - started))
 
     def _written(self, target: LocalTarget, facts: Mapping[str, Any]) -> tuple[str, datetime | None]:
         """Return the URL of a picture that the worker has written, and when it expires."""
@@ -251,6 +277,10 @@ class Pipeline:
             expected = "must be the id of an uploaded watermark"
             raise invalid("watermark.id", f"Watermark 'id' parameter {expected}", f"got '{id_[:60]}'")
         return found
+
+
+def _kept_seconds(fetched: Fetched) -> float:
+    return kept_seconds(fetched.headers, default=0)
 
 
 @contextlib.contextmanager

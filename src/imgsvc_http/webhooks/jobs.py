@@ -163,9 +163,7 @@ class Webhooks:
             with services.source_files.allocator(work.account_id) as allocate:
                 upload = await self._upload(request, allocate)
                 counter = quota.Paid(services.db, work.account_id)
-                done = await services.pipeline.process(
-                    work.id, asked, counter, upload, allocate, background=True
-                )
+                done = await services.pipeline.process(work.id, asked, counter, upload, background=True)
         except Exception as error:  # whatever it is, the endpoint is told
             if is_transient(error) or _is_cancelling():
                 raise

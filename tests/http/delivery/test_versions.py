@@ -103,11 +103,11 @@ async def test_a_new_version_has_the_new_picture(site: Site, way: str) -> None:
 
 
 async def test_caches_on_the_way_to_the_source_are_told(site: Site) -> None:
-    _put(site, OLD)
-    await site.picture(f"{site.web.url}/url.img", resize="31x")
-    assert "Cache-Control" not in site.web.asked["/url.img"]
-    await site.get(_url(site, "url", "told"))
-    assert site.web.asked["/url.img"]["Cache-Control"] == "no-cache"
+    site.web.pages["/told.img"] = Page(OLD, LONG)
+    await site.picture(f"{site.web.url}/told.img", resize="30x")
+    assert "Cache-Control" not in site.web.asked["/told.img"]
+    await site.picture(f"{site.web.url}/told.img", resize="30x", version="1")
+    assert site.web.asked["/told.img"]["Cache-Control"] == "no-cache"
 
 
 async def test_nobody_joins_a_fetch_for_another_version(site: Site) -> None:

@@ -24,6 +24,7 @@ from imgsvc_core.stores import PROVIDERS, providers
 from imgsvc_core.stores.declarations import ENDPOINTS
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.fetching.origins import Origins
+from imgsvc_http.fetching.shared_sources import SharedSources
 from imgsvc_http.settings import (
     SECTIONS,
     SETTINGS,
@@ -36,6 +37,7 @@ from imgsvc_http.settings import (
 )
 from imgsvc_http.settings.declaring import MASK, from_text
 from imgsvc_http.state.engine import create_engine
+from imgsvc_http.storage.source_files import SourceFiles
 from imgsvc_http.storage.temporary import TemporaryStorage
 
 KEY = "A" * 43 + "="
@@ -202,6 +204,7 @@ def test_secrets_come_from_files_without_their_last_newline(tmp_path: Path) -> N
 WITHOUT_HOME = """
 import os, tempfile
 from imgsvc_http.settings import Settings
+from imgsvc_http.storage.source_files import SourceFiles
 tempfile.tempdir = "/var/temporary"
 os.environ.pop("HOME", None)
 os.setuid(54321)
@@ -575,11 +578,12 @@ def test_wrong_origins_are_named_without_their_secrets(origins: object, path: st
     assert "hidden" not in str(problems)
 
 
-def test_origins_that_nothing_can_open_are_told() -> None:
+def test_origins_that_nothing_can_open_are_told(tmp_path: Path) -> None:
     async def open_origins() -> None:
         fetcher = Fetcher(FetchSettings(), SocialSettings())
         try:
-            Origins({"photos": Origin("nothing://srv/photos")}, fetcher, seconds=5)
+            shared = SharedSources(SourceFiles(tmp_path, 0, folder_bytes=0), kept_bytes=0)
+            Origins({"photos": Origin("nothing://srv/photos")}, fetcher, shared, seconds=5)
         finally:
             await fetcher.close()
 
