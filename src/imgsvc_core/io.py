@@ -3,6 +3,7 @@
 from imgsvc_core.bytesource import ByteSource
 from imgsvc_core.content_coding import Decoding, InvalidCoding, TooManyBytes
 from imgsvc_core.filesystems import open_filesystem
+from imgsvc_core.objects import object_info, read_object
 from imgsvc_core.sources import is_url, open_bytes
 from imgsvc_core.targets import name_of, put_object, remove_unfinished, writing
 from imgsvc_core.url_messages import missing_package, reason_of, shown_url
@@ -15,9 +16,11 @@ __all__ = [
     "is_url",
     "missing_package",
     "name_of",
+    "object_info",
     "open_bytes",
     "open_filesystem",
     "put_object",
+    "read_object",
     "reason_of",
     "remove_unfinished",
     "shown_url",

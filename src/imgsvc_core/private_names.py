@@ -42,6 +42,45 @@ async def call_s3(filesystem: Any, method: str, **arguments: Any) -> Any:
     return await filesystem._call_s3(method, **arguments)
 
 
+async def get_raw_from_google(filesystem: Any, bucket: str, key: str, start: int, end: int) -> bytes:
+    """Return bytes of an object by gcsfs, without undoing their ``Content-Encoding``.
+
+    gcsfs would decode the part as if it were the whole, and Google itself decodes for who does not accept
+    gzip, and then sends the whole.
+    """
+    session = await filesystem._set_session()
+    headers = {"Range": f"bytes={start}-{end - 1}", "Accept-Encoding": "gzip"}
+    async with session.get(
+        filesystem.url(f"{bucket}/{key}"),
+        params=filesystem._get_params({}),
+        headers=filesystem._get_headers(headers),
+        auto_decompress=False,
+    ) as response:
+        response.raise_for_status()
+        return bytes(await response.read())
+
+
+def info_of_oss(filesystem: Any, bucket: str, key: str) -> dict[str, Any]:
+    """Return the facts of an object in a bucket of Alibaba.
+
+    ossfs's own `info` lists the whole folder, gives no ETag, and fails without a cache of listings.
+    """
+    found = filesystem._call_oss("head_object", key, bucket=bucket)
+    return {
+        "size": found.content_length,
+        "ETag": found.etag,
+        "LastModified": found.last_modified,
+        "encoding": found.headers.get("Content-Encoding", ""),
+    }
+
+
+def get_raw_from_oss(filesystem: Any, bucket: str, key: str, start: int, end: int) -> bytes:
+    """Return bytes of an object in a bucket of Alibaba, without undoing their ``Content-Encoding``."""
+    found = filesystem._call_oss("get_object", key, bucket=bucket, byte_range=(start, end - 1))
+    with found.resp.response as response:
+        return bytes(response.raw.read(decode_content=False))
+
+
 class SessionOfAiobotocore:
     """Gives each HTTP session of aiobotocore to `prepared`, and uses what that returns."""
 

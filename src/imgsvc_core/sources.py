@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 from typing_extensions import Buffer
 
 from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.content_coding import Decoding, InvalidCoding, TooManyBytes
 from imgsvc_core.deadline import Deadline
 from imgsvc_core.errors import ImgsvcError, SourceUnreachable, os_reason
 from imgsvc_core.filesystems import open_filesystem
 from imgsvc_core.limits import Limits, check_bytes
+from imgsvc_core.objects import is_object_store, object_info, read_object
 from imgsvc_core.url_messages import missing_package, reason_of, shown_url
 
 if TYPE_CHECKING:
@@ -110,8 +112,25 @@ def _at(source: str | os.PathLike[str], limits: Limits) -> Path | bytes:
 def _fetch(url: str, limits: Limits) -> bytes:
     with _translated(url):
         fs, path = open_filesystem(url)
+        if is_object_store(fs):
+            return _read_object(fs, path + url[len(url.rstrip("/")) :], limits)
         with fs.open(path, "rb") as file:
             return _read(file, limits)
+
+
+def _read_object(fs: Any, path: str, limits: Limits) -> bytes:
+    """Return the bytes of an object in a bucket, decoded, within the limits."""
+    info = object_info(fs, path)
+    size: int = info["size"]
+    check_bytes(size, limits)
+    try:
+        return Decoding(info["encoding"], limits.source_bytes).decode(read_object(fs, path, 0, size))
+    except InvalidCoding as error:
+        raise SourceUnreachable(f"Source '{shown_url(path)}' {error}.") from error
+    except TooManyBytes:
+        assert limits.source_bytes is not None
+        check_bytes(limits.source_bytes + 1, limits)
+        raise
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Private names of aiohttp, asyncio, uvloop, multipart and ossfs that the service uses.
+"""Private names of aiohttp, asyncio, uvloop and multipart that the service uses.
 
 They stand here and nowhere else, so that a release that renames one fails one test. The core and the batch
 have such a module, too, as neither may know of a web framework.
@@ -96,18 +96,3 @@ def connect_with(connector: TCPConnector, connection: type[ResponseHandler]) -> 
     """Let a connector make connections of a class."""
     factory: Any = partial(connection, loop=connector._loop)
     connector._factory = factory
-
-
-def oss_info(fs: Any, path: str) -> dict[str, Any]:
-    """Return the facts of an object in a bucket of Alibaba.
-
-    ossfs's own `info` lists the whole folder, gives no ETag, and fails without a cache of listings.
-    """
-    bucket, name = fs.split_path(path)
-    found = fs._call_oss("get_object_meta", name, bucket=bucket)
-    return {
-        "type": "file",
-        "size": found.content_length,
-        "ETag": found.etag,
-        "LastModified": found.last_modified,
-    }

@@ -135,10 +135,10 @@ def _checked(url: str) -> str:
 
 
 def _in_origin(origin: str, path: str) -> OriginSource:
-    if _leaves_its_folder(path) or _NOT_TEXT.search(path):
+    if not path or _leaves_its_folder(path) or _NOT_TEXT.search(path):
         raise _problem(
-            f"must be a path below the origin '{origin}' without empty parts, '.', '..', backslashes and "
-            "control characters",
+            f"must be a path below the origin '{origin}' without '.', '..', backslashes and control "
+            "characters",
             f"got {shown(path)}",
         )
     return OriginSource(origin, path)
@@ -147,8 +147,7 @@ def _in_origin(origin: str, path: str) -> OriginSource:
 def _leaves_its_folder(path: str) -> bool:
     """Return True if a path may name something outside its folder, also for servers that decode it again."""
     return any(
-        "\\" in form or any(part in ("", ".", "..") for part in form.split("/"))
-        for form in (path, unquote(path))
+        "\\" in form or any(part in (".", "..") for part in form.split("/")) for form in (path, unquote(path))
     )
 
 

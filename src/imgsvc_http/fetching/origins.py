@@ -12,7 +12,7 @@ import stat
 from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import datetime
 from http import HTTPStatus
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
 
@@ -20,17 +20,26 @@ import attrs
 from multidict import CIMultiDict, MultiMapping
 
 from imgsvc_core.errors import EmptySource, ImgsvcError, SourceTooLarge, SourceUnreachable
-from imgsvc_core.io import missing_package, open_filesystem, reason_of
+from imgsvc_core.io import (
+    Decoding,
+    InvalidCoding,
+    TooManyBytes,
+    missing_package,
+    object_info,
+    open_filesystem,
+    read_object,
+    reason_of,
+)
 from imgsvc_core.urls import OriginSource, Source, UrlSource
 from imgsvc_http.access.lookup_cache import LookupCache
 from imgsvc_http.answering.errors import invalid
 from imgsvc_http.cache import aged
 from imgsvc_http.fetching.address_guard import cause_of
+from imgsvc_http.fetching.content_encoding import decoded
 from imgsvc_http.fetching.fetcher import Fetcher, NotModified
 from imgsvc_http.fetching.shared_sources import SharedSources, kept_seconds
 from imgsvc_http.fetching.social import FRESH, is_social
 from imgsvc_http.header_fields import http_time
-from imgsvc_http.private_names import oss_info
 from imgsvc_http.settings import Origin
 from imgsvc_http.storage.bulkhead import Bulkhead, CallTimedOut
 from imgsvc_http.storage.source_files import Allocate, SourceFile
@@ -243,19 +252,34 @@ class _Folder:
         if facts.size == 0:
             raise EmptySource(f"{shown} is empty; expected an image.")
         if limit_bytes is not None and facts.size > limit_bytes:
-            message = f"has more than {limit_bytes:,} bytes, which is the limit: use a smaller file."
-            raise SourceTooLarge(f"{shown} {message}")
+            raise _too_large(shown, limit_bytes)
         file = facts.local
         if file is None:
-            target = allocate(facts.size)
-            file = target.path
-            with target.writing() as writing:
-                for start in range(0, facts.size, _CHUNK_BYTES):
-                    end = min(start + _CHUNK_BYTES, facts.size)
-                    writing.write(await self._call(path, _read, start, end))
+            file = await self._copied(path, facts, allocate, limit_bytes)
             if facts.size > _CHUNK_BYTES and await self._look_up((path, version)) != facts:
                 raise SourceUnreachable(f"{shown} was changed while it was read: try again.")
-        return OpenedSource(file, path.rpartition("/")[2], facts.identity)
+        return OpenedSource(file, PurePosixPath(path).name, facts.identity)
+
+    async def _copied(self, path: str, facts: _Facts, allocate: Allocate, limit_bytes: int | None) -> Path:
+        """Return a file with what is stored, decoded."""
+        shown = f"Source '{self._name}/{path}'"
+
+        async def chunks() -> AsyncIterator[bytes]:
+            for start in range(0, facts.size, _CHUNK_BYTES):
+                yield await self._call(path, _read, start, min(start + _CHUNK_BYTES, facts.size))
+
+        try:
+            decoding = Decoding(facts.encoding, limit_bytes)
+            target = allocate(facts.size if decoding.is_plain else None)
+            with target.writing() as writing:
+                async for chunk in decoded(chunks(), decoding):
+                    writing.write(chunk)
+        except InvalidCoding as error:
+            raise SourceUnreachable(f"{shown} {error}.") from error
+        except TooManyBytes:
+            assert limit_bytes is not None
+            raise _too_large(shown, limit_bytes) from None
+        return target.path
 
     async def _facts_of(self, path: str, version: str | None) -> _Facts:
         facts = await self._facts.get((path, version))
@@ -299,14 +323,14 @@ class _Facts:
 
     size: int
     identity: Identity
+    encoding: str = ""
     local: Path | None = None
 
 
 def _facts(fs: Any, root: str, path: str) -> _Facts:
     if _speaks(fs, "file"):
         return _local_facts(Path(root), path)
-    place = f"{root.rstrip('/')}/{path}"
-    info = oss_info(fs, place) if _speaks(fs, "oss") else fs.info(place)
+    info = object_info(fs, _place(root, path))
     if info["type"] != "file":
         raise FileNotFoundError(path)
     time = next((info[name] for name in _TIMES if info.get(name)), None)
@@ -315,19 +339,22 @@ def _facts(fs: Any, root: str, path: str) -> _Facts:
     return _Facts(
         size,
         Identity(f"{tag or modified or hashlib.sha256(str(info).encode()).hexdigest()}-{size}", modified),
+        encoding=info["encoding"],
     )
 
 
 def _local_facts(root: Path, path: str) -> _Facts:
     """Return the facts of a file, which no link may lead out of the folder to."""
-    file = (root / path).resolve(strict=True)
+    if path.endswith("/"):
+        raise FileNotFoundError(path)
+    file = Path(f"{root}/{path}").resolve(strict=True)
     status = file.stat()
     if not file.is_relative_to(root.resolve()) or not stat.S_ISREG(status.st_mode):
         raise FileNotFoundError(path)
     if not os.access(file, os.R_OK):
         raise PermissionError(13, os.strerror(13))
     return _Facts(
-        status.st_size, Identity(f"{status.st_mtime_ns:x}-{status.st_size:x}", status.st_mtime), file
+        status.st_size, Identity(f"{status.st_mtime_ns:x}-{status.st_size:x}", status.st_mtime), local=file
     )
 
 
@@ -369,7 +396,17 @@ def _texts(value: object) -> set[str]:
 
 
 def _read(fs: Any, root: str, path: str, start: int, end: int) -> bytes:
-    return bytes(fs.cat_file(f"{root.rstrip('/')}/{path}", start=start, end=end))
+    return read_object(fs, _place(root, path), start, end)
+
+
+def _place(root: str, path: str) -> str:
+    return f"{root.rstrip('/')}/{path}"
+
+
+def _too_large(shown: str, limit_bytes: int) -> SourceTooLarge:
+    return SourceTooLarge(
+        f"{shown} has more than {limit_bytes:,} bytes, which is the limit: use a smaller file."
+    )
 
 
 def _speaks(fs: Any, protocol: str) -> bool:

@@ -159,7 +159,8 @@ class ServerSettings:
     )
     upload_memory_bytes: int = setting(
         Integer(0, 2**46),
-        "Memory for sources while they are processed; those that do not fit are kept in the state folder.",
+        "Memory for sources while they are processed; those that do not fit are kept in the state folder. A "
+        "quarter of it keeps sources for a moment afterwards.",
         unit="bytes",
         default=2**27,
     )

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import gzip
+import io
 import json
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
 from urllib.parse import quote
 
 import attrs
+import numpy as np
 import pytest
-from azure.storage.blob import BlobServiceClient
+from azure.storage.blob import BlobServiceClient, ContentSettings
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from PIL import Image
 
 from imgsvc_core.urls import Signer
 from tests.http.delivery.conftest import CONFIG, Site, new_account, signer_for
 from tests.http.delivery.web_origin import WebOrigin
+from tests.http.fetching.test_content_encodings import ENCODERS
 from tests.http.service_process import Service, running
 from tests.stores.s3_server import BUCKET, s3_server
 from tests.stores.servers import google, oss
@@ -28,12 +33,19 @@ from tests.support import encoded, requires
 
 pytestmark = pytest.mark.asyncio
 
+LIMIT = 10_000_000
 STORES = ("s3", "azure", "google", "alibaba")
 SOURCES = {"s3://": "s3", "abs://": "azure", "gs://": "google", "oss://cats/": "alibaba"}
 _SECRET, _WRONG_SECRET = "canary/secret+of=the+user", "another/canary+of=the+user"
 _ACCOUNT, _KEY, _WRONG_KEY = "imgsvcpictures", *(
     base64.b64encode(text).decode() for text in (b"canary-key-of-the-account", b"another-canary-key")
 )  # fmt: skip
+
+
+class Put(Protocol):
+    """Writes an object with a ``Content-Encoding``, or with none if it is empty."""
+
+    def __call__(self, name: str, data: bytes, encoding: str = "") -> None: ...
 
 
 @attrs.frozen(kw_only=True)
@@ -44,13 +56,11 @@ class Bucket:
         put: writes an object.
         origin: the origin that reads it.
         denied: an origin that its credentials do not allow to be read.
-        told: what is said of that.
     """
 
-    put: Callable[[str, bytes], object]
+    put: Put
     origin: Mapping[str, Any]
     denied: Mapping[str, Any]
-    told: str = "the origin denies access."
 
 
 @contextlib.contextmanager
@@ -58,8 +68,13 @@ def _s3() -> Iterator[Bucket]:
     with s3_server() as server:
         endpoint = {"endpoint_url": server.url, "region_name": "us-east-1"}
         origin = {"url": f"s3://{BUCKET}/in", "key": server.key, "client_kwargs": endpoint}
+
+        def put(name: str, data: bytes, encoding: str = "") -> None:
+            more = {"ContentEncoding": encoding} if encoding else {}
+            server.client.put_object(Bucket=BUCKET, Key=name, Body=data, **more)
+
         yield Bucket(
-            put=lambda name, data: server.client.put_object(Bucket=BUCKET, Key=name, Body=data),
+            put=put,
             origin={**origin, "secret": server.secret},
             denied={**origin, "secret": _WRONG_SECRET},
         )
@@ -76,11 +91,21 @@ def _azure() -> Iterator[Bucket]:
         credential = {"account_name": _ACCOUNT, "account_key": _KEY}
         with BlobServiceClient(f"{url}/{_ACCOUNT}", credential=credential) as client:
             container = client.create_container("pictures")
+
+            def put(name: str, data: bytes, encoding: str = "") -> None:
+                settings = ContentSettings(content_encoding=encoding or None)
+                container.upload_blob(name, data, overwrite=True, content_settings=settings)
+
             yield Bucket(
-                put=lambda name, data: container.upload_blob(name, data, overwrite=True),
+                put=put,
                 origin=next(origins),
                 denied=next(origins),
             )
+
+
+def _send(method: str, url: str, data: bytes, media_type: str) -> None:
+    request = urllib.request.Request(url, data, {"Content-Type": media_type}, method=method)
+    urllib.request.urlopen(request).close()
 
 
 @contextlib.contextmanager
@@ -88,10 +113,12 @@ def _google() -> Iterator[Bucket]:
     key, email = rsa.generate_private_key(65_537, 2048), "reader@imgsvc.iam.gserviceaccount.com"
     with google.front({email: key.public_key()}, "pictures", "foreign") as front:
 
-        def put(name: str, data: bytes) -> None:
-            url = f"{front.emulator}/upload/storage/v1/b/pictures/o?uploadType=media&name={quote(name)}"
-            headers = {"Content-Type": "application/octet-stream"}
-            urllib.request.urlopen(urllib.request.Request(url, data, headers, method="POST")).close()
+        def put(name: str, data: bytes, encoding: str = "") -> None:
+            query = f"uploadType=media&name={quote(name, safe='')}"
+            _send("POST", f"{front.emulator}/upload/storage/v1/b/pictures/o?{query}", data, "image/jpeg")
+            address = google.object_address(front.emulator, "pictures", name)
+            facts = json.dumps({"contentEncoding": encoding}).encode()
+            _send("PATCH", address, facts, "application/json")
 
         keyfile = {
             "type": "service_account",
@@ -104,7 +131,6 @@ def _google() -> Iterator[Bucket]:
             put=put,
             origin={"url": "gs://pictures/in", **options},
             denied={"url": "gs://foreign/in", **options},
-            told="Forbidden: b/foreign/o The account does not have access to the objects of the bucket.",
         )
 
 
@@ -112,8 +138,10 @@ def _google() -> Iterator[Bucket]:
 def _alibaba() -> Iterator[Bucket]:
     with oss.server(keys={"LTAIKEY": _SECRET}, buckets={"cats": False}, region="eu-central-1") as server:
 
-        def put(name: str, data: bytes) -> None:
-            server.objects["cats", name] = oss.Stored(data, {})
+        def put(name: str, data: bytes, encoding: str = "") -> None:
+            server.objects["cats", name] = oss.Stored(
+                data, {"Content-Encoding": encoding} if encoding else {}
+            )
 
         origin = {"url": "oss://cats/in", "key": "LTAIKEY", "endpoint": server.url}
         yield Bucket(
@@ -139,12 +167,14 @@ def delivering(
     (folder / "imgsvc.toml").write_text(CONFIG)
     origins = {name: bucket.origin for name, bucket in buckets.items()}
     origins |= {f"{name}-denied": bucket.denied for name, bucket in buckets.items()}
+    origins["s3-whole"] = {**buckets["s3"].origin, "url": f"s3://{BUCKET}"}
     never_fresh = {"cache.min_seconds": 0, "cache.default_seconds": 0, "cache.stale_seconds": 0}
     imgproxy = {"account": new_account(folder / "state"), "origins": SOURCES}
     settings = {
         "delivery.origins": json.dumps(origins),
         "delivery.dialects": json.dumps({"imgproxy": imgproxy}),
         "rate.pictures": 10**6,
+        "limits.source_bytes": LIMIT,
         **never_fresh,
     }
     with running(folder / "state", settings, config=folder / "imgsvc.toml") as service:
@@ -212,6 +242,75 @@ async def test_a_new_version_has_the_new_object(
     assert pictures[0] != pictures[1]
 
 
+@pytest.mark.parametrize(
+    "encoding", ["gzip", "x-gzip", "deflate", "br", "zstd", "aws-chunked,gzip", "gzip, gzip"]
+)
+async def test_an_object_that_is_stored_encoded(
+    site: Site, buckets: Mapping[str, Bucket], store: str, encoding: str
+) -> None:
+    data = encoded.jpeg().data
+    for coding in encoding.replace(" ", "").split(","):
+        data = ENCODERS.get(coding.removeprefix("x-"), bytes)(data)
+    name = f"{encoding.replace(',', '-').replace(' ', '')}.jpg"
+    buckets[store].put(f"in/{name}", data, encoding)
+    reply = await site.picture(f"{store}/{name}", resize="40x", format="webp")
+    assert (reply.status, reply.headers["Content-Type"]) == (200, "image/webp"), reply.body
+    assert reply.picture.size == (40, 27)
+
+
+@pytest.mark.parametrize("label", ["utf-8", "base64", "aws-chunked", "identity"])
+async def test_a_label_of_an_object_means_plain_bytes(
+    site: Site, buckets: Mapping[str, Bucket], store: str, label: str
+) -> None:
+    buckets[store].put(f"in/{label}.jpg", encoded.jpeg().data, label)
+    reply = await site.picture(f"{store}/{label}.jpg", resize="40x")
+    assert reply.status == 200, reply.body
+
+
+async def test_bombs_in_buckets_are_too_large(site: Site, buckets: Mapping[str, Bucket], store: str) -> None:
+    buckets[store].put("in/bomb.jpg", gzip.compress(b"\0" * 300_000_000, 1), "gzip")
+    reply = await site.picture(f"{store}/bomb.jpg", resize="40x")
+    told = f"'{store}/bomb.jpg' has more than 10,000,000 bytes, which is the limit: use a smaller file."
+    assert (reply.status, reply.json["message"]) == (424, f"Source {told}")
+    buckets[store].put("in/broken.jpg", gzip.compress(encoded.jpeg().data)[:-9], "gzip")
+    reply = await site.picture(f"{store}/broken.jpg", resize="40x")
+    told = f"Source '{store}/broken.jpg' ended before it was complete."
+    assert (reply.status, reply.json["message"]) == (424, told)
+
+
+async def test_an_object_that_is_read_in_parts(site: Site, buckets: Mapping[str, Bucket], store: str) -> None:
+    """The end of a part is not the start of the next."""
+    pixels = np.random.default_rng(1).integers(0, 256, (1700, 1700, 3), np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "PNG", compress_level=0)
+    assert 2**23 < len(file.getvalue()) < LIMIT
+    buckets[store].put("in/large.png", file.getvalue())
+    reply = await site.picture(f"{store}/large.png", crop="1700x1700", format="png", lossless="true")
+    assert reply.status == 200, reply.body
+    assert np.array_equal(np.asarray(reply.picture.convert("RGB")), pixels)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/leading.jpg", "a//b.jpg", "trailing/", "both//in/ü %.jpg//", "a?b#c.jpg", "a[1]*.jpg", "a+b&c=d.jpg"],
+)
+async def test_keys_are_exact(site: Site, buckets: Mapping[str, Bucket], store: str, path: str) -> None:
+    buckets[store].put(f"in/{path}", encoded.jpeg().data)
+    reply = await site.picture(f"{store}/{path}", resize="40x", format="webp")
+    assert reply.status == 200, reply.body
+    assert (await site.picture(f"{store}/{path}x", resize="40x")).status == 404
+    assert (await site.picture(f"{store}/{path}/", resize="40x")).status == 404
+
+
+async def test_keys_of_a_whole_bucket_may_begin_with_a_slash(
+    site: Site, buckets: Mapping[str, Bucket]
+) -> None:
+    buckets["s3"].put("/first.jpg", encoded.jpeg().data)
+    reply = await site.picture("s3-whole//first.jpg", resize="40x")
+    assert reply.status == 200, reply.body
+    assert (await site.picture("s3-whole/first.jpg", resize="40x")).status == 404
+
+
 @pytest.mark.parametrize("path", ["nothing.jpg", "folder"])
 async def test_what_a_bucket_does_not_have(
     site: Site, buckets: Mapping[str, Bucket], store: str, path: str
@@ -227,7 +326,7 @@ async def test_wrong_credentials_are_told_and_not_shown(
     buckets[store].put("in/photo.jpg", encoded.jpeg().data)
     reply = await site.picture(f"{store}-denied/photo.jpg", resize="40x")
     assert reply.status == 424
-    told = f"Source '{store}-denied/photo.jpg' cannot be read: {buckets[store].told}"
+    told = f"Source '{store}-denied/photo.jpg' cannot be read: the origin denies access."
     assert reply.json["message"] == told
     log = (site.service.state.parent / f"{site.service.state.name}.log").read_text()
     config = site.service.imgsvc("serve", "--print-config")

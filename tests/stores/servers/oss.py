@@ -55,11 +55,17 @@ class Stored:
 
     data: bytes = attrs.field(repr=False)
     headers: Mapping[str, str]
+    modified: str = attrs.field(factory=lambda: formatdate(usegmt=True))
 
-    def answer(self) -> web.Response:
+    def answer(self, request: web.Request) -> web.Response:
         etag = f'"{hashlib.md5(self.data).hexdigest().upper()}"'
-        modified = formatdate(usegmt=True)
-        return web.Response(body=self.data, headers={**self.headers, "ETag": etag, "Last-Modified": modified})
+        headers = {**self.headers, "ETag": etag, "Last-Modified": self.modified}
+        part = request.http_range
+        if part.start is None:
+            return web.Response(body=self.data, headers=headers)
+        start, end, _ = part.indices(len(self.data))
+        headers["Content-Range"] = f"bytes {start}-{end - 1}/{len(self.data)}"
+        return web.Response(status=206, body=self.data[part], headers=headers)
 
 
 @attrs.define
@@ -105,7 +111,7 @@ class Server:
             case "GET" | "HEAD", False, None:
                 if key not in self.objects:
                     raise Refused(404, "NoSuchKey", "The specified key does not exist.")
-                return self.objects[key].answer()
+                return self.objects[key].answer(request)
             case "PUT", False, None:
                 self.objects[key] = Stored(body, _kept(request.headers))
                 return web.Response(headers={"ETag": _etag(body)})
