@@ -24,8 +24,10 @@ def find_border(opened: Opened, trim: Trim, limits: Limits, deadline: Deadline) 
     check_rendered(info, info.width, info.height, limits)
     check_memory(border_search_bound(info), limits)
     stored, back = Size(info.width, info.height), turns.inverse(info.orientation)
-    corner = turns.turned_box(Box(0, 0, 1, 1), Size(*info.upright_size), back)
-    load = border_search(info, all_frames=not trim.libvips)
+    upright = Size(*info.upright_size)
+    end = upright.width - 1, upright.height - 1
+    corner = turns.turned_box(Box(*(end if trim.from_end else (0, 0)), 1, 1), upright, back)
+    load = border_search(info, all_frames=not (trim.libvips or trim.pillow))
     with translate_errors(info.format), deadline.watching(opened.load(load)) as source:
         image = colorspace.to_srgb(source, info.rgb_space)
         if (corner.left, corner.top) != (0, 0):  # it would be read before what lies above it
@@ -33,6 +35,8 @@ def find_border(opened: Opened, trim: Trim, limits: Limits, deadline: Deadline) 
         with deadline.watching(image) as watched:
             if trim.libvips:
                 box = border.enclosed_by_libvips(watched, trim)
+            elif trim.pillow:
+                box = border.enclosed_by_distance(watched, (corner.left, corner.top), trim)
             else:
                 box = border.enclosed(watched, stored, (corner.left, corner.top), trim)
     return turns.turned_box(box, stored, info.orientation)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
+import pyvips
 from numpy.typing import NDArray
 from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.color.random_numbers import random_numbers
-from imgsvc_core.spec import Filter, Spec, restore
+from imgsvc_core.spec import Filter, Resize, Spec, restore
 from imgsvc_core.spec.effects import (
     Convolution,
     Equalize,
@@ -254,3 +256,69 @@ def test_every_frame_of_an_animation_is_worked_on() -> None:
 def test_json_knows_none_of_them() -> None:
     with pytest.raises(imgsvc.SpecError, match="'noise'"):
         imgsvc.parse({"filter": {"noise": {"amount": 9}}})
+
+
+def _with_camera() -> bytes:
+    picture = photos.as_vips(photo()).copy()
+    picture.set_type(pyvips.GValue.gstr_type, "exif-ifd0-Model", "Camera (Camera, ASCII)")
+    data: bytes = picture.jpegsave_buffer(Q=90)
+    return data
+
+
+@pytest.mark.parametrize(
+    "filter",
+    [
+        Tones(red=SAME[::-1], green=SAME, blue=SAME),
+        Equalize(),
+        Noise(amount=9),
+        WaveletSharpen(amount=2.0, radius=1.0),
+        QuarterTurn(angle=90),
+        Rescale(width=300, height=200, pillow=True),
+        Ground(width=300, height=300, color="FFFFFF"),
+        Ground(width=300, height=300, left=-500, kind="mean"),
+        Ground(width=300, height=300, kind="blur", sigma=9.0),
+        RoundCorners(across=9, down=9),
+        NinePatch(id="frame"),
+    ],
+    ids=lambda item: item.key,
+)
+def test_metadata_stay(filter: Filter) -> None:
+    spec = Spec(filter=[filter], output={"format": "png", "metadata": "keep"})
+    assert b"Camera" in (
+        imgsvc.process(_with_camera(), spec, watermarks={"frame": _nine_patch()}).data or b""
+    )
+
+
+@pytest.mark.parametrize("size", [(150, 200), (111, 74), (30, 20), (37, 26), (120, 30)])
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_pictures_are_scaled_as_pillow_drafts_them(size: tuple[int, int], mirrored: bool) -> None:
+    source = photos.as_vips(photo()).jpegsave_buffer(Q=90)
+    resize = Resize(mode="stretch", width=size[0], height=size[1], pillow=True)
+    spec = Spec(flip={"horizontal": mirrored}, resize=resize, output={"format": "png"})
+    found = np.asarray(imgsvc.process(source, spec).to_pil())
+    theirs = Image.open(io.BytesIO(source))
+    theirs.draft(None, size)
+    expected = np.asarray(theirs.resize(size, Image.Resampling.LANCZOS))
+    expected = expected[:, ::-1] if mirrored else expected
+    assert np.abs(found.astype(int) - expected).mean() < 1.2
+    plain = Spec(flip={"horizontal": mirrored}, resize=attrs.evolve(resize, pillow=False))
+    usual = np.asarray(imgsvc.process(source, plain).to_pil(), int)
+    if size in ((150, 200), (30, 20)):
+        assert np.abs(usual - expected).mean() > 1.5
+
+
+def test_a_part_is_no_draft() -> None:
+    source = photos.as_vips(photo()).jpegsave_buffer(Q=90)
+    resize = Resize(mode="stretch", width=20, height=20, pillow=True)
+    crop = {"x": 5, "y": 5, "width": 80, "height": 80}
+    info = imgsvc.inspect(source)
+    assert imgsvc.explain(Spec(crop=crop, resize=resize), info).load.scale == 0.5
+    assert imgsvc.explain(Spec(resize=resize), info).load.scale == 0.25
+    turned = attrs.evolve(info, orientation=6)
+    assert imgsvc.explain(Spec(resize=resize), turned).load.scale == 0.5
+
+
+def test_what_is_resampled_exactly_stays_so_when_it_is_mirrored() -> None:
+    spec = {"flip": {"horizontal": True}, "resize": {"width": 20, "scaling": "exact"}}
+    info = imgsvc.inspect(photos.as_vips(photos.coffee()).jpegsave_buffer(Q=90))
+    assert imgsvc.explain(spec, info).load.scale == 1

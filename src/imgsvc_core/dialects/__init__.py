@@ -24,6 +24,7 @@ from imgsvc_core.dialects.wildcards import url_pattern
 from imgsvc_core.errors import DialectError, ImgsvcError, Problem, SourceUnreachable, SpecError
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.jsontext import shown
+from imgsvc_core.plan.geometry import Box
 from imgsvc_core.spec import Spec, Trim
 from imgsvc_core.urls import Source
 
@@ -78,6 +79,14 @@ class ForeignRequest:
         return tuple(self._used)
 
 
+@attrs.frozen
+class Document:
+    """An answer that is no picture, such as facts about one."""
+
+    body: bytes
+    media_type: str = "application/json"
+
+
 @attrs.frozen(kw_only=True)
 class ForeignDelivery:
     """How the picture of a foreign URL is delivered.
@@ -105,6 +114,7 @@ class ForeignUrl(ABC):
     Args:
         source: the picture to fetch.
         signed: whether the URL has a signature that was checked.
+        allowed: whether settings of the dialect say where sources come from, and allow this one.
         delivery: how the result is delivered.
     """
 
@@ -113,6 +123,7 @@ class ForeignUrl(ABC):
 
     source: Source
     signed: bool
+    allowed: bool = False
     delivery: ForeignDelivery = ForeignDelivery()
 
     @property
@@ -145,9 +156,15 @@ class ForeignUrl(ABC):
             return 422
         return 404 if error.is_missing else 504 if error.failure == "timed_out" else 502
 
+    def of_part(self, box: Box) -> ForeignUrl:
+        """Return the URL that asks for the same of the part of the picture that a trim leaves."""
+        return self
+
     @abstractmethod
-    def spec(self, info: ImageInfo) -> Spec | None:
+    def spec(self, info: ImageInfo) -> Spec | Document | None:
         """Return the request for a picture with these facts, or `None` to deliver its file unchanged.
+
+        A document is delivered in place of a picture.
 
         If the picture is trimmed, its size is what is left. If it is not turned, its orientation is 1.
 
@@ -197,6 +214,7 @@ __all__ = [
     "GROUP",
     "Dialect",
     "DialectError",
+    "Document",
     "ForeignDelivery",
     "ForeignRequest",
     "ForeignUrl",

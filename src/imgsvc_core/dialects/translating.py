@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from imgsvc_core.deadline import Deadline
-from imgsvc_core.dialects import ForeignUrl
+from imgsvc_core.dialects import Document, ForeignUrl
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.inspection import inspect
 from imgsvc_core.limits import Limits, limits_or
@@ -19,8 +19,8 @@ from imgsvc_core.spec import Orient, Spec, Trim
 
 def translate(
     url: ForeignUrl, source: Source, *, limits: Limits | None = None, name: str | None = None
-) -> Spec | None:
-    """Return the request of a URL for its picture, or `None` to deliver its file unchanged.
+) -> Spec | Document | None:
+    """Return the request of a URL for its picture, `None` to deliver its file unchanged, or a document.
 
     The border of a picture that is to be trimmed is looked for, and the request is planned for what is left.
 
@@ -44,10 +44,10 @@ def translate(
     if (trim := url.trim(info)) is not None:
         box = deadline.run(_enclosed, source, info, trim, limits, deadline)
         before["trim"] = Trim(threshold=trim.threshold, box=box)
-        info = _cut(info, box)
+        info, url = _cut(info, box), url.of_part(box)
     spec = url.spec(info)
-    if spec is None:
-        return None
+    if not isinstance(spec, Spec):
+        return spec
     parts = {**before, **dict(spec.operations()), "filter": spec.filter}
     return Spec(**parts)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pyvips
 
 from imgsvc_core.deadline import in_memory
-from imgsvc_core.pixels.blending import band_values, fit_for
-from imgsvc_core.pixels.channels import is_deep, white
+from imgsvc_core.pixels.blending import band_values, fit_for, to_rgb
+from imgsvc_core.pixels.channels import in_bytes, is_deep, white
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.spec import Trim
 
@@ -23,6 +23,18 @@ def enclosed_by_libvips(image: pyvips.Image, trim: Trim) -> Box:
     color = image.getpoint(0, 0) if trim.color is None else trim.color.rgb
     left, top, width, height = image.find_trim(background=list(color), threshold=trim.threshold)
     return Box(left, top, width, height) if width and height else Box(0, 0, image.width, image.height)
+
+
+def enclosed_by_distance(image: pyvips.Image, corner: tuple[int, int], trim: Trim) -> Box:
+    """Return the smallest box with all pixels that are farther from a corner's color than the threshold."""
+    image = to_rgb(in_bytes(image))
+    distance = ((image - image.getpoint(*corner)) ** 2).bandmean() * image.bands
+    columns, rows = (distance > trim.threshold**2).project()
+    inner_columns, inner_rows = (np.flatnonzero(side.numpy()) for side in (columns, rows))
+    if not inner_columns.size:
+        return Box(0, 0, image.width, image.height)
+    left, top = int(inner_columns[0]), int(inner_rows[0])
+    return Box(left, top, int(inner_columns[-1]) + 1 - left, int(inner_rows[-1]) + 1 - top)
 
 
 def enclosed(image: pyvips.Image, frame: Size, corner: tuple[int, int], trim: Trim) -> Box:

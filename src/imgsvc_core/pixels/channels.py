@@ -25,6 +25,12 @@ def on_color(image: pyvips.Image, operation: Callable[[pyvips.Image], pyvips.Ima
     return join_alpha(operation(color), alpha)
 
 
+def with_fields_of(image: pyvips.Image, pixels: pyvips.Image) -> pyvips.Image:
+    """Return pixels with the metadata of a picture. What they are inserted into is not computed."""
+    around = image.extract_band(0).embed(0, 0, pixels.width, pixels.height)
+    return around.insert(pixels, 0, 0).copy(interpretation=pixels.interpretation)
+
+
 def is_deep(image: pyvips.Image) -> bool:
     """Return True if the channels have 16 bits."""
     return bool(image.format == "ushort")

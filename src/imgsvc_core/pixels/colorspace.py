@@ -16,13 +16,15 @@ _RGB_OR_GRAY = frozenset({"srgb", "rgb", "rgb16", *_GRAY})
 _ONLY_IN_MEMORY = frozenset({"scrgb", "xyz", "yxy", "hsv", "lch", "cmc", "labq", "oklab", "oklch"})
 
 
-def to_srgb(image: pyvips.Image, stated: RgbSpace | None = None) -> pyvips.Image:
+def to_srgb(image: pyvips.Image, stated: RgbSpace | None = None, *, plain_cmyk: bool = False) -> pyvips.Image:
     """Return the picture in sRGB, from the space that its header states or its embedded profile.
 
     A gray picture stays gray, alpha is not touched, 16 bits stay 16 bits. A profile that is sRGB's already is
     kept and costs nothing; one of another color model than the picture's says nothing about its numbers, and
-    is dropped.
+    is dropped. ``plain_cmyk`` subtracts inks from white instead.
     """
+    if plain_cmyk and image.interpretation == "cmyk":
+        return _without_inks(_without_profile(image))
     gray = image.interpretation in _GRAY
     if stated is not None and image.interpretation in _RGB_OR_GRAY:
         return _from_stated(_without_profile(image), stated, gray=gray)
@@ -36,6 +38,15 @@ def to_srgb(image: pyvips.Image, stated: RgbSpace | None = None) -> pyvips.Image
         color = _by_profile(color, profile, gray=gray)
     except pyvips.Error:
         color = _converted(_without_profile(color), gray=gray)
+    return join_alpha(color, alpha)
+
+
+def _without_inks(image: pyvips.Image) -> pyvips.Image:
+    """Return white without inks, as screens of light would show them."""
+    inks, alpha = split_alpha(image)
+    rest = white(inks) - inks
+    light = rest.extract_band(0, n=3) * rest.extract_band(3) / white(inks)
+    color = light.rint().cast(inks.format).copy(interpretation="rgb16" if is_deep(inks) else "srgb")
     return join_alpha(color, alpha)
 
 

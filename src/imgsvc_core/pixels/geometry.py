@@ -10,7 +10,7 @@ from functools import partial
 import pyvips
 
 from imgsvc_core.pixels.blending import band_values, fit_for
-from imgsvc_core.pixels.channels import white
+from imgsvc_core.pixels.channels import white, with_fields_of
 from imgsvc_core.pixels.shapes import add_padding
 from imgsvc_core.plan.geometry import Area, Box, Size, stretch
 from imgsvc_core.spec import Color
@@ -79,13 +79,24 @@ def _premultiplied(image: pyvips.Image, background: Color | None) -> list[float]
 
 
 def resample(
-    image: pyvips.Image, have: Size, width: int, height: int, area: Area, *, exact: bool = False
+    image: pyvips.Image,
+    have: Size,
+    width: int,
+    height: int,
+    area: Area,
+    *,
+    exact: bool = False,
+    lanczos: bool = False,
 ) -> pyvips.Image:
     """Resample an area of a picture, which has ``have`` pixels, to a size.
 
-    ``exact`` takes several times as long: its weights are not rounded, and edges not repeated.
+    ``exact`` takes several times as long: its weights are not rounded, and edges not repeated. ``lanczos``
+    enlarges by the kernel that reduces, in memory.
     """
-    operation = partial(_resample, have=have, width=width, height=height, area=area, exact=exact)
+    enlarge = _enlarge_by_lanczos if lanczos and not exact and image.format == "uchar" else _enlarge
+    operation = partial(
+        _resample, have=have, width=width, height=height, area=area, exact=exact, enlarge=enlarge
+    )
     return weighted_by_alpha(image, operation, exact=exact)
 
 
@@ -136,7 +147,14 @@ def extend(
 
 
 def _resample(
-    image: pyvips.Image, *, have: Size, width: int, height: int, area: Area, exact: bool
+    image: pyvips.Image,
+    *,
+    have: Size,
+    width: int,
+    height: int,
+    area: Area,
+    exact: bool,
+    enlarge: Callable[[pyvips.Image, int, int], pyvips.Image],
 ) -> pyvips.Image:
     across, down = stretch(area.left, area.width, width), stretch(area.top, area.height, height)
     image = _part(image, have, Box(across.first, down.first, across.taken, down.taken))
@@ -145,7 +163,7 @@ def _resample(
         made = Size(across.made, down.made)
         kept = (width if across.factor > 1 else made.width), (height if down.factor > 1 else made.height)
         image = _part(image, made, Box(across.skipped, down.skipped, *kept))
-    return _enlarge(image, width, height) if across.factor < 1 or down.factor < 1 else image
+    return enlarge(image, width, height) if across.factor < 1 or down.factor < 1 else image
 
 
 def _part(image: pyvips.Image, have: Size, box: Box) -> pyvips.Image:
@@ -218,3 +236,15 @@ def _enlarge(image: pyvips.Image, width: int, height: int) -> pyvips.Image:
         extend="copy",
         premultiplied=True,
     )
+
+
+def _enlarge_by_lanczos(image: pyvips.Image, width: int, height: int) -> pyvips.Image:
+    """Enlarge 8 bits by Pillow, since libvips has no such interpolation."""
+    import numpy as np
+    from PIL import Image
+
+    pixels = image.numpy().reshape(image.height, image.width, image.bands)
+    bands = [Image.fromarray(pixels[..., band]) for band in range(image.bands)]
+    resized = [np.asarray(band.resize((width, height), Image.Resampling.LANCZOS)) for band in bands]
+    enlarged = pyvips.Image.new_from_array(np.dstack(resized), interpretation=image.interpretation)
+    return with_fields_of(image, enlarged)

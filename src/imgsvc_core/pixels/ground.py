@@ -7,7 +7,7 @@ import pyvips
 from imgsvc_core.deadline import in_memory
 from imgsvc_core.pixels import geometry
 from imgsvc_core.pixels.blending import band_values, fit_for, over
-from imgsvc_core.pixels.channels import in_bytes, split_alpha
+from imgsvc_core.pixels.channels import in_bytes, split_alpha, with_fields_of
 from imgsvc_core.pixels.spatial.gaussian import gaussian_blur
 from imgsvc_core.plan.geometry import Area, Size, clipped
 from imgsvc_core.plan.steps import LayOnGround
@@ -30,14 +30,14 @@ def lay_on_ground(image: pyvips.Image, step: LayOnGround) -> pyvips.Image:
         image = fit_for(image, color)
         below = _plain(image, color, size)
     if part is None:
-        return below
+        return with_fields_of(image, below)
     top = image.crop(part.left - ground.left, part.top - ground.top, *part.size)
     if ground.under and top.hasalpha():
         top = over(top, below.crop(*part))
     if top.hasalpha() != below.hasalpha():
         below = below.addalpha() if top.hasalpha() else below
         top = top if top.hasalpha() else top.addalpha()
-    return below.insert(top, part.left, part.top)
+    return with_fields_of(image, below.insert(top, part.left, part.top))
 
 
 def _plain(like: pyvips.Image, color: Color | None, size: Size) -> pyvips.Image:

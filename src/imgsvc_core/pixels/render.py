@@ -139,6 +139,11 @@ def _lay_watermark(frame: ScaledFrame, step: steps.LayWatermark, run: Run) -> Sc
     return ScaledFrame.whole(overlay.lay_over(frame.image, picture, across.start, down.start, mark.opacity))
 
 
+def _resample(frame: ScaledFrame, step: steps.Resample, run: Run) -> ScaledFrame:
+    frame = frame.filled() if step.draft else frame
+    return frame.resampled(step.size, exact=step.exact, lanczos=step.lanczos)
+
+
 Renderer = Callable[[ScaledFrame, Any, Run], ScaledFrame]
 
 
@@ -170,11 +175,13 @@ def _add_padding(image: pyvips.Image, step: steps.AddPadding) -> pyvips.Image:
 
 RENDERERS: Mapping[type[Step], Renderer] = {
     steps.Turn: lambda frame, step, _: frame.turned(step.orientation),
-    steps.ToSrgb: lambda frame, step, _: frame.holding(colorspace.to_srgb(frame.image, step.stated)),
+    steps.ToSrgb: lambda frame, step, _: frame.holding(
+        colorspace.to_srgb(frame.image, step.stated, plain_cmyk=step.plain_cmyk)
+    ),
     steps.RotateFreely: lambda frame, step, _: frame.rotated(step.angle, step.background, step.size),
     steps.CropBox: lambda frame, step, _: frame.cropped(step.box),
     steps.SmartCrop: _smart_crop,
-    steps.Resample: lambda frame, step, _: frame.resampled(step.size, exact=step.exact),
+    steps.Resample: _resample,
     steps.Extend: _on_pixels(
         lambda image, step: geometry.extend(
             image, step.left, step.top, step.size.width, step.size.height, step.asked.background

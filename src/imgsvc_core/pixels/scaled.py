@@ -51,6 +51,11 @@ class ScaledFrame:
         """Return the frame with other colors, or in memory."""
         return attrs.evolve(self, image=image)
 
+    def filled(self) -> ScaledFrame:
+        """Return the frame as if all of its last pixels belonged to it, of which it only has a part."""
+        whole = math.ceil(self.area.width), math.ceil(self.area.height)
+        return ScaledFrame.whole(geometry.completed(self.image, *whole))
+
     def turned(self, orientation: int) -> ScaledFrame:
         """Return the frame mirrored and turned by quarters."""
         image, size = geometry.turn(self.image, orientation), turns.turned(self.size, orientation)
@@ -88,9 +93,9 @@ class ScaledFrame:
             _within((top - self.area.top) / self.down, self.area.height / self.down - size.height),
         )
 
-    def resampled(self, size: Size, *, exact: bool) -> ScaledFrame:
+    def resampled(self, size: Size, *, exact: bool, lanczos: bool = False) -> ScaledFrame:
         """Return all of it at a size."""
-        image = geometry.resample(self.image, self.size, *size, self.area, exact=exact)
+        image = geometry.resample(self.image, self.size, *size, self.area, exact=exact, lanczos=lanczos)
         return ScaledFrame(image, size, Area(0, 0, *size))
 
 

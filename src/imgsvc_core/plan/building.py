@@ -63,6 +63,7 @@ def build_steps(
     state = _State(size=Size(info.width, info.height), gray=info.colorspace == "gray", phase="orient")
     state.add(Turn(info.orientation, exif=info.orientation))
     state.faces, state.trimmed, state.paddings = tuple(faces), trimmed, paddings
+    state.looked_at = spec.trim is not None
     for phase in PHASES[1:-1]:  # the compiler adds what the output format needs
         state.phase = phase
         _BUILDERS[phase](state, spec)
@@ -71,7 +72,10 @@ def build_steps(
 
 @attrs.define
 class _State:
-    """The picture after the steps that are ``planned`` so far: its size, if it is gray, the faces in it."""
+    """The picture after the steps that are ``planned`` so far: its size, if it is gray, the faces in it.
+
+    ``looked_at`` says that all of its pixels have been read for a trim.
+    """
 
     size: Size
     gray: bool
@@ -80,6 +84,7 @@ class _State:
     trimmed: Box | None = None
     paddings: Mapping[str, Sides] = NO_PADDINGS
     followed: bool = True
+    looked_at: bool = False
     planned: list[PlannedStep] = attrs.field(factory=list)
 
     def add(self, step: Step) -> None:
@@ -96,7 +101,19 @@ class _State:
 
     def resample(self, size: Size, asked: Resize | Scale) -> None:
         if size != self.size:
-            self.add(Resample(size, asked, exact=asked.scaling == "exact"))
+            pillow = isinstance(asked, Resize) and asked.pillow
+            enlarges = size.width > self.size.width or size.height > self.size.height
+            untouched = not self.looked_at and all(
+                isinstance(item.step, Turn) and item.step.exif == 1 for item in self.planned
+            )
+            step = Resample(
+                size,
+                asked,
+                exact=asked.scaling == "exact",
+                draft=pillow and untouched and not enlarges,
+                lanczos=pillow and enlarges,
+            )
+            self.add(step)
 
     def keep_at(self, left: int, top: int, width: int, height: int, crop: Crop) -> None:
         part = geometry.clipped(self.size, left, top, width, height)
@@ -239,7 +256,10 @@ def _adjust(state: _State, spec: Spec) -> None:
 
 def _filter(state: _State, spec: Spec) -> None:
     for item in spec.filter:
-        if operation := filtering(item):
+        if isinstance(item, effects.Rescale):
+            asked = Resize(mode="stretch", width=item.width, height=item.height, pillow=item.pillow)
+            state.resample(Size(item.width, item.height), asked)
+        elif operation := filtering(item):
             state.add(Recolor((operation,), gray=state.gray))
         else:
             state.add(_step_of(item, state))
@@ -251,8 +271,6 @@ def _step_of(item: Filter, state: _State) -> Step:
             return MapTones(red, green, blue)
         case effects.QuarterTurn(angle=angle):
             return Turn(turns.of_angle(angle) or 1)
-        case effects.Rescale(width=width, height=height):
-            return Resample(Size(width, height), Resize(mode="stretch", width=width, height=height))
         case effects.Ground():
             return LayOnGround(item)
         case effects.RoundCorners():

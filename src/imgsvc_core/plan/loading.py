@@ -35,6 +35,8 @@ def load_scale(info: ImageInfo, steps: Sequence[PlannedStep], *, all_frames: boo
                 factor = _factor_to(size, step.size) or factor
             if step.exact and not info.vector:
                 return 1.0
+            if step.draft:
+                return _draft_scale(info, size, step.size)
             return scale_for(info, factor, all_frames=all_frames)
         if not isinstance(step, _AT_ANY_SCALE):
             break
@@ -79,6 +81,14 @@ def scale_for(info: ImageInfo, factor: float, *, all_frames: bool) -> float:
         return max(1 / factor, min(1.0, 1 / min(info.width, info.height)))
     suitable = [scale for scale, least in _offered(info, factor, all_frames=all_frames) if least <= factor]
     return min((scale for scale in suitable if _fewest(info) <= scale < 1), default=1.0)
+
+
+def _draft_scale(info: ImageInfo, size: Size, wanted: Size) -> float:
+    """Return the smallest scale of a JPEG at which no side becomes smaller than wanted."""
+    if _scaling(info) is not LoadScaling.DCT or info.lossless:
+        return 1.0
+    factor = min(size.width // wanted.width, size.height // wanted.height)
+    return min(scale for scale in (1.0, *_DCT_SCALES) if scale == 1 or 1 / scale <= factor)
 
 
 def loaded_size(info: ImageInfo, scale: float) -> Size:

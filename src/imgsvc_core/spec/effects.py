@@ -172,6 +172,7 @@ class Rescale(Filter):
 
     width: int = param("Width.", PIXELS, unit="pixels")
     height: int = param("Height.", PIXELS, unit="pixels")
+    pillow: bool = param("See `Resize`.", default=False)
 
 
 @declared

@@ -65,13 +65,16 @@ def offset(start: str, side: str, way: str) -> Any:
 
 @declared
 class Orient(Operation):
-    """Turn the picture upright by its EXIF orientation."""
+    """Turn the picture upright by its EXIF orientation, and convert it to sRGB."""
 
     key: ClassVar[str] = "orient"
     title: ClassVar[str] = "Orient"
 
     stored: bool = param(
         "Leave the picture as it is stored, whatever its orientation.", default=False, neutral=False
+    )
+    plain_cmyk: bool = param(
+        "Convert CMYK by subtracting its inks from white, without a profile.", default=False, neutral=False
     )
 
 
@@ -104,6 +107,12 @@ class Trim(Operation):
         default=False,
         internal=True,
     )
+    pillow: bool = param(
+        "Look in the first frame, and take the threshold for the distance of colors, alpha among them.",
+        default=False,
+        internal=True,
+    )
+    from_end: bool = param("Take the color of the bottom right corner instead.", default=False, internal=True)
     box: tuple[int, ...] | None = param(
         "What the border encloses in the upright picture, if it is known: left, top, width and height.",
         Integers(4),
@@ -251,6 +260,12 @@ class Resize(Operation):
         Integers(2),
         unit="pixels",
         default=None,
+        internal=True,
+    )
+    pillow: bool = param(
+        "Scale as Pillow's drafts do: a JPEG is decoded at the smallest scale that suffices, which is less "
+        "sharp, and pictures are enlarged by Lanczos' kernel.",
+        default=False,
         internal=True,
     )
 

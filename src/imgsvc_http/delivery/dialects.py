@@ -87,7 +87,8 @@ def _check_source(url: ForeignUrl, settings: DialectSettings) -> None:
     """Raise `InvalidSignature` if a URL takes its source from a place that it may not use."""
     if not isinstance(url.source, UrlSource):
         return
-    if settings.allows(url.source.url) and not _climbs(url.source.url):
+    allowed = settings.allows(url.source.url) if settings.sources else url.allowed
+    if allowed and not _climbs(url.source.url):
         return
     if settings.sources:
         raise InvalidSignature("The source of the URL is none of those that this service allows.")

@@ -141,10 +141,13 @@ class Translate:
     limits: Limits = attrs.field(converter=_plain)
 
     def run(self, source: bytes, threads: int) -> TaskResult:
-        """Return the ``request`` as JSON, or the source and its ``media_type`` to deliver it unchanged."""
+        """Return the ``request`` as JSON, or the source or a document to deliver, and its ``media_type``."""
         spec = translate(self.url, source, limits=self.limits, name=self.name)
-        if spec is not None:
+        if isinstance(spec, Spec):
             return TaskResult({"request": imgsvc.unparse(spec)})
+        if spec is not None:
+            name = f"{Path(self.name).stem or 'image'}.json"
+            return TaskResult({"media_type": spec.media_type, "output": {"name": name}}, spec.body)
         format_ = imgsvc.inspect(source, name=self.name, limits=self.limits).format
         facts = {"media_type": FORMATS[format_].media_type, "output": {"name": self.name}}
         return TaskResult(facts, source)

@@ -133,6 +133,17 @@ async def test_the_format_that_a_browser_accepts(site: Site) -> None:
     assert "Vary" not in named.headers
 
 
+async def test_facts_of_thumbor(site: Site) -> None:
+    reply = await site.get(of_thumbor("meta/fit-in/20x10/photo.jpg"))
+    assert (reply.status, reply.headers["Content-Type"]) == (200, "application/json")
+    assert reply.json["thumbor"]["source"]["url"] == "photo.jpg"
+    assert reply.json["thumbor"]["operations"][0]["type"] == "resize"
+    known = await site.get(of_thumbor("meta/fit-in/20x10/photo.jpg"), If_None_Match=reply.headers["ETag"])
+    assert known.status == 304
+    script = await site.get(of_thumbor("meta/fit-in/20x10/photo.jpg") + "?callback=show")
+    assert (script.headers["Content-Type"], script.body[:5]) == ("text/javascript", b"show(")
+
+
 async def test_files_that_are_not_processed(site: Site) -> None:
     site.web.pages["/pictures/b.png"] = Page(encoded.png().data)
     reply = await site.get(of_imgproxy(f"/raw:1/w:3/plain/{site.web.url}/pictures/b.png"))
@@ -151,7 +162,7 @@ async def test_files_that_are_not_processed(site: Site) -> None:
         ("/imgproxy/unsafe/w:5/plain/https://a.example/a.jpg", 403, "The signature of the URL is wrong"),
         ("/imgproxy/", 403, "The signature of the URL is wrong"),
         ("/thumbor/AAAA/20x10/photo.jpg", 400, "The signature of the URL is wrong"),
-        ("/thumbor/unsafe/meta/photo.jpg", 400, "'meta' is not supported"),
+        ("/thumbor/unsafe/debug/photo.jpg", 400, "'debug' is not supported"),
         ("/thumbor/unsafe/20x10/..%2Fsecret.jpg", 400, "must be a path below the origin 'photos'"),
         ("/thumbor/unsafe/20x10/nowhere.jpg", 404, "nowhere.jpg"),
         ("/thumbor/unsafe/20x10/https://a.example/a.jpg", 403, "none of those that this service allows"),

@@ -125,7 +125,7 @@ class Drawing:
 
     def _resample(self, size: Size) -> None:
         if size != self.size:
-            self.steps.append(effects.Rescale(width=size.width, height=size.height))
+            self.steps.append(effects.Rescale(width=size.width, height=size.height, pillow=True))
             self.size = size
 
     def _add_background_color(self, name: str) -> None:

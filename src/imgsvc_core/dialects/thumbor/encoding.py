@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -52,6 +53,8 @@ class Encoding:
         format_ = named_format(filters) or self._unnamed_format(asked, info, accepted)
         row = FORMATS[format_]
         output: dict[str, Any] = {"format": format_, "metadata": self.metadata}
+        if "cover" in asked and info.format == "gif":
+            output["frames"] = 1
         if row.quality is not None:
             usual = {"heic": _HEIC_QUALITY, **dict(self.qualities)}.get(format_, self.quality)
             quality = int(asked["quality"][0]) if "quality" in asked else usual
@@ -92,13 +95,14 @@ def named_format(filters: Iterable[Filter]) -> str | None:
     return _FORMATS.get(named[-1].lower()) if named else None
 
 
-def accepted_formats(accept: str, wanted: Iterable[str]) -> tuple[str, ...]:
+@functools.lru_cache
+def accepted_formats(accept: str, wanted: tuple[str, ...]) -> tuple[str, ...]:
     """Return those formats of some that a client accepts, the preferred one first.
 
     >>> accepted_formats("image/avif,*/*", ("avif", "jpg", "png"))
     ('avif', 'jpg')
     """
-    weights, wanted = accept_weights(accept), set(wanted)
+    weights = accept_weights(accept)
     return tuple(
         name for name, types in _MEDIA_TYPES.items() if name in wanted and any(map(weights.get, types))
     )

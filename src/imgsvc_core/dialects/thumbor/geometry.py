@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
 
@@ -34,6 +34,17 @@ class FocalArea:
     top: int
     right: int
     bottom: int
+    origin: str = "Explicit"
+
+    @property
+    def width(self) -> int:
+        """Its width."""
+        return self.right - self.left
+
+    @property
+    def height(self) -> int:
+        """Its height."""
+        return self.bottom - self.top
 
     @property
     def center(self) -> tuple[int, int]:
@@ -43,10 +54,25 @@ class FocalArea:
             self.top + (self.bottom - self.top) // 2,
         )
 
+
+@attrs.frozen
+class FocalPoint:
+    """A point of the cropped picture that should stay visible, and the area around it."""
+
+    x: int
+    y: int
+    width: int = 1
+    height: int = 1
+    origin: str = "alignment"
+
     @property
     def weight(self) -> int:
-        """How much it counts: its number of pixels."""
-        return (self.right - self.left) * (self.bottom - self.top)
+        """How much it counts: the pixels of its area."""
+        return self.width * self.height
+
+    def moved(self, across: int, down: int) -> FocalPoint:
+        """Return the point as seen from another corner."""
+        return attrs.evolve(self, x=self.x + across, y=self.y + down)
 
 
 def layout(
@@ -107,12 +133,20 @@ def proportional(size: Size, factor: float) -> Size:
     return Size(int(size.width * factor), int(size.height * factor))
 
 
+def is_cut(parts: Parts, cropped: Box) -> bool:
+    """Return True if coordinates name a part of the picture, which may be all of it. Empty ones do not."""
+    if parts.crop is None:
+        return False
+    left, top, right, bottom = parts.crop
+    return max(0, left) < min(right, cropped.right) and max(0, top) < min(bottom, cropped.bottom)
+
+
 def _cropped(parts: Parts, size: Size) -> Box:
     whole = Box(0, 0, *size)
     if parts.crop is None:
         return whole
     left, top, right, bottom = (
-        min(value, side) for value, side in zip(parts.crop, (*size, *size), strict=True)
+        max(0, min(value, side)) for value, side in zip(parts.crop, (*size, *size), strict=True)
     )
     return Box(left, top, right - left, bottom - top) if left < right and top < bottom else whole
 
@@ -159,17 +193,22 @@ def _covering(parts: Parts, cropped: Box, target: Size, focal: Sequence[FocalAre
 
 
 def _focal_point(parts: Parts, cropped: Box, focal: Sequence[FocalArea]) -> tuple[int, int]:
-    """Return the weighted middle of the focal areas in the cropped part, or what the alignment names."""
-    points = [
-        (area.center[0] - cropped.left, area.center[1] - cropped.top, area.weight)
-        for area in focal
-        if 0 <= area.center[0] - cropped.left <= cropped.width
-        and 0 <= area.center[1] - cropped.top <= cropped.height
-    ]
-    weight = sum(item[2] for item in points)
-    if not weight:
-        return int(cropped.width * _ALIGNMENTS[parts.halign]), int(cropped.height * _ALIGNMENTS[parts.valign])
+    """Return the weighted middle of the focal points."""
+    points = focal_points(parts, cropped, focal)
+    weight = sum(point.weight for point in points)
     return (
-        sum(x * share for x, _, share in points) // weight,
-        sum(y * share for _, y, share in points) // weight,
+        sum(point.x * point.weight for point in points) // weight,
+        sum(point.y * point.weight for point in points) // weight,
     )
+
+
+def focal_points(parts: Parts, cropped: Box, focal: Iterable[FocalArea]) -> list[FocalPoint]:
+    """Return the middles of the focal areas in the cropped part, or the point that the alignment names."""
+    points = [FocalPoint(*area.center, area.width, area.height, area.origin) for area in focal]
+    if is_cut(parts, cropped):
+        moved = (point.moved(-cropped.left, -cropped.top) for point in points)
+        points = [
+            point for point in moved if 0 <= point.x <= cropped.width and 0 <= point.y <= cropped.height
+        ]
+    x, y = int(cropped.width * _ALIGNMENTS[parts.halign]), int(cropped.height * _ALIGNMENTS[parts.valign])
+    return points or [FocalPoint(x, y)]

@@ -40,7 +40,10 @@ _MAX_LEVELS = 10
 
 @attrs.frozen(kw_only=True)
 class Parts:
-    """The parts of a path. Sides are `None` for those of the source, and 0 if they are free."""
+    """The parts of a path. Sides are `None` for those of the source, and 0 if they are free.
+
+    Filters and image are not shown: URLs that ask for the same of a picture have equal texts.
+    """
 
     debug: bool
     meta: bool
@@ -56,8 +59,8 @@ class Parts:
     halign: str
     valign: str
     smart: bool
-    filters: tuple[str, ...]
-    image: str
+    filters: tuple[str, ...] = attrs.field(repr=False)
+    image: str = attrs.field(repr=False)
 
 
 def sign(key: str, text: str) -> str:

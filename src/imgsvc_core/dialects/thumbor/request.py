@@ -6,23 +6,22 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+import attrs
+
 from imgsvc_core.codecs.table import FORMATS
-from imgsvc_core.dialects.building import Side, built, cut, gravity_of, stretched
+from imgsvc_core.dialects.building import built, cut, stretched
 from imgsvc_core.dialects.thumbor.drawing import Drawing
-from imgsvc_core.dialects.thumbor.encoding import Encoding
+from imgsvc_core.dialects.thumbor.encoding import Encoding, named_format
 from imgsvc_core.dialects.thumbor.filters import Filter
 from imgsvc_core.dialects.thumbor.geometry import FocalArea, Layout, layout, mirrored
 from imgsvc_core.dialects.thumbor.path import BAD_REQUEST, Parts
 from imgsvc_core.errors import DialectError
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.plan.geometry import Size
-from imgsvc_core.spec import Spec
+from imgsvc_core.spec import Spec, Trim
 
 Smart = Literal["none", "face", "faces", "smart"]
 
-_AFTER_TRIM = (
-    "autojpg", "format", "max_age", "max_bytes", "noise", "quality", "strip_exif", "strip_icc",
-)  # fmt: skip
 OF_GIFS = ("cover", "extract_focal", "focal", "max_age", "no_upscale", "stretch")
 """The filters that thumbor applies to GIFs. It leaves out the others."""
 
@@ -30,25 +29,36 @@ _TRIM = re.compile(r"trim(?::(top-left|bottom-right))?(?::([0-9]{1,9}))?")
 _FOCAL = re.compile(r"([0-9]{1,9})x([0-9]{1,9}):([0-9]{1,9})x([0-9]{1,9})")
 
 
-def request_of(
+@attrs.frozen
+class Drawn:
+    """What a URL asks of a picture: how it is encoded, which part of it is scaled, and what is drawn then.
+
+    ``converted`` says that a PNG becomes JPEG without being asked to.
+    """
+
+    output: dict[str, Any]
+    layout: Layout
+    drawing: Drawing
+    converted: bool
+
+
+def drawn(
     parts: Parts,
     filters: tuple[Filter, ...],
     info: ImageInfo,
     *,
     focal: Iterable[FocalArea],
-    smart: Smart,
     watermarks: Mapping[str, str],
     encoding: Encoding,
     accepted: Sequence[str] = (),
-) -> Spec:
-    """Return the request.
+) -> Drawn:
+    """Return what a URL asks of a picture.
 
     Args:
         parts: the parts of the URL.
         filters: the filters of the URL.
         info: the facts of the picture.
         focal: what should stay visible.
-        smart: the gravity that the part ``smart`` stands for.
         watermarks: the ids of watermarks by their URLs.
         encoding: what settings say about results.
         accepted: formats for a URL without one, as the client accepts them, the preferred one first.
@@ -59,8 +69,6 @@ def request_of(
     if info.format == "gif":
         filters = tuple(item for item in filters if item.name in OF_GIFS)
     output = encoding.output(filters, info, accepted)
-    if parts.trim is not None:
-        return built(**_trimmed(parts, filters), output=output)
     size = Size(*info.upright_size)
     called = {item.name for item in filters}
     found = layout(
@@ -72,54 +80,41 @@ def request_of(
     )
     drawing = Drawing(found.size, found.asked, watermarks, info.alpha, FORMATS[output["format"]].alpha)
     drawing.add_all(filters)
+    converted = info.format == "png" and output["format"] == "jpg" and named_format(filters) is None
+    return Drawn(output, found, drawing, converted)
+
+
+def request_of(drawn: Drawn, parts: Parts, info: ImageInfo, *, smart: Smart, upright: bool) -> Spec:
+    """Return the request.
+
+    Args:
+        drawn: what the URL asks of the picture.
+        parts: the parts of the URL.
+        info: the facts of the picture.
+        smart: the gravity that the part ``smart`` stands for.
+        upright: whether the picture is turned by its EXIF orientation.
+    """
     return built(
+        orient={"stored": not upright, "plain_cmyk": True} if info.colorspace == "cmyk" else None,
         flip={"horizontal": parts.flip[0], "vertical": parts.flip[1]} if any(parts.flip) else None,
-        **_reduced(parts, found, size, smart),
-        filter=drawing.steps,
-        output=output,
+        **_reduced(parts, drawn.layout, Size(*info.upright_size), smart),
+        filter=drawn.drawing.steps,
+        output=drawn.output,
     )
 
 
 def check_possible(parts: Parts) -> None:
     """Raise `DialectError` if parts are not possible with any picture."""
-    for name in ("debug", "meta"):
-        if getattr(parts, name):
-            raise DialectError(f"'{name}' is not supported in URLs of thumbor.", status=BAD_REQUEST)
+    if parts.debug:
+        raise DialectError("'debug' is not supported in URLs of thumbor.", status=BAD_REQUEST)
 
 
-def _trimmed(parts: Parts, filters: tuple[Filter, ...]) -> dict[str, Any]:
-    """Return the operations after a trim, which must not depend on the size that it leaves."""
-    corner, threshold = _TRIM.findall(parts.trim or "")[0]
-    if corner == "bottom-right":
-        raise _impossible_trim("the color is that of the top left corner")
-    for item in filters:
-        if item.name not in _AFTER_TRIM:
-            raise _impossible_trim(f"with filter '{item.name}' the result depends on what is cut away")
-    width, height = parts.width, parts.height
-    if parts.crop or parts.full or parts.adaptive or parts.smart or None in (width, height):
-        raise _impossible_trim("it is supported together with a size, fit-in and alignment only")
-    resize: dict[str, Any] = {"width": width or None, "height": height or None}
-    if parts.fit_in:
-        resize |= {"upscale": False}
-    elif width and height:
-        resize |= {"mode": "stretch"} if parts.stretch else {"mode": "fit", "gravity": _alignment(parts)}
-    flip = {"horizontal": parts.flip[0], "vertical": parts.flip[1]} if any(parts.flip) else None
-    if flip and resize.get("gravity", "center") != "center":
-        raise _impossible_trim("it is not supported together with mirroring and alignment")
-    return {
-        "trim": {"threshold": min(255, int(threshold or 0))},
-        "flip": flip,
-        "resize": resize if width or height else None,
-    }
-
-
-def _alignment(parts: Parts) -> str:
-    sides: dict[str, Side] = {"left": "near", "top": "near", "right": "far", "bottom": "far"}
-    return gravity_of(sides.get(parts.halign, "center"), sides.get(parts.valign, "center"))
-
-
-def _impossible_trim(why: str) -> DialectError:
-    return DialectError(f"'trim' of thumbor cannot be applied: {why}.", status=BAD_REQUEST)
+def trim_of(parts: Parts) -> Trim | None:
+    """Return what is cut away before all else."""
+    if parts.trim is None:
+        return None
+    corner, threshold = _TRIM.findall(parts.trim)[0]
+    return Trim(threshold=min(255, int(threshold or 0)), pillow=True, from_end=corner == "bottom-right")
 
 
 def focal_areas(filters: tuple[Filter, ...]) -> Iterator[FocalArea]:
@@ -127,7 +122,8 @@ def focal_areas(filters: tuple[Filter, ...]) -> Iterator[FocalArea]:
     for item in filters:
         found = _FOCAL.match(item.arguments[0]) if item.name == "focal" else None
         if found:
-            area = FocalArea(*map(int, found.groups()))
+            left, top, right, bottom = map(int, found.groups())
+            area = FocalArea(left, top, right, bottom)
             if area.left < area.right and area.top < area.bottom:
                 yield area
 
@@ -138,4 +134,5 @@ def _reduced(parts: Parts, found: Layout, size: Size, smart: Smart) -> dict[str,
     if parts.smart and smart != "none" and part.size != cropped.size:
         box = {"width": found.size.width, "height": found.size.height}
         return {"crop": cut(cropped, size), "resize": {"mode": "fit", "gravity": smart, **box}}
-    return {"crop": cut(part, size), "resize": stretched(part.size, found.size)}
+    resize = stretched(part.size, found.size)
+    return {"crop": cut(part, size), "resize": resize and {**resize, "pillow": True}}

@@ -21,6 +21,7 @@ class ToSrgb(Step):
     profile: bool
     colorspace: str
     stated: RgbSpace | None
+    plain_cmyk: bool = False
 
     @property
     def text(self) -> str:

@@ -132,11 +132,16 @@ class SmartCrop(Step):
 
 @attrs.frozen
 class Resample(Step):
-    """Resample to a size. ``asked`` is the operation that it comes from."""
+    """Resample to a size. ``asked`` is the operation that it comes from.
+
+    ``draft`` decodes a JPEG at the smallest scale that suffices, and ``lanczos`` enlarges in memory.
+    """
 
     size: Size
     asked: Resize | Scale
     exact: bool = False
+    draft: bool = False
+    lanczos: bool = False
 
     @property
     def text(self) -> str:
@@ -153,8 +158,12 @@ class Resample(Step):
     def box_after(self, box: Box, before: Size) -> Box:
         return geometry.scaled_box(box, self.size.width / before.width, self.size.height / before.height)
 
+    @property
+    def copies(self) -> float:
+        return 2 if self.lanczos else 0
+
     def joined(self, following: Step) -> Step | None:
-        if not isinstance(following, Resample):
+        if not isinstance(following, Resample) or self.draft or self.lanczos:
             return None
         return attrs.evolve(following, exact=self.exact or following.exact)
 
