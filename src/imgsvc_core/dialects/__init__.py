@@ -121,6 +121,15 @@ class ForeignUrl(ABC):
     expired_status: ClassVar[int] = 410
     """The HTTP status of a URL that has expired."""
 
+    unreachable_status: ClassVar[int] = 502
+    """That of a source whose server cannot be reached."""
+
+    late_status: ClassVar[int] = 504
+    """That of a source that does not come in time."""
+
+    unusable_status: ClassVar[int] = 422
+    """That of a source that is no picture, or too large."""
+
     source: Source
     signed: bool
     allowed: bool = False
@@ -149,12 +158,16 @@ class ForeignUrl(ABC):
     def failure_status(self, error: ImgsvcError) -> int:
         """Return the HTTP status with which the other service answers if the source cannot be used.
 
+        It is that of the source's own server if that has one.
+
         Args:
             error: a `SourceError`, `SourceTooLarge` or `ImageTooLarge`.
         """
-        if not isinstance(error, SourceUnreachable):
-            return 422
-        return 404 if error.is_missing else 504 if error.failure == "timed_out" else 502
+        if not isinstance(error, SourceUnreachable) or error.failure == "incomplete":
+            return self.unusable_status
+        if error.status is not None and error.status >= 400:
+            return error.status
+        return self.late_status if error.failure == "timed_out" else self.unreachable_status
 
     def of_part(self, box: Box) -> ForeignUrl:
         """Return the URL that asks for the same of the part of the picture that a trim leaves."""

@@ -21,24 +21,23 @@ PICTURE = encoded.jpeg().data
 WIDE = pyvips.Image.black(100, 100).pngsave_buffer()
 REFUSED = {"Location": "http://127.0.0.1:9/a.jpg"}
 
-# Those of thumbor 7.8 were measured, those of imgproxy 4 are in its fetcher/errors.go.
+# Those of thumbor 7.8 were measured; of imgproxy 4 they are in fetcher/errors.go, of imagor in
+# loader/httploader and errors.go, of ipx in src/storage/http.ts.
+WHOSE = ("own", "gateway", "imgproxy", "thumbor", "imagor", "ipx")
 FAILURES = {
-    "missing": (Page(status=404), {"own": 404, "gateway": 404, "imgproxy": 404, "thumbor": 404}),
-    "gone": (Page(status=410), {"own": 404, "gateway": 404, "imgproxy": 410, "thumbor": 404}),
-    "forbidden": (Page(status=403), {"own": 424, "gateway": 502, "imgproxy": 403, "thumbor": 404}),
-    "odd": (Page(status=499), {"own": 424, "gateway": 502, "imgproxy": 404, "thumbor": 404}),
-    "failing": (Page(status=500), {"own": 424, "gateway": 502, "imgproxy": 502, "thumbor": 404}),
-    "busy": (Page(status=503), {"own": 424, "gateway": 502, "imgproxy": 502, "thumbor": 404}),
-    "slow": (Page(PICTURE, seconds=3), {"own": 424, "gateway": 504, "imgproxy": 504, "thumbor": 504}),
-    "refused": (Page(b"", REFUSED, 302), {"own": 424, "gateway": 502, "imgproxy": 404, "thumbor": 500}),
-    "cut": (
-        Page(PICTURE[:99], {"Content-Length": "999"}),
-        {"own": 424, "gateway": 502, "imgproxy": 422, "thumbor": 504},
-    ),
-    "empty": (Page(), {"own": 424, "gateway": 502, "imgproxy": 422, "thumbor": 502}),
-    "text": (Page(b"no picture"), {"own": 424, "gateway": 502, "imgproxy": 422, "thumbor": 400}),
-    "large": (Page(PICTURE * 9), {"own": 424, "gateway": 502, "imgproxy": 422, "thumbor": 400}),
-    "wide": (Page(WIDE), {"own": 422, "gateway": 422, "imgproxy": 422, "thumbor": 400}),
+    "missing": (Page(status=404), (404, 404, 404, 404, 404, 404)),
+    "gone": (Page(status=410), (404, 404, 410, 404, 410, 410)),
+    "forbidden": (Page(status=403), (424, 502, 403, 404, 403, 403)),
+    "odd": (Page(status=499), (424, 502, 404, 404, 404, 404)),
+    "failing": (Page(status=500), (424, 502, 502, 404, 500, 500)),
+    "busy": (Page(status=503), (424, 502, 502, 404, 503, 503)),
+    "slow": (Page(PICTURE, seconds=3), (424, 504, 504, 504, 408, 504)),
+    "refused": (Page(b"", REFUSED, 302), (424, 502, 404, 500, 404, 500)),
+    "cut": (Page(PICTURE[:99], {"Content-Length": "999"}), (424, 502, 422, 504, 406, 400)),
+    "empty": (Page(), (424, 502, 422, 502, 406, 400)),
+    "text": (Page(b"no picture"), (424, 502, 422, 400, 406, 400)),
+    "large": (Page(PICTURE * 9), (424, 502, 422, 400, 400, 400)),
+    "wide": (Page(WIDE), (422, 422, 422, 400, 422, 400)),
 }
 
 
@@ -47,7 +46,7 @@ def failing(
     request: pytest.FixtureRequest, web: WebOrigin, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Service, Signer, str]]:
     folder = tmp_path_factory.mktemp("failing")
-    dialects = {"imgproxy": {}, "thumbor": {"unsafe": True}}
+    dialects = {"imgproxy": {}, "thumbor": {"unsafe": True}, "imagor": {"unsafe": True}, "ipx": {}}
     settings = {
         "delivery.origins": json.dumps({"web": f"{web.url}/"}),
         "delivery.unsigned": new_account(folder / "state"),
@@ -80,6 +79,8 @@ def _urls(site: Site, own: str, path: str) -> dict[str, str]:
         own: site.signer.url(f"web/{path}", resize="20x"),
         "imgproxy": f"/imgproxy/unsafe/w:20/plain/{site.web.url}/{path}",
         "thumbor": f"/thumbor/unsafe/20x0/{site.web.url}/{path}",
+        "imagor": f"/imagor/unsafe/20x0/{site.web.url}/{path}",
+        "ipx": f"/ipx/w_20/{site.web.url}/{path}",
     }
 
 
@@ -87,7 +88,8 @@ def _urls(site: Site, own: str, path: str) -> dict[str, str]:
 async def test_each_failure_has_the_status_of_the_service_whose_url_it_is(
     site: Site, failing: tuple[Service, Signer, str], failure: str
 ) -> None:
-    page, statuses = FAILURES[failure]
+    page, found = FAILURES[failure]
+    statuses = dict(zip(WHOSE, found, strict=True))
     site.web.pages[f"/{failure}.jpg"] = page
     for whose, url in _urls(site, failing[2], f"{failure}.jpg").items():
         reply = await site.get(url)

@@ -14,7 +14,7 @@ from imgsvc_core.dialects.building import refusing
 from imgsvc_core.dialects.imagor.path import BAD_REQUEST, Filter, Parts, SignerType, sign, split, verified
 from imgsvc_core.dialects.imagor.request import Smart, named_format, request_of, trim_of
 from imgsvc_core.dialects.reading import Texts, TextTable
-from imgsvc_core.errors import DialectError
+from imgsvc_core.errors import DialectError, ImageTooLarge, ImgsvcError, SourceTooLarge
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.plan.encoding import accept_weights
 from imgsvc_core.spec import Spec, Trim
@@ -36,11 +36,19 @@ _OF_DELIVERY = ("attachment", "expire", "max_age", "preview")
 class ImagorUrl(ForeignUrl):
     """What a URL of imagor asks for."""
 
+    unreachable_status, late_status, unusable_status = 404, 408, 406
+
     parts: Parts
     smart: Smart
     watermarks: tuple[tuple[str, str], ...]
     metadata: str
     accepted: tuple[str, ...]
+
+    def failure_status(self, error: ImgsvcError) -> int:
+        """Return the status of imagor if the source cannot be used."""
+        if isinstance(error, SourceTooLarge):
+            return BAD_REQUEST
+        return 422 if isinstance(error, ImageTooLarge) else super().failure_status(error)
 
     def trim(self, info: ImageInfo) -> Trim | None:
         """Return what is cut away before all else."""

@@ -33,7 +33,7 @@ _MOST_DENSITY = 8
 class ImgproxyUrl(ForeignUrl):
     """What a URL of imgproxy asks for."""
 
-    expired_status = NOT_FOUND
+    expired_status = unreachable_status = NOT_FOUND
 
     options: Options
     watermark: str | None
@@ -52,13 +52,8 @@ class ImgproxyUrl(ForeignUrl):
 
     def failure_status(self, error: ImgsvcError) -> int:
         """Return the status of imgproxy if the source cannot be used."""
-        if not isinstance(error, SourceUnreachable) or error.failure == "incomplete":
-            return UNPROCESSABLE
-        if error.failure == "timed_out":
-            return 504
-        if error.status is None or error.status < 400:
-            return NOT_FOUND
-        return error.status if error.status < 500 else 502
+        status = super().failure_status(error)
+        return 502 if isinstance(error, SourceUnreachable) and (error.status or 0) >= 500 else status
 
     def spec(self, info: ImageInfo) -> Spec | None:
         """Return the request for a picture, or `None` to deliver its file unchanged."""

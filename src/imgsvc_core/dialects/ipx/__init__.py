@@ -35,6 +35,8 @@ _WIDTHS = (16, 32, 48, 64, 96, 128, 256, 384, 640, 750, 828, 1080, 1200, 1920, 2
 class IpxUrl(ForeignUrl):
     """What a URL of ipx asks for."""
 
+    unreachable_status, unusable_status = 500, BAD_REQUEST
+
     modifiers: tuple[Modifier, ...]
     format: str | None
 

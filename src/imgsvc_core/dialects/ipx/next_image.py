@@ -35,6 +35,8 @@ _MOST_COLORS = 256
 class NextImageUrl(ForeignUrl):
     """What a URL of next/image asks for."""
 
+    unreachable_status, unusable_status = 500, BAD_REQUEST
+
     width: int
     quality: int
     format: str | None
