@@ -56,7 +56,7 @@ class Sources:
         """Return the origin and the path of a source below one, and any other source unchanged."""
         if (scheme := _SCHEME.match(text)) is not None:
             text = scheme[0].lower() + text[scheme.end() :]
-        start = max((item for item in self.origins if text.startswith(item)), key=len, default=None)
+        start = max((item for item in self.origins if text.startswith(item)), default=None)  # the longest
         if start is None:
             if scheme is not None and scheme[0].lower() not in ("http://", "https://"):
                 expected = "must begin with http://, https://, or a key of the setting 'origins'"
