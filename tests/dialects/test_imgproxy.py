@@ -303,7 +303,7 @@ def test_what_is_refused_for_a_picture_is_named(options: str, info: imgsvc.Image
         ("q:101", "'q'"),
         ("q:-1", "'q'"),
         ("nosuch:1", "'nosuch'"),
-        ("ba:10", "'ba'"),
+        ("pbl:10", "'pbl'"),
         ("pr:absent", "'absent'"),
         ("f:best", "'f'"),
         ("rt:cover", "'rt'"),

@@ -22,7 +22,7 @@ from tests.support.photos import Pixels, as_vips
 
 PLAIN = "plain/https://pics.example/a.jpg"
 REFUSED = (
-    "objects_position", "crop_objects", "blur_areas", "progressive_blur", "blur_detections",
+    "objects_position", "crop_objects", "progressive_blur", "blur_detections",
     "draw_detections", "watermark_text", "watermark_rotate", "watermark_shadow", "style",
     "video_thumbnail_second", "video_thumbnail_keyframes", "video_thumbnail_tile",
     "video_thumbnail_animation", "fallback_image_url", "bypass_cache", "cache_tags",
@@ -123,6 +123,40 @@ def test_gradients(options: str, transparent: str, opaque: str) -> None:
     assert np.abs(found - [255, 0, 0])[sides[opaque]].max() <= 4
 
 
+@pytest.mark.parametrize(
+    ("options", "box"),
+    [
+        ("ba:5:0.25:0.5:0.5:0.25", (15, 20, 30, 10)),
+        ("w:30/blur_areas:5:0.25:0.5:0.5:0.25", (7, 10, 16, 5)),
+        ("rot:90/ba:5:0:0:0.5:0.25", (30, 0, 10, 30)),
+        ("fl:1/ba:5:0:0:0.25:0.25", (45, 0, 15, 10)),
+        ("c:30:20:nowe:10:10/ba:5:0.25:0.5:0.5:0.25", (5, 10, 25, 10)),
+        ("rs:fill:20:40/ba:5:0:0:1:0.5", (0, 0, 20, 20)),
+        ("c:30:20:nowe/ba:5:0.9:0.9:0.1:0.1", None),
+        ("ba:0:0:0:1:1", None),
+        ("ba:5:0:0:0.25:0.25:0.75:0.75:0.25:0.25", (0, 0, 15, 10)),
+    ],
+)
+def test_areas_are_blurred(options: str, box: tuple[int, int, int, int] | None) -> None:
+    plain = "/".join(part for part in options.split("/") if not part.startswith(("ba:", "blur_areas:")))
+    before, found = shown(plain or "w:0").astype(int), shown(options).astype(int)
+    changed = np.abs(found - before).max(axis=2) > 0
+    if box is None:
+        assert not changed.any()
+        return
+    left, top, width, height = box
+    assert changed[top : top + height, left : left + width].mean() > 0.8
+    if options.count(":") < 9:
+        changed[top : top + height, left : left + width] = False
+        assert not changed.any()
+
+
+def test_areas_that_nobody_can_place() -> None:
+    for options in ("rs:fill:20:40/g:sm", "t:10"):
+        with pytest.raises(imgsvc.DialectError, match="'blur_areas'"):
+            asked(f"{options}/ba:5:0:0:1:1").spec(PHOTO)
+
+
 def test_gradients_are_linear_between_start_and_stop() -> None:
     white = np.full((100, 40, 3), 255, np.uint8)
     found = shown("gr:0.5:000:down:0.25:0.75", white)[:, 0, 0].astype(float)
@@ -214,7 +248,7 @@ def test_options_that_say_what_is_done_anyway(options: str) -> None:
         "br:256", "br:1.5", "co:-1", "mc:2", "mc:1:nocolor", "dt:1:1:2:3", "bga:2", "ra:nearest",
         "ush:always", "bc:1", "wmu:gICA",
         "pg:1", "dpi:300", "hs:md5:00", "aq:dssim", "webpo:near_lossless", "pngo:1:1:1", "avifo:maybe",
-        "gradient:2", "gr:1:0:north", "fiu:aaaa",
+        "gradient:2", "ba:5:0:0:1", "blur_areas:-1", "gr:1:0:north", "fiu:aaaa",
         "style:a", "wmt:aaaa", "objects_position:ce", "vts:5", "ct:a",
     ],
 )  # fmt: skip

@@ -10,6 +10,7 @@ from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Accepts, declared, param
 from imgsvc_core.spec.effects import EFFECTS, Weights
 from imgsvc_core.spec.filters import FILTERS, Filter
+from imgsvc_core.spec.geometry import OFFSET, PIXELS
 from imgsvc_core.spec.kinds import HexColor, Integer, Number
 from imgsvc_core.spec.parsing import restore_operation
 from imgsvc_core.spec.request import ALL_OPERATIONS, Spec
@@ -28,6 +29,20 @@ class GaussianBlur(Filter):
     title: ClassVar[str] = "Gaussian blur"
 
     sigma: float = param("Standard deviation.", Number(0, _LARGEST_SIDE), unit="pixels", neutral=0.0)
+
+
+@declared
+class AreaBlur(Filter):
+    """Blur a rectangle of the picture by a Gaussian, together with what lies around it."""
+
+    key: ClassVar[str] = "area_blur"
+    title: ClassVar[str] = "Area blur"
+
+    sigma: float = param("Standard deviation.", Number(0, _LARGEST_SIDE), unit="pixels", neutral=0.0)
+    x: int = param("Left edge of the rectangle.", OFFSET, unit="pixels")
+    y: int = param("Top edge.", OFFSET, unit="pixels")
+    width: int = param("Width.", PIXELS, unit="pixels")
+    height: int = param("Height.", PIXELS, unit="pixels")
 
 
 @declared
@@ -87,6 +102,7 @@ class ColorOverlay(Filter):
 
 
 INTERNAL_FILTERS: tuple[type[Filter], ...] = (
+    AreaBlur,
     ColorMatrix,
     ColorOverlay,
     GaussianBlur,

@@ -10,7 +10,7 @@ import attrs
 from imgsvc_core.dialects.building import Side
 from imgsvc_core.dialects.imgproxy.options import Extend, Gravity, Options
 from imgsvc_core.plan import turns
-from imgsvc_core.plan.geometry import Box, Size
+from imgsvc_core.plan.geometry import Area, Box, Size
 from imgsvc_core.spec import Flip
 
 _EXIF: Mapping[int, tuple[int, bool]] = {
@@ -89,6 +89,21 @@ def _laid_out(options: Options, size: Size, crop: Box, across: float, down: floa
         margin + round(side * dpr) for margin, side in zip(margins, options.padding, strict=True)
     )
     return Layout(size, crop, scaled, window, (top, right, bottom, left), dpr)
+
+
+def on_result(area: Area, options: Options, upright: Size, found: Layout) -> Box:
+    """Return where an area lies on the result before it is extended.
+
+    Its numbers are shares of the upright picture, as it is before the options turn it.
+    """
+    (width, height), crop = upright, found.crop
+    pixels = Area(area.left * width, area.top * height, area.width * width, area.height * height)
+    left, top, width, height = turns.turned_area(pixels, upright, _turn(options.rotate, options.flip))
+    across, down = found.scaled.width / crop.width, found.scaled.height / crop.height
+    start = Box(math.floor((left - crop.left) * across), math.floor((top - crop.top) * down), 0, 0)
+    end = math.ceil((left + width - crop.left) * across), math.ceil((top + height - crop.top) * down)
+    placed = start.shifted(-found.window.left, -found.window.top)
+    return placed._replace(width=end[0] - start.left, height=end[1] - start.top)
 
 
 def _turn(angle: int, flip: tuple[bool, bool]) -> int:

@@ -25,6 +25,7 @@ from imgsvc_core.dialects.imgproxy.arguments import (
 )
 from imgsvc_core.dialects.reading import decimal
 from imgsvc_core.errors import DialectError
+from imgsvc_core.plan.geometry import Area
 from imgsvc_core.spec import Color, Filter
 from imgsvc_core.spec.internal import ColorOverlay
 
@@ -75,6 +76,8 @@ class Pro:
     gradient_angle: float = 0.0
     gradient_start: float = 0.0
     gradient_stop: float = 1.0
+    blurred: float = 0.0
+    blurred_areas: tuple[Area, ...] = ()
     background_alpha: float = 1.0
     crop_ratio: float = 0.0
     crop_enlarges: bool = False
@@ -141,6 +144,16 @@ def _only(*kinds: Argument) -> Apply:
     return apply
 
 
+def _blur_areas(values: dict[str, Any], name: str, arguments: list[str]) -> None:
+    numbers = [SHARE(name, text) for text in arguments[1:]]
+    if len(numbers) % 4:
+        message = f"Option '{name}' must have four numbers for each area, got {len(numbers)}."
+        raise DialectError(message, status=NOT_FOUND)
+    areas = tuple(Area(*numbers[place : place + 4]) for place in range(0, len(numbers), 4))
+    blurred = NOT_NEGATIVE(name, arguments[0])
+    values["pro"] = attrs.evolve(values.get("pro", Pro()), blurred=blurred, blurred_areas=areas)
+
+
 def _disable_animation(values: dict[str, Any], name: str, arguments: list[str]) -> None:
     check_count(name, arguments, 1)
     if BOOLEAN(name, arguments[0]):
@@ -185,6 +198,7 @@ PRO: tuple[tuple[tuple[str, ...], Apply], ...] = (
             ("gradient_stop", _PLACE),
         ),
     ),
+    (("blur_areas", "ba"), _blur_areas),
     (("background_alpha", "bga"), _setting(("background_alpha", SHARE))),
     (
         ("crop_aspect_ratio", "crop_ar", "car"),
@@ -219,7 +233,6 @@ PRO: tuple[tuple[tuple[str, ...], Apply], ...] = (
         for names in (
             ("objects_position", "obj_pos", "op"),
             ("crop_objects",),
-            ("blur_areas", "ba"),
             ("progressive_blur", "pbl"),
             ("blur_detections", "bd"),
             ("draw_detections", "dd"),

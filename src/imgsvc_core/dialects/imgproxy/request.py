@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import attrs
@@ -15,14 +15,14 @@ from imgsvc_core.dialects.building import (
     placed_watermark,
     resized_to,
 )
-from imgsvc_core.dialects.imgproxy.geometry import Layout, layout, offset, sides
+from imgsvc_core.dialects.imgproxy.geometry import Layout, layout, offset, on_result, sides
 from imgsvc_core.dialects.imgproxy.options import Options
 from imgsvc_core.dialects.imgproxy.pro import Pro
 from imgsvc_core.errors import DialectError
 from imgsvc_core.info import ImageInfo
-from imgsvc_core.plan.geometry import Size
+from imgsvc_core.plan.geometry import Size, clipped
 from imgsvc_core.spec import Filter, Spec, Trim, Watermark
-from imgsvc_core.spec.internal import LightnessSharpen, Mosaic
+from imgsvc_core.spec.internal import AreaBlur, LightnessSharpen, Mosaic
 
 UNPROCESSABLE = 422
 
@@ -78,7 +78,7 @@ def request_of(
         flip={"horizontal": horizontal, "vertical": vertical} if any(options.flip) else None,
         rotate={"angle": angle} if angle else None,
         **_reduced(options, found),
-        filter=_filters(options, found.window.size),
+        filter=(*_filters(options, found.window.size), *_area_blurs(options, info, found)),
         padding=_padding(options, found),
         watermark=_watermark(options, found, watermark, opacity),
         output=_output(options, info, found, encoding),
@@ -146,6 +146,21 @@ def _filters(options: Options, size: Size) -> tuple[Filter, ...]:
         LightnessSharpen(sigma=min(options.sharpen, _LARGEST_SIGMA)),
         Mosaic(cell=max(1, min(options.pixelate, max(size)))),
     )
+
+
+def _area_blurs(options: Options, info: ImageInfo, found: Layout) -> Iterator[AreaBlur]:
+    pro = options.pro
+    if not pro.blurred:
+        return
+    gravities = {options.gravity.type, options.crop_gravity.type if options.crop_gravity else None}
+    if pro.blurred_areas and (options.trim.threshold is not None or "sm" in gravities):
+        raise _impossible("blur_areas", "together with 'trim' or smart gravity, nobody knows where areas are")
+    upright = Size(*(info.upright_size if options.auto_rotate else (info.width, info.height)))
+    sigma = libvips_blur(pro.blurred).sigma
+    for area in pro.blurred_areas:
+        box = on_result(area, options, upright, found)
+        if clipped(found.window.size, *box) is not None:
+            yield AreaBlur(sigma=sigma, x=box.left, y=box.top, width=box.width, height=box.height)
 
 
 def _padding(options: Options, found: Layout) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ import pyvips
 
 from imgsvc_core.pixels import effects, vips_filters
 from imgsvc_core.pixels.spatial.coloring import color_matrix, color_overlay
-from imgsvc_core.pixels.spatial.gaussian import gaussian_blur, gaussian_sigma
+from imgsvc_core.pixels.spatial.gaussian import area_blur, gaussian_blur, gaussian_sigma
 from imgsvc_core.pixels.spatial.halftone import halftone, halftone_pitch
 from imgsvc_core.pixels.spatial.motion import motion_blur, motion_length
 from imgsvc_core.pixels.spatial.pixellate import mosaic, pixellate, pixellate_cell
@@ -32,7 +32,14 @@ from imgsvc_core.pixels.spatial.zoom import zoom_blur, zoom_depth
 from imgsvc_core.plan import steps
 from imgsvc_core.spec import Blur, Filter, Halftone, Pixellate, Vignette
 from imgsvc_core.spec.effects import Convolution, Equalize, Noise, RootSaturation, WaveletSharpen
-from imgsvc_core.spec.internal import ColorMatrix, ColorOverlay, GaussianBlur, LightnessSharpen, Mosaic
+from imgsvc_core.spec.internal import (
+    AreaBlur,
+    ColorMatrix,
+    ColorOverlay,
+    GaussianBlur,
+    LightnessSharpen,
+    Mosaic,
+)
 from imgsvc_core.spec.vips_filters import (
     ChromaTint,
     LocalEqualize,
@@ -64,6 +71,7 @@ FILTERS: Mapping[type[Filter], Operation] = {
     Pixellate: lambda image, filter: pixellate(image, pixellate_cell(filter.value, _extent(image))),
     Vignette: lambda image, filter: vignette(image, filter.value / 100, filter.radius / 100),
     Halftone: lambda image, filter: halftone(image, halftone_pitch(filter.value, _extent(image))),
+    AreaBlur: area_blur,
     ColorMatrix: color_matrix,
     ColorOverlay: color_overlay,
     GaussianBlur: lambda image, filter: gaussian_blur(image, filter.sigma),

@@ -10,6 +10,8 @@ from imgsvc_core.deadline import in_memory
 from imgsvc_core.pixels.channels import is_deep
 from imgsvc_core.pixels.spatial.kernels import GAUSSIAN_REACH, convolve, gaussian_weights
 from imgsvc_core.pixels.spatial.premultiplied import on_premultiplied
+from imgsvc_core.plan.geometry import Size, clipped
+from imgsvc_core.spec.internal import AreaBlur
 
 _SIGMA = 0.05
 """Standard deviation at value 100, in parts of the shorter side; chosen by looking at photographs."""
@@ -36,6 +38,14 @@ def gaussian_blur(image: pyvips.Image, sigma: float) -> pyvips.Image:
     if sigma < NEGLIGIBLE_SIGMA:
         return image
     return on_premultiplied(image, lambda bands: _blur(bands, sigma))
+
+
+def area_blur(image: pyvips.Image, filter: AreaBlur) -> pyvips.Image:
+    """Blur the part of a picture that lies in a rectangle."""
+    box = clipped(Size(image.width, image.height), filter.x, filter.y, filter.width, filter.height)
+    if box is None:
+        return image
+    return image.insert(gaussian_blur(image, filter.sigma).crop(*box), box.left, box.top)
 
 
 def _blur(image: pyvips.Image, sigma: float) -> pyvips.Image:
