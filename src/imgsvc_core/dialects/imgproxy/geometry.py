@@ -96,14 +96,15 @@ def on_result(area: Area, options: Options, upright: Size, found: Layout) -> Box
 
     Its numbers are shares of the upright picture, as it is before the options turn it.
     """
-    (width, height), crop = upright, found.crop
-    pixels = Area(area.left * width, area.top * height, area.width * width, area.height * height)
+    crop = found.crop
+    across, down = upright
+    pixels = Area(area.left * across, area.top * down, area.width * across, area.height * down)
     left, top, width, height = turns.turned_area(pixels, upright, _turn(options.rotate, options.flip))
-    across, down = found.scaled.width / crop.width, found.scaled.height / crop.height
-    start = Box(math.floor((left - crop.left) * across), math.floor((top - crop.top) * down), 0, 0)
-    end = math.ceil((left + width - crop.left) * across), math.ceil((top + height - crop.top) * down)
-    placed = start.shifted(-found.window.left, -found.window.top)
-    return placed._replace(width=end[0] - start.left, height=end[1] - start.top)
+    scale_x, scale_y = found.scaled.width / crop.width, found.scaled.height / crop.height
+    first = math.floor((left - crop.left) * scale_x), math.floor((top - crop.top) * scale_y)
+    last = math.ceil((left + width - crop.left) * scale_x), math.ceil((top + height - crop.top) * scale_y)
+    box = Box(*first, last[0] - first[0], last[1] - first[1])
+    return box.shifted(-found.window.left, -found.window.top)
 
 
 def _turn(angle: int, flip: tuple[bool, bool]) -> int:
