@@ -148,6 +148,7 @@ def test_sizes(options: str, size: tuple[int, int]) -> None:
 )  # fmt: skip
 def test_requests(options: str, expected: dict[str, dict[str, object]]) -> None:
     found = document(url(options))
+    found.get("resize", {}).pop("libvips", None)
     assert {name: found[name] for name in expected} == expected
     if not expected:
         assert found == {}
@@ -234,7 +235,7 @@ def test_a_transparent_watermark_is_left_out() -> None:
         ("fq:webp:60:jpg:50/q:40", PLAIN, {"quality": 40}),
         ("fq:webp:60", PLAIN + "@webp", {"format": "webp", "quality": 60}),
         ("f:png", PLAIN + "@webp", {"format": "webp", "quality": 79}),
-        ("ext:avif", PLAIN, {"format": "avif", "quality": 63}),
+        ("ext:avif", PLAIN, {"format": "avif", "quality": 63, "effort": 1, "subsampling": "420"}),
         ("f:tiff/q:70", PLAIN, {"format": "tiff"}),
         ("mb:20000", PLAIN, {"max_bytes": 20000}),
         ("bg:255:0:16", PLAIN, {"background": "FF0010"}),

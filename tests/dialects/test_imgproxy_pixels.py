@@ -7,12 +7,14 @@ import itertools
 
 import numpy as np
 import pytest
+import pyvips
 from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.dialects import ForeignRequest
 from imgsvc_core.dialects.imgproxy import Imgproxy
 from imgsvc_core.dialects.translating import translate
+from tests.dialects.pictures import facts, planned_size
 from tests.support import photos
 
 Transpose = Image.Transpose
@@ -215,3 +217,53 @@ def test_blur_hides_what_imgproxy_hides() -> None:
 def test_pixels_become_as_large_as_asked() -> None:
     made = np.asarray(delivered("pix:32", png(Image.fromarray(photos.photo("cat")))).convert("RGB"))
     assert len(np.unique(made.reshape(-1, 3), axis=0)) <= 10 * 15
+
+
+@pytest.mark.parametrize(
+    ("options", "format", "width", "height", "size"),
+    [
+        ("rs:fill-down:230:0/dpr:3", "png", 1000, 250, (690, 172)),  # 172.5, by a factor that is rounded
+        ("w:33", "png", 100, 50, (33, 17)),  # 16.5
+        ("w:129/h:611", "jpg", 300, 451, (129, 194)),
+        ("w:801", "jpg", 2725, 2225, (801, 654)),
+        ("h:322/dpr:0.5", "webp", 640, 427, (241, 161)),
+        ("c:0.5:0.25/w:333", "jpg", 2725, 2225, (333, 136)),
+        ("w:300/el:1", "png", 200, 99, (300, 149)),  # 148.5
+    ],
+)
+def test_sizes_are_those_that_libvips_makes(
+    options: str, format: str, width: int, height: int, size: tuple[int, int]
+) -> None:
+    url = Imgproxy().parse(ForeignRequest(f"/unsafe/{options}/{PLAIN}"))
+    assert planned_size(url, facts(format, width, height)) == size
+
+
+def test_enlarging_is_that_of_libvips() -> None:
+    source = png(Image.fromarray(photos.photo("cat")))
+    theirs = pyvips.Image.new_from_buffer(source, "").resize(1.5).numpy()
+    ours = np.asarray(delivered("z:1.5/el:1", source).convert("RGB"))
+    assert ours.shape == theirs.shape
+    assert (ours == theirs).all()
+
+
+@pytest.mark.parametrize("orientation", [1, 6])
+def test_jpegs_are_decoded_as_small_as_they_can_be(orientation: int) -> None:
+    file = io.BytesIO()
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    Image.fromarray(photos.photo("coffee")).save(file, "JPEG", quality=90, exif=exif)
+    ours = np.asarray(delivered("w:200/h:200/f:png", file.getvalue()).convert("RGB"), float)
+    smaller = pyvips.Image.new_from_buffer(file.getvalue(), "", shrink=2).resize(200 / 300)
+    theirs = turned(Image.fromarray(smaller.numpy()), *UPRIGHT[orientation])
+    assert ours.shape[1::-1] == theirs.size
+    assert np.abs(ours - np.asarray(theirs, float)).max() <= 1
+
+
+def test_inks_become_the_colors_that_libvips_gives_them() -> None:
+    file = io.BytesIO()
+    Image.fromarray(photos.photo("coffee")).convert("CMYK").save(file, "JPEG", quality=95)
+    theirs = pyvips.Image.new_from_buffer(file.getvalue(), "").colourspace("srgb").numpy().astype(float)
+    ours = np.asarray(delivered("f:png", file.getvalue()).convert("RGB"), float)
+    assert np.abs(ours - theirs).mean() < 0.1
+    usual = imgsvc.process(file.getvalue(), {"output": {"format": "png"}}).to_pil().convert("RGB")
+    assert np.abs(np.asarray(usual, float) - theirs).mean() > 2

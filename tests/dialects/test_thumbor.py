@@ -389,9 +389,9 @@ def test_pictures_stay_as_they_are_stored_unless_the_setting_turns_them() -> Non
 
 def test_inks_are_subtracted_from_white() -> None:
     cmyk = attrs.evolve(PHOTO, colorspace="cmyk")
-    assert document(url("300x200"), cmyk)["orient"] == {"stored": True, "plain_cmyk": True}
+    assert document(url("300x200"), cmyk)["orient"] == {"stored": True, "cmyk": "plain"}
     turning = Thumbor(unsafe=True, respect_orientation=True)
-    assert document(url("300x200", dialect=turning), cmyk)["orient"] == {"plain_cmyk": True}
+    assert document(url("300x200", dialect=turning), cmyk)["orient"] == {"cmyk": "plain"}
 
 
 def test_covers_are_the_first_frames_of_gifs() -> None:

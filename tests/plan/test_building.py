@@ -204,3 +204,13 @@ def test_each_filter_has_its_function_in_pixels_or_its_formula_in_color() -> Non
 def test_requests_and_plans_share_no_names() -> None:
     asked = {operation.__name__ for operation in (*OPERATIONS.values(), *FILTERS)}
     assert asked.isdisjoint(kind.__name__ for kind in RENDERERS)
+
+
+@pytest.mark.parametrize("orientation", [1, 3, 6])
+def test_exact_scaling_is_exact_for_turned_pictures(orientation: int) -> None:
+    info = ImageInfo(
+        format="jpg", width=4000, height=3000, colorspace="srgb", bytes=10**6, orientation=orientation
+    )
+    plan = imgsvc_core.explain({"resize": {"width": 100, "scaling": "exact"}}, info)
+    assert plan.load.scale == 1
+    assert any(isinstance(one.step, steps.Resample) and one.step.exact for one in plan.steps)

@@ -64,18 +64,27 @@ def stretched(size: Size, target: Size) -> dict[str, Any] | None:
     return {"mode": "stretch", "width": target.width, "height": target.height}
 
 
-def resized_to(size: Size, scaled: Size, *, kept: Size, at: tuple[int, int] | None) -> dict[str, Any] | None:
-    """Return the resize that scales to a size and keeps a part of it, or `None` if nothing changes.
+def resized_to(
+    size: Size,
+    scaled: Size,
+    *,
+    kept: Size,
+    at: tuple[int, int] | None,
+    factors: tuple[float, float] | None = None,
+) -> dict[str, Any] | None:
+    """Return the resize by libvips that scales to a size and keeps a part, or `None` if nothing changes.
 
     Args:
         size: the size of the picture.
         scaled: the size that it is scaled to.
         kept: the size of the part.
         at: left and top of the part; without them it is the most interesting one.
+        factors: by what libvips multiplies width and height; by default what leads from size to size.
     """
     if size == scaled == kept:
         return None
-    resize: dict[str, Any] = {"mode": "stretch", "width": scaled.width, "height": scaled.height}
+    factors = factors or (scaled.width / size.width, scaled.height / size.height)
+    resize = {"mode": "stretch", "width": scaled.width, "height": scaled.height, "libvips": factors}
     return resize if kept == scaled else {**resize, "kept_size": kept, "kept_at": at}
 
 

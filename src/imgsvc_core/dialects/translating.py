@@ -40,7 +40,7 @@ def translate(
     info = inspect(source, name=name, limits=limits)
     turned = url.upright or info.orientation == 1
     info = info if turned else attrs.evolve(info, orientation=1)
-    before: dict[str, Any] = {} if turned else {"orient": Orient(stored=True)}
+    before: dict[str, Any] = {}
     if (trim := url.trim(info)) is not None:
         box = deadline.run(_enclosed, source, info, trim, limits, deadline)
         before["trim"] = Trim(threshold=trim.threshold, box=box)
@@ -48,7 +48,9 @@ def translate(
     spec = url.spec(info)
     if not isinstance(spec, Spec):
         return spec
-    parts = {**before, **dict(spec.operations()), "filter": spec.filter}
+    if not turned:
+        before["orient"] = Orient(stored=True, cmyk=None if spec.orient is None else spec.orient.cmyk)
+    parts = {**dict(spec.operations()), **before, "filter": spec.filter}
     return Spec(**parts)
 
 

@@ -16,15 +16,15 @@ _RGB_OR_GRAY = frozenset({"srgb", "rgb", "rgb16", *_GRAY})
 _ONLY_IN_MEMORY = frozenset({"scrgb", "xyz", "yxy", "hsv", "lch", "cmc", "labq", "oklab", "oklch"})
 
 
-def to_srgb(image: pyvips.Image, stated: RgbSpace | None = None, *, plain_cmyk: bool = False) -> pyvips.Image:
+def to_srgb(image: pyvips.Image, stated: RgbSpace | None = None, *, cmyk: str | None = None) -> pyvips.Image:
     """Return the picture in sRGB, from the space that its header states or its embedded profile.
 
     A gray picture stays gray, alpha is not touched, 16 bits stay 16 bits. A profile that is sRGB's already is
     kept and costs nothing; one of another color model than the picture's says nothing about its numbers, and
-    is dropped. ``plain_cmyk`` subtracts inks from white instead.
+    is dropped. ``cmyk`` is another way to convert inks, as `Orient` has them.
     """
-    if plain_cmyk and image.interpretation == "cmyk":
-        return _without_inks(_without_profile(image))
+    if cmyk is not None and image.interpretation == "cmyk":
+        return _by_libvips(image) if cmyk == "libvips" else _without_inks(_without_profile(image))
     gray = image.interpretation in _GRAY
     if stated is not None and image.interpretation in _RGB_OR_GRAY:
         return _from_stated(_without_profile(image), stated, gray=gray)
@@ -74,6 +74,15 @@ def _from_stated(image: pyvips.Image, space: RgbSpace, *, gray: bool) -> pyvips.
 
     color, alpha = split_alpha(image)
     return join_alpha(_as_rgb(color, lambda rgb: from_space(rgb, space), gray=gray), alpha)
+
+
+def _by_libvips(image: pyvips.Image) -> pyvips.Image:
+    if has_profile(image):
+        try:
+            return _without_profile(image.icc_import(embedded=True).colourspace("srgb"))
+        except pyvips.Error:
+            image = _without_profile(image)
+    return _without_profile(image.colourspace("srgb"))
 
 
 def _by_profile(color: pyvips.Image, profile: bytes, *, gray: bool) -> pyvips.Image:

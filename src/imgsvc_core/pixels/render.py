@@ -141,7 +141,7 @@ def _lay_watermark(frame: ScaledFrame, step: steps.LayWatermark, run: Run) -> Sc
 
 def _resample(frame: ScaledFrame, step: steps.Resample, run: Run) -> ScaledFrame:
     frame = frame.filled() if step.draft else frame
-    return frame.resampled(step.size, exact=step.exact, lanczos=step.lanczos)
+    return frame.resampled(step.size, exact=step.exact, lanczos=step.lanczos, libvips=step.libvips)
 
 
 Renderer = Callable[[ScaledFrame, Any, Run], ScaledFrame]
@@ -176,7 +176,7 @@ def _add_padding(image: pyvips.Image, step: steps.AddPadding) -> pyvips.Image:
 RENDERERS: Mapping[type[Step], Renderer] = {
     steps.Turn: lambda frame, step, _: frame.turned(step.orientation),
     steps.ToSrgb: lambda frame, step, _: frame.holding(
-        colorspace.to_srgb(frame.image, step.stated, plain_cmyk=step.plain_cmyk)
+        colorspace.to_srgb(frame.image, step.stated, cmyk=step.cmyk)
     ),
     steps.RotateFreely: lambda frame, step, _: frame.rotated(step.angle, step.background, step.size),
     steps.CropBox: lambda frame, step, _: frame.cropped(step.box),

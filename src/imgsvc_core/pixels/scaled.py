@@ -93,10 +93,22 @@ class ScaledFrame:
             _within((top - self.area.top) / self.down, self.area.height / self.down - size.height),
         )
 
-    def resampled(self, size: Size, *, exact: bool, lanczos: bool = False) -> ScaledFrame:
-        """Return all of it at a size."""
-        image = geometry.resample(self.image, self.size, *size, self.area, exact=exact, lanczos=lanczos)
+    def resampled(
+        self, size: Size, *, exact: bool, lanczos: bool = False, libvips: tuple[float, ...] | None = None
+    ) -> ScaledFrame:
+        """Return all of it at a size, by factors of libvips if they lead to it."""
+        image, area = None, self.area
+        if libvips is not None and _touched_by(area) == (0, 0, *self.size):
+            across = libvips[0] * area.width / self.across / self.size.width
+            down = libvips[1] * area.height / self.down / self.size.height
+            image = geometry.resample_by_libvips(self.image, across, down, size)
+        if image is None:
+            image = geometry.resample(self.image, self.size, *size, area, exact=exact, lanczos=lanczos)
         return ScaledFrame(image, size, Area(0, 0, *size))
+
+
+def _touched_by(area: Area) -> Area:
+    return Area(area.left, area.top, math.ceil(area.width), math.ceil(area.height))
 
 
 def _within(value: float, largest: float) -> int:

@@ -112,6 +112,7 @@ class _State:
                 exact=asked.scaling == "exact",
                 draft=pillow and untouched and not enlarges,
                 lanczos=pillow and enlarges,
+                libvips=asked.libvips if isinstance(asked, Resize) else None,
             )
             self.add(step)
 

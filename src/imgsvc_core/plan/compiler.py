@@ -87,7 +87,7 @@ def compile_plan(
     keeps_alpha = alpha and not output.flatten
     formats, why = choose_formats(output, info, suffix=suffix, accept=accept, alpha=keeps_alpha)
     frames = min(info.frames, output.frames or info.frames) if all(row.animation for row in formats) else 1
-    steps = _in_fast_order(built, info, plain_cmyk=bool(request.orient and request.orient.plain_cmyk))
+    steps = _in_fast_order(built, info, cmyk=request.orient.cmyk if request.orient else None)
     opaque = tuple(row.title for row in formats if not row.alpha)
     if alpha and (opaque or output.flatten):
         size = steps[-1].after if steps else Size(info.width, info.height)
@@ -129,7 +129,7 @@ def _simplified(spec: Spec) -> Spec:
     return spec.simplified()
 
 
-def _in_fast_order(built: list[PlannedStep], info: ImageInfo, *, plain_cmyk: bool) -> list[PlannedStep]:
+def _in_fast_order(built: list[PlannedStep], info: ImageInfo, *, cmyk: str | None) -> list[PlannedStep]:
     """Return the steps with the conversion to sRGB and the turn where they cost least."""
     steps = _turn_late(built)
     if info.profile or info.rgb_space or info.colorspace not in _NO_CONVERSION:
@@ -138,7 +138,7 @@ def _in_fast_order(built: list[PlannedStep], info: ImageInfo, *, plain_cmyk: boo
             len(steps),
         )
         size = steps[place - 1].after if place else Size(info.width, info.height)
-        conversion = ToSrgb(info.profile, info.colorspace, info.rgb_space, plain_cmyk)
+        conversion = ToSrgb(info.profile, info.colorspace, info.rgb_space, cmyk)
         steps.insert(place, PlannedStep("orient", conversion, size, size))
     return steps
 
@@ -166,7 +166,8 @@ def _before_turn(planned: PlannedStep, turn: Turn) -> PlannedStep:
     if isinstance(step, CropBox):
         step = CropBox(turns.turned_box(step.box, planned.before, back), step.asked)
     elif isinstance(step, Resample):
-        step = attrs.evolve(step, size=after)
+        factors = step.libvips[::-1] if step.libvips and turn.orientation >= 5 else step.libvips
+        step = attrs.evolve(step, size=after, libvips=factors)
     return PlannedStep(planned.phase, step, before, after)
 
 

@@ -37,7 +37,7 @@ def load_scale(info: ImageInfo, steps: Sequence[PlannedStep], *, all_frames: boo
                 return 1.0
             if step.draft:
                 return _draft_scale(info, size, step.size)
-            return scale_for(info, factor, all_frames=all_frames)
+            return scale_for(info, factor, all_frames=all_frames, libvips=step.libvips is not None)
         if not isinstance(step, _AT_ANY_SCALE):
             break
         cropped = cropped or isinstance(step, CropBox)
@@ -75,11 +75,15 @@ def why(load: LoadSettings, steps: Sequence[PlannedStep], frames: int) -> str:
     return ", ".join(reasons)
 
 
-def scale_for(info: ImageInfo, factor: float, *, all_frames: bool) -> float:
-    """Return the scale to decode at if the picture is going to be reduced by a factor."""
+def scale_for(info: ImageInfo, factor: float, *, all_frames: bool, libvips: bool = False) -> float:
+    """Return the scale to decode at if the picture is going to be reduced by a factor.
+
+    With ``libvips`` it is the smallest that leaves enough pixels, as servers on libvips choose it.
+    """
     if info.vector:
         return max(1 / factor, min(1.0, 1 / min(info.width, info.height)))
-    suitable = [scale for scale, least in _offered(info, factor, all_frames=all_frames) if least <= factor]
+    offered = _offered(info, factor, all_frames=all_frames, libvips=libvips)
+    suitable = [scale for scale, least in offered if least <= factor]
     return min((scale for scale in suitable if _fewest(info) <= scale < 1), default=1.0)
 
 
@@ -118,9 +122,17 @@ def _fewest(info: ImageInfo) -> float:
     return _FEWEST_PIXELS / min(info.width, info.height)
 
 
-def _offered(info: ImageInfo, factor: float, *, all_frames: bool) -> Iterable[tuple[float, float]]:
+def _offered(
+    info: ImageInfo, factor: float, *, all_frames: bool, libvips: bool
+) -> Iterable[tuple[float, float]]:
     """Return the scales that the decoder offers, and the least factor of reduction that each suits."""
     match _scaling(info):
+        case LoadScaling.DCT if libvips and not info.lossless:
+            return [(scale, 1 / scale) for scale in _DCT_SCALES]
+        case LoadScaling.CONTINUOUS if libvips and not info.animated and not all_frames:
+            return [(max(1 / factor, _fewest(info)), 1.0)]
+        case LoadScaling.LEVELS if libvips:
+            return ()
         case LoadScaling.DCT if not info.lossless:
             return _DCT_SCALES.items()
         case LoadScaling.LEVELS if info.format != "jp2" or info.depth <= 8:

@@ -4,7 +4,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
-from imgsvc_core.spec.kinds import AspectRatio, HexColor, Integer, Integers, Number
+from imgsvc_core.spec.kinds import AspectRatio, HexColor, Integer, Number, Several
 from imgsvc_core.spec.rules import AtLeastOne, NotTogether, NotWhen, OnlyWhen, RequiredWhen, Rule
 
 Edge = Literal["top-left", "top", "top-right", "right", "bottom-right", "bottom", "bottom-left", "left"]
@@ -73,9 +73,16 @@ class Orient(Operation):
     stored: bool = param(
         "Leave the picture as it is stored, whatever its orientation.", default=False, neutral=False
     )
-    plain_cmyk: bool = param(
-        "Convert CMYK by subtracting its inks from white, without a profile.", default=False, neutral=False
+    cmyk: Literal["plain", "libvips"] | None = param(
+        "Another way to convert CMYK: plain subtracts inks from white, without a profile; libvips keeps "
+        "shadows lighter.",
+        default=None,
     )
+
+    @property
+    def is_neutral(self) -> bool:
+        """Return True if nothing is unusual."""
+        return not self.stored and self.cmyk is None
 
 
 @declared
@@ -115,7 +122,7 @@ class Trim(Operation):
     from_end: bool = param("Take the color of the bottom right corner instead.", default=False, internal=True)
     box: tuple[int, ...] | None = param(
         "What the border encloses in the upright picture, if it is known: left, top, width and height.",
-        Integers(4),
+        Several(4, OFFSET),
         unit="pixels",
         default=None,
         internal=True,
@@ -248,16 +255,23 @@ class Resize(Operation):
     )
     upscale: bool = param("Whether a smaller picture is enlarged.", default=True)
     scaling: Scaling = _scaling()
+    libvips: tuple[float, ...] | None = param(
+        "By what libvips multiplies width and height. It decodes as small as it can, and shifts by half a "
+        "pixel what it enlarges.",
+        Several(2, Number(1e-9, 1e9)),
+        default=None,
+        internal=True,
+    )
     kept_size: tuple[int, ...] | None = param(
         "Width and height of the part that is kept of the resized picture.",
-        Integers(2),
+        Several(2, OFFSET),
         unit="pixels",
         default=None,
         internal=True,
     )
     kept_at: tuple[int, ...] | None = param(
         "Left and top of that part; by default it is the most interesting region.",
-        Integers(2),
+        Several(2, OFFSET),
         unit="pixels",
         default=None,
         internal=True,

@@ -56,32 +56,6 @@ class Integer(_Plain):
 
 
 @attrs.frozen
-class Integers:
-    """An array of so many whole numbers."""
-
-    count: int
-
-    @property
-    def expectation(self) -> str:
-        return f"array of {self.count} integers"
-
-    def parse(self, value: object) -> tuple[int, ...]:
-        if not isinstance(value, list | tuple) or len(value) != self.count:
-            raise ValueError(value)
-        if not all(type(item) is int for item in value):
-            raise ValueError(value)
-        return tuple(value)
-
-    def unparse(self, value: tuple[int, ...]) -> list[int]:
-        return list(value)
-
-    def schema(self) -> dict[str, Any]:
-        return {
-            "type": "array", "items": {"type": "integer"}, "minItems": self.count, "maxItems": self.count,
-        }  # fmt: skip
-
-
-@attrs.frozen
 class Number(_Plain):
     """A finite number in a range, both ends included."""
 
@@ -101,6 +75,31 @@ class Number(_Plain):
 
     def schema(self) -> dict[str, Any]:
         return {"type": "number", "minimum": self.minimum, "maximum": self.maximum}
+
+
+@attrs.frozen
+class Several:
+    """An array of so many values of one kind."""
+
+    count: int
+    kind: Kind
+
+    @property
+    def expectation(self) -> str:
+        return f"array of {self.count} values, each {self.kind.expectation}"
+
+    def parse(self, value: object) -> tuple[Any, ...]:
+        if not isinstance(value, list | tuple) or len(value) != self.count:
+            raise ValueError(value)
+        return tuple(map(self.kind.parse, value))
+
+    def unparse(self, value: tuple[Any, ...]) -> list[Any]:
+        return list(map(self.kind.unparse, value))
+
+    def schema(self) -> dict[str, Any]:
+        return {
+            "type": "array", "items": self.kind.schema(), "minItems": self.count, "maxItems": self.count,
+        }  # fmt: skip
 
 
 @attrs.frozen

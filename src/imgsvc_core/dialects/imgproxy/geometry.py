@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import attrs
 
 from imgsvc_core.dialects.building import Side
 from imgsvc_core.dialects.imgproxy.options import Extend, Gravity, Options
+from imgsvc_core.info import ImageInfo
 from imgsvc_core.plan import turns
 from imgsvc_core.plan.geometry import Area, Box, Size
 from imgsvc_core.spec import Flip
@@ -31,13 +33,14 @@ _TYPES: Mapping[tuple[Side, Side], str] = {
 class Layout:
     """Which part of the turned and mirrored picture of a ``size`` is kept, and to which size it is scaled.
 
-    ``crop`` is cut out first, then scaled to ``scaled``, of which ``window`` is kept. ``margins`` are the
-    extension of the canvas and the padding at the top, right, bottom and left. ``dpr`` is the pixel density
-    that was reached.
+    ``crop`` is cut out first, then scaled by ``factors`` to ``scaled``, of which ``window`` is kept.
+    ``margins`` are the extension of the canvas and the padding at the top, right, bottom and left. ``dpr`` is
+    the pixel density that was reached.
     """
 
     size: Size
     crop: Box
+    factors: tuple[float, float]
     scaled: Size
     window: Box
     margins: tuple[int, int, int, int]
@@ -50,34 +53,39 @@ class Layout:
         return Size(self.window.width + left + right, self.window.height + top + bottom)
 
 
-def layout(options: Options, stored: Size, orientation: int, *, vector: bool = False) -> Layout:
-    """Return the layout for a picture.
-
-    Args:
-        options: the options of the URL.
-        stored: the size of the picture in its file.
-        orientation: how it is turned upright.
-        vector: whether the picture is a drawing, which may always be enlarged.
-    """
-    turn = turns.then(orientation, _turn(options.rotate, options.flip))
+def layout(options: Options, info: ImageInfo) -> Layout:
+    """Return the layout for a picture, which has been trimmed if the options say so."""
+    stored = Size(info.width, info.height)
+    turn = turns.then(info.orientation, _turn(options.rotate, options.flip))
     size = turns.turned(stored, turn)
     cropped = _cropped(options, size)
-    crop = turns.turned_box(_crop(options, stored, orientation, turns.turned(cropped, turn)), stored, turn)
+    crop = _crop(options, stored, info.orientation, turns.turned(cropped, turn))
+    crop = turns.turned_box(crop, stored, turn)
+    vector = info.vector and options.trim.threshold is None  # what is trimmed has been drawn
     across, down, dpr = _scale(options, cropped, vector=vector)
-    found = _laid_out(options, size, crop, across, down, dpr)
+    found = _laid_out(options, info, size, crop, Factors(across, down, dpr))
     excess = max(found.canvas) / (options.max_result_dimension or math.inf)
     if excess <= 1:
         return found
     across, down = max(across / excess, 1 / cropped.width), max(down / excess, 1 / cropped.height)
-    return _laid_out(options, size, crop, across, down, dpr / excess)
+    return _laid_out(options, info, size, crop, Factors(across, down, dpr / excess))
 
 
-def _laid_out(options: Options, size: Size, crop: Box, across: float, down: float, dpr: float) -> Layout:
-    """Return the layout for a part of a picture, the factors of its sides and a pixel density."""
-    cropped = crop.size
-    scaled = Size(_rounded(cropped.width * across), _rounded(cropped.height * down))
+class Factors(NamedTuple):
+    """By what width and height are multiplied, and the pixel density that is reached."""
+
+    across: float
+    down: float
+    dpr: float
+
+
+def _laid_out(options: Options, info: ImageInfo, size: Size, crop: Box, factors: Factors) -> Layout:
+    """Return the layout for a part of a picture of a size, and the factors of its sides."""
+    across, down, dpr = factors
+    wanted = Size(_rounded(crop.width * across), _rounded(crop.height * down))
+    scaled = _made(size, _decoded(options, info, size, factors), crop.size, factors)
     target = _target(options, dpr)
-    window = placed(scaled, _kept(options, scaled, target), options.gravity, dpr)
+    window = placed(scaled, _kept(options, wanted, scaled, target), options.gravity, dpr)
     margins = (0, 0, 0, 0)
     if options.extend.enabled:
         margins = _extended(margins, window.size, target, options.extend, dpr)
@@ -88,7 +96,33 @@ def _laid_out(options: Options, size: Size, crop: Box, across: float, down: floa
     top, right, bottom, left = (
         margin + round(side * dpr) for margin, side in zip(margins, options.padding, strict=True)
     )
-    return Layout(size, crop, scaled, window, (top, right, bottom, left), dpr)
+    return Layout(size, crop, (across, down), scaled, window, (top, right, bottom, left), dpr)
+
+
+def _decoded(options: Options, info: ImageInfo, size: Size, factors: Factors) -> Size:
+    """Return the size that imgproxy decodes a picture to, whose result may be a pixel larger or smaller."""
+    sides = zip(size, factors, strict=False)
+    shrink = min(side / _rounded(side * factor) for side, factor in sides)
+    if shrink <= 1 or options.trim.threshold is not None or info.animated:
+        return size
+    if info.format == "jpg":
+        whole = min(8, 2 ** int(math.log2(shrink)))
+        return Size(math.ceil(size.width / whole), math.ceil(size.height / whole))
+    if info.format == "webp":
+        return Size(_rounded(size.width / shrink), _rounded(size.height / shrink))
+    return size
+
+
+def _made(size: Size, decoded: Size, cropped: Size, factors: Factors) -> Size:
+    """Return the size that libvips scales a part to. It divides by factors that are rounded themselves."""
+    made = []
+    for side, have, part, factor in zip(size, decoded, cropped, factors, strict=False):
+        if have != side:
+            factor *= side / have
+            part = have if part == side else max(1, _half_up(part * have / side))
+            factor = 1.0 if _half_up(have * factor) == have else factor
+        made.append(_rounded(part / (1 / factor) if factor < 1 else part * factor))
+    return Size(*made)
 
 
 def on_result(area: Area, options: Options, upright: Size, found: Layout) -> Box:
@@ -238,15 +272,15 @@ def _target(options: Options, dpr: float) -> Size:
     )
 
 
-def _kept(options: Options, scaled: Size, target: Size) -> Size:
-    """Return the size of the part of the scaled picture that is kept."""
+def _kept(options: Options, wanted: Size, scaled: Size, target: Size) -> Size:
+    """Return the size of the part that is kept of a scaled picture that should have the wanted size."""
     width, height = target
     if options.resizing_type == "fill-down" and not options.enlarge and 0 not in target:
-        across, down = width / scaled.width, height / scaled.height
+        across, down = width / wanted.width, height / wanted.height
         if across > down and across > 1:
-            width, height = scaled.width, _rounded(scaled.width * height / width)
+            width, height = wanted.width, _rounded(wanted.width * height / width)
         elif down > across and down > 1:
-            width, height = _rounded(scaled.height * width / height), scaled.height
+            width, height = _rounded(wanted.height * width / height), wanted.height
     return Size(min(width or scaled.width, scaled.width), min(height or scaled.height, scaled.height))
 
 

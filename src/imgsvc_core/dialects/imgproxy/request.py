@@ -29,6 +29,7 @@ UNPROCESSABLE = 422
 _FULL_COLOR_QUALITY = 90  # from which libvips keeps the resolution of color
 _LARGEST_SIGMA = 65_535
 _LEAST_AVIF = 16  # pixels; smaller pictures get another format
+_AVIF_EFFORT = 1
 _SYMMETRIC: Mapping[tuple[bool, ...], Literal["horizontal", "vertical", "both"] | None] = {
     (False, False): None, (True, False): "horizontal", (False, True): "vertical", (True, True): "both",
 }  # fmt: skip
@@ -70,11 +71,12 @@ def request_of(
         return None
     _check_limits(options, info)
     _check_pro(options, info)
-    found = layout(options, Size(info.width, info.height), info.orientation, vector=info.vector)
+    found = layout(options, info)
     horizontal, vertical = options.flip
     mirrored_once = horizontal != vertical
     angle = -options.rotate % 360 if mirrored_once else options.rotate
     return built(
+        orient={"cmyk": "libvips"} if info.colorspace == "cmyk" else None,
         flip={"horizontal": horizontal, "vertical": vertical} if any(options.flip) else None,
         rotate={"angle": angle} if angle else None,
         **_reduced(options, found),
@@ -136,7 +138,10 @@ def _reduced(options: Options, found: Layout) -> dict[str, Any]:
     smart = gravity.type == "sm" and crop.size != found.size
     first = {"mode": "smart", "width": crop.width, "height": crop.height} if smart else cut(crop, found.size)
     at = None if options.gravity.type == "sm" else (window.left, window.top)
-    return {"crop": first, "resize": resized_to(crop.size, scaled, kept=window.size, at=at)}
+    return {
+        "crop": first,
+        "resize": resized_to(crop.size, scaled, kept=window.size, at=at, factors=found.factors),
+    }
 
 
 def _filters(options: Options, size: Size) -> tuple[Filter, ...]:
@@ -210,9 +215,10 @@ def _output(options: Options, info: ImageInfo, found: Layout, encoding: Encoding
         output["quality"] = options.quality or by_format.get(format_) or encoding.quality
         if options.max_bytes:
             output["max_bytes"] = max(100, options.max_bytes)
-    if format_ == "jpg":
+    if format_ in ("jpg", "avif"):
         halved = output["quality"] < _FULL_COLOR_QUALITY
-        output |= {"encoding": "baseline", "subsampling": "420" if halved else "444"}
+        output["subsampling"] = "420" if halved else "444"
+        output |= {"encoding": "baseline"} if format_ == "jpg" else {"effort": _AVIF_EFFORT}
     output |= _of_pro(options.pro, format_)
     if options.background is not None and options.pro.background_alpha == 1:
         output |= {"background": options.background, "flatten": row.alpha}

@@ -95,7 +95,7 @@ def request_of(drawn: Drawn, parts: Parts, info: ImageInfo, *, smart: Smart, upr
         upright: whether the picture is turned by its EXIF orientation.
     """
     return built(
-        orient={"stored": not upright, "plain_cmyk": True} if info.colorspace == "cmyk" else None,
+        orient={"stored": not upright, "cmyk": "plain"} if info.colorspace == "cmyk" else None,
         flip={"horizontal": parts.flip[0], "vertical": parts.flip[1]} if any(parts.flip) else None,
         **_reduced(parts, drawn.layout, Size(*info.upright_size), smart),
         filter=drawn.drawing.steps,

@@ -21,7 +21,7 @@ class ToSrgb(Step):
     profile: bool
     colorspace: str
     stated: RgbSpace | None
-    plain_cmyk: bool = False
+    cmyk: str | None = None
 
     @property
     def text(self) -> str:

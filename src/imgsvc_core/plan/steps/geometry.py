@@ -142,6 +142,7 @@ class Resample(Step):
     exact: bool = False
     draft: bool = False
     lanczos: bool = False
+    libvips: tuple[float, ...] | None = None
 
     @property
     def text(self) -> str:
