@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -85,13 +86,42 @@ def _dialect(name: str, value: object) -> DialectSettings:
     except ValueError:
         raise _wrong(f"{name}.sources", f"must be {_SOURCES.expectation}") from None
     try:
-        dialect = load(name)(**options)
+        make = load(name)
     except SpecError as error:
         raise _wrong(name, f"is wrong: {error.message}") from None
-    except TypeError as error:
-        raise _wrong(name, f"has an unknown setting, or one is missing: {error}") from None
+    _check_names(name, make, options)
+    try:
+        dialect = make(**options)
+    except SpecError as error:
+        raise SpecError(
+            _problem(f"{name}.{problem.path}", f"is wrong: {problem.message}") for problem in error.problems
+        ) from None
     return DialectSettings(dialect=dialect, account=account, sources=sources, options=options)
 
 
+def _check_names(name: str, make: Callable[..., Dialect], options: Iterable[str]) -> None:
+    """Raise `SpecError` if a dialect does not know a setting, or misses one."""
+    arguments = inspect.signature(make).parameters.values()
+    if any(argument.kind is inspect.Parameter.VAR_KEYWORD for argument in arguments):
+        return
+    known = {argument.name: argument.default is inspect.Parameter.empty for argument in arguments}
+    problems = [
+        _problem(f"{name}.{option}", f"is unknown: dialect '{name}' has {', '.join((*OF_ALL, *known))}")
+        for option in options
+        if option not in known
+    ]
+    problems += [
+        _problem(f"{name}.{option}", "is required")
+        for option, required in known.items()
+        if required and option not in options
+    ]
+    if problems:
+        raise SpecError(problems)
+
+
 def _wrong(name: str, how: str) -> SpecError:
-    return SpecError([Problem(f"{PATH}.{name}", f"Setting '{PATH}.{name}' {how}")])
+    return SpecError([_problem(name, how)])
+
+
+def _problem(name: str, how: str) -> Problem:
+    return Problem(f"{PATH}.{name}", f"Setting '{PATH}.{name}' {how}")

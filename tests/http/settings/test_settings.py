@@ -614,18 +614,21 @@ def test_dialects_are_names_or_tables_with_their_settings(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("dialects", "path", "told"),
     [
-        ("imagor", ".imagor", "A dialect must be one of imgproxy, thumbor"),
+        ("nosuch", ".nosuch", "A dialect must be one of imagor, imgproxy, ipx, thumbor"),
         ({"imgproxy": "6c6f"}, ".imgproxy", "must be a table of settings"),
-        ({"imgproxy": {"keys": ["6c6f"]}}, ".imgproxy", "as many salts as keys"),
-        ({"imgproxy": {"key": "6c6f"}}, ".imgproxy", "unknown setting"),
+        ({"imgproxy": {"keys": ["6c6f"]}}, ".imgproxy.salts", "as many salts as keys"),
+        ({"imgproxy": {"key": "6c6f"}}, ".imgproxy.key", "is unknown: dialect 'imgproxy' has account, "),
+        ({"imagor": {"signer_type": "6c6f"}}, ".imagor.signer_type", "must be one of sha1, sha256, sha512"),
+        ({"ipx": {"widths": [0]}}, ".ipx.widths", "must be array of integers within 1 to 65535 range"),
         ({"thumbor": {"account": 5}}, ".thumbor.account", "must be the id of an account"),
         ({"thumbor": {"sources": ["https://a.example"]}}, ".thumbor.sources", "slash after its host"),
         ({"thumbor": {}}, ".thumbor.account", "must be the id of the account that pays"),
         (5, "", "must be array of names"),
     ],
 )
-def test_wrong_dialects_are_named_without_their_secrets(dialects: object, path: str, told: str) -> None:
+def test_wrong_settings_of_dialects_are_named_without_secrets(dialects: object, path: str, told: str) -> None:
     problems = _problems(None, HOME, {"delivery.dialects": dialects})
     assert list(problems) == [f"delivery.dialects{path}"]
     assert told in problems[f"delivery.dialects{path}"]
+    assert f"'delivery.dialects{path}'" in problems[f"delivery.dialects{path}"]
     assert "6c6f" not in str(problems)
