@@ -16,11 +16,13 @@ from shown import STRIPS
 from imgsvc_core import errors
 from imgsvc_core.codecs import availability
 from imgsvc_core.codecs.table import FORMATS, Format, LoadScaling
+from imgsvc_core.dialects.imagor import Imagor
 from imgsvc_core.dialects.imgproxy.settings import ImgproxySettings
+from imgsvc_core.dialects.ipx import Ipx
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.limits import Limits
 from imgsvc_core.spec import FILTERS, OPERATIONS, PHASES, Operation, Param, params, request_schema
-from imgsvc_core.spec.declare import doc
+from imgsvc_core.spec.declare import Parameters, doc
 from imgsvc_core.spec.options import SHORTHANDS
 from imgsvc_core.spec.rules import (
     AtLeastOne,
@@ -146,16 +148,31 @@ def settings() -> str:
 
 def imgproxy_settings() -> str:
     """Every setting of the dialect imgproxy, with the one of imgproxy that it stands for."""
+    return _dialect_settings(ImgproxySettings, "imgproxy")
+
+
+def imagor_settings() -> str:
+    """Every setting of the dialect imagor, with the one of imagor that it stands for."""
+    return _dialect_settings(Imagor, "imagor")
+
+
+def ipx_settings() -> str:
+    """Every setting of the dialect ipx, with the one of ipx or next/image that it stands for."""
+    return _dialect_settings(Ipx, "ipx or next/image")
+
+
+def _dialect_settings(settings: type[Parameters], service: str) -> str:
     rows = []
-    for param in params(ImgproxySettings).values():
-        meaning, _, theirs = param.doc.rstrip(".").partition(" (IMGPROXY_")
+    for param in params(settings).values():
+        doc = param.doc.rstrip(".")
+        meaning, _, theirs = doc.rpartition(" (") if doc.endswith(")") else (doc, "", "")
+        words = theirs.rstrip(")").split(" and ")
+        named = " and ".join(f"`{word}`" for word in words) if theirs else NOTHING
         default = (
             NOTHING if param.default in (None, ()) else f"`{toml_value(param.kind.unparse(param.default))}`"
         )
-        rows.append(
-            (f"`{param.name}`", f"`IMGPROXY_{theirs[:-1]}`" if theirs else NOTHING, f"{meaning}.", default)
-        )
-    return table(("setting", "in imgproxy", "meaning", "default"), rows)
+        rows.append((f"`{param.name}`", named, f"{meaning}.", default))
+    return table(("setting", f"in {service}", "meaning", "default"), rows)
 
 
 def metrics() -> str:
@@ -291,6 +308,8 @@ TABLES: Mapping[str, Callable[[], str]] = {
         benchmarks,
         settings,
         imgproxy_settings,
+        imagor_settings,
+        ipx_settings,
         metrics,
         endpoints,
         service_errors,

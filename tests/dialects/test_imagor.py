@@ -258,6 +258,13 @@ def test_outputs(text: str, expected: dict[str, object]) -> None:
     assert {name: found.get(name) for name in expected} == expected
 
 
+def test_frames() -> None:
+    moving = facts("gif", 20, 10, frames=9)
+    assert output(filtered("max_frames(6)"), moving)["frames"] == 6
+    assert "frames" not in output(filtered("max_frames(0)"), moving)
+    assert "frames" not in output(filtered("max_frames(6):format(png)"), moving)
+
+
 def test_files_that_are_not_processed() -> None:
     assert filtered("raw()").spec(PHOTO) is None
     assert filtered("raw()").spec(facts("svg", 10, 10)) is not None

@@ -191,6 +191,13 @@ def test_formats_of_sources() -> None:
 
 
 @pytest.mark.parametrize(
+    ("modifiers", "frames"), [("f_webp", 1), ("f_webp,a", None), ("f_webp,animated", None), ("w_9", None)]
+)
+def test_animations_move_where_the_url_says_so(modifiers: str, frames: int | None) -> None:
+    assert output(url(modifiers), facts("gif", 20, 10, frames=3)).get("frames") == frames
+
+
+@pytest.mark.parametrize(
     ("accept", "modifiers", "format"),
     [
         ("image/avif,image/webp,*/*", "f_auto", "avif"),

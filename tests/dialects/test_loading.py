@@ -29,14 +29,14 @@ class Other:
 
 
 def test_ours_are_installed() -> None:
-    assert {"imgproxy", "thumbor"} <= set(dialects.names())
+    assert {"imagor", "imgproxy", "ipx", "thumbor"} <= set(dialects.names())
     assert dialects.load("imgproxy") is Imgproxy
     assert dialects.load("thumbor") is Thumbor
 
 
 def test_an_unknown_one_is_told_with_those_that_exist() -> None:
-    with pytest.raises(imgsvc.SpecError, match=r'imgproxy, thumbor.*got "imagor"'):
-        dialects.load("imagor")
+    with pytest.raises(imgsvc.SpecError, match=r'imgproxy, ipx, thumbor.*got "nosuch"'):
+        dialects.load("nosuch")
 
 
 def test_others_can_add_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

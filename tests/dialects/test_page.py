@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from imgsvc_core.dialects.imagor.drawing import IMPOSSIBLE, Drawing
 from imgsvc_core.dialects.imgproxy.options import TABLE
 from imgsvc_core.dialects.imgproxy.pro import PRO
+from imgsvc_core.dialects.ipx.modifiers import ALIASES, MODIFIERS
 from imgsvc_core.dialects.thumbor.filters import FILTERS
 
 DOCS = Path(__file__).parents[2] / "docs" / "howto"
@@ -25,3 +27,12 @@ def test_every_option_of_imgproxy_is_on_the_page() -> None:
 
 def test_every_filter_of_thumbor_is_on_the_page() -> None:
     assert {*FILTERS, "trim", "meta", "debug", "smart"} <= _named("dialects.md", "thumbor")
+
+
+def test_every_modifier_of_ipx_is_on_the_page() -> None:
+    assert {*MODIFIERS, *ALIASES} <= _named("ipx.md", "Modifiers")
+
+
+def test_every_filter_of_imagor_is_on_the_page() -> None:
+    drawn = {name.removeprefix("_add_") for name in vars(Drawing) if name.startswith("_add_")}
+    assert {*drawn, *IMPOSSIBLE, "meta", "smart"} <= _named("imagor.md", "Parts and filters")

@@ -11,10 +11,14 @@ import pytest
 
 from imgsvc_core.urls import Signer
 from tests.http.delivery.conftest import CONFIG, Site, new_account, signer_for
+from tests.http.delivery.web_origin import Page, WebOrigin
 from tests.http.service_process import Service, running
+from tests.support import encoded
 from tests.support.plugins import install
 
 pytestmark = pytest.mark.asyncio
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "urls" / "weserv_dialect.py"
 
 MODULE = """
 import attrs
@@ -47,15 +51,22 @@ class Query:
 
 
 @pytest.fixture(scope="session")
-def delivering(photos: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def delivering(photos: Path, web: WebOrigin, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service with the dialect, whose package is on its import path."""
     folder = tmp_path_factory.mktemp("plugins")
     (folder / "imgsvc.toml").write_text(CONFIG)
     install(folder, "query", "query_dialect:Query", MODULE)
+    install(folder, "weserv", "weserv_dialect:Weserv", EXAMPLE.read_text(encoding="utf-8"))
     account = new_account(folder / "state")
     settings = {
         "delivery.origins": json.dumps({"photos": f"file://{photos}"}),
-        "delivery.dialects": json.dumps({"query": {"account": account, "secret": "open"}}),
+        "delivery.dialects": json.dumps(
+            {
+                "query": {"account": account, "secret": "open"},
+                "weserv": {"account": account, "sources": [f"{web.url}/pictures/"]},
+            }
+        ),
+        "fetch.private_allowed": "127.0.0.1",
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
@@ -101,3 +112,25 @@ async def test_an_answer_in_memory_is_for_clients_with_the_same_headers(
     refused = await site.get(PATH, **{**CLIENT, **changed})
     assert refused.status == status, refused.body
     assert (await site.get(PATH, **CLIENT)).status == 200
+
+
+async def test_the_example_in_the_documentation(site: Site) -> None:
+    site.web.pages["/pictures/w.png"] = Page(encoded.jpeg().data, {"Cache-Control": "max-age=60"})
+    source = f"{site.web.url}/pictures/w.png"
+    for query, size, format in (
+        (f"url={source}&w=20", 20, "JPEG"),
+        (f"url={source}&w=20&h=10&fit=cover&output=webp&q=50", 20, "WEBP"),
+        (f"w=20&h=10&fit=fill&output=png&url={source}", 20, "PNG"),
+    ):
+        reply = await site.get(f"/weserv/?{query}")
+        assert (reply.status, reply.picture.size[0], reply.picture.format) == (200, size, format), reply.body
+        assert "Vary" not in reply.headers
+    for query, told in (
+        ("w=20", "'url' is required"),
+        (f"url={source}&w=x", "'w' must be an integer"),
+        (f"url={source}&w=99999", "'width'"),
+        (f"url={source}&fit=nosuch", "'fit' must be one of inside"),
+    ):
+        reply = await site.get(f"/weserv/?{query}")
+        assert (reply.status, told in reply.json["message"]) == (400, True), reply.body
+    assert (await site.get("/weserv/?url=https://other.example/a.jpg&w=9")).status == 403

@@ -1,0 +1,129 @@
+"""URLs of ipx, next/image and imagor are answered over HTTP, with their statuses, Vary and cache."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from imgsvc_core.dialects import imagor
+from imgsvc_core.urls import Signer
+from tests.http.delivery.conftest import CONFIG, Site, new_account, signer_for
+from tests.http.delivery.test_negotiation import CHROME
+from tests.http.delivery.web_origin import Page, WebOrigin
+from tests.http.service_process import Service, running
+from tests.support import encoded
+
+pytestmark = pytest.mark.asyncio
+
+SECRET = "lock-key"
+
+
+@pytest.fixture(scope="session")
+def delivering(photos: Path, web: WebOrigin, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service with both dialects."""
+    folder = tmp_path_factory.mktemp("dialects")
+    (folder / "imgsvc.toml").write_text(CONFIG)
+    dialects = {
+        "ipx": {"base_url": "photos/", "sources": [f"{web.url}/pictures/"], "formats": ["avif", "webp"]},
+        "imagor": {
+            "keys": [SECRET],
+            "unsafe": True,
+            "signer_type": "sha256",
+            "signer_truncate": 40,
+            "base_url": "photos/",
+            "auto_webp": True,
+        },
+    }
+    settings = {
+        "delivery.origins": json.dumps({"photos": f"file://{photos}"}),
+        "rate.pictures": 10**6,
+        "delivery.unsigned": new_account(folder / "state"),
+        "delivery.dialects": json.dumps(dialects),
+        "fetch.private_allowed": "127.0.0.1",
+    }
+    with running(folder / "state", settings, config=folder / "imgsvc.toml") as service:
+        yield service
+
+
+@pytest.fixture(scope="session")
+def signer(delivering: Service) -> Signer:
+    return signer_for(delivering)
+
+
+def of_imagor(text: str) -> str:
+    """The path of a signed URL of imagor."""
+    return f"/imagor/{imagor.sign(SECRET, text, 'sha256', 40)}/{text}"
+
+
+async def test_urls_of_ipx(site: Site) -> None:
+    reply = await site.get("/ipx/w_20,f_webp/photo.jpg")
+    assert (reply.status, reply.picture.format, reply.picture.size[0]) == (200, "WEBP", 20), reply.body
+    assert "Vary" not in reply.headers
+    site.web.pages["/pictures/a.png?v=2"] = Page(encoded.jpeg().data, {"Cache-Control": "max-age=60"})
+    path = f"/ipx/s_20x10&fit_contain&b_red,f_png/{site.web.url}/pictures/a.png?v=2"
+    reply = await site.get(path)
+    assert (reply.status, reply.picture.size) == (200, (20, 10)), reply.body
+    assert (await site.get(path)).headers["X-Svc-Cache"] == "hit"
+    moving = await site.get("/ipx/f_webp,a/moving.gif")
+    assert (moving.picture.n_frames > 1, moving.picture.format) == (True, "WEBP")
+    still = await site.get("/ipx/f_webp/moving.gif")
+    assert still.picture.n_frames == 1
+
+
+async def test_formats_of_ipx_by_accept(site: Site) -> None:
+    for accept, format in ((CHROME, "AVIF"), ("image/webp", "WEBP"), ("*/*", "JPEG")):
+        reply = await site.get("/ipx/w_24,f_auto/photo.jpg", Accept=accept)
+        assert (reply.picture.format, reply.headers["Vary"]) == (format, "Accept")
+
+
+async def test_urls_of_next_image(site: Site) -> None:
+    path = f"/ipx/_next/image?url={quote('/deep/ü %.png', safe='')}&w=16&q=75"
+    for accept, format in ((CHROME, "AVIF"), ("image/webp,*/*", "WEBP"), ("*/*", "PNG")):
+        reply = await site.get(path, Accept=accept)
+        assert (reply.status, reply.picture.format, reply.picture.size[0]) == (200, format, 16), reply.body
+        assert reply.headers["Vary"] == "Accept"
+        known = await site.get(path, Accept=accept, If_None_Match=reply.headers["ETag"])
+        assert known.status == 304
+    moving = await site.get("/ipx/_next/image?url=%2Fmoving.gif&w=16&q=75")
+    assert moving.body == (site.photos / "moving.gif").read_bytes()
+
+
+async def test_urls_of_imagor(site: Site) -> None:
+    reply = await site.get(of_imagor("20x10/filters:fill(white):format(png)/photo.jpg"))
+    assert (reply.status, reply.picture.format, reply.picture.size) == (200, "PNG", (20, 10)), reply.body
+    reply = await site.get(
+        "/imagor/unsafe/fit-in/20x20/5x6/filters:fill(red):max_age(60)/photo.jpg", Accept=CHROME
+    )
+    assert (reply.picture.format, reply.picture.size) == ("WEBP", (30, 32))
+    assert (reply.headers["Vary"], reply.headers["Cache-Control"]) == ("Accept", "public, max-age=60")
+    trimmed = await site.get("/imagor/unsafe/trim:20/fit-in/20x20/photo.jpg")
+    assert trimmed.status == 200, trimmed.body
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "told"),
+    [
+        ("/ipx/w_abc/photo.jpg", 400, "Modifier 'w' must be"),
+        ("/ipx/crop_0_0_9999_9/photo.jpg", 400, "Modifier 'extract' must lie inside"),
+        ("/ipx/w_20/nowhere.jpg", 404, "nowhere.jpg"),
+        ("/ipx/w_20/text.jpg", 400, ""),
+        ("/ipx/w_20/https://other.example/a.jpg", 403, "none of those that this service allows"),
+        ("/ipx/_next/image?url=%2Fphoto.jpg&w=20&q=75", 400, "'w' must be one of 16, 32"),
+        ("/ipx/_next/image?url=%2Fnowhere.jpg&w=16&q=75", 404, "nowhere.jpg"),
+        ("/ipx/_next/image", 400, "'url' is required"),
+        (f"/imagor/{'A' * 28}/20x10/photo.jpg", 403, "The signature of the URL is wrong"),
+        (of_imagor("20x10/filters:format(jxl)/photo.jpg"), 406, "Filter 'format' of imagor"),
+        (of_imagor("20x10/filters:expire(1000)/photo.jpg"), 410, "has expired"),
+        (of_imagor("20x10/nowhere.jpg"), 404, "nowhere.jpg"),
+        (of_imagor("20x10/text.jpg"), 406, ""),
+        ("/imagor/unsafe/20x10/https://a.example/a.jpg", 403, "Unsigned URLs must take their source"),
+    ],
+)
+async def test_statuses_of_those_services(site: Site, path: str, status: int, told: str) -> None:
+    reply = await site.get(path)
+    assert reply.status == status, reply.body
+    assert told in reply.json["message"]
