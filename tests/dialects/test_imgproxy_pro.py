@@ -6,6 +6,7 @@ import base64
 import contextlib
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 
@@ -151,6 +152,16 @@ def test_areas_are_blurred(options: str, box: tuple[int, int, int, int] | None) 
         assert not changed.any()
 
 
+def test_the_hashsum_of_the_source() -> None:
+    digest = "ab" * 32
+    right = attrs.evolve(PHOTO, sha256=digest)
+    assert asked(f"hs:sha256:{digest.upper()}").spec(right) is not None
+    for wrong in (PHOTO, attrs.evolve(PHOTO, sha256="cd" * 32)):
+        with pytest.raises(imgsvc.DialectError, match="'hashsum'") as caught:
+            asked(f"hashsum:sha256:{digest}").spec(wrong)
+        assert caught.value.status == 422
+
+
 def test_areas_that_nobody_can_place() -> None:
     for options in ("rs:fill:20:40/g:sm", "t:10"):
         with pytest.raises(imgsvc.DialectError, match="'blur_areas'"):
@@ -247,7 +258,8 @@ def test_options_that_say_what_is_done_anyway(options: str) -> None:
     [
         "br:256", "br:1.5", "co:-1", "mc:2", "mc:1:nocolor", "dt:1:1:2:3", "bga:2", "ra:nearest",
         "ush:always", "bc:1", "wmu:gICA",
-        "pg:1", "dpi:300", "hs:md5:00", "aq:dssim", "webpo:near_lossless", "pngo:1:1:1", "avifo:maybe",
+        "pg:1", "dpi:300", "hs:md5:00", "hs:sha256:00", "aq:dssim",
+        "webpo:near_lossless", "pngo:1:1:1", "avifo:maybe",
         "gradient:2", "ba:5:0:0:1", "blur_areas:-1", "gr:1:0:north", "fiu:aaaa",
         "style:a", "wmt:aaaa", "objects_position:ce", "vts:5", "ct:a",
     ],

@@ -37,7 +37,7 @@ def translate(
     limits = limits_or(limits, Limits())
     deadline = Deadline(limits.seconds)
     source = received(source, limits, deadline, name=name)
-    info = inspect(source, name=name, limits=limits)
+    info = inspect(source, name=name, limits=limits, digest=url.wants_digest)
     turned = url.upright or info.orientation == 1
     info = info if turned else attrs.evolve(info, orientation=1)
     before: dict[str, Any] = {}

@@ -41,6 +41,12 @@ def _decoded_url(text: str) -> str:
     return base64.urlsafe_b64decode(bare + "=" * (-len(bare) % 4)).decode()
 
 
+def _digest(text: str) -> str:
+    if len(bytes.fromhex(text)) != 32:
+        raise ValueError(text)
+    return text.lower()
+
+
 _DIRECTIONS = {"down": 0.0, "left": 90.0, "up": 180.0, "right": 270.0}
 
 
@@ -53,6 +59,7 @@ _COLORS = Argument(whole_within(2, 256), "an integer within 2 to 256 range")
 _URL = Argument(_decoded_url, "a URL in URL-safe base64")
 _PLACE = Argument(decimal_if(lambda value: abs(value) <= 100), "a decimal number within -100 to 100 range")
 _DIRECTION = Argument(_direction, f"an angle in degrees, or one of {', '.join(_DIRECTIONS)}")
+_SHA256 = Argument(_digest, "a digest of 64 hexadecimal digits")
 _IGNORED = ("", ANYTHING)
 
 
@@ -78,6 +85,7 @@ class Pro:
     gradient_stop: float = 1.0
     blurred: float = 0.0
     blurred_areas: tuple[Area, ...] = ()
+    sha256: str | None = None
     background_alpha: float = 1.0
     crop_ratio: float = 0.0
     crop_enlarges: bool = False
@@ -154,6 +162,14 @@ def _blur_areas(values: dict[str, Any], name: str, arguments: list[str]) -> None
     values["pro"] = attrs.evolve(values.get("pro", Pro()), blurred=blurred, blurred_areas=areas)
 
 
+def _hashsum(values: dict[str, Any], name: str, arguments: list[str]) -> None:
+    check_count(name, arguments, 2)
+    kind, digest, *_ = (*arguments, "")
+    known = _words("none", "sha256")(name, kind) == "sha256"
+    sha256 = _SHA256(name, digest) if known else None
+    values["pro"] = attrs.evolve(values.get("pro", Pro()), sha256=sha256)
+
+
 def _disable_animation(values: dict[str, Any], name: str, arguments: list[str]) -> None:
     check_count(name, arguments, 1)
     if BOOLEAN(name, arguments[0]):
@@ -227,7 +243,7 @@ PRO: tuple[tuple[tuple[str, ...], Apply], ...] = (
     (("page", "pg"), _only(_words("0"))),
     (("pages", "pgs"), _only(_words("1"))),
     (("dpi",), _only(_words("0"))),
-    (("hashsum", "hs"), _only(_words("none"))),
+    (("hashsum", "hs"), _hashsum),
     *(
         (names, _unsupported)
         for names in (

@@ -113,8 +113,10 @@ def _check_limits(options: Options, info: ImageInfo) -> None:
 
 
 def _check_pro(options: Options, info: ImageInfo) -> None:
-    """Raise `DialectError` if an option of Pro cannot be applied to a picture with alpha."""
+    """Raise `DialectError` if an option of Pro cannot be applied to a picture, or it is another one."""
     pro = options.pro
+    if pro.sha256 is not None and pro.sha256 != info.sha256:
+        raise _impossible("hashsum", "the source has another SHA-256")
     if info.alpha and pro.background_alpha < 1 and options.background is not None:
         raise _impossible("background_alpha", "a picture with alpha is laid on opaque colors only")
 
