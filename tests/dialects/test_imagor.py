@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import attrs
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import imgsvc_core as imgsvc
-from imgsvc_core.dialects import ForeignRequest
+from imgsvc_core.dialects import Document, ForeignRequest
 from imgsvc_core.dialects.imagor import Imagor, ImagorUrl, sign
+from imgsvc_core.dialects.translating import translate
+from imgsvc_core.plan.geometry import Box
 from imgsvc_core.urls import OriginSource, UrlSource
 from tests.dialects.pictures import DRAWN, PHOTO, document, facts, kept_at, output, planned_size
 
@@ -125,9 +129,49 @@ def test_trims() -> None:
         assert (trim.threshold, trim.libvips) == (threshold, True)
     assert url("trim").trim(facts("gif", 9, 9, frames=2)) is None
     assert url("trim/filters:format(png)").trim(facts("gif", 9, 9, frames=2)) is not None
-    for parts in ("trim:bottom-right", "trim/10x10:50x50"):
-        with pytest.raises(imgsvc.DialectError, match="'trim' of imagor"):
-            url(parts).trim(PHOTO)
+    end = url("trim:bottom-right:9").trim(PHOTO)
+    assert end is not None
+    assert end.from_end
+    with pytest.raises(imgsvc.DialectError, match="'trim' of imagor"):
+        url("trim/0.1x0.1:0.5x0.5").trim(PHOTO)
+
+
+def test_the_color_of_either_corner() -> None:
+    pixels = np.full((60, 80, 3), 200, np.uint8)
+    pixels[:, 50:] = 20
+    pixels[20:40, 30:70] = 90, 0, 0
+    png = imgsvc.process(pixels, {"output": {"format": "png"}}).data
+    for parts, size in (("trim:9", (50, 60)), ("trim:bottom-right:9", (70, 60))):
+        spec = translate(url(parts), png)
+        assert isinstance(spec, imgsvc.Spec)
+        made = imgsvc.process(png, spec).output
+        assert (made.width, made.height) == size
+
+
+@pytest.mark.parametrize(
+    ("crop", "size"),
+    [
+        ("50x50:0x0", (80, 70)),
+        ("10x10:60x70", (50, 60)),
+        ("60x50:90x80", (30, 30)),
+        ("200x9:300x9", (120, 110)),
+    ],
+)
+def test_crops_are_those_of_the_picture_before_a_trim(crop: str, size: tuple[int, int]) -> None:
+    asked = url(f"trim/{crop}").of_part(Box(10, 10, 120, 110))
+    assert planned_size(asked, facts("png", 120, 110)) == size
+
+
+def test_facts() -> None:
+    found = url("meta/300x200/filters:format(webp):grayscale()").spec(attrs.evolve(DRAWN, frames=1))
+    assert isinstance(found, Document)
+    assert json.loads(found.body) == {
+        "format": "webp", "content_type": "image/webp", "width": 300, "height": 200, "orientation": 1,
+        "pages": 1, "bands": 2, "exif": {},
+    }  # fmt: skip
+    moving = url("meta/fit-in/10x10").spec(facts("gif", 20, 10, frames=3, alpha=True))
+    assert isinstance(moving, Document)
+    assert (json.loads(moving.body)["pages"], json.loads(moving.body)["height"]) == (3, 5)
 
 
 def test_mirroring_comes_after_cropping() -> None:
@@ -218,7 +262,6 @@ def test_watermarks(arguments: str, expected: dict[str, object]) -> None:
         ("filters:watermark(logo.png,0,0)", "Filter 'watermark' of imagor"),
         ("filters:image(/100x100/logo.png,center,center)", "Filter 'image' of imagor"),
         ("filters:text(IMAGOR,1,2)", "Filter 'text' of imagor"),
-        ("meta", "'meta'"),
         ("9999999999x1", "at most 9 digits"),
         ("100x9999/10x10/filters:fill(red)", "Filter 'fill' of imagor"),
     ],
@@ -386,7 +429,7 @@ def test_any_parts_are_a_request_or_an_error(segments: list[str], info: imgsvc.I
         found: object = UNSAFE.parse(ForeignRequest("/unsafe/" + "/".join(segments))).spec(info)
     except imgsvc.DialectError as error:
         found = error
-    assert found is None or isinstance(found, imgsvc.Spec | imgsvc.DialectError)
+    assert found is None or isinstance(found, imgsvc.Spec | Document | imgsvc.DialectError)
 
 
 @given(st.text())

@@ -20,7 +20,8 @@ def enclosed_by_libvips(image: pyvips.Image, trim: Trim) -> Box:
     if image.hasalpha():
         image = image.flatten(background=_MAGENTA)
     image = in_memory(image)
-    color = image.getpoint(0, 0) if trim.color is None else trim.color.rgb
+    corner = (image.width - 1, image.height - 1) if trim.from_end else (0, 0)
+    color = image.getpoint(*corner) if trim.color is None else trim.color.rgb
     left, top, width, height = image.find_trim(background=list(color), threshold=trim.threshold)
     return Box(left, top, width, height) if width and height else Box(0, 0, image.width, image.height)
 

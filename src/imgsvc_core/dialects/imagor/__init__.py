@@ -9,14 +9,16 @@ from typing import ClassVar
 
 import attrs
 
-from imgsvc_core.dialects import ForeignDelivery, ForeignRequest, ForeignUrl
+from imgsvc_core.dialects import Document, ForeignDelivery, ForeignRequest, ForeignUrl
 from imgsvc_core.dialects.building import refusing
+from imgsvc_core.dialects.imagor.geometry import within
 from imgsvc_core.dialects.imagor.path import BAD_REQUEST, Filter, Parts, SignerType, sign, split, verified
 from imgsvc_core.dialects.imagor.request import Smart, named_format, request_of, trim_of
 from imgsvc_core.dialects.reading import Texts, TextTable
-from imgsvc_core.errors import DialectError, ImageTooLarge, ImgsvcError, SourceTooLarge
+from imgsvc_core.errors import ImageTooLarge, ImgsvcError, SourceTooLarge
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.plan.encoding import accept_weights
+from imgsvc_core.plan.geometry import Box
 from imgsvc_core.spec import Spec, Trim
 from imgsvc_core.spec.declare import Parameters, declared, param
 from imgsvc_core.spec.kinds import Integer, Text
@@ -54,8 +56,12 @@ class ImagorUrl(ForeignUrl):
         """Return what is cut away before all else."""
         return trim_of(self.parts, info)
 
-    def spec(self, info: ImageInfo) -> Spec | None:
-        """Return the request for a picture, or `None` to deliver its file unchanged."""
+    def of_part(self, box: Box) -> ForeignUrl:
+        """Return the URL that asks for the same of the part of the picture that a trim leaves."""
+        return attrs.evolve(self, parts=within(self.parts, box))
+
+    def spec(self, info: ImageInfo) -> Spec | Document | None:
+        """Return the request for a picture, facts about it, or `None` to deliver its file unchanged."""
         with refusing(BAD_REQUEST):
             return request_of(
                 self.parts,
@@ -113,8 +119,6 @@ class Imagor(Parameters):
             request.path, self.keys, self.signer_type, self.signer_truncate, unsafe=self.unsafe
         )
         parts = split(text)
-        if parts.meta:
-            raise DialectError("'meta' is not supported in URLs of imagor.", status=BAD_REQUEST)
         filters = tuple(item for item in parts.filters if item.name not in _OF_DELIVERY)
         return ImagorUrl(
             source=self._source(parts.image),

@@ -28,6 +28,7 @@ _BLURRED = 50.0  # sigma of the ground of fill(blur)
 _LARGEST_SHARPEN, _USUAL_SHARPEN = 10, 0.5
 _CELL = 10
 BLACK = Color(0, 0, 0)
+GRAYSCALE = Modulate(saturation=0)
 _EDGES: Mapping[str, Side] = {
     "left": "near",
     "top": "near",
@@ -93,7 +94,7 @@ class Drawing:
         self._tones(lambda level: 255 - level)
 
     def _add_grayscale(self, item: Filter) -> None:
-        self.steps.append(Modulate(saturation=0))
+        self.steps.append(GRAYSCALE)
 
     def _add_saturation(self, item: Filter) -> None:
         self.steps.append(Modulate(saturation=max(0.0, 1 + item.number() / 100)))

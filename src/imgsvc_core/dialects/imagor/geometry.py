@@ -49,7 +49,12 @@ class How:
 def layout(parts: Parts, size: Size, how: How) -> Layout:
     """Return the layout for a picture."""
     part = _cropped(parts, size)
-    if not how.in_full and parts.crop is None and (found := _at_once(parts, size, how)) is not None:
+    if (
+        not how.in_full
+        and parts.crop is None
+        and parts.part is None
+        and (found := _at_once(parts, size, how)) is not None
+    ):
         scaled, window = found
         asked = _asked(parts.width, parts.height, window.size, how)
         return Layout(part, scaled, window, asked, parts.smart)
@@ -59,7 +64,7 @@ def layout(parts: Parts, size: Size, how: How) -> Layout:
 def _cropped(parts: Parts, size: Size) -> Box:
     whole = Box(0, 0, *size)
     if parts.crop is None:
-        return whole
+        return parts.part or whole
     left, top, right, bottom = parts.crop
     if left < 1 and top < 1 and right <= 1 and bottom <= 1:
         left, right = (_rounded(share * size.width) for share in (left, right))
@@ -69,6 +74,20 @@ def _cropped(parts: Parts, size: Size) -> Box:
     if right <= left or bottom <= top:
         return whole
     return Box(int(left), int(top), int(right - left), int(bottom - top))
+
+
+def within(parts: Parts, trimmed: Box) -> Parts:
+    """Return the parts that ask for the same of what a trim has left of a picture."""
+    if parts.crop is None:
+        return parts
+    left, top = max(parts.crop[0], trimmed.left), max(parts.crop[1], trimmed.top)
+    right = min(parts.crop[2] or trimmed.right, trimmed.right)
+    bottom = min(parts.crop[3] or trimmed.bottom, trimmed.bottom)
+    part = None
+    if right > left and bottom > top:
+        shifted = int(left - trimmed.left), int(top - trimmed.top)
+        part = Box(*shifted, int(right - left), int(bottom - top))
+    return attrs.evolve(parts, crop=None, part=part)
 
 
 def _at_once(parts: Parts, size: Size, how: How) -> tuple[Size, Box] | None:

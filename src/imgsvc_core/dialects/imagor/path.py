@@ -15,6 +15,7 @@ import attrs
 from imgsvc_core.dialects.reading import decimal, whole
 from imgsvc_core.dialects.thumbor.path import ALIGNMENT, FIT, TRIM, UNSAFE
 from imgsvc_core.errors import DialectError
+from imgsvc_core.plan.geometry import Box
 
 BAD_REQUEST, FORBIDDEN, NOT_ACCEPTABLE = 400, 403, 406
 
@@ -74,6 +75,7 @@ class Parts:
     meta: bool
     trim: str | None
     crop: tuple[float, float, float, float] | None  # left, top, right, bottom
+    part: Box | None = None  # what a trim has left of the crop
     fit_in: bool
     full: bool
     adaptive: bool

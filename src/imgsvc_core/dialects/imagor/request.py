@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from imgsvc_core.codecs.table import FORMATS
+from imgsvc_core.dialects import Document
 from imgsvc_core.dialects.building import built, window_of
-from imgsvc_core.dialects.imagor.drawing import BLACK, Drawing, impossible
+from imgsvc_core.dialects.imagor.drawing import BLACK, GRAYSCALE, Drawing, impossible
 from imgsvc_core.dialects.imagor.geometry import Focal, How, layout
 from imgsvc_core.dialects.imagor.path import BAD_REQUEST, NOT_ACCEPTABLE, Filter, Parts
 from imgsvc_core.dialects.thumbor.geometry import mirrored
@@ -24,6 +26,7 @@ _FORMATS = {
 }  # fmt: skip
 _QUALITIES = {"avif": 50, "heic": 50, "jp2": 48}
 _QUALITY = 75
+_NAMES = {"jpg": "jpeg", "heic": "heif"}
 _ANIMATED = ("gif", "webp")
 _IN_FULL = ("draw_detections", "focal", "max_bytes", "rotate", "trim")
 _ANGLES = {90: 270, 180: 180, 270: 90}
@@ -37,8 +40,8 @@ def request_of(
     watermarks: Mapping[str, str],
     metadata: str,
     accepted: Sequence[str],
-) -> Spec | None:
-    """Return the request, or `None` to deliver the file unchanged.
+) -> Spec | Document | None:
+    """Return the request, facts of its result for ``meta``, or `None` to deliver the file unchanged.
 
     Args:
         parts: the parts of the URL.
@@ -66,6 +69,8 @@ def request_of(
     drawing = Drawing(found.window.size, found.asked, parts.padding, watermarks, info.alpha, animated)
     drawing.add_all(parts.filters)
     gravity = smart if found.smart and smart != "none" else None
+    if parts.meta:
+        return _facts(drawing, info, output["format"])
     part = mirrored(found.part, size, parts.flip)
     window = mirrored(found.window, found.scaled, parts.flip)
     return built(
@@ -77,16 +82,33 @@ def request_of(
     )
 
 
+def _facts(drawing: Drawing, info: ImageInfo, format_: str) -> Document:
+    """Return the facts of a result, without those of EXIF."""
+    row = FORMATS[format_]
+    colors = 1 if info.colorspace == "gray" or any(step == GRAYSCALE for step in drawing.steps) else 3
+    found = {
+        "format": _NAMES.get(format_, format_),
+        "content_type": row.media_type,
+        "width": drawing.size.width,
+        "height": drawing.size.height,
+        "orientation": 1,
+        "pages": info.frames if row.animation else 1,
+        "bands": colors + drawing.alpha,
+        "exif": {},
+    }
+    return Document(json.dumps(found).encode())
+
+
 def trim_of(parts: Parts, info: ImageInfo) -> Trim | None:
     """Return what is cut away before all else. Animations keep their border."""
     if parts.trim is None or (info.animated and named_format(parts.filters) in (None, *_ANIMATED)):
         return None
     _, *words = parts.trim.split(":")
-    if parts.crop is not None or "bottom-right" in words:
-        why = "it is supported with the color of the top left corner, and without a crop"
+    if parts.crop is not None and max(parts.crop) <= 1:
+        why = "a crop by shares of the sides depends on what is cut away"
         raise DialectError(f"'trim' of imagor cannot be applied: {why}.", status=BAD_REQUEST)
     tolerance = next((int(word[:3]) for word in words if word.isdigit()), 0)
-    return Trim(threshold=min(255, tolerance or 1), libvips=True)
+    return Trim(threshold=min(255, tolerance or 1), libvips=True, from_end="bottom-right" in words)
 
 
 def _how(parts: Parts, called: Mapping[str, Filter], info: ImageInfo, size: Size) -> How:
