@@ -18,8 +18,9 @@ import pytest
 
 from imgsvc_core.urls import Signer
 from tests.http.delivery.conftest import signer_for
+from tests.http.delivery.web_origin import Page, WebOrigin
 from tests.http.service_process import Service, running
-from tests.support import requires
+from tests.support import encoded, requires
 from tests.support.servers import free_port
 from tests.test_proxy_page import proxy
 
@@ -71,15 +72,19 @@ class Front:
 
 
 @pytest.fixture(scope="module")
-def front(photos: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
+def front(photos: Path, web: WebOrigin, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
     nginx, folder = requires.program("nginx", "/usr/sbin/nginx"), tmp_path_factory.mktemp("nginx")
     with free_port() as port, free_port() as own:
         settings = {
             "server.port": own,
             "server.base_url": f"https://localhost:{port}",
             "server.trusted_proxies": "127.0.0.1/32",
-            "delivery.origins": json.dumps({"photos": f"file://{photos}"}),
+            "delivery.origins": json.dumps({"photos": f"file://{photos}", "web": f"{web.url}/"}),
             "delivery.max_age": 2,
+            "delivery.gateway_statuses": True,
+            "cache.stale_seconds": 0,
+            "cache.stale_error_seconds": 0,
+            "fetch.private_allowed": "127.0.0.1",
         }
         with running(folder / "state", settings) as service:
             (folder / "nginx.conf").write_text(_configuration(folder, service, port, own))
@@ -141,3 +146,21 @@ def test_a_browser_that_has_the_picture_gets_304_from_nginx(front: Front) -> Non
     url = front.signer.url("photos/photo.jpg", resize="44x")
     etag = front.get(url)["ETag"]
     assert front.get(url, If_None_Match=etag)["Status"] == "304"
+
+
+def test_what_nginx_kept_is_answered_while_the_source_fails(front: Front, web: WebOrigin) -> None:
+    web.pages["/failing.jpg"] = Page(encoded.jpeg().data, {"Cache-Control": "no-cache"})
+    url = front.signer.url("web/failing.jpg", resize="28x")
+    etag = front.until("HIT", url)["ETag"]
+    web.pages["/failing.jpg"] = Page(status=500)
+    stale = front.until("STALE", url)
+    assert (stale["Status"], stale["ETag"]) == ("200", etag)
+    front.wait_for(502, times=1)
+
+
+def test_what_a_source_forbids_to_keep_nginx_does_not_keep(front: Front, web: WebOrigin) -> None:
+    for directive in ("private", "no-store"):
+        web.pages[f"/{directive}.jpg"] = Page(encoded.jpeg().data, {"Cache-Control": directive})
+        url = front.signer.url(f"web/{directive}.jpg", resize="28x")
+        assert [front.get(url)["X-Cache"] for _ in range(2)] == ["MISS", "MISS"]
+        assert web.log.count(f"200 /{directive}.jpg") == 2
