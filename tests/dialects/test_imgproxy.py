@@ -95,6 +95,8 @@ def kept(scaled: tuple[int, int], size: tuple[int, int], at: tuple[int, int] | N
         ("rot:270/fl:1/rs:fill:100:300", (100, 300)),
         ("w:1000/pd:1:2:3:4/dpr:2", (2012, 1641)),
         ("rs:fill:0:100", (122, 100)),
+        ("f:ico", (256, 209)),
+        ("f:webp/rs:force:20000:100:1", (16383, 82)),
     ],
 )
 def test_sizes(options: str, size: tuple[int, int]) -> None:
@@ -237,6 +239,8 @@ def test_a_transparent_watermark_is_left_out() -> None:
         ("f:png", PLAIN + "@webp", {"format": "webp", "quality": 79}),
         ("ext:avif", PLAIN, {"format": "avif", "quality": 63, "effort": 1, "subsampling": "420"}),
         ("f:tiff/q:70", PLAIN, {"format": "tiff"}),
+        ("f:bmp/q:70", PLAIN, {"internal_format": "bmp"}),
+        ("f:ico/w:80", PLAIN, {"internal_format": "ico"}),
         ("mb:20000", PLAIN, {"max_bytes": 20000}),
         ("bg:255:0:16", PLAIN, {"background": "FF0010"}),
         ("bg:f00", PLAIN, {"background": "FF0000"}),
@@ -277,7 +281,6 @@ def test_files_that_are_not_processed() -> None:
     [
         ("f:jxl", PHOTO, "'format'"),
         ("f:svg", PHOTO, "'format'"),
-        ("f:bmp", PHOTO, "'format'"),
         ("w:70000/el:1", PHOTO, "'width'"),
         ("rs:fill:70000:70000:1", PHOTO, "'width'"),
     ],

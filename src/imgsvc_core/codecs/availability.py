@@ -50,8 +50,8 @@ def readable(format: str) -> bool:
 
 
 def writable(format: str) -> bool:
-    """Return True if files of the format can be encoded here."""
-    return bool(write_support(format))
+    """Return True if requests can name the format as output, and files of it can be encoded here."""
+    return FORMATS[format].writable and bool(write_support(format))
 
 
 def reader_backend(format: str) -> str:

@@ -100,6 +100,9 @@ class Format:
     writer: Coder | None = attrs.field(
         default=None, metadata={"doc": "How it is encoded, if it is an output format."}
     )
+    internal: bool = attrs.field(
+        default=False, metadata={"doc": "Whether only code can ask for it as output, such as dialects."}
+    )
     effort: Effort | None = attrs.field(
         default=None, metadata={"doc": "How long the encoder may take, if it has such a setting."}
     )
@@ -138,8 +141,8 @@ class Format:
 
     @property
     def writable(self) -> bool:
-        """True if it is an output format."""
-        return self.writer is not None
+        """True if requests can name it as output."""
+        return self.writer is not None and not self.internal
 
 
 _PNG = rb"\x89PNG\r\n\x1a\n"
@@ -263,6 +266,7 @@ _ROWS = (
         magic=rb"BM", accept="headers.bmp:is_bmp",
         header="headers.bmp:read_info",
         reader=Coder("readers.bmp:read", Memory(2.2), ("numpy",)),
+        writer=Coder("writers.bmp:write", Memory(4), ("numpy",)), internal=True,
         becomes="jpg",
     ),
     Format(
@@ -270,6 +274,8 @@ _ROWS = (
         magic=rb"\0\0[\x01\x02]\0(?!\0\0)",
         header="headers.ico:read_info",
         reader=Coder("readers.ico:read", Memory(3), ("numpy",)),
+        writer=Coder("writers.ico:write", Memory(2.4), ("libvips:pngsave_target",)), internal=True,
+        max_side=256,
         becomes="png",
     ),
     Format(
@@ -289,7 +295,7 @@ _ROWS = (
 )  # fmt: skip
 
 OutputName = Literal["jpg", "jp2", "png", "apng", "gif", "webp", "heic", "avif", "tiff"]
-"""The names of all rows with a writer, for type checkers."""
+"""The names of all rows that are writable, for type checkers."""
 
 FORMATS: Mapping[str, Format] = MappingProxyType({row.name: row for row in _ROWS})
 

@@ -14,6 +14,8 @@ from imgsvc_core.plan.loading import area_at_hand, pixels_for
 from imgsvc_core.spec import Color
 from imgsvc_core.vipsimage import size_of
 
+_NEGLIGIBLE = 1e-6  # of a pixel, by which lengths are rounded
+
 
 @attrs.frozen
 class ScaledFrame:
@@ -98,17 +100,15 @@ class ScaledFrame:
     ) -> ScaledFrame:
         """Return all of it at a size, by factors of libvips if they lead to it."""
         image, area = None, self.area
-        if libvips is not None and _touched_by(area) == (0, 0, *self.size):
-            across = libvips[0] * area.width / self.across / self.size.width
-            down = libvips[1] * area.height / self.down / self.size.height
-            image = geometry.resample_by_libvips(self.image, across, down, size)
+        if libvips is not None and (area.left, area.top) == (0, 0):
+            # libvips leaves out the last pixels of a smaller copy if they do not stand for whole ones.
+            whole = max(1, int(area.width + _NEGLIGIBLE)), max(1, int(area.height + _NEGLIGIBLE))
+            across = libvips[0] * area.width / self.across / whole[0]
+            down = libvips[1] * area.height / self.down / whole[1]
+            image = geometry.resample_by_libvips(self.image.crop(0, 0, *whole), across, down, size)
         if image is None:
             image = geometry.resample(self.image, self.size, *size, area, exact=exact, lanczos=lanczos)
         return ScaledFrame(image, size, Area(0, 0, *size))
-
-
-def _touched_by(area: Area) -> Area:
-    return Area(area.left, area.top, math.ceil(area.width), math.ceil(area.height))
 
 
 def _within(value: float, largest: float) -> int:

@@ -32,6 +32,8 @@ def choose_formats(
     of photographs, and `exact_formats` those of graphics. Of several formats, the one that gives up the least
     quality to fit is written, or the one that makes the smallest file.
     """
+    if output.internal_format is not None:
+        return (FORMATS[output.internal_format],), "as asked for"
     if output.format == "auto":
         best = "best suitable" if output.max_bytes is not None else "smallest suitable"
         why = f"the {best}" if accept is None else "the best of what is accepted"

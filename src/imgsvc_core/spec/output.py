@@ -88,6 +88,9 @@ class Output(Operation):
         HexColor(alpha=False),
         default=WHITE,
     )
+    internal_format: Literal["bmp", "ico"] | None = param(
+        "File format, in place of the one that requests can name.", default=None, internal=True
+    )
     frames: int | None = param(
         "How many frames of an animation are kept at most.", Integer(1, 65_535), default=None, internal=True
     )

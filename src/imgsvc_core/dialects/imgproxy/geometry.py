@@ -53,8 +53,11 @@ class Layout:
         return Size(self.window.width + left + right, self.window.height + top + bottom)
 
 
-def layout(options: Options, info: ImageInfo) -> Layout:
-    """Return the layout for a picture, which has been trimmed if the options say so."""
+def layout(options: Options, info: ImageInfo, longest: int) -> Layout:
+    """Return the layout for a picture, which has been trimmed if the options say so.
+
+    ``longest`` is the longest side that the format of the result can have.
+    """
     stored = Size(info.width, info.height)
     turn = turns.then(info.orientation, _turn(options.rotate, options.flip))
     size = turns.turned(stored, turn)
@@ -64,7 +67,7 @@ def layout(options: Options, info: ImageInfo) -> Layout:
     vector = info.vector and options.trim.threshold is None  # what is trimmed has been drawn
     across, down, dpr = _scale(options, cropped, vector=vector)
     found = _laid_out(options, info, size, crop, Factors(across, down, dpr))
-    excess = max(found.canvas) / (options.max_result_dimension or math.inf)
+    excess = max(found.canvas) / min(longest, options.max_result_dimension or longest)
     if excess <= 1:
         return found
     across, down = max(across / excess, 1 / cropped.width), max(down / excess, 1 / cropped.height)
@@ -107,7 +110,7 @@ def _decoded(options: Options, info: ImageInfo, size: Size, factors: Factors) ->
         return size
     if info.format == "jpg":
         whole = min(8, 2 ** int(math.log2(shrink)))
-        return Size(math.ceil(size.width / whole), math.ceil(size.height / whole))
+        return Size(max(1, size.width // whole), max(1, size.height // whole))
     if info.format == "webp":
         return Size(_rounded(size.width / shrink), _rounded(size.height / shrink))
     return size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
@@ -30,6 +31,7 @@ _FULL_COLOR_QUALITY = 90  # from which libvips keeps the resolution of color
 _LARGEST_SIGMA = 65_535
 _LEAST_AVIF = 16  # pixels; smaller pictures get another format
 _AVIF_EFFORT = 1
+_FITTED = ("webp", "avif", "heic", "gif", "ico")  # formats whose results are made smaller until they fit
 _SYMMETRIC: Mapping[tuple[bool, ...], Literal["horizontal", "vertical", "both"] | None] = {
     (False, False): None, (True, False): "horizontal", (False, True): "vertical", (True, True): "both",
 }  # fmt: skip
@@ -71,7 +73,8 @@ def request_of(
         return None
     _check_limits(options, info)
     _check_pro(options, info)
-    found = layout(options, info)
+    format_ = _format(options, info, encoding)
+    found = layout(options, info, FORMATS[format_].max_side if format_ in _FITTED else sys.maxsize)
     horizontal, vertical = options.flip
     mirrored_once = horizontal != vertical
     angle = -options.rotate % 360 if mirrored_once else options.rotate
@@ -208,7 +211,7 @@ def _output(options: Options, info: ImageInfo, found: Layout, encoding: Encoding
     row = FORMATS[format_]
     metadata = "copyright" if options.keep_copyright else "strip"
     output: dict[str, Any] = {
-        "format": format_,
+        "format" if row.writable else "internal_format": format_,
         "metadata": metadata if options.strip_metadata else "keep",
         "frames": options.max_animation_frames or None,
     }
@@ -245,7 +248,7 @@ def _of_pro(pro: Pro, format_: str) -> dict[str, Any]:
 
 def _format(options: Options, info: ImageInfo, encoding: Encoding) -> str:
     """Return the format of the result: that of the client, of the URL, of the source, or a common one."""
-    if options.format is not None and (options.format not in FORMATS or not FORMATS[options.format].writable):
+    if options.format is not None and FORMATS.get(options.format, FORMATS["svg"]).writer is None:
         raise _impossible("format", f"pictures cannot be written as {options.format}")
     moves = _moves(options, info)
     for name in encoding.accepted:
