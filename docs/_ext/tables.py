@@ -389,7 +389,7 @@ def _format_names(row: Format) -> tuple[str, ...]:
         " ".join(f"`{suffix}`" for suffix in row.suffixes),
         f"`{row.media_type}`",
         availability.read_support(row.name).backend or NOTHING,
-        availability.write_support(row.name).backend or NOTHING,
+        (row.writable and availability.write_support(row.name).backend) or NOTHING,
         f"`{row.becomes}`",
     )
 
