@@ -116,7 +116,7 @@ def _quick_steps(plan: Plan, shrink: int) -> list[Box | Size] | None:
     quick: list[Box | Size] = []
     for planned in plan.steps:
         step = planned.step
-        if isinstance(step, Resample) and not step.exact and reduction.suits(have, step.size):
+        if isinstance(step, Resample) and step.is_usual and reduction.suits(have, step.size):
             quick.append(step.size)
             have, shrink = step.size, 1
         elif isinstance(step, CropBox) and not any(side % shrink for side in step.box):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import attrs
 import numpy as np
 import pytest
 import pyvips
@@ -92,3 +93,14 @@ def test_search_is_exact_for_sizes_that_grow(highest: int, budget: int) -> None:
         with pytest.raises(BudgetUnreachable, match="17 bytes"):
             best_fitting(encode, highest, budget)
     assert len(tried) <= 9
+
+
+def test_a_ladder_of_qualities_ends_with_one_that_is_taken_in_any_case() -> None:
+    sizes = {
+        quality: save(_picture(), SaveSettings(format="jpg", quality=quality)).size
+        for quality in (80, 60, 30)
+    }
+    ladder = SaveSettings(format="jpg", quality=80, ladder=(80, 60, 30, 80), max_bytes=sizes[60])
+    assert (save(_picture(), ladder).quality, save(_picture(), ladder).size) == (60, sizes[60])
+    assert save(_picture(), attrs.evolve(ladder, max_bytes=sizes[60] - 1)).quality == 30
+    assert save(_picture(), attrs.evolve(ladder, max_bytes=30)).size == sizes[80]

@@ -277,7 +277,20 @@ def test_gifs_are_left_alone_by_filters() -> None:
         ("format(heif)", {"format": "heic", "subsampling": "420", "quality": 75}),
         ("format(PNG)", {"format": "png"}),
         ("format(bmp)", {"format": "jpg", "subsampling": "420", "quality": 80}),
-        ("max_bytes(20000)", {"format": "jpg", "subsampling": "420", "quality": 80, "max_bytes": 20000}),
+        (
+            "max_bytes(20000)",
+            {
+                "format": "jpg",
+                "subsampling": "420",
+                "quality": 80,
+                "max_bytes": 20000,
+                "ladder": [80, 60, 45, 33, 24, 18, 13, 80],
+            },
+        ),
+        (
+            "max_bytes(20000):quality(12):format(webp)",
+            {"format": "webp", "subsampling": "420", "quality": 12, "max_bytes": 20000, "ladder": [12, 12]},
+        ),
         ("format(avif):max_bytes(20000)", {"format": "avif", "subsampling": "420", "quality": 80}),
     ],
 )

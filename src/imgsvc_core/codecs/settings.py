@@ -35,7 +35,8 @@ class SaveSettings:
     ``quality`` has no effect in formats without such a setting. ``progressive`` defaults to true for JPEG and
     to false for PNG and GIF, which it makes larger; other formats have no such choice. ``subsampling`` and a
     limit of ``colors`` matter where the format has them; without a ``subsampling`` the picture decides. With
-    ``max_bytes`` the quality is lowered from the one given as far as needed.
+    ``max_bytes`` the quality is lowered from the one given as far as needed, or down a ``ladder`` of
+    qualities, the last of which may be too large.
 
     ``photograph`` is a fact about the source that saves looking at the picture.
     """
@@ -49,4 +50,5 @@ class SaveSettings:
     colors: int | None = None
     metadata: MetadataPolicy = "strip"
     max_bytes: int | None = None
+    ladder: tuple[int, ...] = ()
     photograph: bool = False

@@ -86,17 +86,12 @@ def resample(
     area: Area,
     *,
     exact: bool = False,
-    lanczos: bool = False,
 ) -> pyvips.Image:
     """Resample an area of a picture, which has ``have`` pixels, to a size.
 
-    ``exact`` takes several times as long: its weights are not rounded, and edges not repeated. ``lanczos``
-    enlarges by the kernel that reduces, in memory.
+    ``exact`` takes several times as long: its weights are not rounded, and edges not repeated.
     """
-    enlarge = _enlarge_by_lanczos if lanczos and not exact and image.format == "uchar" else _enlarge
-    operation = partial(
-        _resample, have=have, width=width, height=height, area=area, exact=exact, enlarge=enlarge
-    )
+    operation = partial(_resample, have=have, width=width, height=height, area=area, exact=exact)
     return weighted_by_alpha(image, operation, exact=exact)
 
 
@@ -106,6 +101,20 @@ def resample_by_libvips(image: pyvips.Image, across: float, down: float, size: S
     down = 1.0 if image.height == size.height else down
     resized = weighted_by_alpha(image, lambda part: part.resize(across, vscale=down, kernel=KERNEL))
     return resized if size_of(resized) == size else None
+
+
+def resample_by_pillow(image: pyvips.Image, width: int, height: int, area: Area) -> pyvips.Image:
+    """Resample an area of a picture of 8 bits to a size, in memory and to the same pixels as Pillow."""
+    import numpy as np
+    from PIL import Image
+
+    pixels = image.numpy().reshape(image.height, image.width, image.bands)
+    mode = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA" if image.hasalpha() else "CMYK"}[image.bands]
+    picture = Image.frombytes(mode, (image.width, image.height), pixels.tobytes())
+    box = area.left, area.top, area.left + area.width, area.top + area.height
+    resized = np.asarray(picture.resize((width, height), Image.Resampling.LANCZOS, box))
+    resized = resized.reshape(height, width, image.bands)
+    return with_fields_of(image, pyvips.Image.new_from_array(resized, interpretation=image.interpretation))
 
 
 def weighted_by_alpha(image: pyvips.Image, resample: Resampler, *, exact: bool = False) -> pyvips.Image:
@@ -155,14 +164,7 @@ def extend(
 
 
 def _resample(
-    image: pyvips.Image,
-    *,
-    have: Size,
-    width: int,
-    height: int,
-    area: Area,
-    exact: bool,
-    enlarge: Callable[[pyvips.Image, int, int], pyvips.Image],
+    image: pyvips.Image, *, have: Size, width: int, height: int, area: Area, exact: bool
 ) -> pyvips.Image:
     across, down = stretch(area.left, area.width, width), stretch(area.top, area.height, height)
     image = _part(image, have, Box(across.first, down.first, across.taken, down.taken))
@@ -171,7 +173,7 @@ def _resample(
         made = Size(across.made, down.made)
         kept = (width if across.factor > 1 else made.width), (height if down.factor > 1 else made.height)
         image = _part(image, made, Box(across.skipped, down.skipped, *kept))
-    return enlarge(image, width, height) if across.factor < 1 or down.factor < 1 else image
+    return _enlarge(image, width, height) if across.factor < 1 or down.factor < 1 else image
 
 
 def _part(image: pyvips.Image, have: Size, box: Box) -> pyvips.Image:
@@ -244,15 +246,3 @@ def _enlarge(image: pyvips.Image, width: int, height: int) -> pyvips.Image:
         extend="copy",
         premultiplied=True,
     )
-
-
-def _enlarge_by_lanczos(image: pyvips.Image, width: int, height: int) -> pyvips.Image:
-    """Enlarge 8 bits by Pillow, since libvips has no such interpolation."""
-    import numpy as np
-    from PIL import Image
-
-    pixels = image.numpy().reshape(image.height, image.width, image.bands)
-    bands = [Image.fromarray(pixels[..., band]) for band in range(image.bands)]
-    resized = [np.asarray(band.resize((width, height), Image.Resampling.LANCZOS)) for band in bands]
-    enlarged = pyvips.Image.new_from_array(np.dstack(resized), interpretation=image.interpretation)
-    return with_fields_of(image, enlarged)

@@ -92,7 +92,7 @@ def _reduced_together(strip: pyvips.Image, plan: Plan) -> tuple[pyvips.Image, Se
         box, rest = rest[0].step.box, rest[1:]
     if plan.load.scale == 1 and rest and isinstance(rest[0].step, steps.Resample):
         size = rest[0].step.size
-        if not rest[0].step.exact and strips.suits(strip, box, size):
+        if rest[0].step.is_usual and strips.suits(strip, box, size):
             return strips.reduce(strip, box, size), rest[1:]
     return strip, plan.steps
 
@@ -140,8 +140,9 @@ def _lay_watermark(frame: ScaledFrame, step: steps.LayWatermark, run: Run) -> Sc
 
 
 def _resample(frame: ScaledFrame, step: steps.Resample, run: Run) -> ScaledFrame:
-    frame = frame.filled() if step.draft else frame
-    return frame.resampled(step.size, exact=step.exact, lanczos=step.lanczos, libvips=step.libvips)
+    if step.pillow and frame.image.format == "uchar":
+        return frame.resampled_by_pillow(step.size)
+    return frame.resampled(step.size, exact=step.exact, libvips=step.libvips)
 
 
 Renderer = Callable[[ScaledFrame, Any, Run], ScaledFrame]

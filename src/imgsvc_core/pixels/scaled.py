@@ -53,11 +53,6 @@ class ScaledFrame:
         """Return the frame with other colors, or in memory."""
         return attrs.evolve(self, image=image)
 
-    def filled(self) -> ScaledFrame:
-        """Return the frame as if all of its last pixels belonged to it, of which it only has a part."""
-        whole = math.ceil(self.area.width), math.ceil(self.area.height)
-        return ScaledFrame.whole(geometry.completed(self.image, *whole))
-
     def turned(self, orientation: int) -> ScaledFrame:
         """Return the frame mirrored and turned by quarters."""
         image, size = geometry.turn(self.image, orientation), turns.turned(self.size, orientation)
@@ -95,9 +90,7 @@ class ScaledFrame:
             _within((top - self.area.top) / self.down, self.area.height / self.down - size.height),
         )
 
-    def resampled(
-        self, size: Size, *, exact: bool, lanczos: bool = False, libvips: tuple[float, ...] | None = None
-    ) -> ScaledFrame:
+    def resampled(self, size: Size, *, exact: bool, libvips: tuple[float, ...] | None = None) -> ScaledFrame:
         """Return all of it at a size, by factors of libvips if they lead to it."""
         image, area = None, self.area
         if libvips is not None and (area.left, area.top) == (0, 0):
@@ -107,8 +100,18 @@ class ScaledFrame:
             down = libvips[1] * area.height / self.down / whole[1]
             image = geometry.resample_by_libvips(self.image.crop(0, 0, *whole), across, down, size)
         if image is None:
-            image = geometry.resample(self.image, self.size, *size, area, exact=exact, lanczos=lanczos)
+            image = geometry.resample(self.image, self.size, *size, area, exact=exact)
         return ScaledFrame(image, size, Area(0, 0, *size))
+
+    def resampled_by_pillow(self, size: Size) -> ScaledFrame:
+        """Return all of it at a size, with the last pixels of a decoder of which it only has a part."""
+        area = self.area
+        if area.left == area.top == 0:
+            area = Area(0, 0, math.ceil(area.width), math.ceil(area.height))
+            image = geometry.completed(self.image, int(area.width), int(area.height))
+        else:
+            image = self.image
+        return ScaledFrame.whole(geometry.resample_by_pillow(image, *size, area))
 
 
 def _within(value: float, largest: float) -> int:

@@ -110,8 +110,8 @@ class _State:
                 size,
                 asked,
                 exact=asked.scaling == "exact",
+                pillow=pillow,
                 draft=pillow and untouched and not enlarges,
-                lanczos=pillow and enlarges,
                 libvips=asked.libvips if isinstance(asked, Resize) else None,
             )
             self.add(step)

@@ -96,6 +96,7 @@ def settings_for(row: Format, output: Output, *, photograph: bool) -> SaveSettin
         colors=output.colors if row.palette else None,
         metadata=output.metadata,
         max_bytes=output.max_bytes,
+        ladder=output.ladder or (),
         photograph=photograph,
     )
 

@@ -20,6 +20,8 @@ _DCT_SCALES = {1 / 8: 9.0, 1 / 4: 6.0, 1 / 2: 3.0}
 _SCALER_LEAVES, _SCALER_LEAST = 1.4, 2.0
 # What the smaller copies in JPEG 2000 and TIFF leave to the resampler at least.
 _LEVEL_LEAVES = 1.5
+# How much more is left to Pillow, whose results are to come out as from all pixels.
+_EXTRA = 2.0
 # What decoders cut off at the end, less than a pixel, is to be a small part of the picture.
 _FEWEST_PIXELS = 8
 
@@ -37,6 +39,9 @@ def load_scale(info: ImageInfo, steps: Sequence[PlannedStep], *, all_frames: boo
                 return 1.0
             if step.draft:
                 return _draft_scale(info, size, step.size)
+            if step.pillow and not info.vector:
+                scales = _scaling(info) is LoadScaling.DCT
+                return scale_for(info, factor / _EXTRA, all_frames=all_frames) if scales else 1.0
             return scale_for(info, factor, all_frames=all_frames, libvips=step.libvips is not None)
         if not isinstance(step, _AT_ANY_SCALE):
             break

@@ -42,6 +42,7 @@ def memory_bound(
             held, streams = held + _area(planned.before) * pixel, False
         if frames > 1 and (planned.step.rereads or planned is steps[-1]):
             rendered = max(rendered, _area(planned.after) * pixel * frames)
+        held += planned.step.copies_before * min(_area(planned.before), _area(loaded)) * pixel
         if planned.step.copies:
             held += planned.step.copies * _area(planned.after) * pixel + _BUFFERS
     size = steps[-1].after if steps else Size(info.width, info.height)

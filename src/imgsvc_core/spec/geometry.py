@@ -277,8 +277,8 @@ class Resize(Operation):
         internal=True,
     )
     pillow: bool = param(
-        "Scale as Pillow's drafts do: a JPEG is decoded at the smallest scale that suffices, which is less "
-        "sharp, and pictures are enlarged by Lanczos' kernel.",
+        "Scale as Pillow does, in memory: by Lanczos' kernel, also to larger sizes, and from a JPEG decoded "
+        "at the smallest scale that suffices, which is less sharp.",
         default=False,
         internal=True,
     )

@@ -29,6 +29,9 @@ class GaussianBlur(Filter):
     title: ClassVar[str] = "Gaussian blur"
 
     sigma: float = param("Standard deviation.", Number(0, _LARGEST_SIDE), unit="pixels", neutral=0.0)
+    straight: bool = param(
+        "Whether colors are blurred as they are, also where they are transparent.", default=False
+    )
 
 
 @declared

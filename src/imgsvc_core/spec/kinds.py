@@ -79,17 +79,17 @@ class Number(_Plain):
 
 @attrs.frozen
 class Several:
-    """An array of so many values of one kind."""
+    """An array of values of one kind, of so many if a count is given."""
 
-    count: int
+    count: int | None
     kind: Kind
 
     @property
     def expectation(self) -> str:
-        return f"array of {self.count} values, each {self.kind.expectation}"
+        return f"array of {self.count or 'any number of'} values, each {self.kind.expectation}"
 
     def parse(self, value: object) -> tuple[Any, ...]:
-        if not isinstance(value, list | tuple) or len(value) != self.count:
+        if not isinstance(value, list | tuple) or self.count not in (None, len(value)):
             raise ValueError(value)
         return tuple(map(self.kind.parse, value))
 
@@ -97,9 +97,8 @@ class Several:
         return list(map(self.kind.unparse, value))
 
     def schema(self) -> dict[str, Any]:
-        return {
-            "type": "array", "items": self.kind.schema(), "minItems": self.count, "maxItems": self.count,
-        }  # fmt: skip
+        sized = {} if self.count is None else {"minItems": self.count, "maxItems": self.count}
+        return {"type": "array", "items": self.kind.schema(), **sized}
 
 
 @attrs.frozen

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 from imgsvc_core.codecs.table import FORMATS, OUTPUT_NAMES, OutputName
 from imgsvc_core.spec.color import WHITE, Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
-from imgsvc_core.spec.kinds import Choice, HexColor, Integer
+from imgsvc_core.spec.kinds import Choice, HexColor, Integer, Several
 from imgsvc_core.spec.rules import NotWhen, Rule
 
 OutputFormat = Literal[OutputName, "auto"]
@@ -90,6 +90,12 @@ class Output(Operation):
     )
     internal_format: Literal["bmp", "ico"] | None = param(
         "File format, in place of the one that requests can name.", default=None, internal=True
+    )
+    ladder: tuple[int, ...] | None = param(
+        "Qualities to try in turn for max_bytes; the last one is taken however large the file is.",
+        Several(None, Integer(1, 100)),
+        default=None,
+        internal=True,
     )
     frames: int | None = param(
         "How many frames of an animation are kept at most.", Integer(1, 65_535), default=None, internal=True

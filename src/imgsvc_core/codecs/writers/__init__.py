@@ -79,7 +79,10 @@ def _writer(row: Format) -> Writer:
 def _write_within(
     max_bytes: int, image: pyvips.Image, settings: SaveSettings, writer: Writer, sink: Sink
 ) -> int | None:
-    """Write the picture in the highest quality that fits into ``max_bytes``, and return that quality."""
+    """Write the picture in the highest quality that fits into ``max_bytes``, and return that quality.
+
+    A ladder of qualities ends with one that is taken in any case.
+    """
 
     def encode(quality: int | None) -> bytes:
         memory = Sink()
@@ -88,7 +91,12 @@ def _write_within(
         return memory.data
 
     quality = settings.quality
-    if quality is None or settings.lossless:
+    if settings.ladder and not settings.lossless:
+        for quality in settings.ladder:
+            data = encode(quality)
+            if len(data) <= max_bytes:
+                break
+    elif quality is None or settings.lossless:
         data = encode(quality)
         if len(data) > max_bytes:
             raise unreachable(len(data), max_bytes)

@@ -17,6 +17,7 @@ from imgsvc_core.errors import DialectError
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.spec import Color, effects
 from imgsvc_core.spec import Filter as Step
+from imgsvc_core.spec.internal import GaussianBlur
 from imgsvc_core.spec.watermark import Tiling
 
 _LARGEST_RADIUS = 150  # of blurs
@@ -99,7 +100,8 @@ class Drawing:
 
     def _add_blur(self, radius: str, sigma: str = "0") -> None:
         reach = min(int(radius), _LARGEST_RADIUS)
-        self.steps.append(truncated_blur(abs(float(sigma)) or int(radius), reach))
+        blur = truncated_blur(abs(float(sigma)) or int(radius), reach)
+        self.steps.append(GaussianBlur(sigma=blur.sigma, straight=self.alpha))
 
     def _add_convolution(self, weights: str, columns: str, normalize: str = "true") -> None:
         numbers, width = [float(weight) for weight in weights.split(";")], int(columns)

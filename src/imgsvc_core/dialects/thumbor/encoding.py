@@ -28,6 +28,7 @@ _MEDIA_TYPES = {
 
 _HEIC_QUALITY = 75
 _WITH_MAX_BYTES = ("jpg", "webp")
+_LEAST_QUALITY = 10  # of those that are tried to fit into a number of bytes
 _LARGEST_WEBP = 16_383
 
 
@@ -61,13 +62,15 @@ class Encoding:
             output["quality"] = min(100, max(1, quality))
         if format_ == "jpg":
             output["encoding"] = None if self.progressive else "baseline"
-        if format_ == "webp" and output["quality"] == 100:
+        limited = format_ in _WITH_MAX_BYTES and "max_bytes" in asked
+        if format_ == "webp" and output["quality"] == 100 and not limited:
             output["lossless"] = True
         elif "420" in row.subsamplings:
             kept = format_ == "jpg" and info.subsample == "4:4:4"  # as in the source
             output["subsampling"] = "444" if kept else "420"
-        if format_ in _WITH_MAX_BYTES and "max_bytes" in asked:
+        if limited:
             output["max_bytes"] = max(100, int(asked["max_bytes"][0]))
+            output["ladder"] = _ladder(output["quality"])
         return output
 
     def _unnamed_format(
@@ -87,6 +90,14 @@ class Encoding:
         if converts and info.format == "png" and opaque and not {"webp", "avif"} & {*chosen[:1]}:
             return "jpg"
         return chosen[0] if chosen else "png" if info.format == "tiff" else FORMATS[info.format].becomes
+
+
+def _ladder(quality: int) -> tuple[int, ...]:
+    """Return the qualities that thumbor tries, three quarters of the last one each, and then the first."""
+    tried = [quality]
+    while tried[-1] * 3 // 4 >= _LEAST_QUALITY:
+        tried.append(tried[-1] * 3 // 4)
+    return (*tried, quality)
 
 
 def named_format(filters: Iterable[Filter]) -> str | None:

@@ -74,7 +74,7 @@ FILTERS: Mapping[type[Filter], Operation] = {
     AreaBlur: area_blur,
     ColorMatrix: color_matrix,
     ColorOverlay: color_overlay,
-    GaussianBlur: lambda image, filter: gaussian_blur(image, filter.sigma),
+    GaussianBlur: lambda image, filter: gaussian_blur(image, filter.sigma, straight=filter.straight),
     LightnessSharpen: lambda image, filter: lightness_sharpen(image, filter),
     RootSaturation: effects.root_saturation,
     Equalize: lambda image, _: effects.equalize(image),

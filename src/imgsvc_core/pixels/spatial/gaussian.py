@@ -33,10 +33,15 @@ def gaussian_sigma(value: float, extent: int) -> float:
     return _SIGMA * extent * value / 100
 
 
-def gaussian_blur(image: pyvips.Image, sigma: float) -> pyvips.Image:
-    """Blur by a Gaussian of ``sigma`` pixels, with edges repeated outwards. Alpha is blurred too."""
+def gaussian_blur(image: pyvips.Image, sigma: float, *, straight: bool = False) -> pyvips.Image:
+    """Blur by a Gaussian of ``sigma`` pixels, with edges repeated outwards. Alpha is blurred too.
+
+    ``straight`` blurs colors and alpha apart, so that colors of transparent pixels come in.
+    """
     if sigma < NEGLIGIBLE_SIGMA:
         return image
+    if straight:
+        return _blur(image, sigma)
     return on_premultiplied(image, lambda bands: _blur(bands, sigma))
 
 

@@ -53,6 +53,11 @@ class Step(abc.ABC):
         return 0
 
     @property
+    def copies_before(self) -> float:
+        """Return how many copies of the frame before it, as it was decoded, the step holds in memory."""
+        return 0
+
+    @property
     def backgrounds(self) -> tuple[Color | None, ...]:
         """Return the colors that the step puts beside the picture; None is transparent."""
         return ()

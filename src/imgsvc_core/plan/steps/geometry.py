@@ -134,14 +134,15 @@ class SmartCrop(Step):
 class Resample(Step):
     """Resample to a size. ``asked`` is the operation that it comes from.
 
-    ``draft`` decodes a JPEG at the smallest scale that suffices, and ``lanczos`` enlarges in memory.
+    ``pillow`` resamples in memory, as Pillow does, and ``draft`` decodes a JPEG for that at the smallest
+    scale that suffices.
     """
 
     size: Size
     asked: Resize | Scale
     exact: bool = False
     draft: bool = False
-    lanczos: bool = False
+    pillow: bool = False
     libvips: tuple[float, ...] | None = None
 
     @property
@@ -161,10 +162,19 @@ class Resample(Step):
 
     @property
     def copies(self) -> float:
-        return 2 if self.lanczos else 0
+        return 3 if self.pillow else 0
+
+    @property
+    def copies_before(self) -> float:
+        return 3 if self.pillow else 0
+
+    @property
+    def is_usual(self) -> bool:
+        """Return True if the result need not be that of a certain resampler."""
+        return not (self.exact or self.pillow)
 
     def joined(self, following: Step) -> Step | None:
-        if not isinstance(following, Resample) or self.draft or self.lanczos:
+        if not isinstance(following, Resample) or self.pillow:
             return None
         return attrs.evolve(following, exact=self.exact or following.exact)
 
