@@ -106,8 +106,8 @@ class Fetcher:
 
         Args:
             url: where the picture is; it may carry Basic credentials.
-            headers: headers to send along, but only to the host of the URL. The service's own User-Agent
-                follows one that is given here.
+            headers: headers to send along. Other hosts than that of the URL get those of `FRESH` only. The
+                service's own User-Agent follows one that is given here.
             allocate: gives the file to write.
             limit_bytes: the most bytes.
             account: whose share of what fetching takes it counts in.
@@ -210,7 +210,7 @@ class Fetcher:
                 cookies.take(response)
                 target = _redirect(location, response.headers.get("Location", ""), _shown(str(start)))
             if target.origin() != location.origin():
-                headers = FRESH if profile else {}
+                headers = dict(headers.items() & FRESH.items())
             headers = {**headers, **authorization(target)}
             location = target
         raise SourceUnreachable(

@@ -12,7 +12,7 @@ import pytest_asyncio
 from imgsvc_core.urls import Signer
 from tests.http.delivery.conftest import Site, new_account
 from tests.http.delivery.test_rates import signer_of_new_account
-from tests.http.delivery.web_origin import Page, WebOrigin
+from tests.http.delivery.web_origin import Page, WebOrigin, web_origin
 from tests.http.service_process import Service, running
 from tests.support import encoded
 
@@ -110,6 +110,18 @@ async def test_caches_on_the_way_to_the_source_are_told(site: Site) -> None:
     assert "Cache-Control" not in site.web.asked["/told.img"]
     await site.picture(f"{site.web.url}/told.img", resize="30x", version="1")
     assert site.web.asked["/told.img"]["Cache-Control"] == "no-cache"
+
+
+async def test_caches_of_other_hosts_are_told_after_a_redirect(site: Site) -> None:
+    with web_origin() as away:
+        away.pages["/told.img"] = Page(OLD, LONG)
+        site.web.pages["/moved.img"] = Page(b"", {"Location": f"{away.url}/told.img"}, 302)
+        url = site.web.url.replace("http://", "http://user:word@")
+        for version, told in ((None, None), ("1", "no-cache")):
+            await site.picture(f"{url}/moved.img", resize="30x", version=version)
+            assert away.asked["/told.img"]["Cache-Control"] == told
+            assert "Authorization" in site.web.asked["/moved.img"]
+            assert "Authorization" not in away.asked["/told.img"]
 
 
 async def test_nobody_joins_a_fetch_for_another_version(site: Site) -> None:
