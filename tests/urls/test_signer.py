@@ -277,7 +277,19 @@ def test_densities_that_enlarge_end_with_the_largest_that_does_not() -> None:
     assert described(resize="100x") == ["1x", "2x", "3x"]
     assert described(resize="160x120", mode="fit") == ["1x", "2x", "2.5x"]
     assert described(resize="500x") == ["0.8x"]
+    assert described(resize="250x", scale=2) == ["0.8x"]
     assert described() == ["1x", "2x", "3x"], "without a size, density changes nothing"
+
+
+@pytest.mark.parametrize(
+    "options", [{"scale": 2}, {"resize": "250x", "scale": 2}, {"resize": "100x", "scale": 3}]
+)
+@pytest.mark.parametrize("source", [_photo(400, 300), None])
+def test_no_density_makes_scale_enlarge(options: dict[str, Any], source: ImageInfo | None) -> None:
+    srcset = SIGNED.srcset("photos/a", densities=(1, 2, 3), info=source, **options)
+    for candidate in srcset.split(", "):
+        plan = explain(read(candidate.rpartition(" ")[0]).spec(), _photo(400, 300))
+        assert plan.size <= (400, 300)
 
 
 def test_presets_may_do_anything_so_sizes_are_not_written() -> None:

@@ -61,7 +61,9 @@ def at_width(spec: Spec, width: int) -> Spec:
 
 
 def with_upscale(spec: Spec, *, upscale: bool) -> Spec:
-    """Say whether `resize` enlarges a smaller picture, if there is one."""
+    """Say whether `resize` enlarges a smaller picture, if there is one. If not, `scale` does not either."""
+    if not upscale and spec.scale is not None and spec.scale.size > 1:
+        spec = _without_factor(spec)
     if spec.resize is None:
         return spec
     return _changed(spec, {"resize": unparse_operation(spec.resize) | {"upscale": upscale}})

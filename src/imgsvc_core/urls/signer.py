@@ -231,7 +231,7 @@ def _densities(asked: _Asked, densities: Sequence[float], info: ImageInfo | None
     """Return the pixel densities that do not enlarge a source, as far as that is known."""
     if info is None or asked.presets:
         return densities
-    spec = parse_request(asked.request)
+    spec = with_upscale(parse_request(asked.request), upscale=False)
     hundredths = [round(100 * density) for density in densities]
     found = within(info, hundredths, lambda number: at_density(spec, number / 100))
     return [number / 100 for number in found]
