@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
@@ -90,8 +91,12 @@ def _stated(headers: MultiMapping[str], given: Mapping[str, str]) -> dict[str, f
 
 
 def _until_expiry(headers: MultiMapping[str]) -> int:
-    """Return the seconds from the date of an answer until it expires. One that is no date is in the past."""
-    expires, date = http_time(headers["Expires"]), http_time(headers.get("Date", ""))
+    """Return the seconds from the date of an answer until it expires. One that is no date is in the past.
+
+    An answer without a date is of this moment (RFC 9110, 6.6.1).
+    """
+    expires = http_time(headers["Expires"])
+    date = http_time(headers["Date"]) if "Date" in headers else time.time()
     return 0 if expires is None or date is None else int(expires - date)
 
 

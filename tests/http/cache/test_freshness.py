@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from email.utils import formatdate
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,13 +33,19 @@ DATE = "Mon, 23 Nov 2026 04:00:00 GMT"
         ({"Date": DATE, "Expires": "Mon, 23 Nov 2026 04:01:30 GMT"}, 90),
         ({"Date": DATE, "Expires": "Mon, 23 Nov 2026 03:01:30 GMT"}, 0),
         ({"Date": DATE, "Expires": "0"}, 0),
-        ({"Expires": DATE}, 0),
+        ({"Date": "soon", "Expires": DATE}, 0),
         ({"Date": DATE, "Expires": "Mon, 23 Nov 2026 04:01:30 GMT", "Cache-Control": "max-age=5"}, 5),
     ],
 )
 def test_freshness_is_what_the_source_says(headers: dict[str, str], seconds: float) -> None:
     found = BOUNDS.freshness(CIMultiDict(headers))
     assert (found.seconds, found.scope) == (seconds, "public")
+
+
+@pytest.mark.parametrize(("seconds", "left"), [(90, 90), (-90, 0)])
+def test_an_answer_without_a_date_is_of_now(seconds: int, left: int) -> None:
+    expires = CIMultiDict(Expires=formatdate(time.time() + seconds, usegmt=True))
+    assert BOUNDS.freshness(expires).seconds == pytest.approx(left, abs=2)
 
 
 @pytest.mark.parametrize(
