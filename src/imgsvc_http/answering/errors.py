@@ -164,7 +164,7 @@ class Refusal(Exception):
     """A request that is answered with an error."""
 
     slug: str
-    status: HTTPStatus
+    status: int
     message: str
     headers: Mapping[str, str] = attrs.field(factory=dict)
     problems: tuple[Problem, ...] = ()
@@ -180,7 +180,7 @@ def refusal(slug: str, **values: object) -> Refusal:
 def refusal_of(error: ImgsvcError) -> Refusal:
     """Return an error of the library as it is answered."""
     if isinstance(error, errors.DialectError):
-        return Refusal(error.slug, HTTPStatus(error.status), error.message)
+        return Refusal(error.slug, error.status, error.message)
     if isinstance(error, SpecError):
         first = error.problems[0].expected
         return Refusal(error.slug, status_of(type(error)), first, problems=error.problems)

@@ -81,7 +81,7 @@ def failure_body(refusal: Refusal, request_id: str) -> dict[str, Any]:
             for item in refusal.problems
         ),
     )
-    return {"success": False, "code": refusal.status.value, **unstructured(answer)}
+    return {"success": False, "code": int(refusal.status), **unstructured(answer)}
 
 
 def _readable(text: str) -> str:

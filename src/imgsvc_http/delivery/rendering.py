@@ -182,13 +182,10 @@ def _source_errors(services: Services, order: Order) -> Iterator[None]:
         raise Refusal(error.slug, status, error.message, headers) from error
 
 
-def _failure_status(settings: DeliverySettings, order: Order, error: ImgsvcError) -> HTTPStatus:
+def _failure_status(settings: DeliverySettings, order: Order, error: ImgsvcError) -> int:
     """Return the status of a source that cannot be used: that of the service whose URL it is, or our own."""
     if not isinstance(order.asked, Spec):
-        try:
-            return HTTPStatus(order.asked.failure_status(error))
-        except ValueError:  # a server may answer with any number
-            return HTTPStatus.NOT_FOUND
+        return order.asked.failure_status(error)
     if isinstance(error, ImageTooLarge):
         return status_of(type(error))
     if isinstance(error, SourceUnreachable) and error.is_missing:

@@ -102,7 +102,7 @@ class RecentRequests:
             error = refusal_of(error)
         told = error if isinstance(error, Refusal) else refusal("internal_error", id=id_)
         message = told.message.encode("utf-8", "replace").decode()[:_MOST_LETTERS]
-        request = PastRequest(id=id_, finished_at=now(), code=told.status.value, message=message)
+        request = PastRequest(id=id_, finished_at=now(), code=int(told.status), message=message)
         self._note(account_id, request)
 
     def _note(self, account_id: str, request: PastRequest) -> None:

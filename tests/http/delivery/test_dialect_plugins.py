@@ -42,7 +42,7 @@ class Query:
 
     def parse(self, request):
         if request.header("Authorization") != f"Bearer {self.secret}":
-            raise DialectError("The secret is wrong.", status=403)
+            raise DialectError("The secret is wrong.", status=498)
         asked = dict(request.parameters)
         source = OriginSource(request.header("Host").partition(".")[0], asked["file"])
         factor = 2 if request.header("Sec-CH-DPR") == "2" else 1
@@ -98,8 +98,8 @@ async def test_the_query_and_headers_decide(site: Site) -> None:
 @pytest.mark.parametrize(
     ("changed", "status"),
     [
-        ({"Authorization": "Bearer shut"}, 403),
-        ({"Authorization": ""}, 403),
+        ({"Authorization": "Bearer shut"}, 498),
+        ({"Authorization": ""}, 498),
         ({"Host": "other.example.org"}, 422),
     ],
 )
