@@ -30,7 +30,7 @@ def object_info(fs: Any, path: str) -> Info:
     """
     provider = _provider_of(fs)
     if provider is None:
-        return {"encoding": "", **fs.info(path)}
+        return {"encoding": "", "cache_control": "", **fs.info(path)}
     return {"type": "file", **provider.info(fs, *_split(path))}
 
 
@@ -76,7 +76,8 @@ def _run(fs: Any, work: Callable[..., Any], *arguments: Any) -> Any:
 
 def _s3_info(fs: Any, bucket: str, key: str) -> Info:
     found = fs.call_s3("head_object", Bucket=bucket, Key=key)
-    return {**found, "size": found["ContentLength"], "encoding": found.get("ContentEncoding", "")}
+    headers = {"encoding": found.get("ContentEncoding", ""), "cache_control": found.get("CacheControl", "")}
+    return {**found, "size": found["ContentLength"], **headers}
 
 
 def _s3_read(fs: Any, *place: Any) -> bytes:
@@ -95,7 +96,8 @@ def _google_info(fs: Any, bucket: str, key: str) -> Info:
         if str(error).startswith("Forbidden"):  # which has no class of its own
             raise PermissionError(str(error)) from error
         raise
-    return {**found, "encoding": found.get("contentEncoding", "")}
+    headers = {"encoding": found.get("contentEncoding", ""), "cache_control": found.get("cacheControl", "")}
+    return {**found, **headers}
 
 
 def _google_read(fs: Any, *place: Any) -> bytes:
@@ -113,7 +115,9 @@ def _azure_info(fs: Any, bucket: str, key: str) -> Info:
                 raise FileNotFoundError(key) from error
 
     found = _run(fs, properties)
-    return {**found, "size": found.size, "encoding": found.content_settings.content_encoding or ""}
+    told = found.content_settings
+    headers = {"encoding": told.content_encoding or "", "cache_control": told.cache_control or ""}
+    return {**found, "size": found.size, **headers}
 
 
 def _azure_read(fs: Any, *place: Any) -> bytes:

@@ -71,6 +71,7 @@ def info_of_oss(filesystem: Any, bucket: str, key: str) -> dict[str, Any]:
         "ETag": found.etag,
         "LastModified": found.last_modified,
         "encoding": found.headers.get("Content-Encoding", ""),
+        "cache_control": found.headers.get("Cache-Control", ""),
     }
 
 

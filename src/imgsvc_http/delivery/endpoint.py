@@ -82,7 +82,7 @@ async def deliver(
     if is_file or any(name in request.headers for name in CONDITIONS):
         identity = await identity_of(services, order)
     etag, shared = None, dict[str, str]()
-    if identity is not None:
+    if identity is not None and not identity.cache_control:  # which the cache has with the picture
         etag = order.etag(identity.text)
         shared = answers.shared_headers(settings, delivery, negotiated, etag)
         modified = identity.last_modified if is_dated else None

@@ -66,10 +66,14 @@ def _http_time(unix_time: float | None) -> float | None:
 
 @attrs.frozen
 class Identity:
-    """What changes whenever a source does, and when that was, in Unix time, if it is known."""
+    """What changes whenever a source does, and when that was, in Unix time, if it is known.
+
+    ``cache_control`` is the header of an object.
+    """
 
     text: str
     last_modified: float | None = attrs.field(default=None, converter=_http_time)
+    cache_control: str = ""
 
 
 @attrs.frozen
@@ -258,7 +262,9 @@ class _Folder:
             file = await self._copied(path, facts, allocate, limit_bytes)
             if facts.size > _CHUNK_BYTES and await self._look_up((path, version)) != facts:
                 raise SourceUnreachable(f"{shown} was changed while it was read: try again.")
-        return OpenedSource(file, PurePosixPath(path).name, facts.identity)
+        told = facts.identity.cache_control
+        headers = CIMultiDict({"Cache-Control": told} if told else {})
+        return OpenedSource(file, PurePosixPath(path).name, facts.identity, headers)
 
     async def _copied(self, path: str, facts: _Facts, allocate: Allocate, limit_bytes: int | None) -> Path:
         """Return a file with what is stored, decoded."""
@@ -336,11 +342,8 @@ def _facts(fs: Any, root: str, path: str) -> _Facts:
     time = next((info[name] for name in _TIMES if info.get(name)), None)
     size, modified = int(info["size"]), _unix_time(time)
     tag = next((str(info[name]) for name in _ETAGS if info.get(name)), None)
-    return _Facts(
-        size,
-        Identity(f"{tag or modified or hashlib.sha256(str(info).encode()).hexdigest()}-{size}", modified),
-        encoding=info["encoding"],
-    )
+    text = f"{tag or modified or hashlib.sha256(str(info).encode()).hexdigest()}-{size}"
+    return _Facts(size, Identity(text, modified, info["cache_control"]), encoding=info["encoding"])
 
 
 def _local_facts(root: Path, path: str) -> _Facts:

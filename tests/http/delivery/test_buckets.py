@@ -43,9 +43,9 @@ _ACCOUNT, _KEY, _WRONG_KEY = "imgsvcpictures", *(
 
 
 class Put(Protocol):
-    """Writes an object with a ``Content-Encoding``, or with none if it is empty."""
+    """Writes an object with a ``Content-Encoding`` and ``Cache-Control``, or without one that is empty."""
 
-    def __call__(self, name: str, data: bytes, encoding: str = "") -> None: ...
+    def __call__(self, name: str, data: bytes, encoding: str = "", cache: str = "") -> None: ...
 
 
 @attrs.frozen(kw_only=True)
@@ -69,8 +69,9 @@ def _s3() -> Iterator[Bucket]:
         endpoint = {"endpoint_url": server.url, "region_name": "us-east-1"}
         origin = {"url": f"s3://{BUCKET}/in", "key": server.key, "client_kwargs": endpoint}
 
-        def put(name: str, data: bytes, encoding: str = "") -> None:
+        def put(name: str, data: bytes, encoding: str = "", cache: str = "") -> None:
             more = {"ContentEncoding": encoding} if encoding else {}
+            more |= {"CacheControl": cache} if cache else {}
             server.client.put_object(Bucket=BUCKET, Key=name, Body=data, **more)
 
         yield Bucket(
@@ -92,8 +93,8 @@ def _azure() -> Iterator[Bucket]:
         with BlobServiceClient(f"{url}/{_ACCOUNT}", credential=credential) as client:
             container = client.create_container("pictures")
 
-            def put(name: str, data: bytes, encoding: str = "") -> None:
-                settings = ContentSettings(content_encoding=encoding or None)
+            def put(name: str, data: bytes, encoding: str = "", cache: str = "") -> None:
+                settings = ContentSettings(content_encoding=encoding or None, cache_control=cache or None)
                 container.upload_blob(name, data, overwrite=True, content_settings=settings)
 
             yield Bucket(
@@ -113,11 +114,11 @@ def _google() -> Iterator[Bucket]:
     key, email = rsa.generate_private_key(65_537, 2048), "reader@imgsvc.iam.gserviceaccount.com"
     with google.front({email: key.public_key()}, "pictures", "foreign") as front:
 
-        def put(name: str, data: bytes, encoding: str = "") -> None:
+        def put(name: str, data: bytes, encoding: str = "", cache: str = "") -> None:
             query = f"uploadType=media&name={quote(name, safe='')}"
             _send("POST", f"{front.emulator}/upload/storage/v1/b/pictures/o?{query}", data, "image/jpeg")
             address = google.object_address(front.emulator, "pictures", name)
-            facts = json.dumps({"contentEncoding": encoding}).encode()
+            facts = json.dumps({"contentEncoding": encoding, "cacheControl": cache}).encode()
             _send("PATCH", address, facts, "application/json")
 
         keyfile = {
@@ -138,10 +139,10 @@ def _google() -> Iterator[Bucket]:
 def _alibaba() -> Iterator[Bucket]:
     with oss.server(keys={"LTAIKEY": _SECRET}, buckets={"cats": False}, region="eu-central-1") as server:
 
-        def put(name: str, data: bytes, encoding: str = "") -> None:
-            server.objects["cats", name] = oss.Stored(
-                data, {"Content-Encoding": encoding} if encoding else {}
-            )
+        def put(name: str, data: bytes, encoding: str = "", cache: str = "") -> None:
+            headers = {"Content-Encoding": encoding, "Cache-Control": cache}
+            told = {name: value for name, value in headers.items() if value}
+            server.objects["cats", name] = oss.Stored(data, told)
 
         origin = {"url": "oss://cats/in", "key": "LTAIKEY", "endpoint": server.url}
         yield Bucket(
@@ -333,3 +334,18 @@ async def test_wrong_credentials_are_told_and_not_shown(
     for secret in (_SECRET, _WRONG_SECRET, _KEY, _WRONG_KEY, "PRIVATE KEY"):
         for text in (log, config, str(reply.headers), reply.body.decode()):
             assert secret not in text
+
+
+@pytest.mark.parametrize("directive", ["no-store", "private, max-age=60"])
+async def test_what_an_object_says_of_caches_stays(
+    site: Site, buckets: Mapping[str, Bucket], store: str, directive: str
+) -> None:
+    scope = directive.partition(",")[0]
+    buckets[store].put(f"in/{scope}.jpg", encoded.jpeg().data, cache=directive)
+    url = site.signer.url(f"{store}/{scope}.jpg", resize="30x")
+    for condition in ("", "*"):
+        reply = await site.get(url, **({"If_None_Match": condition} if condition else {}))
+        assert reply.status == (304 if condition else 200)
+        assert reply.headers["Cache-Control"].partition(",")[0] == scope
+    again = await site.get(url)
+    assert again.headers["X-Svc-Cache"] == "miss"
