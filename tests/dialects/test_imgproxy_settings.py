@@ -105,6 +105,34 @@ def test_replacements_come_before_the_base_url_and_origins() -> None:
         assert asked(f"plain/{source}", **settings).source == expected
 
 
+@pytest.mark.parametrize(
+    ("source", "allowed"),
+    [
+        ("s3://bucket/a.jpg", True),
+        ("local:///public/a.jpg", True),
+        ("https://img.example.org/a.jpg", True),
+        ("HTTPS://img.example.org/a.jpg", True),
+        ("a.jpg", True),
+        ("local:///private/a.jpg", False),
+        ("https://example.org/a.jpg", False),
+        ("https://evil.net/https://img.example.org/", False),
+        ("https://img.example.org/%252e%252e/a.jpg", False),
+    ],
+)
+def test_allowed_sources(source: str, allowed: bool) -> None:
+    settings: dict[str, Any] = {
+        "allowed_sources": ["s3://", "https://*.example.org/", "local:///pub*/"],
+        "origins": ORIGINS,
+        "base_url": ["s3://bucket/", "https:", "HTTPS:", "local:"],
+    }
+    if allowed:
+        assert asked(f"plain/{source}", **settings).allowed
+    else:
+        status, message = refused(f"plain/{source}", **settings)
+        assert (status, "'allowed_sources'" in message) == (404, True)
+    assert not asked(PLAIN).allowed
+
+
 def encrypted(text: str, key: str = KEY) -> str:
     padder = PKCS7(128).padder()
     padded = padder.update(text.encode()) + padder.finalize()
@@ -338,6 +366,7 @@ def test_the_largest_side_of_results(options: str, size: tuple[int, int]) -> Non
         ({"url_replacements": ["a=b"]}, "url_replacements"),
         ({"origins": {"s3://bucket/": "Not a name"}}, "origins"),
         ({"origins": {"": "photos"}}, "origins"),
+        ({"allowed_sources": ["https://example.org"]}, "allowed_sources"),
         ({"source_url_encryption_key": KEY[:-2]}, "source_url_encryption_key"),
         ({"source_url_encryption_key": "x" * 32}, "source_url_encryption_key"),
         ({"preferred_formats": ["nosuch"]}, "preferred_formats"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from imgsvc_core.dialects.wildcards import url_pattern
+from imgsvc_core.dialects.wildcards import climbs, url_pattern
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,15 @@ def test_wildcards_are_groups_in_their_order() -> None:
     found = url_pattern("old*://*.x/*/").match("older://img.x/shoes/a.jpg")
     assert found is not None
     assert found.groups() == ("er", "img", "shoes")
+
+
+@pytest.mark.parametrize(
+    "path", ["../a", "a/../b", "a/..", "%2e%2e/a", "a/..%2fb", "%252e%252e%252fa", "..\\a"]
+)
+def test_climbing_is_found_however_it_is_encoded(path: str) -> None:
+    assert climbs(f"https://example.org/{path}")
+
+
+@pytest.mark.parametrize("path", ["a..b", "..a", "a/100%25.jpg", "a.../b"])
+def test_dots_in_names_do_not_climb(path: str) -> None:
+    assert not climbs(f"https://example.org/{path}")

@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl
 
 import attrs
 
-from imgsvc_core.dialects.wildcards import url_pattern
+from imgsvc_core.dialects.wildcards import climbs, url_pattern
 from imgsvc_core.errors import DialectError, ImgsvcError, Problem, SourceUnreachable, SpecError
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.jsontext import shown
@@ -236,6 +236,7 @@ __all__ = [
     "ForeignDelivery",
     "ForeignRequest",
     "ForeignUrl",
+    "climbs",
     "load",
     "names",
     "url_pattern",

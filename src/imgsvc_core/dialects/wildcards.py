@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import unquote
 
+_MOST_DECODED = 4
+_SEPARATORS = re.compile(r"[/\\?#]")
 _IN_HOST = r"([A-Za-z0-9._-]*)"
 _AT_END_OF_HOST = r"([A-Za-z0-9._-]*(?::[0-9]{1,5})?)"
 _IN_PATH = r"([^/?#\\]*)"
@@ -26,6 +29,15 @@ def url_pattern(text: str) -> re.Pattern[str]:
     last = _AT_END_OF_HOST if host.endswith("*") else ""
     parts = (_expression(scheme, _IN_HOST), colon, _expression(host.removesuffix("*"), _IN_HOST), last, slash)
     return re.compile("".join(parts) + _expression(path, _IN_PATH))
+
+
+def climbs(url: str) -> bool:
+    """Return True if any server may take a segment of a URL for the parent folder, however it is encoded."""
+    for _ in range(_MOST_DECODED):
+        if ".." in _SEPARATORS.split(url):
+            return True
+        url = unquote(url)
+    return unquote(url) != url
 
 
 def _expression(text: str, wildcard: str) -> str:

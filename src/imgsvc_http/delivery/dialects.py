@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
-from urllib.parse import unquote
 
 import attrs
 from aiohttp import web
 
 from imgsvc_core import Spec
-from imgsvc_core.dialects import ForeignRequest, ForeignUrl
+from imgsvc_core.dialects import ForeignRequest, ForeignUrl, climbs
 from imgsvc_core.errors import InvalidSignature
 from imgsvc_core.urls import UrlSource
 from imgsvc_http.access.authentication import Principal
@@ -30,8 +28,6 @@ from imgsvc_http.state.clock import now
 
 _URL: web.RequestKey[ForeignUrl] = web.RequestKey("foreign_url")
 _VARY: web.RequestKey[tuple[str, ...]] = web.RequestKey("foreign_vary")
-_MOST_DECODED = 4
-_SLASHES = re.compile(r"[/\\?#]")
 
 
 def routes(dialects: Mapping[str, DialectSettings]) -> tuple[Route, ...]:
@@ -88,21 +84,12 @@ def _check_source(url: ForeignUrl, settings: DialectSettings) -> None:
     if not isinstance(url.source, UrlSource):
         return
     allowed = settings.allows(url.source.url) if settings.sources else url.allowed
-    if allowed and not _climbs(url.source.url):
+    if allowed and not climbs(url.source.url):
         return
     if settings.sources:
         raise InvalidSignature("The source of the URL is none of those that this service allows.")
     if not url.signed:
         raise InvalidSignature("Unsigned URLs must take their source from an allowed place: sign the URL.")
-
-
-def _climbs(url: str) -> bool:
-    """Return True if any server may take a segment of a URL for the parent folder, however it is encoded."""
-    for _ in range(_MOST_DECODED):
-        if ".." in _SLASHES.split(url):
-            return True
-        url = unquote(url)
-    return unquote(url) != url
 
 
 async def _picture(request: web.Request) -> Response:

@@ -41,7 +41,7 @@ def delivering(photos: Path, web: WebOrigin, tmp_path_factory: pytest.TempPathFa
             "unsafe": True,
             "auto_webp": True,
             "base_url": "photos/",
-            "sources": [f"{web.url}/pictures/"],
+            "sources": [f"{web.url}/pict*es/"],
         },
     }
     settings = {

@@ -98,6 +98,7 @@ class Imgproxy(ImgproxySettings):
         return ImgproxyUrl(
             source=self.sources.source(source.text),
             signed=bool(self.pairs),
+            allowed=bool(self.allowed_sources),
             delivery=ForeignDelivery(
                 filename=options.filename,
                 download=options.return_attachment,

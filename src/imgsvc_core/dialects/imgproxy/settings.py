@@ -93,6 +93,15 @@ class ImgproxySettings(Parameters):
         Texts(r"\S{0,2000}", "beginnings of sources", one=True),
         default=(),
     )
+    allowed_sources: tuple[str, ...] = param(
+        "Beginnings that sources must have, also unsigned ones and those of origins, with wildcards "
+        "(IMGPROXY_ALLOWED_SOURCES).",
+        Texts(
+            r"https?://[^/\s]+/\S*|(?!https?:)[a-z][a-z0-9+.-]*:\S*",
+            "beginnings of URLs with a slash after the host, such as https://*.example.org/ or s3://",
+        ),
+        default=(),
+    )
     origins: Pairs = param(
         'Origins, or folders in them, by the beginnings of sources such as {"s3://bucket/" = "photos/"}; '
         "also for gs://, abs://, swift:// and local:///.",
@@ -211,7 +220,7 @@ class ImgproxySettings(Parameters):
     @cached_property
     def sources(self) -> Sources:
         """How the text of a source becomes a source."""
-        return read_sources(self.url_replacements, self.base_url, self.origins)
+        return read_sources(self.url_replacements, self.base_url, self.allowed_sources, self.origins)
 
     @cached_property
     def qualities(self) -> tuple[tuple[str, int], ...]:

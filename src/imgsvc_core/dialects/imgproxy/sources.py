@@ -10,7 +10,7 @@ from typing import TypeAlias
 import attrs
 
 from imgsvc_core.dialects.imgproxy.arguments import NOT_FOUND
-from imgsvc_core.dialects.wildcards import url_pattern
+from imgsvc_core.dialects.wildcards import climbs, url_pattern
 from imgsvc_core.errors import DialectError, Problem, SpecError
 from imgsvc_core.jsontext import shown
 from imgsvc_core.urls.sources import Source, is_origin_name, source_of
@@ -29,11 +29,13 @@ class Sources:
     Args:
         replacements: patterns of the beginnings of sources, and what takes their place.
         base_urls: what sources begin with; the first one is put before any other source.
+        allowed: patterns of the beginnings that sources must have; any if empty.
         origins: origins, or folders in them, by the beginnings of sources that they stand for.
     """
 
     replacements: tuple[tuple[re.Pattern[str], str], ...]
     base_urls: tuple[str, ...]
+    allowed: tuple[re.Pattern[str], ...]
     origins: Mapping[str, str]
 
     def source(self, text: str) -> Source:
@@ -47,6 +49,11 @@ class Sources:
                 text = _expanded(replacement, found) + text[found.end() :]
         if self.base_urls and not text.startswith(self.base_urls):
             text = self.base_urls[0] + text
+        if (scheme := _SCHEME.match(text)) is not None:
+            text = scheme[0].lower() + text[scheme.end() :]
+        if self.allowed and (climbs(text) or not any(pattern.match(text) for pattern in self.allowed)):
+            message = f"The source must begin as 'allowed_sources' tell, got {shown(text)}."
+            raise DialectError(message, status=NOT_FOUND)
         try:
             return source_of(self._in_origin(text))
         except SpecError as error:
@@ -54,11 +61,10 @@ class Sources:
 
     def _in_origin(self, text: str) -> str:
         """Return the origin and the path of a source below one, and any other source unchanged."""
-        if (scheme := _SCHEME.match(text)) is not None:
-            text = scheme[0].lower() + text[scheme.end() :]
         start = max((item for item in self.origins if text.startswith(item)), default=None)  # the longest
         if start is None:
-            if scheme is not None and scheme[0].lower() not in ("http://", "https://"):
+            scheme = _SCHEME.match(text)
+            if scheme is not None and scheme[0] not in ("http://", "https://"):
                 expected = "must begin with http://, https://, or a key of the setting 'origins'"
                 raise DialectError(f"The source {expected}, got {shown(text)}.", status=NOT_FOUND)
             return text
@@ -69,7 +75,9 @@ class Sources:
         return f"{self.origins[start].rstrip('/')}/{path.lstrip('/')}"
 
 
-def read_sources(replacements: Pairs, base_urls: tuple[str, ...], origins: Pairs) -> Sources:
+def read_sources(
+    replacements: Pairs, base_urls: tuple[str, ...], allowed: tuple[str, ...], origins: Pairs
+) -> Sources:
     """Return the rules that settings describe.
 
     Raises:
@@ -84,7 +92,7 @@ def read_sources(replacements: Pairs, base_urls: tuple[str, ...], origins: Pairs
             message = 'must be beginnings of URLs and origins such as {"s3://bucket/" = "photos/"}'
             raise SpecError([Problem("origins", f"'origins' {message}, got {shown({start: origin})}")])
     patterns = tuple((url_pattern(pattern), replacement) for pattern, replacement in replacements)
-    return Sources(patterns, base_urls, dict(origins))
+    return Sources(patterns, base_urls, tuple(map(url_pattern, allowed)), dict(origins))
 
 
 def _expanded(replacement: str, found: re.Match[str]) -> str:
