@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import unquote
 
 import attrs
 import numpy as np
@@ -365,6 +366,19 @@ def test_a_path_that_was_encoded_after_it_was_signed() -> None:
     signed = Imagor(keys=["lock-key"])
     path = f"{sign('lock-key', text)}/{text}".replace("/", "%2F").replace("=", "%3D")
     assert signed.parse(ForeignRequest(f"/{path}")).signed
+
+
+@pytest.mark.parametrize(
+    "parts", ["fit-in/300x200/filters%3Afill%28red%29", "filters%3Aquality%2870%29", "10x20%3A30x40/5x5"]
+)
+def test_parts_whose_colons_are_encoded(parts: str) -> None:
+    """As in imagor#258."""
+    assert url("9%/filters:blur(1", "a.jpg").source == UrlSource("https://9%/filters:blur(1/a.jpg")
+    encoded, plain = (
+        url(parts, "https://pics.example/a.jpg"),
+        url(unquote(parts), "https://pics.example/a.jpg"),
+    )
+    assert (encoded.source, encoded.key) == (plain.source, plain.key)
 
 
 def test_unsafe_urls_are_not_signed() -> None:

@@ -127,3 +127,35 @@ async def test_statuses_of_those_services(site: Site, path: str, status: int, to
     reply = await site.get(path)
     assert reply.status == status, reply.body
     assert told in reply.json["message"]
+
+
+@pytest.mark.parametrize(
+    ("page", "path"),
+    [
+        # as in nuxt/image#435, #801, #815 and #1183, and BuilderIO/builder#559
+        ("/pictures/q.png?crop=a&cs=b", "/ipx/_/{site}/pictures/q.png%3Fcrop=a%26cs=b"),
+        ("/pictures/o/a%2Fb.png?alt=media", "/ipx/_/{site}/pictures/o/a%252Fb.png%3Falt=media"),
+        ("/pictures/UPPER.PNG", "/ipx/w_20/{site}/pictures/UPPER.PNG"),
+        ("/pictures/extensionless", "/ipx/w_20&f_webp/{site}/pictures/extensionless"),
+        ("/pictures/a%2Fc.png", "/ipx/_next/image?url={quoted}%2Fpictures%2Fa%252Fc.png&w=16&q=75"),
+        (
+            "/pictures/d.png?a=1&b=2",
+            "/ipx/_next/image?url={quoted}%2Fpictures%2Fd.png%3Fa%3D1%26b%3D2&w=16&q=75",
+        ),
+    ],
+)
+async def test_encoded_addresses_reach_their_origin_as_they_are(site: Site, page: str, path: str) -> None:
+    site.web.pages[page] = Page(encoded.png().data)
+    reply = await site.get(path.format(site=site.web.url, quoted=quote(site.web.url, safe="")))
+    assert reply.status == 200, reply.body
+
+
+async def test_a_plus_in_the_name_of_a_file(site: Site) -> None:
+    """As in nuxt/image#1378."""
+    (site.photos / "f2-a+mber.jpg").write_bytes(encoded.jpeg().data)
+    for path in (
+        "/ipx/w_20/f2-a%2Bmber.jpg",
+        "/ipx/w_20/f2-a+mber.jpg",
+        "/imagor/unsafe/20x/f2-a%2Bmber.jpg",
+    ):
+        assert (await site.get(path)).status == 200, path

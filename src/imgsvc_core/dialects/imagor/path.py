@@ -8,7 +8,7 @@ import hmac
 import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
-from urllib.parse import unquote_plus
+from urllib.parse import unquote, unquote_plus
 
 import attrs
 
@@ -39,6 +39,7 @@ _SIGNED = re.compile(r"(?P<signature>[A-Za-z0-9_=-]{17,})/(?P<text>.*)", re.DOTA
 _FIT = "adaptive-full-fit-in"  # as long as a signature
 _BASE64, _PLAIN = "b64:", "color:"
 _BREAKS = re.compile(r"[\r\n\v\f\x85\u2028\u2029]")
+_PARTS_WITHIN = re.compile(r"(?:[^/:]+/)*(?:filters:[a-z_]+\(|[0-9.]+x[0-9.]+:[0-9.]+x[0-9.]+/)")
 _MAX_DIGITS = 9
 
 
@@ -134,6 +135,8 @@ def split(text: str) -> Parts:
     found = _PARTS.fullmatch(text.lstrip("/"))
     assert found is not None  # all parts are optional
     filters, image = _filters(found["rest"])
+    if _PARTS_WITHIN.match(address(image)) and (decoded := unquote(text)) != text:
+        return split(decoded)  # some clients encode colons and brackets
     if not image:
         raise DialectError("The URL must end with the address of an image, got none.", status=BAD_REQUEST)
     if address(image).startswith(_PLAIN):
