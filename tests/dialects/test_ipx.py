@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -110,6 +111,20 @@ def test_jpegs_are_decoded_smaller_before_sizes_are_rounded(modifiers: str, size
 )
 def test_requests(modifiers: str, expected: dict[str, object]) -> None:
     assert document(url(modifiers)) == expected
+
+
+def test_kernels() -> None:
+    for modifiers in ("s_80x80,kernel_nearest", "kernel_nearest,resize_80x80"):
+        assert document(url(modifiers))["resize"]["kernel"] == "nearest"
+    assert "kernel" not in document(url("w_80,kernel_nearest"))["resize"]
+    stripes = np.zeros((64, 64, 3), np.uint8)
+    stripes[:, ::3] = 255
+    levels = {}
+    for kernel in ("nearest", "lanczos3"):
+        spec = url(f"fit_fill,s_40x64,kernel_{kernel},f_png").spec(facts("png", 64, 64))
+        assert isinstance(spec, imgsvc.Spec)
+        levels[kernel] = len(np.unique(np.asarray(imgsvc.process(stripes, spec).to_pil())))
+    assert (levels["nearest"], levels["lanczos3"] > 4) == (2, True)
 
 
 def test_trims() -> None:

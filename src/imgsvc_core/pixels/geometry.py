@@ -95,11 +95,13 @@ def resample(
     return weighted_by_alpha(image, operation, exact=exact)
 
 
-def resample_by_libvips(image: pyvips.Image, across: float, down: float, size: Size) -> pyvips.Image | None:
+def resample_by_libvips(
+    image: pyvips.Image, across: float, down: float, size: Size, kernel: str | None = None
+) -> pyvips.Image | None:
     """Resample a picture by factors as servers on libvips do, or return None if that gives another size."""
     across = 1.0 if image.width == size.width else across
     down = 1.0 if image.height == size.height else down
-    resized = weighted_by_alpha(image, lambda part: part.resize(across, vscale=down, kernel=KERNEL))
+    resized = weighted_by_alpha(image, lambda part: part.resize(across, vscale=down, kernel=kernel or KERNEL))
     return resized if size_of(resized) == size else None
 
 

@@ -142,7 +142,7 @@ def _lay_watermark(frame: ScaledFrame, step: steps.LayWatermark, run: Run) -> Sc
 def _resample(frame: ScaledFrame, step: steps.Resample, run: Run) -> ScaledFrame:
     if step.pillow and frame.image.format == "uchar":
         return frame.resampled_by_pillow(step.size)
-    return frame.resampled(step.size, exact=step.exact, libvips=step.libvips)
+    return frame.resampled(step.size, exact=step.exact, libvips=step.libvips, kernel=step.kernel)
 
 
 Renderer = Callable[[ScaledFrame, Any, Run], ScaledFrame]

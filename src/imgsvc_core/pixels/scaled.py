@@ -90,15 +90,22 @@ class ScaledFrame:
             _within((top - self.area.top) / self.down, self.area.height / self.down - size.height),
         )
 
-    def resampled(self, size: Size, *, exact: bool, libvips: tuple[float, ...] | None = None) -> ScaledFrame:
-        """Return all of it at a size, by factors of libvips if they lead to it."""
+    def resampled(
+        self,
+        size: Size,
+        *,
+        exact: bool,
+        libvips: tuple[float, ...] | None = None,
+        kernel: str | None = None,
+    ) -> ScaledFrame:
+        """Return all of it at a size, by factors and a kernel of libvips if they lead to it."""
         image, area = None, self.area
         if libvips is not None and (area.left, area.top) == (0, 0):
             # libvips leaves out the last pixels of a smaller copy if they do not stand for whole ones.
             whole = max(1, int(area.width + _NEGLIGIBLE)), max(1, int(area.height + _NEGLIGIBLE))
             across = libvips[0] * area.width / self.across / whole[0]
             down = libvips[1] * area.height / self.down / whole[1]
-            image = geometry.resample_by_libvips(self.image.crop(0, 0, *whole), across, down, size)
+            image = geometry.resample_by_libvips(self.image.crop(0, 0, *whole), across, down, size, kernel)
         if image is None:
             image = geometry.resample(self.image, self.size, *size, area, exact=exact)
         return ScaledFrame(image, size, Area(0, 0, *size))

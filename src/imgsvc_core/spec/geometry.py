@@ -12,6 +12,7 @@ EdgeOrCenter = Literal[Edge, "center"]
 Gravity = Literal[EdgeOrCenter, "focus", "face", "faces", "smart"]
 
 Scaling = Literal["fast", "exact"]
+Kernel = Literal["nearest", "linear", "cubic", "mitchell", "lanczos2", "lanczos3", "mks2013", "mks2021"]
 
 EDGES: tuple[str, ...] = get_args(Edge)
 PIXELS = Integer(1, 65_535)
@@ -259,6 +260,11 @@ class Resize(Operation):
         "By what libvips multiplies width and height. It decodes as small as it can, and shifts by half a "
         "pixel what it enlarges.",
         Several(2, Number(1e-9, 1e9)),
+        default=None,
+        internal=True,
+    )
+    kernel: Kernel | None = param(
+        "Kernel with which libvips resamples, Lanczos with three lobes by default.",
         default=None,
         internal=True,
     )

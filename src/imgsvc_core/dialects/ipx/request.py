@@ -15,6 +15,7 @@ from imgsvc_core.plan.encoding import accept_weights
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.spec import Color, Filter, Spec, Trim
 from imgsvc_core.spec.effects import Convolution, Ground, Tones
+from imgsvc_core.spec.geometry import Gravity
 from imgsvc_core.spec.internal import LightnessSharpen
 from imgsvc_core.spec.vips_filters import (
     ChromaTint,
@@ -94,17 +95,15 @@ def request_of(modifiers: Sequence[Modifier], format_: str | None, info: ImageIn
         rotate = {"angle": found.angle % 360, "background": asked.get("background", (BLACK,))[0] or BLACK}
     background = asked.get("background", (None,))[0] or BLACK
     output = _output(asked, format_, info)
+    gravity: Gravity | None = "smart" if calls.position == "smart" else None
+    reduced = window_of(found.whole, found.part, found.scaled, found.window, gravity)
+    if calls.kernel is not None and reduced["resize"] is not None:
+        reduced["resize"] |= {"kernel": calls.kernel, "scaling": "exact"}  # of all pixels
     return built(
         flip=flip,
         rotate=rotate,
         adjust={"opacity": asked["opacity"][0]} if "opacity" in asked and "background" not in asked else None,
-        **window_of(
-            found.whole,
-            found.part,
-            found.scaled,
-            found.window,
-            "smart" if calls.position == "smart" else None,
-        ),
+        **reduced,
         filter=(
             *_grounds(asked, found, calls.background or BLACK, background),
             *_filters(asked, found.canvas),

@@ -30,7 +30,7 @@ class Calls:
     fit: str = "cover"
     position: str = "center"
     background: Color | None = None
-    kernel: str = "lanczos3"
+    kernel: str | None = None
     without_enlargement: bool = False
     part: Box | None = None
     part_after: Box | None = None

@@ -146,6 +146,11 @@ class Resample(Step):
     libvips: tuple[float, ...] | None = None
 
     @property
+    def kernel(self) -> str | None:
+        """The kernel that was asked for."""
+        return self.asked.kernel if isinstance(self.asked, Resize) else None
+
+    @property
     def text(self) -> str:
         return f"resample to {self.size.width} x {self.size.height}"
 
