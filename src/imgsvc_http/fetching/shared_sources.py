@@ -57,6 +57,7 @@ class SharedSources:
         self._kept_bytes = kept_bytes
         self._fetches: dict[Hashable, _Fetch[Any]] = {}
         self._unused: OrderedDict[_Fetch[Any], None] = OrderedDict()
+        self._unused_bytes = 0
 
     @contextlib.asynccontextmanager
     async def get(
@@ -77,7 +78,7 @@ class SharedSources:
         found = self._fetches.get(key)
         if found is None or found.is_over:
             found = self._fetches[key] = _Fetch(key, self._files, account, fetch, kept_seconds)
-        self._unused.pop(found, None)
+        self._take_out(found)
         found.users += 1
         try:
             result = await asyncio.shield(found.task)
@@ -98,17 +99,24 @@ class SharedSources:
             self._give_up(found)
             return
         self._unused[found] = None
+        self._unused_bytes += found.size
         if found.timer is None:
             found.timer = asyncio.get_running_loop().call_at(found.kept_until, self._expire, found)
-        while sum(kept.size for kept in self._unused) > self._kept_bytes:
+        while self._unused_bytes > self._kept_bytes:
             self._give_up(next(iter(self._unused)))
 
     def _expire(self, found: _Fetch[Any]) -> None:
         if not found.users:
             self._give_up(found)
 
+    def _take_out(self, found: _Fetch[Any]) -> None:
+        """Take something out of what nobody uses, if it is there."""
+        if found in self._unused:
+            del self._unused[found]
+            self._unused_bytes -= found.size
+
     def _give_up(self, found: _Fetch[Any]) -> None:
-        self._unused.pop(found, None)
+        self._take_out(found)
         if self._fetches.get(found.key) is found:
             del self._fetches[found.key]
         found.close()
