@@ -22,8 +22,6 @@ class FetchCookies:
         if "Set-Cookie" in response.headers:
             # Hosts may be addresses, and values are sent back as they came.
             jar = self._jars.setdefault(_server(response.url), CookieJar(unsafe=True, quote_cookie=False))
-            for cookie in response.cookies.values():
-                cookie["domain"] = ""
             jar.update_cookies(response.cookies, response.url)
 
     def header(self, location: URL, headers: Mapping[str, str]) -> dict[str, str]:

@@ -182,5 +182,5 @@ class _Fetch(Generic[_T]):
         return result
 
     def _end(self, task: asyncio.Task[_T]) -> None:
-        if task.cancelled() or task.exception() is not None or not self.users:
+        if task.cancelled() or task.exception() is not None:
             self._stack.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import gzip
@@ -9,7 +10,7 @@ import io
 import json
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -54,6 +55,7 @@ class Bucket:
 
     Args:
         put: writes an object.
+        reads: how often an object was read, if the server counts that.
         origin: the origin that reads it.
         denied: an origin that its credentials do not allow to be read.
     """
@@ -61,6 +63,7 @@ class Bucket:
     put: Put
     origin: Mapping[str, Any]
     denied: Mapping[str, Any]
+    reads: Callable[[str], int] | None = None
 
 
 @contextlib.contextmanager
@@ -146,7 +149,10 @@ def _alibaba() -> Iterator[Bucket]:
 
         origin = {"url": "oss://cats/in", "key": "LTAIKEY", "endpoint": server.url}
         yield Bucket(
-            put=put, origin={**origin, "secret": _SECRET}, denied={**origin, "secret": _WRONG_SECRET}
+            put=put,
+            origin={**origin, "secret": _SECRET},
+            denied={**origin, "secret": _WRONG_SECRET},
+            reads=lambda name: server.reads["cats", name],
         )
 
 
@@ -277,6 +283,17 @@ async def test_bombs_in_buckets_are_too_large(site: Site, buckets: Mapping[str, 
     reply = await site.picture(f"{store}/broken.jpg", resize="40x")
     told = f"Source '{store}/broken.jpg' ended before it was complete."
     assert (reply.status, reply.json["message"]) == (424, told)
+
+
+async def test_an_object_is_read_once_for_all_sizes_at_a_time(
+    site: Site, buckets: Mapping[str, Bucket]
+) -> None:
+    bucket = buckets["alibaba"]
+    bucket.put("in/sizes.jpg", encoded.jpeg().data)
+    asked = (site.picture("alibaba/sizes.jpg", resize=f"{size}x") for size in range(10, 34))
+    assert {reply.status for reply in await asyncio.gather(*asked)} == {200}
+    assert bucket.reads is not None
+    assert bucket.reads("in/sizes.jpg") == 1
 
 
 async def test_an_object_that_is_read_in_parts(site: Site, buckets: Mapping[str, Bucket], store: str) -> None:

@@ -13,6 +13,7 @@ import hmac
 import secrets
 import time
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import formatdate, parsedate_to_datetime
@@ -70,13 +71,17 @@ class Stored:
 
 @attrs.define
 class Server:
-    """A running stand-in: keys and their secrets; buckets, and whether strangers may read them."""
+    """A running stand-in: keys and their secrets; buckets, and whether strangers may read them.
+
+    ``reads`` counts how often each object was read.
+    """
 
     keys: Mapping[str, str] = attrs.field(repr=False)
     buckets: Mapping[str, bool]
     region: str
     url: str = ""
     objects: dict[tuple[str, str], Stored] = attrs.field(factory=dict)
+    reads: Counter[tuple[str, str]] = attrs.field(factory=Counter)
     uploads: dict[str, tuple[tuple[str, str], Mapping[str, str], dict[int, bytes]]] = attrs.field(
         factory=dict
     )
@@ -111,6 +116,7 @@ class Server:
             case "GET" | "HEAD", False, None:
                 if key not in self.objects:
                     raise Refused(404, "NoSuchKey", "The specified key does not exist.")
+                self.reads[key] += request.method == "GET"
                 return self.objects[key].answer(request)
             case "PUT", False, None:
                 self.objects[key] = Stored(body, _kept(request.headers))
