@@ -93,7 +93,7 @@ async def test_an_end_takes_no_longer_than_its_settings_allow(tmp_path: Path) ->
         service.client() as client,
     ):
         assert (await fetch(client, f"{url}/hang", webhook={"url": f"{url}/receiver"})).status == 202
-        running = asyncio.create_task(fetch(client, f"{url}/hang"))
+        running = asyncio.create_task(fetch(client, f"{url}/hang?running"))
         for _ in range(2):
             await asyncio.wait_for(asked.acquire(), 10)
         told = time.monotonic()
@@ -197,8 +197,8 @@ async def test_requests_that_take_too_long_are_told_so(tmp_path: Path) -> None:
         ending(state, settings) as service,
         service.client() as client,
     ):
-        binary = {"url": f"{url}/hang", "response": {"mode": "binary"}}
-        left = asyncio.create_task(fetch(client, f"{url}/hang"))
+        binary = {"url": f"{url}/hang?binary", "response": {"mode": "binary"}}
+        left = asyncio.create_task(fetch(client, f"{url}/hang?left"))
         cut_off = [
             asyncio.create_task(fetch(client, f"{url}/hang")),
             asyncio.create_task(call(client, "POST", "/1.0/fetch", json=binary)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, suppress
+from itertools import count
 from typing import Any
 
 import aiohttp
@@ -119,8 +120,12 @@ async def test_dripping_sources_and_uploads_leave_room_for_other_accounts(
 ) -> None:
     """Bytes count as they arrive, so that hardly any room is taken."""
 
+    numbers = count()
+
     async def drip() -> Reply:
-        return await (fetch(client, f"{source}/drip") if kind == "sources" else drip_upload(client))
+        if kind == "uploads":
+            return await drip_upload(client)
+        return await fetch(client, f"{source}/drip?{next(numbers)}")
 
     async with dripping(drip) as (hanging, refused):
         await assert_served(other, source)
@@ -134,7 +139,7 @@ async def test_webhooks_with_dripping_sources_leave_turns_for_other_accounts(
 ) -> None:
     async with receiving() as receiver:
         hook = {"webhook": {"url": f"{receiver.url}/"}}
-        hanging = [await fetch(client, f"{source}/drip", **hook) for _ in range(6)]
+        hanging = [await fetch(client, f"{source}/drip?{number}", **hook) for number in range(6)]
         reply = await fetch(other, f"{source}/picture", **hook)
         assert reply.status == 202
         (post,) = await receiver.arrived(1)
