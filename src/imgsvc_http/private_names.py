@@ -11,7 +11,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from aiohttp import HttpVersion11, TCPConnector, web
+from aiohttp import HttpVersion11, TCPConnector, web, web_protocol
 from aiohttp.client_proto import ResponseHandler
 from multipart import MultipartSegment, PushMultipartParser
 
@@ -85,6 +85,11 @@ def tls_protocol(loop: asyncio.AbstractEventLoop, *args: Any, **kwargs: Any) -> 
     module = "uvloop.loop" if type(loop).__module__.startswith("uvloop") else "asyncio.sslproto"
     made: asyncio.Protocol = import_module(module).SSLProtocol(loop, *args, **kwargs)
     return made
+
+
+def limit_pipelining(requests: int) -> None:
+    """Let connections of this process hold so many requests that wait for those before them."""
+    web_protocol.MAX_MSG_QUEUE_SIZE = requests
 
 
 def speak_http_1_1(request: web.BaseRequest) -> None:

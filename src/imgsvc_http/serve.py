@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import errno
 import gc
 import logging
@@ -26,6 +27,7 @@ from imgsvc_http.answering.headers import HeaderNames
 from imgsvc_http.app import app_of
 from imgsvc_http.endpoints.metrics import serving_metrics
 from imgsvc_http.forkserver import Forkserver
+from imgsvc_http.private_names import limit_pipelining
 from imgsvc_http.routing import methods_at
 from imgsvc_http.server.certificate import certificate_to_trust, tls_context
 from imgsvc_http.server.channel import Channel
@@ -47,6 +49,8 @@ from imgsvc_http.state.migrating import migrate_blocking
 _log = logging.getLogger(__name__)
 
 _CLOSE_SECONDS = 0.5  # for connections that the listener has not seen closed
+_MOST_PIPELINED = 4  # requests of a connection; browsers send none, and each takes some 3 kB
+_LARGE_BYTES = 1 << 17  # glibc's own threshold, until the first such block is freed
 _SWITCH_SECONDS = 0.0005
 _GC_ALLOCATIONS = 10_000  # at Python's 700, hundreds of requests under way are looked through again and again
 _SAMPLE = """<svg xmlns="http://www.w3.org/2000/svg" width="960" height="640" viewBox="0 0 96 64">
@@ -114,6 +118,8 @@ async def serve_share(settings: Settings, tls: ssl.SSLContext, share: Share, int
         intake: gives the connections.
     """
     sys.setswitchinterval(_SWITCH_SECONDS)  # after each read and write the loop waits for other threads
+    _keep_no_large_blocks()
+    limit_pipelining(_MOST_PIPELINED)
     app = app_of(settings, share)
     # The work of a client that has gone is given up: its handler is cancelled.
     runner = web.AppRunner(app, shutdown_timeout=_CLOSE_SECONDS, handler_cancellation=True)
@@ -161,6 +167,17 @@ async def serve_share(settings: Settings, tls: ssl.SSLContext, share: Share, int
     finally:
         await ending.aclose()
         await runner.cleanup()
+
+
+def _keep_no_large_blocks() -> None:
+    """Let glibc give large blocks back to the system when they are freed, and never cut others from them.
+
+    TLS reserves 256 kB for each connection, of which it uses little: of blocks that were used before, all of
+    it would be in memory.
+    """
+    mmap_threshold = -3
+    with contextlib.suppress(AttributeError):  # of another libc
+        ctypes.CDLL(None).mallopt(mmap_threshold, _LARGE_BYTES)
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:

@@ -23,7 +23,7 @@ WHOLE_BYTES = 1 << 15
 
 _PART_BYTES = 1 << 13  # of a client that does not read, one part waits before TLS and one after it
 _TURN_PARTS = 16  # after which the event loop does other work, as encrypting takes time
-_CONNECTION_BYTES = 1 << 16  # what a connection takes beside the copy: two parts, TLS and its request
+_CONNECTION_BYTES = 56_000  # what a connection takes beside the copy: two parts, TLS and its request
 _LEAST_SECONDS = 5  # before, nobody knows how fast a client is
 
 

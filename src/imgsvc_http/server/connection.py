@@ -179,6 +179,8 @@ class Connection(ClientHandler):
             if start_time is not None and isinstance(self.access_logger, AccessLog):
                 self.access_logger.client_left(request, start_time)
             raise
+        if isinstance(sent[0], web.Response):
+            sent[0].body = None  # aiohttp keeps a response until the next request
         body = request.content
         if body.exception() is None and request.content_length is None and not body.is_eof():
             await self._discard(body)

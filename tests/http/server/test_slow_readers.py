@@ -110,6 +110,22 @@ async def test_slow_readers_share_one_copy(kind: Kind, noise: Path, tmp_path: Pa
         assert await _settled(service, bound) <= bound
 
 
+async def test_a_connection_that_waits_holds_nothing_of_its_last_response(
+    noise: Path, tmp_path: Path
+) -> None:
+    asked = {"output": {"format": "png"}, "response": {"mode": "binary"}}
+    with serving_noise(noise, tmp_path / "state") as service:
+        before = None
+        async with AsyncExitStack() as stack:
+            for _ in range(6):
+                client = await stack.enter_async_context(service.client())
+                reply = await upload(client, (noise / "noise.png").read_bytes(), asked)
+                assert len(reply.body) > 0.9 * BODY_BYTES
+                before = before or memory_of(service)
+            await asyncio.sleep(1)
+            assert memory_of(service) < before + 3 * BODY_BYTES
+
+
 async def test_who_takes_too_little_is_not_waited_for(noise: Path, tmp_path: Path) -> None:
     """Some bytes now and then keep no connection open. Whoever takes enough gets all."""
     state, limits = tmp_path / "state", {"slow_seconds": 3, "slow_bytes_per_second": 50_000}
