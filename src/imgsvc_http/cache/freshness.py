@@ -15,6 +15,8 @@ Scope: TypeAlias = Literal["public", "private", "no-store"]
 """Who may keep a picture: all caches, only those of one person, or none."""
 
 _REVALIDATED = frozenset(("no-cache", "must-revalidate", "proxy-revalidate"))
+_WITHOUT_VALUE = ("must-revalidate", "proxy-revalidate", "immutable")
+_WITH_SECONDS = ("stale-while-revalidate", "stale-if-error")
 _POLICY = ("Cache-Control", "Expires")
 _NOTHING: MultiMapping[str] = CIMultiDict()
 _LONGEST = 2**31  # RFC 9111, 1.2.2: larger numbers of seconds mean this one
@@ -29,12 +31,14 @@ class Freshness:
         stale: whether it may be answered afterwards.
         scope: who may keep it. This cache keeps only what is public.
         stated: the ages that the source states, in seconds from then on, as ``max-age`` and ``s-maxage``.
+        conditions: the directives of the source that say what holds during and after these ages.
     """
 
     seconds: float
     stale: bool = True
     scope: Scope = "public"
     stated: Mapping[str, float] = attrs.field(factory=dict)
+    conditions: str = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -62,6 +66,7 @@ class FreshnessBounds:
             stale=_REVALIDATED.isdisjoint(given),
             scope=scope,
             stated=stated,
+            conditions=_conditions(given),
         )
 
     def renewed(self, known: Freshness, headers: MultiMapping[str]) -> Freshness:
@@ -88,6 +93,15 @@ def _stated(headers: MultiMapping[str], given: Mapping[str, str]) -> dict[str, f
     if not found and "Expires" in headers:
         found["max-age"] = _until_expiry(headers)
     return {name: max(0, seconds - age) for name, seconds in found.items()}
+
+
+def _conditions(given: Mapping[str, str]) -> str:
+    """Return the directives that go along with ages. ``no-cache`` is an age of 0 that must be heeded."""
+    found = [name for name in _WITHOUT_VALUE if name in given]
+    if "no-cache" in given and "must-revalidate" not in found:
+        found.append("must-revalidate")
+    found += [f"{name}={given[name]}" for name in _WITH_SECONDS if _seconds(given.get(name, ""))]
+    return ", ".join(found)
 
 
 def _until_expiry(headers: MultiMapping[str]) -> int:

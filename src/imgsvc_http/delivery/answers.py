@@ -143,18 +143,21 @@ def cache_control(
     scope = "public" if entry is None else entry.freshness.scope
     if scope == "no-store":
         return scope
-    given, more = delivery.max_age if isinstance(delivery, ForeignDelivery) else None, []
+    given = delivery.max_age if isinstance(delivery, ForeignDelivery) else None
     ages: Mapping[str, float] = {"max-age": settings.delivery.max_age if given is None else given}
-    present = now().timestamp()
+    present, conditions = now().timestamp(), ""
     if passes_source_age(settings, delivery) and entry is not None and entry.freshness.stated:
         since = present - entry.asked_at
         ages = {name: seconds - since for name, seconds in entry.freshness.stated.items()}
-        more += [] if entry.freshness.stale else ["must-revalidate"]
+        conditions = entry.freshness.conditions
     if delivery.expires is not None:
         ages = {name: min(seconds, delivery.expires - present) for name, seconds in ages.items()}
-    if isinstance(delivery, Delivery) and delivery.version is not None:
-        more.append("immutable")
-    return ", ".join((scope, *(f"{name}={max(0, int(seconds))}" for name, seconds in ages.items()), *more))
+    said = [scope, *(f"{name}={max(0, int(seconds))}" for name, seconds in ages.items())]
+    if conditions:
+        said.append(conditions)
+    if isinstance(delivery, Delivery) and delivery.version is not None and "immutable" not in conditions:
+        said.append("immutable")
+    return ", ".join(said)
 
 
 def passes_source_age(settings: Settings, delivery: Delivery | ForeignDelivery) -> bool:

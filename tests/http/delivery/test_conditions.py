@@ -163,6 +163,10 @@ async def test_all_lines_of_accept_count_each_time(site: Site) -> None:
         ("max-age=60, s-maxage=600", "public, max-age=60, s-maxage=600"),
         ("max-age=60, must-revalidate", "public, max-age=60, must-revalidate"),
         ("no-cache", "public, max-age=0, must-revalidate"),
+        (
+            "max-age=60, immutable, proxy-revalidate, stale-if-error=60, stale-while-revalidate=x",
+            "public, max-age=60, proxy-revalidate, immutable, stale-if-error=60",
+        ),
         ("public", "public, max-age=86400"),
     ],
 )
