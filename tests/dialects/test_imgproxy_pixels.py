@@ -267,3 +267,12 @@ def test_inks_become_the_colors_that_libvips_gives_them() -> None:
     assert np.abs(ours - theirs).mean() < 0.1
     usual = imgsvc.process(file.getvalue(), {"output": {"format": "png"}}).to_pil().convert("RGB")
     assert np.abs(np.asarray(usual, float) - theirs).mean() > 2
+
+
+def test_factors_turn_with_the_picture() -> None:
+    stored = photos.photo("cat")
+    theirs = pyvips.Image.new_from_array(stored).resize(500 / stored.shape[1], vscale=400 / stored.shape[0])
+    ours = delivered("rs:force:400:500:1", png(Image.fromarray(stored), 6))
+    assert (
+        np.asarray(ours.convert("RGB")) == np.asarray(turned(Image.fromarray(theirs.numpy()), *UPRIGHT[6]))
+    ).all()
