@@ -242,6 +242,11 @@ def test_transparency_is_left_out_where_the_format_has_none() -> None:
     assert steps("round_corner(9,1,2,3,1)") == [{"round_corners": {**corners, "background": "010203"}}]
 
 
+def test_colors_of_transparent_pixels_are_blurred_too() -> None:
+    [blur] = steps("blur(4):format(png)", DRAWN)
+    assert blur == {"gaussian_blur": {"sigma": truncated_blur(4, 4).sigma, "straight": True}}
+
+
 def test_grounds() -> None:
     white = {"width": 3000, "height": 3000, "left": 137, "top": 387, "color": "FFFFFF"}
     assert steps("fill(white)", size="fit-in/3000x3000") == [{"ground": white}]

@@ -11,7 +11,7 @@ import pyvips
 import imgsvc_core as imgsvc
 from imgsvc_core.dialects.building import libvips_blur, truncated_blur
 from imgsvc_core.spec import Filter
-from imgsvc_core.spec.internal import LightnessSharpen, Mosaic
+from imgsvc_core.spec.internal import GaussianBlur, LightnessSharpen, Mosaic
 from tests.support import photos
 
 Pixels = photos.Pixels
@@ -85,3 +85,13 @@ def test_transparent_colors_do_not_enter_cells() -> None:
     made = filtered(pixels, Mosaic(cell=8))
     assert made[0, 0, :3].tolist() == [200, 100, 0]
     assert made[0, 0, 3] in (127, 128)
+
+
+def test_straight_blur_keeps_colors_and_alpha_apart() -> None:
+    cat = photos.photo("cat")
+    alpha = np.zeros(cat.shape[:2], np.uint8)
+    alpha[:, 200:] = 255
+    made = filtered(np.dstack([cat, alpha]), GaussianBlur(sigma=5, straight=True))
+    assert difference(made[..., :3], filtered(cat, GaussianBlur(sigma=5))) < 0.5
+    usual = filtered(np.dstack([cat, alpha]), GaussianBlur(sigma=5))
+    assert difference(made[:, :150, :3], usual[:, :150, :3]) > 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -24,7 +25,7 @@ SECRET = "lock-key"
 
 @pytest.fixture(scope="session")
 def delivering(photos: Path, web: WebOrigin, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service with both dialects."""
+    """A service with these dialects, and with settings of thumbor."""
     folder = tmp_path_factory.mktemp("dialects")
     (folder / "imgsvc.toml").write_text(CONFIG)
     dialects = {
@@ -36,6 +37,13 @@ def delivering(photos: Path, web: WebOrigin, tmp_path_factory: pytest.TempPathFa
             "signer_truncate": 40,
             "base_url": "photos/",
             "auto_webp": True,
+        },
+        "thumbor": {
+            "unsafe": True,
+            "allowed_sources": [rf"{re.escape(web.url)}/(a|b)/.+\.png"],
+            "stored": "photos/",
+            "max_age": 90,
+            "respect_orientation": True,
         },
     }
     settings = {
@@ -90,6 +98,23 @@ async def test_urls_of_next_image(site: Site) -> None:
         assert known.status == 304
     moving = await site.get("/ipx/_next/image?url=%2Fmoving.gif&w=16&q=75")
     assert moving.body == (site.photos / "moving.gif").read_bytes()
+
+
+async def test_regular_expressions_of_sources(site: Site) -> None:
+    for path in ("/a/x.png", "/b/x.png", "/c/x.png"):
+        site.web.pages[path] = Page(encoded.png().data)
+    for path, status in (("a/x.png", 200), ("b/x.png", 200), ("c/x.png", 400)):
+        reply = await site.get(f"/thumbor/unsafe/10x10/{site.web.url}/{path}")
+        assert reply.status == status, (path, reply.body)
+
+
+async def test_ids_of_uploaded_images(site: Site) -> None:
+    stored = "05d2e1b5a4f34c1b9c7d2f4e6a8b0c1d"
+    (site.photos / stored).write_bytes((site.photos / "photo.jpg").read_bytes())
+    for image in (stored, f"{stored}/photo.jpg"):
+        reply = await site.get(f"/thumbor/unsafe/20x10/{image}")
+        assert (reply.status, reply.picture.size) == (200, (20, 10)), reply.body
+        assert reply.headers["Cache-Control"] == "public, max-age=90"
 
 
 async def test_urls_of_imagor(site: Site) -> None:
