@@ -15,7 +15,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from benchmarks.harness import Bound, print_table, verdict, write_table
@@ -47,7 +48,7 @@ def main(page: str = "") -> int:
         rows = [("idle", "–", "–", "–", f"{idle:.0f}")]
         for name, megapixels in SOURCES.items():
             body = form(picture(name).read_bytes())
-            with peak_memory(running.pid) as peaks:
+            with peaks_of(partial(memory, running.pid)) as peaks:
                 loads = [upload_load(running, body, _SECONDS) for _ in range(_ROUNDS)]
             rate = statistics.median(load.rate for load in loads)
             cost = statistics.median(load.cpu for load in loads)
@@ -81,13 +82,13 @@ def started(folder: Path) -> tuple[float, float]:
 
 
 @contextlib.contextmanager
-def peak_memory(pid: int) -> Iterator[list[float]]:
-    """Measure the memory of a process and all below it several times a second, until the block ends."""
-    found, ended = [memory(pid)], threading.Event()
+def peaks_of(memory: Callable[[], float]) -> Iterator[list[float]]:
+    """Measure memory several times a second, until the block ends."""
+    found, ended = [memory()], threading.Event()
 
     def measure() -> None:
         while not ended.wait(0.2):
-            found.append(memory(pid))
+            found.append(memory())
 
     thread = threading.Thread(target=measure)
     thread.start()
@@ -106,13 +107,18 @@ def idle_percent(pid: int) -> float:
 
 
 def memory(pid: int) -> float:
-    """Return the proportional set size of a process and of all below it, in MB."""
-    total = 0
+    """Return the memory of a process and of all below it, in MB."""
+    total = 0.0
     for process in processes_of(pid):
         with contextlib.suppress(OSError):
-            lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-            total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-    return total * 1024 / 1e6
+            total += proportional_memory(process)
+    return total
+
+
+def proportional_memory(process: int) -> float:
+    """Return the proportional set size of a process, in MB."""
+    lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) * 1024 / 1e6
 
 
 if __name__ == "__main__":
