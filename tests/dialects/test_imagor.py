@@ -294,7 +294,9 @@ def test_other_refusals() -> None:
         ("format(pdf)", {"format": "jpg"}),
         ("format(nosuch)", {"format": "jpg"}),
         ("format(png):palette():bitdepth(4)", {"format": "png", "colors": 16}),
-        ("autojpg():max_bytes(6000)", {"format": "jpg", "max_bytes": 6000}),
+        ("autojpg():max_bytes(6000)", {"format": "jpg", "ladder": [75, 60, 45, 33, 24, 18, 13, 9]}),
+        ("quality(40):max_bytes(6000)", {"max_bytes": 6000, "ladder": [40, 30, 22, 16, 12, 9]}),
+        ("quality(10):max_bytes(6000)", {"max_bytes": 6000, "ladder": [10]}),
     ],
 )  # fmt: skip
 def test_outputs(text: str, expected: dict[str, object]) -> None:
