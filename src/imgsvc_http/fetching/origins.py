@@ -68,12 +68,17 @@ def _http_time(unix_time: float | None) -> float | None:
 class Identity:
     """What changes whenever a source does, and when that was, in Unix time, if it is known.
 
-    ``cache_control`` is the header of an object.
+    ``cache_control`` is the header of an object in a bucket, or an empty text.
     """
 
     text: str
     last_modified: float | None = attrs.field(default=None, converter=_http_time)
-    cache_control: str = ""
+    cache_control: str | None = None
+
+    @property
+    def headers(self) -> MultiMapping[str]:
+        """What the source says of caches. An object without the header takes back what it said before."""
+        return CIMultiDict({} if self.cache_control is None else {"Cache-Control": self.cache_control})
 
 
 @attrs.frozen
@@ -158,7 +163,7 @@ class Origins:
         """
         identity = await self.identity(source, version)
         if identity is not None and identity.text == known:
-            yield NotModified()
+            yield NotModified(identity.headers)
             return
 
         async def fetch(allocate: Allocate) -> OpenedSource | NotModified:
@@ -262,9 +267,7 @@ class _Folder:
             file = await self._copied(path, facts, allocate, limit_bytes)
             if facts.size > _CHUNK_BYTES and await self._look_up((path, version)) != facts:
                 raise SourceUnreachable(f"{shown} was changed while it was read: try again.")
-        told = facts.identity.cache_control
-        headers = CIMultiDict({"Cache-Control": told} if told else {})
-        return OpenedSource(file, PurePosixPath(path).name, facts.identity, headers)
+        return OpenedSource(file, PurePosixPath(path).name, facts.identity, facts.identity.headers)
 
     async def _copied(self, path: str, facts: _Facts, allocate: Allocate, limit_bytes: int | None) -> Path:
         """Return a file with what is stored, decoded."""

@@ -236,6 +236,18 @@ async def test_a_changed_object_gives_its_new_picture(
     assert later.body != first.body
 
 
+async def test_what_an_object_says_of_caches_later_counts(
+    site: Site, buckets: Mapping[str, Bucket], store: str
+) -> None:
+    """Even if its bytes and its ETag have not changed."""
+    url = site.signer.url(f"{store}/later.jpg", resize="30x")
+    for directive, scope in (("", "public"), ("no-store", "no-store")):
+        buckets[store].put("in/later.jpg", encoded.jpeg().data, cache=directive)
+        deadline = time.monotonic() + 30  # facts of objects are kept for a second
+        while not (await site.get(url)).headers["Cache-Control"].startswith(scope):
+            assert time.monotonic() < deadline
+
+
 async def test_a_new_version_has_the_new_object(
     site: Site, buckets: Mapping[str, Bucket], store: str
 ) -> None:
