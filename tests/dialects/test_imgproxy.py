@@ -241,7 +241,7 @@ def test_a_transparent_watermark_is_left_out() -> None:
         ("f:tiff/q:70", PLAIN, {"format": "tiff"}),
         ("f:bmp/q:70", PLAIN, {"internal_format": "bmp"}),
         ("f:ico/w:80", PLAIN, {"internal_format": "ico"}),
-        ("mb:20000", PLAIN, {"max_bytes": 20000}),
+        ("mb:20000", PLAIN, {"max_bytes": 20000, "ladder": [80, 60, 45, 33, 24, 18, 13, 9]}),
         ("bg:255:0:16", PLAIN, {"background": "FF0010"}),
         ("bg:f00", PLAIN, {"background": "FF0000"}),
         ("bg:f00/f:png", PLAIN, {"background": "FF0000", "flatten": True}),

@@ -237,7 +237,7 @@ def test_a_translucent_background() -> None:
         ("webp_options::1:photo", "webp", {"lossless": None}),
         ("avifo:off", "avif", {"subsampling": "444"}),
         ("avif_options:on", "avif", {"subsampling": "420"}),
-        ("aq:size:20000", "jpg", {"max_bytes": 20000}),
+        ("aq:size:20000", "jpg", {"max_bytes": 20000, "ladder": [80, 60, 45, 33, 24, 18, 13, 9]}),
     ],
 )
 def test_how_files_are_written(options: str, format: str, expected: dict[str, object]) -> None:

@@ -24,6 +24,8 @@ _FARTHEST = 65_535  # pixels, which is outside of any picture
 
 _LEAST_OPACITY = 0.01
 
+_LEAST_QUALITY = 10
+
 _EDGES: dict[tuple[Side, Side], Edge] = {
     ("near", "near"): "top-left", ("center", "near"): "top", ("far", "near"): "top-right",
     ("near", "center"): "left", ("far", "center"): "right",
@@ -176,3 +178,15 @@ def _told_apart(kind: Side | Tiling) -> tuple[Tiling | None, Side]:
         case "start" | "centered" | "spread":
             return kind, "near"
     return None, kind
+
+
+def lower_qualities(quality: int) -> tuple[int, ...]:
+    """Return the qualities after one that is too large: three quarters each, down to the first below 11.
+
+    >>> lower_qualities(40)
+    (30, 22, 16, 12, 9)
+    """
+    tried = [quality]
+    while tried[-1] > _LEAST_QUALITY:
+        tried.append(tried[-1] * 3 // 4)
+    return tuple(tried[1:])

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from imgsvc_core.codecs.table import FORMATS
 from imgsvc_core.dialects import Document
-from imgsvc_core.dialects.building import built, window_of
+from imgsvc_core.dialects.building import built, lower_qualities, window_of
 from imgsvc_core.dialects.imagor.drawing import BLACK, GRAYSCALE, Drawing, impossible
 from imgsvc_core.dialects.imagor.geometry import Focal, How, layout
 from imgsvc_core.dialects.imagor.path import BAD_REQUEST, NOT_ACCEPTABLE, Filter, Parts
@@ -26,7 +26,7 @@ _FORMATS = {
 }  # fmt: skip
 _QUALITIES = {"avif": 50, "heic": 50, "jp2": 48}
 _QUALITY = 75
-_LIMITED_QUALITY, _LEAST_QUALITY = 80, 10  # where max_bytes starts unless told, and where it ends
+_LIMITED_QUALITY = 80  # where max_bytes starts unless told
 _NAMES = {"jpg": "jpeg", "heic": "heif"}
 _ANIMATED = ("gif", "webp")
 _IN_FULL = ("draw_detections", "focal", "max_bytes", "rotate", "trim")
@@ -191,17 +191,8 @@ def _output(
         and called["max_bytes"].whole() > 0
     ):
         output["max_bytes"] = max(100, called["max_bytes"].whole())
-        output["ladder"] = _ladder(output["quality"], quality or _LIMITED_QUALITY)
+        output["ladder"] = (output["quality"], *lower_qualities(quality or _LIMITED_QUALITY))
     return output
-
-
-def _ladder(first: int, quality: int) -> tuple[int, ...]:
-    """Return the qualities to try, each three quarters of the one before, down to the end."""
-    tried = [first]
-    while first > _LEAST_QUALITY and quality > _LEAST_QUALITY:
-        quality = quality * 3 // 4
-        tried.append(quality)
-    return tuple(tried)
 
 
 def _unnamed_format(called: Mapping[str, Filter], info: ImageInfo, accepted: Sequence[str]) -> str:

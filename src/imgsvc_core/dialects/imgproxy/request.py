@@ -13,6 +13,7 @@ from imgsvc_core.dialects.building import (
     built,
     cut,
     libvips_blur,
+    lower_qualities,
     placed_watermark,
     resized_to,
 )
@@ -220,6 +221,7 @@ def _output(options: Options, info: ImageInfo, found: Layout, encoding: Encoding
         output["quality"] = options.quality or by_format.get(format_) or encoding.quality
         if options.max_bytes:
             output["max_bytes"] = max(100, options.max_bytes)
+            output["ladder"] = (output["quality"], *lower_qualities(output["quality"]))
     if format_ in ("jpg", "avif"):
         halved = output["quality"] < _FULL_COLOR_QUALITY
         output["subsampling"] = "420" if halved else "444"
