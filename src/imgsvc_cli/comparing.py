@@ -119,8 +119,8 @@ def _on(ground: str, data: bytes) -> NDArray[np.uint8]:
     """Return the luma of a picture on a color, of an animation that of the first frame."""
     import numpy as np
 
-    output = {"format": "png", "flatten": True, "background": ground}
-    return np.asarray(imgsvc.process(data, {"output": output}).to_pil().convert("L"))
+    output = imgsvc.Output(format="png", flatten=True, background=ground, depth=8)
+    return np.asarray(imgsvc.process(data, imgsvc.Spec(output=output)).to_pil().convert("L"))
 
 
 def _dssim(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> float:

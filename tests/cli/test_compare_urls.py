@@ -113,6 +113,8 @@ def test_dissimilarity() -> None:
     assert dssim(JPEG, OTHER_JPEG) < dssim(JPEG, MIRRORED)
     dot = as_vips(np.full((1, 1, 3), 200, np.uint8)).pngsave_buffer()
     assert dssim(dot, dot) == 0
+    deep = PICTURE.colourspace("b-w").colourspace("grey16")
+    assert dssim(PICTURE.colourspace("b-w").pngsave_buffer(), deep.pngsave_buffer()) < 0.001
     clear = np.dstack([coffee()[:40, :60], np.full((40, 60), 0, np.uint8)])
     opaque = np.dstack([coffee()[:40, :60], np.full((40, 60), 255, np.uint8)])
     assert dssim(as_vips(clear).pngsave_buffer(), as_vips(opaque).pngsave_buffer()) > 0.1

@@ -41,14 +41,22 @@ def png(image: Image.Image, orientation: int = 1) -> bytes:
     return file.getvalue()
 
 
+MARK = png(Image.new("RGB", (30, 20), (0, 255, 0)))
+
+
+def file(options: str, source: bytes) -> bytes:
+    """The file that a URL asks for."""
+    dialect = Imgproxy(allow_security_options=True, watermark="mark")
+    spec = translate(dialect.parse(ForeignRequest(f"/unsafe/{options}/{PLAIN}")), source)
+    assert spec is not None
+    data = imgsvc.process(source, spec, watermarks={"mark": MARK}).data
+    assert data is not None
+    return data
+
+
 def delivered(options: str, source: bytes) -> Image.Image:
     """The picture that a URL asks for."""
-    url = Imgproxy(allow_security_options=True).parse(ForeignRequest(f"/unsafe/{options}/{PLAIN}"))
-    spec = translate(url, source)
-    assert spec is not None
-    data = imgsvc.process(source, spec).data
-    assert data is not None
-    return Image.open(io.BytesIO(data))
+    return Image.open(io.BytesIO(file(options, source)))
 
 
 def turned(image: Image.Image, *ways: Transpose) -> Image.Image:
@@ -276,3 +284,30 @@ def test_factors_turn_with_the_picture() -> None:
     assert (
         np.asarray(ours.convert("RGB")) == np.asarray(turned(Image.fromarray(theirs.numpy()), *UPRIGHT[6]))
     ).all()
+
+
+@pytest.mark.parametrize("format", ["png", "tiff", "avif"])
+def test_more_than_8_bits_are_kept_only_if_told(format: str) -> None:
+    pixels = pyvips.Image.new_from_array(photos.photo("cat")[:60, :90].astype(np.uint16) * 257)
+    source = pixels.copy(interpretation="rgb16").pngsave_buffer()
+    for options, depth in ((f"f:{format}", 8), (f"f:{format}/ph:1", {"avif": 10}.get(format, 16))):
+        assert imgsvc.inspect(file(options, source)).depth == depth
+
+
+def test_icons_are_made_smaller_after_filters_and_padding_and_before_watermarks() -> None:
+    source = png(Image.fromarray(photos.photo("cat")).resize((500, 400)))
+    icon = delivered("pix:50/pd:6/bg:00f/wm:1:soea/f:ico", source).convert("RGB")
+    padded = Image.new("RGB", (512, 412), (0, 0, 255))
+    padded.paste(delivered("pix:50", source).convert("RGB"), (6, 6))
+    expected = padded.resize((256, 206), Image.Resampling.LANCZOS)
+    expected.paste((0, 255, 0), (226, 186, 256, 206))
+    assert icon.size == expected.size
+    assert np.abs(np.asarray(icon, float) - np.asarray(expected, float)).mean() < 1
+
+
+@pytest.mark.parametrize(("opacity", "drawn"), [("0.5", False), ("0.51", True)])
+def test_watermarks_of_half_their_opacity_are_invisible_on_transparent_gifs(
+    opacity: str, drawn: bool
+) -> None:
+    picture = delivered(f"wm:{opacity}:nowe/f:gif", png(Image.new("RGBA", (60, 40)))).convert("RGBA")
+    assert np.asarray(picture)[:, :, 3].any() == drawn

@@ -38,7 +38,8 @@ class SaveSettings:
     ``max_bytes`` the quality is lowered from the one given as far as needed, or down a ``ladder`` of
     qualities, the last of which may be too large.
 
-    ``photograph`` is a fact about the source that saves looking at the picture.
+    ``depth`` is the most bits per channel, if the format keeps more. ``photograph`` is a fact about the
+    source that saves looking at the picture.
     """
 
     format: str
@@ -51,4 +52,5 @@ class SaveSettings:
     metadata: MetadataPolicy = "strip"
     max_bytes: int | None = None
     ladder: tuple[int, ...] = ()
+    depth: int | None = None
     photograph: bool = False

@@ -97,6 +97,7 @@ def settings_for(row: Format, output: Output, *, photograph: bool) -> SaveSettin
         metadata=output.metadata,
         max_bytes=output.max_bytes,
         ladder=output.ladder or (),
+        depth=output.depth,
         photograph=photograph,
     )
 

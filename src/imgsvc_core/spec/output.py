@@ -91,6 +91,12 @@ class Output(Operation):
     internal_format: Literal["bmp", "ico"] | None = param(
         "File format, in place of the one that requests can name.", default=None, internal=True
     )
+    depth: int | None = param(
+        "Most bits per channel; by default as many as the format keeps.",
+        Integer(8, 16),
+        default=None,
+        internal=True,
+    )
     ladder: tuple[int, ...] | None = param(
         "Qualities to try in turn for max_bytes; the last one is taken however large the file is.",
         Several(None, Integer(1, 100)),

@@ -52,7 +52,7 @@ def save(image: pyvips.Image, settings: SaveSettings, target: BinaryIO | None = 
         raise UnsupportedFormat(f"Images of the format '{settings.format}' cannot be written.")
     writer = _writer(row)
     check(image, row, settings)
-    prepared = to_depth(apply_policy(image, settings.metadata), row.depth)
+    prepared = to_depth(apply_policy(image, settings.metadata), min(row.depth, settings.depth or row.depth))
     quality = settings.quality
     if quality is None or row.quality is None or settings.lossless:  # for which WebP would take it as effort
         quality = row.quality

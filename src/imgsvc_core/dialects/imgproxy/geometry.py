@@ -53,11 +53,14 @@ class Layout:
         return Size(self.window.width + left + right, self.window.height + top + bottom)
 
 
-def layout(options: Options, info: ImageInfo, longest: int) -> Layout:
-    """Return the layout for a picture, which has been trimmed if the options say so.
+def fitted(size: Size, longest: int) -> Size:
+    """Return a size with its aspect ratio, made smaller if a side is too long."""
+    excess = max(1.0, max(size) / longest)
+    return Size(_rounded(size.width / excess), _rounded(size.height / excess))
 
-    ``longest`` is the longest side that the format of the result can have.
-    """
+
+def layout(options: Options, info: ImageInfo) -> Layout:
+    """Return the layout for a picture, which has been trimmed if the options say so."""
     stored = Size(info.width, info.height)
     turn = turns.then(info.orientation, _turn(options.rotate, options.flip))
     size = turns.turned(stored, turn)
@@ -67,7 +70,7 @@ def layout(options: Options, info: ImageInfo, longest: int) -> Layout:
     vector = info.vector and options.trim.threshold is None  # what is trimmed has been drawn
     across, down, dpr = _scale(options, cropped, vector=vector)
     found = _laid_out(options, info, size, crop, Factors(across, down, dpr))
-    excess = max(found.canvas) / min(longest, options.max_result_dimension or longest)
+    excess = max(found.canvas) / (options.max_result_dimension or math.inf)
     if excess <= 1:
         return found
     across, down = max(across / excess, 1 / cropped.width), max(down / excess, 1 / cropped.height)

@@ -108,6 +108,7 @@ class Options:
     format: str | None = None
     strip_metadata: bool = True
     keep_copyright: bool = True
+    preserve_hdr: bool = False
     skip_processing: tuple[str, ...] = ()
     raw: bool = False
     cachebuster: str = ""
@@ -390,7 +391,7 @@ TABLE: tuple[tuple[tuple[str, ...], _Apply], ...] = (
     (("keep_copyright", "kcr"), _setting("keep_copyright", BOOLEAN)),
     (("strip_color_profile", "scp"), _ignored(BOOLEAN)),  # results are in sRGB
     (("enforce_thumbnail", "eth"), _ignored(BOOLEAN)),
-    (("preserve_hdr", "ph"), _ignored(BOOLEAN)),
+    (("preserve_hdr", "ph"), _setting("preserve_hdr", BOOLEAN)),
     (("skip_processing", "skp"), _skip_processing),
     (("raw",), _setting("raw", BOOLEAN)),
     (("cachebuster", "cb"), _setting("cachebuster", ANYTHING)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
@@ -17,13 +16,14 @@ from imgsvc_core.dialects.building import (
     placed_watermark,
     resized_to,
 )
-from imgsvc_core.dialects.imgproxy.geometry import Layout, layout, offset, on_result, sides
+from imgsvc_core.dialects.imgproxy.geometry import Layout, fitted, layout, offset, on_result, sides
 from imgsvc_core.dialects.imgproxy.options import Options
 from imgsvc_core.dialects.imgproxy.pro import Pro
 from imgsvc_core.errors import DialectError
 from imgsvc_core.info import ImageInfo
 from imgsvc_core.plan.geometry import Size, clipped
 from imgsvc_core.spec import Filter, Spec, Trim, Watermark
+from imgsvc_core.spec.effects import Ground, Rescale
 from imgsvc_core.spec.internal import AreaBlur, LightnessSharpen, Mosaic
 
 UNPROCESSABLE = 422
@@ -74,8 +74,12 @@ def request_of(
         return None
     _check_limits(options, info)
     _check_pro(options, info)
-    format_ = _format(options, info, encoding)
-    found = layout(options, info, FORMATS[format_].max_side if format_ in _FITTED else sys.maxsize)
+    found = layout(options, info)
+    size = _fitted(found, _format(options, info, encoding))
+    changes: tuple[Filter, ...] = (*_filters(options, found.window.size), *_area_blurs(options, info, found))
+    padding = _padding(options, found)
+    if size != found.canvas:
+        changes, padding = (*changes, *_shrunk(found, padding, size)), None
     horizontal, vertical = options.flip
     mirrored_once = horizontal != vertical
     angle = -options.rotate % 360 if mirrored_once else options.rotate
@@ -84,10 +88,10 @@ def request_of(
         flip={"horizontal": horizontal, "vertical": vertical} if any(options.flip) else None,
         rotate={"angle": angle} if angle else None,
         **_reduced(options, found),
-        filter=(*_filters(options, found.window.size), *_area_blurs(options, info, found)),
-        padding=_padding(options, found),
-        watermark=_watermark(options, found, watermark, opacity),
-        output=_output(options, info, found, encoding),
+        filter=changes,
+        padding=padding,
+        watermark=_watermark(options, size, found.dpr, watermark, opacity),
+        output=_output(options, info, size, encoding),
     )
 
 
@@ -184,12 +188,27 @@ def _padding(options: Options, found: Layout) -> dict[str, Any] | None:
     return {**sides, "background": background}
 
 
-def _watermark(options: Options, found: Layout, id_: str | None, opacity: float) -> Watermark | None:
+def _fitted(found: Layout, format_: str) -> Size:
+    """Return the size of the result, which its format may limit."""
+    return fitted(found.canvas, FORMATS[format_].max_side) if format_ in _FITTED else found.canvas
+
+
+def _shrunk(found: Layout, padding: dict[str, Any] | None, size: Size) -> Iterator[Filter]:
+    """Return what pads the picture and scales the whole to a size, as a watermark comes after that."""
+    if padding is not None:
+        (width, height), background = found.canvas, padding["background"]
+        yield Ground(width=width, height=height, left=padding["left"], top=padding["top"], color=background)
+    yield Rescale(width=size.width, height=size.height)
+
+
+def _watermark(
+    options: Options, canvas: Size, dpr: float, id_: str | None, opacity: float
+) -> Watermark | None:
     asked = options.watermark
     if id_ is None:
         return None
-    canvas, position = found.canvas, asked.position
-    x, y = offset(position.x, canvas.width, found.dpr), offset(position.y, canvas.height, found.dpr)
+    position = asked.position
+    x, y = offset(position.x, canvas.width, dpr), offset(position.y, canvas.height, dpr)
     across, down = sides(position)
     width, height = options.pro.watermark_width or None, options.pro.watermark_height or None
     if asked.scale:
@@ -205,9 +224,9 @@ def _watermark(options: Options, found: Layout, id_: str | None, opacity: float)
     )
 
 
-def _output(options: Options, info: ImageInfo, found: Layout, encoding: Encoding) -> dict[str, Any]:
+def _output(options: Options, info: ImageInfo, size: Size, encoding: Encoding) -> dict[str, Any]:
     format_ = _format(options, info, encoding)
-    if format_ == "avif" and min(found.canvas) < _LEAST_AVIF:
+    if format_ == "avif" and min(size) < _LEAST_AVIF:
         format_ = "png" if _transparent(options, info) else "jpg"
     row = FORMATS[format_]
     metadata = "copyright" if options.keep_copyright else "strip"
@@ -215,6 +234,7 @@ def _output(options: Options, info: ImageInfo, found: Layout, encoding: Encoding
         "format" if row.writable else "internal_format": format_,
         "metadata": metadata if options.strip_metadata else "keep",
         "frames": options.max_animation_frames or None,
+        "depth": 8 if info.depth > 8 and not options.preserve_hdr else None,
     }
     if row.quality is not None:
         by_format = {**dict(encoding.qualities), **dict(options.format_quality)}

@@ -156,6 +156,9 @@ class ImgproxySettings(Parameters):
     )
     strip_metadata: bool = param("Whether metadata is removed (IMGPROXY_STRIP_METADATA).", default=True)
     keep_copyright: bool = param("Whether the copyright then stays (IMGPROXY_KEEP_COPYRIGHT).", default=True)
+    preserve_hdr: bool = param(
+        "Whether PNG, TIFF and AVIF keep more than 8 bits per channel (IMGPROXY_PRESERVE_HDR).", default=False
+    )
     auto_rotate: bool = param(
         "Whether pictures are turned upright by their orientation (IMGPROXY_AUTO_ROTATE).", default=True
     )
@@ -236,6 +239,7 @@ class ImgproxySettings(Parameters):
         return {
             "strip_metadata": self.strip_metadata,
             "keep_copyright": self.keep_copyright,
+            "preserve_hdr": self.preserve_hdr,
             "auto_rotate": self.auto_rotate,
             "skip_processing": tuple(sorted(FORMATS[name] for name in self.skip_processing_formats)),
         }
