@@ -311,3 +311,10 @@ def test_watermarks_of_half_their_opacity_are_invisible_on_transparent_gifs(
 ) -> None:
     picture = delivered(f"wm:{opacity}:nowe/f:gif", png(Image.new("RGBA", (60, 40)))).convert("RGBA")
     assert np.asarray(picture)[:, :, 3].any() == drawn
+
+
+def test_gifs_have_the_palettes_of_libvips() -> None:
+    source = png(Image.fromarray(photos.photo("cat")).resize((300, 200)))
+    theirs = Image.open(io.BytesIO(pyvips.Image.new_from_buffer(source, "").gifsave_buffer()))
+    ours = delivered("f:gif", source)
+    assert (np.asarray(ours.convert("RGB")) == np.asarray(theirs.convert("RGB"))).all()

@@ -15,8 +15,8 @@ def lay_over(
 ) -> pyvips.Image:
     """Lay a mark on a picture. The parts of the mark outside of the picture are cut off.
 
-    A colored mark makes a gray picture RGB. Pixels that the mark does not touch stay as they are. Its alpha is
-    rounded down, so that half of it on transparent ground is transparent in GIF, as in servers on libvips.
+    A colored mark makes a gray picture RGB. Pixels that the mark does not touch stay as they are. Its alpha
+    is rounded down, so that half of it on transparent ground is transparent in GIF, as by libvips.
     """
     if split_alpha(mark)[0].bands == 3:
         image = to_rgb(image)
@@ -27,9 +27,7 @@ def lay_over(
     color, alpha = split_alpha(mark)
     assert alpha is not None
     if opacity != 1:
-        mark = color.bandjoin((alpha * opacity).cast(image.format)).copy(
-            interpretation=image.interpretation
-        )
+        mark = color.bandjoin((alpha * opacity).cast(image.format)).copy(interpretation=image.interpretation)
     return image.insert(over(mark, image.crop(*part)), part.left, part.top)
 
 

@@ -97,6 +97,9 @@ class Output(Operation):
         default=None,
         internal=True,
     )
+    libvips: bool = param(
+        "Whether the palettes of a GIF are those that libvips chooses.", default=False, internal=True
+    )
     ladder: tuple[int, ...] | None = param(
         "Qualities to try in turn for max_bytes; the last one is taken however large the file is.",
         Several(None, Integer(1, 100)),

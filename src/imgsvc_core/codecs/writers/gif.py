@@ -54,8 +54,9 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
     histogram = _colors(image)
     most = settings.colors or _MOST_COLORS
     exact = histogram.has_at_most(most)
-    palette = histogram.choose(min(most, _MOST_CHOSEN))
-    if exact or settings.colors is not None or _serves(palette, image):
+    limited = exact or settings.colors is not None
+    palette = histogram.choose(min(most, _MOST_CHOSEN)) if limited or not settings.libvips else None
+    if palette is not None and (limited or _serves(palette, image)):
         sink.save(_with_palette(image, palette), "gif", reuse=True, **options)
     else:
         exact = all(_colors(frame).has_at_most(most) for frame in split_frames(image))

@@ -32,6 +32,7 @@ _FULL_COLOR_QUALITY = 90  # from which libvips keeps the resolution of color
 _LARGEST_SIGMA = 65_535
 _LEAST_AVIF = 16  # pixels; smaller pictures get another format
 _AVIF_EFFORT = 1
+_GIF_EFFORT = 6
 _FITTED = ("webp", "avif", "heic", "gif", "ico")  # formats whose results are made smaller until they fit
 _SYMMETRIC: Mapping[tuple[bool, ...], Literal["horizontal", "vertical", "both"] | None] = {
     (False, False): None, (True, False): "horizontal", (False, True): "vertical", (True, True): "both",
@@ -246,6 +247,8 @@ def _output(options: Options, info: ImageInfo, size: Size, encoding: Encoding) -
         halved = output["quality"] < _FULL_COLOR_QUALITY
         output["subsampling"] = "420" if halved else "444"
         output |= {"encoding": "baseline"} if format_ == "jpg" else {"effort": _AVIF_EFFORT}
+    elif format_ == "gif":
+        output |= {"libvips": True, "effort": _GIF_EFFORT}
     output |= _of_pro(options.pro, format_)
     if options.background is not None and options.pro.background_alpha == 1:
         output |= {"background": options.background, "flatten": row.alpha}
