@@ -313,6 +313,16 @@ def test_watermarks_of_half_their_opacity_are_invisible_on_transparent_gifs(
     assert np.asarray(picture)[:, :, 3].any() == drawn
 
 
+def test_webps_have_the_colors_of_libvips() -> None:
+    lines = np.full((90, 90, 3), (255, 255, 255), np.uint8)
+    lines[::7] = (255, 0, 0)
+    lines[:, ::5] = (0, 0, 255)
+    source = png(Image.fromarray(lines))
+    theirs = Image.open(io.BytesIO(pyvips.Image.new_from_buffer(source, "").webpsave_buffer(Q=79)))
+    difference = np.asarray(delivered("f:webp", source).convert("RGB"), float) - np.asarray(theirs)
+    assert np.abs(difference).max() <= 1
+
+
 def test_gifs_have_the_palettes_of_libvips() -> None:
     source = png(Image.fromarray(photos.photo("cat")).resize((300, 200)))
     theirs = Image.open(io.BytesIO(pyvips.Image.new_from_buffer(source, "").gifsave_buffer()))

@@ -247,6 +247,8 @@ def _output(options: Options, info: ImageInfo, size: Size, encoding: Encoding) -
         halved = output["quality"] < _FULL_COLOR_QUALITY
         output["subsampling"] = "420" if halved else "444"
         output |= {"encoding": "baseline"} if format_ == "jpg" else {"effort": _AVIF_EFFORT}
+    elif format_ == "webp":
+        output["subsampling"] = "420"  # without the sharp edges that it can have in color
     elif format_ == "gif":
         output |= {"libvips": True, "effort": _GIF_EFFORT}
     output |= _of_pro(options.pro, format_)
@@ -265,7 +267,7 @@ def _of_pro(pro: Pro, format_: str) -> dict[str, Any]:
         output = {"encoding": "progressive"} if pro.interlaced else {}
         output |= {"colors": pro.colors} if pro.quantized else {}
     elif format_ == "webp" and pro.webp_compression == "lossless":
-        output = {"lossless": True}
+        output = {"lossless": True, "subsampling": None}
     elif format_ == "avif" and pro.avif_subsampling != "auto":
         output = {"subsampling": "420" if pro.avif_subsampling == "on" else "444"}
     return output
