@@ -14,7 +14,7 @@ import imgsvc_core as imgsvc
 from imgsvc_core.dialects import ForeignRequest
 from imgsvc_core.dialects.imgproxy import Imgproxy
 from imgsvc_core.dialects.translating import translate
-from tests.dialects.pictures import facts, planned_size
+from tests.dialects.pictures import facts, kept_at, planned_size
 from tests.support import photos
 
 Transpose = Image.Transpose
@@ -244,6 +244,11 @@ def test_sizes_are_those_that_libvips_makes(
 ) -> None:
     url = Imgproxy().parse(ForeignRequest(f"/unsafe/{options}/{PLAIN}"))
     assert planned_size(url, facts(format, width, height)) == size
+
+
+def test_halves_of_pixels_fall_as_in_imgproxy() -> None:
+    url = Imgproxy().parse(ForeignRequest(f"/unsafe/rs:fill:368:82/g:ea/mh:527/{PLAIN}"))
+    assert kept_at(url, facts("jpg", 600, 400)) == (791 - 368, 223)  # 790.5
 
 
 def test_enlarging_is_that_of_libvips() -> None:

@@ -1,4 +1,7 @@
-"""Sizes and positions as imgproxy computes them: pure functions on numbers."""
+"""Sizes and positions as imgproxy computes them: pure functions on numbers.
+
+Products and quotients are taken in its order, since halves of pixels are rounded.
+"""
 
 from __future__ import annotations
 
@@ -256,9 +259,9 @@ def _scale(options: Options, size: Size, *, vector: bool) -> tuple[float, float,
             dpr = dpr if options.extend.enabled else dpr / least
         dpr = min(dpr, across, down)
     if options.min_width and (least := size.width / options.min_width) < across:
-        across, down = least, down * least / across
+        across, down = least, down / (across / least)
     if options.min_height and (least := size.height / options.min_height) < down:
-        across, down = across * least / down, least
+        across, down = across / (down / least), least
     across, down = min(across / dpr, size.width), min(down / dpr, size.height)
     return 1 / across, 1 / down, dpr
 
@@ -274,7 +277,7 @@ def _resizing_type(options: Options, size: Size) -> str:
 def _target(options: Options, dpr: float) -> Size:
     """Return the requested size; 0 stands for a free side."""
     return Size(
-        _half_up(options.width * dpr * options.zoom[0]), _half_up(options.height * dpr * options.zoom[1])
+        _half_up(options.width * (dpr * options.zoom[0])), _half_up(options.height * (dpr * options.zoom[1]))
     )
 
 
@@ -284,9 +287,9 @@ def _kept(options: Options, wanted: Size, scaled: Size, target: Size) -> Size:
     if options.resizing_type == "fill-down" and not options.enlarge and 0 not in target:
         across, down = width / wanted.width, height / wanted.height
         if across > down and across > 1:
-            width, height = wanted.width, _rounded(wanted.width * height / width)
+            width, height = wanted.width, _rounded(wanted.width * (height / width))
         elif down > across and down > 1:
-            width, height = _rounded(wanted.height * width / height), wanted.height
+            width, height = _rounded(wanted.height * (width / height)), wanted.height
     return Size(min(width or scaled.width, scaled.width), min(height or scaled.height, scaled.height))
 
 
@@ -294,8 +297,8 @@ def _of_ratio(size: Size, ratio: Size) -> Size:
     """Return the smallest size of an aspect ratio that holds a size."""
     across, down = ratio.width / size.width, ratio.height / size.height
     if across > down:
-        return Size(_rounded(size.height * ratio.width / ratio.height), size.height)
-    return Size(size.width, _rounded(size.width * ratio.height / ratio.width))
+        return Size(_rounded(size.height * (ratio.width / ratio.height)), size.height)
+    return Size(size.width, _rounded(size.width * (ratio.height / ratio.width)))
 
 
 def _extended(
