@@ -114,3 +114,8 @@ def test_paths_are_mended_before_their_signature_is_checked(sent: str, signed: s
     with pytest.raises(imgsvc.DialectError) as caught:
         Imgproxy(keys=(KEY,), salts=(SALT,)).parse(ForeignRequest(f"/{signature}{sent}x"))
     assert caught.value.status == 403
+
+
+def test_an_empty_file_name_is_none() -> None:
+    url = Imgproxy().parse(ForeignRequest("/unsafe/fn:a/fn:/plain/https://pics.example/a.png"))
+    assert url.delivery.filename is None

@@ -251,6 +251,13 @@ def test_halves_of_pixels_fall_as_in_imgproxy() -> None:
     assert kept_at(url, facts("jpg", 600, 400)) == (791 - 368, 223)  # 790.5
 
 
+def test_offsets_of_an_extended_picture_grow_with_the_density() -> None:
+    picture = delivered("rs:fit:40:40/ex:1:nowe:5:7/dpr:2", png(GRID.convert("RGB")))
+    alpha = np.asarray(picture.convert("RGBA"))[:, :, 3]
+    assert picture.size == (80, 80)
+    assert np.argwhere(alpha).min(axis=0).tolist() == [14, 0]
+
+
 def test_enlarging_is_that_of_libvips() -> None:
     source = png(Image.fromarray(photos.photo("cat")))
     theirs = pyvips.Image.new_from_buffer(source, "").resize(1.5).numpy()

@@ -343,7 +343,8 @@ def _skip_processing(values: Values, name: str, arguments: list[str]) -> None:
 def _filename(values: Values, name: str, arguments: list[str]) -> None:
     check_count(name, arguments, 2)
     encoded = len(arguments) > 1 and BOOLEAN(name, arguments[1])
-    values["filename"] = (BASE64_NAME if encoded else NAME)(name, arguments[0])
+    text = arguments[0]
+    values["filename"] = (BASE64_NAME if encoded else NAME)(name, text) if text else None
 
 
 _LIMITS: tuple[tuple[tuple[str, ...], _Apply], ...] = (
