@@ -264,7 +264,6 @@ def test_watermarks(arguments: str, expected: dict[str, object]) -> None:
         ("filters:image(/100x100/logo.png,center,center)", "Filter 'image' of imagor"),
         ("filters:text(IMAGOR,1,2)", "Filter 'text' of imagor"),
         ("9999999999x1", "at most 9 digits"),
-        ("100x9999/10x10/filters:fill(red)", "Filter 'fill' of imagor"),
     ],
 )
 def test_what_is_not_possible(parts: str, told: str) -> None:
@@ -456,3 +455,39 @@ def test_any_path_is_a_url_or_an_error(text: str) -> None:
         except imgsvc.DialectError as error:
             found = error
         assert found is not None
+
+
+def test_parts_are_decoded_once() -> None:
+    image = f"a/filters:blur(3)/%{'25' * 3000}41"
+    assert url("", image).source == UrlSource(f"https://a/filters:blur(3)/%{'25' * 2998}41")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fit-in/9x9/filters:padding(red,999999999,1)/a.jpg",
+        "100x9999/10x10/filters:fill(red)/a.jpg",
+        "99999x1/a.jpg",
+        "filters:pixelate(100000)/a.jpg",
+        "filters:blur(1,1001)/a.jpg",
+        "filters:blur(2001)/a.jpg",
+    ],
+)
+def test_what_libvips_cannot_do_is_not_acceptable(text: str) -> None:
+    with pytest.raises(imgsvc.DialectError) as caught:
+        url("", text).spec(PHOTO)
+    assert caught.value.status == 406
+
+
+@pytest.mark.parametrize(
+    "name", ["hue", "saturation", "round_corner", "brightness", "contrast", "rotate", "proportion", "quality"]
+)
+def test_huge_numbers_are_cut_off(name: str) -> None:
+    for number in ("999999999999999999", "-999999999999999999"):
+        assert isinstance(filtered(f"{name}({number})").spec(PHOTO), imgsvc.Spec)
+
+
+@pytest.mark.parametrize(("frames", "kept"), [(-7, None), (0, None), (3, 3), (10**9, 5)])
+def test_any_number_of_frames(frames: int, kept: int | None) -> None:
+    moving = attrs.evolve(facts("gif", 40, 30), frames=5)
+    assert output(filtered(f"max_frames({frames})"), moving).get("frames") == kept

@@ -354,3 +354,8 @@ def test_any_path_is_a_url_or_an_error(text: str) -> None:
     except imgsvc.DialectError as error:
         found = error
     assert found is not None
+
+
+@pytest.mark.parametrize("encoded", ["w_20%2Ch_40", "w%5F20%26h_40", "%77_20,h_4%30"])
+def test_separators_may_be_encoded(encoded: str) -> None:
+    assert url(encoded).key == url("w_20,h_40").key

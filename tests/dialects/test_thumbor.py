@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 
 import attrs
 import numpy as np
@@ -16,6 +17,7 @@ import imgsvc_core as imgsvc
 from imgsvc_core.dialects import Document, ForeignRequest
 from imgsvc_core.dialects.building import truncated_blur
 from imgsvc_core.dialects.thumbor import Thumbor, ThumborUrl, sign
+from imgsvc_core.dialects.thumbor.filters import Filter, read_filters
 from imgsvc_core.plan.geometry import Box
 from imgsvc_core.spec import Trim
 from imgsvc_core.urls import OriginSource, UrlSource
@@ -202,6 +204,21 @@ def test_filters(filters: str, expected: list[dict[str, object]]) -> None:
     assert steps(filters) == expected
 
 
+@pytest.mark.parametrize("name", ["format", "frame", "focal", "watermark", "colorize"])
+def test_many_spaces_take_little_time(name: str) -> None:
+    spaces = "%20" * 2000
+    start = time.process_time()
+    for arguments in (f"{spaces},", f"a{spaces}b,", f"{spaces},{spaces},{spaces}", f"1,1,1,{spaces},"):
+        UNSAFE.parse(ForeignRequest(f"/unsafe/filters:{name}({arguments})/a.jpg"))
+    assert time.process_time() - start < 1
+
+
+def test_spaces_around_arguments_do_not_count() -> None:
+    spaced, plain = (read_filters([text]) for text in ("format(%20 a b\t)", "format(a b)"))
+    assert spaced == plain == (Filter("format", ("a b",)),)
+    assert read_filters(["format( )"]) == ()
+
+
 def test_filters_are_applied_in_the_order_of_the_url() -> None:
     first, second = (f"watermark({name}.png,0,0,0)" for name in ("logo", "other"))
     found = steps(f"{first}:rgb(9,0,0):{second}:rotate(90):blur(2)")
@@ -222,6 +239,8 @@ def test_filters_are_applied_in_the_order_of_the_url() -> None:
          {0: (255, 246, 205), 255: (0, 246, 0)}),
         ("curve([(0,0),(255,255)],[(0,0),(128,200),(255,255)],[(0,0),(255,255)],[(0,0),(255,255)])",
          {64: (114, 64, 64), 128: (200, 128, 128), 192: (241, 192, 192)}),
+        ("curve([(0,9),(255,200)],[],[(10,70)],[(0,0),(255,255)])", {0: (9, 61, 9), 255: (9, 61, 200)}),
+        ("curve([],[(0,0),(255,255)],[(9,9)],[])", {0: (0, 0, 0), 255: (0, 0, 0)}),
     ],
 )  # fmt: skip
 def test_levels(filters: str, levels: dict[int, tuple[int, int, int]]) -> None:

@@ -95,3 +95,9 @@ def test_straight_blur_keeps_colors_and_alpha_apart() -> None:
     assert difference(made[..., :3], filtered(cat, GaussianBlur(sigma=5))) < 0.5
     usual = filtered(np.dstack([cat, alpha]), GaussianBlur(sigma=5))
     assert difference(made[:, :150, :3], usual[:, :150, :3]) > 20
+
+
+def test_the_widest_blur_of_libvips_ends_at_its_largest_sigma() -> None:
+    """A wider one would need gigabytes for a small picture."""
+    assert libvips_blur(10.0**18) == libvips_blur(1000)
+    assert libvips_blur(999).sigma < libvips_blur(1000).sigma < 1000

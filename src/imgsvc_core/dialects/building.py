@@ -18,7 +18,8 @@ from imgsvc_core.spec.watermark import Tiling
 
 Side = Literal["near", "far", "center"]
 
-_LONGEST_MASK = 4999  # pixels from its center, as libvips has it
+LARGEST_SIGMA = 1000
+"""That of blurs by libvips: larger ones fail there."""
 
 _FARTHEST = 65_535  # pixels, which is outside of any picture
 
@@ -118,9 +119,12 @@ def truncated_blur(sigma: float, radius: int) -> GaussianBlur:
 
 
 def libvips_blur(sigma: float) -> GaussianBlur:
-    """Return the blur of libvips, whose mask ends where it has less than a fifth of its peak."""
-    reach = math.ceil(sigma * math.sqrt(2 * math.log(5))) - 1
-    return truncated_blur(sigma, min(reach, _LONGEST_MASK))
+    """Return the blur of libvips, whose mask ends where it has less than a fifth of its peak.
+
+    A sigma beyond the largest one counts as that.
+    """
+    sigma = min(sigma, LARGEST_SIGMA)
+    return truncated_blur(sigma, math.ceil(sigma * math.sqrt(2 * math.log(5))) - 1)
 
 
 def gravity_of(horizontal: Side, vertical: Side) -> Gravity:

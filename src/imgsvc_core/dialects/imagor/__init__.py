@@ -12,7 +12,16 @@ import attrs
 from imgsvc_core.dialects import Document, ForeignDelivery, ForeignRequest, ForeignUrl
 from imgsvc_core.dialects.building import refusing
 from imgsvc_core.dialects.imagor.geometry import within
-from imgsvc_core.dialects.imagor.path import BAD_REQUEST, Filter, Parts, SignerType, sign, split, verified
+from imgsvc_core.dialects.imagor.path import (
+    BAD_REQUEST,
+    NOT_ACCEPTABLE,
+    Filter,
+    Parts,
+    SignerType,
+    sign,
+    split,
+    verified,
+)
 from imgsvc_core.dialects.imagor.request import Smart, named_format, request_of, trim_of
 from imgsvc_core.dialects.reading import Texts, TextTable
 from imgsvc_core.errors import ImageTooLarge, ImgsvcError, SourceTooLarge
@@ -62,7 +71,7 @@ class ImagorUrl(ForeignUrl):
 
     def spec(self, info: ImageInfo) -> Spec | Document | None:
         """Return the request for a picture, facts about it, or `None` to deliver its file unchanged."""
-        with refusing(BAD_REQUEST):
+        with refusing(NOT_ACCEPTABLE):
             return request_of(
                 self.parts,
                 info,

@@ -8,10 +8,10 @@ from typing import Any
 
 import attrs
 
-from imgsvc_core.dialects.building import Side, libvips_blur, placed_watermark
+from imgsvc_core.dialects.building import LARGEST_SIGMA, Side, libvips_blur, placed_watermark
 from imgsvc_core.dialects.colors import css_color
 from imgsvc_core.dialects.imagor.geometry import LARGEST
-from imgsvc_core.dialects.imagor.path import BAD_REQUEST, Filter, address
+from imgsvc_core.dialects.imagor.path import BAD_REQUEST, NOT_ACCEPTABLE, Filter, address
 from imgsvc_core.dialects.thumbor.tones import table
 from imgsvc_core.errors import DialectError
 from imgsvc_core.plan.geometry import Size
@@ -110,6 +110,9 @@ class Drawing:
     def _add_blur(self, item: Filter) -> None:
         sigma = item.number(1) if len(item.arguments) == 2 else item.number() / 2
         if sigma > 0 and not self.animated and len(item.arguments) < 3:
+            if sigma > LARGEST_SIGMA:
+                why = f"its sigma must be at most {LARGEST_SIGMA}"
+                raise impossible("blur", why, status=NOT_ACCEPTABLE)
             self.steps.append(libvips_blur(sigma))
 
     def _add_sharpen(self, item: Filter) -> None:
@@ -189,7 +192,8 @@ class Drawing:
         across, down = width - self.size.width, height - self.size.height
         left, top = int(across / 2) + left, int(down / 2) + top
         if max(size) > LARGEST or min(size) < 1:
-            raise impossible("fill", f"the result would be {size.width}x{size.height}")
+            why = f"the result would be {size.width}x{size.height}"
+            raise impossible("fill", why, status=NOT_ACCEPTABLE)
         if color == "blur" and not self.animated:
             sigma = libvips_blur(_BLURRED).sigma * self.size.width / size.width
             self._lay(size, left, top, under=True, kind="blur", sigma=sigma)
@@ -219,10 +223,11 @@ class Drawing:
     def _add_round_corner(self, item: Filter) -> None:
         if not item.arguments:
             return
-        across = item.whole()
-        down = item.whole(1) if len(item.arguments) > 1 else across
+        across, down = (
+            max(0, min(item.whole(place), max(self.size))) for place in (0, len(item.arguments) > 1)
+        )
         color = self._ground(item.text(2)).get("color") if len(item.arguments) == 3 else None
-        self.steps.append(effects.RoundCorners(across=max(0, across), down=max(0, down), background=color))
+        self.steps.append(effects.RoundCorners(across=across, down=down, background=color))
         self.alpha = self.alpha or color is None
 
     def _add_watermark(self, item: Filter) -> None:

@@ -17,7 +17,7 @@ from imgsvc_core.dialects.thumbor.path import ALIGNMENT, FIT, TRIM, UNSAFE
 from imgsvc_core.errors import DialectError
 from imgsvc_core.plan.geometry import Box
 
-BAD_REQUEST, FORBIDDEN, NOT_ACCEPTABLE = 400, 403, 406
+BAD_REQUEST, FORBIDDEN, NOT_FOUND, NOT_ACCEPTABLE = 400, 403, 404, 406
 
 SignerType = Literal["sha1", "sha256", "sha512"]
 
@@ -41,6 +41,7 @@ _BASE64, _PLAIN = "b64:", "color:"
 _BREAKS = re.compile(r"[\r\n\v\f\x85\u2028\u2029]")
 _PARTS_WITHIN = re.compile(r"(?:[^/:]+/)*(?:filters:[a-z_]+\(|[0-9.]+x[0-9.]+:[0-9.]+x[0-9.]+/)")
 _MAX_DIGITS = 9
+_LARGEST_NUMBER = 1e9
 
 
 @attrs.frozen
@@ -62,9 +63,9 @@ class Filter:
             return 0
 
     def number(self, place: int = 0) -> float:
-        """Return an argument as a number, or 0 if it is none."""
+        """Return an argument as a number, or 0 if it is none. What is larger than all uses is cut off."""
         try:
-            return decimal(self.text(place))
+            return max(-_LARGEST_NUMBER, min(decimal(self.text(place)), _LARGEST_NUMBER))
         except ValueError:
             return 0.0
 
@@ -132,13 +133,11 @@ def split(text: str) -> Parts:
     Raises:
         DialectError: the path names no image, or a number is too long.
     """
-    found = _PARTS.fullmatch(text.lstrip("/"))
-    assert found is not None  # all parts are optional
-    filters, image = _filters(found["rest"])
-    if _PARTS_WITHIN.match(address(image)) and (decoded := unquote(text)) != text:
-        return split(decoded)  # some clients encode colons and brackets
+    found, filters, image = _read(text)
+    if _PARTS_WITHIN.match(address(image)):
+        found, filters, image = _read(unquote(text))  # some clients encode colons and brackets
     if not image:
-        raise DialectError("The URL must end with the address of an image, got none.", status=BAD_REQUEST)
+        raise DialectError("The URL must end with the address of an image, got none.", status=NOT_FOUND)
     if address(image).startswith(_PLAIN):
         raise DialectError("Plain colors are no images here: upload one.", status=BAD_REQUEST)
     corners = [found[name] for name in ("left", "top", "right", "bottom")]
@@ -164,6 +163,13 @@ def split(text: str) -> Parts:
         filters=filters,
         image=address(image),
     )
+
+
+def _read(text: str) -> tuple[re.Match[str], tuple[Filter, ...], str]:
+    """Return the parts before the filters of a text, the filters, and the image."""
+    found = _PARTS.fullmatch(text.lstrip("/"))
+    assert found is not None  # all parts are optional
+    return found, *_filters(found["rest"])
 
 
 def address(text: str) -> str:

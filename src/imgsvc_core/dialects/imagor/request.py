@@ -173,8 +173,8 @@ def _output(
     quality = called["quality"].whole() if "quality" in called else 0
     if row.quality is not None:
         output["quality"] = min(100, max(1, quality or _QUALITIES.get(name, _QUALITY)))
-    if info.animated and row.animation and "max_frames" in called:
-        output["frames"] = called["max_frames"].whole() or None
+    if info.animated and row.animation and "max_frames" in called and called["max_frames"].whole() > 0:
+        output["frames"] = min(called["max_frames"].whole(), info.frames)
     if name == "jpg":
         output["encoding"] = "baseline"
     if "lossless" in called and row.lossless and row.quality is not None:

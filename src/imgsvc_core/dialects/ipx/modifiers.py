@@ -155,13 +155,13 @@ CONTEXT = ("quality", "fit", "position", "background")
 def read_modifiers(text: str) -> tuple[Modifier, ...]:
     """Return the modifiers of the first segment of a path, in the order in which ipx applies them.
 
-    Those with unknown names are left out.
+    Those with unknown names are left out. Separators may be encoded, as some clients and proxies do it.
 
     Raises:
         DialectError: an argument is wrong; the message names the modifier.
     """
     asked: dict[str, str] = {}
-    for item in re.split("[&,]", text) if text != "_" else ():
+    for item in re.split("[&,]", unquote(text)) if text != "_" else ():
         name, *values = re.split("[:=_]", item)
         asked[name] = "_".join(map(unquote, values))
     modifiers = [

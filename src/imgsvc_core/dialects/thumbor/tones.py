@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable, Sequence
 
 LEVELS = range(256)
-IDENTITY = bytes(LEVELS)
 
 Point = tuple[int, int]
 
@@ -36,6 +35,8 @@ def blended(percent: int, color: int) -> bytes:
 def curved(points: Sequence[Point]) -> bytes:
     """Return the levels of a natural cubic spline through points, which is flat before and after them.
 
+    Without points all levels are 0, as in thumbor.
+
     >>> curved([(0, 255), (255, 0)]) == bytes(range(255, -1, -1))
     True
     """
@@ -43,7 +44,7 @@ def curved(points: Sequence[Point]) -> bytes:
     xs = sorted(known)
     ys = [known[x] for x in xs]
     if not xs:
-        return IDENTITY
+        return bytes(len(LEVELS))
     bends = _bends(xs, ys)
 
     def tone(level: int) -> float:
