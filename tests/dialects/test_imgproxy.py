@@ -120,13 +120,13 @@ def test_sizes(options: str, size: tuple[int, int]) -> None:
         ("c:1200:700:nowe:0.1:0", {"crop": {"x": 272, "y": 0, "width": 1200, "height": 700}}),
         ("c:1200:700:nowe/fl:1", {"crop": {"x": 0, "y": 0, "width": 1200, "height": 700}}),
         ("c:1200:700:fp:1:0.5", {"crop": {"x": 1525, "y": 762, "width": 1200, "height": 700}}),
-        ("c:1200:700:sm", {"crop": {"mode": "smart", "width": 1200, "height": 700}}),
+        ("c:1200:700:sm", {"crop": {"mode": "smart", "width": 1200, "height": 700, "stored": True}}),
         ("rs:fill:300:600/g:fp:0.25:0.5", {"resize": kept((735, 600), (300, 600), (34, 0))}),
         ("rs:fill:300:600/g:we:20:0/dpr:2", {"resize": kept((1470, 1200), (600, 1200), (40, 0))}),
         ("w:300/h:200/mw:400/g:sm", {"resize": kept((400, 327), (300, 200))}),
         ("rs:fill:300:600/g:sm", {"resize": kept((735, 600), (300, 600))}),
         ("c:500:500:sm/rs:force:300:100/mw:400", {
-            "crop": {"mode": "smart", "width": 500, "height": 500},
+            "crop": {"mode": "smart", "width": 500, "height": 500, "stored": True},
             "resize": kept((400, 133), (300, 100), (50, 17)),
         }),
         ("c:500:500:no/rs:force:300:100/mw:400/g:sm", {

@@ -258,6 +258,18 @@ def test_offsets_of_an_extended_picture_grow_with_the_density() -> None:
     assert np.argwhere(alpha).min(axis=0).tolist() == [14, 0]
 
 
+@pytest.mark.parametrize("orientation", [1, 6, 7])
+def test_smart_crops_look_at_the_stored_picture(orientation: int) -> None:
+    stored = photos.photo("coffee")[:200, :300]
+    crop = pyvips.Image.new_from_array(stored).smartcrop(100, 60).numpy()
+    for angle, rotations in ROTATED.items():
+        theirs = turned(Image.fromarray(crop), *UPRIGHT[orientation], *rotations, *FLIPPED["1:0"])
+        width, height = theirs.size
+        options = f"c:{width}:{height}:sm/rot:{angle}/fl:1"
+        ours = delivered(options, png(Image.fromarray(stored), orientation))
+        assert (np.asarray(ours.convert("RGB")) == np.asarray(theirs)).all(), options
+
+
 def test_enlarging_is_that_of_libvips() -> None:
     source = png(Image.fromarray(photos.photo("cat")))
     theirs = pyvips.Image.new_from_buffer(source, "").resize(1.5).numpy()
@@ -308,11 +320,11 @@ def test_more_than_8_bits_are_kept_only_if_told(format: str) -> None:
 
 def test_icons_are_made_smaller_after_filters_and_padding_and_before_watermarks() -> None:
     source = png(Image.fromarray(photos.photo("cat")).resize((500, 400)))
-    icon = delivered("pix:50/pd:6/bg:00f/wm:1:soea/f:ico", source).convert("RGB")
-    padded = Image.new("RGB", (512, 412), (0, 0, 255))
-    padded.paste(delivered("pix:50", source).convert("RGB"), (6, 6))
-    expected = padded.resize((256, 206), Image.Resampling.LANCZOS)
-    expected.paste((0, 255, 0), (226, 186, 256, 206))
+    icon = delivered("pix:50/pd:6:2/bg:00f/wm:1:soea/f:ico", source).convert("RGB")
+    padded = Image.new("RGB", (504, 412), (0, 0, 255))
+    padded.paste(delivered("pix:50", source).convert("RGB"), (2, 6))
+    expected = padded.resize((256, 209), Image.Resampling.LANCZOS)
+    expected.paste((0, 255, 0), (226, 189, 256, 209))
     assert icon.size == expected.size
     assert np.abs(np.asarray(icon, float) - np.asarray(expected, float)).mean() < 1
 

@@ -268,6 +268,7 @@ def test_defaults_of_options() -> None:
     ("headers", "options", "size"),
     [
         ({"DPR": "2", "Width": "400"}, "", (400, 327)),
+        ({"DPR": "2", "Width": "101"}, "", (102, 83)),  # a width of 51, for 50.5
         ({"DPR": "2", "Width": "400"}, "w:100", (200, 163)),
         ({"DPR": "2"}, "w:100/dpr:1", (100, 82)),
         ({"Sec-CH-DPR": "1.5", "DPR": "3", "Sec-CH-Width": "150", "Width": "9"}, "", (150, 122)),

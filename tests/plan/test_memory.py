@@ -137,8 +137,9 @@ def test_what_the_bound_grows_with() -> None:
 @pytest.mark.parametrize("name", [name for name, row in FORMATS.items() if row.writer is not None])
 def test_every_encoder_counts(name: str) -> None:
     info = photograph("jpg", 20)
-    large = imgsvc.explain({"output": {"format": name}}, info).memory
-    small = imgsvc.explain({"resize": {"width": 100}, "output": {"format": name}}, info).memory
+    output = imgsvc.Output(**{"format" if FORMATS[name].writable else "internal_format": name})
+    large = imgsvc.explain(imgsvc.Spec(output=output), info).memory
+    small = imgsvc.explain(imgsvc.Spec(resize=imgsvc.Resize(width=100), output=output), info).memory
     assert large > small + 20_000_000
 
 

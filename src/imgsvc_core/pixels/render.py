@@ -109,7 +109,7 @@ def _render_frame(
 
 def _smart_crop(frame: ScaledFrame, step: steps.SmartCrop, run: Run) -> ScaledFrame:
     def region() -> tuple[int, int]:
-        found = frame.interesting(step.size)
+        found = frame.interesting(step.size, step.turn)
         run.regions.append(found)
         return found
 

@@ -81,8 +81,17 @@ class ScaledFrame:
         area = area._replace(left=area.left - first, top=area.top - upper)
         return attrs.evolve(self, image=image, size=Size(columns, rows), area=area)
 
-    def interesting(self, size: Size) -> tuple[int, int]:
-        """Return left and top, in pixels of the plan, of the most interesting part of a size."""
+    def interesting(self, size: Size, turn: int = 1) -> tuple[int, int]:
+        """Return left and top, in pixels of the plan, of the most interesting part of a size.
+
+        It is looked for in the picture as it was before a turn.
+        """
+        if turn != 1:
+            back = turns.inverse(turn)
+            before, part = self.turned(back), turns.turned(size, back)
+            whole = Size(round(before.area.width / before.across), round(before.area.height / before.down))
+            box = turns.turned_box(Box(*before.interesting(part), *part), whole, turn)
+            return box.left, box.top
         columns, rows = max(1, round(size.width * self.across)), max(1, round(size.height * self.down))
         left, top = geometry.smart_box(self.image, columns, rows)
         return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 
 import attrs
@@ -143,7 +144,13 @@ class _State:
 
     def keep_interesting(self, inner: Size, asked: Crop | Resize) -> None:
         if inner != self.size:
-            self.add(SmartCrop(inner, asked))
+            self.add(SmartCrop(inner, asked, self.turn if isinstance(asked, Crop) and asked.stored else 1))
+
+    @property
+    def turn(self) -> int:
+        """How the picture has been turned and mirrored so far."""
+        turned = (item.step.orientation for item in self.planned if isinstance(item.step, Turn))
+        return functools.reduce(turns.then, turned, 1)
 
     def around_faces(self, inner: Size, which: str) -> tuple[int, int]:
         """Return left and top of a frame around the faces, or in the middle if none are known.

@@ -208,6 +208,11 @@ class Crop(Operation):
     faces: Literal["largest", "all"] | None = param(
         "Which faces the part holds: the largest, which is the default, or all.", default=None
     )
+    stored: bool = param(
+        "Whether mode smart looks at the picture as it was before it was turned and mirrored.",
+        default=False,
+        internal=True,
+    )
 
     @property
     def around_faces(self) -> tuple[float, str]:

@@ -147,7 +147,9 @@ def _reduced(options: Options, found: Layout) -> dict[str, Any]:
     crop, scaled, window = found.crop, found.scaled, found.window
     gravity = options.crop_gravity or options.gravity
     smart = gravity.type == "sm" and crop.size != found.size
-    first = {"mode": "smart", "width": crop.width, "height": crop.height} if smart else cut(crop, found.size)
+    first = cut(crop, found.size)
+    if smart:
+        first = {"mode": "smart", "width": crop.width, "height": crop.height, "stored": True}
     at = None if options.gravity.type == "sm" else (window.left, window.top)
     return {
         "crop": first,

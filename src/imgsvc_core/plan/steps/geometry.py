@@ -108,10 +108,14 @@ class CropBox(Step):
 
 @attrs.frozen
 class SmartCrop(Step):
-    """Keep the most interesting region of a size; where it lies depends on the pixels."""
+    """Keep the most interesting region of a size; where it lies depends on the pixels.
+
+    They are looked at as they were before a turn, which is an EXIF orientation.
+    """
 
     size: Size
     asked: Crop | Resize
+    turn: int = 1
 
     rereads = True
 
