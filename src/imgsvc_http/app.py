@@ -52,7 +52,7 @@ def app_of(settings: Settings, share: Share) -> web.Application:
     page = playground.routes() if settings.playground.enabled else ()
     add_routes(app, (*ROUTES, description, *page, *dialects.routes(settings.delivery.dialects)))
     app[PREPARED] = PreparedAnswers()
-    app[BODIES] = BodiesUnderWay(share.of(settings.server.response_memory_bytes))
+    app[BODIES] = BodiesUnderWay(settings.server.response_memory_bytes)
     app.on_response_prepare.append(add_headers)
 
     async def services(app: web.Application) -> AsyncIterator[None]:

@@ -151,9 +151,9 @@ class ServerSettings:
     )
     response_memory_bytes: int = setting(
         Integer(2**20, 2**46),
-        "Memory for bodies of responses until clients have them: each counts once for all who get it, and "
-        "each connection with 56 kB. Beyond that the connections are closed that take the fewest bytes a "
-        "second, and if none is slow, requests are answered 503.",
+        "Memory of each listening process for bodies of responses until clients have them: each counts once "
+        "for all who get it, and each connection with 56 kB. Beyond that the connections are closed that "
+        "take the fewest bytes a second, and if none is slow, requests are answered 503.",
         unit="bytes",
         default=120_000_000,
     )
