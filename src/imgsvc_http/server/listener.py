@@ -19,6 +19,7 @@ from imgsvc_http.private_names import ListeningSite, tls_protocol
 from imgsvc_http.server.connection import Connection
 from imgsvc_http.server.connection_rate import ConnectionRate
 from imgsvc_http.server.drain import InFlight
+from imgsvc_http.server.tls_reading import SharedReads
 
 _TLS_HANDSHAKE = 0x16  # the first byte of every TLS connection
 _POLL_SECONDS = 0.05
@@ -196,7 +197,7 @@ class Listener(ListeningSite):
         is_open: asyncio.Future[None] = loop.create_future()
         tls = tls_protocol(
             loop,
-            handler,
+            SharedReads(handler),
             self._tls,
             is_open,
             server_side=True,
