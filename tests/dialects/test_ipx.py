@@ -359,3 +359,25 @@ def test_any_path_is_a_url_or_an_error(text: str) -> None:
 @pytest.mark.parametrize("encoded", ["w_20%2Ch_40", "w%5F20%26h_40", "%77_20,h_4%30"])
 def test_separators_may_be_encoded(encoded: str) -> None:
     assert url(encoded).key == url("w_20,h_40").key
+
+
+@pytest.mark.parametrize(
+    ("modifiers", "exact"),
+    [
+        ("w_106", False),  # a third: sharp decodes half of the pixels, too
+        ("w_135", True),  # between a half and a third: it decodes all
+        ("w_75", True),
+        ("w_60", False),
+        ("w_38", True),
+        ("w_250", False),
+        ("s_60x60,fit_outside", False),
+        ("s_135x90,fit_outside", True),
+        ("crop_10_20_200_150,w_40", True),
+        ("gamma,w_40", True),
+        ("trim,w_40", True),
+        ("rotate_90,w_40", True),
+    ],
+)
+def test_pixels_that_are_decoded(modifiers: str, exact: bool) -> None:
+    resize = document(url(modifiers), facts("jpg", 320, 213))["resize"]
+    assert (resize.get("scaling") == "exact") is exact

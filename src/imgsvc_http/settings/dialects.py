@@ -96,6 +96,8 @@ def _dialect(name: str, value: object) -> DialectSettings:
         raise SpecError(
             _problem(f"{name}.{problem.path}", f"is wrong: {problem.message}") for problem in error.problems
         ) from None
+    except (TypeError, ValueError) as error:  # of a package that declares no settings
+        raise _wrong(name, f"is wrong: {error}") from None
     return DialectSettings(dialect=dialect, account=account, sources=sources, options=options)
 
 

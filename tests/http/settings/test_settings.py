@@ -11,6 +11,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import attrs
@@ -39,6 +40,7 @@ from imgsvc_http.settings.declaring import MASK, from_text
 from imgsvc_http.state.engine import create_engine
 from imgsvc_http.storage.source_files import SourceFiles
 from imgsvc_http.storage.temporary import TemporaryStorage
+from tests.support.plugins import install
 
 KEY = "A" * 43 + "="
 HOME = {"HOME": "/home/someone"}
@@ -205,6 +207,7 @@ WITHOUT_HOME = """
 import os, tempfile
 from imgsvc_http.settings import Settings
 from imgsvc_http.storage.source_files import SourceFiles
+from tests.support.plugins import install
 tempfile.tempdir = "/var/temporary"
 os.environ.pop("HOME", None)
 os.setuid(54321)
@@ -632,3 +635,20 @@ def test_wrong_settings_of_dialects_are_named_without_secrets(dialects: object, 
     assert told in problems[f"delivery.dialects{path}"]
     assert f"'delivery.dialects{path}'" in problems[f"delivery.dialects{path}"]
     assert "6c6f" not in str(problems)
+
+
+def test_wrong_settings_of_other_dialects_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = """
+    class Closed:
+        def __init__(self, days):
+            if not isinstance(days, int):
+                raise TypeError("days must be an integer")
+            if days < 1:
+                raise ValueError("days must be 1 or more")
+    """
+    install(tmp_path, "closed", "closed_dialect:Closed", dedent(module))
+    monkeypatch.syspath_prepend(tmp_path)
+    for days, told in ((0, "days must be 1 or more"), ("9", "days must be an integer")):
+        problems = _problems(None, HOME, {"delivery.dialects": {"closed": {"days": days}}})
+        assert list(problems) == ["delivery.dialects.closed"]
+        assert told in problems["delivery.dialects.closed"]

@@ -89,7 +89,7 @@ def request_of(modifiers: Sequence[Modifier], format_: str | None, info: ImageIn
     """
     asked = {ALIASES.get(name, name): arguments for name, arguments in modifiers}
     calls = called(modifiers, Size(*info.upright_size))
-    found = layout(calls, jpeg=info.format == "jpg" and "gamma" not in asked)
+    found = layout(calls, jpeg=info.format == "jpg", gamma="gamma" in asked)
     flip, rotate = _ORIENTED[found.orientation]
     if found.angle:
         rotate = {"angle": found.angle % 360, "background": asked.get("background", (BLACK,))[0] or BLACK}
@@ -97,8 +97,9 @@ def request_of(modifiers: Sequence[Modifier], format_: str | None, info: ImageIn
     output = _output(asked, format_, info)
     gravity: Gravity | None = "smart" if calls.position == "smart" else None
     reduced = window_of(found.whole, found.part, found.scaled, found.window, gravity)
-    if calls.kernel is not None and reduced["resize"] is not None:
-        reduced["resize"] |= {"kernel": calls.kernel, "scaling": "exact"}  # of all pixels
+    if reduced["resize"] is not None:
+        exact = found.exact or calls.kernel is not None
+        reduced["resize"] |= {"kernel": calls.kernel, "scaling": "exact" if exact else "fast"}
     return built(
         flip=flip,
         rotate=rotate,

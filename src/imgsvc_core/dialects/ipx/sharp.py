@@ -137,7 +137,7 @@ class Layout:
 
     ``part`` is cut out of the turned picture of ``whole`` size and scaled to ``scaled``, of which ``window``
     is kept, in a frame of size ``canvas`` from ``left`` and ``top`` on. ``margins`` are at the top, right,
-    bottom and left of all that.
+    bottom and left of all that. ``exact`` is true if decoders leave more pixels than they have to.
     """
 
     orientation: int
@@ -150,14 +150,16 @@ class Layout:
     left: int
     top: int
     margins: tuple[int, int, int, int]
+    exact: bool
 
 
-def layout(calls: Calls, *, jpeg: bool = False) -> Layout:
+def layout(calls: Calls, *, jpeg: bool = False, gamma: bool = False) -> Layout:
     """Return the layout of a picture.
 
     Args:
         calls: the calls of sharp.
         jpeg: whether the source is a JPEG, whose decoder makes it smaller.
+        gamma: whether gamma is changed, before which nothing may become smaller.
 
     Raises:
         DialectError: the calls cannot be done together.
@@ -171,8 +173,10 @@ def layout(calls: Calls, *, jpeg: bool = False) -> Layout:
     if part.right > size.width or part.bottom > size.height:
         message = f"Modifier 'extract' must lie inside the picture of {size.width}x{size.height}."
         raise DialectError(message, status=BAD_REQUEST)
-    plain = calls.part is None and not calls.trims and not first
-    scaled = _scaled(calls, part.size, jpeg=jpeg and plain)
+    plain = calls.part is None and not calls.trims and not first and not gamma
+    whole_shrink = int(min(_shrinks(calls, part.size)))
+    exact = not plain or (jpeg and whole_shrink in _JPEG_FACTORS)
+    scaled = _scaled(calls, part.size, _jpeg_factor(whole_shrink) if jpeg and plain else 1)
     whole = size
     if not first:
         part, whole = turns.turned_box(part, size, orientation), turns.turned(size, orientation)
@@ -190,7 +194,8 @@ def layout(calls: Calls, *, jpeg: bool = False) -> Layout:
         whole, part, scaled, window, canvas = _turned_after(calls, whole, part, scaled, window, canvas)
     if calls.part_after is not None:
         window, canvas = _cut_after(calls.part_after, scaled, window, canvas)
-    return Layout(orientation, calls.angle, whole, part, scaled, window, canvas, left, top, calls.margins)
+    margins = calls.margins
+    return Layout(orientation, calls.angle, whole, part, scaled, window, canvas, left, top, margins, exact)
 
 
 def placed(outer: Size, inner: Size, position: str, *, up: int) -> tuple[int, int]:
@@ -220,16 +225,16 @@ def _cut_after(box: Box, scaled: Size, window: Box, canvas: Size) -> tuple[Box, 
     return box._replace(left=window.left + box.left, top=window.top + box.top), box.size
 
 
-def _scaled(calls: Calls, size: Size, *, jpeg: bool) -> Size:
-    """Return the size that a part is scaled to."""
+def _jpeg_factor(shrink: int) -> int:
+    """Return how many pixels of a JPEG sharp decodes as one, so that it always scales what is decoded."""
+    factor = next((factor for factor in _JPEG_FACTORS if shrink >= factor), 1)
+    return factor // 2 if shrink in _JPEG_FACTORS else factor
+
+
+def _scaled(calls: Calls, size: Size, factor: int) -> Size:
+    """Return the size that a part is scaled to, of which a decoder makes some pixels one."""
+    size = Size(max(1, size.width // factor), max(1, size.height // factor))
     across, down = _shrinks(calls, size)
-    if jpeg and (calls.width or calls.height):
-        shrink = min(across, down)
-        factor = next((factor for factor in _JPEG_FACTORS if shrink >= factor), 1)
-        if factor > 1 and int(shrink) == factor:
-            factor //= 2
-        size = Size(max(1, size.width // factor), max(1, size.height // factor))
-        across, down = _shrinks(calls, size)
     return Size(max(1, half_up(size.width / across)), max(1, half_up(size.height / down)))
 
 
