@@ -7,6 +7,7 @@ import attrs
 from imgsvc_core import ImageInfo, Output, Resize, Spec
 from imgsvc_core.dialects import DialectError, ForeignRequest, ForeignUrl
 from imgsvc_core.dialects.building import refusing
+from imgsvc_core.dialects.reading import whole
 from imgsvc_core.urls import UrlSource
 
 MODES = {"inside": "auto", "outside": "auto", "cover": "fit", "contain": "fill", "fill": "stretch"}
@@ -61,9 +62,10 @@ class Weserv:
 def _whole(asked: dict[str, str], name: str) -> int | None:
     if name not in asked:
         return None
-    if not asked[name].isdecimal():
-        raise DialectError(f"Parameter '{name}' must be an integer.", status=400)
-    return int(asked[name])
+    try:
+        return whole(asked[name])
+    except ValueError:
+        raise DialectError(f"Parameter '{name}' must be an integer.", status=400) from None
 
 
 def _word(asked: dict[str, str], name: str, words: dict[str, str], default: str) -> str:

@@ -128,6 +128,8 @@ async def test_the_example_in_the_documentation(site: Site) -> None:
     for query, told in (
         ("w=20", "'url' is required"),
         (f"url={source}&w=x", "'w' must be an integer"),
+        (f"url={source}&w={'9' * 5000}", "'w' must be an integer"),
+        (f"url={source}&w=-5", "'width'"),
         (f"url={source}&w=99999", "'width'"),
         (f"url={source}&fit=nosuch", "'fit' must be one of inside"),
     ):
