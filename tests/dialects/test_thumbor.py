@@ -707,3 +707,12 @@ def test_formats_that_the_client_accepts(
     assert output(dialect.parse(request), info)["format"] == format
     by_client = set(settings.split()) - {"png_to_jpg"} and "format(png)" not in filters
     assert request.used_headers == (("Accept",) if by_client else ())
+
+
+@pytest.mark.parametrize(
+    "host", ["[", "[::1", "evil.example\uff0f.good.example", "good.example@evil.example"]
+)
+def test_no_source_is_of_a_host_that_is_none(host: str) -> None:
+    dialect = Thumbor(unsafe=True, allowed_sources=[r".*good\.example"])
+    with pytest.raises(imgsvc.DialectError, match="none of the allowed sources"):
+        url("9x9", f"http://{host}/a.jpg", dialect)

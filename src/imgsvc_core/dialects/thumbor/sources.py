@@ -60,7 +60,10 @@ def find_source(image: str, *, base_url: str, stored: str, allowed: Sequence[str
 
 
 def _is_allowed(url: str, patterns: Sequence[str]) -> bool:
-    host = urlsplit(url).hostname or ""
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:  # such as of http://[/
+        return False
     return any(
         re.match(pattern, url) if "://" in pattern else re.fullmatch(pattern, host) for pattern in patterns
     )
