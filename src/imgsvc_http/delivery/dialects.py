@@ -89,7 +89,9 @@ def _check_source(url: ForeignUrl, settings: DialectSettings) -> None:
     if settings.sources:
         raise InvalidSignature("The source of the URL is none of those that this service allows.")
     if not url.signed:
-        raise InvalidSignature("Unsigned URLs must take their source from an allowed place: sign the URL.")
+        raise InvalidSignature(
+            "Unsigned URLs must take their source from an origin, or from what the setting 'sources' allows."
+        )
 
 
 async def _picture(request: web.Request) -> Response:
