@@ -1,11 +1,11 @@
 /** The request as JSON, curl, Python, command, URL and HTML, each with a button that copies it. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { Copy } from "./copy";
 import type { Document } from "./request";
 import { urls, type Urls, type WatermarkFacts, watermarks } from "./service";
 import * as snippets from "./snippets";
-import type { Declarations, Request, Result, Source, Value } from "./types";
+import type { Declarations, Request, Result, Source, SourceFacts, Value } from "./types";
 
 interface Props {
   declarations: Declarations;
@@ -25,9 +25,9 @@ export function Code({ declarations, source, request, document, result }: Props)
   const format = result?.facts.output.format ?? "jpg";
   const mark = useMarkName(request.watermark?.id);
   const asked = { declarations, source, request, document, format, mark };
-  const animated = (result?.facts.input.frames ?? 1) > 1;
+  const facts = useFacts(result?.facts.input);
   const place = source?.url ?? UNKNOWN_SOURCE + encodeURIComponent(source?.name ?? "picture.jpg");
-  const made = useUrls(place, document, animated);
+  const made = useUrls(place, document, facts);
   const unsigned = typeof made !== "string" && !made.signed ? UNSIGNED : "";
   const unknown = source?.url === undefined ? STAND_IN : "";
   const parts: [string, string, string?, string?][] = [
@@ -56,13 +56,22 @@ export function Code({ declarations, source, request, document, result }: Props)
   );
 }
 
+/** Returns the facts of a source that URLs depend on, the same object for the same facts. */
+function useFacts(input?: SourceFacts): SourceFacts | null {
+  const { width, height, orientation, frames } = input ?? {};
+  return useMemo(
+    () => (width && height && orientation && frames ? { width, height, orientation, frames } : null),
+    [width, height, orientation, frames],
+  );
+}
+
 /** Returns the URLs of a source, or the reason why there are none. */
-function useUrls(source: string, document: Document, animated: boolean): Urls | string {
+function useUrls(source: string, document: Document, facts: SourceFacts | null): Urls | string {
   const [found, setFound] = useState<Urls | string>("");
   useEffect(() => {
     const abort = new AbortController();
     const timer = setTimeout(() => {
-      urls(source, document, animated, abort.signal).then(setFound, (reason: unknown) => {
+      urls(source, document, facts, abort.signal).then(setFound, (reason: unknown) => {
         if (!abort.signal.aborted) setFound(reason instanceof Error ? reason.message : String(reason));
       });
     }, DELAY_MS);
@@ -70,7 +79,7 @@ function useUrls(source: string, document: Document, animated: boolean): Urls | 
       clearTimeout(timer);
       abort.abort();
     };
-  }, [source, document, animated]);
+  }, [source, document, facts]);
   return found;
 }
 

@@ -1,7 +1,7 @@
 /** Calls of the service. The key stays in the tab. */
 
 import type { Document } from "./request";
-import type { Declarations, Facts, Problem, Result, Source } from "./types";
+import type { Declarations, Facts, Problem, Result, Source, SourceFacts } from "./types";
 
 const KEY = "imgsvc-key";
 const STATIC_FALLBACK = "png";
@@ -80,8 +80,9 @@ export async function presets(): Promise<Record<string, Document>> {
   return (await json<{ presets: Record<string, Document> }>("playground/presets.json")).presets;
 }
 
-export function urls(source: string, request: Document, animated: boolean, signal: AbortSignal): Promise<Urls> {
-  const body = JSON.stringify({ source, request, animated });
+/** Asks for the URL of a source. Its facts, where they are known, keep the results of its HTML from being enlarged. */
+export function urls(source: string, request: Document, facts: SourceFacts | null, signal: AbortSignal): Promise<Urls> {
+  const body = JSON.stringify({ source, request, facts });
   return json("playground/urls", { method: "POST", headers: { "Content-Type": "application/json" }, body, signal });
 }
 

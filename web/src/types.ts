@@ -75,6 +75,8 @@ export interface ImageFacts {
   quality?: number;
 }
 
+export type SourceFacts = Pick<ImageFacts, "width" | "height" | "orientation" | "frames">;
+
 export interface PlanStep {
   phase: string;
   text: string;

@@ -17,7 +17,7 @@ from typing import Any
 import attrs
 from aiohttp import web
 
-from imgsvc_core import FORMATS, Spec, SpecError, __version__, parse
+from imgsvc_core import FORMATS, ImageInfo, Spec, SpecError, __version__, parse
 from imgsvc_core.declaring import Operation, Param, doc
 from imgsvc_core.spec import FILTERS
 from imgsvc_core.spec.options import PARAMETER_OPTIONS, ParameterOption
@@ -89,21 +89,32 @@ async def urls(request: web.Request) -> Urls:
     if not isinstance(asked, dict) or not isinstance(asked.get("source"), str):
         raise invalid("source", "The body must be an object with the 'source' and the 'request'")
     source, spec = asked["source"], parse(asked.get("request", {}))
+    info = _facts_of(asked.get("facts"))
     signer = await _signer(request)
     url = signer.url(source, spec)
     try:
-        picture = signer.picture(source, spec, alt="", formats=_picture_formats(spec, asked.get("animated")))
+        picture = signer.picture(source, spec, alt="", formats=_picture_formats(spec, info), info=info)
     except SpecError as error:  # the URL is right, but its border leaves no room in a narrower picture
         picture = error.message
     return Urls(url, picture, signed=signer.key_id is not None)
 
 
-def _picture_formats(spec: Spec, animated: object) -> Sequence[str]:
+def _facts_of(told: object) -> ImageInfo | None:
+    """Return the facts of a source that the page tells, as far as URLs depend on them."""
+    if told is None:
+        return None
+    names = "width", "height", "orientation", "frames"
+    if not isinstance(told, dict) or any(type(told.get(name)) is not int or told[name] < 1 for name in names):
+        raise invalid("facts", f"The 'facts' must be an object with the numbers {', '.join(names)}")
+    return ImageInfo(format="gif", colorspace="srgb", bytes=0, **{name: told[name] for name in names})
+
+
+def _picture_formats(spec: Spec, info: ImageInfo | None) -> Sequence[str]:
     """Return the format that is asked for, or those that hold what the source is."""
     format = spec.output and spec.output.format
     if format:
         return (format,)
-    return ANIMATED_FORMATS if animated else PREFERRED_FORMATS
+    return ANIMATED_FORMATS if info and info.animated else PREFERRED_FORMATS
 
 
 @attrs.frozen(kw_only=True)

@@ -107,9 +107,10 @@ def test_responsive_results_with_a_border_are_as_wide_as_the_html_says(open_page
     request = {"resize": {"width": 400}, "border": {"size": 10}}
     page = open_page(f"request={quote(json.dumps(request))}").page
     page.get_by_role("tab", name="Code").click()
-    html = page.get_by_role("group", name="HTML").filter(has_text="<picture>").inner_text()
+    largest = "420w"  # of this source, and so of none before the page knows it
+    html = page.get_by_role("group", name="HTML").filter(has_text=largest).inner_text()
     found = re.findall(r"/1\.0/image/[^/]+(/\S+) (\d+)w", html)
-    assert len(found) == 9
+    assert len(found) == 6
     for path, width in found:
         result = imgsvc.process(PICTURES / "portrait.jpg", parse(path).spec())
         assert result.output.width == int(width)

@@ -106,25 +106,39 @@ async def test_urls_say_the_request(client: aiohttp.ClientSession) -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    ("output", "animated", "formats"),
+    ("output", "frames", "formats"),
     [
-        ({}, False, ["avif", "webp", "jpg"]),
-        ({}, True, ["webp", "gif"]),
-        ({"format": "auto"}, True, ["auto"]),
-        ({"format": "auto"}, False, ["auto"]),
-        ({"format": "webp"}, True, ["webp"]),
-        ({"format": "png"}, False, ["png"]),
+        ({}, None, ["avif", "webp", "jpg"]),
+        ({}, 1, ["avif", "webp", "jpg"]),
+        ({}, 2, ["webp", "gif"]),
+        ({"format": "auto"}, 2, ["auto"]),
+        ({"format": "auto"}, 1, ["auto"]),
+        ({"format": "webp"}, 2, ["webp"]),
+        ({"format": "png"}, 1, ["png"]),
     ],
 )
 async def test_html_offers_the_format_that_is_asked_for_or_those_that_hold_the_source(
-    output: dict[str, str], animated: bool, formats: list[str], client: aiohttp.ClientSession
+    output: dict[str, str], frames: int | None, formats: list[str], client: aiohttp.ClientSession
 ) -> None:
     request = {"resize": {"width": 480}, **({"output": output} if output else {})}
-    body = {"source": "https://example.org/a.gif", "request": request, "animated": animated}
+    body = {"source": "https://example.org/a.gif", "request": request}
+    if frames is not None:
+        body["facts"] = {"width": 4000, "height": 3000, "orientation": 1, "frames": frames}
     picture = (await call(client, "POST", "/playground/urls", json=body)).json["picture"]
     *others, image = picture.splitlines()[1:-1]
     assert [re.findall("/format:([a-z]+)/", line)[0] for line in (*others, image)] == formats
     assert [line.split('"')[1] for line in others] == [f"image/{name}" for name in formats[:-1]]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "facts", [5, [], {}, {"width": 0, "height": 1, "orientation": 1, "frames": 1}, {"width": 1.5}]
+)
+async def test_wrong_facts_are_refused(facts: object, client: aiohttp.ClientSession) -> None:
+    body = {"source": "https://example.org/a.jpg", "facts": facts}
+    reply = await call(client, "POST", "/playground/urls", json=body)
+    assert reply.status == 422
+    assert "'facts'" in reply.json["message"]
 
 
 @pytest.mark.asyncio
