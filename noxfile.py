@@ -21,7 +21,7 @@ BENCHMARKS = sorted(
 
 QUICK = [f"tests/{folder}" for folder in ("spec", "plan", "adjust", "watermark")]
 QUICK += ["--ignore=tests/adjust/test_enhance.py", "--ignore=tests/plan/test_memory_peaks.py"]
-QUICK += ["tests/codecs/test_sniff.py", "tests/cli/test_flags.py"]
+QUICK += ["tests/formats/test_sniff.py", "tests/cli/test_flags.py"]
 
 SPELLED = ["src", "web/src", "docs", "examples", "tools", "benchmarks"]
 SPELLED += ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]

@@ -30,7 +30,7 @@ from yarl import URL
 from benchmarks.harness import Bound, print_table, verdict, write_table
 from benchmarks.pictures import picture
 from benchmarks.service import Running, service, wrk
-from imgsvc_core.urls import Signer
+from imgsvc_urls import Signer
 
 MARKS = "<!-- delivery -->", "<!-- /delivery -->"
 COLUMNS = ("answer", "over", "requests a second", "CPU µs a request", "requests a second of a core")

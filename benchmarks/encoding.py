@@ -38,7 +38,7 @@ from benchmarks.kinds import KINDS, poster
 from benchmarks.sharp import Sharp, sharp_process
 from benchmarks.truth import ssimulacra2
 from imgsvc_core import process
-from imgsvc_core.codecs.table import FORMATS
+from imgsvc_core.formats.table import FORMATS
 
 LONGEST_SIDE = 800
 ROUNDS = 3

@@ -13,8 +13,8 @@ import pyvips
 
 from benchmarks.harness import Bound, compare, print_series, timed, verdict
 from benchmarks.pictures import picture
-from imgsvc_core.color.steps import ColorStep, adjustments
 from imgsvc_core.pixels.pointwise import apply_blocks
+from imgsvc_core.plan.color.steps import ColorStep, adjustments
 from imgsvc_core.plan.folding import fold
 from imgsvc_core.spec import Adjust
 

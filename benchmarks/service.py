@@ -207,7 +207,7 @@ def bare_load(photo: bytes, seconds: float) -> Load:
 
 def _prepare() -> None:
     import imgsvc_core.processing  # noqa: F401
-    from imgsvc_core.libvips import guard
+    from imgsvc_core._runtime.libvips import guard
 
     guard()
 

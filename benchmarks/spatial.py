@@ -24,12 +24,12 @@ from PIL import Image, ImageFilter, ImageOps
 from benchmarks.harness import Bound, compare, print_table, timed, verdict
 from benchmarks.pictures import picture
 from benchmarks.truth import ssimulacra2
-from imgsvc_core.color import matrices
-from imgsvc_core.color.matrices import Matrix
-from imgsvc_core.color.steps import filtering
 from imgsvc_core.pixels import spatial
 from imgsvc_core.pixels.pointwise import apply_blocks
 from imgsvc_core.pixels.spatial.kernels import line_weights
+from imgsvc_core.plan.color import matrices
+from imgsvc_core.plan.color.matrices import Matrix
+from imgsvc_core.plan.color.steps import filtering
 from imgsvc_core.plan.folding import fold
 from imgsvc_core.spec import Color, Duotone, Filter, Isolate, Monochrome, Sepia
 

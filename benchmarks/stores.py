@@ -19,9 +19,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import aiohttp
 
+import imgsvc_stores as stores
 from benchmarks.harness import Bound, print_table, verdict
 from benchmarks.store_servers import BUCKET, PROVIDERS, Place
-from imgsvc_core import stores
 
 Put = Callable[[bytes], Awaitable[object]]
 

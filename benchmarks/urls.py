@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import quote
 
 from benchmarks.harness import Bound, Contender, compare, print_table, timed, verdict
-from imgsvc_core.dialects import Dialect, ForeignRequest, imagor, imgproxy, ipx, thumbor
-from imgsvc_core.urls import ROOT, Signer, parse, verify
+from imgsvc_urls import ROOT, Signer, parse, verify
+from imgsvc_urls.dialects import Dialect, ForeignRequest, imagor, imgproxy, ipx, thumbor
 
 SECRETS = {"k1": "a secret of a signing key"}
 SIGNER = Signer("", "k1", SECRETS["k1"])

@@ -17,7 +17,7 @@ from fastapi import FastAPI, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 import imgsvc_core as imgsvc
-from imgsvc_core.workers import WorkerPool
+from imgsvc_core._runtime.workers import WorkerPool
 
 MOST_BYTES = 20_000_000
 LIMITS = imgsvc.Limits(seconds=10)

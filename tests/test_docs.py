@@ -22,12 +22,12 @@ import imgsvc_core as imgsvc
 from imgsvc_cli.app import cli
 from imgsvc_core.limits import Limits
 from imgsvc_core.spec.options import SHORTHANDS
-from imgsvc_core.stores import PROVIDERS
-from imgsvc_core.urls import Delivery
 from imgsvc_http.answering.errors import KINDS
 from imgsvc_http.receiving.processing_request import parse_request
 from imgsvc_http.routes import ROUTES
 from imgsvc_http.routing import Route
+from imgsvc_stores import PROVIDERS
+from imgsvc_urls import Delivery
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)

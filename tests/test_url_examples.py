@@ -14,7 +14,7 @@ import pytest
 from examples.urls.jinja_filters import add_filters
 
 from imgsvc_core import Spec
-from imgsvc_core.urls import OriginSource, Signer, UrlSource, parse, split, verify
+from imgsvc_urls import OriginSource, Signer, UrlSource, parse, split, verify
 from tests.support import requires
 
 EXAMPLES = Path(__file__).parent.parent / "examples" / "urls"

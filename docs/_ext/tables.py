@@ -14,12 +14,9 @@ import attrs
 from shown import STRIPS
 
 from imgsvc_core import errors
-from imgsvc_core.codecs import availability
-from imgsvc_core.codecs.table import FORMATS, Format, LoadScaling
-from imgsvc_core.dialects.imagor import Imagor
-from imgsvc_core.dialects.imgproxy.settings import ImgproxySettings
-from imgsvc_core.dialects.ipx import Ipx
-from imgsvc_core.info import ImageInfo
+from imgsvc_core.formats import availability
+from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.table import FORMATS, Format, LoadScaling
 from imgsvc_core.limits import Limits
 from imgsvc_core.spec import FILTERS, OPERATIONS, PHASES, Operation, Param, params, request_schema
 from imgsvc_core.spec.declare import Parameters, doc
@@ -34,15 +31,18 @@ from imgsvc_core.spec.rules import (
     Rule,
     Together,
 )
-from imgsvc_core.stores import PROVIDERS, StoreSpec
-from imgsvc_core.stores.declarations import OneKind
-from imgsvc_core.urls import Delivery
+from imgsvc_core.spec.store.declarations import OneKind
 from imgsvc_http.answering.errors import KINDS, status_of
 from imgsvc_http.monitoring.metrics import METRICS
 from imgsvc_http.routes import ROUTES
 from imgsvc_http.routing import Route
 from imgsvc_http.settings import SETTINGS, Settings
 from imgsvc_http.settings.declaring import toml_value
+from imgsvc_stores import PROVIDERS, StoreSpec
+from imgsvc_urls import Delivery
+from imgsvc_urls.dialects.imagor import Imagor
+from imgsvc_urls.dialects.imgproxy.settings import ImgproxySettings
+from imgsvc_urls.dialects.ipx import Ipx
 
 NOTHING = "–"
 _REFERENCE = Path(__file__).parents[1] / "reference"

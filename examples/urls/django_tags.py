@@ -15,7 +15,7 @@ from django import template
 from django.conf import settings
 from django.utils.safestring import SafeString, mark_safe
 
-from imgsvc_core.urls import Signer
+from imgsvc_urls import Signer
 
 register = template.Library()
 signer = Signer(**settings.IMGSVC)

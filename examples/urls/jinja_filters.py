@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
-from imgsvc_core.urls import Signer
+from imgsvc_urls import Signer
 
 
 def add_filters(environment: Environment, signer: Signer) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import attrs
 
 from imgsvc_core import ImageInfo, Output, Resize, Spec
-from imgsvc_core.dialects import DialectError, ForeignRequest, ForeignUrl
-from imgsvc_core.dialects.building import refusing
-from imgsvc_core.dialects.reading import whole
-from imgsvc_core.urls import UrlSource
+from imgsvc_urls import UrlSource
+from imgsvc_urls.dialects import DialectError, ForeignRequest, ForeignUrl
+from imgsvc_urls.dialects.building import refusing
+from imgsvc_urls.dialects.reading import whole
 
 MODES = {"inside": "auto", "outside": "auto", "cover": "fit", "contain": "fill", "fill": "stretch"}
 FORMATS = {"jpg": "jpg", "png": "png", "webp": "webp", "gif": "gif", "tiff": "tiff"}

@@ -16,7 +16,7 @@ from imgsvc_batch.manifest import Manifest
 from imgsvc_batch.work import Job
 from imgsvc_core import Problem, SpecError, TargetError
 from imgsvc_core.errors import os_reason
-from imgsvc_core.io import is_url, missing_package, open_filesystem
+from imgsvc_core.targets.io import is_url, missing_package, open_filesystem
 
 Mode = Literal["all", "resume", "retry"]
 """Process what is new, has changed or failed; only what was not tried yet; only what failed."""

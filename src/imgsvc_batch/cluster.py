@@ -15,8 +15,8 @@ from typing import Any
 from imgsvc_batch.executors import open_pool, submit
 from imgsvc_batch.work import Job, Task, TaskResult
 from imgsvc_core import Limits, MissingDependency, SourceUnreachable, UnsupportedOperation, WorkerDied
-from imgsvc_core.io import reason_of
-from imgsvc_core.workers import WorkerPool
+from imgsvc_core._runtime.workers import WorkerPool
+from imgsvc_core.targets.io import reason_of
 
 _CONNECT_SECONDS = 10.0
 _TICK_SECONDS = 5.0
@@ -117,7 +117,7 @@ def _connect(address: str) -> Any:
 def facts() -> Mapping[str, str]:
     """Return what has to be the same on every worker: the version, and the formats to read and to write."""
     import imgsvc_core
-    from imgsvc_core.codecs import availability
+    from imgsvc_core.formats import availability
 
     return {
         "version": imgsvc_core.__version__,

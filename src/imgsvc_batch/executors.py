@@ -8,9 +8,9 @@ from typing import Protocol
 
 from imgsvc_batch.work import Job, Task, TaskResult, run_tasks
 from imgsvc_core import Limits
-from imgsvc_core.logs import silence
-from imgsvc_core.machine import machine
-from imgsvc_core.workers import WorkerPool
+from imgsvc_core._runtime.logs import silence
+from imgsvc_core._runtime.machine import machine
+from imgsvc_core._runtime.workers import WorkerPool
 
 _OWN_BYTES = 2**29  # of data that a process holds for itself, with all packages that it may load
 

@@ -16,7 +16,7 @@ from imgsvc_batch.manifest import Manifest, Reason, Totals, files_of
 from imgsvc_batch.places import is_in_memory, join
 from imgsvc_batch.work import TRANSFER_SECONDS
 from imgsvc_core import ImgsvcError, Limits, Problem, SpecError
-from imgsvc_core.io import is_url, writing
+from imgsvc_core.targets.io import is_url, writing
 
 _PICTURES = 60
 _SIDE = 240

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from imgsvc_cli.completion import FileOrUrl, offering
-from imgsvc_core.declaring import Boolean, Choice, Param, doc, params
 from imgsvc_core.spec import Resize
+from imgsvc_core.spec.declaring import Boolean, Choice, Param, doc, params
 from imgsvc_core.spec.options import (
     OPTIONS,
     PARAMETER_OPTIONS,

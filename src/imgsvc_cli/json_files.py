@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from imgsvc_cli.standard_streams import read_input
+from imgsvc_core._runtime.jsontext import check_depth, without_repeats
 from imgsvc_core.errors import Problem, SourceError, SpecError, os_reason
-from imgsvc_core.jsontext import check_depth, without_repeats
 
 
 def read_json(option: str, name: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 
-from imgsvc_core.logs import silence
+from imgsvc_core._runtime.logs import silence
 
 _STDERR = 2
 

@@ -11,12 +11,12 @@ from typing import Any
 import attrs
 
 import imgsvc_core as imgsvc
-from imgsvc_core import stores
-from imgsvc_core.declaring import NotTogether
+import imgsvc_stores as stores
+from imgsvc_core._runtime.jsontext import SOMETHING, shown
 from imgsvc_core.errors import Problem, SpecError, os_reason
-from imgsvc_core.io import shown_url
-from imgsvc_core.jsontext import SOMETHING, shown
-from imgsvc_core.stores import ENDPOINTS
+from imgsvc_core.spec.declaring import NotTogether
+from imgsvc_core.targets.io import shown_url
+from imgsvc_stores import ENDPOINTS
 
 _NAME = re.compile(r"[^\x00-\x1f\x7f/\\\ud800-\udfff]+")
 _VARIABLE = "IMGSVC_STORE_"

@@ -8,17 +8,14 @@ True
 
 from typing import TYPE_CHECKING, Any
 
-from imgsvc_core.codecs.table import FORMATS, Format
 from imgsvc_core.errors import (
     BudgetUnreachable,
     CorruptImage,
-    DialectError,
     EmptySource,
     EncodingFailed,
     ForkedProcess,
     ImageTooLarge,
     ImgsvcError,
-    InvalidSignature,
     LimitExceeded,
     MachineFailed,
     MemoryLimitExceeded,
@@ -31,21 +28,18 @@ from imgsvc_core.errors import (
     SourceTooLarge,
     SourceUnreachable,
     SpecError,
-    StoreRefused,
-    StoreUnavailable,
     TargetError,
     TimeLimitExceeded,
     UnsupportedFormat,
     UnsupportedOperation,
-    UrlExpired,
     WorkerDied,
 )
-from imgsvc_core.faces import Face
-from imgsvc_core.info import ImageInfo
+from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.table import FORMATS, Format
 from imgsvc_core.inspection import explain, inspect
 from imgsvc_core.limits import Limits
 from imgsvc_core.plan import Plan
-from imgsvc_core.result import Result, Timing
+from imgsvc_core.plan.faces import Face
 from imgsvc_core.spec import (
     FILTERS,
     OPERATIONS,
@@ -82,6 +76,7 @@ from imgsvc_core.spec import (
     request_schema,
     unparse,
 )
+from imgsvc_core.targets.result import Result, Timing
 
 if TYPE_CHECKING:
     from imgsvc_core.processing import process, process_variants
@@ -116,7 +111,6 @@ __all__ = [
     "Color",
     "CorruptImage",
     "Crop",
-    "DialectError",
     "Duotone",
     "EmptySource",
     "EncodingFailed",
@@ -129,7 +123,6 @@ __all__ = [
     "ImageInfo",
     "ImageTooLarge",
     "ImgsvcError",
-    "InvalidSignature",
     "Isolate",
     "LimitExceeded",
     "Limits",
@@ -158,15 +151,12 @@ __all__ = [
     "SourceUnreachable",
     "Spec",
     "SpecError",
-    "StoreRefused",
-    "StoreUnavailable",
     "TargetError",
     "TimeLimitExceeded",
     "Timing",
     "Trim",
     "UnsupportedFormat",
     "UnsupportedOperation",
-    "UrlExpired",
     "Vignette",
     "Watermark",
     "WorkerDied",

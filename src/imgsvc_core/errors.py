@@ -23,13 +23,8 @@
     │   └── ScratchUnwritable    scratch_unwritable
     ├── WorkerDied               worker_died
     ├── ForkedProcess            forked_process
-    ├── InvalidSignature         invalid_signature
-    ├── UrlExpired               url_expired
-    ├── DialectError             dialect_error
     └── TargetError              target_unwritable
-        ├── NameCollision        name_collision
-        ├── StoreRefused         store_refused
-        └── StoreUnavailable     store_unavailable
+        └── NameCollision        name_collision
 
 Slugs are stable: programs branch on them, people read the message. The docstring of each class says what it
 means, also in the documentation. Errors of pyvips, Pillow and other libraries are translated where they are
@@ -239,34 +234,6 @@ class ForkedProcess(ImgsvcError):
     slug = "forked_process"
 
 
-class InvalidSignature(ImgsvcError):
-    """The URL of a picture has no valid signature."""
-
-    slug = "invalid_signature"
-
-
-class UrlExpired(ImgsvcError):
-    """The URL of a picture was valid until a time that has passed."""
-
-    slug = "url_expired"
-
-
-class DialectError(ImgsvcError):
-    """The URL of another service is wrong, or asks for something that is not possible here.
-
-    ``status`` is the HTTP status with which that service answers such a URL.
-    """
-
-    slug = "dialect_error"
-
-    def __init__(self, message: str, *, status: int = 400) -> None:
-        super().__init__(message)
-        self.status = status
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return functools.partial(type(self), status=self.status), self.args
-
-
 class TargetError(ImgsvcError):
     """The result could not be written to its target."""
 
@@ -277,25 +244,6 @@ class NameCollision(TargetError):
     """The target exists already and belongs to something else."""
 
     slug = "name_collision"
-
-
-class StoreRefused(TargetError):
-    """The store refused the result. ``code`` is the provider's own code, such as ``NoSuchBucket``."""
-
-    slug = "store_refused"
-
-    def __init__(self, message: str, *, code: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return functools.partial(type(self), code=self.code), self.args
-
-
-class StoreUnavailable(TargetError):
-    """The store cannot be reached, fails, or did not accept the result in time."""
-
-    slug = "store_unavailable"
 
 
 _HANDLES = (errno.EMFILE, errno.ENFILE)

@@ -10,14 +10,14 @@ from typing import Any
 
 import attrs
 
-from imgsvc_core.bytesource import ByteSource
-from imgsvc_core.codecs.header import sniff
-from imgsvc_core.deadline import Deadline
-from imgsvc_core.info import ImageInfo
+from imgsvc_core._runtime.deadline import Deadline
+from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.header import sniff
+from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.limits import Limits, limits_or
-from imgsvc_core.opening import open_source
 from imgsvc_core.plan import Plan, compile_plan
-from imgsvc_core.sources import Source, is_url, open_bytes, received
+from imgsvc_core.sources.opening import open_source
+from imgsvc_core.sources.receiving import Source, is_url, open_bytes, received
 from imgsvc_core.spec import Spec, parse
 
 _QUICK_BYTES = 1 << 18

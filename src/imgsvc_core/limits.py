@@ -7,7 +7,8 @@ from typing import Any
 
 import attrs
 
-from imgsvc_core.docstrings import documented
+from imgsvc_core._runtime.docstrings import documented
+from imgsvc_core._runtime.jsontext import plain_number, shown
 from imgsvc_core.errors import (
     ImageTooLarge,
     MemoryLimitExceeded,
@@ -17,8 +18,7 @@ from imgsvc_core.errors import (
     SpecError,
     TimeLimitExceeded,
 )
-from imgsvc_core.info import ImageInfo
-from imgsvc_core.jsontext import plain_number, shown
+from imgsvc_core.formats.info import ImageInfo
 
 _MOST_THREADS = 1024
 

@@ -12,36 +12,36 @@ from typing import Any, BinaryIO, TypedDict, Unpack, overload
 import attrs
 import pyvips
 
-from imgsvc_core.border_search import find_border
-from imgsvc_core.bytesource import ByteSource
-from imgsvc_core.codecs.boundary import translate_errors
-from imgsvc_core.codecs.probe import probe
-from imgsvc_core.codecs.table import FORMATS
-from imgsvc_core.codecs.writers import Encoded, save
-from imgsvc_core.codecs.writers.sink import write_all
-from imgsvc_core.deadline import Deadline, in_memory
+from imgsvc_core._runtime.deadline import Deadline, in_memory
+from imgsvc_core._runtime.failing import without_pictures
+from imgsvc_core._runtime.process_memory import naming_shortage
 from imgsvc_core.errors import ImgsvcError, SourceError, SpecError
-from imgsvc_core.face_search import find_faces
-from imgsvc_core.faces import Face
-from imgsvc_core.failing import without_pictures
-from imgsvc_core.info import ImageInfo
+from imgsvc_core.formats.boundary import translate_errors
+from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.probe import probe
+from imgsvc_core.formats.table import FORMATS
+from imgsvc_core.formats.writers import Encoded, save
+from imgsvc_core.formats.writers.sink import write_all
 from imgsvc_core.limits import Limits, check_memory, check_threads, limits_or
-from imgsvc_core.opening import Opened, open_source
+from imgsvc_core.pixels.border_search import find_border
+from imgsvc_core.pixels.face_search import find_faces
 from imgsvc_core.pixels.render import render
+from imgsvc_core.pixels.small import encode_at_once
+from imgsvc_core.pixels.watermarks import Watermarks, receive_watermark, render_watermark
 from imgsvc_core.plan import Plan, compile_plan, wants_faces
+from imgsvc_core.plan.faces import Face
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.memory import decoded_bound
 from imgsvc_core.plan.steps.effects import Sides
 from imgsvc_core.plan.variants import decodings
-from imgsvc_core.process_memory import naming_shortage
-from imgsvc_core.result import Result, Timing
-from imgsvc_core.saving import save_best
-from imgsvc_core.small import encode_at_once
-from imgsvc_core.sources import Source, received
+from imgsvc_core.sources.opening import Opened, open_source
+from imgsvc_core.sources.receiving import Source, received
 from imgsvc_core.spec import Spec, Trim, Watermark, parse
 from imgsvc_core.spec.effects import NinePatch
-from imgsvc_core.targets import Target, check_target, is_file, name_of, suffix_of, writing
-from imgsvc_core.watermarks import Watermarks, receive_watermark, render_watermark
+from imgsvc_core.targets.result import Result, Timing
+from imgsvc_core.targets.saving import save_best
+from imgsvc_core.targets.writing import Target, check_target, is_file, name_of, suffix_of, writing
 
 _DEFAULT_LIMITS = Limits()
 

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from imgsvc_core.daemon_threads import submit
+from imgsvc_core._runtime.daemon_threads import submit
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

@@ -13,7 +13,6 @@ import attrs
 from aiohttp import web
 
 from imgsvc_core.errors import ImgsvcError, Problem, SourceUnreachable, SpecError
-from imgsvc_core.stores import StorePool
 from imgsvc_http.access.authentication import Authenticator, Principal
 from imgsvc_http.access.presets import KnownPresets
 from imgsvc_http.access.quota import QuotaCounts
@@ -51,6 +50,7 @@ from imgsvc_http.storage.permanent import PermanentStorage
 from imgsvc_http.storage.shares import Shares
 from imgsvc_http.storage.source_files import SourceFiles
 from imgsvc_http.storage.temporary import TemporaryStorage
+from imgsvc_stores import StorePool
 
 _log = logging.getLogger(__name__)
 _SWEEP_SECONDS = 30

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imgsvc_core.color import steps
 from imgsvc_core.pixels.pointwise import apply_blocks
+from imgsvc_core.plan.color import steps
 from imgsvc_core.plan.folding import fold
 from imgsvc_core.spec import Adjust, Duotone, Filter, Isolate, Monochrome, Sepia
 from tests.support.photos import Pixels, as_pixels, as_vips

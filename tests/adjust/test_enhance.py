@@ -11,10 +11,10 @@ import pyvips
 import skimage.data
 from skimage.color import deltaE_ciede2000, rgb2lab
 
-from imgsvc_core.color.grounds import flat_ground, without_noise
-from imgsvc_core.color.steps import CurveStep, VibranceStep, adjustments
 from imgsvc_core.pixels.enhance import measure
 from imgsvc_core.pixels.pointwise import apply_blocks
+from imgsvc_core.plan.color.grounds import flat_ground, without_noise
+from imgsvc_core.plan.color.steps import CurveStep, VibranceStep, adjustments
 from imgsvc_core.plan.folding import LutBlock, MatrixBlock, fold
 from imgsvc_core.spec import Adjust
 from tests.adjust.exact import decode, encode

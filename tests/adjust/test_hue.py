@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from imgsvc_core.color.matrices import hue
+from imgsvc_core.plan.color.matrices import hue
 from tests.adjust.css import css
 from tests.adjust.exact import COLORS, GRAYS, run, signed
 

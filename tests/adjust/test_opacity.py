@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from imgsvc_core.color import steps
 from imgsvc_core.pixels.pointwise import apply_blocks, set_opacity
+from imgsvc_core.plan.color import steps
 from imgsvc_core.plan.folding import fold
 from imgsvc_core.spec import Adjust, Sepia
 from tests.adjust.exact import COLORS, GRAYS

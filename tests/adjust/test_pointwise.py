@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import pyvips
 
-from imgsvc_core.color import steps
 from imgsvc_core.errors import UnsupportedOperation
 from imgsvc_core.pixels.pointwise import apply_blocks
+from imgsvc_core.plan.color import steps
 from imgsvc_core.plan.folding import Block, fold
 from imgsvc_core.spec import Adjust, Color, Duotone, Filter, Isolate, Sepia
 from tests.support.photos import as_vips, astronaut, camera, cut_out, deep

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from imgsvc_core.color.white_balance import temperature_gains
+from imgsvc_core.plan.color.white_balance import temperature_gains
 from tests.adjust.exact import COLORS, GRAYS, W, decode, encode, levels_off, run, unit
 
 

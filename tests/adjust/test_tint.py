@@ -7,8 +7,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from imgsvc_core.color.curves import apply_curves
-from imgsvc_core.color.white_balance import tint_gains
+from imgsvc_core.plan.color.curves import apply_curves
+from imgsvc_core.plan.color.white_balance import tint_gains
 from tests.adjust.exact import COLORS, Floats, W, decode, encode, levels_off, run, unit
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import pyvips
 
-from imgsvc_core.color.steps import VibranceStep
 from imgsvc_core.pixels.pointwise import apply_blocks
+from imgsvc_core.plan.color.steps import VibranceStep
 from imgsvc_core.plan.folding import fold
 from tests.adjust.exact import COLORS, GRAYS, PURE, levels_off, luma, run, unit
 from tests.support.photos import as_vips, deep

@@ -16,7 +16,7 @@ from imgsvc_batch import Event, Summary
 from imgsvc_batch.inputs import find
 from imgsvc_batch.results import check_path
 from imgsvc_core.errors import SourceUnreachable, TargetError
-from imgsvc_core.url_messages import reason_of
+from imgsvc_core.sources.url_messages import reason_of
 from tests.batch.pictures import SPEC
 from tests.stores.s3_server import BUCKET, FOREIGN_BUCKET, S3Server, s3_server
 from tests.support import encoded

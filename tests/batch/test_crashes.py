@@ -14,7 +14,7 @@ from tests.batch.pictures import fill
 CRASHES = """
 import os, signal
 from imgsvc_batch import work
-from imgsvc_core.process_memory import naming_shortage
+from imgsvc_core._runtime.process_memory import naming_shortage
 
 def crash(job, source, process=work._process):
     content = source.read()

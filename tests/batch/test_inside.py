@@ -11,7 +11,7 @@ import pytest
 
 import imgsvc_batch
 from imgsvc_batch import Event, work
-from imgsvc_core.bytesource import ByteSource
+from imgsvc_core.formats.bytesource import ByteSource
 from tests.batch.pictures import SPEC
 from tests.support import encoded
 

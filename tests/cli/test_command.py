@@ -311,7 +311,7 @@ def test_every_format_loads_in_the_guarded_process(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "made").iterdir())) == len(sources)
     script = (
-        "from imgsvc_core.libvips import guard\nguard()\nimport pyvips, sys\n"
+        "from imgsvc_core._runtime.libvips import guard\nguard()\nimport pyvips, sys\n"
         "try:\n    pyvips.Image.csvload(sys.argv[1])\n"
         "except pyvips.Error as error:\n    print('blocked', error)\n"
     )
@@ -324,7 +324,7 @@ def test_guarding_again_disturbs_nobody_who_reads(tmp_path: Path) -> None:
     """As every task of a cluster does, in a process whose other threads are at work."""
     script = (
         "import sys, threading, pyvips\n"
-        "from imgsvc_core.libvips import guard\n"
+        "from imgsvc_core._runtime.libvips import guard\n"
         "guard()\n"
         "def again():\n    for _ in range(2000): guard()\n"
         "threads = [threading.Thread(target=again) for _ in range(2)]\n"

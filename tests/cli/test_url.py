@@ -10,8 +10,8 @@ import pytest
 
 from imgsvc_cli.app import run
 from imgsvc_core import Spec
-from imgsvc_core.urls import Signer, parse, verify
 from imgsvc_http.settings import Settings
+from imgsvc_urls import Signer, parse, verify
 from tests.http.delivery.web_origin import Page, web_origin
 from tests.support import encoded
 

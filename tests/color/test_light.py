@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imgsvc_core.color import light
-from imgsvc_core.rgb_space import BT2020, DISPLAY_P3, SRGB, RgbSpace
+from imgsvc_core.formats.rgb_space import BT2020, DISPLAY_P3, SRGB, RgbSpace
+from imgsvc_core.plan.color import light
 
 HLG = RgbSpace(BT2020, "hlg")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from imgsvc_core.color.curves import FORMULAS, apply_curves
-from imgsvc_core.color.steps import CURVES, Curve, CurveStep
+from imgsvc_core.plan.color.curves import FORMULAS, apply_curves
+from imgsvc_core.plan.color.steps import CURVES, Curve, CurveStep
 
 RAMP = np.linspace(0, 1, 256)[:, None].repeat(3, 1)
 VALUES = {name: (0.2, 0.7) if name == "levels" else () if name == "invert" else (-30,) for name in CURVES}

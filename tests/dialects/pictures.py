@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import imgsvc_core as imgsvc
-from imgsvc_core.dialects import ForeignUrl
+from imgsvc_urls.dialects import ForeignUrl
 
 PHOTO = imgsvc.ImageInfo(
     format="jpg", width=2725, height=2225, colorspace="srgb", bytes=800_000, subsample="4:2:0"

@@ -20,9 +20,9 @@ from PIL import ExifTags, Image
 
 import imgsvc_core as imgsvc
 from imgsvc_cli.comparing import dssim
-from imgsvc_core.dialects import Document, ForeignRequest
-from imgsvc_core.dialects.thumbor import Thumbor
-from imgsvc_core.dialects.translating import translate
+from imgsvc_urls.dialects import Document, ForeignRequest
+from imgsvc_urls.dialects.thumbor import Thumbor
+from imgsvc_urls.dialects.translating import translate
 from tests.support import requires
 from tests.support.photos import as_vips, coffee
 from tests.support.servers import free_port

@@ -13,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import imgsvc_core as imgsvc
-from imgsvc_core.dialects import Document, ForeignRequest
-from imgsvc_core.dialects.imagor import Imagor, ImagorUrl, sign
-from imgsvc_core.dialects.translating import translate
 from imgsvc_core.plan.geometry import Box
-from imgsvc_core.urls import OriginSource, UrlSource
+from imgsvc_urls import OriginSource, UrlSource
+from imgsvc_urls.dialects import Document, ForeignRequest
+from imgsvc_urls.dialects.imagor import Imagor, ImagorUrl, sign
+from imgsvc_urls.dialects.translating import translate
+from imgsvc_urls.errors import DialectError
 from tests.dialects.pictures import DRAWN, PHOTO, document, facts, kept_at, output, planned_size
 
 IMAGE = "pics.example/a.jpg"
@@ -41,7 +42,7 @@ def filters(text: str, info: imgsvc.ImageInfo = PHOTO) -> list[dict[str, Any]]:
 
 def refusal(parts: str, info: imgsvc.ImageInfo = PHOTO, status: int = 400, image: str = IMAGE) -> str:
     """The message of a URL that is refused."""
-    with pytest.raises(imgsvc.DialectError) as caught:
+    with pytest.raises(DialectError) as caught:
         url(parts, image).spec(info)
     assert caught.value.status == status
     return caught.value.message
@@ -133,7 +134,7 @@ def test_trims() -> None:
     end = url("trim:bottom-right:9").trim(PHOTO)
     assert end is not None
     assert end.from_end
-    with pytest.raises(imgsvc.DialectError, match="'trim' of imagor"):
+    with pytest.raises(DialectError, match="'trim' of imagor"):
         url("trim/0.1x0.1:0.5x0.5").trim(PHOTO)
 
 
@@ -274,7 +275,7 @@ def test_other_refusals() -> None:
     assert "cannot be written as jxl" in refusal("filters:format(jxl)", status=406)
     assert "'page'" in refusal("filters:page(3)", facts("gif", 9, 9, frames=3))
     assert "Plain colors" in refusal("100x100", image="color:red")
-    with pytest.raises(imgsvc.DialectError, match="address of an image"):
+    with pytest.raises(DialectError, match="address of an image"):
         UNSAFE.parse(ForeignRequest("/unsafe/300x200/"))
 
 
@@ -356,7 +357,7 @@ def test_signatures(text: str, type_: Any, length: int, signature: str) -> None:
     found = signed.parse(ForeignRequest(f"/{signature}/{text}"))
     assert (found.source, found.signed) == (UrlSource("https://pics.example/a.jpg"), True)
     for path in (f"/{signature[::-1]}/{text}", f"/{signature}/{text}x", f"/{text}", f"/unsafe/{text}"):
-        with pytest.raises(imgsvc.DialectError, match="signature") as caught:
+        with pytest.raises(DialectError, match="signature") as caught:
             signed.parse(ForeignRequest(path))
         assert caught.value.status == 403
 
@@ -384,7 +385,7 @@ def test_parts_whose_colons_are_encoded(parts: str) -> None:
 def test_unsafe_urls_are_not_signed() -> None:
     dialect = Imagor(keys=["lock-key"], unsafe=True)
     assert not dialect.parse(ForeignRequest(f"/unsafe/{IMAGE}")).signed
-    with pytest.raises(imgsvc.DialectError, match="signature"):
+    with pytest.raises(DialectError, match="signature"):
         dialect.parse(ForeignRequest("/adaptive-full-fit-in/300x200/a.jpg"))
 
 
@@ -411,7 +412,7 @@ def test_delivery() -> None:
     found = filtered("expire(1700000000999):attachment(shoe.jpg):max_age(60)")
     assert (found.delivery.expires, found.delivery.filename) == (1_700_000_000, "shoe.jpg")
     assert (found.delivery.download, found.delivery.max_age) == (True, 60)
-    with pytest.raises(imgsvc.DialectError, match="expired") as caught:
+    with pytest.raises(DialectError, match="expired") as caught:
         found.check_expiry(1_700_000_001)
     assert caught.value.status == 410
     assert filtered("attachment()").delivery.filename is None
@@ -441,9 +442,9 @@ SEGMENTS = st.sampled_from([
 def test_any_parts_are_a_request_or_an_error(segments: list[str], info: imgsvc.ImageInfo) -> None:
     try:
         found: object = UNSAFE.parse(ForeignRequest("/unsafe/" + "/".join(segments))).spec(info)
-    except imgsvc.DialectError as error:
+    except DialectError as error:
         found = error
-    assert found is None or isinstance(found, imgsvc.Spec | Document | imgsvc.DialectError)
+    assert found is None or isinstance(found, imgsvc.Spec | Document | DialectError)
 
 
 @given(st.text())
@@ -451,7 +452,7 @@ def test_any_path_is_a_url_or_an_error(text: str) -> None:
     for dialect in (UNSAFE, Imagor(keys=["k"])):
         try:
             found: object = dialect.parse(ForeignRequest(f"/unsafe/{text}")).key
-        except imgsvc.DialectError as error:
+        except DialectError as error:
             found = error
         assert found is not None
 
@@ -473,7 +474,7 @@ def test_parts_are_decoded_once() -> None:
     ],
 )
 def test_what_libvips_cannot_do_is_not_acceptable(text: str) -> None:
-    with pytest.raises(imgsvc.DialectError) as caught:
+    with pytest.raises(DialectError) as caught:
         url("", text).spec(PHOTO)
     assert caught.value.status == 406
 

@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import imgsvc_core as imgsvc
-from imgsvc_core.dialects import ForeignRequest
-from imgsvc_core.dialects.imgproxy import Imgproxy, ImgproxyUrl, sign
-from imgsvc_core.dialects.imgproxy.options import OPTIONS
-from imgsvc_core.dialects.imgproxy.pro import PRO
 from imgsvc_core.spec.parsing import unparse_operation
-from imgsvc_core.urls import OriginSource, UrlSource
+from imgsvc_urls import OriginSource, UrlSource
+from imgsvc_urls.dialects import ForeignRequest
+from imgsvc_urls.dialects.imgproxy import Imgproxy, ImgproxyUrl, sign
+from imgsvc_urls.dialects.imgproxy.options import OPTIONS
+from imgsvc_urls.dialects.imgproxy.pro import PRO
+from imgsvc_urls.errors import DialectError
 from tests.dialects.pictures import DRAWN, PHOTO, document, facts, output, planned_size
 from tests.support import photos
 
@@ -36,7 +37,7 @@ def url(options: str, source: str = PLAIN, **settings: Any) -> ImgproxyUrl:
 
 def refusal(options: str, status: int, source: str = PLAIN, **settings: Any) -> str:
     """The message of a URL that is refused for any picture."""
-    with pytest.raises(imgsvc.DialectError) as caught:
+    with pytest.raises(DialectError) as caught:
         url(options, source, **settings)
     assert caught.value.status == status
     return caught.value.message
@@ -45,7 +46,7 @@ def refusal(options: str, status: int, source: str = PLAIN, **settings: Any) -> 
 def impossible(options: str, info: imgsvc.ImageInfo = PHOTO, source: str = PLAIN, **settings: Any) -> str:
     """The message of a URL that is refused for a picture."""
     asked = url(options, source, **settings)
-    with pytest.raises(imgsvc.DialectError) as caught:
+    with pytest.raises(DialectError) as caught:
         asked.spec(info)
     assert caught.value.status == 422
     return caught.value.message
@@ -489,10 +490,10 @@ def test_signatures(text: str, signature: str, short: str) -> None:
     assert KEY not in repr(Imgproxy(**pairs))
     wrong = (signature.swapcase(), "B" + signature[1:], signature + "=", short, "unsafe", "", text[1:6])
     for other in wrong:
-        with pytest.raises(imgsvc.DialectError, match="signature") as caught:
+        with pytest.raises(DialectError, match="signature") as caught:
             Imgproxy(**pairs).parse(ForeignRequest(f"/{other}{text}"))
         assert caught.value.status == 403
-    with pytest.raises(imgsvc.DialectError, match="signature"):
+    with pytest.raises(DialectError, match="signature"):
         Imgproxy(**pairs).parse(ForeignRequest(f"/{signature}{text}x"))
 
 
@@ -508,12 +509,12 @@ def test_a_slash_too_many_after_the_signature_is_dropped() -> None:
     text, signature, _ = SIGNED[0]
     dialect = Imgproxy(keys=(KEY,), salts=(SALT,))
     assert dialect.parse(ForeignRequest(f"/{signature}/{text}")).options.width == 640
-    with pytest.raises(imgsvc.DialectError):
+    with pytest.raises(DialectError):
         dialect.parse(ForeignRequest(f"/{signature}//{text}"))
 
 
 def test_without_keys_the_signature_must_not_be_an_option() -> None:
-    with pytest.raises(imgsvc.DialectError, match="signature") as caught:
+    with pytest.raises(DialectError, match="signature") as caught:
         Imgproxy().parse(ForeignRequest(f"/w:80/{PLAIN}"))
     assert caught.value.status == 403
 
@@ -522,7 +523,7 @@ def test_expiry() -> None:
     asked = url("exp:1000000")
     assert asked.delivery.expires == 1_000_000
     asked.check_expiry(999_999)
-    with pytest.raises(imgsvc.DialectError, match="expired") as caught:
+    with pytest.raises(DialectError, match="expired") as caught:
         asked.check_expiry(1_000_001)
     assert caught.value.status == 404
     url("exp:0").check_expiry(1e10)
@@ -554,16 +555,16 @@ OPTION = st.builds(
 def test_any_options_are_a_request_or_an_error(options: list[str], info: imgsvc.ImageInfo) -> None:
     try:
         found: object = url("/".join(options)).spec(info)
-    except imgsvc.DialectError as error:
+    except DialectError as error:
         found = error
-    assert found is None or isinstance(found, imgsvc.Spec | imgsvc.DialectError)
+    assert found is None or isinstance(found, imgsvc.Spec | DialectError)
 
 
 @given(st.text() | st.lists(st.sampled_from(["plain", "w:80", "%", "@", BASE64, "enc", ":"])).map("/".join))
 def test_any_path_is_a_url_or_an_error(text: str) -> None:
     try:
         found: object = Imgproxy().parse(ForeignRequest(text)).delivery
-    except imgsvc.DialectError as error:
+    except DialectError as error:
         found = error
     assert found is not None
 

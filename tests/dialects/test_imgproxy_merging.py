@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-import imgsvc_core as imgsvc
-from imgsvc_core.dialects import ForeignRequest
-from imgsvc_core.dialects.imgproxy import Imgproxy, sign
-from imgsvc_core.dialects.imgproxy.options import Options
+from imgsvc_urls.dialects import ForeignRequest
+from imgsvc_urls.dialects.imgproxy import Imgproxy, sign
+from imgsvc_urls.dialects.imgproxy.options import Options
+from imgsvc_urls.errors import DialectError
 
 PLAIN = "plain/https://pics.example/a.jpg"
 BASE64 = "aHR0cHM6Ly9waWNzLmV4YW1wbGUvYS5qcGc.png"
@@ -84,7 +84,7 @@ def test_first_arguments_that_must_not_be_empty(text: str) -> None:
     if text == "ex:":  # a boolean that is none is false
         assert options(text) == Options()
         return
-    with pytest.raises(imgsvc.DialectError) as caught:
+    with pytest.raises(DialectError) as caught:
         options(text)
     assert caught.value.status == 404
 
@@ -111,7 +111,7 @@ def test_paths_are_mended_before_their_signature_is_checked(sent: str, signed: s
     signature = sign(bytes.fromhex(KEY), bytes.fromhex(SALT), signed)
     found = Imgproxy(keys=(KEY,), salts=(SALT,)).parse(ForeignRequest(f"/{signature}{sent}"))
     assert found.signed
-    with pytest.raises(imgsvc.DialectError) as caught:
+    with pytest.raises(DialectError) as caught:
         Imgproxy(keys=(KEY,), salts=(SALT,)).parse(ForeignRequest(f"/{signature}{sent}x"))
     assert caught.value.status == 403
 

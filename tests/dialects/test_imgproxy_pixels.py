@@ -11,9 +11,9 @@ import pyvips
 from PIL import Image
 
 import imgsvc_core as imgsvc
-from imgsvc_core.dialects import ForeignRequest
-from imgsvc_core.dialects.imgproxy import Imgproxy
-from imgsvc_core.dialects.translating import translate
+from imgsvc_urls.dialects import ForeignRequest
+from imgsvc_urls.dialects.imgproxy import Imgproxy
+from imgsvc_urls.dialects.translating import translate
 from tests.dialects.pictures import facts, kept_at, planned_size
 from tests.support import photos
 

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import imgsvc_core as imgsvc
-from imgsvc_core.color.constants import LUMA_WEIGHTS
-from imgsvc_core.dialects import ForeignRequest
-from imgsvc_core.dialects.imgproxy import Imgproxy, ImgproxyUrl
-from imgsvc_core.dialects.imgproxy.options import OPTIONS, TABLE
-from imgsvc_core.dialects.imgproxy.pro import PRO
+from imgsvc_core.plan.color.constants import LUMA_WEIGHTS
+from imgsvc_urls.dialects import ForeignRequest
+from imgsvc_urls.dialects.imgproxy import Imgproxy, ImgproxyUrl
+from imgsvc_urls.dialects.imgproxy.options import OPTIONS, TABLE
+from imgsvc_urls.dialects.imgproxy.pro import PRO
+from imgsvc_urls.errors import DialectError
 from tests.dialects.pictures import DRAWN, PHOTO, document, facts, output, planned_size
 from tests.process.pictures import pixels_of
 from tests.support import photos
@@ -157,14 +158,14 @@ def test_the_hashsum_of_the_source() -> None:
     right = attrs.evolve(PHOTO, sha256=digest)
     assert asked(f"hs:sha256:{digest.upper()}").spec(right) is not None
     for wrong in (PHOTO, attrs.evolve(PHOTO, sha256="cd" * 32)):
-        with pytest.raises(imgsvc.DialectError, match="'hashsum'") as caught:
+        with pytest.raises(DialectError, match="'hashsum'") as caught:
             asked(f"hashsum:sha256:{digest}").spec(wrong)
         assert caught.value.status == 422
 
 
 def test_areas_that_nobody_can_place() -> None:
     for options in ("rs:fill:20:40/g:sm", "t:10"):
-        with pytest.raises(imgsvc.DialectError, match="'blur_areas'"):
+        with pytest.raises(DialectError, match="'blur_areas'"):
             asked(f"{options}/ba:5:0:0:1:1").spec(PHOTO)
 
 
@@ -213,7 +214,7 @@ def test_watermarks_by_url_and_of_a_size() -> None:
     assert (found["id"], found["width"], found["enlarge"], "height" in found) == ("w2", 80, True, False)
     scaled = document(asked("wm:1:ce:0:0:0.1/wms:80:90", **settings))["watermark"]
     assert (scaled["id"], scaled["width"], scaled["height"]) == ("w1", 272, 222)
-    with pytest.raises(imgsvc.DialectError, match="'watermarks'") as caught:
+    with pytest.raises(DialectError, match="'watermarks'") as caught:
         asked(f"wm:1/wmu:{url}", watermark="w1")
     assert caught.value.status == 404
 
@@ -222,7 +223,7 @@ def test_a_translucent_background() -> None:
     found = document(asked("w:100/pd:5/bg:ff0000/bga:0.5/f:png"))
     assert found["padding"]["background"] == "80FF0000"
     assert not output(asked("pd:5/bg:ff0000/bga:0.5/f:png")).get("flatten", False)
-    with pytest.raises(imgsvc.DialectError, match="'background_alpha'"):
+    with pytest.raises(DialectError, match="'background_alpha'"):
         asked("bg:ff0000/bga:0.5").spec(DRAWN)
 
 
@@ -265,7 +266,7 @@ def test_options_that_say_what_is_done_anyway(options: str) -> None:
     ],
 )  # fmt: skip
 def test_what_is_refused_is_named(options: str) -> None:
-    with pytest.raises(imgsvc.DialectError) as caught:
+    with pytest.raises(DialectError) as caught:
         asked(options)
     assert caught.value.status == 404
     assert f"'{options.split(':')[0]}'" in caught.value.message
@@ -281,7 +282,7 @@ def test_options_are_done_or_refused_by_all_names() -> None:
         "hashsum": "none",
     }  # fmt: skip
     for name, long in ((name, names[0]) for names, _ in PRO for name in names):
-        refused = pytest.raises(imgsvc.DialectError, match=f"'{name}' of imgproxy Pro is not supported")
+        refused = pytest.raises(DialectError, match=f"'{name}' of imgproxy Pro is not supported")
         with refused if long in REFUSED else contextlib.nullcontext():
             asked(f"{name}:{usual.get(long, '1')}", watermarks={"a": "w1"})
 

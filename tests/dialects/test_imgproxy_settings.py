@@ -11,9 +11,10 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.padding import PKCS7
 
 import imgsvc_core as imgsvc
-from imgsvc_core.dialects import ForeignRequest
-from imgsvc_core.dialects.imgproxy import Imgproxy, ImgproxyUrl
-from imgsvc_core.urls import OriginSource, UrlSource
+from imgsvc_urls import OriginSource, UrlSource
+from imgsvc_urls.dialects import ForeignRequest
+from imgsvc_urls.dialects.imgproxy import Imgproxy, ImgproxyUrl
+from imgsvc_urls.errors import DialectError
 from tests.dialects.pictures import DRAWN, PHOTO, facts, output, planned_size
 
 PLAIN = "plain/https://pics.example/a.jpg"
@@ -26,7 +27,7 @@ def asked(rest: str, headers: dict[str, str] | None = None, **settings: Any) -> 
 
 
 def refused(rest: str, headers: dict[str, str] | None = None, **settings: Any) -> tuple[int, str]:
-    with pytest.raises(imgsvc.DialectError) as caught:
+    with pytest.raises(DialectError) as caught:
         asked(rest, headers, **settings)
     return caught.value.status, caught.value.message
 
@@ -334,7 +335,7 @@ def test_limits_of_urls(options: str, info: imgsvc.ImageInfo, refused_by: str | 
     if refused_by is None:
         assert found.spec(info) is not None
     else:
-        with pytest.raises(imgsvc.DialectError, match=refused_by) as caught:
+        with pytest.raises(DialectError, match=refused_by) as caught:
             found.spec(info)
         assert caught.value.status == 422
 

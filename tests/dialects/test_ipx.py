@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import imgsvc_core as imgsvc
-from imgsvc_core.dialects import ForeignRequest, ForeignUrl
-from imgsvc_core.dialects.ipx import Ipx
-from imgsvc_core.dialects.ipx.modifiers import ALIASES, MODIFIERS
-from imgsvc_core.urls import OriginSource, UrlSource
+from imgsvc_urls import OriginSource, UrlSource
+from imgsvc_urls.dialects import ForeignRequest, ForeignUrl
+from imgsvc_urls.dialects.ipx import Ipx
+from imgsvc_urls.dialects.ipx.modifiers import ALIASES, MODIFIERS
+from imgsvc_urls.errors import DialectError
 from tests.dialects.pictures import DRAWN, PHOTO, document, facts, kept_at, output, planned_size
 
 SOURCE = "https://pics.example/a.jpg"
@@ -27,7 +28,7 @@ def url(modifiers: str, source: str = SOURCE, accept: str = "*/*", **settings: A
 
 def refusal(modifiers: str, info: imgsvc.ImageInfo = PHOTO) -> str:
     """The message of a URL that is refused."""
-    with pytest.raises(imgsvc.DialectError) as caught:
+    with pytest.raises(DialectError) as caught:
         url(modifiers).spec(info)
     assert caught.value.status == 400
     return caught.value.message
@@ -308,7 +309,7 @@ def test_sources(path: str, source: object) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/w_200", "/w_200/", "//a.jpg", "/_/..%2Fa.jpg", "/_/photos/../a.jpg"])
 def test_wrong_paths(path: str) -> None:
-    with pytest.raises(imgsvc.DialectError) as caught:
+    with pytest.raises(DialectError) as caught:
         Ipx(base_url="photos/").parse(ForeignRequest(path))
     assert caught.value.status == 400
 
@@ -342,16 +343,16 @@ VALUES = st.sampled_from(["", "1", "0.5", "90", "red", "100x50", "cover", "1_2_3
 def test_any_modifiers_are_a_request_or_an_error(modifiers: str, info: imgsvc.ImageInfo) -> None:
     try:
         found: object = url(modifiers).spec(info)
-    except imgsvc.DialectError as error:
+    except DialectError as error:
         found = error
-    assert isinstance(found, imgsvc.Spec | imgsvc.DialectError)
+    assert isinstance(found, imgsvc.Spec | DialectError)
 
 
 @given(st.text())
 def test_any_path_is_a_url_or_an_error(text: str) -> None:
     try:
         found: object = Ipx().parse(ForeignRequest(f"/{text}")).key
-    except imgsvc.DialectError as error:
+    except DialectError as error:
         found = error
     assert found is not None
 

@@ -11,13 +11,14 @@ import pytest
 from multidict import CIMultiDict
 
 import imgsvc_core as imgsvc
-from imgsvc_core import dialects
-from imgsvc_core.dialects.imgproxy import Imgproxy
-from imgsvc_core.dialects.thumbor import Thumbor
+from imgsvc_urls import dialects
+from imgsvc_urls.dialects.imgproxy import Imgproxy
+from imgsvc_urls.dialects.thumbor import Thumbor
+from imgsvc_urls.errors import DialectError
 from tests.support.plugins import install
 
 PLUGIN = """
-from imgsvc_core.dialects import DialectError
+from imgsvc_urls.dialects import DialectError
 
 class Other:
     def __init__(self, word="other"):
@@ -43,7 +44,7 @@ def test_others_can_add_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     install(tmp_path, "other", "other_dialect:Other", PLUGIN)
     monkeypatch.syspath_prepend(str(tmp_path))
     assert "other" in dialects.names()
-    with pytest.raises(imgsvc.DialectError, match="it reads nothing") as caught:
+    with pytest.raises(DialectError, match="it reads nothing") as caught:
         dialects.load("other")(word="it").parse(dialects.ForeignRequest("/a"))
     assert caught.value.status == 418
 
@@ -62,7 +63,7 @@ def test_queries_are_decoded_and_kept_as_sent() -> None:
 
 
 def test_errors_keep_their_status_in_other_processes() -> None:
-    error = pickle.loads(pickle.dumps(imgsvc.DialectError("no", status=404)))
+    error = pickle.loads(pickle.dumps(DialectError("no", status=404)))
     assert (error.message, error.status) == ("no", 404)
 
 
@@ -72,7 +73,7 @@ def test_libvips_is_not_needed() -> None:
         for name in ("pyvips", "numpy", "PIL", "aiohttp"):
             sys.modules[name] = None  # importing it fails
         from imgsvc_core import ImageInfo
-        from imgsvc_core.dialects import ForeignRequest, load
+        from imgsvc_urls.dialects import ForeignRequest, load
         info = ImageInfo(format="jpg", width=300, height=200, colorspace="srgb", bytes=1)
         url = load("imgproxy")().parse(ForeignRequest("/_/w:80/plain/https://pics.example/a.jpg"))
         assert url.spec(info).resize.width == 80

@@ -8,10 +8,10 @@ from urllib.parse import quote
 import attrs
 import pytest
 
-import imgsvc_core as imgsvc
-from imgsvc_core.dialects import ForeignRequest, ForeignUrl
-from imgsvc_core.dialects.ipx import Ipx
-from imgsvc_core.urls import OriginSource, UrlSource
+from imgsvc_urls import OriginSource, UrlSource
+from imgsvc_urls.dialects import ForeignRequest, ForeignUrl
+from imgsvc_urls.dialects.ipx import Ipx
+from imgsvc_urls.errors import DialectError
 from tests.dialects.pictures import PHOTO, facts, output, planned_size
 
 CHROME = "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8"
@@ -57,7 +57,7 @@ def asking(width: int = 640, quality: int = 75, source: str = "/a.jpg") -> str:
     ],
 )
 def test_wrong_parameters_are_named(query: str, told: str) -> None:
-    with pytest.raises(imgsvc.DialectError) as caught:
+    with pytest.raises(DialectError) as caught:
         url(query)
     assert (told in caught.value.message, caught.value.status) == (True, 400), caught.value.message
 
@@ -111,7 +111,7 @@ def test_answers_vary_with_accept() -> None:
 def test_what_is_passed_on_unchanged() -> None:
     for info in (attrs.evolve(PHOTO, format="gif", frames=3), facts("bmp", 9, 9), facts("ico", 9, 9)):
         assert url(asking()).spec(info) is None
-    with pytest.raises(imgsvc.DialectError, match="SVG"):
+    with pytest.raises(DialectError, match="SVG"):
         url(asking()).spec(facts("svg", 100, 100))
 
 
@@ -119,5 +119,5 @@ def test_allowed_widths_and_qualities() -> None:
     settings = {"widths": [100], "qualities": [50]}
     assert url(asking(100, 50), **settings)
     for width, quality in ((640, 50), (100, 75)):
-        with pytest.raises(imgsvc.DialectError, match="must be one of"):
+        with pytest.raises(DialectError, match="must be one of"):
             url(asking(width, quality), **settings)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from imgsvc_core.dialects.imagor.drawing import IMPOSSIBLE, Drawing
-from imgsvc_core.dialects.imgproxy.options import TABLE
-from imgsvc_core.dialects.imgproxy.pro import PRO
-from imgsvc_core.dialects.ipx.modifiers import ALIASES, MODIFIERS
-from imgsvc_core.dialects.thumbor.filters import FILTERS
+from imgsvc_urls.dialects.imagor.drawing import IMPOSSIBLE, Drawing
+from imgsvc_urls.dialects.imgproxy.options import TABLE
+from imgsvc_urls.dialects.imgproxy.pro import PRO
+from imgsvc_urls.dialects.ipx.modifiers import ALIASES, MODIFIERS
+from imgsvc_urls.dialects.thumbor.filters import FILTERS
 
 DOCS = Path(__file__).parents[2] / "docs" / "howto"
 

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import imgsvc_core as imgsvc
-from imgsvc_core.dialects import Document, ForeignRequest
-from imgsvc_core.dialects.building import truncated_blur
-from imgsvc_core.dialects.thumbor import Thumbor, ThumborUrl, sign
-from imgsvc_core.dialects.thumbor.filters import Filter, read_filters
 from imgsvc_core.plan.geometry import Box
 from imgsvc_core.spec import Trim
-from imgsvc_core.urls import OriginSource, UrlSource
+from imgsvc_urls import OriginSource, UrlSource
+from imgsvc_urls.dialects import Document, ForeignRequest
+from imgsvc_urls.dialects.building import truncated_blur
+from imgsvc_urls.dialects.thumbor import Thumbor, ThumborUrl, sign
+from imgsvc_urls.dialects.thumbor.filters import Filter, read_filters
+from imgsvc_urls.errors import DialectError
 from tests.dialects.pictures import DRAWN, PHOTO, document, facts, output, planned_size
 from tests.support import photos
 
@@ -40,7 +41,7 @@ def filtered(filters: str, size: str = "300x200") -> ThumborUrl:
 
 def refusal(parts: str, info: imgsvc.ImageInfo = PHOTO) -> str:
     """The message of a URL that is refused."""
-    with pytest.raises(imgsvc.DialectError) as caught:
+    with pytest.raises(DialectError) as caught:
         url(parts).spec(info)
     assert caught.value.status == 400
     return caught.value.message
@@ -384,7 +385,7 @@ def test_images(image: str, source: UrlSource) -> None:
 def test_images_of_an_origin() -> None:
     dialect = Thumbor(unsafe=True, base_url="photos/")
     assert url("300x200", "2026/a.jpg", dialect).source == OriginSource("photos", "2026/a.jpg")
-    with pytest.raises(imgsvc.DialectError, match="below the origin 'photos'"):
+    with pytest.raises(DialectError, match="below the origin 'photos'"):
         url("300x200", "../a.jpg", dialect)
 
 
@@ -542,7 +543,7 @@ def test_allowed_sources(pattern: str, image: str, allowed: bool) -> None:
     if allowed:
         assert url("300x200", image, dialect).allowed
     else:
-        with pytest.raises(imgsvc.DialectError, match="none of the allowed sources") as caught:
+        with pytest.raises(DialectError, match="none of the allowed sources") as caught:
             url("300x200", image, dialect)
         assert caught.value.status == 400
     assert not url("300x200", image).allowed
@@ -617,7 +618,7 @@ def test_signatures() -> None:
     ],
 )
 def test_wrong_signatures(path: str) -> None:
-    with pytest.raises(imgsvc.DialectError) as caught:
+    with pytest.raises(DialectError) as caught:
         Thumbor(keys=("lock-key",)).parse(ForeignRequest(path))
     assert caught.value.status == 400
 
@@ -640,18 +641,18 @@ PART = st.sampled_from(
 def test_any_path_is_a_request_or_an_error(segments: list[str], info: imgsvc.ImageInfo) -> None:
     try:
         found: object = UNSAFE.parse(ForeignRequest("/unsafe/" + "/".join(segments))).spec(info)
-    except imgsvc.DialectError as error:
+    except DialectError as error:
         found = error
-    assert isinstance(found, imgsvc.Spec | imgsvc.DialectError | Document)
+    assert isinstance(found, imgsvc.Spec | DialectError | Document)
 
 
 @given(st.text(alphabet="filters:rotae()/,.0123456789-|'%px", max_size=60))
 def test_any_filters_are_a_request_or_an_error(text: str) -> None:
     try:
         found: object = url(f"30x20/filters:{text}").spec(PHOTO)
-    except imgsvc.DialectError as error:
+    except DialectError as error:
         found = error
-    assert isinstance(found, imgsvc.Spec | imgsvc.DialectError)
+    assert isinstance(found, imgsvc.Spec | DialectError)
 
 
 def test_pixels_are_those_of_the_corner_that_is_kept() -> None:
@@ -714,5 +715,5 @@ def test_formats_that_the_client_accepts(
 )
 def test_no_source_is_of_a_host_that_is_none(host: str) -> None:
     dialect = Thumbor(unsafe=True, allowed_sources=[r".*good\.example"])
-    with pytest.raises(imgsvc.DialectError, match="none of the allowed sources"):
+    with pytest.raises(DialectError, match="none of the allowed sources"):
         url("9x9", f"http://{host}/a.jpg", dialect)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from imgsvc_core.dialects.wildcards import climbs, url_pattern
+from imgsvc_urls.dialects.wildcards import climbs, url_pattern
 
 
 @pytest.mark.parametrize(

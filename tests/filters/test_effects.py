@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 import imgsvc_core as imgsvc
-from imgsvc_core.color.random_numbers import random_numbers
+from imgsvc_core.plan.color.random_numbers import random_numbers
 from imgsvc_core.spec import Filter, Resize, Spec, restore
 from imgsvc_core.spec.effects import (
     Convolution,

@@ -9,9 +9,9 @@ import pytest
 import pyvips
 
 import imgsvc_core as imgsvc
-from imgsvc_core.dialects.building import libvips_blur, truncated_blur
 from imgsvc_core.spec import Filter
 from imgsvc_core.spec.internal import GaussianBlur, LightnessSharpen, Mosaic
+from imgsvc_urls.dialects.building import libvips_blur, truncated_blur
 from tests.support import photos
 
 Pixels = photos.Pixels

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import pyvips
 
+from imgsvc_core._runtime.vipsimage import PROFILE, has
 from imgsvc_core.pixels.colorspace import to_srgb
-from imgsvc_core.vipsimage import PROFILE, has
-from tests.codecs.test_profiles import FORMULA, GAMMA, P3, SRGB, decoded, formula, profile, table
+from tests.formats.test_profiles import FORMULA, GAMMA, P3, SRGB, decoded, formula, profile, table
 from tests.support.photos import Pixels, as_vips, astronaut, coffee, deep, ramp
 
 PROPHOTO = ((0.79767, 0.28804, 0.0), (0.13519, 0.71187, 0.0), (0.03134, 0.00009, 0.82491))

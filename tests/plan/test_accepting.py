@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imgsvc_core.codecs.table import FORMATS
-from imgsvc_core.info import ImageInfo
+from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.plan.encoding import choose_formats
 from imgsvc_core.spec import Output
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 import imgsvc_core
 from imgsvc_core import PHASES, ImgsvcError, parse
-from imgsvc_core.color.steps import filtering
-from imgsvc_core.faces import Face
-from imgsvc_core.info import ImageInfo
+from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.pixels import spatial
 from imgsvc_core.pixels.render import RENDERERS
 from imgsvc_core.plan import building, compile_plan, steps
 from imgsvc_core.plan.building import build_steps
+from imgsvc_core.plan.color.steps import filtering
+from imgsvc_core.plan.faces import Face
 from imgsvc_core.plan.steps import CropBox, Step
 from imgsvc_core.spec import FILTERS, OPERATIONS, Spec
 from imgsvc_core.spec.internal import INTERNAL_FILTERS

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from imgsvc_core.color import steps, white_balance
-from imgsvc_core.color.steps import ColorStep, CurveStep
+from imgsvc_core.plan.color import steps, white_balance
+from imgsvc_core.plan.color.steps import ColorStep, CurveStep
 from imgsvc_core.plan.folding import LutBlock, MatrixBlock, ToneBlock, fold
 from imgsvc_core.spec import Adjust, Color, Duotone, Filter, Isolate, Monochrome, Sepia
 from tests.adjust.exact import COLORS, GRAYS, exact, levels_off, run

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 import imgsvc_core as imgsvc
-from imgsvc_core.codecs.table import FORMATS
+from imgsvc_core.formats.table import FORMATS
 
 TO_JPEG = {"output": {"format": "jpg"}}
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import imgsvc_core as imgsvc
-from imgsvc_core.info import ImageInfo
+from imgsvc_core.formats.info import ImageInfo
 
 
 def info(**facts: Any) -> ImageInfo:

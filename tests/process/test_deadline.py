@@ -18,9 +18,9 @@ import pytest
 import pyvips
 
 import imgsvc_core as imgsvc
-from imgsvc_core.codecs.writers.codestream import encode_by_tiles
-from imgsvc_core.deadline import Deadline
+from imgsvc_core._runtime.deadline import Deadline
 from imgsvc_core.errors import SpecError, TimeLimitExceeded
+from imgsvc_core.formats.writers.codestream import encode_by_tiles
 from imgsvc_core.processing import process_variants
 from tests.support import encoded, handmade
 

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import imgsvc_core as imgsvc
-from imgsvc_core.codecs.table import FORMATS
+from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.plan import compile_plan
 from imgsvc_core.plan.encoding import settings_for
 from tests.process.pictures import pixels_of

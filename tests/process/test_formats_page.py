@@ -8,11 +8,11 @@ import pytest
 from PIL import Image
 
 import imgsvc_core as imgsvc
-from imgsvc_core.bytesource import ByteSource
-from imgsvc_core.codecs.metadata import EXIF, IPTC, PROFILE, XMP
-from imgsvc_core.codecs.probe import probe
-from imgsvc_core.codecs.readers import load
-from tests.codecs.test_metadata import _write
+from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.metadata import EXIF, IPTC, PROFILE, XMP
+from imgsvc_core.formats.probe import probe
+from imgsvc_core.formats.readers import load
+from tests.formats.test_metadata import _write
 
 _FIELDS = {"exif": EXIF, "xmp": XMP, "iptc": IPTC, "profile": PROFILE}
 

@@ -14,9 +14,9 @@ import pytest
 import pyvips
 
 import imgsvc_core as imgsvc
-from imgsvc_core.codecs import availability, boundary
-from imgsvc_core.codecs.boundary import decoder, encoder, translate_errors
-from imgsvc_core.daemon_threads import start_thread
+from imgsvc_core._runtime.daemon_threads import start_thread
+from imgsvc_core.formats import availability, boundary
+from imgsvc_core.formats.boundary import decoder, encoder, translate_errors
 from tests.support import photos, requires
 
 DISC_THRESHOLD = "1m"  # above which libvips decodes into a temporary file
@@ -75,9 +75,9 @@ def test_files_that_may_not_become_large_enough(picture: Path, tmp_path: Path) -
 def test_no_number_of_files_makes_a_sound_picture_damaged(picture: Path, tmp_path: Path, most: int) -> None:
     program = PROGRAM.replace(
         "try:",
-        "import resource, imgsvc_core.processing, imgsvc_core.codecs.readers.turbojpeg, numpy, pyvips\n"
+        "import resource, imgsvc_core.processing, imgsvc_core.formats.readers.turbojpeg, numpy, pyvips\n"
         "from PIL import Image; Image.init()\n"
-        "from imgsvc_core.worker_setup import preload; preload()\n"
+        "from imgsvc_core._runtime.worker_setup import preload; preload()\n"
         f"resource.setrlimit(resource.RLIMIT_NOFILE, ({most}, {most}))\n"
         "try:",
     )

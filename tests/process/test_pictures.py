@@ -12,8 +12,8 @@ import pyvips
 from PIL import Image, ImageCms
 
 import imgsvc_core as imgsvc
-from imgsvc_core import opening
-from imgsvc_core.opening import Opened
+from imgsvc_core.sources import opening
+from imgsvc_core.sources.opening import Opened
 from tests.process.pictures import pixels_of
 from tests.support import encoded
 from tests.support.perceptual import distance

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import imgsvc_core as imgsvc
-from imgsvc_core.info import ImageInfo
+from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.plan import compile_plan
 from imgsvc_core.plan.steps import CropBox
 from imgsvc_core.spec import unparse

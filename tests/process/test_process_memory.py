@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import imgsvc_core as imgsvc
-from imgsvc_core.process_memory import Cause, cause_of
+from imgsvc_core._runtime.process_memory import Cause, cause_of
 from tests.support import photos
 
 PROGRAM = """

@@ -12,7 +12,7 @@ import pyvips
 from PIL import Image
 
 import imgsvc_core as imgsvc
-from tests.codecs.test_rgb_spaces import cicp, gama, heif, nclx
+from tests.formats.test_rgb_spaces import cicp, gama, heif, nclx
 from tests.support import requires
 from tests.support.handmade import ApngFrame, apng_by_hand, png_with
 from tests.support.photos import Pixels, as_pixels, as_vips, astronaut, camera, coffee, disc_alpha

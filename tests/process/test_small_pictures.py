@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from PIL import Image, ImageCms
 
 import imgsvc_core as imgsvc
-from imgsvc_core.bytesource import ByteSource
-from imgsvc_core.codecs.headers.png import make_chunk
-from imgsvc_core.codecs.readers import small_png
+from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.headers.png import make_chunk
+from imgsvc_core.formats.readers import small_png
+from imgsvc_core.pixels.small import encode_at_once
 from imgsvc_core.plan import compile_plan
-from imgsvc_core.small import encode_at_once
 from tests.support.photos import Pixels, coffee
 
 _PHYS = struct.pack(">IIB", 4000, 3000, 1)

@@ -9,7 +9,7 @@ from hypothesis import given
 from jsonschema import Draft202012Validator
 
 from imgsvc_core import SpecError
-from imgsvc_core.codecs.table import FORMATS, OUTPUT_NAMES, OutputName
+from imgsvc_core.formats.table import FORMATS, OUTPUT_NAMES, OutputName
 from imgsvc_core.spec import FILTERS, OPERATIONS, Spec, params, parse, request_schema, unparse
 from tests.spec.strategies import json_values, nearly_requests, specs, with_and_without_nulls
 

@@ -15,9 +15,9 @@ from typing import Any
 import attrs
 import pytest
 
-from imgsvc_core import errors, stores
+import imgsvc_stores as stores
 from imgsvc_core.spec import Param, params
-from imgsvc_core.stores.parameter_types import Headers
+from imgsvc_core.spec.store.parameter_types import Headers
 
 REFUSAL_SECONDS = 10
 
@@ -217,7 +217,7 @@ class StoreContract:
         assert {"secret", "bucket"} <= destination.refusals.keys()
         for what, (changes, codes) in destination.refusals.items():
             started = time.monotonic()
-            with pytest.raises(errors.StoreRefused) as caught:
+            with pytest.raises(stores.StoreRefused) as caught:
                 destination.put(b"refused", path=f"refused-{what}.webp", **changes)
             assert time.monotonic() - started < REFUSAL_SECONDS, what
             assert caught.value.code in codes, what
@@ -231,7 +231,7 @@ class StoreContract:
         shown = []
         destination.put(b"quiet", path="quiet.webp")
         for changes, _ in destination.refusals.values():
-            with pytest.raises(errors.StoreRefused) as caught:
+            with pytest.raises(stores.StoreRefused) as caught:
                 destination.put(b"quiet", path="quiet.webp", **changes)
             shown += traceback.format_exception(caught.value)
             shown += [repr(caught.value), str(caught.value), repr(vars(caught.value))]

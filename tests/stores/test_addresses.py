@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from imgsvc_core import stores
-from imgsvc_core.stores.access import Access
-from imgsvc_core.stores.providers.s3 import S3Session, canned_acl
-from imgsvc_core.stores.sessions import connect
+import imgsvc_stores as stores
+from imgsvc_stores.access import Access
+from imgsvc_stores.providers.s3 import S3Session, canned_acl
+from imgsvc_stores.sessions import connect
 
 _KEYS = {"key": "canary-key", "secret": "canary-secret"}
 _AWS, _OCEAN, _GOOGLE = ({"provider": name, **_KEYS} for name in ("aws", "digitalocean", "google"))
@@ -59,13 +59,13 @@ def test_the_settings_of_whoever_runs_the_program_change_nothing(
     monkeypatch.setenv("AWS_CONFIG_FILE", str(settings))
     monkeypatch.setenv("AWS_PROFILE", "nobody")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://169.254.169.254")
-    monkeypatch.setattr("imgsvc_core.stores.providers.s3._warm_session", _fresh_session())
+    monkeypatch.setattr("imgsvc_stores.providers.s3._warm_session", _fresh_session())
     expected = "https://cats.s3.eu-west-1.amazonaws.com"
     assert _addresses({**_AWS, "region": "eu-west-1", "bucket": "cats"}) == (expected, expected)
 
 
 def _fresh_session() -> Any:
-    from imgsvc_core.stores.providers import s3
+    from imgsvc_stores.providers import s3
 
     return s3._warm_session.__wrapped__
 

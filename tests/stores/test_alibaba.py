@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from alibabacloud_oss_v2.signer import v4
 
-from imgsvc_core import errors, stores
+import imgsvc_stores as stores
 from tests.stores.contract import Destination, Kept, StoreContract, anonymous
 from tests.stores.servers import oss
 
@@ -84,7 +84,7 @@ class TestAlibaba(StoreContract):
                 return super().now(tz) - datetime.timedelta(hours=2)
 
         monkeypatch.setattr(v4.datetime, "datetime", Slow)
-        with pytest.raises(errors.StoreRefused, match="RequestTimeTooSkewed"):
+        with pytest.raises(stores.StoreRefused, match="RequestTimeTooSkewed"):
             destination.put(b"late", path="late.webp")
         monkeypatch.undo()
         assert destination.read("late.webp") is None

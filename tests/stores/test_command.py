@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import imgsvc_core as imgsvc
+import imgsvc_stores as stores
 from imgsvc_cli import app
 from imgsvc_cli.stores import StoreTarget
-from imgsvc_core import stores
 from tests.stores.contract import anonymous
 from tests.stores.s3_server import BUCKET, S3Server
 from tests.support.photos import as_vips, coffee
@@ -28,7 +28,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, s3: S3Server) -> Pat
         return write(*args, **{**options, "endpoints": {"aws": s3.url}})
 
     monkeypatch.setattr(stores, "write", write_here)
-    monkeypatch.setattr("imgsvc_core.libvips.guard", lambda: None)  # this process is not the command's own
+    monkeypatch.setattr(
+        "imgsvc_core._runtime.libvips.guard", lambda: None
+    )  # this process is not the command's own
     monkeypatch.chdir(tmp_path)
     for name in ("one.jpg", "two.png"):
         as_vips(coffee()).write_to_file(str(tmp_path / name))

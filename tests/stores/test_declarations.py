@@ -8,7 +8,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from imgsvc_core import errors, stores
+import imgsvc_stores as stores
+from imgsvc_core import errors
 from imgsvc_core.spec import params
 
 KEYS = {"key": "canaryKey0", "secret": "canarySecret"}
@@ -195,7 +196,7 @@ def test_a_missing_provider_is_named(problem: dict[str, Any]) -> None:
 def test_errors_of_stores_cross_processes() -> None:
     import pickle
 
-    error = pickle.loads(pickle.dumps(errors.StoreRefused("No.", code="AccessDenied")))
+    error = pickle.loads(pickle.dumps(stores.StoreRefused("No.", code="AccessDenied")))
     assert (error.message, error.code) == ("No.", "AccessDenied")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from imgsvc_cli import app
-from imgsvc_core.stores import StoredObject, StorePool, parse_store
+from imgsvc_stores import StoredObject, StorePool, parse_store
 from tests.stores.servers.failing import Failing
 from tests.support import encoded
 
@@ -28,7 +28,9 @@ async def test_the_url_begins_with_the_public_address(server: Failing) -> None:
 def test_the_command_takes_endpoints(
     server: Failing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("imgsvc_core.libvips.guard", lambda: None)  # this process is not the command's own
+    monkeypatch.setattr(
+        "imgsvc_core._runtime.libvips.guard", lambda: None
+    )  # this process is not the command's own
     (tmp_path / "one.png").write_bytes(encoded.png().data)
     (tmp_path / "store.json").write_text(json.dumps(_AWS))
     arguments = ["process", str(tmp_path / "one.png"), "--store", str(tmp_path / "store.json"), "--json"]

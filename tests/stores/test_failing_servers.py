@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from imgsvc_core import errors, stores
+import imgsvc_stores as stores
+from imgsvc_core import errors
 from tests.stores.conftest import Put
 from tests.stores.servers.applications import serving
 from tests.stores.servers.failing import (
@@ -33,7 +34,7 @@ def test_what_fails_for_the_moment_is_tried_again(server: Failing, put: Put, sta
 @pytest.mark.parametrize("status", [301, 400, 403, 404, 409, 501])
 def test_what_is_refused_is_not_tried_again(server: Failing, put: Put, status: int) -> None:
     server.answer = lambda _: web.Response(status=status, headers={"Location": "http://169.254.169.254/"})
-    with pytest.raises(errors.StoreRefused) as caught:
+    with pytest.raises(stores.StoreRefused) as caught:
         put(server.url)
     assert caught.value.code
     assert len(server.bodies) == 1
@@ -44,7 +45,7 @@ def test_what_is_refused_is_not_tried_again(server: Failing, put: Put, status: i
 )
 def test_refusals_without_sense_are_refusals(server: Failing, put: Put, text: str) -> None:
     server.answer = lambda _: web.Response(status=403, text=text)
-    with pytest.raises(errors.StoreRefused):
+    with pytest.raises(stores.StoreRefused):
         put(server.url)
 
 
@@ -54,7 +55,7 @@ def test_lies_are_failures_of_the_store(
     server: Failing, provider: str, keyfile: dict[str, str], lie: str
 ) -> None:
     server.answer = lambda _: copy(LIES[lie])
-    with pytest.raises((errors.StoreRefused, errors.StoreUnavailable)):
+    with pytest.raises((stores.StoreRefused, stores.StoreUnavailable)):
         write(provider, server.url, keyfile)
 
 
@@ -89,7 +90,7 @@ def test_of_endless_answers_little_is_read(
 def test_a_server_that_stays_down_ends_with_the_time_and_the_last_reason(server: Failing, put: Put) -> None:
     server.answer = lambda _: web.Response(status=503)
     started = time.monotonic()
-    with pytest.raises(errors.StoreUnavailable, match="within 4 seconds; the last attempt"):
+    with pytest.raises(stores.StoreUnavailable, match="within 4 seconds; the last attempt"):
         put(server.url, seconds=4)
     assert time.monotonic() - started < 7
 
@@ -97,19 +98,19 @@ def test_a_server_that_stays_down_ends_with_the_time_and_the_last_reason(server:
 def test_a_server_that_says_nothing_ends_with_the_time(server: Failing, put: Put) -> None:
     server.answer = lambda _: 30.0
     started = time.monotonic()
-    with pytest.raises(errors.StoreUnavailable, match=r"within 1 second[;.]"):
+    with pytest.raises(stores.StoreUnavailable, match=r"within 1 second[;.]"):
         put(server.url, seconds=1)
     assert time.monotonic() - started < 4
 
 
 def test_a_server_that_is_not_there_ends_with_the_time(put: Put) -> None:
-    with pytest.raises(errors.StoreUnavailable, match=r"within 1 second[;.]"):
+    with pytest.raises(stores.StoreUnavailable, match=r"within 1 second[;.]"):
         put("http://127.0.0.1:9", seconds=1)
 
 
 def test_a_host_that_does_not_exist_is_refused_at_once(put: Put) -> None:
     started = time.monotonic()
-    with pytest.raises(errors.StoreRefused) as caught:
+    with pytest.raises(stores.StoreRefused) as caught:
         put("http://store.invalid")
     assert caught.value.code == "UnknownHost"
     assert time.monotonic() - started < 10

@@ -17,7 +17,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from imgsvc_core import errors, stores
+import imgsvc_stores as stores
+from imgsvc_core import errors
 from tests.stores.contract import Destination, Kept, StoreContract
 from tests.stores.servers import google
 from tests.stores.watch import longest_stall
@@ -143,8 +144,8 @@ class TestGoogleWithAKeyfile(StoreContract):
         self, destination: Destination, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         slow = SimpleNamespace(time=lambda: time.time() - 7200)
-        monkeypatch.setattr("imgsvc_core.stores.providers.google_keyfile.time", slow)
-        with pytest.raises(errors.StoreRefused, match="reasonable timeframe") as caught:
+        monkeypatch.setattr("imgsvc_stores.providers.google_keyfile.time", slow)
+        with pytest.raises(stores.StoreRefused, match="reasonable timeframe") as caught:
             destination.put(b"late", path="late.webp")
         monkeypatch.undo()
         assert caught.value.code == "invalid_grant"

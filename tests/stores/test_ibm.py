@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from imgsvc_core import stores
+import imgsvc_stores as stores
 from tests.stores.contract import Destination, StoreContract
 from tests.stores.s3_server import BUCKET, S3Server
 from tests.stores.servers import ibm
@@ -61,7 +61,7 @@ def test_a_token_serves_many_objects_and_is_renewed_before_it_ends(
             store = stores.open_store(destination.store, pool=pool)
             for later in (0, 60, 3400, 3500):
                 monkeypatch.setattr(
-                    "imgsvc_core.stores.providers.tokens.time.monotonic", lambda at=later: now + at
+                    "imgsvc_stores.providers.tokens.time.monotonic", lambda at=later: now + at
                 )
                 await store.put(stores.StoredObject(b"token", "token.webp", "image/webp"))
                 counts.append(len(front.tokens))

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from aiohttp import web
 
-from imgsvc_core import errors, stores
+import imgsvc_stores as stores
 from tests.stores.conftest import Put
 from tests.stores.servers.applications import serving
 from tests.stores.servers.failing import (
@@ -34,7 +34,7 @@ def test_a_failure_that_lasts_ends_with_the_time_and_its_reason(
     if (provider, word) == ("microsoft", "begin"):
         pytest.skip("blocks need no beginning")
     with parts(lambda asked: failure(503) if asked == word else None) as (url, server):
-        with pytest.raises(errors.StoreUnavailable, match=r"within 2 seconds; the last attempt.*SlowDown"):
+        with pytest.raises(stores.StoreUnavailable, match=r"within 2 seconds; the last attempt.*SlowDown"):
             write(provider, url, keyfile, bytes(_LARGE), seconds=2)
         assert word in server.asked
 
@@ -73,7 +73,7 @@ def test_taking_an_upload_back_takes_little_more_than_the_time_given(
     provider: str, keyfile: dict[str, str]
 ) -> None:
     with parts(lambda asked: 3.0 if asked in ("part", "abort") else None) as (url, server):
-        with pytest.raises(errors.StoreUnavailable, match=r"within 0\.5 seconds"):
+        with pytest.raises(stores.StoreUnavailable, match=r"within 0\.5 seconds"):
             write(provider, url, keyfile, bytes(_LARGE), seconds=0.5)
         assert "abort" in server.asked
         assert "abort" not in server.error_of_status
@@ -108,7 +108,7 @@ def test_an_upload_that_ends_with_an_error_is_none(
 
     with (
         serving(lambda app: app.router.add_route("*", "/{path:.*}", answer)) as url,
-        pytest.raises(errors.StoreUnavailable, match="InternalError"),
+        pytest.raises(stores.StoreUnavailable, match="InternalError"),
     ):
         write(provider, url, keyfile, data=bytes(12_000_000), seconds=2)
 
@@ -134,7 +134,7 @@ def test_nothing_is_sent_any_more_once_a_write_has_failed(
         spec = {"provider": provider, **SPECS[provider]}
         async with stores.open_store(spec, keyfiles={"ours": keyfile}, endpoints=names) as store:
             others = asyncio.all_tasks()
-            with pytest.raises(errors.StoreRefused):
+            with pytest.raises(stores.StoreRefused):
                 await store.put(stores.StoredObject(bytes(30_000_000), "large.webp", "image/webp"))
             assert asyncio.all_tasks() == others, "something runs on"
 
@@ -143,7 +143,7 @@ def test_nothing_is_sent_any_more_once_a_write_has_failed(
 
 @pytest.mark.parametrize("provider", ["alibaba", "ibm"], indirect=True)
 def test_a_server_that_names_no_upload_fails_for_the_moment(server: Failing, put: Put) -> None:
-    with pytest.raises(errors.StoreUnavailable, match="no UploadId"):
+    with pytest.raises(stores.StoreUnavailable, match="no UploadId"):
         put(server.url, seconds=10, data=bytes(12_000_000))
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from imgsvc_core import errors, stores
+import imgsvc_stores as stores
+from imgsvc_core import errors
 from tests.stores.servers.failing import CANARY, SPECS, Failing, document, endpoints, write
 
 

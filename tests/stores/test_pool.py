@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 from aiohttp import web
 
-from imgsvc_core import stores
+import imgsvc_stores as stores
 from tests.stores.servers.failing import SPECS, Failing, document, endpoints
 
 _AWS = document("aws")

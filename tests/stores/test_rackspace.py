@@ -13,7 +13,7 @@ from urllib.parse import quote
 import attrs
 import pytest
 
-from imgsvc_core import errors, stores
+import imgsvc_stores as stores
 from tests.stores.contract import Destination, Kept, StoreContract, anonymous
 from tests.stores.servers import rackspace
 from tests.stores.servers.swift import swift
@@ -102,7 +102,7 @@ class TestRackspace(StoreContract):
     def test_nothing_is_written_to_a_container_that_is_not_on_the_cdn(
         self, destination: Destination, cluster: Cluster
     ) -> None:
-        with pytest.raises(errors.StoreRefused, match="not enabled for the CDN"):
+        with pytest.raises(stores.StoreRefused, match="not enabled for the CDN"):
             destination.put(b"masked", path="masked.webp", container="masked")
         with pytest.raises(urllib.error.HTTPError, match="404"):
             cluster.ask("GET", "masked/masked.webp")
@@ -125,7 +125,7 @@ def test_a_token_that_is_withdrawn_is_replaced(destination: Destination, cluster
             await store.put(item)
             assert len(cluster.front.asked) == asked
             cluster.front.withdrawn.add(cluster.front.tokens[-1])
-            with pytest.raises(errors.StoreRefused, match="401"):
+            with pytest.raises(stores.StoreRefused, match="401"):
                 await store.put(item)  # Swift gives the same token again until it ends
             assert len(cluster.front.asked) == asked + 1
             cluster.front.withdrawn.clear()
@@ -145,7 +145,7 @@ def test_a_token_is_renewed_before_it_ends(
         async with stores.open_store(destination.store, endpoints=destination.endpoints) as store:
             for later in (0, 5, 15):
                 monkeypatch.setattr(
-                    "imgsvc_core.stores.providers.tokens.time.monotonic", lambda at=later: now + at
+                    "imgsvc_stores.providers.tokens.time.monotonic", lambda at=later: now + at
                 )
                 await store.put(stores.StoredObject(b"token", "token.webp", "image/webp"))
                 counts.append(len(cluster.front.asked))
@@ -163,7 +163,7 @@ def test_a_slow_identity_service_holds_nobody_else_up(
 
 
 def test_hosts_that_are_not_the_providers_are_not_believed() -> None:
-    from imgsvc_core.stores.providers.rackspace import Identity, ResponseError
+    from imgsvc_stores.providers.rackspace import Identity, ResponseError
 
     spec = stores.parse_store(
         {"provider": "rackspace", "username": "u", "key": "k" * 8, "container": "pictures", "region": "iad"}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from imgsvc_core import errors, stores
+import imgsvc_stores as stores
 from tests.stores.servers.failing import SPECS, document
 
 
@@ -26,7 +26,7 @@ def test_a_lookup_without_an_answer_is_not_waited_for_when_the_time_is_up(
 
     monkeypatch.setattr(socket, "getaddrinfo", silent)
     while not begun.is_set():  # a client that is imported first needs some time for it
-        with pytest.raises(errors.StoreUnavailable, match="within"):
+        with pytest.raises(stores.StoreUnavailable, match="within"):
             stores.write(
                 document(provider), b"picture", "cat.webp", "image/webp",
                 keyfiles={"ours": keyfile}, seconds=0.5,

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 from aiohttp import web
 
-from imgsvc_core import errors, stores
+import imgsvc_stores as stores
 
 _STORE = {
     "provider": "aws",
@@ -81,7 +81,7 @@ def test_what_is_refused_is_not_tried_again(status: int, code: str) -> None:
     async def run() -> None:
         async with _server(lambda _: _error(status, code)) as (url, bodies):
             async with stores.open_store(_STORE, endpoints={"aws": url}) as store:
-                with pytest.raises(errors.StoreRefused) as caught:
+                with pytest.raises(stores.StoreRefused) as caught:
                     await store.put(_ITEM)
             assert caught.value.code == code
             assert caught.value.message == f"Store aws refused the result: {code}: So it is."
@@ -95,7 +95,7 @@ def test_a_server_that_stays_down_ends_with_the_time_and_the_last_reason() -> No
         async with _server(lambda _: _error(503, "SlowDown")) as (url, bodies):
             async with stores.open_store(_STORE, endpoints={"aws": url}, seconds=3) as store:
                 started = time.monotonic()
-                with pytest.raises(errors.StoreUnavailable, match=r"within 3 seconds.*SlowDown"):
+                with pytest.raises(stores.StoreUnavailable, match=r"within 3 seconds.*SlowDown"):
                     await store.put(_ITEM)
                 assert 2.9 < time.monotonic() - started < 5
             assert len(bodies) >= 2
@@ -107,7 +107,7 @@ def test_a_server_that_says_nothing_ends_with_the_time() -> None:
     async def run() -> None:
         async with _server(lambda _: 3.0) as (url, _):
             store = stores.open_store(_STORE, endpoints={"aws": url}, seconds=0.5)
-            with pytest.raises(errors.StoreUnavailable, match=r"within 0\.5 seconds\."):
+            with pytest.raises(stores.StoreUnavailable, match=r"within 0\.5 seconds\."):
                 await store.put(_ITEM)
             await store.close()
 
@@ -115,13 +115,13 @@ def test_a_server_that_says_nothing_ends_with_the_time() -> None:
 
 
 def test_a_server_that_is_not_there_ends_with_the_time() -> None:
-    with pytest.raises(errors.StoreUnavailable, match=r"within 1 second[;.]"):
+    with pytest.raises(stores.StoreUnavailable, match=r"within 1 second[;.]"):
         stores.write(_STORE, b"picture", "x", "image/png", endpoints={"aws": "http://127.0.0.1:9"}, seconds=1)
 
 
 def test_a_host_that_does_not_exist_is_refused_at_once() -> None:
     started = time.monotonic()
-    with pytest.raises(errors.StoreRefused) as caught:
+    with pytest.raises(stores.StoreRefused) as caught:
         stores.write(_STORE, b"picture", "x", "image/png", endpoints={"aws": "http://store.invalid"})
     assert caught.value.code == "UnknownHost"
     assert time.monotonic() - started < 10
@@ -149,7 +149,7 @@ def test_an_interrupted_write_is_given_up(size: int) -> None:
             script = textwrap.dedent(
                 f"""
                 import signal
-                from imgsvc_core import stores
+                import imgsvc_stores as stores
                 signal.signal(signal.SIGINT, signal.default_int_handler)  # also where tests run without it
                 stores.write({_STORE!r}, bytes({size}), "x", "image/png", endpoints={{"aws": {url!r}}})
                 """

@@ -9,7 +9,7 @@ from typing import Any
 import botocore.auth
 import pytest
 
-from imgsvc_core import errors, stores
+import imgsvc_stores as stores
 from tests.stores.contract import Destination, StoreContract
 from tests.stores.s3_server import BUCKET, CLASSES, FOREIGN_BUCKET, S3Server
 
@@ -50,7 +50,7 @@ class TestAws(StoreContract):
             return found - datetime.timedelta(hours=2)
 
         monkeypatch.setattr(botocore.auth, "get_current_datetime", wrong)
-        with pytest.raises(errors.StoreRefused, match="RequestTimeTooSkewed"):
+        with pytest.raises(stores.StoreRefused, match="RequestTimeTooSkewed"):
             destination.put(b"late", path="late.webp")
         monkeypatch.undo()
         assert destination.read("late.webp") is None

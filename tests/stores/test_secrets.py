@@ -8,7 +8,8 @@ import traceback
 import pytest
 from aiohttp import web
 
-from imgsvc_core import errors, stores
+import imgsvc_stores as stores
+from imgsvc_core import errors
 from tests.stores.conftest import Put
 from tests.stores.servers.applications import serving
 from tests.stores.servers.failing import (
@@ -32,7 +33,7 @@ def test_tokens_that_servers_repeat_are_not_shown(server: Failing, put: Put) -> 
         web.Response(status=403, reason=f"no {server.token}"),
     ):
         server.answer = lambda _, answer=answer: copy(answer)  # type: ignore[misc]
-        with pytest.raises(errors.StoreRefused) as caught:
+        with pytest.raises(stores.StoreRefused) as caught:
             put(server.url)
         assert "token-canary" not in f"{caught.value} {caught.value.code} {caught.value.__cause__!r}"
 
@@ -46,7 +47,7 @@ def test_tokens_that_servers_repeat_are_in_no_log(
     xml = f"<Error><Code>{server.token}</Code><Message>{server.token}</Message></Error>"
     answer = web.Response(status=403, text=xml, content_type="application/xml")
     server.answer = lambda _: copy(answer, headers={"X-Reason": f"no {server.token}"})
-    with pytest.raises(errors.StoreRefused):
+    with pytest.raises(stores.StoreRefused):
         put(server.url)
     records = [f"{record.msg} {record.args} {record.exc_info}" for record in caplog.records]
     assert not [text for text in (caplog.text, *records) if "token-canary" in text]
@@ -64,7 +65,7 @@ def test_what_is_exchanged_for_a_token_is_not_shown_where_the_server_repeats_it(
 
     with (
         serving(lambda app: app.router.add_post("/token", repeat)) as url,
-        pytest.raises(errors.StoreRefused, match="invalid_grant") as caught,
+        pytest.raises(stores.StoreRefused, match="invalid_grant") as caught,
     ):
         write("google", url, keyfile)
     shown = "".join(traceback.format_exception(caught.value)) + caught.value.code
@@ -76,7 +77,7 @@ def test_no_error_holds_a_request(server: Failing, provider: str, keyfile: dict[
     """Those of clients do, with the credentials in its headers."""
     headers = {f"X-Long-{number}": "x" * 9000 for number in range(3)}  # more than aiohttp's client takes
     server.answer = lambda _: web.Response(headers=headers)
-    with pytest.raises(errors.StoreUnavailable) as caught:
+    with pytest.raises(stores.StoreUnavailable) as caught:
         write(provider, server.url, keyfile)
     found: BaseException | None = caught.value
     seen = []
@@ -126,7 +127,7 @@ def test_redirections_are_not_followed(
     name = provider.partition(" ")[0]
     with serving(lambda app: app.router.add_route("*", "/{path:.*}", elsewhere)) as other:
         server.answer = lambda _: web.Response(status=status, headers={"Location": f"{other}/stolen"})
-        with pytest.raises(errors.StoreRefused):
+        with pytest.raises(stores.StoreRefused):
             stores.write(
                 {"provider": name, **spec}, b"picture", "cat.webp", "image/webp", keyfiles={"ours": keyfile},
                 endpoints=endpoints(name, server.url), seconds=5,

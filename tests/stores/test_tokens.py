@@ -8,7 +8,8 @@ import time
 import pytest
 from aiohttp import web
 
-from imgsvc_core import errors, stores
+import imgsvc_stores as stores
+from imgsvc_core import errors
 from tests.stores.conftest import Put
 from tests.stores.servers.applications import serving
 from tests.stores.servers.failing import (
@@ -28,7 +29,7 @@ def test_lies_of_token_servers_are_failures_of_the_store(
     server: Failing, put: Put, lie: str, status: int
 ) -> None:
     server.tokens = lambda _: copy(LIES[lie], status)
-    with pytest.raises((errors.StoreRefused, errors.StoreUnavailable)):
+    with pytest.raises((stores.StoreRefused, stores.StoreUnavailable)):
         put(server.url, seconds=0.5)
     assert server.bodies == []
 
@@ -37,7 +38,7 @@ def test_lies_of_token_servers_are_failures_of_the_store(
 @pytest.mark.parametrize("provider", ["google", "rackspace", "ibm"], indirect=True)
 def test_tokens_that_are_none_are_not_used(server: Failing, put: Put, token: object) -> None:
     server.token = token
-    with pytest.raises((errors.StoreRefused, errors.StoreUnavailable), match="token"):
+    with pytest.raises((stores.StoreRefused, stores.StoreUnavailable), match="token"):
         put(server.url, seconds=0.5)
     assert server.bodies == []
 
@@ -53,10 +54,10 @@ def test_tokens_may_be_good_for_anything(server: Failing, put: Put, seconds: obj
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (web.Response(status=503), errors.StoreUnavailable),
-        (30.0, errors.StoreUnavailable),
-        (web.Response(status=401, text="no"), errors.StoreRefused),
-        (web.Response(status=403, text="{}"), errors.StoreRefused),
+        (web.Response(status=503), stores.StoreUnavailable),
+        (30.0, stores.StoreUnavailable),
+        (web.Response(status=401, text="no"), stores.StoreRefused),
+        (web.Response(status=403, text="{}"), stores.StoreRefused),
         (web.Response(text='{"access": {}}'), errors.ImgsvcError),
         (web.Response(text="[]"), errors.ImgsvcError),
     ],
@@ -78,7 +79,7 @@ def test_a_token_that_is_withdrawn_is_replaced_once(server: Failing, put: Put) -
     assert put(server.url).endswith("/cat.webp")
     assert len([asked for asked in server.requests if asked.split()[1].endswith(TOKENS)]) == 2
     server.answer = lambda _: web.Response(status=401)
-    with pytest.raises(errors.StoreRefused, match="401"):
+    with pytest.raises(stores.StoreRefused, match="401"):
         put(server.url)
     assert len(server.bodies) == 2 + 2
 
@@ -118,4 +119,4 @@ def test_who_waits_for_one_token_shares_what_comes_of_it(
         server.tokens = lambda _: web.Response(status=401, text="{}")
         refusals = asyncio.run(run(server.url))
         assert asked == 2
-        assert {type(refusal) for refusal in refusals} == {errors.StoreRefused}
+        assert {type(refusal) for refusal in refusals} == {stores.StoreRefused}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from imgsvc_core import stores
+import imgsvc_stores as stores
 from tests.stores.contract import Destination
 
 

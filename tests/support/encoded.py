@@ -17,7 +17,7 @@ import numpy as np
 import pyvips
 from PIL import Image, ImageCms
 
-from imgsvc_core.codecs.table import FORMATS, Format, by_name
+from imgsvc_core.formats.table import FORMATS, Format, by_name
 from tests.support import photos
 from tests.support.handmade import (
     ApngFrame,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from imgsvc_core.dialects import GROUP
+from imgsvc_urls.dialects import GROUP
 
 
 def install(folder: Path, name: str, target: str, module: str) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import imgsvc_batch
 import imgsvc_core as imgsvc
-from imgsvc_core.codecs.table import FORMATS, OUTPUT_NAMES
+from imgsvc_core.formats.table import FORMATS, OUTPUT_NAMES
 from imgsvc_core.spec.declare import Accepts, Parameters
 from imgsvc_core.spec.kinds import AspectRatio, Boolean, Choice, HexColor, Integer, Number, Text
 from imgsvc_core.spec.output import OutputAlias, OutputFormat

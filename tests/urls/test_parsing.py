@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from imgsvc_core import ImgsvcError, SpecError
 from imgsvc_core.spec import parse as parse_request
-from imgsvc_core.urls import Delivery, OriginSource, UrlSource, parse
+from imgsvc_urls import Delivery, OriginSource, UrlSource, parse
 
 
 def messages(text: str) -> list[str]:
@@ -191,7 +191,7 @@ def test_libvips_is_not_needed() -> None:
         import sys
         for name in ("pyvips", "numpy", "PIL", "aiohttp"):
             sys.modules[name] = None  # importing it fails
-        from imgsvc_core.urls import Signer, parse, verify
+        from imgsvc_urls import Signer, parse, verify
         signer = Signer("", "k1", "a secret of a signing key")
         path = signer.url("photos/a.jpg", resize="80x").removeprefix("/1.0/image")
         assert signer.picture("photos/a.jpg", alt="")

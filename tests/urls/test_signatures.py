@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imgsvc_core import InvalidSignature, SpecError, UrlExpired
-from imgsvc_core.urls import Delivery, OriginSource, PictureUrl, Signer, sign, split, verify
+from imgsvc_core import SpecError
+from imgsvc_urls import Delivery, OriginSource, PictureUrl, Signer, sign, split, verify
+from imgsvc_urls.errors import InvalidSignature, UrlExpired
 
 SECRETS: dict[str, str | bytes] = {
     "old": "a secret of a signing key",

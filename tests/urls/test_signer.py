@@ -14,7 +14,7 @@ from imgsvc_core import ImageInfo, Spec, SpecError, explain, inspect
 from imgsvc_core.plan.steps import Resample
 from imgsvc_core.spec import params, unparse
 from imgsvc_core.spec.options import OPTIONS
-from imgsvc_core.urls import Delivery, Signer, UrlSource, parse, verify
+from imgsvc_urls import Delivery, Signer, UrlSource, parse, verify
 from tests.support import encoded
 
 SECRETS = {"k1": "a secret of a signing key"}

@@ -11,9 +11,9 @@ import attrs
 import pyvips
 
 import imgsvc_core as imgsvc
-from imgsvc_core.deadline import Deadline
+from imgsvc_core._runtime.deadline import Deadline
+from imgsvc_core._runtime.process_memory import naming_shortage
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.process_memory import naming_shortage
 
 
 def echo(value: object) -> object:

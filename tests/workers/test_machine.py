@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from imgsvc_core.machine import Machine, find_machine, oom_kills
+from imgsvc_core._runtime.machine import Machine, find_machine, oom_kills
 from imgsvc_http.settings import Settings, sizing_of
 from tests.support.processes import control_group
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from imgsvc_core._runtime.workers import WorkerPool
 from imgsvc_core.errors import MachineFailed, MemoryLimitExceeded, SpecError, TimeLimitExceeded, WorkerDied
-from imgsvc_core.workers import WorkerPool
 from tests.support.processes import kill_worker, workers_of
 from tests.workers import tasks
 
@@ -182,7 +182,7 @@ def test_stopping_ends_all_processes_at_the_same_time(tmp_path: Path) -> None:
 def test_workers_end_with_a_parent_that_was_killed(tmp_path: Path) -> None:
     program = tmp_path / "parent.py"
     program.write_text(
-        "from imgsvc_core.workers import WorkerPool\nfrom tests.workers import tasks\nimport time\n"
+        "from imgsvc_core._runtime.workers import WorkerPool\nfrom tests.workers import tasks\nimport time\n"
         "if __name__ == '__main__':\n    pool = WorkerPool(1)\n"
         "    print(pool.submit(tasks.process_id).result(), flush=True)\n    time.sleep(60)\n"
     )
@@ -206,7 +206,7 @@ def test_workers_end_with_a_parent_that_was_killed(tmp_path: Path) -> None:
 def test_workers_end_with_a_parent_that_is_killed() -> None:
     code = (
         "import time\n"
-        "from imgsvc_core.workers import WorkerPool\n"
+        "from imgsvc_core._runtime.workers import WorkerPool\n"
         "from tests.workers import tasks\n"
         "if __name__ == '__main__':\n"
         "    pool = WorkerPool(1)\n"
@@ -229,7 +229,7 @@ def test_a_limit_that_is_lower_already_stays() -> None:
     lower = 3 * 2**30
     code = (
         "import resource\n"
-        "from imgsvc_core.workers import WorkerPool\n"
+        "from imgsvc_core._runtime.workers import WorkerPool\n"
         "if __name__ == '__main__':\n"
         f"    resource.setrlimit(resource.RLIMIT_DATA, ({lower}, {lower}))\n"
         f"    with WorkerPool(1, memory_bytes={2 * lower}) as pool:\n"

@@ -102,7 +102,7 @@ def run(
     from imgsvc_batch import Batch, Manifest, preview, run_batch, write_report
     from imgsvc_batch.report import check_report
     from imgsvc_cli.signals import cancel_on_signals, exit_on_signals
-    from imgsvc_core.libvips import guard
+    from imgsvc_core._runtime.libvips import guard
 
     guard()  # watermarks are decoded in this process
     _silence_libraries(cluster=options["cluster"] is not None)
@@ -181,7 +181,7 @@ def show(target: str | None, manifest: Path | None, page: Path | None, failures:
 
 def _silence_libraries(*, cluster: bool) -> None:
     """Keep libraries from logging what they also raise, which the command reports in its own words."""
-    from imgsvc_core.logs import silence
+    from imgsvc_core._runtime.logs import silence
 
     silence()
     if cluster:

@@ -15,7 +15,7 @@ from imgsvc_cli.options import as_json_option
 @as_json_option
 def formats(as_json: bool) -> None:
     """List the formats that can be read and written."""
-    from imgsvc_core.codecs.availability import read_support, write_support
+    from imgsvc_core.formats.availability import read_support, write_support
 
     rows: list[dict[str, Any]] = []
     for row in imgsvc.FORMATS.values():

@@ -76,7 +76,7 @@ def process(
     from imgsvc_cli.jobs import plan_jobs
     from imgsvc_cli.library_output import library_output_hidden
     from imgsvc_cli.signals import exit_on_signals
-    from imgsvc_core.libvips import guard
+    from imgsvc_core._runtime.libvips import guard
 
     for setting in (exit_on_signals(), library_output_hidden()):
         click.get_current_context().with_resource(setting)
@@ -93,7 +93,7 @@ def _run_jobs(jobs: list[Job], request: imgsvc.Spec, limits: imgsvc.Limits, *, a
     """Run jobs one after the other, and return the exit code of the first that failed."""
     from imgsvc_cli.jobs import run_job
     from imgsvc_cli.progress import progress
-    from imgsvc_core.io import shown_url
+    from imgsvc_core.targets.io import shown_url
 
     def report(error: ImgsvcError) -> None:
         subject = shown_url(job.source) if as_json or len(jobs) > 1 else ""

@@ -14,7 +14,7 @@ from imgsvc_cli.flags import SectionedCommand, parameter_flag, request_document,
 from imgsvc_cli.options import read_spec, spec_option
 from imgsvc_cli.source_info import read_info
 from imgsvc_core.spec.options import digits
-from imgsvc_core.urls import Delivery, Signer
+from imgsvc_urls import Delivery, Signer
 
 _SECRET = "IMGSVC_SIGNING_SECRET"
 _FORMATS = [name for name, format in imgsvc.FORMATS.items() if format.writable]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyvips
 
-from imgsvc_core.deadline import in_memory
+from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core.pixels.blending import band_values, fit_for, to_rgb
 from imgsvc_core.pixels.channels import in_bytes, is_deep, white
 from imgsvc_core.plan.geometry import Box, Size

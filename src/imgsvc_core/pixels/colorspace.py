@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pyvips
 
+from imgsvc_core._runtime.vipsimage import PROFILE, has, has_profile
+from imgsvc_core.formats.rgb_space import RgbSpace
 from imgsvc_core.pixels.channels import is_deep, join_alpha, split_alpha, white
 from imgsvc_core.pixels.icc import is_srgb, matrix_profile
-from imgsvc_core.rgb_space import RgbSpace
-from imgsvc_core.vipsimage import PROFILE, has, has_profile
 
 _GRAY = frozenset({"b-w", "grey16"})
 _RGB_OR_GRAY = frozenset({"srgb", "rgb", "rgb16", *_GRAY})

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyvips
 
-from imgsvc_core.color.random_numbers import random_numbers
-from imgsvc_core.deadline import in_memory
+from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core.pixels.blending import to_rgb
 from imgsvc_core.pixels.channels import in_bytes, join_alpha, on_color, split_alpha
+from imgsvc_core.plan.color.random_numbers import random_numbers
 from imgsvc_core.plan.steps import MapTones
 from imgsvc_core.spec.effects import Convolution, Noise, RootSaturation, WaveletSharpen
 

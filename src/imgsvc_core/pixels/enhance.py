@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pyvips
 
-from imgsvc_core.color.constants import ENHANCE_SAMPLE_SIDE
-from imgsvc_core.color.curves import FloatArray
-from imgsvc_core.color.enhance import corrections
-from imgsvc_core.color.grounds import flat_ground, is_surrounded, without_noise
-from imgsvc_core.color.steps import ColorStep
 from imgsvc_core.pixels.channels import white
+from imgsvc_core.plan.color.constants import ENHANCE_SAMPLE_SIDE
+from imgsvc_core.plan.color.curves import FloatArray
+from imgsvc_core.plan.color.enhance import corrections
+from imgsvc_core.plan.color.grounds import flat_ground, is_surrounded, without_noise
+from imgsvc_core.plan.color.steps import ColorStep
 
 
 def measure(image: pyvips.Image) -> tuple[ColorStep, ...]:

@@ -9,12 +9,12 @@ from functools import partial
 
 import pyvips
 
+from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.pixels.blending import band_values, fit_for
 from imgsvc_core.pixels.channels import white, with_fields_of
 from imgsvc_core.pixels.shapes import add_padding
 from imgsvc_core.plan.geometry import Area, Box, Size, stretch
 from imgsvc_core.spec import Color
-from imgsvc_core.vipsimage import size_of
 
 _TURNS = {
     2: ("fliphor",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyvips
 
-from imgsvc_core.deadline import in_memory
+from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core.pixels import geometry
 from imgsvc_core.pixels.blending import band_values, fit_for, over
 from imgsvc_core.pixels.channels import in_bytes, split_alpha, with_fields_of

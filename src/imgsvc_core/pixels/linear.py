@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pyvips
 
-from imgsvc_core.color import light
-from imgsvc_core.color.curves import FloatArray
+from imgsvc_core.formats.rgb_space import RgbSpace
 from imgsvc_core.pixels.channels import is_deep, white
 from imgsvc_core.pixels.icc import SRGB_COLORANTS, MatrixProfile
-from imgsvc_core.rgb_space import RgbSpace
+from imgsvc_core.plan.color import light
+from imgsvc_core.plan.color.curves import FloatArray
 
 _GAINS = 65_536  # entries of the table of tone mapping, which has the fourth root of luminance as its index
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import pyvips
 
-from imgsvc_core.color.matrices import Matrix, scale
-from imgsvc_core.color.steps import IsolateStep, VibranceStep
 from imgsvc_core.errors import UnsupportedOperation
 from imgsvc_core.pixels.channels import join_alpha, split_alpha, white
+from imgsvc_core.plan.color.matrices import Matrix, scale
+from imgsvc_core.plan.color.steps import IsolateStep, VibranceStep
 from imgsvc_core.plan.folding import Block, LutBlock, MatrixBlock, ToneBlock
 
 _FORMATS = {"uchar": 255, "ushort": 65535}
@@ -98,8 +98,8 @@ def _isolate_weight(
     chroma: pyvips.Image,
     step: IsolateStep,
 ) -> pyvips.Image:
-    from imgsvc_core.color.weights import wants_gray
     from imgsvc_core.pixels.tables import isolate_table
+    from imgsvc_core.plan.color.weights import wants_gray
 
     if wants_gray(step.color):
         place = chroma / top

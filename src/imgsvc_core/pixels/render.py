@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 import attrs
 import pyvips
 
-from imgsvc_core.deadline import in_memory
+from imgsvc_core._runtime.deadline import in_memory
+from imgsvc_core._runtime.vipsimage import first_frames, has, join_frames, split_frames
 from imgsvc_core.pixels import colorspace, geometry, overlay, pointwise, shapes, strips
 from imgsvc_core.pixels.channels import split_alpha, without_idle_alpha
 from imgsvc_core.pixels.scaled import ScaledFrame
@@ -19,7 +20,6 @@ from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.placement import watermark_tiles
 from imgsvc_core.plan.steps import PlannedStep, Step
 from imgsvc_core.spec import Watermark
-from imgsvc_core.vipsimage import first_frames, has, join_frames, split_frames
 
 T = TypeVar("T")
 

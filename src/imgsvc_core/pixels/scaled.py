@@ -7,12 +7,12 @@ import math
 import attrs
 import pyvips
 
+from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.pixels import geometry
 from imgsvc_core.plan import Plan, turns
 from imgsvc_core.plan.geometry import Area, Box, Size
 from imgsvc_core.plan.loading import area_at_hand, pixels_for
 from imgsvc_core.spec import Color
-from imgsvc_core.vipsimage import size_of
 
 _NEGLIGIBLE = 1e-6  # of a pixel, by which lengths are rounded
 

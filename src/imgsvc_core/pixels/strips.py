@@ -11,10 +11,10 @@ from functools import partial
 
 import pyvips
 
-from imgsvc_core.deadline import in_memory
+from imgsvc_core._runtime.deadline import in_memory
+from imgsvc_core._runtime.vipsimage import frame_count
 from imgsvc_core.pixels import geometry
 from imgsvc_core.plan.geometry import Box, Size
-from imgsvc_core.vipsimage import frame_count
 
 _MOST_BYTES = 1 << 22  # of frames that are reduced at once, which bounds what is in memory beside the strip
 

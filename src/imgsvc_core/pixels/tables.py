@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyvips
 
-from imgsvc_core.color import weights
-from imgsvc_core.color.curves import FloatArray, apply_curves
-from imgsvc_core.color.steps import IsolateStep, VibranceStep
+from imgsvc_core.plan.color import weights
+from imgsvc_core.plan.color.curves import FloatArray, apply_curves
+from imgsvc_core.plan.color.steps import IsolateStep, VibranceStep
 from imgsvc_core.plan.folding import Block, DuotoneBlock, LutBlock, MatrixBlock, ToneBlock
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pyvips
 
-from imgsvc_core.deadline import in_memory
+from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core.pixels.channels import in_bytes, join_alpha, split_alpha
 from imgsvc_core.pixels.spatial.premultiplied import on_premultiplied
 from imgsvc_core.spec.vips_filters import (

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 
 import attrs
 
-from imgsvc_core.color.steps import adjustment, filtering
 from imgsvc_core.errors import UnsupportedOperation
-from imgsvc_core.faces import Face, face_center, face_region
-from imgsvc_core.info import ImageInfo
+from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.plan import geometry, turns
+from imgsvc_core.plan.color.steps import adjustment, filtering
+from imgsvc_core.plan.faces import Face, face_center, face_region
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.placement import placed
 from imgsvc_core.plan.steps import (

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
-from imgsvc_core.codecs.settings import LoadSettings
 from imgsvc_core.errors import OutputTooLarge
-from imgsvc_core.faces import Face
-from imgsvc_core.info import ImageInfo
+from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.limits import Limits, check_memory, check_output, check_rendered
 from imgsvc_core.plan import turns
 from imgsvc_core.plan.building import NO_PADDINGS, build_steps
 from imgsvc_core.plan.encoding import choose_formats, exact_formats, exactly, is_photograph, settings_for
+from imgsvc_core.plan.faces import Face
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.loading import load_scale, loaded_size
 from imgsvc_core.plan.memory import border_search_bound, memory_bound

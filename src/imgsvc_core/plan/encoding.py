@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
-from imgsvc_core.codecs.settings import MOST_EXAMINED, SaveSettings
-from imgsvc_core.codecs.table import FORMATS, Format, by_suffix
 from imgsvc_core.errors import UnsupportedOperation
-from imgsvc_core.info import ImageInfo
+from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.settings import MOST_EXAMINED, SaveSettings
+from imgsvc_core.formats.table import FORMATS, Format, by_suffix
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.steps import PlannedStep
 from imgsvc_core.spec import Output

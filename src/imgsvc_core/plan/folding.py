@@ -22,10 +22,17 @@ from collections.abc import Iterable
 
 import attrs
 
-from imgsvc_core.color import matrices
-from imgsvc_core.color.constants import LUMA_WEIGHTS
-from imgsvc_core.color.matrices import Matrix
-from imgsvc_core.color.steps import ColorStep, CurveStep, DuotoneStep, IsolateStep, MatrixStep, VibranceStep
+from imgsvc_core.plan.color import matrices
+from imgsvc_core.plan.color.constants import LUMA_WEIGHTS
+from imgsvc_core.plan.color.matrices import Matrix
+from imgsvc_core.plan.color.steps import (
+    ColorStep,
+    CurveStep,
+    DuotoneStep,
+    IsolateStep,
+    MatrixStep,
+    VibranceStep,
+)
 
 _INVERT = CurveStep("invert")
 _TOLERANCE = 1e-9

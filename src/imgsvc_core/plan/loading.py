@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from imgsvc_core.codecs.settings import LoadSettings
-from imgsvc_core.codecs.table import FORMATS, LoadScaling
-from imgsvc_core.info import ImageInfo
+from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.settings import LoadSettings
+from imgsvc_core.formats.table import FORMATS, LoadScaling
 from imgsvc_core.plan.geometry import Area, Size
 from imgsvc_core.plan.steps import CropBox, PlannedStep, Resample, RotateFreely, SmartCrop, ToSrgb, Turn
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from imgsvc_core.codecs.settings import LoadSettings, SaveSettings
-from imgsvc_core.codecs.table import FORMATS, LoadScaling
-from imgsvc_core.info import ImageInfo
+from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.settings import LoadSettings, SaveSettings
+from imgsvc_core.formats.table import FORMATS, LoadScaling
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.loading import loaded_size
 from imgsvc_core.plan.steps import PlannedStep

@@ -7,11 +7,11 @@ from typing import Any
 
 import attrs
 
-from imgsvc_core.codecs.settings import LoadSettings, SaveSettings
-from imgsvc_core.codecs.table import FORMATS
-from imgsvc_core.faces import Face
-from imgsvc_core.info import ImageInfo
+from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.settings import LoadSettings, SaveSettings
+from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.plan import encoding, loading
+from imgsvc_core.plan.faces import Face
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.steps import Flatten, PlannedStep, SmartCrop
 from imgsvc_core.plan.tracking import tracked

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import attrs
 
-from imgsvc_core.faces import Face
 from imgsvc_core.plan import geometry
+from imgsvc_core.plan.faces import Face
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.steps import Step
 

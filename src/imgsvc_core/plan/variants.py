@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from imgsvc_core.codecs.settings import LoadSettings
+from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.plan.plan import Plan
 
 

@@ -22,9 +22,9 @@ from typing import (
 
 import attrs
 
-from imgsvc_core.docstrings import with_args
+from imgsvc_core._runtime.docstrings import with_args
+from imgsvc_core._runtime.jsontext import SOMETHING, plain_number, shown
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.jsontext import SOMETHING, plain_number, shown
 from imgsvc_core.spec.kinds import Boolean, Choice, Kind
 from imgsvc_core.spec.rules import Rule
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import ClassVar, Literal
 
-from imgsvc_core.codecs.table import FORMATS, OUTPUT_NAMES, OutputName
+from imgsvc_core.formats.table import FORMATS, OUTPUT_NAMES, OutputName
 from imgsvc_core.spec.color import WHITE, Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
 from imgsvc_core.spec.kinds import Choice, HexColor, Integer, Several

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from cattrs import Converter, ForbiddenExtraKeysError
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
+from imgsvc_core._runtime.jsontext import SOMETHING, shown
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.jsontext import SOMETHING, shown
 from imgsvc_core.spec.declare import REQUIRED, Param, Parameters, all_params, below, check, params
 
 _P = TypeVar("_P", bound=Parameters)

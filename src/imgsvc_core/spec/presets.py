@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from imgsvc_core._runtime.jsontext import shown
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.jsontext import shown
 from imgsvc_core.spec.declare import Operation, below, params
 from imgsvc_core.spec.filters import FILTERS
 from imgsvc_core.spec.merging import Document, merge

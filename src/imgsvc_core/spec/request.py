@@ -9,8 +9,8 @@ from typing import Any, ClassVar, TypeVar, cast
 
 import attrs
 
+from imgsvc_core._runtime.jsontext import shown
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.jsontext import shown
 from imgsvc_core.spec.adjust import Adjust, Auto
 from imgsvc_core.spec.declare import (
     Accepts,

@@ -12,6 +12,7 @@ from imgsvc_core import errors
 from imgsvc_core.errors import ImgsvcError, Problem, SpecError
 from imgsvc_http.state.failures import is_disk_full, is_unavailable
 from imgsvc_http.storage.source_files import NoRoom
+from imgsvc_urls import DialectError, InvalidSignature, UrlExpired
 
 _log = logging.getLogger(__name__)
 _CLOSE = {"Connection": "close"}
@@ -148,9 +149,9 @@ STATUSES: tuple[tuple[type[ImgsvcError], HTTPStatus], ...] = (
     (errors.SourceError, HTTPStatus.UNPROCESSABLE_ENTITY),
     (errors.LimitExceeded, HTTPStatus.UNPROCESSABLE_ENTITY),
     (errors.UnsupportedOperation, HTTPStatus.UNPROCESSABLE_ENTITY),
-    (errors.InvalidSignature, HTTPStatus.FORBIDDEN),
-    (errors.UrlExpired, HTTPStatus.GONE),
-    (errors.DialectError, HTTPStatus.BAD_REQUEST),
+    (InvalidSignature, HTTPStatus.FORBIDDEN),
+    (UrlExpired, HTTPStatus.GONE),
+    (DialectError, HTTPStatus.BAD_REQUEST),
     (errors.TargetError, HTTPStatus.FAILED_DEPENDENCY),
     (errors.ScratchUnwritable, HTTPStatus.INSUFFICIENT_STORAGE),
     (errors.MachineFailed, HTTPStatus.SERVICE_UNAVAILABLE),
@@ -179,7 +180,7 @@ def refusal(slug: str, **values: object) -> Refusal:
 
 def refusal_of(error: ImgsvcError) -> Refusal:
     """Return an error of the library as it is answered."""
-    if isinstance(error, errors.DialectError):
+    if isinstance(error, DialectError):
         return Refusal(error.slug, error.status, error.message)
     if isinstance(error, SpecError):
         first = error.problems[0].expected

@@ -13,8 +13,6 @@ from urllib.parse import quote
 import attrs
 from aiohttp import web
 
-from imgsvc_core.dialects import ForeignDelivery
-from imgsvc_core.urls import Delivery
 from imgsvc_http.answering import responses
 from imgsvc_http.answering.conditions import CONDITIONS, asked_range, is_known
 from imgsvc_http.answering.errors import Refusal
@@ -26,6 +24,8 @@ from imgsvc_http.delivery.rendering import MISSING, NAME
 from imgsvc_http.services import services_of
 from imgsvc_http.settings import Settings
 from imgsvc_http.state.clock import now
+from imgsvc_urls import Delivery
+from imgsvc_urls.dialects import ForeignDelivery
 
 _NOT_QUOTABLE = re.compile(r'["\\%]|[^\x00-\x7f]')
 _FOR_ALL = {

@@ -9,9 +9,6 @@ import attrs
 from aiohttp import web
 
 from imgsvc_core import Spec
-from imgsvc_core.dialects import ForeignRequest, ForeignUrl, climbs
-from imgsvc_core.errors import InvalidSignature
-from imgsvc_core.urls import UrlSource
 from imgsvc_http.access.authentication import Principal
 from imgsvc_http.answering.json_schema import FILE
 from imgsvc_http.answering.responses import Response
@@ -25,6 +22,9 @@ from imgsvc_http.routing import Route
 from imgsvc_http.services import services_of
 from imgsvc_http.settings.dialects import DialectSettings
 from imgsvc_http.state.clock import now
+from imgsvc_urls import UrlSource
+from imgsvc_urls.dialects import ForeignRequest, ForeignUrl, climbs
+from imgsvc_urls.errors import InvalidSignature
 
 _URL: web.RequestKey[ForeignUrl] = web.RequestKey("foreign_url")
 _VARY: web.RequestKey[tuple[str, ...]] = web.RequestKey("foreign_vary")

@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-from imgsvc_core.dialects import ForeignDelivery
-from imgsvc_core.urls import ROOT, Delivery
 from imgsvc_http.answering.conditions import CONDITIONS
 from imgsvc_http.answering.json_schema import FILE
 from imgsvc_http.answering.responses import Response
@@ -19,6 +17,8 @@ from imgsvc_http.delivery.reading import read_url, signer_of
 from imgsvc_http.delivery.rendering import Order, identity_of, picture_of
 from imgsvc_http.routing import Parameter, Route, path_parameter
 from imgsvc_http.services import services_of
+from imgsvc_urls import ROOT, Delivery
+from imgsvc_urls.dialects import ForeignDelivery
 
 _HEADERS = {
     "Accept": "Formats that the client shows, for the option format:auto.",

@@ -15,9 +15,9 @@ from multidict import MultiMapping
 
 from imgsvc_core import Spec, parse, unparse
 from imgsvc_core.errors import SpecError
-from imgsvc_core.urls import PictureUrl
 from imgsvc_http.access.presets import Presets
 from imgsvc_http.header_fields import combined
+from imgsvc_urls import PictureUrl
 
 DPR, WIDTH, SAVE_DATA = "Sec-CH-DPR", "Sec-CH-Width", "Save-Data"
 

@@ -14,8 +14,6 @@ import attrs
 from aiohttp import web
 from cachetools import LRUCache
 
-from imgsvc_core.dialects import ForeignDelivery
-from imgsvc_core.urls import Delivery, OriginSource, UrlSource
 from imgsvc_http.access.addresses import client_network
 from imgsvc_http.access.authentication import Principal
 from imgsvc_http.access.proxies import client_address, is_secure
@@ -26,6 +24,8 @@ from imgsvc_http.delivery.answers import cache_control
 from imgsvc_http.header_fields import combined
 from imgsvc_http.services import Services, limit_rate, services_of
 from imgsvc_http.state.clock import now
+from imgsvc_urls import Delivery, OriginSource, UrlSource
+from imgsvc_urls.dialects import ForeignDelivery
 
 _MOST = 4096
 _USUAL_WAY = ("If-Match", "If-Unmodified-Since", "Range")

@@ -6,11 +6,12 @@ import functools
 
 from aiohttp import web
 
-from imgsvc_core.errors import InvalidSignature, Problem, SpecError
-from imgsvc_core.urls import ROOT, OriginSource, PictureUrl, parse, split, verify
+from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.access.authentication import Principal
 from imgsvc_http.services import services_of
 from imgsvc_http.state.clock import now
+from imgsvc_urls import ROOT, OriginSource, PictureUrl, parse, split, verify
+from imgsvc_urls.errors import InvalidSignature
 
 SIGNED = web.RequestKey("signed", str)
 """The path after a signature that was checked, as it was sent."""

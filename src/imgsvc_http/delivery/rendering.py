@@ -12,10 +12,8 @@ from multidict import MultiMapping
 
 import imgsvc_core
 from imgsvc_core import Spec
-from imgsvc_core.dialects import ForeignUrl
 from imgsvc_core.errors import ImageTooLarge, ImgsvcError, SourceError, SourceTooLarge, SourceUnreachable
 from imgsvc_core.spec import restore
-from imgsvc_core.urls import OriginSource, UrlSource
 from imgsvc_http.access import quota
 from imgsvc_http.answering.errors import Refusal, status_of
 from imgsvc_http.cache import CacheResult, Entry, Freshness, Made, Picture, Unchanged, entry_key
@@ -27,6 +25,8 @@ from imgsvc_http.processing.pipeline import Source
 from imgsvc_http.processing.tasks import TaskResult
 from imgsvc_http.services import Services, limit_misses
 from imgsvc_http.settings import DeliverySettings
+from imgsvc_urls import OriginSource, UrlSource
+from imgsvc_urls.dialects import ForeignUrl
 
 PIXELS_VERSION = imgsvc_core.__version__
 """Changes whenever the same request may give other pixels."""

@@ -18,10 +18,9 @@ import attrs
 from aiohttp import web
 
 from imgsvc_core import FORMATS, ImageInfo, Spec, SpecError, __version__, parse
-from imgsvc_core.declaring import Operation, Param, doc
 from imgsvc_core.spec import FILTERS
+from imgsvc_core.spec.declaring import Operation, Param, doc
 from imgsvc_core.spec.options import PARAMETER_OPTIONS, ParameterOption
-from imgsvc_core.urls import ANIMATED_FORMATS, PREFERRED_FORMATS, Signer
 from imgsvc_http.answering.conditions import is_known
 from imgsvc_http.answering.errors import invalid, refusal
 from imgsvc_http.context import HEADER_NAMES, PRINCIPAL
@@ -30,6 +29,7 @@ from imgsvc_http.routing import Route
 from imgsvc_http.services import services_of
 from imgsvc_http.state import signing_keys
 from imgsvc_http.state.scopes import ADMIN
+from imgsvc_urls import ANIMATED_FORMATS, PREFERRED_FORMATS, Signer
 
 _PACKAGE = Path(__file__).parents[1]
 _PAGE = _PACKAGE / "playground"

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 from aiohttp import web
 
-from imgsvc_core.declaring import request_object
+from imgsvc_core.spec.declaring import request_object
 from imgsvc_core.spec.presets import PRESET_NAME
 from imgsvc_http.answering.answers import documented
 from imgsvc_http.answering.errors import refusal

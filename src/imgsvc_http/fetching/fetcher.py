@@ -16,6 +16,7 @@ from multidict import CIMultiDict, MultiMapping
 from multipart import content_disposition_unquote, parse_options_header
 from yarl import URL
 
+from imgsvc_core._runtime.jsontext import SOMETHING
 from imgsvc_core.errors import (
     EmptySource,
     Problem,
@@ -24,9 +25,8 @@ from imgsvc_core.errors import (
     SourceUnreachable,
     SpecError,
 )
-from imgsvc_core.io import Decoding, InvalidCoding, TooManyBytes
-from imgsvc_core.jsontext import SOMETHING
 from imgsvc_core.limits import in_words
+from imgsvc_core.targets.io import Decoding, InvalidCoding, TooManyBytes
 from imgsvc_http.fetching.address_guard import AddressGuard, PrivateAddress, cause_of
 from imgsvc_http.fetching.content_encoding import decoded
 from imgsvc_http.fetching.cookies import FetchCookies

@@ -20,7 +20,7 @@ import attrs
 from multidict import CIMultiDict, MultiMapping
 
 from imgsvc_core.errors import EmptySource, ImgsvcError, SourceTooLarge, SourceUnreachable
-from imgsvc_core.io import (
+from imgsvc_core.targets.io import (
     Decoding,
     InvalidCoding,
     TooManyBytes,
@@ -30,7 +30,6 @@ from imgsvc_core.io import (
     read_object,
     reason_of,
 )
-from imgsvc_core.urls import OriginSource, Source, UrlSource
 from imgsvc_http.access.lookup_cache import LookupCache
 from imgsvc_http.answering.errors import invalid
 from imgsvc_http.cache import aged
@@ -44,6 +43,7 @@ from imgsvc_http.settings import Origin
 from imgsvc_http.storage.bulkhead import Bulkhead, CallTimedOut
 from imgsvc_http.storage.source_files import Allocate, SourceFile
 from imgsvc_http.storage.temporary import check_protocols
+from imgsvc_urls import OriginSource, Source, UrlSource
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 import attrs
 
+from imgsvc_core._runtime.jsontext import SOMETHING
 from imgsvc_core.errors import Problem, SourceUnreachable, SpecError
-from imgsvc_core.jsontext import SOMETHING
 from imgsvc_http.settings import SocialSettings
 
 FRESH: Mapping[str, str] = {"Cache-Control": "no-cache", "Pragma": "no-cache"}

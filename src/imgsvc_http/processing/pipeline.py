@@ -13,9 +13,7 @@ from typing import Any
 import attrs
 
 from imgsvc_core import Face, Limits, Spec
-from imgsvc_core.dialects import ForeignUrl
 from imgsvc_core.errors import MachineFailed
-from imgsvc_core.stores import StoredObject, StorePool, StoreSpec, open_store
 from imgsvc_http.access.quota import Counter, charged
 from imgsvc_http.answering.answers import Image, Output, PlanStep, Result, Timing
 from imgsvc_http.answering.errors import invalid
@@ -35,6 +33,8 @@ from imgsvc_http.state.vault import Vault
 from imgsvc_http.storage.permanent import PermanentStorage
 from imgsvc_http.storage.source_files import Allocate
 from imgsvc_http.storage.temporary import LocalTarget, TemporaryStorage
+from imgsvc_stores import StoredObject, StorePool, StoreSpec, open_store
+from imgsvc_urls.dialects import ForeignUrl
 
 IMAGES_PATH = "/1.0/images/"
 

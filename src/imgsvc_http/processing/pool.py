@@ -19,17 +19,10 @@ from typing import Any
 
 import attrs
 
-from imgsvc_core.errors import (
-    DialectError,
-    ImgsvcError,
-    MachineFailed,
-    Problem,
-    SpecError,
-    WorkerDied,
-)
+from imgsvc_core._runtime.process_memory import KILLED, Cause, error_of
+from imgsvc_core._runtime.worker_setup import NOT_BEGUN
+from imgsvc_core.errors import ImgsvcError, MachineFailed, Problem, SpecError, WorkerDied
 from imgsvc_core.limits import too_long
-from imgsvc_core.process_memory import KILLED, Cause, error_of
-from imgsvc_core.worker_setup import NOT_BEGUN
 from imgsvc_http.answering.errors import refusal
 from imgsvc_http.forkserver import Forkserver, readable
 from imgsvc_http.monitoring.phases import phase
@@ -39,6 +32,7 @@ from imgsvc_http.processing.worker_loads import WorkerLoads
 from imgsvc_http.settings import Sizing, WorkersSettings
 from imgsvc_http.share import Share
 from imgsvc_http.worker_messages import CAUSE, REPLY, REQUEST
+from imgsvc_urls.errors import DialectError
 
 _log = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ import attrs
 
 import imgsvc_core as imgsvc
 from imgsvc_core import FORMATS, Format, ImageInfo, Limits, Spec
-from imgsvc_core.dialects import ForeignUrl
-from imgsvc_core.dialects.translating import translate
+from imgsvc_urls.dialects import ForeignUrl
+from imgsvc_urls.dialects.translating import translate
 
 
 @attrs.frozen

@@ -23,12 +23,13 @@ from typing import Any, NamedTuple, NoReturn
 
 import attrs
 
-from imgsvc_core.errors import DialectError, ImgsvcError, MemoryLimitExceeded, SpecError
-from imgsvc_core.machine import oom_kills
-from imgsvc_core.process_memory import NO_MEMORY, cause_of, forget_shortage, show_shortage
-from imgsvc_core.worker_setup import preload, prepare_worker
+from imgsvc_core._runtime.machine import oom_kills
+from imgsvc_core._runtime.process_memory import NO_MEMORY, cause_of, forget_shortage, show_shortage
+from imgsvc_core._runtime.worker_setup import preload, prepare_worker
+from imgsvc_core.errors import ImgsvcError, MemoryLimitExceeded, SpecError
 from imgsvc_http.processing.tasks import Task
 from imgsvc_http.worker_messages import CAUSE, FORK, FORK_SERVER, READY, REFUSED, REPLY, REQUEST, SHORT
+from imgsvc_urls.errors import DialectError
 
 _LIBC = ctypes.CDLL(None)
 _LEFT_TO_THE_SERVICE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

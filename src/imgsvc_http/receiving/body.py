@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import HttpVersion11, web
 
-from imgsvc_core.jsontext import check_depth, check_values, without_repeats
+from imgsvc_core._runtime.jsontext import check_depth, check_values, without_repeats
 from imgsvc_core.limits import in_words
 from imgsvc_http.answering.errors import refusal
 

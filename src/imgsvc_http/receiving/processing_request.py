@@ -7,7 +7,11 @@ from typing import Any, ClassVar, Literal, TypeVar
 import attrs
 from yarl import URL
 
-from imgsvc_core.declaring import (
+from imgsvc_core._runtime.jsontext import SOMETHING, shown
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.limits import Limits
+from imgsvc_core.spec import Spec, parse, unparse
+from imgsvc_core.spec.declaring import (
     Integer,
     Number,
     Operation,
@@ -23,10 +27,6 @@ from imgsvc_core.declaring import (
     request_object,
     unknown_keys,
 )
-from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.jsontext import SOMETHING, shown
-from imgsvc_core.limits import Limits
-from imgsvc_core.spec import Spec, parse, unparse
 from imgsvc_core.spec.presets import (
     PRESET,
     PRESET_NAME,
@@ -35,10 +35,10 @@ from imgsvc_core.spec.presets import (
     preset_names,
     with_presets,
 )
-from imgsvc_core.stores import StoreSpec, parse_store, store_schema
 from imgsvc_http.context import response_mode
 from imgsvc_http.fetching.social import is_social
 from imgsvc_http.fetching.urls import is_web
+from imgsvc_stores import StoreSpec, parse_store, store_schema
 
 _MOST_VALUES = 500  # each may be wrong, and then takes a sentence of the answer
 _MOST_HEADERS = 32

@@ -18,7 +18,6 @@ import attrs
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.presets import parse_presets
-from imgsvc_core.stores import PROVIDERS
 from imgsvc_http.settings.declaring import (
     Setting,
     flattened,
@@ -50,6 +49,7 @@ from imgsvc_http.settings.sections import (
     default_state_folder,
 )
 from imgsvc_http.settings.url_host import is_loopback
+from imgsvc_stores import PROVIDERS
 
 PRESETS = "presets"
 FILE_VARIABLE = "IMGSVC_CONFIG"

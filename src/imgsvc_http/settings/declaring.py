@@ -15,9 +15,9 @@ from urllib.parse import unquote_plus
 
 import attrs
 
-from imgsvc_core.declaring import Boolean, Integer, Number
+from imgsvc_core._runtime.jsontext import shown
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.jsontext import shown
+from imgsvc_core.spec.declaring import Boolean, Integer, Number
 from imgsvc_http.settings.dialects import OF_ALL, Dialects
 from imgsvc_http.settings.kinds import NONE, Kind, Many, Maybe, Url
 from imgsvc_http.settings.origins import Origins

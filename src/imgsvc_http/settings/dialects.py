@@ -10,9 +10,9 @@ from typing import Any
 
 import attrs
 
-from imgsvc_core.dialects import Dialect, load, url_pattern
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.settings.kinds import Many, Matching
+from imgsvc_urls.dialects import Dialect, load, url_pattern
 
 PATH = "delivery.dialects"
 OF_ALL = ("account", "sources")

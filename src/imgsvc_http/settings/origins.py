@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.urls import is_origin_name
 from imgsvc_http.settings.kinds import Url
+from imgsvc_urls import is_origin_name
 
 _PATH = "delivery.origins"
 _URL = Url()

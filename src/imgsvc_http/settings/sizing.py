@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from imgsvc_core.machine import Machine, machine
+from imgsvc_core._runtime.machine import Machine, machine
 from imgsvc_http.settings.all_settings import Settings
 
 _CORES_FOR_EACH = 2  # a listening process keeps up with the workers of two cores

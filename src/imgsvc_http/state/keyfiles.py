@@ -16,11 +16,11 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from sqlalchemy import Connection, insert, select
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.stores import MOST_KEY_CHARACTERS
 from imgsvc_http.state.database import reading, writing
 from imgsvc_http.state.owned import Owned
 from imgsvc_http.state.tables import KeyfileRow
 from imgsvc_http.state.vault import Vault
+from imgsvc_stores import MOST_KEY_CHARACTERS
 
 TOKEN_URI = "https://oauth2.googleapis.com/token"
 """Where access tokens come from. A keyfile with another address would send its signatures there."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from imgsvc_core.declaring import Kind
+from imgsvc_core._runtime.jsontext import shown
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.jsontext import shown
+from imgsvc_core.spec.declaring import Kind
 
 
 def check(title: str, name: str, kind: Kind, value: object) -> None:

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from imgsvc_core.daemon_threads import start
+from imgsvc_core._runtime.daemon_threads import start
 from imgsvc_core.limits import in_words
 
 _THREADS = 32

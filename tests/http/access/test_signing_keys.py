@@ -9,7 +9,6 @@ import pytest
 from sqlalchemy import event, select
 
 from imgsvc_core.errors import SpecError
-from imgsvc_core.urls import Signer, verify
 from imgsvc_http.access.signing_keys import SigningKeys
 from imgsvc_http.state import accounts, signing_keys
 from imgsvc_http.state.accounts import Account
@@ -17,6 +16,7 @@ from imgsvc_http.state.database import Database
 from imgsvc_http.state.reencryption import check_all, reencrypt_all
 from imgsvc_http.state.tables import SigningKeyRow
 from imgsvc_http.state.vault import MissingMasterKey, Vault, new_master_key
+from imgsvc_urls import Signer, verify
 from tests.http.conftest import NOW
 
 pytestmark = pytest.mark.asyncio

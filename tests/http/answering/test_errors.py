@@ -11,8 +11,8 @@ import pytest
 
 import imgsvc_http
 from imgsvc_core import Adjust, Limits, errors
-from imgsvc_core.declaring import Integer, Number, Operation, params, parse_operation
 from imgsvc_core.errors import ImgsvcError
+from imgsvc_core.spec.declaring import Integer, Number, Operation, params, parse_operation
 from imgsvc_core.spec.filters import FILTERS
 from imgsvc_core.spec.request import OPERATIONS
 from imgsvc_http.answering.errors import KINDS, as_refusal, refusal, refusal_of, status_of

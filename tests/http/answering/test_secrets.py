@@ -17,7 +17,7 @@ from sqlalchemy.exc import IntegrityError
 from imgsvc_core.errors import SpecError
 from imgsvc_core.limits import Limits
 from imgsvc_core.spec.declare import params
-from imgsvc_core.stores.declarations import PROVIDERS
+from imgsvc_core.spec.store.declarations import PROVIDERS
 from imgsvc_http.receiving.processing_request import parse_request
 from imgsvc_http.settings import Settings
 from imgsvc_http.state import accounts

@@ -17,7 +17,7 @@ import pytest
 import pytest_asyncio
 from yarl import URL
 
-from imgsvc_core.urls import Signer
+from imgsvc_urls import Signer
 from tests.http.calls import Reply, call
 from tests.http.delivery.web_origin import WebOrigin, web_origin
 from tests.http.service_process import Service, running

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from imgsvc_core.urls import Signer
+from imgsvc_urls import Signer
 from tests.http.calls import Reply, assert_failure, call, upload
 from tests.http.delivery.conftest import Site
 from tests.support import encoded

@@ -10,8 +10,8 @@ from email.utils import parsedate_to_datetime
 
 import pytest
 
-from imgsvc_core.urls import Signer
 from imgsvc_http.fetching.origins import Identity
+from imgsvc_urls import Signer
 from tests.http.calls import Reply
 from tests.http.delivery.conftest import Site
 from tests.http.delivery.test_negotiation import CHROME

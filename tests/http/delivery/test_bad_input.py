@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from imgsvc_core.urls import UNSIGNED, Signer, sign
+from imgsvc_urls import UNSIGNED, Signer, sign
 from tests.http.calls import Reply, assert_failure, upload
 from tests.http.delivery.conftest import Site, signer_for
 from tests.http.delivery.web_origin import Page

@@ -15,7 +15,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from PIL import Image
 
-from imgsvc_core.urls import Signer
+from imgsvc_urls import Signer
 from tests.http.delivery.web_origin import Page, web_origin
 from tests.http.service_process import Service
 from tests.support import requires

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from PIL import Image
 
-from imgsvc_core.urls import Signer
+from imgsvc_urls import Signer
 from tests.http.delivery.conftest import CONFIG, Site, new_account, signer_for
 from tests.http.delivery.web_origin import WebOrigin
 from tests.http.fetching.test_content_encodings import ENCODERS

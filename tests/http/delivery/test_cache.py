@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 from prometheus_client.parser import text_string_to_metric_families
 
-from imgsvc_core.urls import Signer
+from imgsvc_urls import Signer
 from tests.http.calls import call
 from tests.http.delivery.conftest import Site, signer_for
 from tests.http.delivery.web_origin import Page, WebOrigin, web_origin

@@ -14,7 +14,7 @@ import pytest_asyncio
 from multidict import CIMultiDict
 from yarl import URL
 
-from imgsvc_core.urls import Signer
+from imgsvc_urls import Signer
 from tests.http.calls import Reply, assert_failure, call
 from tests.http.delivery.conftest import Site, signer_for
 from tests.http.delivery.web_origin import Page, WebOrigin

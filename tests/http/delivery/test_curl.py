@@ -11,7 +11,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from imgsvc_core.urls import Signer
+from imgsvc_urls import Signer
 from tests.http.service_process import Service
 from tests.support import requires
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from imgsvc_core.urls import Signer
+from imgsvc_urls import Signer
 from tests.http.delivery.conftest import CONFIG, Site, new_account, signer_for
 from tests.http.delivery.web_origin import Page, WebOrigin
 from tests.http.service_process import Service, running
@@ -24,8 +24,8 @@ MODULE = """
 import attrs
 
 from imgsvc_core import Resize, Spec
-from imgsvc_core.dialects import DialectError, ForeignRequest, ForeignUrl
-from imgsvc_core.urls import OriginSource
+from imgsvc_urls.dialects import DialectError, ForeignRequest, ForeignUrl
+from imgsvc_urls import OriginSource
 
 
 @attrs.frozen(kw_only=True)

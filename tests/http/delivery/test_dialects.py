@@ -11,8 +11,8 @@ from urllib.parse import quote
 import pytest
 from PIL import Image
 
-from imgsvc_core.dialects import imgproxy, thumbor
-from imgsvc_core.urls import Signer
+from imgsvc_urls import Signer
+from imgsvc_urls.dialects import imgproxy, thumbor
 from tests.http.delivery.conftest import CONFIG, Site, new_account, signer_for
 from tests.http.delivery.test_negotiation import CHROME
 from tests.http.delivery.web_origin import Page, WebOrigin

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from imgsvc_core.urls import Signer
+from imgsvc_urls import Signer
 from tests.dialects.test_imgproxy_settings import KEY, encrypted
 from tests.http.calls import Reply
 from tests.http.delivery.conftest import Site, signer_for

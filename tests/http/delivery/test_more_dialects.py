@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 import pytest
 
-from imgsvc_core.dialects import imagor
-from imgsvc_core.urls import Signer
+from imgsvc_urls import Signer
+from imgsvc_urls.dialects import imagor
 from tests.http.delivery.conftest import CONFIG, Site, new_account, signer_for
 from tests.http.delivery.test_negotiation import CHROME
 from tests.http.delivery.web_origin import Page, WebOrigin

@@ -6,8 +6,8 @@ import pytest
 from multidict import CIMultiDict
 
 from imgsvc_core import Output, Resize, Spec
-from imgsvc_core.urls import parse
 from imgsvc_http.delivery.negotiation import Negotiated, negotiate, shown_formats
+from imgsvc_urls import parse
 
 CHROME = "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8"
 FIREFOX = "image/avif,image/webp,image/png,image/svg+xml,image/*;q=0.8,*/*;q=0.5"

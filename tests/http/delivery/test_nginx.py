@@ -16,7 +16,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from imgsvc_core.urls import Signer
+from imgsvc_urls import Signer
 from tests.http.delivery.conftest import signer_for
 from tests.http.delivery.web_origin import Page, WebOrigin
 from tests.http.service_process import Service, running

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from imgsvc_core.urls import Signer
+from imgsvc_urls import Signer
 from tests.http.calls import Reply, assert_failure
 from tests.http.delivery.conftest import Site, signer_for
 from tests.http.service_process import Service, running

@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from imgsvc_core.urls import Signer
+from imgsvc_urls import Signer
 from tests.http.calls import Reply, assert_failure, call, upload
 from tests.http.delivery.conftest import signer_for
 from tests.http.service_process import Service, running

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from imgsvc_core.urls import Signer
+from imgsvc_urls import Signer
 from tests.http.delivery.conftest import CONFIG, Site, new_account, signer_for
 from tests.http.delivery.web_origin import WebOrigin
 from tests.http.service_process import Service, running

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from imgsvc_core.urls import Signer
+from imgsvc_urls import Signer
 from tests.http.calls import Reply, call, fetch
 from tests.http.delivery.conftest import Site, signer_for
 from tests.http.delivery.web_origin import Page, WebOrigin

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 import pyvips
 
-from imgsvc_core.urls import Signer
+from imgsvc_urls import Signer
 from tests.http.delivery.conftest import Site, new_account, signer_for
 from tests.http.delivery.web_origin import Page, WebOrigin
 from tests.http.service_process import Service, running

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
-from imgsvc_core.urls import Signer
+from imgsvc_urls import Signer
 from tests.http.delivery.conftest import Site, new_account
 from tests.http.delivery.test_rates import signer_of_new_account
 from tests.http.delivery.web_origin import Page, WebOrigin, web_origin

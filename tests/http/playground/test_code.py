@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pytest
 
 import imgsvc_core as imgsvc
-from imgsvc_core.urls import parse
+from imgsvc_urls import parse
 from tests.http.playground.conftest import Open
 from tests.http.playground.page import PICTURES, expect_summary
 from tests.support import encoded

@@ -10,13 +10,13 @@ import aiohttp
 import pytest
 
 import imgsvc_core as imgsvc
-from imgsvc_core.declaring import params
+from imgsvc_core.spec.declaring import params
 from imgsvc_core.spec.options import PARAMETER_OPTIONS
-from imgsvc_core.urls import parse, verify
 from imgsvc_http.app import create_app
 from imgsvc_http.routing import methods_at
 from imgsvc_http.settings import Settings
 from imgsvc_http.settings.sections import PlaygroundSettings
+from imgsvc_urls import parse, verify
 from tests.http.calls import call, upload
 from tests.http.service_process import Service
 from tests.support import encoded

@@ -18,7 +18,7 @@ from tests.support import encoded
 
 _RUN_IN_A_FRESH_WORKER = """
 import pickle, sys
-from imgsvc_core.worker_setup import preload
+from imgsvc_core._runtime.worker_setup import preload
 from imgsvc_http.processing import worker_process
 preload()
 loaded = set(sys.modules)

@@ -11,13 +11,13 @@ from jsonschema import Draft202012Validator
 
 from imgsvc_core import Limits, SpecError
 from imgsvc_core.spec import params
-from imgsvc_core.stores import PROVIDERS
 from imgsvc_http.receiving.processing_request import (
     ResponseOptions,
     WebhookOptions,
     parse_request,
     request_body_schema,
 )
+from imgsvc_stores import PROVIDERS
 
 URL = {"url": "http://example.org/a.png"}
 AWS = {"provider": "aws", "key": "k", "secret": "s", "bucket": "pictures", "region": "eu-west-1"}

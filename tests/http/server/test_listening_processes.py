@@ -22,7 +22,7 @@ import attrs
 import pytest
 from yarl import URL
 
-from imgsvc_core.urls import Signer
+from imgsvc_urls import Signer
 from tests.http.calls import Reply, call, upload
 from tests.http.receivers import receiving
 from tests.http.service_process import Service, await_start, running, start

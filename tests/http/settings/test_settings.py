@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 
 from imgsvc_core.errors import SpecError
 from imgsvc_core.limits import Limits
-from imgsvc_core.stores import PROVIDERS, providers
-from imgsvc_core.stores.declarations import ENDPOINTS
+from imgsvc_core.spec.store.declarations import ENDPOINTS
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.fetching.origins import Origins
 from imgsvc_http.fetching.shared_sources import SharedSources
@@ -40,6 +39,7 @@ from imgsvc_http.settings.declaring import MASK, from_text
 from imgsvc_http.state.engine import create_engine
 from imgsvc_http.storage.source_files import SourceFiles
 from imgsvc_http.storage.temporary import TemporaryStorage
+from imgsvc_stores import PROVIDERS, providers
 from tests.support.plugins import install
 
 KEY = "A" * 43 + "="

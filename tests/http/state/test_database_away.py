@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from imgsvc_core.urls import Signer
 from imgsvc_http.access.lookup_cache import SECONDS
+from imgsvc_urls import Signer
 from tests.http.calls import assert_failure, call, upload
 from tests.http.delivery.conftest import signer_for
 from tests.http.receivers import receiving

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from imgsvc_core.codecs.table import FORMATS
+from imgsvc_core.formats.table import FORMATS
 from imgsvc_http.answering.bodies import BODIES, BodiesUnderWay
 from imgsvc_http.answering.errors import Refusal
 from imgsvc_http.answering.responses import Response

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 from aiohttp import web
 
-from imgsvc_core import stores
+import imgsvc_stores as stores
 
 CANARY = "Q2FuYXJ5Q2FuYXJ5"  # also a key in Base64
 SPECS: dict[str, dict[str, Any]] = {

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyvips
 
-from imgsvc_core.deadline import in_memory
+from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core.pixels.spatial.premultiplied import on_premultiplied
 
 _CELL = 0.1

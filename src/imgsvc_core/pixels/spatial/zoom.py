@@ -6,7 +6,7 @@ import math
 
 import pyvips
 
-from imgsvc_core.deadline import in_memory
+from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core.pixels.channels import is_deep
 from imgsvc_core.pixels.spatial.premultiplied import on_premultiplied
 

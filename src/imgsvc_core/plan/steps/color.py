@@ -6,11 +6,11 @@ from functools import cached_property
 
 import attrs
 
-from imgsvc_core.color.steps import ColorStep
+from imgsvc_core.formats.rgb_space import RgbSpace
+from imgsvc_core.plan.color.steps import ColorStep
 from imgsvc_core.plan.folding import Block, fold
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.steps.base import Step
-from imgsvc_core.rgb_space import RgbSpace
 from imgsvc_core.spec import Color
 
 

@@ -1,0 +1,225 @@
+"""An end to the work on one picture, by a time limit or an interrupt, whatever a codec is doing.
+
+The work runs in a background thread while the caller waits, so the caller is free at once. libvips stops
+between pixels. An encoder or a drawing that cannot be stopped goes on in its thread until it is done, and
+only the end of the process stops it. Processes that are killed in time call `expect_kill_by_parent`: their
+callers need not be free, so the work runs in the thread of the caller, which saves waking another one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from functools import partial
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from imgsvc_core._runtime.daemon_threads import start_thread, submit
+from imgsvc_core.errors import CorruptImage, EncodingFailed, MemoryLimitExceeded, TimeLimitExceeded
+from imgsvc_core.limits import too_long
+
+if TYPE_CHECKING:
+    import pyvips
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+_GRACE_SECONDS = 0.4
+"""How long work that was stopped may take to end by itself, and give back its memory."""
+
+_TICK_SECONDS = 0.05
+
+_current = threading.local()
+_is_killed = False
+
+
+def expect_kill_by_parent() -> None:
+    """Do work in the thread of its caller, even if it cannot be stopped: the parent kills this process."""
+    global _is_killed
+    _is_killed = True
+
+
+def is_killed_by_parent() -> bool:
+    """Return True if the parent of this process kills it in time."""
+    return _is_killed
+
+
+class Deadline:
+    """The time that the work on one picture may take, from now on; None for no limit."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds
+        self._end = None if seconds is None else time.monotonic() + seconds
+        self._stopped = False
+        self._lock = threading.Lock()
+        self._watched: dict[int, pyvips.Image] = {}
+
+    def run(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        """Do work in a background thread and return its result.
+
+        Raises:
+            TimeLimitExceeded: the time is up.
+            BaseException: what the work raised, or what interrupted the caller.
+        """
+        call = partial(self._work, partial(work, *args, **kwargs))
+        try:
+            return self._run_here(call) if _is_killed else self._run_beside(call)
+        except Exception as error:
+            if self._stopped and _looks_stopped(error):
+                raise self._too_long() from error
+            raise
+
+    def watch(self, image: pyvips.Image) -> pyvips.Image:
+        """Return the image, set up so that all work on it stops when the time is up.
+
+        The image is marked for this deadline, so it must not be shared.
+        """
+        if id(image) in self._watched:
+            image = image.copy()  # libvips heeds a mark once, and then computes what it is asked for
+        with self._lock:
+            self._watched[id(image)] = image
+            image.set_kill(self._stopped)
+        return image
+
+    def stop(self) -> None:
+        """Stop what libvips computes, now and later. It heeds this once, so it is to be repeated."""
+        self._stopped = True
+        with self._lock:
+            for image in self._watched.values():
+                image.set_kill(True)
+
+    def check(self) -> None:
+        """Raise `TimeLimitExceeded` if the time is up, for work that does not notice."""
+        if self._stopped or (self._end is not None and time.monotonic() > self._end):
+            raise self._too_long()
+
+    @contextlib.contextmanager
+    def watching(self, image: pyvips.Image) -> Iterator[pyvips.Image]:
+        """Give a copy of the image that is watched, and kept in memory, only inside of the context."""
+        image = self.watch(image.copy())
+        try:
+            yield image
+        finally:
+            with self._lock:
+                del self._watched[id(image)]
+
+    def _work(self, work: Callable[[], _T]) -> _T:
+        _current.deadline = self
+        try:
+            result = work()
+            self.check()
+            return result
+        finally:
+            del _current.deadline
+            with self._lock:
+                self._watched.clear()
+
+    def _run_here(self, call: Callable[[], _T]) -> _T:
+        if self._end is None:
+            return call()
+        with _watchdog.watching(self, self._end):
+            return call()
+
+    def _run_beside(self, call: Callable[[], _T]) -> _T:
+        outcome = submit(call)
+        left = None if self._end is None else max(0.0, self._end - time.monotonic())
+        try:
+            outcome.exception(left)
+        except TimeoutError:
+            self._stop_all(outcome)
+        except BaseException:
+            self._stop_all(outcome)
+            raise
+        if not outcome.done():
+            raise self._too_long()
+        return outcome.result()
+
+    def _stop_all(self, outcome: Future[_T]) -> None:
+        """Stop what libvips computes, and wait a little for the work to end."""
+        end = time.monotonic() + _GRACE_SECONDS
+        while not outcome.done() and time.monotonic() < end:
+            self.stop()
+            with contextlib.suppress(TimeoutError):
+                outcome.exception(_TICK_SECONDS)
+
+    def _too_long(self) -> TimeLimitExceeded:
+        return too_long(self._seconds or 0.0)
+
+
+class _Watchdog:
+    """Stops work in other threads when its time is up.
+
+    Its thread is woken up only for an end that comes before those that it sleeps until: hardly ever.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._ends: dict[Deadline, float] = {}
+        self._wakes = math.inf
+        self._runs = False
+
+    @contextlib.contextmanager
+    def watching(self, deadline: Deadline, end: float) -> Iterator[None]:
+        """Stop what the deadline watches if the block is not left before its end, by the monotonic clock."""
+        with self._changed:
+            if not self._runs:
+                start_thread(self._watch, name="imgsvc-watchdog")
+                self._runs = True
+            self._ends[deadline] = end
+            if end < self._wakes:
+                self._changed.notify()
+        try:
+            yield
+        finally:
+            with self._changed:
+                del self._ends[deadline]
+
+    def _watch(self) -> None:
+        with self._changed:
+            while True:
+                now = time.monotonic()
+                for deadline, end in self._ends.items():
+                    if end <= now:
+                        deadline.stop()
+                later = (max(end, now + _TICK_SECONDS) for end in self._ends.values())
+                self._wakes = min(later, default=math.inf)
+                self._changed.wait(None if self._wakes == math.inf else self._wakes - now)
+
+
+_watchdog = _Watchdog()
+
+
+def _begin_child() -> None:
+    """Begin anew in a child, which has no threads of its parent."""
+    global _watchdog
+    _watchdog = _Watchdog()
+
+
+os.register_at_fork(after_in_child=_begin_child)
+
+
+def _looks_stopped(error: Exception) -> bool:
+    """Return True for errors that libvips raises when it is stopped, and for errors made from them."""
+    return isinstance(error, CorruptImage | EncodingFailed | MemoryLimitExceeded) or type(
+        error
+    ).__module__.startswith("pyvips")
+
+
+def check_time() -> None:
+    """Raise `TimeLimitExceeded` if the time of the work in this thread is up. For work of many steps."""
+    deadline: Deadline | None = getattr(_current, "deadline", None)
+    if deadline is not None:
+        deadline.check()
+
+
+def in_memory(image: pyvips.Image) -> pyvips.Image:
+    """Compute an image into memory, as long as the time of the work in this thread lasts."""
+    deadline: Deadline | None = getattr(_current, "deadline", None)
+    if deadline is None:
+        return image.copy_memory()
+    with deadline.watching(image) as watched:
+        return watched.copy_memory()

@@ -1,0 +1,75 @@
+"""What makes a process fit for untrusted images, and what is said if it dies.
+
+Nothing here needs a pool, so that processes which are forked do not load one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+from pathlib import Path
+
+from imgsvc_core._runtime.deadline import expect_kill_by_parent
+from imgsvc_core._runtime.libvips import guard
+
+NOT_BEGUN = (
+    "Worker processes die before they begin: see whether the machine, or the memory limit of a worker, "
+    "leaves memory for them, and try again."
+)
+_KEPT_BYTES = 1 << 25
+_WORKER_SCORE, _LAST_SCORE = 300, 1000  # in thousandths of the memory, as the kernel compares processes
+
+
+def prepare_worker(memory_bytes: int | None) -> None:
+    """Make this process fit for untrusted files. Its parent has to kill it soon after a time limit.
+
+    To be called before numpy is imported.
+    """
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # those for other cores would spin, and stay behind at a fork
+    _keep_freed_memory()
+    _be_ended_first()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if memory_bytes is not None:
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        most = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    guard()
+    expect_kill_by_parent()
+
+
+def _keep_freed_memory() -> None:
+    """Let glibc keep what it does with a process that had large pictures, from the first small one on.
+
+    It would give memory back and get it again for every picture, page by page.
+    """
+    trim_threshold, mmap_threshold = -1, -3
+    with contextlib.suppress(AttributeError):  # of another libc
+        for parameter in (trim_threshold, mmap_threshold):
+            ctypes.CDLL(None).mallopt(parameter, _KEPT_BYTES)
+
+
+def _be_ended_first() -> None:
+    """Let the kernel end this process rather than its parent when memory is used up."""
+    with contextlib.suppress(OSError, ValueError):  # of another system
+        own = Path("/proc/self/oom_score_adj")
+        own.write_text(str(min(_LAST_SCORE, int(own.read_text()) + _WORKER_SCORE)))
+
+
+def preload() -> None:
+    """Import the library with the code of all formats, in a process that forks workers, which inherit it."""
+    import numpy.ma  # noqa: F401  (numpy.unique imports it)
+    from PIL import Image, WebPImagePlugin  # noqa: F401
+
+    import imgsvc_core.formats.readers.turbojpeg
+    import imgsvc_core.pixels.reduction
+    import imgsvc_core.processing  # noqa: F401
+    from imgsvc_core.formats.functions import load_function
+    from imgsvc_core.formats.table import FORMATS
+
+    Image.preinit()
+    for row in FORMATS.values():
+        for function in (row.header, row.reader.function, row.writer and row.writer.function):
+            if function is not None:
+                load_function(function)

@@ -1,0 +1,245 @@
+"""The one place where errors of codecs become errors of the library.
+
+Only errors of others are translated: those of libvips, and what Python packages raise inside of `decoder` and
+`encoder`. A mistake of our own stays what it is, and is told as an internal error. A wrong call of libvips,
+such as one with an unknown argument, is such a mistake.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import traceback
+from collections.abc import Iterator
+
+import pyvips
+
+from imgsvc_core._runtime.process_memory import bytes_left
+from imgsvc_core.errors import (
+    CorruptImage,
+    EncodingFailed,
+    ImgsvcError,
+    MachineFailed,
+    MemoryLimitExceeded,
+    lacks_handles,
+    machine_failure,
+)
+from imgsvc_core.formats.table import by_name
+
+# What codecs say if they cannot allocate. libwebp and OpenJPEG do not say why they fail to encode, but
+# everything else is checked before. libheif also says it of images that are larger than their header states.
+_NO_MEMORY = re.compile(
+    r"(?:out of|insufficient|not enough) memory|allocat(?!ion error: security limit)|"
+    r"webpsave.*: unable to encode|broken data stream when writing",
+    re.IGNORECASE,
+)
+
+# libvips, libheif and Python
+_NO_THREAD = re.compile(r"creating thread|thread creation failed|start new thread", re.IGNORECASE)
+_STACK_BYTES = 1 << 24  # that a thread may need, with what else it allocates at once
+
+_SYSTEM_ERROR = re.compile(r"^system error: (.+)$", re.MULTILINE)
+_ERROR_NUMBERS = {os.strerror(number): number for number in errno.errorcode}
+
+# pyvips checks names, numbers and types of arguments before libvips runs, and has words of its own for them.
+# What libvips itself cannot do begins with "unable to". Of these, a required argument beyond its range is
+# "not set", and a field that is read without being there is not found.
+_WRONG_CALL = re.compile(r"(?!unable to )|unable to get |unable to call \w+\s+\w+: parameter \S+ not set")
+
+
+@contextlib.contextmanager
+def translate_errors(format: str) -> Iterator[None]:
+    """Translate the errors of libvips while pixels of an image of this format are opened or evaluated.
+
+    libvips decodes while pixels flow, so damage may show only then, far from the reader.
+
+    Raises:
+        CorruptImage: libvips complains.
+        MemoryLimitExceeded: the memory is not enough.
+        MachineFailed: the machine lacks something else, such as room for temporary files, or open files for
+            those of a reader and of packages that it imports.
+    """
+    try:
+        with readable_messages():
+            yield
+    except (MemoryError, pyvips.Error) as error:
+        if _is_wrong_call(error):
+            raise
+        raise _not_decoded(format, error) from error
+    except OSError as error:
+        if lacks_handles(error) and (machine := failure_of_machine(error)):
+            raise machine from error
+        raise
+
+
+@contextlib.contextmanager
+def readable_messages() -> Iterator[None]:
+    """Raise `pyvips.Error` also if the binding cannot read the message of libvips as UTF-8.
+
+    Codecs quote bytes of the file, such as the kind of a box.
+    """
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        if not _is_raised_by_binding(error):
+            raise
+        pyvips.vips_lib.vips_error_clear()  # the binding does so after it has read the message
+        raise pyvips.Error("unable to call libvips", error.object.decode(errors="replace")) from error
+
+
+@contextlib.contextmanager
+def decoder(format: str) -> Iterator[None]:
+    """Translate the errors of a Python package that decodes; nothing else is to be called inside.
+
+    Raises:
+        CorruptImage: the package complains.
+        MemoryLimitExceeded: the memory is not enough.
+        MachineFailed: the machine lacks something else, such as room for temporary files.
+    """
+    try:
+        yield
+    except ImgsvcError:
+        raise
+    except Exception as error:  # packages meet damage as any kind of exception
+        raise _not_decoded(format, error) from error
+
+
+@contextlib.contextmanager
+def encoder(format: str) -> Iterator[None]:
+    """Translate the errors of a Python package that encodes; nothing else is to be called inside.
+
+    Raises:
+        EncodingFailed: the package complains.
+        MemoryLimitExceeded: the memory is not enough.
+        MachineFailed: the machine lacks something else, such as room for temporary files.
+    """
+    try:
+        yield
+    except Exception as error:  # packages raise anything
+        raise _not_encoded(format, error) from error
+
+
+@contextlib.contextmanager
+def encoding(format: str, image: pyvips.Image) -> Iterator[None]:
+    """Translate the errors of libvips while it encodes.
+
+    An image that is still being decoded while it is written fails inside of the writer, so after a failure
+    its pixels are evaluated on their own.
+
+    Raises:
+        CorruptImage: the pixels cannot be computed.
+        EncodingFailed: libvips complains of something else.
+        MemoryLimitExceeded: the memory is not enough.
+        MachineFailed: the machine lacks something else, such as room for temporary files.
+    """
+    try:
+        with readable_messages():
+            yield
+    except (MemoryError, pyvips.Error) as error:
+        if _is_wrong_call(error):
+            raise
+        if machine := failure_of_machine(error):
+            raise machine from error
+        failure = _failure_of_pixels(image)
+        if failure is not None and not lacks_memory(failure) and failure_of_machine(failure) is None:
+            # libvips gives its reason only once.
+            told = failure if getattr(failure, "detail", "") else error
+            raise CorruptImage(f"The source image is damaged: {_reason(told)}.") from error
+        raise _not_encoded(format, error if failure is None else failure) from error
+
+
+def _not_decoded(format: str, error: BaseException) -> ImgsvcError:
+    if lacks_memory(error):
+        return _no_memory_for_source(format)
+    return failure_of_machine(error) or damaged(format, error)
+
+
+def _not_encoded(format: str, error: BaseException) -> ImgsvcError:
+    if lacks_memory(error):
+        return _no_memory_for_result(format)
+    return failure_of_machine(error) or _not_written(format, error)
+
+
+def failure_of_machine(error: BaseException) -> MachineFailed | None:
+    """Return the error of a machine that refused something, or None if a codec complains of an image.
+
+    libvips tells what the system said to it, which it asks for temporary files. Errors of packages have a
+    number only if they come from the system.
+    """
+    if _NO_THREAD.search(_text(error)):
+        return machine_failure(errno.EAGAIN)
+    if isinstance(error, pyvips.Error):
+        found = _SYSTEM_ERROR.search(error.detail or "")
+        return machine_failure(_ERROR_NUMBERS.get(found[1])) if found else None
+    return machine_failure(error.errno) if isinstance(error, OSError) else None
+
+
+def damaged(format: str, error: BaseException) -> CorruptImage:
+    """Return the error of an image of this format whose decoder raised ``error``."""
+    return CorruptImage(f"The {_title(format)} image is damaged or truncated: {_reason(error)}.")
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Return True if a codec failed because it could not allocate, as for the stack of a thread."""
+    text = _text(error)
+    if isinstance(error, MemoryError) or _NO_MEMORY.search(text):
+        return True
+    left = bytes_left() if _NO_THREAD.search(text) else None
+    return left is not None and left < _STACK_BYTES
+
+
+def _text(error: BaseException) -> str:
+    """Return what an error tells. The message of one of pyvips only says which call failed."""
+    return (error.detail or "") if isinstance(error, pyvips.Error) else str(error)
+
+
+def _failure_of_pixels(image: pyvips.Image) -> BaseException | None:
+    """Return why the pixels of an image cannot be computed."""
+    try:
+        with readable_messages():
+            image.avg()
+    except (MemoryError, pyvips.Error) as error:
+        return error
+    return None
+
+
+def _is_raised_by_binding(error: BaseException) -> bool:
+    """Return True if an error comes from the code of pyvips, not from ours."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return str(frame.f_globals["__name__"]).startswith("pyvips.")
+
+
+def _is_wrong_call(error: BaseException) -> bool:
+    return isinstance(error, pyvips.Error) and _WRONG_CALL.match(str(error)) is not None
+
+
+def _no_memory_for_source(format: str) -> MemoryLimitExceeded:
+    return MemoryLimitExceeded(
+        f"The memory is not enough for the pixels of the {_title(format)} image: send a smaller image."
+    )
+
+
+def _no_memory_for_result(format: str) -> MemoryLimitExceeded:
+    return MemoryLimitExceeded(
+        f"The memory is not enough to write the picture as {_title(format)}: ask for a smaller size."
+    )
+
+
+def _not_written(format: str, error: BaseException) -> EncodingFailed:
+    return EncodingFailed(f"The picture cannot be written as {_title(format)}: {_reason(error)}.")
+
+
+def _title(format: str) -> str:
+    """Return the name of a format for people; pictures in memory have none of the table."""
+    row = by_name(format)
+    return row.title if row else format
+
+
+def _reason(error: BaseException) -> str:
+    """Return the most telling line of an error, without the name of the failed call and the closing stop."""
+    text = _text(error) or ("its codec gives no reason" if isinstance(error, pyvips.Error) else "")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines.sort(key=lambda line: line.startswith("source: "))  # a place in the file tells less than a codec
+    return lines[0].rstrip(".") if lines else type(error).__name__

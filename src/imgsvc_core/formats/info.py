@@ -1,0 +1,116 @@
+"""Facts of an image from its header."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import attrs
+
+from imgsvc_core._runtime.docstrings import documented
+from imgsvc_core.formats.rgb_space import RgbSpace
+
+
+@documented
+@attrs.frozen(kw_only=True)
+class ImageInfo:
+    """Facts of an encoded image, for reports and for planning.
+
+    ``width`` and ``height`` are those of one frame as stored; with an ``orientation`` of 5 to 8 the picture
+    is shown with the two exchanged. Facts that a format does not have, such as the quality of a PNG, are
+    `None`.
+    """
+
+    name: str = attrs.field(default="", metadata={"doc": "File name, if known."})
+    format: str = attrs.field(metadata={"doc": "Format name, as in the format table."})
+    width: int = attrs.field(metadata={"doc": "Width of a frame in pixels."})
+    height: int = attrs.field(metadata={"doc": "Height of a frame in pixels."})
+    colorspace: str = attrs.field(
+        metadata={"doc": "Color space of the stored pixels: srgb (any RGB), gray, cmyk, lab or palette."}
+    )
+    decoded_pixels: int | None = attrs.field(
+        default=None,
+        metadata={"doc": "Pixels that a decoder computes, if they are more than it shows."},
+    )
+    channels: int | None = attrs.field(
+        default=None, metadata={"doc": "Stored channels, if they may be more than color and alpha."}
+    )
+    layers: int | None = attrs.field(
+        default=None,
+        metadata={
+            "doc": "Images of its size that layers, masks, filters and patterns of a drawing need at most."
+        },
+    )
+    contents: int | None = attrs.field(
+        default=None,
+        metadata={
+            "doc": "Bytes that texts of a PNG, or elements, texts and pictures of a drawing need at most."
+        },
+    )
+    interlaced: bool = attrs.field(
+        default=False, metadata={"doc": "Whether the image is progressive or interlaced."}
+    )
+    subsample: str | None = attrs.field(
+        default=None, metadata={"doc": "Chroma subsampling such as 4:2:0, for formats that have it."}
+    )
+    depth: int = attrs.field(default=8, metadata={"doc": "Bits per channel."})
+    quality: int | None = attrs.field(
+        default=None, metadata={"doc": "Quality 1 to 100, estimated from the quantization tables of a JPEG."}
+    )
+    bytes: int = attrs.field(metadata={"doc": "Size of the encoded image in bytes."})
+    frames: int = attrs.field(default=1, metadata={"doc": "Number of frames."})
+    alpha: bool = attrs.field(default=False, metadata={"doc": "Whether the image has transparency."})
+    orientation: int = attrs.field(default=1, metadata={"doc": "EXIF orientation, 1 to 8."})
+    sha256: str | None = attrs.field(
+        default=None, metadata={"doc": "SHA-256 of the encoded bytes, if requested."}
+    )
+    delays: tuple[int, ...] = attrs.field(
+        default=(), metadata={"doc": "Duration of each frame of an animation in milliseconds."}
+    )
+    plays: int | None = attrs.field(
+        default=None, metadata={"doc": "How often an animation plays; 0 is forever."}
+    )
+    profile: bool = attrs.field(default=False, metadata={"doc": "Whether a color profile is embedded."})
+    rgb_space: RgbSpace | None = attrs.field(
+        default=None,
+        metadata={"doc": "RGB space that the file states by numbers instead of a profile; null for sRGB."},
+    )
+    levels: tuple[tuple[int, int], ...] = attrs.field(
+        default=(), metadata={"doc": "Sizes of the smaller copies in the file, largest first."}
+    )
+    lossless: bool = attrs.field(
+        default=False,
+        metadata={"doc": "Whether a JPEG is lossless, so that it is always decoded in full."},
+    )
+
+    @property
+    def upright_size(self) -> tuple[int, int]:
+        """Return width and height as shown, after the EXIF orientation."""
+        return (self.height, self.width) if self.orientation >= 5 else (self.width, self.height)
+
+    @property
+    def colors(self) -> int:
+        """Return the number of color channels once a palette is looked up."""
+        return {"gray": 1, "cmyk": 4}.get(self.colorspace, 3)
+
+    @property
+    def stored_pixel(self) -> int:
+        """Return the bytes of a pixel with all its channels."""
+        return (self.channels or self.colors + self.alpha) * math.ceil(self.depth / 8)
+
+    @property
+    def vector(self) -> bool:
+        """Return True for a drawing, which has no pixels until it is rendered at a size."""
+        return self.format == "svg"
+
+    @property
+    def animated(self) -> bool:
+        """Return True if there is more than one frame."""
+        return self.frames > 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts as JSON values, in the order of their declaration."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in attrs.asdict(self).items()
+        }

@@ -1,0 +1,106 @@
+"""Encoding: one writer for each format."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import BinaryIO
+
+import attrs
+import pyvips
+
+from imgsvc_core.errors import UnsupportedFormat
+from imgsvc_core.formats import availability
+from imgsvc_core.formats.boundary import encoding
+from imgsvc_core.formats.functions import load_function
+from imgsvc_core.formats.metadata import apply_policy
+from imgsvc_core.formats.settings import SaveSettings
+from imgsvc_core.formats.table import Format, by_name
+from imgsvc_core.formats.writers.budget import best_fitting, unreachable
+from imgsvc_core.formats.writers.prepare import check, to_depth
+from imgsvc_core.formats.writers.sink import Sink
+
+Writer = Callable[[pyvips.Image, SaveSettings, Sink], None]
+
+
+@attrs.frozen
+class Encoded:
+    """What `save` made: the format, the bytes unless they went to a target, their number, and the quality.
+
+    ``notes`` are sentences about what the format could not keep.
+    """
+
+    format: str
+    data: bytes | None
+    size: int
+    quality: int | None
+    notes: tuple[str, ...] = ()
+
+
+def save(image: pyvips.Image, settings: SaveSettings, target: BinaryIO | None = None) -> Encoded:
+    """Encode a gray or sRGB picture, upright, with straight alpha, into a binary file or into memory.
+
+    Samples are rounded to the depth that the format keeps. Metadata follows ``settings.metadata``; a color
+    profile always stays. With ``max_bytes`` the quality is lowered until the result fits.
+
+    Raises `UnsupportedOperation` for alpha, frames, color spaces or ``lossless`` in formats without them,
+    `OutputTooLarge` beyond the longest side of the format, `BudgetUnreachable`, `MissingDependency`,
+    `EncodingFailed`, `TargetError`; `CorruptImage` if damage is met while the picture is decoded.
+    """
+    row = by_name(settings.format)
+    if row is None or row.writer is None:
+        raise UnsupportedFormat(f"Images of the format '{settings.format}' cannot be written.")
+    writer = _writer(row)
+    check(image, row, settings)
+    prepared = to_depth(apply_policy(image, settings.metadata), min(row.depth, settings.depth or row.depth))
+    quality = settings.quality
+    if quality is None or row.quality is None or settings.lossless:  # for which WebP would take it as effort
+        quality = row.quality
+    if (settings.format, settings.quality) != (row.name, quality):
+        settings = attrs.evolve(settings, format=row.name, quality=quality)
+    sink = Sink(target)
+    with encoding(row.name, image):
+        if settings.max_bytes is None:
+            writer(prepared, settings, sink)
+        else:
+            quality = _write_within(settings.max_bytes, prepared.copy_memory(), settings, writer, sink)
+    data = sink.data if target is None else None
+    return Encoded(row.name, data, sink.size, None if settings.lossless else quality, tuple(sink.notes))
+
+
+@functools.cache
+def _writer(row: Format) -> Writer:
+    assert row.writer is not None
+    availability.writer_backend(row.name)
+    writer: Writer = load_function(row.writer.function)
+    return writer
+
+
+def _write_within(
+    max_bytes: int, image: pyvips.Image, settings: SaveSettings, writer: Writer, sink: Sink
+) -> int | None:
+    """Write the picture in the highest quality that fits into ``max_bytes``, and return that quality.
+
+    A ladder of qualities ends with one that is taken in any case.
+    """
+
+    def encode(quality: int | None) -> bytes:
+        memory = Sink()
+        writer(image, attrs.evolve(settings, quality=quality), memory)
+        sink.notes = memory.notes
+        return memory.data
+
+    quality = settings.quality
+    if settings.ladder and not settings.lossless:
+        for quality in settings.ladder:
+            data = encode(quality)
+            if len(data) <= max_bytes:
+                break
+    elif quality is None or settings.lossless:
+        data = encode(quality)
+        if len(data) > max_bytes:
+            raise unreachable(len(data), max_bytes)
+    else:
+        data, quality = best_fitting(encode, quality, max_bytes)
+    sink.write(data)
+    return quality

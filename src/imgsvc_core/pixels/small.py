@@ -1,0 +1,140 @@
+"""Small pictures that are only cropped and made smaller: the same bytes as by libvips, in less time.
+
+libvips takes a millisecond and more to set up its operations and its threads, however few the pixels are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+
+from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.settings import SaveSettings
+from imgsvc_core.formats.table import FORMATS, codec_effort
+from imgsvc_core.formats.writers import Encoded
+from imgsvc_core.formats.writers import small_png as png_writer
+from imgsvc_core.plan import Plan
+from imgsvc_core.plan.geometry import Box, Size
+from imgsvc_core.plan.steps import CropBox, Resample
+
+_MOST_PNG_PIXELS = 1 << 16  # of a source; more of them take libvips no longer
+_MOST_JPEG_PIXELS = 1 << 17  # that it is decoded to
+
+
+def encode_at_once(source: ByteSource, plan: Plan) -> Encoded | None:
+    """Return the result of a plan, or None if it needs libvips.
+
+    Raises:
+        CorruptImage: the source is a damaged JPEG.
+    """
+    info, settings = plan.info, plan.save[0]
+    make = _MAKERS.get((info.format, settings.format))
+    if (
+        make is None
+        or len(plan.save) > 1
+        or plan.save_exactly
+        or info.depth != 8
+        or info.profile
+        or not _is_plain(settings)
+    ):
+        return None
+    return make(source, plan)
+
+
+def _png(source: ByteSource, plan: Plan) -> Encoded | None:
+    from imgsvc_core.formats.readers import small_png
+
+    info, steps = plan.info, _quick_steps(plan, 1)
+    if (
+        steps is None
+        or plan.size.width * plan.size.height > png_writer.MOST_PIXELS
+        or info.width * info.height > _MOST_PNG_PIXELS
+        or info.colorspace not in ("gray", "srgb")
+        or info.interlaced
+    ):
+        return None
+    found = small_png.read(source)
+    if found is None:
+        return None
+    level = codec_effort("png", plan.save[0].effort)
+    assert isinstance(level, int)
+    pixels = _pixels(found.pixels, steps, alpha=info.alpha)
+    data = png_writer.encode(pixels, found.resolution, level)
+    return Encoded("png", data, len(data), None)
+
+
+def _webp_of_jpeg(source: ByteSource, plan: Plan) -> Encoded | None:
+    from imgsvc_core.formats.readers import turbojpeg
+    from imgsvc_core.formats.writers import webp
+    from imgsvc_core.formats.writers.content import given_subsampling
+
+    info, settings = plan.info, plan.save[0]
+    settings = attrs.evolve(settings, quality=settings.quality or FORMATS["webp"].quality)
+    shrink = round(1 / plan.load.scale)
+    steps = _quick_steps(plan, shrink)
+    if (
+        steps is None
+        or info.colorspace != "srgb"
+        or info.width * info.height > shrink**2 * _MOST_JPEG_PIXELS
+        or info.width % shrink
+        or info.height % shrink
+        or given_subsampling(3, settings) != "420"
+    ):
+        return None
+    pixels = turbojpeg.read_plain(source, info, shrink)
+    if pixels is None:
+        return None
+    data = webp.encode(_pixels(pixels, steps, alpha=False), settings)
+    return Encoded("webp", data, len(data), settings.quality)
+
+
+_MAKERS: dict[tuple[str, str], Callable[[ByteSource, Plan], Encoded | None]] = {
+    ("png", "png"): _png,
+    ("jpg", "webp"): _webp_of_jpeg,
+}
+
+
+def _is_plain(settings: SaveSettings) -> bool:
+    return (
+        settings.metadata == "strip"
+        and settings.colors is None
+        and settings.max_bytes is None
+        and not settings.progressive
+    )
+
+
+def _quick_steps(plan: Plan, shrink: int) -> list[Box | Size] | None:
+    """Return what to keep and the sizes to reduce to, on pixels that a decoder has scaled down.
+
+    Return None for other steps, and for boxes that end within pixels.
+    """
+    from imgsvc_core.pixels import reduction  # it takes NumPy to load, so some time
+
+    have = Size(plan.info.width // shrink, plan.info.height // shrink)
+    quick: list[Box | Size] = []
+    for planned in plan.steps:
+        step = planned.step
+        if isinstance(step, Resample) and step.is_usual and reduction.suits(have, step.size):
+            quick.append(step.size)
+            have, shrink = step.size, 1
+        elif isinstance(step, CropBox) and not any(side % shrink for side in step.box):
+            box = Box(*(side // shrink for side in step.box))
+            quick.append(box)
+            have = box.size
+        else:
+            return None
+    return quick
+
+
+def _pixels(pixels: Any, steps: Sequence[Box | Size], *, alpha: bool) -> Any:
+    """Run steps on an array of (height, width, bands)."""
+    from imgsvc_core.pixels import reduction
+
+    for step in steps:
+        if isinstance(step, Box):
+            pixels = pixels[step.top : step.top + step.height, step.left : step.left + step.width]
+        elif step != (pixels.shape[1], pixels.shape[0]):
+            pixels = reduction.reduce(pixels, step, alpha=alpha)
+    return pixels

@@ -1,0 +1,78 @@
+"""The pictures of watermarks: read once for all requests, and rendered for each result."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+import attrs
+import pyvips
+
+from imgsvc_core._runtime.deadline import Deadline, in_memory
+from imgsvc_core.errors import LimitExceeded, Problem, SourceError, SpecError, TimeLimitExceeded
+from imgsvc_core.formats.boundary import translate_errors
+from imgsvc_core.limits import Limits, check_memory
+from imgsvc_core.pixels.render import render
+from imgsvc_core.plan import compile_plan
+from imgsvc_core.plan.geometry import Size
+from imgsvc_core.plan.placement import watermark_size
+from imgsvc_core.sources.opening import open_source
+from imgsvc_core.sources.receiving import Source, received
+from imgsvc_core.spec import Resize, Spec, Watermark
+
+Watermarks = Mapping[str, Source] | Callable[[str], Source | None]
+"""Watermark images by id, or a function that returns them."""
+
+
+def receive_watermark(id: str, watermarks: Watermarks | None, limits: Limits, deadline: Deadline) -> Source:
+    """Return the picture of a watermark, with the bytes of a file object in its place."""
+    source: Source | None
+    try:
+        source = watermarks(id) if callable(watermarks) else (watermarks or {})[id]
+    except KeyError:
+        source = None
+    if source is None:
+        raise SpecError(
+            [Problem("watermark.id", "Watermark 'id' parameter must be a known watermark", f"got '{id}'")]
+        )
+    with _naming_watermark(id):
+        return received(source, limits, deadline)
+
+
+def render_watermark(
+    sources: Mapping[str, Source],
+    limits: Limits,
+    deadline: Deadline,
+    memory: int,
+    watermark: Watermark,
+    size: Size,
+) -> pyvips.Image:
+    """Return the picture of a watermark for an image of a size.
+
+    ``memory`` is what the plan of that image may take already, in bytes.
+    """
+    with _naming_watermark(watermark.id):
+        opened = open_source(sources[watermark.id], limits, inlined_pixels=limits.source_pixels)
+        width, height = watermark_size(opened.info.upright_size, size, watermark)
+        request = Spec(resize=Resize(width=width, height=height, mode="stretch"))
+        still = attrs.evolve(opened.info, frames=1)
+        most = attrs.evolve(Limits.none(), source_pixels=limits.source_pixels)
+        plan = compile_plan(request, still, limits=most, suffix=".png")
+        check_memory(memory + plan.memory, limits)
+        inner = partial(render_watermark, sources, limits, deadline, memory)
+        with translate_errors(opened.info.format):
+            image = deadline.watch(opened.load(plan.load))
+            return in_memory(render(image, plan, inner).image)
+
+
+@contextlib.contextmanager
+def _naming_watermark(id: str) -> Iterator[None]:
+    """Name the watermark in errors of its image, so that they are not taken for errors of the source."""
+    try:
+        yield
+    except TimeLimitExceeded:
+        raise
+    except (SourceError, LimitExceeded) as error:
+        error.begin_with(f"Watermark '{id}'")
+        raise

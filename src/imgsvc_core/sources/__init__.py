@@ -1,0 +1,1 @@
+"""Everything that an image can come from, until its facts are known."""

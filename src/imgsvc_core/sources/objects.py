@@ -1,0 +1,142 @@
+"""Objects in buckets: their facts, and their bytes as they are stored.
+
+File systems of fsspec change keys that end in a slash or hold ``?`` or ``#``, say nothing of the
+``Content-Encoding``, and some decode what they read, parts of it too. So objects are read by the clients that
+those file systems hold, under their exact keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from imgsvc_core._runtime.private_names import call_s3, get_raw_from_google, get_raw_from_oss, info_of_oss
+
+Info = Mapping[str, Any]
+"""Facts under the names that fsspec and the provider use; ``type``, ``size`` and ``encoding`` among them."""
+
+
+def object_info(fs: Any, path: str) -> Info:
+    """Return the facts of an object or file.
+
+    Args:
+        fs: its file system.
+        path: the bucket and the key, or the path of the file.
+
+    Raises:
+        FileNotFoundError: it does not exist.
+    """
+    provider = _provider_of(fs)
+    if provider is None:
+        return {"encoding": "", "cache_control": "", **fs.info(path)}
+    return {"type": "file", **provider.info(fs, *_split(path))}
+
+
+def read_object(fs: Any, path: str, start: int, end: int) -> bytes:
+    """Return the stored bytes of an object or file from ``start`` to before ``end``."""
+    provider = _provider_of(fs)
+    if provider is None:
+        return bytes(fs.cat_file(path, start=start, end=end))
+    return bytes(provider.read(fs, *_split(path), start, end))
+
+
+def is_object_store(fs: Any) -> bool:
+    """Return True if a file system is a bucket whose objects have exact keys and a ``Content-Encoding``."""
+    return _provider_of(fs) is not None
+
+
+@attrs.frozen
+class _Provider:
+    """How objects of a provider are read: both functions take the file system, the bucket and the key."""
+
+    info: Callable[[Any, str, str], Info]
+    read: Callable[[Any, str, str, int, int], bytes]
+
+
+def _provider_of(fs: Any) -> _Provider | None:
+    protocols = [fs.protocol] if isinstance(fs.protocol, str) else fs.protocol
+    return next((_PROVIDERS[name] for name in protocols if name in _PROVIDERS), None)
+
+
+def _split(path: str) -> tuple[str, str]:
+    bucket, _, key = path.lstrip("/").partition("/")
+    if not key:
+        raise FileNotFoundError(path)
+    return bucket, key
+
+
+def _run(fs: Any, work: Callable[..., Any], *arguments: Any) -> Any:
+    """Run a coroutine function in the event loop of a file system."""
+    from fsspec.asyn import sync
+
+    return sync(fs.loop, work, fs, *arguments)
+
+
+def _s3_info(fs: Any, bucket: str, key: str) -> Info:
+    found = fs.call_s3("head_object", Bucket=bucket, Key=key)
+    headers = {"encoding": found.get("ContentEncoding", ""), "cache_control": found.get("CacheControl", "")}
+    return {**found, "size": found["ContentLength"], **headers}
+
+
+def _s3_read(fs: Any, *place: Any) -> bytes:
+    async def read(fs: Any, bucket: str, key: str, start: int, end: int) -> bytes:
+        found = await call_s3(fs, "get_object", Bucket=bucket, Key=key, Range=f"bytes={start}-{end - 1}")
+        async with found["Body"] as body:
+            return bytes(await body.read())
+
+    return bytes(_run(fs, read, *place))
+
+
+def _google_info(fs: Any, bucket: str, key: str) -> Info:
+    try:
+        found = fs.call("GET", "b/{}/o/{}", bucket, key, json_out=True)
+    except OSError as error:
+        if str(error).startswith("Forbidden"):  # which has no class of its own
+            raise PermissionError(str(error)) from error
+        raise
+    headers = {"encoding": found.get("contentEncoding", ""), "cache_control": found.get("cacheControl", "")}
+    return {**found, **headers}
+
+
+def _google_read(fs: Any, *place: Any) -> bytes:
+    return bytes(_run(fs, get_raw_from_google, *place))
+
+
+def _azure_info(fs: Any, bucket: str, key: str) -> Info:
+    async def properties(fs: Any) -> Any:
+        from azure.core.exceptions import ResourceNotFoundError
+
+        async with fs.service_client.get_blob_client(bucket, key) as blob:
+            try:
+                return await blob.get_blob_properties()
+            except ResourceNotFoundError as error:
+                raise FileNotFoundError(key) from error
+
+    found = _run(fs, properties)
+    told = found.content_settings
+    headers = {"encoding": told.content_encoding or "", "cache_control": told.cache_control or ""}
+    return {**found, "size": found.size, **headers}
+
+
+def _azure_read(fs: Any, *place: Any) -> bytes:
+    async def read(fs: Any, bucket: str, key: str, start: int, end: int) -> bytes:
+        async with fs.service_client.get_blob_client(bucket, key) as blob:
+            stream = await blob.download_blob(offset=start, length=end - start, decompress=False)
+            return bytes(await stream.readall())
+
+    return bytes(_run(fs, read, *place))
+
+
+_S3 = _Provider(_s3_info, _s3_read)
+_GOOGLE = _Provider(_google_info, _google_read)
+_AZURE = _Provider(_azure_info, _azure_read)
+_PROVIDERS = {
+    "s3": _S3,
+    "gs": _GOOGLE,
+    "gcs": _GOOGLE,
+    "abfs": _AZURE,
+    "az": _AZURE,
+    "oss": _Provider(info_of_oss, get_raw_from_oss),
+}

@@ -1,0 +1,97 @@
+"""A source is opened: its header is read and held against the limits, before any pixel is decoded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from imgsvc_core._runtime.libvips import check_not_forked
+from imgsvc_core._runtime.machine import machine
+from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.probe import probe
+from imgsvc_core.formats.settings import LoadSettings
+from imgsvc_core.limits import Limits, check_source
+from imgsvc_core.sources.pixels import as_image, describe
+from imgsvc_core.sources.receiving import Source, open_bytes
+
+if TYPE_CHECKING:
+    import pyvips
+
+
+@attrs.frozen
+class Opened:
+    """A source whose facts are known: encoded bytes, or an image in memory."""
+
+    info: ImageInfo
+    encoded: ByteSource | None
+    image: pyvips.Image | None
+    threads: int | None = None
+    """How many threads libvips may use for it; one for each core by default."""
+
+    def load(self, settings: LoadSettings) -> pyvips.Image:
+        """Return the decoded image, as an object that is not shared.
+
+        Raises:
+            ForkedProcess: libvips does not work in this process.
+        """
+        check_not_forked()
+        if self.image is not None:
+            image = self.image.copy() if settings.all_frames else _first_frame(self.image)
+        else:
+            # With libvips, which reading headers should not wait for.
+            from imgsvc_core.formats.readers import load
+
+            assert self.encoded is not None
+            image = load(self.encoded, self.info, settings)
+        if (threads := self.threads or _all_cores()) and not image.get_typeof("concurrency"):
+            import pyvips
+
+            image.set_type(pyvips.GValue.gint_type, "concurrency", threads)
+        return image
+
+
+def _all_cores() -> int | None:
+    """Return the number of cores, unless libvips knows it, which looks at no control group."""
+    own = machine()
+    return own.cores if own.cores < own.cpus else None
+
+
+def _first_frame(image: pyvips.Image) -> pyvips.Image:
+    from imgsvc_core.formats.readers.vips import still
+
+    height = image.get_page_height()
+    return still(image.copy() if height == image.height else image.crop(0, 0, image.width, height))
+
+
+def open_source(
+    source: Source,
+    limits: Limits,
+    *,
+    inlined_pixels: int | None = None,
+    name: str | None = None,
+    digest: bool = False,
+) -> Opened:
+    """Open a source without decoding it.
+
+    Args:
+        source: a path, encoded bytes, a binary file object, an fsspec URL, a numpy array or a pyvips image.
+        limits: what the source may have at most.
+        inlined_pixels: how many pixels the images that a drawing holds inlined may have together.
+        name: the file name to report if the source has none.
+        digest: whether to compute the SHA-256 of the bytes.
+
+    Raises:
+        SourceError: the source cannot be read or is no image.
+        SourceTooLarge, ImageTooLarge, MemoryLimitExceeded: it exceeds the limits.
+    """
+    image = as_image(source, limits)
+    if image is not None:
+        info = describe(image, name=name)
+        check_source(info, attrs.evolve(limits, source_bytes=None))
+        return Opened(info, None, image)
+    encoded = open_bytes(source, limits, name=name)
+    info = probe(encoded, most_inlined=inlined_pixels, most_memory=limits.memory_bytes)
+    check_source(info, limits)
+    return Opened(attrs.evolve(info, sha256=encoded.sha256()) if digest else info, encoded, None)

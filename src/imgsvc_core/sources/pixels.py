@@ -1,0 +1,219 @@
+"""Sources that are in memory already: pyvips images, Pillow images and numpy arrays."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from imgsvc_core._runtime.deadline import check_time
+from imgsvc_core.errors import MemoryLimitExceeded, SourceUnreachable
+from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.limits import Limits, check_memory, check_source
+from imgsvc_core.sources.receiving import Source
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import PIL.Image
+    import pyvips
+
+_USUAL_DELAY = 100  # milliseconds, as browsers show frames without a duration
+_ANIMATIONS_OF_PILLOW = ("GIF", "PNG", "WEBP")  # which are animations as files, too
+_COLORSPACES = {"b-w": "gray", "grey16": "gray", "cmyk": "cmyk", "lab": "lab", "labs": "lab"}
+_COPIES = 2  # of the frames of an animation, while the last copy is made
+
+
+def as_image(source: Source, limits: Limits) -> pyvips.Image | None:
+    """Return a pyvips image, a Pillow image or a numpy array as an image, or None for anything else.
+
+    Raises:
+        SourceUnreachable: the pixels cannot be read.
+        ImageTooLarge, MemoryLimitExceeded: it exceeds the limits, by what is known without decoding.
+    """
+    if _is_a(source, "pyvips", "Image"):
+        from imgsvc_core.pixels.colorspace import from_memory
+
+        return from_memory(_with_meaning(source))
+    if _is_a(source, "PIL.Image", "Image"):
+        return _of_pillow(source, limits)
+    if _is_a(source, "numpy", "ndarray"):
+        return _of_array(source, limits)
+    return None
+
+
+def _is_a(value: object, module: str, name: str) -> TypeGuard[Any]:
+    """Return True if a value is of a class whose module need not be imported to find out."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(value, getattr(loaded, name, ()))
+
+
+def _of_array(array: npt.NDArray[Any], limits: Limits) -> pyvips.Image:
+    """Return the image of an array of height x width, or of height x width x channels.
+
+    The channels are gray, gray and alpha, RGB or RGBA.
+
+    ``bool`` is black and white. Floats from 0 to 1 become 16 bits.
+    """
+    import numpy as np
+
+    kind, channels = array.dtype.kind, array.shape[2] if array.ndim == 3 else 1
+    known = kind in "bf" or array.dtype.name in ("uint8", "uint16")
+    if array.ndim not in (2, 3) or not 1 <= channels <= 4 or not known or not array.size:
+        raise SourceUnreachable(
+            "Source array must be height x width with 1 to 4 channels of uint8, uint16, bool or float, "
+            f"got shape {array.shape} of {array.dtype}."
+        )
+    _check_size(array.shape[1], array.shape[0], 1, limits)
+    if kind == "b":
+        array = array.astype(np.uint8) * np.uint8(255)
+    elif kind == "f":
+        # Rounding errors of a computation, such as 1.0000001, vanish when it is rounded to 16 bits.
+        levels = np.rint(array.astype(np.float64) * 65_535)
+        if not (levels.min() >= 0 and levels.max() <= 65_535):  # true for NaN as well
+            raise SourceUnreachable(
+                "Source array of floats must be within 0 to 1 range, "
+                f"got {array.min():g} to {array.max():g}; divide or clip it."
+            )
+        array = levels.astype(np.uint16)
+    return _of_samples(array)
+
+
+def _of_samples(array: npt.NDArray[Any]) -> pyvips.Image:
+    """Return the image of an array of 8 or 16 bits."""
+    import pyvips
+
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    return _with_meaning(pyvips.Image.new_from_array(array).copy(interpretation="multiband"))
+
+
+def _of_pillow(source: PIL.Image.Image, limits: Limits) -> pyvips.Image:
+    """Return a Pillow image, with its color profile, its orientation, and all frames of an animation.
+
+    Of other files with several images, such as pages, the one that is selected is taken. Floats, of mode
+    ``F``, are from 0 to 255, as Pillow converts them.
+    """
+    import pyvips
+    from PIL import ExifTags
+
+    try:
+        first, count = _frames(source)
+        _check_size(*source.size, count, limits)
+        check_memory(_COPIES * count * 4 * source.width * source.height, limits)
+        pixels, delays = _strip(source, first, count) if count > 1 else (_pixels(source), [])
+        orientation = source.getexif().get(ExifTags.Base.Orientation, 1)
+    except (OSError, SyntaxError, ValueError) as error:
+        raise SourceUnreachable(f"Source Pillow image cannot be read: {error}.") from error
+    except MemoryError as error:
+        raise MemoryLimitExceeded(
+            "The memory is not enough to read the source Pillow image: pass a smaller one."
+        ) from error
+    image = _of_samples(pixels).copy()
+    facts: list[tuple[str, int, Any]] = [("orientation", pyvips.GValue.gint_type, orientation)]
+    if profile := source.info.get("icc_profile"):
+        facts.append(("icc-profile-data", pyvips.GValue.blob_type, profile))
+    if delays:
+        facts += [
+            ("page-height", pyvips.GValue.gint_type, source.height),
+            ("n-pages", pyvips.GValue.gint_type, count),
+            ("delay", pyvips.GValue.array_int_type, delays),
+            ("loop", pyvips.GValue.gint_type, _plays(source)),
+        ]
+    for name, kind, value in facts:
+        image.set_type(kind, name, value)
+    return image.copy(interpretation="cmyk") if source.mode == "CMYK" else image
+
+
+def _frames(source: PIL.Image.Image) -> tuple[int, int]:
+    """Return the number of the first frame and how many there are. Animated PNG may begin with a still."""
+    if source.format not in _ANIMATIONS_OF_PILLOW:
+        return 0, 1
+    first = int(getattr(source, "default_image", False))
+    return first, max(1, getattr(source, "n_frames", 1) - first)
+
+
+def _strip(source: PIL.Image.Image, first: int, count: int) -> tuple[npt.NDArray[Any], list[int]]:
+    """Return the frames of an animation below each other, and their delays."""
+    import numpy as np
+
+    selected, strip, delays = source.tell(), np.empty(0), []
+    for number in range(count):
+        check_time()
+        source.seek(first + number)
+        pixels = _pixels(source, animated=True)
+        if number == 0:
+            strip = np.empty((count, *pixels.shape), pixels.dtype)
+        strip[number] = pixels
+        delays.append(round(source.info.get("duration", _USUAL_DELAY)))
+    source.seek(selected)
+    return strip.reshape(-1, *strip.shape[2:]), delays
+
+
+def _plays(animation: PIL.Image.Image) -> int:
+    """Return how often an animation of Pillow plays, or 0 for ever. Of GIF, Pillow tells the repetitions."""
+    loop = animation.info.get("loop")
+    if loop is None:
+        return 1
+    return int(loop) + (animation.format == "GIF" and loop > 0)
+
+
+def _pixels(frame: PIL.Image.Image, *, animated: bool = False) -> npt.NDArray[Any]:
+    """Return the pixels of a frame in gray, RGB or CMYK, with alpha if it has any.
+
+    Frames of an animation get the same channels.
+    """
+    import numpy as np
+
+    if frame.mode != "I" and not frame.mode.startswith("I;16"):
+        return np.asarray(_in_usual_mode(frame, animated))
+    gray = np.asarray(frame.convert("I;16") if frame.mode == "I" else frame)
+    transparent = frame.info.get("transparency")
+    if transparent is None and not animated:
+        return gray
+    opaque = np.ones_like(gray) if transparent is None else gray != transparent
+    return np.dstack([gray, opaque * np.uint16(65_535)])
+
+
+def _in_usual_mode(frame: PIL.Image.Image, animated: bool) -> PIL.Image.Image:
+    if frame.mode == "La":
+        frame = frame.convert("LA")  # the only mode that Pillow converts it to
+    if animated or "transparency" in frame.info or frame.mode in ("PA", "RGBa"):
+        return frame.convert("RGBA")
+    if frame.mode in ("L", "LA", "RGB", "RGBA", "CMYK"):
+        return frame
+    return frame.convert("L" if frame.mode == "1" else "RGB")
+
+
+def describe(image: pyvips.Image, *, name: str | None = None) -> ImageInfo:
+    """Return the facts of an image that is in memory already; its format is ``raw``."""
+    frames = image.height // image.get_page_height()
+    delays = tuple(image.get("delay")) if frames > 1 and image.get_typeof("delay") else ()
+    return ImageInfo(
+        name=name or "",
+        format="raw",
+        width=image.width,
+        height=image.get_page_height(),
+        colorspace=_COLORSPACES.get(image.interpretation, "srgb"),
+        depth=16 if image.format == "ushort" else 8,
+        bytes=image.width * image.height * image.bands * (2 if image.format == "ushort" else 1),
+        frames=frames,
+        delays=delays,
+        plays=image.get("loop") if frames > 1 and image.get_typeof("loop") else None,
+        alpha=bool(image.hasalpha()),
+        orientation=image.get("orientation") if image.get_typeof("orientation") else 1,
+        profile=bool(image.get_typeof("icc-profile-data")),
+    )
+
+
+def _with_meaning(image: pyvips.Image) -> pyvips.Image:
+    """Return an image whose unnamed channels are gray or RGB, with or without alpha."""
+    if image.interpretation != "multiband":
+        return image
+    if image.bands > 4:
+        raise SourceUnreachable(f"Source image must have 1 to 4 channels, got {image.bands} without a name.")
+    deep = image.format == "ushort"
+    space = ("grey16" if deep else "b-w") if image.bands < 3 else ("rgb16" if deep else "srgb")
+    return image.copy(interpretation=space)
+
+
+def _check_size(width: int, height: int, frames: int, limits: Limits) -> None:
+    info = ImageInfo(format="raw", width=width, height=height, colorspace="srgb", bytes=0, frames=frames)
+    check_source(info, limits)

@@ -1,0 +1,181 @@
+"""Everything that an image can come from."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
+
+from typing_extensions import Buffer
+
+from imgsvc_core._runtime.deadline import Deadline
+from imgsvc_core.errors import ImgsvcError, SourceUnreachable, os_reason
+from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.limits import Limits, check_bytes
+from imgsvc_core.sources.content_coding import Decoding, InvalidCoding, TooManyBytes
+from imgsvc_core.sources.filesystems import open_filesystem
+from imgsvc_core.sources.objects import is_object_store, object_info, read_object
+from imgsvc_core.sources.url_messages import missing_package, reason_of, shown_url
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import PIL.Image
+
+
+class Readable(Protocol):
+    """A binary file object."""
+
+    def read(self, size: int, /) -> Any:
+        """Return at most that many bytes, or no bytes at the end."""
+
+
+if TYPE_CHECKING:
+    _Pixels: TypeAlias = npt.NDArray[Any] | PIL.Image.Image  # and pyvips.Image, which has no types
+    Source: TypeAlias = str | os.PathLike[str] | Buffer | Readable | _Pixels | ByteSource
+else:
+    Source = Any
+"""A path, an fsspec URL, encoded bytes, a binary file object, or pixels: numpy, Pillow or pyvips."""
+
+_CHUNK = 1 << 20
+
+
+def is_url(location: object) -> TypeGuard[str]:
+    """Return True if a location is an fsspec URL rather than a path."""
+    return isinstance(location, str) and ("://" in location or location.startswith("memory:"))
+
+
+def open_bytes(source: Source, limits: Limits, *, name: str | None = None) -> ByteSource:
+    """Return the encoded bytes of a path, bytes, a file object or a URL, within the limits.
+
+    Raises:
+        TypeError: the source is of a type that cannot be read.
+        SourceUnreachable: the source cannot be read.
+        EmptySource: there are no bytes.
+        SourceTooLarge: there are too many.
+    """
+    if isinstance(source, ByteSource):
+        opened = source
+    elif isinstance(source, Buffer):
+        opened = ByteSource(_in_order(source), name=name or "")
+    elif is_url(source):
+        last = shown_url(source).rstrip("/").rpartition("/")[2]
+        opened = ByteSource(_fetch(source, limits), name=name or last)
+    elif isinstance(source, str | os.PathLike):
+        opened = ByteSource(_at(source, limits), name=name or Path(source).name)
+    elif hasattr(source, "read"):
+        opened = ByteSource(_read(source, limits), name=name or _name_of(source))
+    else:
+        raise TypeError(
+            "Source must be a path, a URL, bytes, a binary file object, a numpy array, a Pillow image "
+            f"or a pyvips image, got {type(source).__name__}."
+        )
+    check_bytes(opened.size, limits)
+    return opened
+
+
+def received(source: Source, limits: Limits, deadline: Deadline, *, name: str | None = None) -> Source:
+    """Return the source, with the bytes of a file object in its place.
+
+    An open file may work only in the thread of the caller, whose it is: the deadline ends between two reads.
+
+    Raises:
+        TimeLimitExceeded: the time is up.
+        SourceUnreachable, EmptySource, SourceTooLarge: the bytes of a file object cannot be used.
+    """
+    if isinstance(source, ByteSource) or not hasattr(source, "read"):
+        return source
+    return open_bytes(_read(source, limits, deadline), limits, name=name or _name_of(source))
+
+
+def _in_order(source: Buffer) -> Buffer:
+    """Return the bytes of a buffer. It is copied only if it is not contiguous."""
+    view = memoryview(source)
+    return view if view.c_contiguous and view.format == "B" else view.tobytes()
+
+
+def _at(source: str | os.PathLike[str], limits: Limits) -> Path | bytes:
+    """Return the path of a file, or the bytes of a device or a pipe."""
+    path = Path(source)
+    if str(source) == "":
+        raise SourceUnreachable("Source path must not be empty.")
+    try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            with path.open("rb") as file:
+                return _read(file, limits)
+    except (OSError, ValueError) as error:
+        raise SourceUnreachable(f"Source '{path}' cannot be read: {error}.") from error
+    return path
+
+
+def _fetch(url: str, limits: Limits) -> bytes:
+    with _translated(url):
+        fs, path = open_filesystem(url)
+        if is_object_store(fs):
+            return _read_object(fs, path + url[len(url.rstrip("/")) :], limits)
+        with fs.open(path, "rb") as file:
+            return _read(file, limits)
+
+
+def _read_object(fs: Any, path: str, limits: Limits) -> bytes:
+    """Return the bytes of an object in a bucket, decoded, within the limits."""
+    info = object_info(fs, path)
+    size: int = info["size"]
+    check_bytes(size, limits)
+    try:
+        return Decoding(info["encoding"], limits.source_bytes).decode(read_object(fs, path, 0, size))
+    except InvalidCoding as error:
+        raise SourceUnreachable(f"Source '{shown_url(path)}' {error}.") from error
+    except TooManyBytes:
+        assert limits.source_bytes is not None
+        check_bytes(limits.source_bytes + 1, limits)
+        raise
+
+
+@contextlib.contextmanager
+def _translated(url: str) -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise missing_package("Source", url, error) from error
+    except ImgsvcError:
+        raise
+    except Exception as error:  # packages of stores raise anything
+        raise SourceUnreachable(
+            f"Source '{shown_url(url)}' cannot be read: {reason_of(error, url)}."
+        ) from error
+
+
+def _read(file: Any, limits: Limits, deadline: Deadline | None = None) -> bytes:
+    """Return all bytes of a file object, within the limits."""
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := _chunk(file):
+        if not isinstance(chunk, Buffer):
+            kind = "text" if isinstance(chunk, str) else type(chunk).__name__
+            raise SourceUnreachable(f"Source file must be opened in binary mode, got {kind}.")
+        chunk = bytes(chunk)  # the file may fill the same buffer again
+        chunks.append(chunk)
+        size += len(chunk)
+        check_bytes(size, limits)
+        if deadline is not None:
+            deadline.check()
+    return b"".join(chunks)
+
+
+def _chunk(file: Any) -> Any:
+    try:
+        chunk = file.read(_CHUNK)
+    except OSError as error:
+        raise SourceUnreachable(f"Source file cannot be read: {os_reason(error)}.") from error
+    except ValueError as error:
+        raise SourceUnreachable(f"Source file cannot be read: {error}.") from error
+    if chunk is None:  # a raw file that does not block may have more later
+        raise SourceUnreachable("Source file must wait for its bytes, got a non-blocking one.")
+    return chunk
+
+
+def _name_of(file: object) -> str:
+    name = getattr(file, "name", "")
+    return Path(name).name if isinstance(name, str) else ""

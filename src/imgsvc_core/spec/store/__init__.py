@@ -1,0 +1,1 @@
+"""What the ``store`` of a request may say."""

@@ -1,0 +1,99 @@
+"""Parse the ``store`` of a request, write it as JSON, and describe it as JSON Schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from imgsvc_core._runtime.jsontext import SOMETHING, shown
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.spec.declare import Param, params
+from imgsvc_core.spec.kinds import Choice
+from imgsvc_core.spec.parsing import parse_operation, unparse_operation
+from imgsvc_core.spec.schema import operation_schema
+from imgsvc_core.spec.store.declarations import PROVIDERS, StoreSpec
+
+_PROVIDER = Choice(tuple(PROVIDERS))
+_WORD = re.compile("[A-Za-z]?[a-z_-]{1,20}")
+
+
+def parse_store(value: object, *, path: str = "store") -> StoreSpec:
+    """Return the store that a JSON value describes.
+
+    Raises:
+        SpecError: with all problems found, each with its path.
+
+    >>> parse_store({"provider": "ibm", "key": "k", "bucket": "pictures", "region": "eu-de"})
+    Ibm(path='', bucket='pictures', region='eu-de', acl='public-read')
+    """
+    if isinstance(value, StoreSpec):
+        return value
+    if not isinstance(value, Mapping):  # not shown: it may hold a secret
+        raise SpecError([Problem(path, "Store must be an object of parameters", f"got {SOMETHING}")])
+    expected = f"Store 'provider' parameter must be {_PROVIDER.expectation}"
+    if "provider" not in value:
+        raise SpecError([Problem(f"{path}.provider", expected, "and is required")])
+    try:
+        provider = PROVIDERS[_PROVIDER.parse(value["provider"])]
+    except ValueError:
+        got = shown(value["provider"]) if isinstance(value["provider"], int | float) else SOMETHING
+        raise SpecError([Problem(f"{path}.provider", expected, f"got {got}")]) from None
+    declared = params(provider)
+    fields = {
+        _displayable_key(name, declared): _displayable(declared.get(name), item)
+        for name, item in value.items()
+        if name != "provider"
+    }
+    return parse_operation(provider, fields, path=path)
+
+
+class _Masked:
+    def __repr__(self) -> str:
+        return SOMETHING
+
+
+def displayable(value: str) -> object:
+    """Return a string as messages may show it: masked if it looks like a keyfile or is not valid Unicode."""
+    try:
+        value.encode()
+    except ValueError:
+        return _Masked()
+    return _Masked() if value.lstrip().startswith("{") else value
+
+
+def _displayable(known: Param | None, value: object) -> object:
+    """Return a value as messages may show it. One that its parameter refuses may be a misplaced secret."""
+    if value is None or isinstance(value, int | float):
+        return value
+    try:
+        if known is not None:
+            known.kind.parse(value)
+    except ValueError:
+        return _Masked()
+    return value
+
+
+def _displayable_key(key: object, known: Collection[str]) -> object:
+    """Return a key as messages may show it. One that is no word may be a misplaced secret."""
+    return key if key in known or (isinstance(key, str) and _WORD.fullmatch(key)) else SOMETHING
+
+
+def unparse_store(spec: StoreSpec) -> dict[str, Any]:
+    """Return the JSON object of a store, with its secrets and without defaults."""
+    return {"provider": spec.provider, **unparse_operation(spec)}
+
+
+def store_schema() -> dict[str, Any]:
+    """Return the JSON Schema of ``store``: one of the providers' objects."""
+    return {"title": "Store", "type": "object", "oneOf": [_schema(item) for item in PROVIDERS.values()]}
+
+
+def _schema(provider: type[StoreSpec]) -> dict[str, Any]:
+    schema = operation_schema(provider)
+    return {
+        **schema,
+        "title": f"Store {provider.provider}",
+        "properties": {"provider": {"const": provider.provider}, **schema["properties"]},
+        "required": ["provider", *schema.get("required", [])],
+    }

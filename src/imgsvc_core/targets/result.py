@@ -1,0 +1,146 @@
+"""What processing returns."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, cast
+
+import attrs
+from typing_extensions import TypeVar
+
+from imgsvc_core.errors import TargetError
+from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.table import FORMATS, by_suffix
+from imgsvc_core.plan import Plan
+from imgsvc_core.plan.faces import Face
+from imgsvc_core.targets.writing import Target, check_target, suffix_of, writing
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import PIL.Image
+
+Data = TypeVar("Data", bound=bytes | None, default=bytes | None, covariant=True)
+
+_SHOWN_BY_NOTEBOOKS = {"jpg": "image/jpeg", "png": "image/png", "apng": "image/png", "gif": "image/gif"}
+
+
+@attrs.frozen(kw_only=True)
+class Timing:
+    """Milliseconds that each part of the work took.
+
+    Pixels flow through decoder, steps and encoder together; what cannot be told apart counts as ``encode``.
+    """
+
+    decode: float
+    process: float
+    encode: float
+
+
+@attrs.frozen(kw_only=True)
+class Result(Generic[Data]):
+    """A processed image: facts of the source and the result, and the bytes.
+
+    ``data`` holds the encoded image, or `None` if it was written to a target. ``notes`` are sentences about
+    what the result lacks of the source because of its format: frames, transparency or colors.
+    """
+
+    input: ImageInfo
+    data: Data = attrs.field(repr=False)
+    faces: tuple[Face, ...] | None = None
+    timing: Timing
+    notes: tuple[str, ...] = ()
+    plan: Plan = attrs.field(repr=False)
+    _output: ImageInfo | Callable[[], ImageInfo] = attrs.field(repr=False, eq=False)
+
+    @cached_property
+    def output(self) -> ImageInfo:
+        """Return the facts of the result; of one in memory, the header is read at the first call."""
+        return self._output if isinstance(self._output, ImageInfo) else self._output()
+
+    def save(self: Result[bytes], target: Target) -> None:
+        """Write the encoded image to a path, an fsspec URL or a binary file object.
+
+        Raises:
+            TargetError: it cannot be written, or its suffix is that of another format.
+        """
+        check_target(target, required=True)
+        suffix, format = suffix_of(target), FORMATS[self.output.format]
+        named = by_suffix(suffix)
+        if named is not None and named is not format:
+            expected = f"one of {', '.join(format.suffixes)} for a result in format {format.name}"
+            raise TargetError(
+                f"Target suffix must be {expected}, got '{suffix}'; ask for that format instead."
+            )
+        data = _in_memory(self)
+        with writing(target, format.media_type) as file:
+            file.write(data)
+
+    def to_numpy(self: Result[bytes]) -> npt.NDArray[Any]:
+        """Return the pixels as height x width x channels, or frames x height x width x channels if animated.
+
+        Gray images have no axis of channels. Samples are ``uint8`` or ``uint16``.
+
+        Raises:
+            ForkedProcess: libvips does not work in this process.
+        """
+        from imgsvc_core.formats.settings import LoadSettings
+        from imgsvc_core.sources.opening import Opened
+
+        info = self.output
+        opened = Opened(info, ByteSource(_in_memory(self)), None)
+        image = opened.load(LoadSettings(all_frames=True))
+        bands = (image.bands,) if image.bands > 1 else ()
+        pixels: npt.NDArray[Any] = image.numpy().reshape(image.height, image.width, *bands)  # also one pixel
+        return pixels.reshape(-1, info.height, *pixels.shape[1:]) if info.animated else pixels
+
+    def to_pil(self: Result[bytes]) -> PIL.Image.Image:
+        """Return a Pillow image; 16 bits are reduced to 8, except for gray.
+
+        Raises:
+            ForkedProcess: libvips does not work in this process.
+        """
+        import numpy as np
+        import PIL.Image
+
+        if self.output.animated:
+            return PIL.Image.open(io.BytesIO(_in_memory(self)))
+        pixels = self.to_numpy()
+        if pixels.dtype != np.uint8 and pixels.ndim == 3:
+            pixels = (pixels >> 8).astype(np.uint8)
+        return PIL.Image.fromarray(pixels)
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        """Return what notebooks show: the image, as PNG if browsers do not show its format."""
+        shown = {"text/plain": repr(self)}
+        if self.data is None:
+            return shown
+        data: bytes = self.data
+        media_type = _SHOWN_BY_NOTEBOOKS.get(self.output.format)
+        if media_type is None:
+            preview = io.BytesIO()
+            cast("Result[bytes]", self).to_pil().save(preview, "PNG")
+            media_type, data = "image/png", preview.getvalue()
+        return {**shown, media_type: base64.b64encode(data).decode()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the bytes and the plan, as JSON values."""
+        output = self.output.to_dict()
+        if self.faces is not None:
+            output["faces"] = [attrs.asdict(face) for face in self.faces]
+        return {
+            "input": self.input.to_dict(),
+            "output": output,
+            "timing": attrs.asdict(self.timing),
+            "notes": list(self.notes),
+        }
+
+
+def _in_memory(result: Result[Any]) -> bytes:
+    if result.data is None:
+        raise TypeError("The result was written to a target; process without a target to have it in memory.")
+    data: bytes = result.data
+    return data

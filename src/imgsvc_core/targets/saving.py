@@ -1,0 +1,59 @@
+"""A rendered image is encoded, in the format that suits it best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pyvips
+
+from imgsvc_core._runtime.deadline import in_memory
+from imgsvc_core.errors import BudgetUnreachable, OutputTooLarge
+from imgsvc_core.formats.boundary import translate_errors
+from imgsvc_core.formats.settings import SaveSettings
+from imgsvc_core.formats.table import FORMATS
+from imgsvc_core.formats.writers import Encoded, save
+from imgsvc_core.formats.writers.content import kind_of
+
+_Refusal = BudgetUnreachable | OutputTooLarge
+
+
+def save_best(
+    image: pyvips.Image, usual: Sequence[SaveSettings], exact: Sequence[SaveSettings] = ()
+) -> Encoded:
+    """Encode an image in several formats, and return the file that gives up the least of its quality to fit.
+
+    Of several such files the smallest is taken. Photographs are encoded as usual, graphics exactly, and what
+    may be either in both ways. A format that cannot hold the image is no failure as long as another one can.
+    """
+    with translate_errors("source"):
+        image = in_memory(image)
+    kind = kind_of(image, usual[0]) if exact else "photograph"
+    ways = {"photograph": (usual, exact), "graphic": (exact, usual), "mixed": ((*exact, *usual),)}[kind]
+    refusals: list[_Refusal] = []
+    for candidates in ways:
+        fitting = _fitting(image, candidates, refusals)
+        if fitting:
+            return min(fitting, key=lambda found: found[:2])[2]
+    raise min(refusals, key=lambda refusal: getattr(refusal, "smallest", math.inf))
+
+
+def _fitting(
+    image: pyvips.Image, candidates: Sequence[SaveSettings], refusals: list[_Refusal]
+) -> list[tuple[int, int, Encoded]]:
+    """Return what can be encoded, with what it gives up and its size; refusals are added to the others."""
+    fitting: list[tuple[int, int, Encoded]] = []
+    for settings in dict.fromkeys(candidates):
+        try:
+            encoded = save(image, settings)
+        except (BudgetUnreachable, OutputTooLarge) as refusal:
+            refusals.append(refusal)
+        else:
+            fitting.append((_given_up(settings, encoded), encoded.size, encoded))
+    return fitting
+
+
+def _given_up(settings: SaveSettings, encoded: Encoded) -> int:
+    """Return by how much the quality is lower than the one that is asked for."""
+    asked = FORMATS[settings.format].quality if settings.quality is None else settings.quality
+    return 0 if asked is None or encoded.quality is None else asked - encoded.quality

@@ -1,0 +1,173 @@
+"""Everything that a result can be written to, whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import secrets
+import stat
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, Protocol, TypeAlias, TypeGuard, cast
+
+from imgsvc_core.errors import TargetError, os_reason
+from imgsvc_core.sources.filesystems import open_filesystem
+from imgsvc_core.sources.receiving import is_url
+from imgsvc_core.sources.url_messages import missing_package, reason_of, shown_url
+
+
+class Writable(Protocol):
+    """A binary file object."""
+
+    def write(self, data: Any, /) -> Any:
+        """Write bytes."""
+
+
+Target: TypeAlias = str | os.PathLike[str] | Writable
+"""A path, an fsspec URL, or a binary file object."""
+
+_unfinished: set[Path] = set()
+_beginning = threading.Lock()
+
+
+def suffix_of(target: Target | None) -> str:
+    """Return the file suffix of a path or URL, with its dot."""
+    if is_url(target):
+        return PurePosixPath(target.partition("?")[0]).suffix
+    return Path(target).suffix if isinstance(target, str | os.PathLike) else ""
+
+
+def name_of(target: Target | None) -> str:
+    """Return the file name of a path or URL."""
+    if is_url(target):
+        return PurePosixPath(target.partition("?")[0]).name
+    return Path(target).name if isinstance(target, str | os.PathLike) else ""
+
+
+def check_target(target: Target | None, *, required: bool = False) -> None:
+    """Raise `TargetError` for what cannot be a target, before there is anything to write."""
+    if isinstance(target, str | os.PathLike) or (target is None and not required):
+        return
+    if not hasattr(target, "write") or isinstance(target, io.TextIOBase):
+        kind = type(target).__name__
+        raise TargetError(f"Target must be a path, a URL or a binary file object, got {kind}.")
+    if getattr(target, "closed", False):
+        raise TargetError("Target file must be open, got one that is closed.")
+
+
+def is_file(target: Target | None) -> TypeGuard[str | os.PathLike[str]]:
+    """Return True if the target is the path of a regular file, existing or not: no device, pipe or URL."""
+    if is_url(target) or not isinstance(target, str | os.PathLike):
+        return False
+    try:
+        return stat.S_ISREG(os.stat(target).st_mode)
+    except (OSError, ValueError):
+        return True
+
+
+_OBJECT_STORES: Mapping[str, Callable[[str], dict[str, Any]]] = {
+    "s3": lambda media_type: {"ContentType": media_type},
+    "gs": lambda media_type: {"content_type": media_type},
+    "az": lambda media_type: {"content_settings": {"content_type": media_type}},
+    "oss": lambda media_type: {},
+    "memory": lambda media_type: {},
+}
+"""The protocols of fsspec whose objects appear whole, and how each store takes a media type."""
+
+
+@contextlib.contextmanager
+def writing(target: Target, media_type: str = "application/octet-stream") -> Iterator[BinaryIO]:
+    """Open a binary file that becomes the target when the block succeeds, and leaves nothing otherwise.
+
+    Object stores keep ``media_type`` with the object.
+
+    Raises:
+        TargetError: the target cannot be written.
+    """
+    if is_url(target):
+        with _uploading(target, media_type) as file:
+            yield file
+    elif isinstance(target, str | os.PathLike):
+        with _replacing(Path(target)) if is_file(target) else _opened(Path(target)) as file:
+            yield file
+    else:
+        try:
+            yield cast("BinaryIO", target)
+        except OSError as error:
+            raise TargetError(f"Target file cannot be written: {os_reason(error)}.") from error
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """Open a file beside the target that replaces it in one step. Links are followed, modes are kept."""
+    try:
+        path = Path(os.path.realpath(path))
+        beside = path.with_name(f".imgsvc-{secrets.token_hex(8)}.part")
+        with _beginning:
+            file = beside.open("xb")
+            _unfinished.add(beside)
+    except (OSError, ValueError) as error:
+        raise _unwritable(path, error) from error
+    try:
+        with file:
+            yield file
+        if path.exists():
+            beside.chmod(path.stat().st_mode & 0o7777)
+        beside.replace(path)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    finally:
+        beside.unlink(missing_ok=True)
+        _unfinished.discard(beside)
+
+
+def remove_unfinished() -> None:
+    """Remove the files of unfinished results, and block new ones, in a process that ends at once.
+
+    Files that cannot be removed stay, and the process ends all the same.
+    """
+    _beginning.acquire()
+    for path in tuple(_unfinished):
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a device or pipe, which is written to and not replaced."""
+    try:
+        with path.open("wb") as file:
+            yield file
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+@contextlib.contextmanager
+def _uploading(url: str, media_type: str) -> Iterator[BinaryIO]:
+    """Collect the bytes first, because object stores write an unfinished object when it is closed."""
+    buffer = io.BytesIO()
+    yield buffer
+    try:
+        fs, path = open_filesystem(url)
+        if not put_object(fs, path, buffer.getvalue(), media_type):
+            with fs.open(path, "wb") as file:
+                file.write(buffer.getbuffer())
+    except ImportError as error:
+        raise missing_package("Target", url, error) from error
+    except Exception as error:  # whatever the store's own package makes of a failure
+        raise TargetError(f"Target '{shown_url(url)}' cannot be written: {reason_of(error, url)}.") from error
+
+
+def put_object(fs: Any, path: str, data: bytes, media_type: str) -> bool:
+    """Write an object of a store. Return False for file systems of fsspec that are no stores."""
+    protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
+    store = next(iter(protocols & _OBJECT_STORES.keys()), None)
+    if store is not None:
+        fs.pipe_file(path, data, **_OBJECT_STORES[store](media_type))
+    return store is not None
+
+
+def _unwritable(path: Path, error: OSError | ValueError) -> TargetError:
+    return TargetError(f"Target '{path}' cannot be written: {os_reason(error)}.")

@@ -1,0 +1,58 @@
+"""What a session with a provider is opened with, and what it can do."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+import attrs
+
+from imgsvc_core.spec.store.declarations import StoreSpec
+
+Keyfile = Mapping[str, Any]
+"""The JSON object of a service account's keyfile."""
+
+MOST_KEY_CHARACTERS = 3500
+"""Longest private key of a keyfile, in PEM: 4,096 bits. Checking a larger one takes seconds."""
+
+
+async def _no_wait() -> None:
+    """Continue at once."""
+
+
+@attrs.frozen
+class Access:
+    """What a session is opened with.
+
+    ``pace`` is awaited before work that takes milliseconds of the event loop, so that only one such piece of
+    work runs in each round of the loop.
+
+    ``endpoints`` replace addresses of a provider, such as ``aws`` or ``ibm_token``; `ENDPOINTS` lists their
+    names. They come from the operator, never from a request.
+    """
+
+    spec: StoreSpec
+    keyfile: Keyfile | None = attrs.field(default=None, repr=False)
+    endpoints: Mapping[str, str] = attrs.field(factory=dict)
+    pace: Callable[[], Awaitable[None]] = attrs.field(default=_no_wait, repr=False)
+
+    def endpoint(self, name: str, default: str) -> str:
+        """Return an address without a trailing slash."""
+        return self.endpoints.get(name, default).rstrip("/")
+
+
+class Session(Protocol):
+    """A connection with one set of credentials. It may write many objects concurrently."""
+
+    async def write(self, spec: StoreSpec, name: str, data: bytes, content_type: str) -> str:
+        """Write an object as a whole or not at all, replacing an earlier one. Return its public URL.
+
+        A ``Content-Type`` in the headers of ``spec`` wins over ``content_type``.
+
+        Raises:
+            StoreRefused: made by `masking.refused`. It is not retried.
+            StoreUnavailable: made by `masking.unavailable`. It is retried while there is time.
+        """
+
+    async def close(self) -> None:
+        """Close the connections."""

@@ -1,0 +1,170 @@
+"""URLs of imagor.
+
+::
+
+    /{unsafe or signature}/{crop}/{fit-in}/{width}x{height}/{padding}/{alignment}/filters:{filter}/{image}
+"""
+
+from typing import ClassVar
+
+import attrs
+
+from imgsvc_core.errors import ImageTooLarge, ImgsvcError, SourceTooLarge
+from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.plan.encoding import accept_weights
+from imgsvc_core.plan.geometry import Box
+from imgsvc_core.spec import Spec, Trim
+from imgsvc_core.spec.declare import Parameters, declared, param
+from imgsvc_core.spec.kinds import Integer, Text
+from imgsvc_urls.dialects import Document, ForeignDelivery, ForeignRequest, ForeignUrl
+from imgsvc_urls.dialects.building import refusing
+from imgsvc_urls.dialects.imagor.geometry import within
+from imgsvc_urls.dialects.imagor.path import (
+    BAD_REQUEST,
+    NOT_ACCEPTABLE,
+    Filter,
+    Parts,
+    SignerType,
+    sign,
+    split,
+    verified,
+)
+from imgsvc_urls.dialects.imagor.request import Smart, named_format, request_of, trim_of
+from imgsvc_urls.dialects.reading import Texts, TextTable
+from imgsvc_urls.sources import Source, source_of
+
+_MEDIA_TYPES = {
+    "avif": ("image/avif",),
+    "webp": ("image/webp",),
+    "jpg": ("image/jpeg", "image/*", "*/*"),
+}
+"""The media types of which clients must accept one, in the order in which formats are preferred."""
+
+_OF_DELIVERY = ("attachment", "expire", "max_age", "preview")
+
+
+@attrs.frozen(kw_only=True)
+class ImagorUrl(ForeignUrl):
+    """What a URL of imagor asks for."""
+
+    unreachable_status, late_status, unusable_status = 404, 408, 406
+
+    parts: Parts
+    smart: Smart
+    watermarks: tuple[tuple[str, str], ...]
+    metadata: str
+    accepted: tuple[str, ...]
+
+    def failure_status(self, error: ImgsvcError) -> int:
+        """Return the status of imagor if the source cannot be used."""
+        if isinstance(error, SourceTooLarge):
+            return BAD_REQUEST
+        return 422 if isinstance(error, ImageTooLarge) else super().failure_status(error)
+
+    def trim(self, info: ImageInfo) -> Trim | None:
+        """Return what is cut away before all else."""
+        return trim_of(self.parts, info)
+
+    def of_part(self, box: Box) -> ForeignUrl:
+        """Return the URL that asks for the same of the part of the picture that a trim leaves."""
+        return attrs.evolve(self, parts=within(self.parts, box))
+
+    def spec(self, info: ImageInfo) -> Spec | Document | None:
+        """Return the request for a picture, facts about it, or `None` to deliver its file unchanged."""
+        with refusing(NOT_ACCEPTABLE):
+            return request_of(
+                self.parts,
+                info,
+                smart=self.smart,
+                watermarks=dict(self.watermarks),
+                metadata=self.metadata,
+                accepted=self.accepted,
+            )
+
+
+@declared
+class Imagor(Parameters):
+    """Settings of the dialect. Those of imagor with the same meaning are named in brackets."""
+
+    title: ClassVar[str] = "Dialect 'imagor'"
+    confidential: ClassVar[bool] = True
+
+    keys: tuple[str, ...] = param(
+        "Keys, of which any signs URLs (IMAGOR_SECRET).", Texts(r"(?s).+", "texts"), default=(), secret=True
+    )
+    unsafe: bool = param("Whether unsigned URLs are served (IMAGOR_UNSAFE).", default=False)
+    signer_type: SignerType = param("Hash of signatures (IMAGOR_SIGNER_TYPE).", default="sha1")
+    signer_truncate: int = param(
+        "Length of signatures, 0 for all of them (IMAGOR_SIGNER_TRUNCATE).",
+        Integer(0, 88),
+        unit="characters",
+        default=0,
+    )
+    base_url: str = param(
+        "What stands before images that do not begin with http, such as the name of an origin and a slash "
+        "(HTTP_LOADER_DEFAULT_SCHEME).",
+        Text(2000, minimum=0),
+        default="https://",
+    )
+    smart: Smart = param(
+        "The gravity that smart stands for: smart, like imagor, face, faces, or none.", default="smart"
+    )
+    watermarks: tuple[tuple[str, str], ...] = param(
+        "Ids of watermarks by the URLs in filters.", TextTable(), default=()
+    )
+    auto_avif: bool = param(
+        "Whether pictures without a format become AVIF for clients that accept it (IMAGOR_AUTO_AVIF).",
+        default=False,
+    )
+    auto_webp: bool = param("The same for WebP, if not AVIF (IMAGOR_AUTO_WEBP).", default=False)
+    auto_jpeg: bool = param("The same for JPEG, if neither (IMAGOR_AUTO_JPEG).", default=False)
+    strip_metadata: bool = param(
+        "Whether results lose the metadata of their sources (VIPS_STRIP_METADATA).", default=False
+    )
+
+    def parse(self, request: ForeignRequest) -> ImagorUrl:
+        """Return what a request asks for; see `imgsvc_urls.dialects.Dialect`."""
+        text, signed = verified(
+            request.path, self.keys, self.signer_type, self.signer_truncate, unsafe=self.unsafe
+        )
+        parts = split(text)
+        filters = tuple(item for item in parts.filters if item.name not in _OF_DELIVERY)
+        return ImagorUrl(
+            source=self._source(parts.image),
+            signed=signed,
+            delivery=_delivery(parts.filters),
+            parts=attrs.evolve(parts, filters=filters, image=""),
+            smart=self.smart,
+            watermarks=self.watermarks,
+            metadata="strip" if self.strip_metadata else "keep",
+            accepted=() if named_format(filters) else self._accepted(request),
+        )
+
+    def _accepted(self, request: ForeignRequest) -> tuple[str, ...]:
+        """Return the formats of pictures without one that the client accepts, the preferred one first."""
+        wanted = {"avif": self.auto_avif, "webp": self.auto_webp, "jpg": self.auto_jpeg}
+        if not any(wanted.values()):
+            return ()
+        weights = accept_weights(request.header("Accept") or "*/*")
+        return tuple(
+            name for name, types in _MEDIA_TYPES.items() if wanted[name] and any(map(weights.get, types))
+        )
+
+    def _source(self, image: str) -> Source:
+        with refusing(BAD_REQUEST):
+            return source_of(image if image.startswith("http") else self.base_url + image.lstrip("/"))
+
+
+def _delivery(filters: tuple[Filter, ...]) -> ForeignDelivery:
+    called = {item.name: item for item in filters}
+    expire = called["expire"].whole() if "expire" in called else 0
+    name = called["attachment"].text(0) if "attachment" in called else ""
+    return ForeignDelivery(
+        filename=name or None,
+        download="attachment" in called,
+        expires=expire // 1000 if expire > 0 else None,
+        max_age=max(0, called["max_age"].whole()) if "max_age" in called else None,
+    )
+
+
+__all__ = ["Imagor", "ImagorUrl", "sign"]

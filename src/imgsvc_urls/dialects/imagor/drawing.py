@@ -1,0 +1,287 @@
+"""The filters of a URL of imagor that change pixels, in their order, as filters of a request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from imgsvc_core.plan.geometry import Size
+from imgsvc_core.spec import Color, effects
+from imgsvc_core.spec import Filter as Step
+from imgsvc_core.spec.internal import LightnessSharpen, Mosaic
+from imgsvc_core.spec.vips_filters import Modulate
+from imgsvc_core.spec.watermark import Tiling
+from imgsvc_urls.dialects.building import LARGEST_SIGMA, Side, libvips_blur, placed_watermark
+from imgsvc_urls.dialects.colors import css_color
+from imgsvc_urls.dialects.imagor.geometry import LARGEST
+from imgsvc_urls.dialects.imagor.path import BAD_REQUEST, NOT_ACCEPTABLE, Filter, address
+from imgsvc_urls.dialects.thumbor.tones import table
+from imgsvc_urls.errors import DialectError
+
+IMPOSSIBLE = ("image", "label", "text", "trim")
+
+_CLEAR = ("none", "transparent")
+_BLURRED = 50.0  # sigma of the ground of fill(blur)
+_LARGEST_SHARPEN, _USUAL_SHARPEN = 10, 0.5
+_CELL = 10
+BLACK = Color(0, 0, 0)
+GRAYSCALE = Modulate(saturation=0)
+_EDGES: Mapping[str, Side] = {
+    "left": "near",
+    "top": "near",
+    "right": "far",
+    "bottom": "far",
+    "center": "center",
+}
+_BEYOND = re.compile(r"(left|l|right|r|top|t|bottom|b)-([0-9]{1,6})")
+_ANGLES = (90, 180, 270)
+
+
+@attrs.define
+class Drawing:
+    """The picture after some filters: its size, whether it may be transparent, and what they do.
+
+    Args:
+        size: the size that it has so far.
+        asked: the size that fill goes by.
+        padding: what fill adds at the left, top, right and bottom.
+        watermarks: the ids of watermarks by their URLs.
+        alpha: whether pixels may be transparent.
+        animated: whether there are several frames.
+    """
+
+    size: Size
+    asked: Size
+    padding: tuple[int, int, int, int]
+    watermarks: Mapping[str, str]
+    alpha: bool
+    animated: bool
+    lies: bool = False
+    steps: list[Step] = attrs.field(factory=list)
+
+    def add_all(self, filters: Iterable[Filter]) -> None:
+        """Add what filters do; those that do not change pixels do nothing here."""
+        for item in filters:
+            if item.name in IMPOSSIBLE:
+                raise impossible(item.name, "there is no such operation")
+            add = getattr(self, f"_add_{item.name}", None)
+            if add is not None:
+                add(item)
+
+    def _tones(self, *tones: Callable[[int], float]) -> None:
+        red, green, blue = map(table, tones if len(tones) == 3 else tones * 3)
+        self.steps.append(effects.Tones(red=red, green=green, blue=blue))
+
+    def _add_brightness(self, item: Filter) -> None:
+        shift = item.number() * 255 / 100
+        self._tones(lambda level: level + shift)
+
+    def _add_contrast(self, item: Filter) -> None:
+        amount = max(-255.0, min(item.number() * 255 / 100, 255.0))
+        factor = 259 * (amount + 255) / (255 * (259 - amount))
+        if item.arguments:
+            self._tones(lambda level: factor * level + 128 - factor * 128)
+
+    def _add_rgb(self, item: Filter) -> None:
+        if len(item.arguments) == 3:
+            red, green, blue = (item.number(place) * 255 / 100 for place in range(3))
+            self._tones(lambda level: level + red, lambda level: level + green, lambda level: level + blue)
+
+    def _add_invert(self, item: Filter) -> None:
+        self._tones(lambda level: 255 - level)
+
+    def _add_grayscale(self, item: Filter) -> None:
+        self.steps.append(GRAYSCALE)
+
+    def _add_saturation(self, item: Filter) -> None:
+        self.steps.append(Modulate(saturation=max(0.0, 1 + item.number() / 100)))
+
+    def _add_hue(self, item: Filter) -> None:
+        self.steps.append(Modulate(hue=item.number()))
+
+    def _add_modulate(self, item: Filter) -> None:
+        if len(item.arguments) == 3:
+            lightness, chroma = (max(0.0, 1 + item.number(place) / 100) for place in (0, 1))
+            self.steps.append(Modulate(brightness=lightness, saturation=chroma, hue=item.number(2)))
+
+    def _add_blur(self, item: Filter) -> None:
+        sigma = item.number(1) if len(item.arguments) == 2 else item.number() / 2
+        if sigma > 0 and not self.animated and len(item.arguments) < 3:
+            if sigma > LARGEST_SIGMA:
+                why = f"its sigma must be at most {LARGEST_SIGMA}"
+                raise impossible("blur", why, status=NOT_ACCEPTABLE)
+            self.steps.append(libvips_blur(sigma))
+
+    def _add_sharpen(self, item: Filter) -> None:
+        count = len(item.arguments)
+        amount = item.number(1 if count in (2, 3) else 0) if 0 < count < 4 else 0.0
+        sigma = 1 + 2 * amount
+        sigma = sigma if sigma <= _LARGEST_SHARPEN else _USUAL_SHARPEN  # as libvips takes it
+        if sigma > 0 and not self.animated:
+            self.steps.append(LightnessSharpen(sigma=sigma, bend=1.0, jagged=2.0))
+
+    def _add_pixelate(self, item: Filter) -> None:
+        cell = item.whole() if item.whole() > 0 else _CELL
+        if cell > 1:
+            width, height = (max(1, (side + cell // 2) // cell) * cell for side in self.size)
+            self._resample(Size(max(width, self.size.width), max(height, self.size.height)))
+            self.steps.append(Mosaic(cell=min(cell, max(self.size))))
+            self._lay(Size(width, height), 0, 0, under=False, color=None)
+
+    def _add_rotate(self, item: Filter) -> None:
+        if (angle := item.whole()) in _ANGLES:  # counterclockwise
+            self.steps.append(effects.QuarterTurn(angle=360 - angle))
+            if angle != 180:
+                self.size = Size(self.size.height, self.size.width)
+                self.lies = not self.lies
+
+    def _add_proportion(self, item: Filter) -> None:
+        factor = min(item.number(), 100.0)
+        factor = factor / 100 if factor > 1 else factor
+        width, height = (int(side * factor) for side in self.size)
+        if width > 0 and height > 0:
+            shrink = max(self.size.width / width, self.size.height / height)
+            self._resample(Size(*(max(1, int(side / shrink + 0.5)) for side in self.size)))
+
+    def _resample(self, size: Size) -> None:
+        if size != self.size:
+            self.steps.append(effects.Rescale(width=size.width, height=size.height))
+            self.size = size
+
+    def _add_crop(self, item: Filter) -> None:
+        if len(item.arguments) < 4:
+            return
+        sides = (*self.size, *self.size)
+        left, top, width, height = (
+            value * side if 0 < (value := item.number(place)) < 1 else value
+            for place, side in enumerate(sides)
+        )
+        left, top = max(0.0, min(left, self.size.width)), max(0.0, min(top, self.size.height))
+        width, height = min(width, self.size.width - left), min(height, self.size.height - top)
+        if width >= 1 and height >= 1:
+            self._lay(Size(int(width), int(height)), -int(left), -int(top), under=False, color=None)
+
+    def _add_background_color(self, item: Filter) -> None:
+        if self.alpha and item.arguments:
+            self._lay(self.size, 0, 0, under=True, **self._ground(item.text(0)))
+
+    def _add_fill(self, item: Filter) -> None:
+        width, height, padding = *self.asked, self.padding
+        if self.lies:
+            left, top, right, bottom = padding
+            width, height, padding = height, width, (top, left, bottom, right)
+        self._fill(item.text(0), width, height, padding)
+
+    def _add_padding(self, item: Filter) -> None:
+        count = len(item.arguments)
+        if count < 2:
+            return
+        left = top = right = bottom = item.whole(1)
+        if count > 2:
+            top = bottom = item.whole(2)
+        if count > 4:
+            right, bottom = item.whole(3), item.whole(4)
+        self._fill(item.text(0), *self.size, (left, top, right, bottom))
+
+    def _fill(self, color: str, width: int, height: int, padding: tuple[int, int, int, int]) -> None:
+        left, top, right, bottom = padding
+        size = Size(width + left + right, height + top + bottom)
+        across, down = width - self.size.width, height - self.size.height
+        left, top = int(across / 2) + left, int(down / 2) + top
+        if max(size) > LARGEST or min(size) < 1:
+            why = f"the result would be {size.width}x{size.height}"
+            raise impossible("fill", why, status=NOT_ACCEPTABLE)
+        if color == "blur" and not self.animated:
+            sigma = libvips_blur(_BLURRED).sigma * self.size.width / size.width
+            self._lay(size, left, top, under=True, kind="blur", sigma=sigma)
+        else:
+            self._lay(size, left, top, under=color not in _CLEAR, **self._ground(color))
+
+    def _ground(self, name: str) -> dict[str, Any]:
+        if name == "auto":
+            return {"kind": "mean"}
+        if name in _CLEAR:
+            return {"color": None}
+        return {"color": _color(name.lower().removeprefix("#"))}
+
+    def _lay(self, size: Size, left: int, top: int, *, under: bool, **kind: Any) -> None:
+        """Lay the picture on a ground."""
+        covered = 0 >= left >= size.width - self.size.width and 0 >= top >= size.height - self.size.height
+        under = under and self.alpha
+        if size != self.size or (left, top) != (0, 0) or under:
+            ground = effects.Ground(
+                width=size.width, height=size.height, left=left, top=top, under=under, **kind
+            )
+            self.steps.append(ground)
+        clear = kind.get("kind", "color") == "color" and kind["color"] is None
+        self.alpha = (self.alpha and not under) or (clear and not covered)
+        self.size = size
+
+    def _add_round_corner(self, item: Filter) -> None:
+        if not item.arguments:
+            return
+        across, down = (
+            max(0, min(item.whole(place), max(self.size))) for place in (0, len(item.arguments) > 1)
+        )
+        color = self._ground(item.text(2)).get("color") if len(item.arguments) == 3 else None
+        self.steps.append(effects.RoundCorners(across=across, down=down, background=color))
+        self.alpha = self.alpha or color is None
+
+    def _add_watermark(self, item: Filter) -> None:
+        if not item.arguments:
+            return
+        url = address(item.text(0))
+        if url not in self.watermarks:
+            raise impossible("watermark", "its URL is not in the table of watermarks")
+        width = height = None
+        if len(item.arguments) >= 6:
+            width, height = (
+                side if item.text(place) == "none" else max(1, side * item.whole(place) // 100)
+                for place, side in zip((4, 5), self.size, strict=True)
+            )
+        mark = placed_watermark(
+            self.watermarks[url],
+            1 - max(0.0, item.number(3)) / 100,
+            _distance(item.text(1), self.size.width),
+            _distance(item.text(2), self.size.height),
+            width=width,
+            height=height,
+        )
+        if mark is not None:
+            self.steps.append(effects.Mark(watermark=mark))
+
+
+def _color(text: str) -> Color:
+    """Return a color by its name or its digits, of which wrong ones count as 0; black for anything else."""
+    digits = re.sub("[^0-9a-f]", "0", text)
+    for form in (text, digits if len(text) in (3, 6, 8) else ""):
+        try:
+            return attrs.evolve(css_color(form), alpha=255)
+        except ValueError:
+            continue
+    return BLACK
+
+
+def impossible(name: str, why: str, *, status: int = BAD_REQUEST) -> DialectError:
+    """Return the error for a filter that cannot be applied."""
+    return DialectError(f"Filter '{name}' of imagor cannot be applied: {why}.", status=status)
+
+
+def _distance(text: str, side: int) -> tuple[Side | Tiling, int]:
+    """Return from where a position of a watermark is measured and how far it is, or how it is repeated."""
+    if text == "repeat":
+        return "start", 0
+    if text in _EDGES:
+        return _EDGES[text], 0
+    if beyond := _BEYOND.fullmatch(text):
+        return "near" if beyond[1][0] in "lt" else "far", -int(beyond[2])
+    item = Filter("", (text.removesuffix("p"),))
+    value = item.number()
+    if text.endswith("p"):
+        pixels = int(value * side / 100)
+    else:
+        pixels = int(value * side) if text.lstrip("-").startswith("0.") else item.whole()
+    return ("far", -pixels) if pixels < 0 else ("near", pixels)

@@ -1,0 +1,202 @@
+"""What a URL of imagor asks of a picture, as a request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.table import FORMATS
+from imgsvc_core.plan.geometry import Size
+from imgsvc_core.spec import Spec, Trim
+from imgsvc_urls.dialects import Document
+from imgsvc_urls.dialects.building import built, lower_qualities, window_of
+from imgsvc_urls.dialects.imagor.drawing import BLACK, GRAYSCALE, Drawing, impossible
+from imgsvc_urls.dialects.imagor.geometry import Focal, How, layout
+from imgsvc_urls.dialects.imagor.path import BAD_REQUEST, NOT_ACCEPTABLE, Filter, Parts
+from imgsvc_urls.dialects.thumbor.geometry import mirrored
+from imgsvc_urls.errors import DialectError
+
+Smart = Literal["none", "face", "faces", "smart"]
+
+_FORMATS = {
+    "gif": "gif", "jpeg": "jpg", "jpg": "jpg", "pdf": "jpg", "png": "png", "svg": "jpg", "tiff": "tiff",
+    "webp": "webp", "heif": "heic", "bmp": "jpg", "avif": "avif", "jp2": "jp2", "jxl": "jxl",
+}  # fmt: skip
+_QUALITIES = {"avif": 50, "heic": 50, "jp2": 48}
+_QUALITY = 75
+_LIMITED_QUALITY = 80  # where max_bytes starts unless told
+_NAMES = {"jpg": "jpeg", "heic": "heif"}
+_ANIMATED = ("gif", "webp")
+_IN_FULL = ("draw_detections", "focal", "max_bytes", "rotate", "trim")
+_ANGLES = {90: 270, 180: 180, 270: 90}
+
+
+def request_of(
+    parts: Parts,
+    info: ImageInfo,
+    *,
+    smart: Smart,
+    watermarks: Mapping[str, str],
+    metadata: str,
+    accepted: Sequence[str],
+) -> Spec | Document | None:
+    """Return the request, facts of its result for ``meta``, or `None` to deliver the file unchanged.
+
+    Args:
+        parts: the parts of the URL.
+        info: the facts of the picture.
+        smart: the gravity that the part ``smart`` stands for.
+        watermarks: the ids of watermarks by their URLs.
+        metadata: what results keep of it, unless the URL says otherwise.
+        accepted: formats for a URL without one, as the client accepts them, the preferred one first.
+
+    Raises:
+        DialectError: a part or a filter asks for something that is not possible; the message names it.
+    """
+    called = {item.name: item for item in parts.filters}
+    if "raw" in called and info.format != "svg":
+        return None
+    if "page" in called and called["page"].whole() > 1 and info.animated:
+        raise impossible("page", "only the first page is read")
+    output = _output(parts.filters, info, metadata, accepted)
+    orient = _ANGLES.get(called["orient"].whole(), 0) if "orient" in called else 0
+    size = Size(*info.upright_size)
+    size = Size(size.height, size.width) if orient % 180 else size
+    found = layout(parts, size, _how(parts, called, info, size))
+    flip = parts.flip[::-1] if orient % 180 else parts.flip
+    animated = info.animated and FORMATS[output["format"]].animation
+    drawing = Drawing(found.window.size, found.asked, parts.padding, watermarks, info.alpha, animated)
+    drawing.add_all(parts.filters)
+    gravity = smart if found.smart and smart != "none" else None
+    if parts.meta:
+        return _facts(drawing, info, output["format"])
+    part = mirrored(found.part, size, parts.flip)
+    window = mirrored(found.window, found.scaled, parts.flip)
+    return built(
+        flip={"horizontal": flip[0], "vertical": flip[1]} if any(flip) else None,
+        rotate={"angle": orient} if orient else None,
+        **window_of(size, part, found.scaled, window, gravity),
+        filter=tuple(drawing.steps),
+        output=output,
+    )
+
+
+def _facts(drawing: Drawing, info: ImageInfo, format_: str) -> Document:
+    """Return the facts of a result, without those of EXIF."""
+    row = FORMATS[format_]
+    colors = 1 if info.colorspace == "gray" or any(step == GRAYSCALE for step in drawing.steps) else 3
+    found = {
+        "format": _NAMES.get(format_, format_),
+        "content_type": row.media_type,
+        "width": drawing.size.width,
+        "height": drawing.size.height,
+        "orientation": 1,
+        "pages": info.frames if row.animation else 1,
+        "bands": colors + drawing.alpha,
+        "exif": {},
+    }
+    return Document(json.dumps(found).encode())
+
+
+def trim_of(parts: Parts, info: ImageInfo) -> Trim | None:
+    """Return what is cut away before all else. Animations keep their border."""
+    if parts.trim is None or (info.animated and named_format(parts.filters) in (None, *_ANIMATED)):
+        return None
+    _, *words = parts.trim.split(":")
+    if parts.crop is not None and max(parts.crop) <= 1:
+        why = "a crop by shares of the sides depends on what is cut away"
+        raise DialectError(f"'trim' of imagor cannot be applied: {why}.", status=BAD_REQUEST)
+    tolerance = next((int(word[:3]) for word in words if word.isdigit()), 0)
+    return Trim(threshold=min(255, tolerance or 1), libvips=True, from_end="bottom-right" in words)
+
+
+def _how(parts: Parts, called: Mapping[str, Filter], info: ImageInfo, size: Size) -> How:
+    upscale = not (parts.fit_in and not parts.full)
+    for item in parts.filters:
+        upscale = {"upscale": True, "no_upscale": False}.get(item.name, upscale)
+    grounds = (called[name].text(0) for name in ("fill", "background_color") if name in called)
+    in_full = parts.trim is not None or parts.flip[1] or parts.full or parts.adaptive or "auto" in grounds
+    oriented = "orient" in called and called["orient"].whole() > 0
+    return How(
+        stretch=parts.stretch or "stretch" in called,
+        upscale=upscale,
+        in_full=in_full or oriented or not called.keys().isdisjoint(_IN_FULL),
+        focal=tuple(_focal(parts.filters, size)),
+        jpeg=info.format == "jpg",
+    )
+
+
+def _focal(filters: Iterable[Filter], size: Size) -> Iterable[Focal]:
+    """Yield the rectangles that filters ``focal`` name; empty ones are left out."""
+    for item in filters:
+        if item.name != "focal":
+            continue
+        texts = ",".join(item.arguments).replace("x", ",").replace(":", ",").split(",")
+        values = Filter("", tuple(texts))
+        numbers = [values.number(place) for place in range(len(texts))]
+        shares = max(numbers[:2], default=1) < 1 and max(numbers[2:], default=0) <= 1
+        sides = (*size, *size)
+        if shares:
+            numbers = [number * side for number, side in zip(numbers, sides, strict=False)]
+        if len(numbers) == 2:
+            yield numbers[0], numbers[1], numbers[0] + 1, numbers[1] + 1
+        elif len(numbers) == 4 and numbers[2] > numbers[0] and numbers[3] > numbers[1]:
+            yield numbers[0], numbers[1], numbers[2], numbers[3]
+
+
+def named_format(filters: Iterable[Filter]) -> str | None:
+    """Return the format that filters name, if it is known; ``jxl`` cannot be written."""
+    found = None
+    for item in filters:
+        if item.name == "format":
+            found = _FORMATS.get(item.text(0), found)
+        elif item.name == "autojpg":
+            found = "jpg"
+    return found
+
+
+def _output(
+    filters: Sequence[Filter], info: ImageInfo, metadata: str, accepted: Sequence[str]
+) -> dict[str, Any]:
+    called = {item.name: item for item in filters}
+    name = named_format(filters) or _unnamed_format(called, info, accepted)
+    if name not in FORMATS or not FORMATS[name].writable:
+        raise impossible("format", f"pictures cannot be written as {name}", status=NOT_ACCEPTABLE)
+    row = FORMATS[name]
+    output: dict[str, Any] = {
+        "format": name,
+        "background": BLACK,
+        "metadata": "strip" if "strip_metadata" in called else metadata,
+    }
+    quality = called["quality"].whole() if "quality" in called else 0
+    if row.quality is not None:
+        output["quality"] = min(100, max(1, quality or _QUALITIES.get(name, _QUALITY)))
+    if info.animated and row.animation and "max_frames" in called and called["max_frames"].whole() > 0:
+        output["frames"] = min(called["max_frames"].whole(), info.frames)
+    if name == "jpg":
+        output["encoding"] = "baseline"
+    if "lossless" in called and row.lossless and row.quality is not None:
+        output["lossless"] = True
+    elif "420" in row.subsamplings:
+        output["subsampling"] = "444" if output["quality"] >= 90 and "444" in row.subsamplings else "420"
+    if name == "png" and "palette" in called:
+        depth = called["bitdepth"].whole() if "bitdepth" in called else 8
+        output["colors"] = 2 ** max(1, min(depth or 8, 8))
+    if (
+        row.quality is not None
+        and "lossless" not in output
+        and "max_bytes" in called
+        and called["max_bytes"].whole() > 0
+    ):
+        output["max_bytes"] = max(100, called["max_bytes"].whole())
+        output["ladder"] = (output["quality"], *lower_qualities(quality or _LIMITED_QUALITY))
+    return output
+
+
+def _unnamed_format(called: Mapping[str, Filter], info: ImageInfo, accepted: Sequence[str]) -> str:
+    if accepted:
+        animated = [name for name in accepted if name in _ANIMATED]
+        return animated[0] if info.animated and animated else accepted[0]
+    return info.format if info.format in _FORMATS.values() else "jpg"

@@ -1,0 +1,245 @@
+"""URLs of thumbor.
+
+::
+
+    /{unsafe or signature}/{crop}/{fit-in}/{width}x{height}/{alignment}/filters:{name}({arguments})/{image}
+"""
+
+import re
+from functools import cached_property
+from typing import ClassVar
+from urllib.parse import quote
+
+import attrs
+
+from imgsvc_core.errors import EmptySource, ImgsvcError, SourceUnreachable
+from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.plan.geometry import Box
+from imgsvc_core.spec import Spec, Trim
+from imgsvc_core.spec.declare import Parameters, declared, param
+from imgsvc_core.spec.kinds import Integer, Text
+from imgsvc_urls.dialects import Document, ForeignDelivery, ForeignRequest, ForeignUrl
+from imgsvc_urls.dialects.building import refusing
+from imgsvc_urls.dialects.reading import Texts, TextTable
+from imgsvc_urls.dialects.thumbor.encoding import Encoding, accepted_formats, named_format
+from imgsvc_urls.dialects.thumbor.filters import Filter, read_filters
+from imgsvc_urls.dialects.thumbor.geometry import FocalArea
+from imgsvc_urls.dialects.thumbor.meta import document
+from imgsvc_urls.dialects.thumbor.path import BAD_REQUEST, UNSAFE, Parts, extracted, sign, split, verified
+from imgsvc_urls.dialects.thumbor.request import (
+    Smart,
+    check_possible,
+    drawn,
+    focal_areas,
+    request_of,
+    trim_of,
+)
+from imgsvc_urls.dialects.thumbor.sources import Patterns, find_source
+
+_QUALITY = Integer(1, 100)
+_FUNCTION = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*", re.ASCII)
+
+
+@attrs.frozen(kw_only=True)
+class ThumborUrl(ForeignUrl):
+    """What a URL of thumbor asks for."""
+
+    parts: Parts
+    filters: tuple[Filter, ...]
+    focal: tuple[FocalArea, ...]
+    smart: Smart
+    watermarks: tuple[tuple[str, str], ...]
+    encoding: Encoding
+    respects_orientation: bool
+    accepted: tuple[str, ...]
+    image: str = ""
+    callback: str | None = None
+    trimmed: Box | None = None
+
+    def failure_status(self, error: ImgsvcError) -> int:
+        """Return the status of thumbor if the source cannot be used."""
+        if isinstance(error, EmptySource):
+            return 502
+        if not isinstance(error, SourceUnreachable):
+            return BAD_REQUEST
+        if error.status is not None:
+            return 404
+        return 500 if error.failure == "unreachable" else 504
+
+    @property
+    def upright(self) -> bool:
+        """Return True if pictures are turned by their EXIF orientation."""
+        return self.respects_orientation
+
+    def trim(self, info: ImageInfo) -> Trim | None:
+        """Return what is cut away before all else."""
+        return trim_of(self.parts)
+
+    def of_part(self, box: Box) -> "ThumborUrl":
+        """Return the URL with its crop as seen from what a trim leaves."""
+        parts = self.parts
+        if parts.crop is not None:
+            left, top, right, bottom = parts.crop
+            crop = left - box.left, top - box.top, right - box.left, bottom - box.top
+            parts = attrs.evolve(parts, crop=crop)
+        return attrs.evolve(self, parts=parts, trimmed=box)
+
+    def spec(self, info: ImageInfo) -> Spec | Document:
+        """Return the request for a picture, or what is done to it."""
+        with refusing(BAD_REQUEST):
+            found = drawn(
+                self.parts,
+                self.filters,
+                info,
+                focal=self.focal,
+                watermarks=dict(self.watermarks),
+                encoding=self.encoding,
+                accepted=self.accepted,
+            )
+            if not self.parts.meta:
+                return request_of(found, self.parts, info, smart=self.smart, upright=self.upright)
+            return document(
+                found,
+                self.parts,
+                info,
+                image=self.image,
+                trimmed=self.trimmed,
+                focal=self.focal,
+                callback=self.callback,
+            )
+
+
+@declared
+class Thumbor(Parameters):
+    """Settings of the dialect. Those of thumbor with the same meaning are named in brackets."""
+
+    title: ClassVar[str] = "Dialect 'thumbor'"
+    confidential: ClassVar[bool] = True
+
+    keys: tuple[str, ...] = param(
+        "Keys, of which any signs URLs (SECURITY_KEY).", Texts(r"(?s).+", "texts"), default=(), secret=True
+    )
+    unsafe: bool = param("Whether unsigned URLs are served (ALLOW_UNSAFE_URL).", default=False)
+    base_url: str = param(
+        "What stands before images that do not begin with http, such as the name of an origin and a slash.",
+        Text(2000, minimum=0),
+        default="http://",
+    )
+    stored: str = param(
+        "What stands before the ids of uploaded images, 32 hexadecimal digits, such as the name of an origin "
+        "and a slash; by default there are none.",
+        Text(2000, minimum=0),
+        default="",
+    )
+    allowed_sources: tuple[str, ...] = param(
+        "Regular expressions of the hosts of images, or with '://' in them of the beginnings of their "
+        "URLs (ALLOWED_SOURCES).",
+        Patterns(),
+        default=(),
+    )
+    smart: Smart = param(
+        "The gravity that smart stands for: none, like thumbor without detectors, face, faces or smart.",
+        default="none",
+    )
+    watermarks: tuple[tuple[str, str], ...] = param(
+        "Ids of watermarks by the URLs in filters.", TextTable(), default=()
+    )
+
+    quality: int = param("Quality of results (QUALITY).", _QUALITY, default=80)
+    webp_quality: int | None = param("Quality of WebP, if another (WEBP_QUALITY).", _QUALITY, default=None)
+    avif_quality: int | None = param("Quality of AVIF, if another (AVIF_QUALITY).", _QUALITY, default=None)
+    heif_quality: int | None = param("Quality of HEIC, 75 by default (HEIF_QUALITY).", _QUALITY, default=None)
+    progressive_jpeg: bool = param("Whether JPEGs are progressive (PROGRESSIVE_JPEG).", default=True)
+    respect_orientation: bool = param(
+        "Whether pictures are turned by their EXIF orientation (RESPECT_ORIENTATION).", default=False
+    )
+    preserve_exif_info: bool = param(
+        "Whether results keep the metadata of their sources (PRESERVE_EXIF_INFO).", default=False
+    )
+    preserve_exif_copyright_info: bool = param(
+        "Whether results keep author and rights (PRESERVE_EXIF_COPYRIGHT_INFO).", default=False
+    )
+    max_age: int | None = param(
+        "For how many seconds caches keep pictures whose URLs do not tell it (MAX_AGE).",
+        Integer(0, 10**9),
+        default=None,
+    )
+    meta_callback_name: str = param(
+        "Function of JavaScript that gets what meta answers (META_CALLBACK_NAME); by default that of the "
+        "query's callback.",
+        Text(100, minimum=0),
+        default="",
+    )
+    auto_webp: bool = param(
+        "Whether stills without a format become WebP for clients that accept it (AUTO_WEBP).", default=False
+    )
+    auto_avif: bool = param("The same for AVIF, if not WebP (AUTO_AVIF).", default=False)
+    auto_jpg: bool = param("The same for JPEG, if neither, without transparency (AUTO_JPG).", default=False)
+    auto_heif: bool = param("The same for HEIC, if none of these (AUTO_HEIF).", default=False)
+    auto_png: bool = param("The same for PNG, if none of these (AUTO_PNG).", default=False)
+    auto_png_to_jpg: bool = param(
+        "Whether PNGs without transparency become JPEG (AUTO_PNG_TO_JPG).", default=False
+    )
+
+    def parse(self, request: ForeignRequest) -> ThumborUrl:
+        """Return what a request asks for; see `imgsvc_urls.dialects.Dialect`."""
+        parts = split(verified(request.path, self.keys, unsafe=self.unsafe))
+        filters = read_filters(parts.filters)
+        check_possible(parts)
+        focal, image = tuple(focal_areas(filters)), parts.image
+        inner = extracted(image) if Filter("extract_focal") in filters else None
+        if inner is not None:
+            image = inner[0]
+            focal = (*focal, FocalArea(*inner[1], origin="Original Extraction"))
+        chosen = () if named_format(filters) else self._auto_formats
+        ages = [int(item.arguments[0]) for item in filters if item.name == "max_age"]
+        return ThumborUrl(
+            source=find_source(
+                image, base_url=self.base_url, stored=self.stored, allowed=self.allowed_sources
+            ),
+            allowed=bool(self.allowed_sources),
+            signed=not request.path.startswith(f"/{UNSAFE}/"),
+            delivery=ForeignDelivery(max_age=ages[-1] if ages else self.max_age),
+            parts=parts,
+            filters=tuple(item for item in filters if item.name != "max_age"),
+            focal=focal,
+            smart=self.smart,
+            watermarks=self.watermarks,
+            encoding=self._encoding,
+            respects_orientation=self.respect_orientation,
+            accepted=accepted_formats(request.header("Accept"), chosen) if chosen else (),
+            image=quote(image) if parts.meta else "",
+            callback=self._callback(request) if parts.meta else None,
+        )
+
+    def _callback(self, request: ForeignRequest) -> str | None:
+        """Return the name of the function that a script passes, if it is one."""
+        name = self.meta_callback_name or dict(request.parameters).get("callback", "")
+        return name if _FUNCTION.fullmatch(name) else None
+
+    @cached_property
+    def _auto_formats(self) -> tuple[str, ...]:
+        """Return the formats that depend on what the client accepts."""
+        wanted = {
+            "webp": self.auto_webp,
+            "avif": self.auto_avif,
+            "jpg": self.auto_jpg,
+            "heic": self.auto_heif,
+            "png": self.auto_png,
+        }
+        return tuple(name for name, is_wanted in wanted.items() if is_wanted)
+
+    @cached_property
+    def _encoding(self) -> Encoding:
+        qualities = {"webp": self.webp_quality, "avif": self.avif_quality, "heic": self.heif_quality}
+        kept = "copyright" if self.preserve_exif_copyright_info else "strip"
+        return Encoding(
+            qualities=tuple((name, quality) for name, quality in qualities.items() if quality is not None),
+            quality=self.quality,
+            progressive=self.progressive_jpeg,
+            metadata="keep" if self.preserve_exif_info else kept,
+            png_to_jpg=self.auto_png_to_jpg,
+        )
+
+
+__all__ = ["Thumbor", "ThumborUrl", "sign"]

@@ -1,0 +1,119 @@
+"""The format and the quality of a result, as thumbor chooses them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.table import FORMATS
+from imgsvc_core.plan.encoding import accept_weights
+from imgsvc_urls.dialects.thumbor.filters import Filter, is_true
+
+_FORMATS = {
+    "png": "png", "jpeg": "jpg", "jpg": "jpg", "gif": "gif", "webp": "webp", "avif": "avif", "heic": "heic",
+    "heif": "heic",
+}  # fmt: skip
+_MEDIA_TYPES = {
+    "webp": ("image/webp",),
+    "avif": ("image/avif",),
+    "jpg": ("image/jpeg", "image/jpg", "*/*"),
+    "heic": ("image/heif",),
+    "png": ("image/png",),
+}
+"""The media types of which clients must accept one, in the order in which formats are preferred."""
+
+_HEIC_QUALITY = 75
+_WITH_MAX_BYTES = ("jpg", "webp")
+_LEAST_QUALITY = 10  # of those that are tried to fit into a number of bytes
+_LARGEST_WEBP = 16_383
+
+
+@attrs.frozen(kw_only=True)
+class Encoding:
+    """What settings say about results."""
+
+    qualities: tuple[tuple[str, int], ...]
+    quality: int
+    progressive: bool
+    metadata: str
+    png_to_jpg: bool
+
+    def output(self, filters: Iterable[Filter], info: ImageInfo, accepted: Sequence[str]) -> dict[str, Any]:
+        """Return how a result is encoded.
+
+        Args:
+            filters: the filters of the URL.
+            info: the facts of the picture.
+            accepted: formats for a URL without one, as the client accepts them, the preferred one first.
+        """
+        asked = {item.name: item.arguments for item in filters}
+        format_ = named_format(filters) or self._unnamed_format(asked, info, accepted)
+        row = FORMATS[format_]
+        output: dict[str, Any] = {"format": format_, "metadata": self.metadata}
+        if "cover" in asked and info.format == "gif":
+            output["frames"] = 1
+        if row.quality is not None:
+            usual = {"heic": _HEIC_QUALITY, **dict(self.qualities)}.get(format_, self.quality)
+            quality = int(asked["quality"][0]) if "quality" in asked else usual
+            output["quality"] = min(100, max(1, quality))
+        if format_ == "jpg":
+            output["encoding"] = None if self.progressive else "baseline"
+        limited = format_ in _WITH_MAX_BYTES and "max_bytes" in asked
+        if format_ == "webp" and output["quality"] == 100 and not limited:
+            output["lossless"] = True
+        elif "420" in row.subsamplings:
+            kept = format_ == "jpg" and info.subsample == "4:4:4"  # as in the source
+            output["subsampling"] = "444" if kept else "420"
+        if limited:
+            output["max_bytes"] = max(100, int(asked["max_bytes"][0]))
+            output["ladder"] = _ladder(output["quality"])
+        return output
+
+    def _unnamed_format(
+        self, asked: Mapping[str, tuple[str, ...]], info: ImageInfo, accepted: Sequence[str]
+    ) -> str:
+        opaque, still = not info.alpha, not info.animated
+        suits = {
+            "webp": still and max(info.width, info.height) <= _LARGEST_WEBP,
+            "avif": still,
+            "jpg": still and opaque,
+            "heic": still,
+            "png": still,
+        }
+        chosen = [name for name in accepted if suits[name]]
+        named = is_true(*asked["autojpg"] or ("true",)) if "autojpg" in asked else None
+        converts = named is None if self.png_to_jpg else bool(named)
+        if converts and info.format == "png" and opaque and not {"webp", "avif"} & {*chosen[:1]}:
+            return "jpg"
+        return chosen[0] if chosen else "png" if info.format == "tiff" else FORMATS[info.format].becomes
+
+
+def _ladder(quality: int) -> tuple[int, ...]:
+    """Return the qualities that thumbor tries, three quarters of the last one each, and then the first."""
+    tried = [quality]
+    while tried[-1] * 3 // 4 >= _LEAST_QUALITY:
+        tried.append(tried[-1] * 3 // 4)
+    return (*tried, quality)
+
+
+def named_format(filters: Iterable[Filter]) -> str | None:
+    """Return the format that the last filter ``format`` names, if it is known."""
+    named = [item.arguments[0] for item in filters if item.name == "format"]
+    return _FORMATS.get(named[-1].lower()) if named else None
+
+
+@functools.lru_cache
+def accepted_formats(accept: str, wanted: tuple[str, ...]) -> tuple[str, ...]:
+    """Return those formats of some that a client accepts, the preferred one first.
+
+    >>> accepted_formats("image/avif,*/*", ("avif", "jpg", "png"))
+    ('avif', 'jpg')
+    """
+    weights = accept_weights(accept)
+    return tuple(
+        name for name, types in _MEDIA_TYPES.items() if name in wanted and any(map(weights.get, types))
+    )

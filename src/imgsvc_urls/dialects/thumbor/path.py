@@ -1,0 +1,163 @@
+"""The path of a URL of thumbor: signature, parts and image."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import re
+from urllib.parse import unquote
+
+import attrs
+
+from imgsvc_core._runtime.jsontext import shown
+from imgsvc_urls.errors import DialectError
+
+BAD_REQUEST = 400
+UNSAFE = "unsafe"
+
+# Each part is optional, and their order is fixed. What is in the wrong place begins the image.
+TRIM = r"(?:(?P<trim>trim(?::(?:top-left|bottom-right))?(?::[0-9]+)?)/)?"
+FIT = r"(?:(?P<adaptive>adaptive-)?(?P<full>full-)?(?P<fit_in>fit-in)/)?(?:(?P<stretch>stretch)/)?"
+ALIGNMENT = r"(?:(?P<halign>left|right|center)/)?(?:(?P<valign>top|bottom|middle)/)?(?:(?P<smart>smart)/)?"
+_PARTS = re.compile(
+    rf"""
+    (?:(?P<debug>debug)/)?
+    (?:(?P<meta>meta)/)?
+    {TRIM}
+    (?:(?P<left>[0-9]+)x(?P<top>[0-9]+):(?P<right>[0-9]+)x(?P<bottom>[0-9]+)/)?
+    {FIT}
+    (?:(?P<mirrored>-)?(?P<width>[0-9]+|orig)?x(?P<flipped>-)?(?P<height>[0-9]+|orig)?/)?
+    {ALIGNMENT}
+    (?:filters:(?P<filters>.+?\))/)?
+    (?P<image>.+)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ADDRESS = re.compile(r"^(?:https?://)?.*?/")
+_MAX_DIGITS = 9
+_MAX_LEVELS = 10
+
+
+@attrs.frozen(kw_only=True)
+class Parts:
+    """The parts of a path. Sides are `None` for those of the source, and 0 if they are free.
+
+    Filters and image are not shown: URLs that ask for the same of a picture have equal texts.
+    """
+
+    debug: bool
+    meta: bool
+    trim: str | None
+    crop: tuple[int, int, int, int] | None  # left, top, right, bottom
+    fit_in: bool
+    full: bool
+    adaptive: bool
+    stretch: bool
+    width: int | None
+    height: int | None
+    flip: tuple[bool, bool]
+    halign: str
+    valign: str
+    smart: bool
+    filters: tuple[str, ...] = attrs.field(repr=False)
+    image: str = attrs.field(repr=False)
+
+
+def sign(key: str, text: str) -> str:
+    """Return the signature of all that follows it in a path, without a slash before."""
+    digest = hmac.digest(key.encode(), text.encode("utf-8", "surrogatepass"), "sha1")
+    return base64.urlsafe_b64encode(digest).decode("ascii")
+
+
+def verified(path: str, keys: tuple[str, ...], *, unsafe: bool) -> str:
+    """Return all of a path after its signature. Takes constant time for each key.
+
+    Raises:
+        DialectError: the signature is that of none of the keys, or unsigned URLs are not allowed.
+    """
+    signature, _, text = path.removeprefix("/").partition("/")
+    if signature == UNSAFE:
+        if not unsafe:
+            raise DialectError(
+                "The URL must be signed, got 'unsafe': sign it with the key.", status=BAD_REQUEST
+            )
+        return text
+    got = unquote(signature).encode("utf-8", "surrogatepass")
+    valid = [hmac.compare_digest(sign(key, text).encode(), got) for key in keys]
+    if not any(valid):
+        message = "The signature of the URL is wrong: sign the URL again, and send it without changes."
+        raise DialectError(message, status=BAD_REQUEST)
+    return text
+
+
+def split(text: str) -> Parts:
+    """Return the parts of a path after its signature.
+
+    Raises:
+        DialectError: the path names no image, or a number is too long.
+    """
+    found = _PARTS.fullmatch(text)
+    if found is None:
+        raise DialectError("The URL must end with the address of an image, got none.", status=BAD_REQUEST)
+    corners = [found[name] for name in ("left", "top", "right", "bottom")]
+    left, top, right, bottom = (0 if corner is None else _number(corner) for corner in corners)
+    return Parts(
+        debug=bool(found["debug"]),
+        meta=bool(found["meta"]),
+        trim=found["trim"],
+        crop=None if corners[0] is None else (left, top, right, bottom),
+        fit_in=bool(found["fit_in"]),
+        full=bool(found["full"]),
+        adaptive=bool(found["adaptive"]),
+        stretch=bool(found["stretch"]),
+        width=_side(found["width"]),
+        height=_side(found["height"]),
+        flip=(bool(found["mirrored"]), bool(found["flipped"])),
+        halign=found["halign"] or "center",
+        valign=found["valign"] or "middle",
+        smart=bool(found["smart"]),
+        filters=_filters(found["filters"]),
+        image=_decoded(found["image"]),
+    )
+
+
+def extracted(image: str) -> tuple[str, tuple[int, int, int, int]] | None:
+    """Return the image and the crop of a URL of thumbor that stands in place of an image, if it has both."""
+    for _ in range(_MAX_LEVELS):
+        signature, slash, text = _ADDRESS.sub("", image).removeprefix("/").partition("/")
+        if not signature or not slash or not text:
+            return None
+        parts = split(text)
+        if parts.crop is not None:
+            return parts.image, parts.crop
+        image = parts.image
+    return None
+
+
+def _side(text: str | None) -> int | None:
+    return None if text == "orig" else _number(text or "0")
+
+
+def _number(digits: str) -> int:
+    if len(digits) > _MAX_DIGITS:
+        raise DialectError(
+            f"Sizes must have at most {_MAX_DIGITS} digits, got {shown(digits)}.", status=BAD_REQUEST
+        )
+    return int(digits)
+
+
+def _filters(text: str | None) -> tuple[str, ...]:
+    """Return the filters, each with its arguments in brackets."""
+    if not text:
+        return ()
+    *first, last = text.split("):")
+    return (*(f"{item})" for item in first), last)
+
+
+def _decoded(text: str) -> str:
+    try:
+        return unquote(text, errors="strict") if "%" in text else text
+    except UnicodeDecodeError:
+        raise DialectError(
+            f"The URL must be percent-encoded UTF-8, got {shown(text)}.", status=BAD_REQUEST
+        ) from None

@@ -1,0 +1,36 @@
+"""Errors of URLs."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from imgsvc_core.errors import ImgsvcError
+
+
+class InvalidSignature(ImgsvcError):
+    """The URL of a picture has no valid signature."""
+
+    slug = "invalid_signature"
+
+
+class UrlExpired(ImgsvcError):
+    """The URL of a picture was valid until a time that has passed."""
+
+    slug = "url_expired"
+
+
+class DialectError(ImgsvcError):
+    """The URL of another service is wrong, or asks for something that is not possible here.
+
+    ``status`` is the HTTP status with which that service answers such a URL.
+    """
+
+    slug = "dialect_error"
+
+    def __init__(self, message: str, *, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return functools.partial(type(self), status=self.status), self.args

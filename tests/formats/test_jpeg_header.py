@@ -1,0 +1,221 @@
+"""JPEGs that viewers show although decoders warn of their header. Damage to pixels is told nevertheless."""
+
+from __future__ import annotations
+
+import functools
+import io
+import struct
+from typing import Any
+
+import numpy as np
+import pytest
+import pyvips
+from PIL import Image
+
+import imgsvc_core as imgsvc
+from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.readers import turbojpeg
+from imgsvc_core.formats.readers.jpeg_header import with_sound_header
+from tests.support import photos
+from tests.support.encoded import profile
+from tests.support.handmade import pillow
+
+APP0, APP2, APP7, APP14, COMMENT, TABLES, SCAN = 0xE0, 0xE2, 0xE7, 0xEE, 0xFE, 0xDB, 0xDA
+
+
+@pytest.fixture(autouse=True, params=["with the package", "without"])
+def fast(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run each test with and without the extra that decodes faster."""
+    if request.param == "without":
+        monkeypatch.setattr(turbojpeg, "decode_jpeg", None)
+
+
+@functools.cache
+def photo(mode: str = "RGB", **options: Any) -> bytes:
+    picture = Image.fromarray(photos.astronaut()).resize((211, 157)).convert(mode)
+    return pillow(picture, "JPEG", quality=90, **options)
+
+
+def segment(marker: int, content: bytes) -> bytes:
+    return bytes((0xFF, marker)) + struct.pack(">H", len(content) + 2) + content
+
+
+def place(data: bytes, marker: int) -> int:
+    """Return where the first segment with this marker begins."""
+    start = 2
+    while data[start + 1] != marker:
+        start += 2 + int.from_bytes(data[start + 2 : start + 4], "big")
+    return start
+
+
+def before(marker: int, inserted: bytes, data: bytes | None = None) -> bytes:
+    data = photo() if data is None else data
+    start = place(data, marker)
+    return data[:start] + inserted + data[start:]
+
+
+def changed(start: int, new: bytes, data: bytes | None = None) -> bytes:
+    data = photo() if data is None else data
+    return data[:start] + new + data[start + len(new) :]
+
+
+def adobe(transform: int) -> bytes:
+    return segment(APP14, b"Adobe\0\x64\0\0\0\0" + bytes((transform,)))
+
+
+def without_jfif(data: bytes) -> bytes:
+    start = place(data, APP0)
+    return data[:start] + data[start + 18 :]
+
+
+def spectrum(data: bytes) -> int:
+    """Return where the header of the scan tells which coefficients it holds."""
+    start = place(data, SCAN)
+    return start + 2 + int.from_bytes(data[start + 2 : start + 4], "big") - 3
+
+
+ODD: dict[str, bytes] = {
+    "JFIF 0.00": changed(11, b"\0\0"),
+    "JFIF 2.01": changed(11, b"\2\1"),
+    "JFIF 255.255": changed(11, b"\xff\xff"),
+    "no unit of density": changed(13, b"\x09\0\0\0\0"),
+    "thumbnail that is not there": changed(18, b"\x20\x20"),
+    "short JFIF": before(TABLES, segment(APP0, b"JFIF\0\2"), without_jfif(photo())),
+    "Adobe's transform 2": before(TABLES, adobe(2), without_jfif(photo())),
+    "Adobe's transform 9": before(TABLES, adobe(9), without_jfif(photo())),
+    "two transforms": before(TABLES, adobe(1) + adobe(1), without_jfif(photo())),
+    "no coefficients": changed(spectrum(photo()), b"\0\0\0"),
+    "some coefficients": changed(spectrum(photo()), b"\1\5\x11"),
+    "zeros between segments": before(TABLES, bytes(4)),
+    "one byte between segments": before(TABLES, b"\x11"),
+    "text between segments": before(TABLES, b"stray text"),
+    "long bytes between segments": before(SCAN, b"\x11\x22\0\x05" * 9000),
+    "zeros before the scan": before(SCAN, bytes(3)),
+    "fill bytes": before(TABLES, b"\xff" * 5),
+    "comment that is longer than it says": before(TABLES, segment(COMMENT, b"hello") + b" you"),
+    "marker without length": before(TABLES, b"\xff\x01\xff\xd0"),
+    "unknown segment": before(TABLES, segment(APP7, b"whatever")),
+    "comment of markers": before(TABLES, segment(COMMENT, b"\xff\xd9\xff\xda")),
+    "data behind": photo() + b"MPF" * 99,
+    "odd in several ways": changed(11, b"\0\0", changed(spectrum(photo()), b"\0\0\0")),
+}
+
+
+def pixels_of(data: bytes, **request: Any) -> Any:
+    result = imgsvc.process(data, {"output": {"format": "png"}, **request})
+    assert result.data is not None
+    return pyvips.Image.new_from_buffer(result.data, "").numpy()
+
+
+@pytest.mark.parametrize("request_", [{}, {"scale": {"size": 0.4}}], ids=["whole", "small"])
+@pytest.mark.parametrize("name", ODD)
+def test_odd_headers(name: str, request_: dict[str, Any]) -> None:
+    assert np.array_equal(pixels_of(ODD[name], **request_), pixels_of(photo(), **request_))
+
+
+@pytest.mark.parametrize("mode", ["L", "CMYK"])
+def test_a_scan_without_coefficients_in_other_colors(mode: str) -> None:
+    data = photo(mode)
+    assert np.array_equal(pixels_of(changed(spectrum(data), b"\0\0\0", data)), pixels_of(data))
+
+
+def test_four_channels_with_an_unknown_transform_are_taken_for_ycck() -> None:
+    data = photo("CMYK")
+    start = place(data, APP14) + 15
+    assert data[start] == 0
+    expected = pixels_of(changed(start, b"\2", data))
+    assert np.array_equal(pixels_of(changed(start, b"\1", data)), expected)
+    assert not np.array_equal(pixels_of(data), expected)
+
+
+def test_scans_of_one_channel_each_without_coefficients() -> None:
+    """The scan of a gray file, once for each of three channels."""
+    gray = photo("L")
+    frame, scan = place(gray, 0xC0), place(gray, SCAN)
+    coded = gray[scan + 10 : -2]
+    head = gray[:frame] + segment(0xC0, gray[frame + 4 : frame + 9] + b"\3\1\x11\0\2\x11\0\3\x11\0")
+    tables = gray[frame + 13 : scan]
+    scans = b"".join(segment(SCAN, bytes((1, number, 0)) + b"\0\0\0") + coded for number in (1, 2, 3))
+    found = pixels_of(head + tables + scans + b"\xff\xd9")
+    assert np.array_equal(
+        found, pixels_of(head + tables + scans.replace(b"\0\0\0", b"\0\x3f\0") + b"\xff\xd9")
+    )
+
+
+def part(number: int, count: int, content: bytes) -> bytes:
+    return segment(APP2, b"ICC_PROFILE\0" + bytes((number, count)) + content)
+
+
+HALF = 200
+NUMBERED: dict[str, list[tuple[int, int, int | None, int | None]]] = {
+    "twice": [(1, 1, None, None), (1, 1, None, None)],
+    "from 0": [(0, 2, None, HALF), (1, 2, HALF, None)],
+    "0 of 1": [(0, 1, None, None)],
+    "none of none": [(0, 0, None, None)],
+    "all the first": [(1, 1, None, HALF), (1, 1, HALF, None)],
+    "one too few": [(1, 1, None, HALF), (2, 1, HALF, None)],
+    "one too many": [(1, 3, None, HALF), (2, 3, HALF, None)],
+    "in reverse": [(2, 2, HALF, None), (1, 2, None, HALF)],
+}
+
+
+@pytest.mark.parametrize("name", NUMBERED)
+def test_parts_of_a_profile_that_are_numbered_wrongly(name: str) -> None:
+    space = Image.open(picture_of_another_space()).info["icc_profile"]
+    parts = b"".join(part(number, count, space[start:end]) for number, count, start, end in NUMBERED[name])
+    sound = before(TABLES, part(1, 1, space))
+    data = before(TABLES, parts)
+    assert np.array_equal(pixels_of(data), pixels_of(sound))
+    assert not np.array_equal(pixels_of(sound), pixels_of(photo())), "the profile changes colors"
+
+
+def picture_of_another_space() -> Any:
+    """A picture whose profile is not that of sRGB: the same with red and green changed for each other."""
+    swapped = bytearray(profile())
+    places = {}
+    for entry in range(int.from_bytes(swapped[128:132], "big")):
+        name, start, _ = struct.unpack_from(">4sII", swapped, 132 + 12 * entry)
+        places[name] = start
+    red, green = places[b"rXYZ"], places[b"gXYZ"]
+    swapped[red : red + 20], swapped[green : green + 20] = (
+        swapped[green : green + 20],
+        swapped[red : red + 20],
+    )
+    return io.BytesIO(pillow(photos.astronaut()[:16, :16], "PNG", icc_profile=bytes(swapped)))
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("content", [b"junk", b"", profile()[:200]])
+def test_a_profile_that_is_none_is_left_out(content: bytes, count: int) -> None:
+    assert np.array_equal(pixels_of(before(TABLES, part(1, count, content))), pixels_of(photo()))
+
+
+def test_sound_files_are_not_copied() -> None:
+    for data in (
+        photo(),
+        photo("L"),
+        photo("CMYK"),
+        photo(progressive=True),
+        before(TABLES, part(1, 1, profile())),
+    ):
+        source = ByteSource(data)
+        assert with_sound_header(source) is source
+
+
+@pytest.mark.parametrize("marker", [TABLES, 0xC4, APP14])
+@pytest.mark.parametrize("damage", [b"\xfe", b"\0"])
+def test_a_segment_whose_marker_is_damaged_is_missed(marker: int, damage: bytes) -> None:
+    data = before(TABLES, segment(APP7, b"first") + adobe(1), without_jfif(photo()))
+    start = place(data, marker)
+    with pytest.raises(imgsvc.CorruptImage):
+        imgsvc.process(changed(start, damage, data))
+
+
+@pytest.mark.parametrize("size", [1, 0.4])
+@pytest.mark.parametrize("name", ODD)
+def test_lost_blocks_are_told_beside_an_odd_header(name: str, size: float) -> None:
+    data = ODD[name]
+    middle = data.index(b"\xff\xda") + 2500
+    broken = data[:middle] + data[middle + 400 :]
+    with pytest.raises(imgsvc.CorruptImage):
+        imgsvc.process(broken, {"scale": {"size": size}})

@@ -1,0 +1,177 @@
+"""RGB spaces that headers state by numbers instead of a profile."""
+
+from __future__ import annotations
+
+import io
+import struct
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from imgsvc_core.formats.rgb_space import BT2020, DISPLAY_P3, SRGB, RgbSpace
+from tests.formats.probing import facts
+from tests.formats.test_probe_boxes import heif as made_of_boxes
+from tests.support import encoded, requires
+from tests.support.handmade import png_with
+from tests.support.photos import coffee
+
+PIXELS = coffee()[:16, :16]
+SRGB_AS_NUMBERS = (0.3127, 0.329, 0.64, 0.33, 0.3, 0.6, 0.15, 0.06)
+ADOBE_AS_NUMBERS = (0.3127, 0.329, 0.64, 0.33, 0.21, 0.71, 0.15, 0.06)
+ADOBE = ((0.64, 0.33), (0.21, 0.71), (0.15, 0.06), (0.3127, 0.329))
+
+
+def cicp(primaries: int, transfer: int, matrix: int = 0, full: int = 1) -> tuple[bytes, bytes]:
+    return b"cICP", bytes((primaries, transfer, matrix, full))
+
+
+def gama(value: int) -> tuple[bytes, bytes]:
+    return b"gAMA", struct.pack(">I", value)
+
+
+def chrm(*numbers: float) -> tuple[bytes, bytes]:
+    return b"cHRM", struct.pack(">8I", *(round(100_000 * number) for number in numbers))
+
+
+PROFILE = (b"iCCP", b"x\0\0" + b"x\x9c\x03\0\0\0\0\1")
+PNG: dict[str, tuple[list[tuple[bytes, bytes]], RgbSpace | None]] = {
+    "nothing": ([], None),
+    "Display P3": ([cicp(12, 13)], RgbSpace(DISPLAY_P3)),
+    "sRGB": ([cicp(1, 13)], None),
+    "BT.709": ([cicp(1, 1)], None),
+    "unspecified": ([cicp(2, 2)], None),
+    "unknown": ([cicp(200, 201)], None),
+    "PQ": ([cicp(9, 16)], RgbSpace(BT2020, "pq")),
+    "PQ with a light level": (
+        [cicp(9, 16), (b"cLLI", struct.pack(">2I", 4_000_0000, 0))],
+        RgbSpace(BT2020, "pq", peak=4000),
+    ),
+    "HLG": ([cicp(9, 18)], RgbSpace(BT2020, "hlg")),
+    "linear": ([cicp(1, 8)], RgbSpace(transfer="gamma", gamma=1)),
+    "video": ([cicp(9, 16, full=0)], None),
+    "YCbCr": ([cicp(9, 16, matrix=9)], None),
+    "too short": ([(b"cICP", b"\x0c\x0d\x00")], None),
+    "cICP before a profile": ([cicp(12, 13), PROFILE], RgbSpace(DISPLAY_P3)),
+    "cICP before gamma": ([gama(100_000), cicp(12, 13)], RgbSpace(DISPLAY_P3)),
+    "gamma 1": ([gama(100_000)], RgbSpace(transfer="gamma", gamma=1)),
+    "gamma 1.8": ([gama(55_556)], RgbSpace(transfer="gamma", gamma=100_000 / 55_556)),
+    "gamma 2.2": ([gama(45_455)], None),
+    "gamma of 0": ([gama(0)], None),
+    "gamma beyond reason": ([gama(4_000_000_000)], None),
+    "gamma of three bytes": ([(b"gAMA", b"\0\1\2")], None),
+    "sRGB by numbers": ([gama(45_455), chrm(*SRGB_AS_NUMBERS)], None),
+    "Adobe RGB": (
+        [gama(45_470), chrm(*ADOBE_AS_NUMBERS)],
+        RgbSpace(ADOBE, "gamma", 100_000 / 45_470),
+    ),
+    "chromaticities alone": ([chrm(*ADOBE_AS_NUMBERS)], RgbSpace(ADOBE)),
+    "one color three times": ([chrm(0.3127, 0.329, *(0.3, 0.3) * 3)], None),
+    "no white": ([chrm(0, 0, *ADOBE_AS_NUMBERS[2:])], None),
+    "chunk of sRGB before numbers": ([(b"sRGB", b"\0"), gama(100_000), chrm(*ADOBE_AS_NUMBERS)], None),
+    "profile before numbers": ([PROFILE, gama(100_000)], None),
+}
+
+
+@pytest.mark.parametrize("name", PNG)
+def test_png(name: str) -> None:
+    chunks, expected = PNG[name]
+    assert facts(png_with(PIXELS, *chunks)).rgb_space == expected
+
+
+def nclx(data: bytes, primaries: int, transfer: int) -> bytes:
+    """The file with other code points."""
+    place = data.index(b"nclx") + 4
+    return data[:place] + struct.pack(">HH", primaries, transfer) + data[place + 4 :]
+
+
+def heif(format: str) -> bytes:
+    if format == "HEIF":
+        requires.module("pillow_heif").register_heif_opener()
+    file = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(coffee()[:64, :64])).save(file, format, quality=90)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("format", ["AVIF", "HEIF"])
+@pytest.mark.parametrize(
+    ("code_points", "expected"),
+    [
+        ((1, 13), None), ((2, 2), None), ((1, 1), None), ((12, 13), RgbSpace(DISPLAY_P3)),
+        ((9, 16), RgbSpace(BT2020, "pq")), ((9, 18), RgbSpace(BT2020, "hlg")),
+        ((1, 4), RgbSpace(SRGB, "gamma", 2.2)),
+    ],
+)  # fmt: skip
+def test_heic_and_avif(format: str, code_points: tuple[int, int], expected: RgbSpace | None) -> None:
+    assert facts(nclx(heif(format), *code_points)).rgb_space == expected
+
+
+def without_colors(data: bytes) -> bytes:
+    """The file with a property that decoders skip in place of that of colors."""
+    return data.replace(b"colrnclx", b"skipnclx")
+
+
+def av1_of(data: bytes, primaries: int, transfer: int) -> bytes:
+    """The file with other code points in its sequence header, which state those of sRGB and BT.601."""
+    start = data.index(b"mdat") + 4
+    head = f"{int.from_bytes(data[start : start + 40], 'big'):0320b}"
+    before, after = (f"{first:08b}{second:08b}{6:08b}" for first, second in ((1, 13), (primaries, transfer)))
+    assert head.count(before) == 1
+    changed = int(head.replace(before, after), 2).to_bytes(40, "big")
+    return data[:start] + changed + data[start + 40 :]
+
+
+@pytest.mark.parametrize(
+    ("code_points", "expected"),
+    [
+        ((1, 13), None), ((2, 2), None), ((12, 13), RgbSpace(DISPLAY_P3)), ((9, 16), RgbSpace(BT2020, "pq")),
+        ((1, 17), RgbSpace(transfer="st428")),
+    ],
+)  # fmt: skip
+def test_avif_that_states_colors_only_in_its_stream(
+    code_points: tuple[int, int], expected: RgbSpace | None
+) -> None:
+    stored = av1_of(without_colors(heif("AVIF")), *code_points)
+    assert facts(stored).rgb_space == expected
+
+
+def test_heic_that_states_colors_only_in_its_stream() -> None:
+    pillow_heif = requires.module("pillow_heif")
+    file = io.BytesIO()
+    picture = pillow_heif.from_pillow(Image.fromarray(np.ascontiguousarray(coffee()[:64, :64])))
+    picture.save(file, color_primaries=12, transfer_characteristics=16, save_nclx_profile=True)
+    data = file.getvalue()
+    assert facts(data).rgb_space == RgbSpace(DISPLAY_P3, "pq")
+    assert facts(nclx(data, 1, 13)).rgb_space is None
+    assert facts(without_colors(data)).rgb_space == RgbSpace(DISPLAY_P3, "pq")
+
+
+def test_the_box_of_colors_comes_before_the_stream() -> None:
+    assert facts(av1_of(heif("AVIF"), 12, 13)).rgb_space is None
+
+
+def test_a_stream_that_ends_early_states_nothing() -> None:
+    stored = av1_of(without_colors(heif("AVIF")), 12, 13)
+    start = stored.index(b"mdat") + 4
+    assert facts(stored[: start + 8]).rgb_space is None
+
+
+def test_a_profile_comes_before_code_points() -> None:
+    file = io.BytesIO()
+    picture = Image.fromarray(np.ascontiguousarray(coffee()[:64, :64]))
+    picture.save(file, "AVIF", icc_profile=encoded.profile())
+    info = facts(nclx(file.getvalue(), 12, 13))
+    assert info.profile
+    assert info.rgb_space is None
+
+
+@pytest.mark.parametrize(("level", "peak"), [(4000, 4000), (0, 1000)])
+def test_the_light_level_of_heic(level: int, peak: float) -> None:
+    data = made_of_boxes(
+        (b"ispe", struct.pack(">III", 0, 100, 80)),
+        (b"hvcC", bytes(16) + bytes([0xFC | 1, 0xF8 | 2, 0xF8 | 2])),
+        (b"colr", b"nclx" + struct.pack(">HHHB", 9, 16, 9, 0x80)),
+        (b"clli", struct.pack(">HH", level, 100)),
+        wide=False,
+    )
+    assert facts(data).rgb_space == RgbSpace(BT2020, "pq", peak=peak)

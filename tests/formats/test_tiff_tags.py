@@ -1,0 +1,188 @@
+"""Tags and pages that no pixel needs refuse no TIFF."""
+
+from __future__ import annotations
+
+import math
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import pyvips
+
+import imgsvc_core as imgsvc
+from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.headers.directory import Directory, read_first_directory
+from imgsvc_core.formats.headers.reader import HeaderReader
+from imgsvc_core.formats.headers.tiff_tags import unsound_tags
+from tests.support import photos
+from tests.support.encoded import gray
+
+BYTE, ASCII, SHORT, LONG, RATIONAL, SIGNED_LONG, FLOAT, UNKNOWN = 1, 2, 3, 4, 5, 9, 11, 99
+ENTRY = tuple[int, int, int, bytes]
+
+
+def made(
+    *entries: ENTRY, order: str = "<", big: bool = False, behind: bytes = b"", following: int = 0
+) -> bytes:
+    """A gray TIFF in one strip with further entries: tag, type, number of values, and the field for these."""
+    word = order + ("Q" if big else "I")
+    size, head = (20, 16) if big else (12, 8)
+    pixels = gray()
+    height, width = pixels.shape
+    tags = {256: width, 257: height, 258: 8, 259: 1, 262: 1, 273: 0, 277: 1, 278: height, 279: pixels.size}
+    count = len(tags) + len(entries)
+    start = head + struct.calcsize("<Q" if big else "<H") + size * count + struct.calcsize(word)
+    if following < 0:  # right behind the pixels
+        following = start + pixels.size
+    fields = [(tag, LONG, 1, struct.pack(order + "I", value)) for tag, value in (tags | {273: start}).items()]
+    body = b"".join(
+        struct.pack(order + ("HHQ" if big else "HHI"), *entry) + field.ljust(struct.calcsize(word), b"\0")
+        for *entry, field in sorted([*fields, *entries])
+    )
+    mark = b"II" if order == "<" else b"MM"
+    top = struct.pack(order + "HHHQ", 43, 8, 0, 16) if big else struct.pack(order + "HI", 42, 8)
+    counted = struct.pack(order + ("Q" if big else "H"), count)
+    return mark + top + counted + body + struct.pack(word, following) + pixels.tobytes() + behind
+
+
+def page_of(data: bytes) -> Directory:
+    return read_first_directory(HeaderReader(ByteSource(data), "TIFF"))
+
+
+def pixels_of(source: Any, **request: Any) -> Any:
+    result = imgsvc.process(source, {"output": {"format": "png"}, **request})
+    assert result.data is not None
+    return pyvips.Image.new_from_buffer(result.data, "").numpy()
+
+
+def short(value: int, order: str) -> bytes:
+    return struct.pack(order + "H", value)
+
+
+def long(value: int, order: str) -> bytes:
+    return struct.pack(order + "I", value)
+
+
+ODD: dict[str, Any] = {
+    "orientation 0": lambda order: (274, SHORT, 1, short(0, order)),
+    "orientation 9": lambda order: (274, SHORT, 1, short(9, order)),
+    "orientation of no type": lambda order: (274, UNKNOWN, 1, short(1, order)),
+    "resolution unit 0": lambda order: (296, SHORT, 1, short(0, order)),
+    "resolution unit 4": lambda order: (296, SHORT, 1, short(4, order)),
+    "negative resolution": lambda order: (282, SIGNED_LONG, 1, struct.pack(order + "i", -1)),
+    "resolution that is no number": lambda order: (283, FLOAT, 1, struct.pack(order + "f", math.nan)),
+    "infinite resolution": lambda order: (282, FLOAT, 1, struct.pack(order + "f", math.inf)),
+    "resolution beyond the end": lambda order: (282, RATIONAL, 1, long(0x7FFFFFFF, order)),
+    "no values": lambda order: (305, ASCII, 0, b""),
+    "unknown type": lambda order: (65000, UNKNOWN, 1, b"abcd"),
+    "values beyond the end": lambda order: (37724, BYTE, 0x7FFFFFFF, long(8, order)),
+    "highest value of another type": lambda order: (281, LONG, 1, long(255, order)),
+    "more lowest values than channels": lambda order: (340, BYTE, 3, b"abc"),
+    "names of inks": lambda order: (333, ASCII, 4, b"a\0bc"),
+}
+
+
+@pytest.mark.parametrize("big", [False, True])
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_tag_that_no_pixel_needs(name: str, order: str, big: bool) -> None:
+    author = (315, ASCII, 4, b"Ann\0")
+    data = made(ODD[name](order), author, order=order, big=big)
+    info = imgsvc.inspect(data)
+    assert (info.width, info.height, info.orientation) == (96, 64, 1)
+    assert np.array_equal(pixels_of(data), gray())
+    kept = imgsvc.process(data, {"output": {"format": "jpg", "metadata": "keep"}}).data
+    assert kept is not None
+    assert b"Ann\0" in kept
+
+
+SMALL = [(256, SHORT, 1, short(4, "<")), (257, SHORT, 1, short(3, "<"))]
+
+
+def directory(*entries: ENTRY, following: int = 0) -> bytes:
+    body = b"".join(struct.pack("<HHI", *entry) + field.ljust(4, b"\0") for *entry, field in entries)
+    return struct.pack("<H", len(entries)) + body + struct.pack("<I", following)
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        directory(*SMALL),
+        directory(*SMALL, ODD["orientation 0"]("<")),
+        directory(*SMALL, ODD["unknown type"]("<")),
+        directory(*SMALL, following=0x7FFFFFFF),
+        directory(*SMALL, following=8),
+        directory(),
+        b"\xff\xff",
+    ],
+    ids=["no pixels", "odd tag", "unknown type", "broken chain", "loop", "empty", "cut off"],
+)
+def test_a_following_page_that_cannot_be_read(behind: bytes) -> None:
+    assert np.array_equal(pixels_of(made(behind=behind, following=-1)), gray())
+
+
+@pytest.mark.parametrize("following", [3, 0x7FFFFFFF, 8])
+def test_a_following_page_that_is_elsewhere(following: int) -> None:
+    assert np.array_equal(pixels_of(made(following=following)), gray())
+
+
+def test_the_file_itself_is_not_changed(tmp_path: Path) -> None:
+    data = made(ODD["orientation 0"]("<"), following=0x7FFFFFFF)
+    path = tmp_path / "odd.tif"
+    path.write_bytes(data)
+    assert np.array_equal(pixels_of(path), gray())
+    assert path.read_bytes() == data
+    assert np.array_equal(pixels_of(bytearray(data)), gray())
+
+
+@pytest.mark.parametrize("value", range(1, 9))
+def test_a_sound_orientation_stays(value: int) -> None:
+    data = made((274, SHORT, 1, short(value, "<")), ODD["resolution unit 0"]("<"))
+    assert pixels_of(data).shape[0] == (64 if value < 5 else 96)
+
+
+def test_sound_tags_are_told_as_such() -> None:
+    resolution = struct.pack("<II", 72, 1)
+    sound = [
+        (282, FLOAT, 1, struct.pack("<f", 72.5)),
+        (296, SHORT, 1, short(2, "<")),
+        (65000, BYTE, 4, b"abcd"),
+    ]
+    data = made(*sound, behind=resolution)
+    assert unsound_tags(page_of(data)) == set()
+    data = made(*sound, (283, RATIONAL, 1, long(len(data) + 4, "<")), behind=resolution)
+    assert unsound_tags(page_of(data)) == set()
+    data = made((283, RATIONAL, 1, long(len(data) + 4, "<")), behind=bytes(64))
+    assert unsound_tags(page_of(data)) == {283}, "72 / 0"
+
+
+@pytest.mark.parametrize("subifd", [True, False])
+def test_a_copy_with_an_odd_tag_is_not_taken(subifd: bool) -> None:
+    picture = pyvips.Image.new_from_array(photos.astronaut())
+    options = {"pyramid": True, "tile": True, "tile_width": 64, "tile_height": 64, "subifd": subifd}
+    data = bytearray(picture.tiffsave_buffer(**options))
+    assert imgsvc.inspect(bytes(data)).levels
+    request = {"resize": {"width": 100}}
+    expected = pixels_of(bytes(data), **request)
+    page = page_of(bytes(data))
+    at = page.numbers(330)[0] if subifd else page.next
+    (entries,) = struct.unpack_from("<H", data, at)
+    tags = [struct.unpack_from("<H", data, at + 2 + 12 * entry)[0] for entry in range(entries)]
+    unit = at + 2 + 12 * tags.index(296)
+    struct.pack_into("<H", data, unit + 8, 0)
+    assert imgsvc.inspect(bytes(data)).levels == ()
+    found = pixels_of(bytes(data), **request)
+    assert found.shape == expected.shape
+    assert np.abs(found.astype(int) - expected).mean() < 3
+
+
+@pytest.mark.parametrize("compression", [50001, 34712, 0])
+def test_inspection_refuses_what_no_library_decompresses(compression: int) -> None:
+    data = made()
+    at = data.index(struct.pack("<HHI", 259, LONG, 1)) + 8
+    data = data[:at] + struct.pack("<I", compression) + data[at + 4 :]
+    for refuse in (imgsvc.inspect, imgsvc.process):
+        with pytest.raises(imgsvc.UnsupportedFormat, match=r"compression .* save it with deflate"):
+            refuse(data)
