@@ -41,6 +41,7 @@ SECONDS = 60
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("thumbor")
     as_vips(coffee()).jpegsave(str(folder / "photo.jpg"), Q=90)
+    as_vips(coffee()).jpegsave(str(folder / "fine.jpg"), Q=92, subsample_mode="off")
     drawn = np.zeros((300, 400, 4), np.uint8)
     drawn[50:250, 80:300] = 200, 40, 40, 255
     drawn[100:200, 120:200, 3] = 128
@@ -147,6 +148,9 @@ def theirs(server: str, path: str) -> bytes:
                 "300x200/filters:nosuch(1):quality(abc)/photo.jpg",
                 "300x200/turned.jpg",
                 "300x200/cmyk.jpg",
+                "filters:max_bytes(25755)/fine.jpg",
+                "300x200/filters:format(gif)/photo.jpg",
+                "200x150/filters:format(gif)/drawn.png",
                 "filters:watermark(mark.png,10,-20,40)/photo.jpg",
                 "filters:watermark(mark.png,repeat,repeat,0)/photo.jpg",
                 "filters:watermark(mark.png,repeat,-30p,20,none,5)/photo.jpg",

@@ -332,9 +332,26 @@ def test_formats_without_a_filter() -> None:
     assert output(filtered("autojpg()"), DRAWN)["format"] == "png"
 
 
-def test_jpegs_keep_the_resolution_of_color() -> None:
-    assert output(url(""), facts("jpg", 100, 80, subsample="4:4:4"))["subsampling"] == "444"
-    assert output(url(""), facts("jpg", 100, 80, subsample="4:2:2"))["subsampling"] == "420"
+def test_jpegs_have_half_the_resolution_of_color() -> None:
+    for stored in ("4:4:4", "4:2:2"):
+        assert output(url(""), facts("jpg", 100, 80, subsample=stored))["subsampling"] == "420"
+
+
+@pytest.mark.parametrize("translucent", [False, True])
+def test_gifs_have_the_palettes_of_pillow(translucent: bool) -> None:
+    picture = Image.fromarray(photos.photo("cat")).resize((90, 60))
+    if translucent:
+        picture.putalpha(Image.linear_gradient("L").resize((90, 60)))
+    source, theirs, ours = io.BytesIO(), io.BytesIO(), io.BytesIO()
+    picture.save(source, "png")
+    picture.save(theirs, "gif")
+    spec = filtered("format(gif)", "90x60").spec(facts("png", 90, 60, alpha=translucent))
+    assert isinstance(spec, imgsvc.Spec)
+    ours.write(imgsvc.process(source.getvalue(), spec).data)
+    pixels, expected = (np.asarray(Image.open(item).convert("RGBA"), int) for item in (ours, theirs))
+    visible = expected[..., 3:] > 0
+    assert (pixels[..., 3:] == expected[..., 3:]).all()
+    assert np.abs((pixels - expected) * visible).mean() < 0.1
 
 
 @pytest.mark.parametrize(

@@ -38,9 +38,9 @@ class SaveSettings:
     ``max_bytes`` the quality is lowered from the one given as far as needed, or down a ``ladder`` of
     qualities, the last of which may be too large.
 
-    ``depth`` is the most bits per channel, if the format keeps more. With ``libvips``, a GIF of more colors
-    than it has gets the palettes of libvips. ``photograph`` is a fact about the source that saves looking at
-    the picture.
+    ``depth`` is the most bits per channel, if the format keeps more. A GIF of more colors than it has gets
+    the ``palettes`` of a library, if one is named. ``photograph`` is a fact about the source that saves
+    looking at the picture.
     """
 
     format: str
@@ -54,5 +54,5 @@ class SaveSettings:
     max_bytes: int | None = None
     ladder: tuple[int, ...] = ()
     depth: int | None = None
-    libvips: bool = False
+    palettes: str | None = None
     photograph: bool = False

@@ -98,7 +98,7 @@ def settings_for(row: Format, output: Output, *, photograph: bool) -> SaveSettin
         max_bytes=output.max_bytes,
         ladder=output.ladder or (),
         depth=output.depth,
-        libvips=output.libvips,
+        palettes=output.palettes,
         photograph=photograph,
     )
 

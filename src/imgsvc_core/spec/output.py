@@ -97,8 +97,10 @@ class Output(Operation):
         default=None,
         internal=True,
     )
-    libvips: bool = param(
-        "Whether the palettes of a GIF are those that libvips chooses.", default=False, internal=True
+    palettes: Literal["libvips", "pillow"] | None = param(
+        "The library that chooses the palettes of a GIF of more colors than it has.",
+        default=None,
+        internal=True,
     )
     ladder: tuple[int, ...] | None = param(
         "Qualities to try in turn for max_bytes; the last one is taken however large the file is.",

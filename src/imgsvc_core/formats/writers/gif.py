@@ -9,7 +9,7 @@ import pyvips
 
 from imgsvc_core._runtime.vipsimage import frame_count, join_frames, split_frames
 from imgsvc_core.formats.changes import timing
-from imgsvc_core.formats.readers.vips import to_array
+from imgsvc_core.formats.readers.vips import from_array, to_array
 from imgsvc_core.formats.settings import MOST_EXAMINED, SaveSettings
 from imgsvc_core.formats.table import codec_effort
 from imgsvc_core.formats.writers.quantizer import Histogram
@@ -51,11 +51,13 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
         sink.save(image, "gif", **options)
         return
     image = image.colourspace("srgb").copy_memory()
+    if settings.palettes == "pillow":
+        image = join_frames([_reduced_by_pillow(frame) for frame in split_frames(image)])
     histogram = _colors(image)
     most = settings.colors or _MOST_COLORS
     exact = histogram.has_at_most(most)
     limited = exact or settings.colors is not None
-    palette = histogram.choose(min(most, _MOST_CHOSEN)) if limited or not settings.libvips else None
+    palette = histogram.choose(min(most, _MOST_CHOSEN)) if limited or settings.palettes != "libvips" else None
     if palette is not None and (limited or _serves(palette, image)):
         sink.save(_with_palette(image, palette), "gif", reuse=True, **options)
     else:
@@ -71,6 +73,16 @@ def _colors(image: pyvips.Image) -> Histogram:
     if image.hasalpha():
         pixels = pixels[pixels[:, 3] > _TRANSPARENT]
     return Histogram.of(pixels[:, :3])
+
+
+def _reduced_by_pillow(frame: pyvips.Image) -> pyvips.Image:
+    """Return a frame with the colors that Pillow chooses. All that can be seen becomes opaque."""
+    from PIL import Image
+
+    reduced = Image.fromarray(to_array(frame)).quantize(_MOST_COLORS)
+    pixels = np.array(reduced.convert("RGBA" if frame.hasalpha() else "RGB"))
+    pixels[..., 3:] = np.where(pixels[..., 3:] > 0, 255, 0)
+    return frame.insert(from_array(pixels), 0, 0)
 
 
 def _serves(palette: Any, image: pyvips.Image) -> bool:

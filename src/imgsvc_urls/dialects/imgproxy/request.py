@@ -252,7 +252,7 @@ def _output(options: Options, info: ImageInfo, size: Size, encoding: Encoding) -
     elif format_ == "webp":
         output["subsampling"] = "420"  # without the sharp edges that it can have in color
     elif format_ == "gif":
-        output |= {"libvips": True, "effort": _GIF_EFFORT}
+        output |= {"palettes": "libvips", "effort": _GIF_EFFORT}
     output |= _of_pro(options.pro, format_)
     if options.background is not None and options.pro.background_alpha == 1:
         output |= {"background": options.background, "flatten": row.alpha}

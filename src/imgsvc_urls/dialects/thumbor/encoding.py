@@ -60,14 +60,15 @@ class Encoding:
             usual = {"heic": _HEIC_QUALITY, **dict(self.qualities)}.get(format_, self.quality)
             quality = int(asked["quality"][0]) if "quality" in asked else usual
             output["quality"] = min(100, max(1, quality))
+        if format_ == "gif":
+            output["palettes"] = "pillow"
         if format_ == "jpg":
             output["encoding"] = None if self.progressive else "baseline"
         limited = format_ in _WITH_MAX_BYTES and "max_bytes" in asked
         if format_ == "webp" and output["quality"] == 100 and not limited:
             output["lossless"] = True
         elif "420" in row.subsamplings:
-            kept = format_ == "jpg" and info.subsample == "4:4:4"  # as in the source
-            output["subsampling"] = "444" if kept else "420"
+            output["subsampling"] = "420"
         if limited:
             output["max_bytes"] = max(100, int(asked["max_bytes"][0]))
             output["ladder"] = _ladder(output["quality"])
