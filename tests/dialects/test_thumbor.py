@@ -21,6 +21,7 @@ from imgsvc_urls.dialects import Document, ForeignRequest
 from imgsvc_urls.dialects.building import truncated_blur
 from imgsvc_urls.dialects.thumbor import Thumbor, ThumborUrl, sign
 from imgsvc_urls.dialects.thumbor.filters import Filter, read_filters
+from imgsvc_urls.dialects.translating import translate
 from imgsvc_urls.errors import DialectError
 from tests.dialects.pictures import DRAWN, PHOTO, document, facts, output, planned_size
 from tests.support import photos
@@ -330,6 +331,24 @@ def test_formats_without_a_filter() -> None:
     assert output(filtered("autojpg()"), facts("png", 100, 80))["format"] == "jpg"
     assert output(filtered("autojpg(false)"), facts("png", 100, 80))["format"] == "png"
     assert output(filtered("autojpg()"), DRAWN)["format"] == "png"
+
+
+@pytest.mark.parametrize(
+    ("filters", "alpha", "format"),
+    [
+        ("autojpg()", 255, "jpg"),
+        ("autojpg()", 254, "png"),
+        ("autojpg():background_color(red)", 254, "jpg"),
+        ("autojpg():round_corner(9,1,1,1,1)", 255, "png"),
+        ("quality(70)", 255, "png"),
+    ],
+)
+def test_pngs_of_which_no_pixel_is_transparent_become_jpegs(filters: str, alpha: int, format: str) -> None:
+    file = io.BytesIO()
+    Image.new("RGBA", (30, 20), (200, 100, 50, alpha)).save(file, "png")
+    spec = translate(filtered(filters), file.getvalue())
+    assert isinstance(spec, imgsvc.Spec)
+    assert imgsvc.process(file.getvalue(), spec).output.format == format
 
 
 def test_jpegs_have_half_the_resolution_of_color() -> None:

@@ -1,11 +1,13 @@
-"""Look for the border of a source that is to be trimmed, before its plan is made."""
+"""Look at the pixels of a source before its plan is made: for the border that is to be trimmed, or alpha."""
 
 from __future__ import annotations
 
 from imgsvc_core._runtime.deadline import Deadline, in_memory
 from imgsvc_core.formats.boundary import translate_errors
+from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.limits import Limits, check_memory, check_rendered
 from imgsvc_core.pixels import colorspace
+from imgsvc_core.pixels.channels import without_idle_alpha
 from imgsvc_core.plan import turns
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.memory import border_search, border_search_bound
@@ -20,9 +22,7 @@ def find_border(opened: Opened, trim: Trim, limits: Limits, deadline: Deadline) 
     """
     from imgsvc_core.pixels import border  # with numpy, which plain resizing should not wait for
 
-    info = opened.info
-    check_rendered(info, info.width, info.height, limits)
-    check_memory(border_search_bound(info), limits)
+    info = _checked(opened, limits)
     stored, back = Size(info.width, info.height), turns.inverse(info.orientation)
     upright = Size(*info.upright_size)
     end = upright.width - 1, upright.height - 1
@@ -40,3 +40,19 @@ def find_border(opened: Opened, trim: Trim, limits: Limits, deadline: Deadline) 
             else:
                 box = border.enclosed(watched, stored, (corner.left, corner.top), trim)
     return turns.turned_box(box, stored, info.orientation)
+
+
+def is_transparent(opened: Opened, limits: Limits, deadline: Deadline) -> bool:
+    """Return True if any pixel is transparent, in the first frame of an animation."""
+    info = _checked(opened, limits)
+    load = border_search(info, all_frames=False)
+    with translate_errors(info.format), deadline.watching(opened.load(load)) as image:
+        return bool(without_idle_alpha(image).hasalpha())
+
+
+def _checked(opened: Opened, limits: Limits) -> ImageInfo:
+    """Return the facts of a source that may be decoded in full."""
+    info = opened.info
+    check_rendered(info, info.width, info.height, limits)
+    check_memory(border_search_bound(info), limits)
+    return info

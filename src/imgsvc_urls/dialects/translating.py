@@ -40,6 +40,8 @@ def translate(
     info = inspect(source, name=name, limits=limits, digest=url.wants_digest)
     turned = url.upright or info.orientation == 1
     info = info if turned else attrs.evolve(info, orientation=1)
+    if info.alpha and url.looks_for_alpha(info):
+        info = attrs.evolve(info, alpha=deadline.run(_is_transparent, source, info, limits, deadline))
     before: dict[str, Any] = {}
     if (trim := url.trim(info)) is not None:
         box = deadline.run(_enclosed, source, info, trim, limits, deadline)
@@ -62,6 +64,13 @@ def _enclosed(source: Source, info: ImageInfo, trim: Trim, limits: Limits, deadl
 
     opened = attrs.evolve(open_source(source, limits), info=info)
     return symmetric(find_border(opened, trim, limits, deadline), Size(*info.upright_size), trim)
+
+
+def _is_transparent(source: Source, info: ImageInfo, limits: Limits, deadline: Deadline) -> bool:
+    """Return True if any pixel of a picture with alpha is transparent."""
+    from imgsvc_core.pixels.border_search import is_transparent
+
+    return is_transparent(attrs.evolve(open_source(source, limits), info=info), limits, deadline)
 
 
 def _cut(info: ImageInfo, box: Box) -> ImageInfo:

@@ -71,6 +71,10 @@ class ThumborUrl(ForeignUrl):
         """Return True if pictures are turned by their EXIF orientation."""
         return self.respects_orientation
 
+    def looks_for_alpha(self, info: ImageInfo) -> bool:
+        """Return True if the format depends on whether any pixel is transparent."""
+        return self.encoding.looks_for_alpha(self.filters, info, self.accepted)
+
     def trim(self, info: ImageInfo) -> Trim | None:
         """Return what is cut away before all else."""
         return trim_of(self.parts)

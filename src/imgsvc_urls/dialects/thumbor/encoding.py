@@ -42,16 +42,19 @@ class Encoding:
     metadata: str
     png_to_jpg: bool
 
-    def output(self, filters: Iterable[Filter], info: ImageInfo, accepted: Sequence[str]) -> dict[str, Any]:
+    def output(
+        self, filters: Iterable[Filter], info: ImageInfo, accepted: Sequence[str], *, opaque: bool
+    ) -> dict[str, Any]:
         """Return how a result is encoded.
 
         Args:
             filters: the filters of the URL.
             info: the facts of the picture.
             accepted: formats for a URL without one, as the client accepts them, the preferred one first.
+            opaque: whether no pixel of the result is transparent.
         """
         asked = {item.name: item.arguments for item in filters}
-        format_ = named_format(filters) or self._unnamed_format(asked, info, accepted)
+        format_ = named_format(filters) or self._unnamed_format(asked, info, accepted, opaque=opaque)
         row = FORMATS[format_]
         output: dict[str, Any] = {"format": format_, "metadata": self.metadata}
         if "cover" in asked and info.format == "gif":
@@ -74,10 +77,20 @@ class Encoding:
             output["ladder"] = _ladder(output["quality"])
         return output
 
+    def looks_for_alpha(self, filters: Iterable[Filter], info: ImageInfo, accepted: Sequence[str]) -> bool:
+        """Return True if the format depends on whether any pixel is transparent."""
+        formats = (self.output(filters, info, accepted, opaque=opaque)["format"] for opaque in (True, False))
+        return len(set(formats)) > 1
+
     def _unnamed_format(
-        self, asked: Mapping[str, tuple[str, ...]], info: ImageInfo, accepted: Sequence[str]
+        self,
+        asked: Mapping[str, tuple[str, ...]],
+        info: ImageInfo,
+        accepted: Sequence[str],
+        *,
+        opaque: bool,
     ) -> str:
-        opaque, still = not info.alpha, not info.animated
+        still = not info.animated
         suits = {
             "webp": still and max(info.width, info.height) <= _LARGEST_WEBP,
             "avif": still,

@@ -68,7 +68,7 @@ def drawn(
     """
     if info.format == "gif":
         filters = tuple(item for item in filters if item.name in OF_GIFS)
-    output = encoding.output(filters, info, accepted)
+    output = encoding.output(filters, info, accepted, opaque=False)
     size = Size(*info.upright_size)
     called = {item.name for item in filters}
     found = layout(
@@ -80,6 +80,8 @@ def drawn(
     )
     drawing = Drawing(found.size, found.asked, watermarks, info.alpha, FORMATS[output["format"]].alpha)
     drawing.add_all(filters)
+    if not drawing.alpha:
+        output = encoding.output(filters, info, accepted, opaque=True)
     converted = info.format == "png" and output["format"] == "jpg" and named_format(filters) is None
     return Drawn(output, found, drawing, converted)
 
