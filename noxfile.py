@@ -119,7 +119,7 @@ def pictures(session: nox.Session) -> None:
 
 @nox.session
 def structure(session: nox.Session) -> None:
-    """Sizes, import circles and the length of one request's way; ``-- CHECKOUT`` measures another commit."""
+    """Sizes, import circles, what one picture passes; ``-- --tree PATH`` measures another checkout."""
     session.install("-e", ".[all]")
     session.run("python", "tools/structure.py", *session.posargs)
 

@@ -1,7 +1,7 @@
 """Measure how the code is built: sizes, long functions, import circles, and what one request passes.
 
-``python tools/structure.py [CHECKOUT] [--list]`` measures this checkout or another one, so that two commits
-can be compared. The packages that the code imports must be installed.
+``python tools/structure.py [--tree PATH] [--list]`` measures this checkout or another one, so that two
+commits can be compared. The packages that the code imports must be installed.
 """
 
 from __future__ import annotations
@@ -9,35 +9,43 @@ from __future__ import annotations
 import argparse
 import ast
 import inspect
+import io
 import json
 import os
 import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
+
+import pyvips
+from PIL import Image
 
 TOP = Path(__file__).resolve().parent.parent
 LONG = 60
 PICTURE = TOP / "examples" / "pictures" / "portrait.jpg"
-REQUEST = {"resize": {"width": 300}, "output": {"format": "webp"}}
+SIZE = (1600, 1250)  # of the source: small pictures have shortcuts
+WIDTH = 800
+REQUEST = {"resize": {"width": WIDTH}, "filter": {"sepia": {"value": 100}}, "output": {"format": "webp"}}
+SEPIA = [[0.393, 0.769, 0.189], [0.349, 0.686, 0.168], [0.272, 0.534, 0.131]]
+WARM_UP = 5
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("checkout", nargs="?", type=Path, default=TOP, help="a checkout with src/ and tests/")
+    parser.add_argument("--tree", type=Path, default=TOP, help="a checkout with src/ and tests/")
     parser.add_argument(
         "--list", action="store_true", help="name every long function, circle and function passed"
     )
     parser.add_argument("--trace", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    source = arguments.checkout.resolve() / "src"
+    source = arguments.tree.resolve() / "src"
     if arguments.trace:
         print(json.dumps(trace(source)))
         return 0
-    print_sizes(arguments.checkout.resolve(), with_names=arguments.list)
+    print_sizes(arguments.tree.resolve(), with_names=arguments.list)
     print_circles(source, with_names=arguments.list)
     print_request(source, with_names=arguments.list)
     return 0
@@ -45,7 +53,7 @@ def main() -> int:
 
 def print_sizes(checkout: Path, *, with_names: bool) -> None:
     """Print files, lines and long functions of each package, of its rooms and of the tests."""
-    print(f"{'folder':16}{'files':>7}{'lines':>9}{f'functions over {LONG} lines':>28}")
+    print(f"{'folder':16}{'files':>7}{'at the top':>12}{'lines':>9}{f'functions over {LONG} lines':>28}")
     packages = sorted(path.parent for path in (checkout / "src").glob("*/__init__.py"))
     for package in packages:
         print_size(package.name, package)
@@ -60,7 +68,8 @@ def print_sizes(checkout: Path, *, with_names: bool) -> None:
 
 def print_size(title: str, folder: Path) -> list[tuple[int, str]]:
     files, lines, long = measured(folder)
-    print(f"{title:16}{files:7,}{lines:9,}{len(long):28,}")
+    top = sum(path.name != "__init__.py" for path in folder.glob("*.py"))
+    print(f"{title:16}{files:7,}{top:12,}{lines:9,}{len(long):28,}")
     return long
 
 
@@ -145,52 +154,77 @@ def reachable(graph: dict[str, set[str]], start: str) -> set[str]:
 
 
 def print_request(source: Path, *, with_names: bool) -> None:
-    """Print what one request passes, as measured in a process that imports the given source."""
-    command = [sys.executable, __file__, "--trace", str(source.parent)]
+    """Print what one picture passes, as measured in a process that imports the given source."""
+    command = [sys.executable, __file__, "--trace", "--tree", str(source.parent)]
     environment = os.environ | {"PYTHONPATH": str(source)}
-    first, second = json.loads(subprocess.check_output(command, env=environment, text=True))
-    for title, calls in (("first of a process", first), ("any later one", second)):
+    counted = json.loads(subprocess.check_output(command, env=environment, text=True))
+    print("one JPEG to WebP with a resize and sepia:")
+    for title, calls in counted.items():
         files = {name.partition(":")[0] for name in calls}
-        print(
-            f"one request, JPEG to WebP, {title + ':':20}{len(calls):5} functions, "
-            f"{sum(calls.values()):5,} calls, {len(files)} files"
-        )
+        print(f"{title:32}{len(calls):5} functions, {sum(calls.values()):5,} calls, {len(files):3} files")
     if with_names:
-        for name, count in second.items():
+        for name, count in counted["imgsvc, any later one"].items():
             print(f"  {count:4} {name}")
 
 
-def trace(source: Path) -> list[dict[str, int]]:
-    """Return how often each function of the source is called by one `process`, and by a second one.
+def trace(source: Path) -> dict[str, dict[str, int]]:
+    """Return how often each Python function is called by the first picture of a process and by a later one.
 
-    A generator that goes on counts as a call. Bodies of modules and classes do not count.
+    Functions of the source count, and for comparison those of Pillow and pyvips in the same job. A generator
+    that goes on counts as a call. Bodies of modules and classes do not count.
     """
     import imgsvc_core
 
     assert Path(imgsvc_core.__file__).is_relative_to(source), imgsvc_core.__file__
-    data = PICTURE.read_bytes()
-    calls: Counter[str] = Counter()
+    written = io.BytesIO()
+    Image.open(PICTURE).resize(SIZE).save(written, "JPEG", quality=90)
+    data = written.getvalue()
+    pillow, vips = (Path(module.__file__ or "").parent for module in (Image, pyvips))
+    calls: dict[Path, Counter[str]] = {folder: Counter() for folder in (source, pillow, vips)}
 
     def count(frame: FrameType, event: str, _argument: object) -> None:
         code = frame.f_code
-        if (
-            event == "call"
-            and code.co_flags & inspect.CO_OPTIMIZED
-            and code.co_filename.startswith(str(source))
-        ):
-            calls[
-                f"{Path(code.co_filename).relative_to(source)}:{code.co_firstlineno} {code.co_qualname}"
-            ] += 1
+        if event != "call" or not code.co_flags & inspect.CO_OPTIMIZED:
+            return
+        for folder, counter in calls.items():
+            if code.co_filename.startswith(f"{folder}{os.sep}"):
+                path = Path(code.co_filename).relative_to(folder)
+                counter[f"{path}:{code.co_firstlineno} {code.co_qualname}"] += 1
 
-    found = []
-    for _ in range(2):
-        calls.clear()
-        threading.setprofile(count)
+    def counted(job: Callable[[], object], folder: Path) -> dict[str, int]:
+        calls[folder].clear()
         sys.setprofile(count)
-        imgsvc_core.process(data, REQUEST)
+        job()
         sys.setprofile(None)
-        found.append(dict(sorted(calls.items())))
+        return dict(sorted(calls[folder].items()))
+
+    threading.setprofile(count)  # also in the threads that the first call starts
+    found = {}
+    for title, folder, job in (
+        ("imgsvc", source, lambda: imgsvc_core.process(data, REQUEST)),
+        ("Pillow", pillow, lambda: with_pillow(data)),
+        ("pyvips", vips, lambda: with_pyvips(data)),
+    ):
+        found[f"{title}, first of a process"] = counted(job, folder)
+        for _ in range(WARM_UP):
+            job()
+        found[f"{title}, any later one"] = counted(job, folder)
     return found
+
+
+def with_pillow(data: bytes) -> bytes:
+    image = Image.open(io.BytesIO(data))
+    image.draft("RGB", (WIDTH, WIDTH))
+    resized = image.resize((WIDTH, WIDTH * image.height // image.width), Image.Resampling.LANCZOS)
+    written = io.BytesIO()
+    resized.convert("RGB", tuple(number for row in SEPIA for number in (*row, 0))).save(written, "WEBP")
+    return written.getvalue()
+
+
+def with_pyvips(data: bytes) -> bytes:
+    image = pyvips.Image.thumbnail_buffer(data, WIDTH).recomb(SEPIA)
+    encoded: bytes = image.cast("uchar").webpsave_buffer()
+    return encoded
 
 
 if __name__ == "__main__":
