@@ -47,9 +47,10 @@ def read(source: ByteSource) -> SmallPng | None:
         return None
     data = b"".join(content for _, content in chunks[first : first + len(parts)])
     resolution = _resolution(dict(chunks[:first]), kinds)
-    if resolution is None or not _is_complete(data, head):
+    lines = None if resolution is None else _inflated(data, head)
+    if resolution is None or lines is None:
         return None
-    pixels = _decoded(data, _MODES[head.color], (head.width, head.height))
+    pixels = _decoded(lines, _MODES[head.color], (head.width, head.height))
     return None if pixels is None else SmallPng(pixels, resolution)
 
 
@@ -58,14 +59,15 @@ def _decides_on_pixels(kind: bytes) -> bool:
     return kind[:1].isupper() or kind == b"tRNS"
 
 
-def _is_complete(data: bytes, head: Head) -> bool:
-    """Return True if all lines are there and sound, which Pillow does not look at."""
+def _inflated(data: bytes, head: Head) -> bytes | None:
+    """Return the filtered lines, or None if any is missing or unsound, which Pillow does not look at."""
     expected = head.height * (1 + head.width * head.bits // 8)
     inflating = zlib.decompressobj()
     try:
-        return len(inflating.decompress(data, expected + 1)) == expected and inflating.eof
+        lines = inflating.decompress(data, expected + 1)
     except zlib.error:
-        return False
+        return None
+    return lines if len(lines) == expected and inflating.eof else None
 
 
 def _resolution(before_data: dict[bytes, bytes], kinds: list[bytes]) -> tuple[float, float] | None:
@@ -79,12 +81,14 @@ def _resolution(before_data: dict[bytes, bytes], kinds: list[bytes]) -> tuple[fl
     return (across / 1000, down / 1000)
 
 
-def _decoded(data: bytes, mode: str, size: tuple[int, int]) -> Any | None:
+def _decoded(lines: bytes, mode: str, size: tuple[int, int]) -> Any | None:
+    """Return the pixels of filtered lines, which Pillow takes as a stream of zlib that it need not expand."""
     import numpy as np
     from PIL import Image
 
+    stream = zlib.compress(lines, zlib.Z_NO_COMPRESSION)
     try:
-        picture = Image.frombytes(mode, size, data, "zip", mode)
+        picture = Image.frombytes(mode, size, stream, "zip", mode)
     except ValueError:
         return None
     return np.asarray(picture).reshape(size[1], size[0], -1)

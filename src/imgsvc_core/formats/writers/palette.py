@@ -21,7 +21,7 @@ from imgsvc_core.formats.readers.vips import from_array, to_array
 MOST_COLORS = 256
 _INDEXED = 3  # the color type of such a PNG
 _PIXELS = (b"IHDR", b"IDAT", b"IEND")
-_SAMPLED_PIXELS = 4096
+_SAMPLED_PIXELS = 1024  # enough to see that photographs have too many colors
 _AT_ONCE = 1 << 17  # pixels whose colors are counted
 _DITHERED_ALPHA = 100  # of fewer colors, those of libvips, which dithers translucent pixels, are no gain
 _DITHERED_GRAYS = 64  # of more, Pillow takes some for others
@@ -51,9 +51,10 @@ class Indexed:
 
     def head(self, header: bytes, others: Iterable[bytes] = ()) -> list[bytes]:
         """Return the chunks before the pixels: ``header`` is that of the numbers, others belong between."""
-        levels = [level * 255 // ((1 << self.bits) - 1) for level in range(len(self.colors))]
-        if self.bands == 1 and self.bits < 8 and self.colors[:, 0].tolist() == levels:
-            return [make_chunk(b"IHDR", header), *others]
+        if self.bands == 1 and (bits := self.bits) < 8:
+            levels = [level * 255 // ((1 << bits) - 1) for level in range(len(self.colors))]
+            if self.colors[:, 0].tolist() == levels:
+                return [make_chunk(b"IHDR", header), *others]
         has_alpha, opacity = self.bands in (2, 4), self.colors[:, 3]
         not_opaque = opacity[: max(1, int((opacity < 255).sum()))]  # by this chunk readers tell alpha
         return [
@@ -71,20 +72,22 @@ def index_exactly(pixels: Any, most: int) -> Indexed | None:
     if pixels.dtype != np.uint8:
         return None
     height, width, bands = pixels.shape
+    step = height * width // _SAMPLED_PIXELS
+    if step > 1 and len(_distinct(_packed(pixels.reshape(-1, bands)[::step]))) > most:
+        return None
     rows = max(1, _AT_ONCE // width)
-    sample = pixels.reshape(-1, bands)[:: max(1, height * width // _SAMPLED_PIXELS)]
-    colors = np.unique(_packed(sample))
-    for top in range(0, height, rows):
+    tops = range(0, height, rows)
+    colors = np.empty(0, np.uint32)
+    for top in tops:
+        lengths, starts = _runs(_packed(pixels[top : top + rows]))
+        colors = _distinct(np.concatenate((colors, starts)))
         if len(colors) > most:
             return None
-        colors = np.union1d(colors, _starts(_packed(pixels[top : top + rows]))[1])
-    if len(colors) > most:
-        return None
     numbers = np.empty((height, width), np.uint8)
-    for top in range(0, height, rows):
-        places, starts = _starts(_packed(pixels[top : top + rows]))
+    for top in tops:
+        if len(tops) > 1:  # all runs together may take more memory than the picture
+            lengths, starts = _runs(_packed(pixels[top : top + rows]))
         part = numbers[top : top + rows]
-        lengths = np.diff(places, append=part.size)
         part[:] = np.repeat(np.searchsorted(colors, starts).astype(np.uint8), lengths).reshape(part.shape)
     return Indexed(colors[:, None].view(np.uint8), numbers, bands)
 
@@ -101,12 +104,19 @@ def _packed(pixels: Any) -> Any:
     return rgba.view("<u4").reshape(-1)
 
 
-def _starts(packed: Any) -> tuple[Any, Any]:
-    """Return where runs of one color start, and these colors: most neighbors in graphics are equal."""
+def _distinct(packed: Any) -> Any:
+    """Return each color once, in order. ``numpy.unique`` takes several times as long."""
     import numpy as np
 
-    places = np.flatnonzero(np.concatenate(([True], packed[1:] != packed[:-1])))
-    return places, packed[places]
+    return _runs(np.sort(packed))[1]
+
+
+def _runs(packed: Any) -> tuple[Any, Any]:
+    """Return the lengths and the colors of runs of one color: most neighbors in graphics are equal."""
+    import numpy as np
+
+    ends = np.flatnonzero(np.concatenate(([True], packed[1:] != packed[:-1], [True])))
+    return ends[1:] - ends[:-1], packed[ends[:-1]]
 
 
 def index_nearly(image: pyvips.Image, most: int) -> Indexed:
