@@ -9,6 +9,7 @@ from urllib.parse import unquote
 import attrs
 import numpy as np
 import pytest
+import pyvips
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ from imgsvc_urls.dialects.imagor import Imagor, ImagorUrl, sign
 from imgsvc_urls.dialects.translating import translate
 from imgsvc_urls.errors import DialectError
 from tests.dialects.pictures import DRAWN, PHOTO, document, facts, kept_at, output, planned_size
+from tests.support.photos import as_vips, coffee
 
 IMAGE = "pics.example/a.jpg"
 UNSAFE = Imagor(unsafe=True)
@@ -455,6 +457,16 @@ def test_any_path_is_a_url_or_an_error(text: str) -> None:
         except DialectError as error:
             found = error
         assert found is not None
+
+
+@pytest.mark.parametrize("width", [431, 290, 170, 70])
+def test_pixels_are_those_of_libvips(width: int) -> None:
+    source = as_vips(coffee()).jpegsave_buffer(Q=90)
+    spec = translate(url(f"{width}x/filters:format(png)"), source)
+    assert isinstance(spec, imgsvc.Spec)
+    ours = pyvips.Image.new_from_buffer(imgsvc.process(source, spec).data, "")
+    theirs = pyvips.Image.thumbnail_buffer(source, width, height=9999)
+    assert (ours - theirs).abs().max() <= 1
 
 
 def test_parts_are_decoded_once() -> None:

@@ -10,6 +10,7 @@ from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.table import FORMATS, LoadScaling
 from imgsvc_core.plan.geometry import Area, Size
 from imgsvc_core.plan.steps import CropBox, PlannedStep, Resample, RotateFreely, SmartCrop, ToSrgb, Turn
+from imgsvc_core.spec import Resize
 
 _AT_ANY_SCALE = (Turn, CropBox, RotateFreely, SmartCrop, ToSrgb)
 # By how much a JPEG is to become smaller at least to be decoded at a scale. What that leaves to the resampler
@@ -42,7 +43,9 @@ def load_scale(info: ImageInfo, steps: Sequence[PlannedStep], *, all_frames: boo
             if step.pillow and not info.vector:
                 scales = _scaling(info) is LoadScaling.DCT
                 return scale_for(info, factor / _EXTRA, all_frames=all_frames) if scales else 1.0
-            return scale_for(info, factor, all_frames=all_frames, libvips=step.libvips is not None)
+            scale = scale_for(info, factor, all_frames=all_frames, libvips=step.libvips is not None)
+            least = step.asked.least_scale if isinstance(step.asked, Resize) else None
+            return max(scale, least) if least and _scaling(info) is LoadScaling.DCT else scale
         if not isinstance(step, _AT_ANY_SCALE):
             break
         cropped = cropped or isinstance(step, CropBox)

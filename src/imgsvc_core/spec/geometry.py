@@ -268,6 +268,9 @@ class Resize(Operation):
         default=None,
         internal=True,
     )
+    least_scale: float | None = param(
+        "The smallest scale to decode a JPEG at.", Number(0.125, 1), default=None, internal=True
+    )
     kernel: Kernel | None = param(
         "Kernel with which libvips resamples, Lanczos with three lobes by default.",
         default=None,

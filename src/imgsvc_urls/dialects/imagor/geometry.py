@@ -25,7 +25,8 @@ class Layout:
     """Which part of the upright picture is scaled to which size, and what is kept of that.
 
     ``asked`` is the size that the filter ``fill`` goes by. If ``smart``, the window lies at the most
-    interesting place.
+    interesting place. ``factor`` is by what both sides are multiplied, before they are rounded, and
+    ``least_scale`` the smallest at which a JPEG is decoded.
     """
 
     part: Box
@@ -33,6 +34,8 @@ class Layout:
     window: Box
     asked: Size
     smart: bool = False
+    factor: float | None = None
+    least_scale: float = 1.0
 
 
 @attrs.frozen(kw_only=True)
@@ -55,9 +58,10 @@ def layout(parts: Parts, size: Size, how: How) -> Layout:
         and parts.part is None
         and (found := _at_once(parts, size, how)) is not None
     ):
-        scaled, window = found
+        scaled, factor, window = found
         asked = _asked(parts.width, parts.height, window.size, how)
-        return Layout(part, scaled, window, asked, parts.smart)
+        least = 1 / _jpeg_factor(min(size.width / scaled.width, size.height / scaled.height))
+        return Layout(part, scaled, window, asked, parts.smart, factor, least)
     return _in_steps(parts, part, how)
 
 
@@ -90,22 +94,22 @@ def within(parts: Parts, trimmed: Box) -> Parts:
     return attrs.evolve(parts, crop=None, part=part)
 
 
-def _at_once(parts: Parts, size: Size, how: How) -> tuple[Size, Box] | None:
-    """Return scaled size and window if one thumbnail of libvips gives the result."""
+def _at_once(parts: Parts, size: Size, how: How) -> tuple[Size, float | None, Box] | None:
+    """Return scaled size, factor and window if one thumbnail of libvips gives the result."""
     width, height, down = parts.width, parts.height, not how.upscale
     if not width and not height:
         return None
     if parts.fit_in or (not how.stretch and 0 in (width, height)):
-        return _all(_thumbnail(size, width or LARGEST, height or LARGEST, down=down, jpeg=how.jpeg))
+        return _all(*_thumbnail(size, width or LARGEST, height or LARGEST, down=down, jpeg=how.jpeg))
     if how.stretch:
         return _all(Size(width, height)) if width and height else None
     aligned = [word for word in (parts.halign, parts.valign) if word not in ("", "center", "middle")]
     named = [word for word in (parts.halign, parts.valign) if word]
     if aligned and len(named) > 1 and not parts.smart:
         return None
-    scaled = _thumbnail(size, width, height, covers=True, down=down, jpeg=how.jpeg)
+    scaled, factor = _thumbnail(size, width, height, covers=True, down=down, jpeg=how.jpeg)
     kept = Size(min(width, scaled.width), min(height, scaled.height))
-    return scaled, _window(scaled, kept, aligned[0] if aligned else "center")
+    return scaled, factor, _window(scaled, kept, aligned[0] if aligned else "center")
 
 
 def _in_steps(parts: Parts, part: Box, how: How) -> Layout:
@@ -116,7 +120,7 @@ def _in_steps(parts: Parts, part: Box, how: How) -> Layout:
         width, height = height, width
     asked = width, height = _asked(width, height, size, how)
     smaller = width < size.width or height < size.height
-    scaled, window = size, Box(0, 0, *size)
+    scaled, factor, window = _all(size)
     if parts.fit_in:
         if parts.full:
             if ratio < width / height:
@@ -126,37 +130,37 @@ def _in_steps(parts: Parts, part: Box, how: How) -> Layout:
             asked = Size(width, height)
             smaller = width < size.width or height < size.height
         if how.upscale or smaller:
-            scaled, window = _all(_thumbnail(size, width, height))
+            scaled, factor, window = _all(*_thumbnail(size, width, height))
     elif how.stretch:
         if how.upscale or (width < size.width and height < size.height):
-            scaled, window = _all(Size(width, height))
+            scaled, factor, window = _all(Size(width, height))
     elif how.upscale or smaller:
         if how.focal:
-            scaled, window = _around(how.focal, part, Size(width, height))
-            return Layout(part, scaled, window, Size(*asked))
-        scaled = _thumbnail(size, width, height, covers=True)
+            scaled, factor, window = _around(how.focal, part, Size(width, height))
+            return Layout(part, scaled, window, Size(*asked), factor=factor)
+        scaled, factor = _thumbnail(size, width, height, covers=True)
         word = parts.valign if width / height > ratio else parts.halign
         kept = Size(min(width, scaled.width), min(height, scaled.height))
         window = _window(scaled, kept, word)
-        return Layout(part, scaled, window, Size(*asked), parts.smart)
-    return Layout(part, scaled, window, Size(*asked))
+        return Layout(part, scaled, window, Size(*asked), parts.smart, factor)
+    return Layout(part, scaled, window, Size(*asked), factor=factor)
 
 
-def _around(focal: Sequence[Focal], part: Box, size: Size) -> tuple[Size, Box]:
-    """Return scaled size and window around the weighted middle of rectangles."""
+def _around(focal: Sequence[Focal], part: Box, size: Size) -> tuple[Size, float, Box]:
+    """Return scaled size, factor and window around the weighted middle of rectangles."""
     weighted = [(area, (area[2] - area[0]) * (area[3] - area[1])) for area in focal]
     total = sum(weight for _, weight in weighted)
     x = sum((area[0] + area[2]) / 2 * weight for area, weight in weighted) / total
     y = sum((area[1] + area[3]) / 2 * weight for area, weight in weighted) / total
     wide = size.width / size.height > part.width / part.height
     bounds = (size.width, LARGEST) if wide else (LARGEST, size.height)
-    scaled = _thumbnail(part.size, *bounds)
+    scaled, factor = _thumbnail(part.size, *bounds)
     kept = Size(min(size.width, scaled.width), min(size.height, scaled.height))
     left = scaled.width * (x - part.left) / part.width - kept.width / 2
     top = scaled.height * (y - part.top) / part.height - kept.height / 2
     left = max(0, min(left, scaled.width - kept.width))
     top = max(0, min(top, scaled.height - kept.height))
-    return scaled, Box(int(left), int(top), *kept)
+    return scaled, factor, Box(int(left), int(top), *kept)
 
 
 def _asked(width: int, height: int, size: Size, how: How) -> Size:
@@ -174,17 +178,24 @@ def _asked(width: int, height: int, size: Size, how: How) -> Size:
 
 def _thumbnail(
     size: Size, width: int, height: int, *, covers: bool = False, down: bool = False, jpeg: bool = False
-) -> Size:
-    """Return the size of a thumbnail of libvips before it is cropped."""
+) -> tuple[Size, float]:
+    """Return the size of a thumbnail of libvips before it is cropped, and by what it multiplies sides."""
     choose = min if covers else max
+    factor = 1
     shrink = choose(size.width / width, size.height / height)
     if jpeg:
-        factor = next((factor for least, factor in _JPEG_FACTORS if shrink >= least), 1)
+        factor = _jpeg_factor(shrink)
         size = Size(max(1, size.width // factor), max(1, size.height // factor))
         shrink = choose(size.width / width, size.height / height)
     if down:
         shrink = max(1.0, shrink)
-    return Size(*(max(1, _rounded(side / min(shrink, side))) for side in size))
+    thumbnail = Size(*(max(1, _rounded(side / min(shrink, side))) for side in size))
+    return thumbnail, 1 / (factor * shrink)
+
+
+def _jpeg_factor(shrink: float) -> int:
+    """Return how many pixels of a JPEG libvips decodes as one."""
+    return next((factor for least, factor in _JPEG_FACTORS if shrink >= least), 1)
 
 
 def _window(scaled: Size, kept: Size, word: str) -> Box:
@@ -196,8 +207,8 @@ def _window(scaled: Size, kept: Size, word: str) -> Box:
     return Box(across // 2, down // 2, *kept)
 
 
-def _all(size: Size) -> tuple[Size, Box]:
-    return size, Box(0, 0, *size)
+def _all(size: Size, factor: float | None = None) -> tuple[Size, float | None, Box]:
+    return size, factor, Box(0, 0, *size)
 
 
 def _rounded(length: float) -> int:

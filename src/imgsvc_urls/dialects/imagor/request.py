@@ -74,10 +74,13 @@ def request_of(
         return _facts(drawing, info, output["format"])
     part = mirrored(found.part, size, parts.flip)
     window = mirrored(found.window, found.scaled, parts.flip)
+    reduced = window_of(size, part, found.scaled, window, gravity, factor=found.factor)
+    if reduced["resize"] is not None:
+        reduced["resize"]["least_scale"] = found.least_scale
     return built(
         flip={"horizontal": flip[0], "vertical": flip[1]} if any(flip) else None,
         rotate={"angle": orient} if orient else None,
-        **window_of(size, part, found.scaled, window, gravity),
+        **reduced,
         filter=tuple(drawing.steps),
         output=output,
     )
